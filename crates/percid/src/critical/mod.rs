@@ -1,0 +1,113 @@
+//! Restartable critical sections: the closed list of operations, one file per architecture.
+//!
+//! # What a section is
+//!
+//! A section reads the index of the memory that this CPU owns, computes an address and commits with
+//! one store. If the thread is preempted, moved to another CPU, interrupted by a signal or fenced
+//! (`membarrier`) before the commit, the kernel resumes it at the abort pad, which leaves through the
+//! same exit as a missing ID: the operation answers `false`, nothing has happened, and the slow path
+//! decides how often to try again. So no loop here can run for ever, not even under a debugger that
+//! single-steps.
+//!
+//! # The two indices
+//!
+//! * **kernel**: `mm_cid` of the rseq area, below [`FastPath::kernel_limit`]. The comparison catches a
+//!   thread that is not registered (its `mm_cid` is `u32::MAX`) and an ID whose memory is not open yet.
+//! * **table**: `table[cpu_id]`, where 0 means that the CPU has no ID. The two entries in front of the
+//!   table are zero for ever: an unregistered thread's `cpu_id` is -1 or -2 and finds its "no ID" there
+//!   without a comparison.
+//!
+//! # The cost, instruction by instruction (x86-64, a `static` counter, nothing hoisted)
+//!
+//! | instruction | why it is there | could a program hoist it? |
+//! |---|---|---|
+//! | `mov cell, [counter]` | where the counter's memory is | yes: a pointer kept in a register |
+//! | `test cell, TAG; jz` | the source; not claimed yet | yes |
+//! | `mov area, [FAST_PATH.area]` | thread pointer to rseq area | yes: constant per process |
+//! | `mov table, [FAST_PATH.table]` | (table only) | yes |
+//! | `lea d, [descriptor]` | | yes |
+//! | `mov fs:[area + 8], d` | declares the section | no |
+//! | `mov i, fs:[area + 24]` or `movsxd i, fs:[area + 4]; mov i, [table + 4 i]` | the index | no |
+//! | `cmp i, [limit]; jae` or `test i, i; jz` | no ID, not registered | no |
+//! | `shl i, 24; add i, cell` | the address | no |
+//! | `add [i], n` | the commit | no |
+//!
+//! Two of these are stores to different cache lines. A processor that retires one line's stores per
+//! cycle (Golden Cove) therefore needs two cycles where a plain add needs one, whatever is hoisted.
+//! The commit uses a base register alone, because the same processors forward a store to the next load
+//! in zero cycles only then: with an index register the same counter costs five cycles more.
+//!
+//! # Proof obligations, discharged in the files of the architectures
+//!
+//! 1. The commit is one instruction and the last of the section.
+//! 2. Before it, the section writes nothing but scratch registers, so a restart finds its inputs.
+//! 3. The index is read after `rseq_cs` was stored: from then on a change of CPU aborts the section,
+//!    hence at the commit the thread still runs on the CPU whose index it read.
+//! 4. The signature stands in front of the abort address.
+
+#[cfg(all(target_arch = "aarch64", not(percid_portable)))]
+mod aarch64;
+#[cfg(any(
+    percid_portable,
+    not(any(target_arch = "x86_64", target_arch = "aarch64"))
+))]
+mod atomic;
+#[cfg(all(target_arch = "x86_64", not(percid_portable)))]
+mod x86_64;
+
+#[cfg(all(target_arch = "aarch64", not(percid_portable)))]
+pub(crate) use aarch64::{add_kernel, add_table};
+#[cfg(any(
+    percid_portable,
+    not(any(target_arch = "x86_64", target_arch = "aarch64"))
+))]
+pub(crate) use atomic::{add_kernel, add_table};
+#[cfg(all(target_arch = "x86_64", not(percid_portable)))]
+pub(crate) use x86_64::{add_kernel, add_table};
+
+use std::ptr;
+use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering::Relaxed};
+
+/// What every section reads. Written by slow paths, and before any object that would lead a thread
+/// into a section of that source is marked as ready for it.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct FastPath {
+    /// From the thread pointer to the rseq area, in bytes.
+    area: AtomicIsize,
+    /// Entry 0 of the table source: `table[cpu] = ID + 1`, or 0.
+    table: AtomicPtr<AtomicU32>,
+    /// Kernel IDs below this have memory that is open.
+    kernel_limit: AtomicU32,
+}
+
+/// The one instance: a process has one rseq area per thread, one table and one arena.
+pub(crate) static FAST_PATH: FastPath = FastPath {
+    area: AtomicIsize::new(0),
+    table: AtomicPtr::new(ptr::null_mut()),
+    kernel_limit: AtomicU32::new(0),
+};
+
+impl FastPath {
+    /// Where the rseq area is; see [`crate::sys::rseq`].
+    pub(crate) fn area(&self) -> isize {
+        self.area.load(Relaxed)
+    }
+
+    pub(crate) fn set_area(&self, offset: isize) {
+        self.area.store(offset, Relaxed);
+    }
+
+    pub(crate) fn set_table(&self, entries: *mut AtomicU32) {
+        self.table.store(entries, Relaxed);
+    }
+
+    pub(crate) fn kernel_limit(&self) -> u32 {
+        self.kernel_limit.load(Relaxed)
+    }
+
+    /// Admits the kernel IDs below `limit`; it never falls.
+    pub(crate) fn raise_kernel_limit(&self, limit: u32) {
+        self.kernel_limit.fetch_max(limit, Relaxed);
+    }
+}

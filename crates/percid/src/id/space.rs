@@ -1,0 +1,572 @@
+//! The ID space: which ID a CPU should get, as a pure state machine.
+//!
+//! No system call, no clock, no atomics: the caller serialises, tells the time, the limits and the
+//! distances between CPUs, and carries out what is decided. The table source drives it with real CPUs
+//! and fences, a simulator with modelled ones.
+//!
+//! # Rules (R1 to R9 of the cache-local design of Linux commit 7e019dcc470f and its follow-up
+//! 02d954c0fdf9, in user space)
+//!
+//! A CPU without an ID gets, in this order:
+//!
+//! 1. its **recent** ID, if that is free and below the number of IDs ever handed out (R1, R9);
+//! 2. a **new** ID, while fewer than `bound = min(allowed CPUs, threads)` were ever handed out (R3, R4):
+//!    spreading inside the bound is what keeps each CPU on its own memory;
+//! 3. a **free** ID (R5); among several the one that the asking thread left behind on its last CPU, then
+//!    one last used on the same core, the same cache, the same node: percid's own addition;
+//! 4. an ID **stolen** from another CPU: the one this thread came from if it holds what the thread took
+//!    there (R6), else the one whose ID was taken longest ago.
+//!
+//! An ID that is not renewed for [`EXPIRY_MS`] may be taken back by a scan of [`Space::is_expired`] while its CPU
+//! remembers it as recent (R7). When the bound shrinks, [`Space::shrink`] lowers the number of IDs (R9)
+//! and [`Space::is_above_bound`] tells which CPUs must give theirs up (R8).
+//!
+//! # Invariant
+//!
+//! Every ID is in exactly one of three states: free, held by one CPU, or in transit (taken from a CPU
+//! by [`Space::take`] and neither given nor freed yet). Hence no two CPUs ever hold the same ID. Each
+//! method that changes a state asserts the state it starts from.
+
+/// How long an ID may stay on a CPU without being renewed before a scan may take it back (R7).
+pub const EXPIRY_MS: u64 = 100;
+
+/// What the process may use now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The weight of the union of all affinities seen so far (R2).
+    pub allowed: u32,
+    /// The threads of the process.
+    pub threads: u32,
+}
+
+impl Limits {
+    /// `min(allowed, threads)`, at least 1: the caller itself is a thread on an allowed CPU.
+    pub fn bound(self) -> u32 {
+        self.allowed.min(self.threads).max(1)
+    }
+}
+
+/// How far the memory last used by one CPU is from another. The order is the order of preference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Distance {
+    /// Two hardware threads of one core.
+    SameCore,
+    /// Two cores behind one last-level cache.
+    SameL3,
+    /// Two caches on one NUMA node.
+    SameNode,
+    /// Two nodes, or unknown.
+    Far,
+}
+
+/// A CPU's side of the space. All zero is the state of a CPU that was never seen.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct CpuState {
+    /// One more than the ID it holds; 0 for none.
+    held: u32,
+    /// One more than the ID it held last; 0 for none.
+    recent: u32,
+    /// The thread that took the ID.
+    taker: u32,
+    /// Padding that keeps the layout free of undefined bytes.
+    reserved: u32,
+    /// When the ID was taken, in the caller's milliseconds.
+    since_ms: u64,
+}
+
+/// An ID's side of the space. All zero is an ID that was never handed out.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct IdState {
+    /// One more than the CPU that holds it; 0 if it is free, [`IN_TRANSIT`] between the two.
+    holder: u32,
+    /// One more than the CPU that held it last; 0 if none did.
+    last: u32,
+}
+
+const IN_TRANSIT: u32 = u32::MAX;
+
+/// The counts of the space. All zero is an empty space.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct Counts {
+    /// The number of IDs handed out so far (a number, not the largest ID), lowered when the bound
+    /// shrinks.
+    max_nr_cid: u32,
+    /// No ID at or above this number is held.
+    ceiling: u32,
+    /// When the last scan for expired IDs ran.
+    scanned_ms: u64,
+}
+
+/// Who asks for an ID.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// The CPU without an ID.
+    pub cpu: u32,
+    /// The thread that asks for it.
+    pub thread: u32,
+    /// The CPU on which this thread took an ID before.
+    pub came_from: Option<u32>,
+}
+
+/// Where an ID comes from. The caller makes it true: see each case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// Nobody holds this ID: [`Space::give`] it.
+    Free(u32),
+    /// Take it from a CPU first: make its entry unset, fence it, [`Space::take`], then give.
+    Steal {
+        /// The CPU that holds it.
+        from: u32,
+        /// The ID.
+        id: u32,
+    },
+    /// There is nothing to be had: more CPUs ask than there are IDs, and all are in transit.
+    Nothing,
+}
+
+/// The ID space over memory that the caller provides, all zero at first; one [`CpuState`] and one
+/// [`IdState`] per possible CPU.
+#[derive(Debug)]
+pub struct Space<'a> {
+    counts: &'a mut Counts,
+    cpus: &'a mut [CpuState],
+    ids: &'a mut [IdState],
+}
+
+impl<'a> Space<'a> {
+    /// A view of the caller's memory as an ID space.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer IDs than CPUs.
+    pub fn new(
+        counts: &'a mut Counts,
+        cpus: &'a mut [CpuState],
+        ids: &'a mut [IdState],
+    ) -> Space<'a> {
+        assert!(ids.len() >= cpus.len(), "an ID for every CPU");
+        Space { counts, cpus, ids }
+    }
+
+    /// The ID that `cpu` holds.
+    pub fn held(&self, cpu: u32) -> Option<u32> {
+        self.cpus[cpu as usize].held.checked_sub(1)
+    }
+
+    /// The number of IDs handed out so far and not given up by a shrunken bound.
+    pub fn max_nr_cid(&self) -> u32 {
+        self.counts.max_nr_cid
+    }
+
+    /// Lowers the number of IDs to the bound (R9). Answers whether IDs above it are still held: they
+    /// stay valid until they are taken from the CPUs for which
+    /// [`is_above_bound`](Self::is_above_bound) holds.
+    pub fn shrink(&mut self, limits: Limits) -> bool {
+        let counts = &mut *self.counts;
+        counts.max_nr_cid = counts.max_nr_cid.min(limits.bound());
+        let above = &self.ids[counts.max_nr_cid as usize..counts.ceiling as usize];
+        let highest = above
+            .iter()
+            .rposition(|id| id.holder != 0)
+            .map_or(0, |index| index as u32 + 1);
+        counts.ceiling = counts.max_nr_cid + highest;
+        highest > 0
+    }
+
+    /// Whether `cpu` holds an ID at or above the number of IDs and must give it up (R8).
+    pub fn is_above_bound(&self, cpu: u32) -> bool {
+        self.held(cpu)
+            .is_some_and(|id| id >= self.counts.max_nr_cid)
+    }
+
+    /// Whether `cpu` holds an ID that was last renewed [`EXPIRY_MS`] ago or earlier (R7).
+    pub fn is_expired(&self, cpu: u32, now_ms: u64) -> bool {
+        self.held(cpu).is_some() && now_ms.saturating_sub(self.since(cpu)) >= EXPIRY_MS
+    }
+
+    /// Whether a scan for expired IDs is due, which it is once in [`EXPIRY_MS`].
+    pub fn scan_due(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.counts.scanned_ms) >= EXPIRY_MS
+    }
+
+    /// Notes that a scan ran.
+    pub fn scanned(&mut self, now_ms: u64) {
+        self.counts.scanned_ms = now_ms;
+    }
+
+    /// Decides where the ID for a CPU without one comes from. Cost: linear in the number of IDs, and
+    /// in the number of CPUs if it must steal.
+    ///
+    /// `distance(a, b)` says how far CPU `b`'s memory is from CPU `a`.
+    pub fn choose(
+        &self,
+        request: Request,
+        limits: Limits,
+        distance: impl Fn(u32, u32) -> Distance,
+    ) -> Grant {
+        debug_assert_eq!(self.held(request.cpu), None, "this CPU has an ID");
+        let granted = self
+            .free_recent(request.cpu)
+            .or_else(|| self.new_id(limits))
+            .or_else(|| self.nearest_free(request, distance));
+        match granted {
+            Some(id) => Grant::Free(id),
+            None => self.steal(request),
+        }
+    }
+
+    /// Takes the ID from `cpu`: it is in transit until it is given or freed. A thief also makes the CPU
+    /// forget it; a scan leaves it as the CPU's recent ID.
+    ///
+    /// # Panics
+    ///
+    /// If the CPU holds none.
+    pub fn take(&mut self, cpu: u32, forget: bool) -> u32 {
+        let id = self.held(cpu).expect("the CPU holds an ID");
+        let state = &mut self.cpus[cpu as usize];
+        state.held = 0;
+        if forget {
+            state.recent = 0;
+        }
+        let ours = &mut self.ids[id as usize];
+        assert_eq!(ours.holder, cpu + 1, "ID and CPU agree");
+        ours.holder = IN_TRANSIT;
+        id
+    }
+
+    /// Lets `cpu` hold `id`, which is free or in transit.
+    ///
+    /// # Panics
+    ///
+    /// If either holds something else.
+    pub fn give(&mut self, cpu: u32, id: u32, thread: u32, now_ms: u64) {
+        let ours = &mut self.ids[id as usize];
+        assert!(
+            ours.holder == 0 || ours.holder == IN_TRANSIT,
+            "nobody holds the ID"
+        );
+        *ours = IdState {
+            holder: cpu + 1,
+            last: cpu + 1,
+        };
+        let state = &mut self.cpus[cpu as usize];
+        assert_eq!(state.held, 0, "the CPU holds no ID");
+        *state = CpuState {
+            held: id + 1,
+            recent: id + 1,
+            taker: thread,
+            reserved: 0,
+            since_ms: now_ms,
+        };
+        self.counts.max_nr_cid = self.counts.max_nr_cid.max(id + 1);
+        self.counts.ceiling = self.counts.ceiling.max(id + 1);
+    }
+
+    /// Frees an ID in transit.
+    ///
+    /// # Panics
+    ///
+    /// If it is not in transit: it would be freed twice, or under a CPU that uses it.
+    pub fn free(&mut self, id: u32) {
+        let ours = &mut self.ids[id as usize];
+        assert_eq!(ours.holder, IN_TRANSIT, "the ID is in transit");
+        ours.holder = 0;
+    }
+
+    /// How many IDs are held or in transit.
+    pub fn in_use(&self) -> usize {
+        self.ids.iter().filter(|id| id.holder != 0).count()
+    }
+
+    fn holders(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.cpus.len() as u32).filter(|&cpu| self.cpus[cpu as usize].held != 0)
+    }
+
+    fn since(&self, cpu: u32) -> u64 {
+        self.cpus[cpu as usize].since_ms
+    }
+
+    fn is_free(&self, id: u32) -> bool {
+        self.ids[id as usize].holder == 0
+    }
+
+    fn free_recent(&self, cpu: u32) -> Option<u32> {
+        let recent = self.cpus[cpu as usize].recent.checked_sub(1)?;
+        (recent < self.counts.max_nr_cid && self.is_free(recent)).then_some(recent)
+    }
+
+    /// The next ID, unless it is still held from a time when the bound was larger.
+    fn new_id(&self, limits: Limits) -> Option<u32> {
+        let bound = limits.bound().min(self.ids.len() as u32);
+        (self.counts.max_nr_cid..bound).find(|&id| self.is_free(id))
+    }
+
+    fn nearest_free(
+        &self,
+        request: Request,
+        distance: impl Fn(u32, u32) -> Distance,
+    ) -> Option<u32> {
+        let rank = |id: u32| match self.ids[id as usize].last.checked_sub(1) {
+            last if last.is_some() && last == request.came_from => None,
+            Some(last) => Some(distance(request.cpu, last)),
+            None => Some(Distance::Far),
+        };
+        (0..self.counts.max_nr_cid)
+            .filter(|&id| self.is_free(id))
+            .min_by_key(|&id| rank(id))
+    }
+
+    fn steal(&self, request: Request) -> Grant {
+        let left_behind = request.came_from.filter(|&cpu| {
+            self.held(cpu).is_some() && self.cpus[cpu as usize].taker == request.thread
+        });
+        let oldest = || self.holders().min_by_key(|&cpu| self.since(cpu));
+        match left_behind.or_else(oldest) {
+            Some(from) => self
+                .held(from)
+                .map_or(Grant::Nothing, |id| Grant::Steal { from, id }),
+            None => Grant::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight CPUs: two per core, four per cache, all on one node.
+    fn distance(a: u32, b: u32) -> Distance {
+        match () {
+            () if a / 2 == b / 2 => Distance::SameCore,
+            () if a / 4 == b / 4 => Distance::SameL3,
+            () => Distance::SameNode,
+        }
+    }
+
+    struct Storage {
+        counts: Counts,
+        cpus: [CpuState; 8],
+        ids: [IdState; 8],
+    }
+
+    impl Storage {
+        fn new() -> Storage {
+            Storage {
+                counts: Counts::default(),
+                cpus: [CpuState::default(); 8],
+                ids: [IdState::default(); 8],
+            }
+        }
+
+        fn space(&mut self) -> Space<'_> {
+            Space::new(&mut self.counts, &mut self.cpus, &mut self.ids)
+        }
+
+        /// What a driver does, without fences.
+        fn enter(&mut self, cpu: u32, thread: u32, from: Option<u32>, limits: Limits) -> u32 {
+            let request = Request {
+                cpu,
+                thread,
+                came_from: from,
+            };
+            let mut space = self.space();
+            let id = match space.choose(request, limits, distance) {
+                Grant::Free(id) => id,
+                Grant::Steal { from, id } => {
+                    assert_eq!(space.take(from, true), id);
+                    id
+                }
+                Grant::Nothing => panic!("nothing to be had"),
+            };
+            space.give(cpu, id, thread, u64::from(cpu));
+            id
+        }
+
+        fn above_bound(&mut self) -> Vec<u32> {
+            let space = self.space();
+            (0..8).filter(|&cpu| space.is_above_bound(cpu)).collect()
+        }
+
+        fn leave(&mut self, cpu: u32) {
+            let id = self.space().take(cpu, false);
+            self.space().free(id);
+        }
+    }
+
+    const fn limits(allowed: u32, threads: u32) -> Limits {
+        Limits { allowed, threads }
+    }
+
+    #[test]
+    fn r1_a_cpu_gets_its_recent_id_back() {
+        let mut s = Storage::new();
+        assert_eq!(s.enter(3, 1, None, limits(8, 8)), 0);
+        assert_eq!(s.enter(5, 2, None, limits(8, 8)), 1);
+        s.leave(3);
+        s.leave(5);
+        assert_eq!(s.enter(5, 9, None, limits(8, 8)), 1);
+        assert_eq!(s.enter(3, 9, None, limits(8, 8)), 0);
+    }
+
+    #[test]
+    fn r4_expansion_comes_before_reuse_and_stops_at_the_bound() {
+        let mut s = Storage::new();
+        assert_eq!(s.enter(0, 1, None, limits(8, 3)), 0);
+        s.leave(0);
+        assert_eq!(
+            s.enter(1, 1, None, limits(8, 3)),
+            1,
+            "new, although 0 is free"
+        );
+        assert_eq!(s.enter(2, 1, None, limits(8, 3)), 2);
+        assert_eq!(
+            s.enter(3, 1, None, limits(8, 3)),
+            0,
+            "the bound is reached: the free one"
+        );
+    }
+
+    #[test]
+    fn among_free_ids_the_nearest_wins() {
+        let mut s = Storage::new();
+        for cpu in [0, 2, 4, 6] {
+            s.enter(cpu, cpu, None, limits(8, 4));
+        }
+        [0, 2, 4, 6].into_iter().for_each(|cpu| s.leave(cpu));
+        assert_eq!(
+            s.enter(5, 9, None, limits(8, 4)),
+            2,
+            "the other thread of core 4-5"
+        );
+        s.leave(5);
+        assert_eq!(
+            s.enter(1, 9, Some(6), limits(8, 4)),
+            3,
+            "its own from CPU 6 beats its core"
+        );
+    }
+
+    #[test]
+    fn r6_a_migrating_thread_takes_its_id_along() {
+        let mut s = Storage::new();
+        for (cpu, thread) in [(0, 10), (1, 11)] {
+            s.enter(cpu, thread, None, limits(8, 2));
+        }
+        assert_eq!(
+            s.enter(7, 11, Some(1), limits(8, 2)),
+            1,
+            "not the older one of CPU 0"
+        );
+        assert_eq!(s.space().held(1), None);
+        assert_eq!(s.space().held(0), Some(0));
+    }
+
+    #[test]
+    fn without_a_trace_the_oldest_is_stolen() {
+        let mut s = Storage::new();
+        for (cpu, thread) in [(2, 10), (1, 11)] {
+            s.enter(cpu, thread, None, limits(8, 2));
+        }
+        // The time of `enter` is the CPU number, so CPU 1 took its ID first.
+        assert_eq!(s.enter(7, 12, None, limits(8, 2)), 1);
+        // CPU 2's ID was taken on by another thread there: thread 10 has no claim on it.
+        assert_eq!(s.enter(6, 11, Some(2), limits(8, 2)), 0);
+    }
+
+    #[test]
+    fn r7_expiry_keeps_the_hint() {
+        let mut s = Storage::new();
+        s.enter(3, 1, None, limits(8, 8));
+        assert!(!s.space().is_expired(3, 3 + EXPIRY_MS - 1));
+        assert!(s.space().is_expired(3, 3 + EXPIRY_MS));
+        assert!(!s.space().is_expired(4, 3 + EXPIRY_MS), "it holds none");
+        assert!(s.space().scan_due(EXPIRY_MS));
+        s.space().scanned(EXPIRY_MS);
+        assert!(!s.space().scan_due(2 * EXPIRY_MS - 1));
+    }
+
+    #[test]
+    fn r8_r9_a_smaller_bound_takes_back_what_lies_above() {
+        let mut s = Storage::new();
+        for cpu in 0..4 {
+            s.enter(cpu, cpu, None, limits(8, 4));
+        }
+        s.leave(3);
+        assert!(s.space().shrink(limits(8, 2)));
+        assert_eq!(s.space().max_nr_cid(), 2);
+        assert_eq!(s.above_bound(), [2]);
+        s.leave(2);
+        assert!(!s.space().shrink(limits(8, 2)));
+        s.leave(1);
+        assert_eq!(
+            s.enter(3, 3, None, limits(8, 2)),
+            1,
+            "its recent ID 3 is above the bound"
+        );
+    }
+
+    #[test]
+    fn an_id_held_above_a_bound_that_grows_again_is_not_handed_out_twice() {
+        let mut s = Storage::new();
+        for cpu in 0..3 {
+            s.enter(cpu, cpu, None, limits(8, 3));
+        }
+        s.space().shrink(limits(8, 1));
+        assert_eq!(
+            s.enter(5, 5, None, limits(8, 4)),
+            3,
+            "1 and 2 are still held"
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "the ID is in transit")]
+    fn freeing_twice_is_caught() {
+        let mut s = Storage::new();
+        s.enter(0, 0, None, limits(8, 1));
+        s.leave(0);
+        s.space().free(0);
+    }
+
+    /// Random walks; the asserts of `Space` check its states, this checks bound and distinctness.
+    #[test]
+    fn random_walks_keep_ids_distinct_and_below_the_bound() {
+        for seed in 0..200u64 {
+            let mut s = Storage::new();
+            let mut random = seed * 2 + 1;
+            let mut next = |below: u64| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                (random % below) as u32
+            };
+            for _ in 0..500 {
+                let (cpu, limits) = (next(8), limits(8, 1 + next(8)));
+                let above = s.space().shrink(limits);
+                assert_eq!(above, !s.above_bound().is_empty(), "seed {seed}");
+                s.above_bound().into_iter().for_each(|cpu| s.leave(cpu));
+                match s.space().held(cpu) {
+                    Some(_) if next(2) == 0 => s.leave(cpu),
+                    Some(_) => {}
+                    None => {
+                        let from = Some(next(8)).filter(|&from| from != cpu);
+                        s.enter(cpu, next(4), from, limits);
+                    }
+                }
+                let mut held: Vec<u32> = (0..8).filter_map(|cpu| s.space().held(cpu)).collect();
+                assert!(
+                    held.iter().all(|&id| id < limits.bound()),
+                    "seed {seed}: {held:?}"
+                );
+                let count = held.len();
+                held.sort_unstable();
+                held.dedup();
+                assert_eq!(held.len(), count, "seed {seed}: an ID twice");
+                assert_eq!(s.space().in_use(), count, "seed {seed}: an ID leaked");
+            }
+        }
+    }
+}

@@ -1,0 +1,540 @@
+//! The table source: percid's own map from CPU to ID.
+//!
+//! # Protocol
+//!
+//! `table[cpu]` holds `ID + 1`, or 0 for UNSET. A critical section reads `cpu_id`, reads `table[cpu_id]`
+//! and commits to that ID's memory. Only a thread that holds the lock stores to the table:
+//!
+//! * **Giving** an ID that nobody holds: store it in the entry of a CPU whose entry is UNSET. The CPU
+//!   need not be the one the storing thread runs on by then: whoever runs there will use it.
+//! * **Taking** an ID from a CPU: store UNSET, *fence that CPU*, and only then use the ID for anything.
+//!
+//! # Why no two threads use one ID at the same time
+//!
+//! 1. Entries that are not UNSET are distinct: [`Space`] grants an ID only if no CPU holds it, and an
+//!    entry is stored only as `Space` says, under the lock.
+//! 2. Two threads that run sections at the same time run on different CPUs, so they read different
+//!    entries; a thread that is preempted or moved between its read and its commit is aborted.
+//! 3. A section on the CPU that loses its ID either read the entry before UNSET was stored: then it has
+//!    committed or been aborted when the fence returns; or after: then it found UNSET. The fence also
+//!    orders what the section wrote before whatever the new holder reads.
+//!
+//! # Why nobody waits
+//!
+//! The lock is only ever tried. Whoever does not get it, and everybody when a fence or the memory for an
+//! ID is refused, updates the object's shared slot by an atomic instruction. The holder of the lock has
+//! all signals blocked, so no handler of its own thread can find it taken half way; and the holder does
+//! a bounded number of system calls, none of which waits for another thread of the process.
+//!
+//! # Fork
+//!
+//! The whole state lives in memory that the kernel zeroes in the child (`MADV_WIPEONFORK`), however the
+//! child was made. Zero is the initial state: the child has an empty table, a free lock, and registers
+//! for the fence again. The objects' memory is the parent's copy, so a sum includes what the parent had
+//! counted.
+
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::sync::atomic::{
+    AtomicPtr, AtomicU32,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+use super::Unavailable;
+use super::space::{Counts, CpuState, Distance, Grant, IdState, Limits, Request, Space};
+use crate::arena;
+use crate::critical::FAST_PATH;
+use crate::sys::cpuset::CpuSet;
+use crate::sys::topology::{self, Place};
+use crate::sys::{affinity, clock, membarrier, memory, process, rseq, signals, thread};
+
+/// The unset entries in front of entry 0, found by threads whose `cpu_id` is -1 (not registered) or -2
+/// (registration failed); more than two only to keep the alignment.
+const LEADING_ENTRIES: usize = 16;
+
+/// What stands in front of the arrays. All zero at first and again in every child.
+#[repr(C)]
+#[derive(Debug)]
+struct Header {
+    lock: AtomicU32,
+    /// Nonzero once this process has registered for the fence.
+    registered: u32,
+    counts: Counts,
+    /// The union of all affinities seen (R2, R11).
+    allowed: CpuSet,
+}
+
+/// A CPU's place, looked up once because that costs some 50 us; `place` is there if `known` is not 0.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct KnownPlace {
+    known: u32,
+    place: MaybeUninit<Place>,
+}
+
+impl KnownPlace {
+    fn get(self) -> Option<Place> {
+        // SAFETY: `known` is set together with the place.
+        (self.known != 0).then(|| unsafe { self.place.assume_init() })
+    }
+}
+
+/// The addresses of the arrays, each of `cpus` elements, all in one mapping.
+#[derive(Debug)]
+struct Table {
+    cpus: usize,
+    entries: NonNull<AtomicU32>,
+    header: NonNull<Header>,
+    states: NonNull<CpuState>,
+    ids: NonNull<IdState>,
+    places: NonNull<KnownPlace>,
+}
+
+/// The process's table; null until it is prepared. It is never replaced.
+static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
+
+/// One more than the largest ID ever installed, in this process or an ancestor whose data it carries.
+static IDS_SEEN: AtomicU32 = AtomicU32::new(0);
+
+/// Skips the fence: the negative control of the stress test, which must then lose increments.
+#[cfg(feature = "testing")]
+pub(crate) static SKIP_FENCE: AtomicU32 = AtomicU32::new(0);
+
+/// How many IDs this source ever installed: sums visit these.
+pub(crate) fn ids_seen() -> u32 {
+    IDS_SEEN.load(Acquire)
+}
+
+/// Makes the source ready, including the registration for the fence.
+pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailable> {
+    match registration {
+        rseq::Registration::Libc | rseq::Registration::Own => {}
+        other => return Err(Unavailable::NoRseq(other)),
+    }
+    if !membarrier::has_rseq_flavour(membarrier::commands()) {
+        return Err(Unavailable::NoMembarrier);
+    }
+    membarrier::register().map_err(Unavailable::MembarrierRefused)?;
+    // CPU 0 stands for all: this asks whether the kernel can fence one CPU (Linux 5.10).
+    membarrier::fence_cpu(0).map_err(Unavailable::MembarrierRefused)?;
+    let table = installed().or_else(install).ok_or(Unavailable::NoMemory)?;
+    FAST_PATH.set_table(table.entries.as_ptr());
+    Ok(())
+}
+
+fn installed() -> Option<&'static Table> {
+    // SAFETY: the pointer is null or leads to a `Table` that is never moved or freed.
+    unsafe { TABLE.load(Acquire).as_ref() }
+}
+
+/// Maps and publishes the table. Two threads may do so at once; the second gives its mapping back.
+fn install() -> Option<&'static Table> {
+    let cpus = affinity::possible_count();
+    let layout = Layout::of(cpus);
+    let start = memory::map_wiped_on_fork(layout.bytes)?;
+    // The description must survive a fork, so it cannot lie in the wiped mapping; and a slow path in a
+    // signal handler must not allocate, so it gets a mapping of its own.
+    let Some(place) = memory::map(size_of::<Table>()) else {
+        // SAFETY: nobody has seen the mapping.
+        unsafe { memory::unmap(start, layout.bytes) };
+        return None;
+    };
+    let table = place.cast::<Table>();
+    // SAFETY: fresh memory of sufficient size and page alignment.
+    unsafe { table.write(layout.table(cpus, start)) };
+    let won = TABLE.compare_exchange(std::ptr::null_mut(), table.as_ptr(), AcqRel, Acquire);
+    if won.is_err() {
+        // SAFETY: the exchange failed, so nobody has seen either mapping.
+        unsafe {
+            memory::unmap(place, size_of::<Table>());
+            memory::unmap(start, layout.bytes);
+        }
+    }
+    installed()
+}
+
+/// The offsets of the arrays in the mapping.
+struct Layout {
+    header: usize,
+    states: usize,
+    ids: usize,
+    places: usize,
+    bytes: usize,
+}
+
+impl Layout {
+    fn of(cpus: usize) -> Layout {
+        let mut end = (LEADING_ENTRIES + cpus) * size_of::<AtomicU32>();
+        let mut array = |bytes: usize| {
+            // Each array starts on a line of its own.
+            let start = end.next_multiple_of(64);
+            end = start + bytes;
+            start
+        };
+        let header = array(size_of::<Header>());
+        let states = array(size_of::<CpuState>() * cpus);
+        let ids = array(size_of::<IdState>() * cpus);
+        let places = array(size_of::<KnownPlace>() * cpus);
+        Layout {
+            header,
+            states,
+            ids,
+            places,
+            bytes: end,
+        }
+    }
+
+    fn table(&self, cpus: usize, start: NonNull<u8>) -> Table {
+        const { assert!(align_of::<Header>() <= 64 && align_of::<CpuState>() <= 64) };
+        // SAFETY: every offset lies inside the mapping of `self.bytes` bytes.
+        unsafe {
+            Table {
+                cpus,
+                entries: start.cast::<AtomicU32>().add(LEADING_ENTRIES),
+                header: start.add(self.header).cast(),
+                states: start.add(self.states).cast(),
+                ids: start.add(self.ids).cast(),
+                places: start.add(self.places).cast(),
+            }
+        }
+    }
+}
+
+/// The ID of the CPU that runs the calling thread, as a hint: the thread may move at once.
+pub(crate) fn current() -> Option<u32> {
+    let cpu = rseq::cpu_id(FAST_PATH.area())?;
+    installed()?.entry(cpu)?.load(Relaxed).checked_sub(1)
+}
+
+/// Sees to it that the CPU which runs the calling thread has an ID. `false`: it cannot have one now, use
+/// the shared slot. The thread may have moved on when this returns, so callers try again a bounded
+/// number of times.
+#[cold]
+pub(crate) fn enter() -> bool {
+    let Some(table) = installed() else {
+        return false;
+    };
+    if rseq::cpu_id(FAST_PATH.area()).is_none() && rseq::register_own().is_err() {
+        return false;
+    }
+    if current().is_some() {
+        return true;
+    }
+    table.try_lock().is_some_and(|mut locked| locked.enter())
+}
+
+/// Takes back IDs above the bound and IDs not renewed for 100 ms, with one fence (R7 to R9). Returns how
+/// many, or 0 if another thread is busy with the table.
+pub(crate) fn compact() -> u32 {
+    let Some(mut locked) = installed().and_then(Table::try_lock) else {
+        return 0;
+    };
+    if !locked.ready_to_fence() {
+        return 0;
+    }
+    let limits = locked.limits();
+    locked.space().shrink(limits);
+    let now = clock::now_ms();
+    locked.evict(|space, cpu| space.is_above_bound(cpu) || space.is_expired(cpu, now))
+}
+
+impl Table {
+    fn entry(&self, cpu: u32) -> Option<&AtomicU32> {
+        // SAFETY: the array has `cpus` entries and stays mapped.
+        ((cpu as usize) < self.cpus).then(|| unsafe { self.entries.add(cpu as usize).as_ref() })
+    }
+
+    /// The lock, or `None` if somebody has it. Signals are blocked from before it is taken until after
+    /// it is released.
+    fn try_lock(&'static self) -> Option<Locked> {
+        let signals = signals::block_all();
+        // SAFETY: the header is mapped for ever, and `lock` is only ever accessed atomically.
+        let lock = unsafe { &(*self.header.as_ptr()).lock };
+        let taken = lock.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
+        taken.then_some(Locked {
+            table: self,
+            lock,
+            _signals: signals,
+        })
+    }
+}
+
+/// The right to change the table. Dropping it releases the lock, then the signals.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    table: &'static Table,
+    lock: &'static AtomicU32,
+    _signals: signals::Blocked,
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.lock.store(0, Release);
+    }
+}
+
+impl Locked {
+    fn space(&mut self) -> Space<'_> {
+        let table = self.table;
+        // SAFETY: the lock gives exclusive access to everything in the mapping but the lock and the
+        // entries; the three borrows are disjoint and end before the lock is released. All zero is a
+        // valid value of each type.
+        unsafe {
+            Space::new(
+                &mut (*table.header.as_ptr()).counts,
+                std::slice::from_raw_parts_mut(table.states.as_ptr(), table.cpus),
+                std::slice::from_raw_parts_mut(table.ids.as_ptr(), table.cpus),
+            )
+        }
+    }
+
+    /// Finds an ID for the CPU that runs this thread and installs it.
+    fn enter(&mut self) -> bool {
+        let Some(cpu) = rseq::cpu_id(FAST_PATH.area()) else {
+            return false;
+        };
+        let Some(entry) = self.table.entry(cpu) else {
+            return false;
+        };
+        if entry.load(Relaxed) != 0 {
+            return true;
+        }
+        if !self.ready_to_fence() {
+            return false;
+        }
+        let limits = self.limits();
+        if self.space().shrink(limits) {
+            self.evict(|space, cpu| space.is_above_bound(cpu));
+        }
+        match self.obtain(cpu, limits) {
+            Some(id) => self.install(cpu, id),
+            None => false,
+        }
+    }
+
+    /// In a child the registration of the parent is not relied upon.
+    fn ready_to_fence(&mut self) -> bool {
+        // SAFETY: the lock gives exclusive access to this field.
+        let registered = unsafe { &mut (*self.table.header.as_ptr()).registered };
+        if *registered == 0 && membarrier::register().is_ok() {
+            *registered = 1;
+        }
+        *registered != 0
+    }
+
+    /// What the process may use now: its threads, and the union of the affinities it was seen with.
+    fn limits(&mut self) -> Limits {
+        // SAFETY: the lock gives exclusive access to this field.
+        let union = unsafe { &mut (*self.table.header.as_ptr()).allowed };
+        if let Some(allowed) = affinity::allowed() {
+            union.add_all(&allowed);
+        }
+        let allowed = match union.len() {
+            0 => self.table.cpus,
+            known => known,
+        };
+        // Without /proc the threads are unknown and only the CPUs bound the IDs.
+        Limits {
+            allowed: allowed as u32,
+            threads: process::threads().unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Takes an ID for `cpu` out of the space: it is free or in transit afterwards.
+    fn obtain(&mut self, cpu: u32, limits: Limits) -> Option<u32> {
+        let request = Request {
+            cpu,
+            thread: process::thread_id(),
+            came_from: came_from(),
+        };
+        match self.choose(request, limits) {
+            Grant::Free(id) => return Some(id),
+            Grant::Nothing => return None,
+            Grant::Steal { .. } => {}
+        }
+        // Before the first theft in 100 ms every ID that has not been renewed since goes back: CPUs that
+        // still use theirs fetch them again, and the others are known to be idle from then on (R7).
+        let now = clock::now_ms();
+        if self.space().scan_due(now) {
+            self.space().scanned(now);
+            self.evict(|space, cpu| space.is_expired(cpu, now));
+        }
+        match self.choose(request, limits) {
+            Grant::Free(id) => Some(id),
+            Grant::Steal { from, .. } => self.take(from, true),
+            Grant::Nothing => None,
+        }
+    }
+
+    fn choose(&mut self, request: Request, limits: Limits) -> Grant {
+        let here = self.place(request.cpu);
+        let places = Places(self.table);
+        self.space()
+            .choose(request, limits, |_, other| places.distance(here, other))
+    }
+
+    /// Installs `id` on `cpu`, or frees it if its memory cannot be opened.
+    fn install(&mut self, cpu: u32, id: u32) -> bool {
+        let thread = process::thread_id();
+        self.space().give(cpu, id, thread, clock::now_ms());
+        if !arena::open_id(id) {
+            // The entry was never stored, so no fence is needed.
+            self.space().take(cpu, true);
+            self.space().free(id);
+            return false;
+        }
+        IDS_SEEN.fetch_max(id + 1, AcqRel);
+        // Release: who reads the entry sees the memory open and counted.
+        if let Some(entry) = self.table.entry(cpu) {
+            entry.store(id + 1, Release);
+        }
+        remember(cpu);
+        true
+    }
+
+    /// Takes the ID of one CPU away. It is in transit afterwards; `None` if the fence was refused, in
+    /// which case the CPU keeps it.
+    fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
+        let entry = self.table.entry(cpu)?;
+        let held = entry.swap(0, AcqRel);
+        if fence(Some(cpu)).is_err() {
+            // Nobody else can have been given the ID meanwhile, so it may come back.
+            entry.store(held, Release);
+            return None;
+        }
+        Some(self.space().take(cpu, forget))
+    }
+
+    /// Frees the IDs of all CPUs that `condemned` names, with one fence for all of them; each CPU
+    /// remembers its ID as recent. Returns how many.
+    fn evict(&mut self, condemned: impl Fn(&Space<'_>, u32) -> bool) -> u32 {
+        let table = self.table;
+        let cpus = || 0..table.cpus as u32;
+        let mut count = 0;
+        for cpu in cpus().filter(|&cpu| condemned(&self.space(), cpu)) {
+            if let Some(entry) = table.entry(cpu) {
+                entry.store(0, Release);
+                count += 1;
+            }
+        }
+        if count == 0 {
+            return 0;
+        }
+        let fenced = fence(None).is_ok();
+        for cpu in cpus() {
+            let mut space = self.space();
+            let (Some(entry), Some(id)) = (table.entry(cpu), space.held(cpu)) else {
+                continue;
+            };
+            if entry.load(Relaxed) != 0 {
+                continue;
+            }
+            if fenced {
+                space.take(cpu, false);
+                space.free(id);
+            } else {
+                entry.store(id + 1, Release);
+            }
+        }
+        if fenced { count } else { 0 }
+    }
+
+    /// The place of a CPU, looked up once.
+    fn place(&mut self, cpu: u32) -> Place {
+        // SAFETY: the array has an element for every CPU, and the lock gives exclusive access.
+        let known = unsafe { &mut *self.table.places.add(cpu as usize).as_ptr() };
+        known.get().unwrap_or_else(|| {
+            let place = topology::place(cpu);
+            *known = KnownPlace {
+                known: 1,
+                place: MaybeUninit::new(place),
+            };
+            place
+        })
+    }
+}
+
+/// The places known so far, for reading under the lock.
+struct Places(&'static Table);
+
+impl Places {
+    /// How far `other` is; far if it was never asked about, which no CPU that held an ID is.
+    fn distance(&self, here: Place, other: u32) -> Distance {
+        // SAFETY: the caller holds the lock, `other` is a CPU of the space, and nobody writes now.
+        let there = unsafe { *self.0.places.add(other as usize).as_ptr() }
+            .get()
+            .unwrap_or_default();
+        let same = |a: Option<u32>, b: Option<u32>| a.is_some() && a == b;
+        match () {
+            () if same(here.core, there.core) => Distance::SameCore,
+            () if same(here.l3, there.l3) => Distance::SameL3,
+            () if same(here.node, there.node) => Distance::SameNode,
+            () => Distance::Far,
+        }
+    }
+}
+
+/// The fence of the protocol: one CPU, or all.
+fn fence(cpu: Option<u32>) -> Result<(), i32> {
+    #[cfg(feature = "testing")]
+    if SKIP_FENCE.load(Relaxed) != 0 {
+        return Ok(());
+    }
+    match cpu {
+        Some(cpu) => membarrier::fence_cpu(cpu),
+        None => membarrier::fence_all(),
+    }
+}
+
+/// The CPU on which this thread last took an ID.
+fn came_from() -> Option<u32> {
+    // SAFETY: the block is the thread's own, and signals are blocked.
+    unsafe { (*thread::own()).came_from }.checked_sub(1)
+}
+
+fn remember(cpu: u32) {
+    // SAFETY: as in `came_from`.
+    unsafe { (*thread::own()).came_from = cpu + 1 };
+}
+
+/// What the proofs do to the table, and nobody else.
+#[cfg(feature = "testing")]
+pub(crate) mod hooks {
+    use super::*;
+
+    /// Takes the ID of `cpu` away as a thief does and leaves it in transit.
+    pub(crate) fn steal(cpu: u32) -> Option<u32> {
+        let mut locked = installed()?.try_lock()?;
+        if !locked.ready_to_fence() {
+            return None;
+        }
+        locked.space().held(cpu)?;
+        locked.take(cpu, true)
+    }
+
+    /// Ends the transit of a stolen ID: frees it, or hands it to `cpu` if that has none. `false`: the
+    /// lock was taken, try again.
+    pub(crate) fn put_back(id: u32, cpu: Option<u32>) -> bool {
+        let Some(mut locked) = installed().and_then(Table::try_lock) else {
+            return false;
+        };
+        match cpu.filter(|&cpu| locked.space().held(cpu).is_none()) {
+            Some(cpu) => {
+                locked.install(cpu, id);
+            }
+            None => locked.space().free(id),
+        }
+        true
+    }
+
+    /// How many IDs are held or in transit; `None` if the lock was taken.
+    pub(crate) fn ids_in_use() -> Option<usize> {
+        Some(installed()?.try_lock()?.space().in_use())
+    }
+
+    /// Holds the lock as long as `body` runs; `None` if it was taken.
+    pub(crate) fn while_locked<T>(body: impl FnOnce() -> T) -> Option<T> {
+        let _locked = installed()?.try_lock()?;
+        Some(body())
+    }
+}

@@ -1,0 +1,141 @@
+//! What the machine and the kernel offer, for people and reports to look at.
+
+use crate::sys::{affinity, membarrier as fence, process, rseq, topology};
+
+pub use crate::sys::cpuset::CpuSet;
+pub use crate::sys::rseq::Registration;
+
+/// A snapshot of everything percid's choices depend on.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// The kernel's release, such as `6.18.44`; empty if it does not say.
+    pub kernel_release: String,
+    /// The processor's name, from `/proc/cpuinfo`.
+    pub cpu_model: Option<String>,
+    /// The architecture this program was built for.
+    pub arch: &'static str,
+    /// Restartable sequences.
+    pub rseq: Rseq,
+    /// The fence.
+    pub membarrier: Membarrier,
+    /// The CPUs that may ever exist.
+    pub possible: CpuSet,
+    /// The CPUs the calling thread may run on.
+    pub allowed: CpuSet,
+    /// The CPUs the kernel describes, in ascending order; unplugged ones lack their place.
+    pub cpus: Vec<Cpu>,
+}
+
+/// Restartable sequences: registration and the kernel's area.
+#[derive(Debug, Clone)]
+pub struct Rseq {
+    /// Who registers the threads.
+    pub registration: Registration,
+    /// The size of the area the C library promises, in bytes; 0 if it registers none.
+    pub registered_size: u32,
+    /// The size of the fields this kernel fills, in bytes; 0 on kernels that do not say.
+    pub feature_size: u32,
+    /// The alignment this kernel wants of larger areas, in bytes; 0 on kernels that do not say.
+    pub align: u32,
+    /// The fields that are live in the registered area, by their names in the kernel's interface.
+    pub fields: Vec<&'static str>,
+}
+
+/// The system call `membarrier`.
+#[derive(Debug, Clone, Copy)]
+pub struct Membarrier {
+    /// The bit mask of commands the kernel reports; 0 if it has none.
+    pub commands: u32,
+    /// Whether the private expedited rseq flavour, which aborts critical sections, is among them.
+    pub rseq: bool,
+    /// Whether it can fence one CPU alone.
+    pub per_cpu: bool,
+}
+
+/// One CPU and whom it shares with.
+#[derive(Debug, Clone, Copy)]
+pub struct Cpu {
+    /// The kernel's number of it.
+    pub number: u32,
+    /// The smallest CPU of its core.
+    pub core: Option<u32>,
+    /// The smallest CPU behind its last-level cache.
+    pub l3: Option<u32>,
+    /// The number of its NUMA node.
+    pub node: Option<u32>,
+    /// Whether the calling thread may run on it.
+    pub allowed: bool,
+}
+
+/// Takes the snapshot. Reads some ten small files for every possible CPU; registers the calling thread
+/// for rseq if the C library has not; allocates, so it is not async-signal-safe.
+pub fn read() -> Machine {
+    let allowed = affinity::allowed().unwrap_or_default();
+    let possible =
+        affinity::possible().unwrap_or_else(|| (0..affinity::possible_count() as u32).collect());
+    let cpus = possible.iter().map(|cpu| describe(cpu, &allowed)).collect();
+    Machine {
+        kernel_release: process::with_uname(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        cpu_model: cpu_model(),
+        arch: std::env::consts::ARCH,
+        rseq: read_rseq(),
+        membarrier: read_membarrier(),
+        possible,
+        allowed,
+        cpus,
+    }
+}
+
+fn describe(number: u32, allowed: &CpuSet) -> Cpu {
+    let topology::Place { core, l3, node } = topology::place(number);
+    Cpu {
+        number,
+        core,
+        l3,
+        node,
+        allowed: allowed.contains(number),
+    }
+}
+
+fn read_rseq() -> Rseq {
+    let registration = rseq::registration();
+    let fields = [
+        ("cpu_id_start", 4),
+        ("cpu_id", 8),
+        ("rseq_cs", 16),
+        ("flags", 20),
+        ("node_id", 24),
+        ("mm_cid", 28),
+    ];
+    let usable = rseq::usable_size(registration);
+    Rseq {
+        registration,
+        registered_size: rseq::libc_size(),
+        feature_size: rseq::feature_size(),
+        align: rseq::alignment(),
+        fields: fields
+            .iter()
+            .filter(|field| field.1 <= usable)
+            .map(|field| field.0)
+            .collect(),
+    }
+}
+
+fn read_membarrier() -> Membarrier {
+    let commands = fence::commands();
+    let rseq = fence::has_rseq_flavour(commands);
+    let per_cpu = rseq && fence::register().is_ok() && fence::fence_cpu(0).is_ok();
+    Membarrier {
+        commands,
+        rseq,
+        per_cpu,
+    }
+}
+
+/// x86 calls the line `model name`; other architectures have none or their own.
+fn cpu_model() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}

@@ -1,0 +1,155 @@
+//! Sets of CPU numbers, and the kernel's notation for them.
+
+use std::fmt;
+
+use super::MAX_CPUS;
+
+const WORDS: usize = MAX_CPUS / 64;
+
+/// A set of CPU numbers below 8192. One kibibyte, no allocation.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CpuSet {
+    words: [u64; WORDS],
+}
+
+impl CpuSet {
+    /// The empty set.
+    pub const fn new() -> CpuSet {
+        CpuSet { words: [0; WORDS] }
+    }
+
+    /// How many CPUs the set holds.
+    pub fn len(&self) -> usize {
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
+    }
+
+    /// Whether the set holds none.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    /// Whether the set holds `cpu`; false for numbers beyond its range.
+    pub fn contains(&self, cpu: u32) -> bool {
+        self.words
+            .get(cpu as usize / 64)
+            .is_some_and(|word| word >> (cpu % 64) & 1 == 1)
+    }
+
+    /// The members in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..MAX_CPUS as u32).filter(|&cpu| self.contains(cpu))
+    }
+
+    /// The largest member.
+    pub fn last(&self) -> Option<u32> {
+        let word = self.words.iter().rposition(|&word| word != 0)?;
+        Some(word as u32 * 64 + 63 - self.words[word].leading_zeros())
+    }
+
+    /// Adds `cpu`; numbers beyond the range are ignored, no kernel has them.
+    pub fn insert(&mut self, cpu: u32) {
+        if let Some(word) = self.words.get_mut(cpu as usize / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+
+    /// The set as the words the kernel uses: bit `b` of word `w` is CPU `64 w + b`.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64; WORDS] {
+        &mut self.words
+    }
+
+    /// Adds every member of `other`.
+    pub(crate) fn add_all(&mut self, other: &CpuSet) {
+        self.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(word, more)| *word |= more);
+    }
+
+    /// Reads the kernel's list notation, such as `0-3,8`; `None` if the text is anything else.
+    pub(crate) fn parse(list: &str) -> Option<CpuSet> {
+        let mut set = CpuSet::new();
+        for range in list.trim().split(',').filter(|range| !range.is_empty()) {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            if last as usize >= MAX_CPUS || first > last {
+                return None;
+            }
+            (first..=last).for_each(|cpu| set.insert(cpu));
+        }
+        Some(set)
+    }
+}
+
+impl Default for CpuSet {
+    fn default() -> Self {
+        CpuSet::new()
+    }
+}
+
+impl FromIterator<u32> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> Self {
+        let mut set = CpuSet::new();
+        cpus.into_iter().for_each(|cpu| set.insert(cpu));
+        set
+    }
+}
+
+impl fmt::Display for CpuSet {
+    /// Writes the kernel's list notation, such as `0-3,8`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        let mut cpus = self.iter().peekable();
+        while let Some(first) = cpus.next() {
+            let mut last = first;
+            while cpus.peek() == Some(&(last + 1)) {
+                last = cpus.next().unwrap_or(last);
+            }
+            match last - first {
+                0 => write!(f, "{separator}{first}")?,
+                _ => write!(f, "{separator}{first}-{last}")?,
+            }
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CpuSet({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CpuSet;
+
+    #[test]
+    fn notation_survives_a_round_trip() {
+        for list in ["", "0", "0-3", "0-3,8", "1,3,5", "63-64", "8191"] {
+            let set = CpuSet::parse(list).expect(list);
+            assert_eq!(set.to_string(), list);
+        }
+        assert_eq!(CpuSet::parse("0-3,8\n").map(|set| set.len()), Some(5));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for list in ["x", "3-1", "0-8192", "1-", "-", "1 2"] {
+            assert_eq!(CpuSet::parse(list), None, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn members() {
+        let set: CpuSet = [0, 64, 200].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 64, 200]);
+        assert_eq!(set.last(), Some(200));
+        assert!(!set.contains(1) && !set.contains(u32::MAX));
+        assert_eq!(CpuSet::new().last(), None);
+    }
+}

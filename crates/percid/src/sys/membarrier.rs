@@ -1,0 +1,64 @@
+//! The fence that aborts critical sections: `membarrier(2)`, private expedited, rseq flavour.
+//!
+//! Measured costs (two-CPU virtual machine): 0.24 us for a CPU that does not run this process,
+//! 8 to 11 us for one that does.
+
+use super::errno;
+
+const CMD_QUERY: i32 = 0;
+const CMD_PRIVATE_EXPEDITED_RSEQ: i32 = 1 << 7;
+const CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ: i32 = 1 << 8;
+const FLAG_CPU: u32 = 1;
+
+/// The commands the kernel offers, as the bit mask of its own query; 0 if there is none.
+pub(crate) fn commands() -> u32 {
+    match call(CMD_QUERY, 0, 0) {
+        Ok(mask) => mask as u32,
+        Err(_) => 0,
+    }
+}
+
+/// Whether the rseq flavour exists (Linux 5.10).
+pub(crate) fn has_rseq_flavour(commands: u32) -> bool {
+    let needed = (CMD_PRIVATE_EXPEDITED_RSEQ | CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ) as u32;
+    commands & needed == needed
+}
+
+/// Announces this process as a user of the fence. Needed once before the first fence; repeating it
+/// is cheap. Cost: 2 us while single-threaded, about 20 ms afterwards.
+///
+/// # Errors
+///
+/// The `errno`: `ENOSYS` or `EINVAL` on kernels without it, `EPERM` under some sandboxes.
+pub(crate) fn register() -> Result<(), i32> {
+    call(CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0).map(drop)
+}
+
+/// Returns after every critical section of this process that was in flight on `cpu` has committed or
+/// been aborted, and orders this thread's earlier stores before whatever runs there next.
+///
+/// # Errors
+///
+/// The `errno`: `EPERM` if the process never registered, `EINVAL` without support for one CPU.
+pub(crate) fn fence_cpu(cpu: u32) -> Result<(), i32> {
+    call(CMD_PRIVATE_EXPEDITED_RSEQ, FLAG_CPU, cpu).map(drop)
+}
+
+/// As [`fence_cpu`], for all CPUs at once.
+///
+/// # Errors
+///
+/// As [`fence_cpu`].
+pub(crate) fn fence_all() -> Result<(), i32> {
+    call(CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0).map(drop)
+}
+
+fn call(command: i32, flags: u32, cpu: u32) -> Result<i32, i32> {
+    // SAFETY: the call takes three integers and touches no memory of ours.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, command, flags, cpu) };
+    if result < 0 {
+        Err(errno())
+    } else {
+        Ok(result as i32)
+    }
+}

@@ -1,0 +1,64 @@
+//! Mapping memory.
+
+use std::ptr::{self, NonNull};
+
+/// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
+///
+/// Huge pages are refused: with them the first touch of an ID's memory would cost 2 MiB.
+pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+    let start = map_with(bytes, libc::PROT_NONE, libc::MAP_NORESERVE)?;
+    // SAFETY: the range was mapped above. Failure (a kernel without huge pages) is harmless.
+    unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
+    Some(start)
+}
+
+/// Makes a part of a reservation readable and writable; it reads as zero until written.
+///
+/// # Safety
+///
+/// The range must lie inside a reservation made by [`reserve`].
+pub(crate) unsafe fn open(start: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the range is the caller's own mapping, by contract; widening the protection of
+    // memory that is untouchable or open already takes nothing from anybody.
+    unsafe { libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
+}
+
+/// Maps zeroed memory.
+pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    map_with(bytes, libc::PROT_READ | libc::PROT_WRITE, 0)
+}
+
+/// Maps zeroed memory that becomes zero again in the child of every `fork`.
+///
+/// `None` if memory or the kernel's support (`MADV_WIPEONFORK`, Linux 4.14) is missing.
+pub(crate) fn map_wiped_on_fork(bytes: usize) -> Option<NonNull<u8>> {
+    let start = map(bytes)?;
+    // SAFETY: the range was mapped above.
+    if unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_WIPEONFORK) } != 0 {
+        // SAFETY: nobody has seen the mapping yet.
+        unsafe { unmap(start, bytes) };
+        return None;
+    }
+    Some(start)
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+///
+/// The range must be a whole mapping of this module, and nobody may use it any more.
+pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: by contract.
+    unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+}
+
+fn map_with(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nobody's memory.
+    let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if start == libc::MAP_FAILED {
+        None
+    } else {
+        NonNull::new(start.cast())
+    }
+}

@@ -1,0 +1,131 @@
+//! What the kernel knows of this process: its threads; and of itself: its release.
+
+use std::ffi::CStr;
+
+use super::file;
+
+/// How many threads the process has now; `None` without `/proc`.
+///
+/// The link count of `/proc/self/task` is 2 plus the number of threads: one system call, where
+/// parsing `/proc/self/stat` takes three and makes the kernel add up CPU times. Other
+/// implementations of `/proc` (gVisor) are not so precise, so an impossible count is looked up in
+/// the long way.
+pub(crate) fn threads() -> Option<u32> {
+    let mut info = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the path is a terminated string and `info` has room for the answer.
+    if unsafe { libc::stat(c"/proc/self/task".as_ptr(), info.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: the call succeeded, so it filled the structure.
+    let links = unsafe { info.assume_init() }.st_nlink as u32;
+    if links > 2 {
+        Some(links - 2)
+    } else {
+        threads_from_stat()
+    }
+}
+
+/// The field `num_threads` (the twentieth) of `/proc/self/stat`.
+fn threads_from_stat() -> Option<u32> {
+    let mut buffer = [0; 1024];
+    let text = file::read(c"/proc/self/stat", &mut buffer)?;
+    // The second field is the program's name in parentheses and may hold anything, even spaces.
+    let name_end = text.iter().rposition(|&byte| byte == b')')?;
+    let rest = std::str::from_utf8(&text[name_end + 1..]).ok()?;
+    rest.split_ascii_whitespace().nth(17)?.parse().ok()
+}
+
+/// The calling thread's number, unique among the machine's threads while it lives.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Whether a thread of this number lives in this process.
+pub(crate) fn has_thread(number: u32) -> bool {
+    // SAFETY: signal 0 is sent to nobody; the call only looks the thread up.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) == 0 }
+}
+
+/// A kernel release, such as 6.18.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Release {
+    pub(crate) major: u32,
+    pub(crate) minor: u32,
+}
+
+impl Release {
+    /// The running kernel's release.
+    pub(crate) fn running() -> Option<Release> {
+        with_uname(|name| Release::parse(name.to_bytes()))?
+    }
+
+    fn parse(text: &[u8]) -> Option<Release> {
+        let mut numbers = text.split(|byte| !byte.is_ascii_digit());
+        let mut next = || std::str::from_utf8(numbers.next()?).ok()?.parse().ok();
+        Some(Release {
+            major: next()?,
+            minor: next()?,
+        })
+    }
+}
+
+/// Hands the running kernel's release string to `body`.
+pub(crate) fn with_uname<T>(body: impl FnOnce(&CStr) -> T) -> Option<T> {
+    let mut name = std::mem::MaybeUninit::<libc::utsname>::uninit();
+    // SAFETY: `name` has room for the answer.
+    if unsafe { libc::uname(name.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: the call succeeded, so every field is a terminated string.
+    let name = unsafe { name.assume_init() };
+    // SAFETY: as above; the string lives as long as `name`.
+    Some(body(unsafe { CStr::from_ptr(name.release.as_ptr()) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_counting_threads_agree() {
+        let hold = std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| hold.wait());
+            }
+            // Other tests start and end threads meanwhile, so the two readings may differ once.
+            assert!((0..1000).any(|_| threads().is_some() && threads() == threads_from_stat()));
+            assert!(threads() >= Some(4));
+            hold.wait();
+        });
+    }
+
+    #[test]
+    fn releases() {
+        let release = |text: &str| Release::parse(text.as_bytes());
+        assert_eq!(
+            release("6.18.44-fc"),
+            Some(Release {
+                major: 6,
+                minor: 18
+            })
+        );
+        assert_eq!(
+            release("5.10.0-30-amd64"),
+            Some(Release {
+                major: 5,
+                minor: 10
+            })
+        );
+        assert_eq!(release("7.0-rc1"), Some(Release { major: 7, minor: 0 }));
+        assert_eq!(release("next"), None);
+        assert!(
+            Release { major: 6, minor: 9 }
+                < Release {
+                    major: 6,
+                    minor: 13
+                }
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! Blocking every signal for the length of a slow path.
+
+/// The size of the kernel's own signal set in bytes.
+const KERNEL_SIGSET_BYTES: usize = 8;
+
+/// Signals stay blocked for the calling thread until this value is dropped.
+///
+/// It goes to the kernel directly, because the C library keeps its two internal signals (thread
+/// cancellation, `setuid` broadcasts) out of every set it passes on, and a thread must not be
+/// cancelled while it holds an ID that is on its way from one CPU to another.
+#[derive(Debug)]
+pub(crate) struct Blocked {
+    before: u64,
+}
+
+/// Blocks all signals but the two that cannot be blocked.
+pub(crate) fn block_all() -> Blocked {
+    let all = u64::MAX;
+    let mut before = 0u64;
+    change(libc::SIG_SETMASK, &all, Some(&mut before));
+    Blocked { before }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        change(libc::SIG_SETMASK, &self.before, None);
+    }
+}
+
+fn change(how: i32, set: &u64, before: Option<&mut u64>) {
+    let before = before.map_or(std::ptr::null_mut(), |place| place as *mut u64);
+    // SAFETY: both sets are 8 bytes long, as the kernel demands of its callers on 64-bit machines.
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            how,
+            set as *const u64,
+            before,
+            KERNEL_SIGSET_BYTES,
+        )
+    };
+}

@@ -1,0 +1,39 @@
+//! Short messages on standard error without allocation or locks.
+
+use std::fmt::{self, Write};
+
+/// One line on its way to standard error, cut off at the size of its buffer.
+struct Line {
+    bytes: [u8; 256],
+    used: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // One byte stays free for the line end.
+        let room = self.bytes.len() - 1 - self.used;
+        let taken = text.len().min(room);
+        self.bytes[self.used..self.used + taken].copy_from_slice(&text.as_bytes()[..taken]);
+        self.used += taken;
+        Ok(())
+    }
+}
+
+/// Writes `percid: message` as one line, best effort: an error is ignored, because a library has
+/// nowhere to report that standard error is closed.
+pub(crate) fn say(message: fmt::Arguments<'_>) {
+    let mut line = Line {
+        bytes: [0; 256],
+        used: 0,
+    };
+    let _ = write!(line, "percid: {message}");
+    line.bytes[line.used] = b'\n';
+    // SAFETY: the buffer holds `used + 1` initialised bytes.
+    unsafe {
+        libc::write(
+            libc::STDERR_FILENO,
+            line.bytes.as_ptr().cast(),
+            line.used + 1,
+        )
+    };
+}

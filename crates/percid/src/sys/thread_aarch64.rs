@@ -1,0 +1,75 @@
+//! Thread-local storage on 64-bit Arm.
+
+use std::arch::{asm, global_asm};
+
+use super::LibcRseq;
+
+// See thread_x86_64.rs.
+global_asm!(
+    ".weak __rseq_offset",
+    ".weak __rseq_size",
+    ".pushsection .tdata.percid_0_1, \"awT\", @progbits",
+    ".balign 64",
+    ".hidden percid_0_1_thread",
+    ".globl percid_0_1_thread",
+    ".type percid_0_1_thread, @object",
+    ".size percid_0_1_thread, 64",
+    "percid_0_1_thread:",
+    ".long 0, -1",
+    ".quad 0",
+    ".long 0, 0, -1, 0",
+    ".zero 32",
+    ".popsection",
+);
+
+/// The thread pointer.
+pub(crate) fn pointer() -> usize {
+    let pointer;
+    // SAFETY: user space may read this register.
+    unsafe {
+        asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags, nomem));
+    }
+    pointer
+}
+
+/// From the thread pointer to percid's block; the same in every thread.
+pub(crate) fn own_offset() -> isize {
+    let offset;
+    // SAFETY: reads a slot of the global offset table that the loader has filled.
+    unsafe {
+        asm!(
+            "adrp {offset}, :gottprel:percid_0_1_thread",
+            "ldr {offset}, [{offset}, :gottprel_lo12:percid_0_1_thread]",
+            offset = out(reg) offset,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    offset
+}
+
+/// The C library's rseq symbols; `None` if it has none.
+pub(crate) fn libc_rseq() -> Option<LibcRseq> {
+    let (offset, size): (*const isize, *const u32);
+    // SAFETY: reads two slots of the global offset table that the linker or loader has filled.
+    unsafe {
+        asm!(
+            "adrp {offset}, :got:__rseq_offset",
+            "ldr {offset}, [{offset}, :got_lo12:__rseq_offset]",
+            "adrp {size}, :got:__rseq_size",
+            "ldr {size}, [{size}, :got_lo12:__rseq_size]",
+            offset = out(reg) offset,
+            size = out(reg) size,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    if offset.is_null() || size.is_null() {
+        return None;
+    }
+    // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
+    Some(unsafe {
+        LibcRseq {
+            offset: *offset,
+            size: *size,
+        }
+    })
+}

@@ -1,0 +1,27 @@
+//! Thread-local storage where percid has no critical sections: no rseq area is ever looked for, and
+//! the block is an ordinary thread-local value, reached as an offset from address zero.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+
+use super::{Block, LibcRseq};
+
+thread_local! {
+    // All zero is a valid block whose area is never registered.
+    static BLOCK: UnsafeCell<MaybeUninit<Block>> = const { UnsafeCell::new(MaybeUninit::zeroed()) };
+}
+
+/// Address zero: see [`own_offset`].
+pub(crate) fn pointer() -> usize {
+    0
+}
+
+/// The address of the calling thread's block.
+pub(crate) fn own_offset() -> isize {
+    BLOCK.with(|block| block.get().expose_provenance()) as isize
+}
+
+/// Never asked for: without critical sections there is no use for it.
+pub(crate) fn libc_rseq() -> Option<LibcRseq> {
+    None
+}

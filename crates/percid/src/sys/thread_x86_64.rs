@@ -1,0 +1,71 @@
+//! Thread-local storage on x86-64.
+
+use std::arch::{asm, global_asm};
+
+use super::LibcRseq;
+
+// The symbol carries the version, so that two versions of percid in one program do not collide.
+// A weak reference is null where the C library lacks the symbol.
+global_asm!(
+    ".weak __rseq_offset",
+    ".weak __rseq_size",
+    ".pushsection .tdata.percid_0_1, \"awT\", @progbits",
+    ".balign 64",
+    ".hidden percid_0_1_thread",
+    ".globl percid_0_1_thread",
+    ".type percid_0_1_thread, @object",
+    ".size percid_0_1_thread, 64",
+    "percid_0_1_thread:",
+    ".long 0, -1",       // cpu_id_start, cpu_id: not registered
+    ".quad 0",           // rseq_cs
+    ".long 0, 0, -1, 0", // flags, node_id, mm_cid: none
+    ".zero 32",
+    ".popsection",
+);
+
+/// The thread pointer.
+pub(crate) fn pointer() -> usize {
+    let pointer;
+    // SAFETY: the ABI stores the thread pointer at its own address.
+    unsafe {
+        asm!("mov {}, qword ptr fs:[0]", out(reg) pointer,
+            options(nostack, preserves_flags, readonly));
+    }
+    pointer
+}
+
+/// From the thread pointer to percid's block; the same in every thread.
+pub(crate) fn own_offset() -> isize {
+    let offset;
+    // SAFETY: reads a slot of the global offset table that the loader has filled.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + percid_0_1_thread@gottpoff]", out(reg) offset,
+            options(nostack, preserves_flags, readonly));
+    }
+    offset
+}
+
+/// The C library's rseq symbols; `None` if it has none.
+pub(crate) fn libc_rseq() -> Option<LibcRseq> {
+    let (offset, size): (*const isize, *const u32);
+    // SAFETY: reads two slots of the global offset table that the linker or loader has filled.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + __rseq_offset@GOTPCREL]",
+            "mov {size}, qword ptr [rip + __rseq_size@GOTPCREL]",
+            offset = out(reg) offset,
+            size = out(reg) size,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    if offset.is_null() || size.is_null() {
+        return None;
+    }
+    // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
+    Some(unsafe {
+        LibcRseq {
+            offset: *offset,
+            size: *size,
+        }
+    })
+}
