@@ -75,11 +75,7 @@ fn reserve() -> Option<usize> {
     };
     // SAFETY: slot 0 lies inside the reservation.
     let opened = unsafe { memory::open(start.as_ptr(), STRIDE) };
-    let base = if opened {
-        start.as_ptr().expose_provenance()
-    } else {
-        UNAVAILABLE
-    };
+    let base = if opened { start.as_ptr().expose_provenance() } else { UNAVAILABLE };
     RESERVED.store(slots as u32, Relaxed);
     OPEN.fetch_max(1, Relaxed);
     if BASE.compare_exchange(0, base, AcqRel, Acquire).is_err() || !opened {
@@ -155,11 +151,7 @@ impl Cell {
 
     /// The value in the shared slot; its page is not touched as long as nobody ever updated one.
     pub(crate) fn shared_value(self) -> i64 {
-        if SHARED_USED.load(Acquire) == 0 {
-            0
-        } else {
-            self.word(0).load(Relaxed)
-        }
+        if SHARED_USED.load(Acquire) == 0 { 0 } else { self.word(0).load(Relaxed) }
     }
 
     /// The word of `id`, whose memory must have been opened.

@@ -79,11 +79,7 @@ impl State {
             ATOMIC => Some(Source::Atomic),
             _ => None,
         };
-        if word == 0 {
-            State::Unclaimed
-        } else {
-            State::Claimed(Cell(word & !MARKS), source)
-        }
+        if word == 0 { State::Unclaimed } else { State::Claimed(Cell(word & !MARKS), source) }
     }
 
     fn encode(self) -> usize {
@@ -101,9 +97,7 @@ impl State {
 impl Counter {
     /// A counter of value 0 that will use the source of the process (see [`init`](crate::init)).
     pub const fn new() -> Counter {
-        Counter {
-            word: AtomicUsize::new(0),
-        }
+        Counter { word: AtomicUsize::new(0) }
     }
 
     /// A counter of value 0 that uses `source`, whatever the process has chosen: for measurements and
@@ -115,9 +109,7 @@ impl Counter {
     pub fn with_source(source: Source) -> Result<Counter, Unavailable> {
         source.available()?;
         let cell = preserving_errno(Cell::claim).ok_or(Unavailable::NoMemory)?;
-        Ok(Counter {
-            word: AtomicUsize::new(State::Claimed(cell, Some(source)).encode()),
-        })
+        Ok(Counter { word: AtomicUsize::new(State::Claimed(cell, Some(source)).encode()) })
     }
 
     /// Adds `n`, which may be negative.
@@ -176,9 +168,7 @@ impl Counter {
             State::Claimed(cell, source) => Some((cell, source)),
             State::Unclaimed | State::Inline(_) => None,
         };
-        claimed
-            .into_iter()
-            .flat_map(|(cell, source)| by_id(cell, source))
+        claimed.into_iter().flat_map(|(cell, source)| by_id(cell, source))
     }
 
     /// What was added without an ID, less what [`take`](Counter::take) has taken.
@@ -229,9 +219,7 @@ impl Counter {
     }
 
     fn replace(&self, seen: usize, next: State) -> bool {
-        self.word
-            .compare_exchange(seen, next.encode(), AcqRel, Relaxed)
-            .is_ok()
+        self.word.compare_exchange(seen, next.encode(), AcqRel, Relaxed).is_ok()
     }
 }
 
@@ -295,12 +283,7 @@ fn take_claimed(cell: Cell, source: Option<Source>) -> (i64, bool) {
         return (0, true);
     }
     let lowered = before.wrapping_sub(sum);
-    (
-        sum,
-        cell.shared()
-            .compare_exchange(before, lowered, AcqRel, Relaxed)
-            .is_ok(),
-    )
+    (sum, cell.shared().compare_exchange(before, lowered, AcqRel, Relaxed).is_ok())
 }
 
 impl Default for Counter {
@@ -331,60 +314,35 @@ mod tests {
 
     #[test]
     fn words_survive_a_round_trip() {
-        for source in [
-            None,
-            Some(Source::Kernel),
-            Some(Source::Table),
-            Some(Source::Atomic),
-        ] {
+        for source in [None, Some(Source::Kernel), Some(Source::Table), Some(Source::Atomic)] {
             let word = State::Claimed(Cell(0x7fff_ffff_fff8), source).encode();
-            let State::Claimed(cell, decoded) = State::decode(word) else {
-                panic!("{word:x}")
-            };
+            let State::Claimed(cell, decoded) = State::decode(word) else { panic!("{word:x}") };
             assert_eq!((cell.0, decoded), (0x7fff_ffff_fff8, source));
         }
         for count in [0, 1, -1, 1 << 58, -(1 << 58)] {
             let word = State::Inline(count).encode();
-            assert_eq!(
-                word & MARKS,
-                0,
-                "the fast path must not take a count for an address"
-            );
-            let State::Inline(decoded) = State::decode(word) else {
-                panic!("{word:x}")
-            };
+            assert_eq!(word & MARKS, 0, "the fast path must not take a count for an address");
+            let State::Inline(decoded) = State::decode(word) else { panic!("{word:x}") };
             assert_eq!(decoded, count);
         }
     }
 
     #[test]
     fn an_inline_counter_counts() {
-        let counter = Counter {
-            word: AtomicUsize::new(State::Inline(0).encode()),
-        };
+        let counter = Counter { word: AtomicUsize::new(State::Inline(0).encode()) };
         counter.add(5);
         counter.add(-7);
-        assert_eq!(
-            (counter.sum(), counter.shared(), counter.by_id().count()),
-            (-2, -2, 0)
-        );
+        assert_eq!((counter.sum(), counter.shared(), counter.by_id().count()), (-2, -2, 0));
         assert_eq!((counter.take(), counter.sum()), (-2, 0));
     }
 
     #[test]
     fn every_source_counts() {
-        for source in Source::ALL
-            .into_iter()
-            .filter(|source| source.available().is_ok())
-        {
+        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
             let counter = Counter::with_source(source).expect("an available source");
             (0..1000).for_each(|n| counter.add(n));
             assert_eq!(counter.sum(), 499_500, "{source}");
-            assert_eq!(
-                counter.by_id().sum::<i64>() + counter.shared(),
-                499_500,
-                "{source}"
-            );
+            assert_eq!(counter.by_id().sum::<i64>() + counter.shared(), 499_500, "{source}");
             assert_eq!(counter.take(), 499_500, "{source}");
             assert_eq!(counter.sum(), 0, "{source}");
             counter.add(-3);
@@ -402,10 +360,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| (0..100_000).for_each(|_| counter.add(1)));
             }
-            takers
-                .into_iter()
-                .map(|taker| taker.join().expect("no panic"))
-                .sum::<i64>()
+            takers.into_iter().map(|taker| taker.join().expect("no panic")).sum::<i64>()
         });
         assert_eq!(taken + counter.sum(), 400_000);
     }

@@ -89,13 +89,7 @@ pub fn read() -> Machine {
 
 fn describe(number: u32, allowed: &CpuSet) -> Cpu {
     let topology::Place { core, l3, node } = topology::place(number);
-    Cpu {
-        number,
-        core,
-        l3,
-        node,
-        allowed: allowed.contains(number),
-    }
+    Cpu { number, core, l3, node, allowed: allowed.contains(number) }
 }
 
 fn read_rseq() -> Rseq {
@@ -114,11 +108,7 @@ fn read_rseq() -> Rseq {
         registered_size: rseq::libc_size(),
         feature_size: rseq::feature_size(),
         align: rseq::alignment(),
-        fields: fields
-            .iter()
-            .filter(|field| field.1 <= usable)
-            .map(|field| field.0)
-            .collect(),
+        fields: fields.iter().filter(|field| field.1 <= usable).map(|field| field.0).collect(),
     }
 }
 
@@ -126,11 +116,7 @@ fn read_membarrier() -> Membarrier {
     let commands = fence::commands();
     let rseq = fence::has_rseq_flavour(commands);
     let per_cpu = rseq && fence::register().is_ok() && fence::fence_cpu(0).is_ok();
-    Membarrier {
-        commands,
-        rseq,
-        per_cpu,
-    }
+    Membarrier { commands, rseq, per_cpu }
 }
 
 /// x86 calls the line `model name`; other architectures have none or their own.

@@ -54,3 +54,8 @@ pub fn table_ids_in_use() -> Option<usize> {
 pub fn while_table_is_locked<T>(body: impl FnOnce() -> T) -> Option<T> {
     hooks::while_locked(body)
 }
+
+/// Fences one CPU, which aborts the section in flight there. `false` if the kernel refuses.
+pub fn fence(cpu: u32) -> bool {
+    hooks::fence(cpu)
+}

@@ -1,6 +1,6 @@
 //! The critical sections for x86-64.
 //!
-//! Operands: `scratch` is always `out`, never `lateout`, so that it cannot share a register with an
+//! Operands: `index` and `work` are `out`, never `lateout`, so that they cannot share a register with an
 //! input: after an abort the slow path still needs the inputs. `rseq_cs` is never cleared: the kernel
 //! ignores it as soon as the thread is found outside the section.
 //!
@@ -9,13 +9,15 @@
 //! own, so that it stays out of the way of the instruction cache.
 
 use std::arch::asm;
+use std::mem::offset_of;
 
 use super::{FAST_PATH, FastPath};
-use crate::arena::SHIFT;
+use crate::arena::{SHIFT, STRIDE};
 
 /// One critical section: descriptor, declaration, the index, the operation, the abort pad.
 ///
-/// Leaves through the block `restart` if it was aborted or found no index.
+/// `work` holds the address of the rseq area (relative to the thread pointer) when the index is read, and
+/// is free afterwards. Leaves through the block `restart` if it was aborted or found no index.
 macro_rules! section {
     (
         index { $($index:literal),* }
@@ -30,12 +32,13 @@ macro_rules! section {
             ".long 0, 0",             // version, flags
             ".quad 2f, 3f - 2f, 4f",  // start, length, abort
             ".popsection",
-            "lea {scratch}, [rip + 9b]",
-            "mov qword ptr fs:[{area} + 8], {scratch}",
+            "mov {work}, qword ptr [{fast_path} + {area}]",
+            "lea {index}, [rip + 9b]",
+            "mov qword ptr fs:[{work} + 8], {index}",
             "2:",
             $($index,)*
-            "shl {scratch}, {shift}",
-            "add {scratch}, {cell}",
+            "shl {index}, {shift}",
+            "add {index}, {cell}",
             $($commit,)*
             "3:",
             ".pushsection .text.rseq_abort, \"ax\", @progbits",
@@ -44,8 +47,10 @@ macro_rules! section {
             "4:",
             "jmp {restart}",
             ".popsection",
-            scratch = out(reg) _,
-            area = in(reg) FAST_PATH.area(),
+            index = out(reg) _,
+            work = out(reg) _,
+            fast_path = in(reg) &raw const FAST_PATH,
+            area = const offset_of!(FastPath, area),
             shift = const SHIFT,
             restart = label $restart,
             $($operands)*
@@ -59,27 +64,29 @@ macro_rules! section {
 ///
 /// # Safety
 ///
-/// `cell + displacement` is the address of a word in the arena's shared slot, and the kernel source
-/// has been prepared (so `FAST_PATH.area` leads to an rseq area in every thread).
+/// `cell + DISPLACEMENT` is the address of a word in the arena's shared slot, and the kernel source has
+/// been prepared (so `FAST_PATH.area` leads to an rseq area in every thread).
 #[inline(always)]
 pub(crate) unsafe fn add_kernel<const DISPLACEMENT: isize>(cell: usize, n: i64) -> bool {
-    // SAFETY: obligations 1 to 4 of the module `critical`: one `add` to memory is the commit and the
-    // last instruction; only `scratch` is written before; `mm_cid` is read inside. The address is
-    // `shared slot + (1 + ID) * stride`, open because ID < kernel_limit. No other thread commits to
-    // it: this ID belongs to the thread that runs here until it is preempted, which aborts us.
+    // SAFETY: obligations 1 to 4 of the module `critical`: one store is the commit and the last
+    // instruction; only `index` and `work` are written before; `mm_cid` is read inside. The address is
+    // `shared slot + (1 + ID) * stride`, open because ID < kernel_limit. No other thread commits to it:
+    // this ID belongs to the thread that runs here until it is preempted, which aborts us.
     unsafe {
         section!(
             index {
-                "mov {scratch:e}, dword ptr fs:[{area} + 24]",
-                "cmp {scratch:e}, dword ptr [rip + {fast_path} + {limit}]",
+                "mov {index:e}, dword ptr fs:[{work} + 24]",
+                "cmp {index:e}, dword ptr [{fast_path} + {limit}]",
                 "jae {restart}"
             }
-            commit { "add qword ptr [{scratch} + {stride} + {displacement}], {n}" }
+            commit {
+                "mov {work}, {n}",
+                "add {work}, qword ptr [{index} + {displacement}]",
+                "mov qword ptr [{index} + {displacement}], {work}"
+            }
             restart { return false }
-            fast_path = sym FAST_PATH,
-            limit = const std::mem::offset_of!(FastPath, kernel_limit),
-            stride = const crate::arena::STRIDE,
-            displacement = const DISPLACEMENT,
+            limit = const offset_of!(FastPath, kernel_limit),
+            displacement = const DISPLACEMENT + STRIDE as isize,
             cell = in(reg) cell,
             n = in(reg) n,
         );
@@ -96,20 +103,25 @@ pub(crate) unsafe fn add_kernel<const DISPLACEMENT: isize>(cell: usize, n: i64) 
 #[inline(always)]
 pub(crate) unsafe fn add_table<const DISPLACEMENT: isize>(cell: usize, n: i64) -> bool {
     // SAFETY: as in `add_kernel`. The entry is ID + 1, so the address is `shared slot + entry *
-    // stride`; the ID's memory was opened before the entry was stored. The two zero entries in front
-    // of the table make -1 and -2 valid indices. Nobody else commits to this ID's memory: entries are
+    // stride`; the ID's memory was opened before the entry was stored. The zero entries in front of
+    // the table make -1 and -2 valid indices. Nobody else commits to this ID's memory: entries are
     // distinct, and whoever takes one away fences this CPU before using it.
     unsafe {
         section!(
             index {
-                "movsxd {scratch}, dword ptr fs:[{area} + 4]",
-                "mov {scratch:e}, dword ptr [{table} + {scratch} * 4]",
-                "test {scratch:e}, {scratch:e}",
+                "movsxd {index}, dword ptr fs:[{work} + 4]",
+                "mov {work}, qword ptr [{fast_path} + {table}]",
+                "mov {index:e}, dword ptr [{work} + {index} * 4]",
+                "test {index:e}, {index:e}",
                 "jz {restart}"
             }
-            commit { "add qword ptr [{scratch} + {displacement}], {n}" }
+            commit {
+                "mov {work}, {n}",
+                "add {work}, qword ptr [{index} + {displacement}]",
+                "mov qword ptr [{index} + {displacement}], {work}"
+            }
             restart { return false }
-            table = in(reg) FAST_PATH.table.load(std::sync::atomic::Ordering::Relaxed),
+            table = const offset_of!(FastPath, table),
             displacement = const DISPLACEMENT,
             cell = in(reg) cell,
             n = in(reg) n,

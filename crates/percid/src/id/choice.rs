@@ -84,10 +84,8 @@ unsafe impl Sync for Decision {}
 /// No thread has this number: they stay below 2^22.
 const DECIDED: u32 = u32::MAX;
 
-static DECISION: Decision = Decision {
-    state: AtomicU32::new(0),
-    choice: UnsafeCell::new(MaybeUninit::uninit()),
-};
+static DECISION: Decision =
+    Decision { state: AtomicU32::new(0), choice: UnsafeCell::new(MaybeUninit::uninit()) };
 
 /// The choice, made now if nobody has; `None` while somebody else is at it.
 pub(crate) fn get() -> Option<Choice> {
@@ -104,12 +102,7 @@ fn decide(seen: u32) -> bool {
     let me = process::thread_id();
     // The deciding thread does not exist if this is the child of a fork that happened meanwhile.
     let abandoned = seen != me && (seen == 0 || !process::has_thread(seen));
-    if !abandoned
-        || DECISION
-            .state
-            .compare_exchange(seen, me, Acquire, Acquire)
-            .is_err()
-    {
+    if !abandoned || DECISION.state.compare_exchange(seen, me, Acquire, Acquire).is_err() {
         return DECISION.state.load(Acquire) == DECIDED;
     }
     let choice = overridden().unwrap_or_else(automatic);
@@ -126,27 +119,15 @@ fn automatic() -> Choice {
     let reason = match (kernel, Generation::running()) {
         (Err(_), _) => Reason::KernelHasNone,
         (Ok(()), Some(Generation::CacheLocal)) if kernel::looks_dense() => {
-            return Choice {
-                source: Source::Kernel,
-                reason: Reason::KernelIsCacheLocal,
-            };
+            return Choice { source: Source::Kernel, reason: Reason::KernelIsCacheLocal };
         }
         (Ok(()), Some(Generation::CacheLocal)) => Reason::KernelIsSparse,
         (Ok(()), generation) => Reason::KernelIs(generation.unwrap_or(Generation::Owned)),
     };
     match (prepare(Source::Table), kernel) {
-        (Ok(()), _) => Choice {
-            source: Source::Table,
-            reason,
-        },
-        (Err(why), Ok(())) => Choice {
-            source: Source::Kernel,
-            reason: Reason::TableIsNot(why),
-        },
-        (Err(why), Err(_)) => Choice {
-            source: Source::Atomic,
-            reason: Reason::NoIds(why),
-        },
+        (Ok(()), _) => Choice { source: Source::Table, reason },
+        (Err(why), Ok(())) => Choice { source: Source::Kernel, reason: Reason::TableIsNot(why) },
+        (Err(why), Err(_)) => Choice { source: Source::Atomic, reason: Reason::NoIds(why) },
     }
 }
 
@@ -156,21 +137,14 @@ fn overridden() -> Option<Choice> {
     let source = match wish.to_str().unwrap_or_default().parse::<Source>() {
         Ok(source) => source,
         Err(UnknownSource) => {
-            stderr::say(format_args!(
-                "PERCID_SOURCE={wish:?} ignored: {UnknownSource}"
-            ));
+            stderr::say(format_args!("PERCID_SOURCE={wish:?} ignored: {UnknownSource}"));
             return None;
         }
     };
     match prepare(source) {
-        Ok(()) => Some(Choice {
-            source,
-            reason: Reason::Override,
-        }),
+        Ok(()) => Some(Choice { source, reason: Reason::Override }),
         Err(why) => {
-            stderr::say(format_args!(
-                "PERCID_SOURCE={source} is not possible: {why}"
-            ));
+            stderr::say(format_args!("PERCID_SOURCE={source} is not possible: {why}"));
             None
         }
     }
@@ -182,7 +156,5 @@ fn wish() -> Option<&'static CStr> {
     // SAFETY: the name is a terminated string.
     let value = unsafe { libc::getenv(c"PERCID_SOURCE".as_ptr()) };
     // SAFETY: the C library returns null or a terminated string of the environment.
-    (!value.is_null())
-        .then(|| unsafe { CStr::from_ptr(value) })
-        .filter(|value| !value.is_empty())
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }).filter(|value| !value.is_empty())
 }

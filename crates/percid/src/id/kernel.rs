@@ -45,11 +45,7 @@ pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailabl
         rseq::Registration::Libc | rseq::Registration::Own => {}
         other => return Err(Unavailable::NoRseq(other)),
     }
-    if rseq::has_mm_cid(registration) {
-        Ok(())
-    } else {
-        Err(Unavailable::NoKernelIds)
-    }
+    if rseq::has_mm_cid(registration) { Ok(()) } else { Err(Unavailable::NoKernelIds) }
 }
 
 /// Whether the calling thread's ID lies within the density bound now. It does not if the kernel was

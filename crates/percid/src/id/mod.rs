@@ -114,10 +114,7 @@ impl FromStr for Source {
     type Err = UnknownSource;
 
     fn from_str(name: &str) -> Result<Source, UnknownSource> {
-        Source::ALL
-            .into_iter()
-            .find(|source| source.name() == name)
-            .ok_or(UnknownSource)
+        Source::ALL.into_iter().find(|source| source.name() == name).ok_or(UnknownSource)
     }
 }
 
@@ -176,10 +173,7 @@ pub(crate) const RESTART_LIMIT: usize = 8;
 /// ```
 pub fn init() -> Choice {
     preserving_errno(|| {
-        choice::get().unwrap_or(Choice {
-            source: Source::Atomic,
-            reason: Reason::BeingChosen,
-        })
+        choice::get().unwrap_or(Choice { source: Source::Atomic, reason: Reason::BeingChosen })
     })
 }
 
@@ -191,10 +185,7 @@ pub fn init() -> Choice {
 /// percid's own. Cost: one fence of all CPUs, some 10 us. Async-signal-safe.
 pub fn compact() -> u32 {
     preserving_errno(|| match choice::get() {
-        Some(Choice {
-            source: Source::Table,
-            ..
-        }) => table::compact(),
+        Some(Choice { source: Source::Table, .. }) => table::compact(),
         _ => 0,
     })
 }

@@ -25,7 +25,8 @@
 //!
 //! Every ID is in exactly one of three states: free, held by one CPU, or in transit (taken from a CPU
 //! by [`Space::take`] and neither given nor freed yet). Hence no two CPUs ever hold the same ID. Each
-//! method that changes a state asserts the state it starts from.
+//! method that changes a state asserts, in builds with debug assertions, the state it starts from; in
+//! others it must not end a user's process over a fault of ours.
 
 /// How long an ID may stay on a CPU without being renewed before a scan may take it back (R7).
 pub const EXPIRY_MS: u64 = 100;
@@ -168,18 +169,15 @@ impl<'a> Space<'a> {
         let counts = &mut *self.counts;
         counts.max_nr_cid = counts.max_nr_cid.min(limits.bound());
         let above = &self.ids[counts.max_nr_cid as usize..counts.ceiling as usize];
-        let highest = above
-            .iter()
-            .rposition(|id| id.holder != 0)
-            .map_or(0, |index| index as u32 + 1);
+        let highest =
+            above.iter().rposition(|id| id.holder != 0).map_or(0, |index| index as u32 + 1);
         counts.ceiling = counts.max_nr_cid + highest;
         highest > 0
     }
 
     /// Whether `cpu` holds an ID at or above the number of IDs and must give it up (R8).
     pub fn is_above_bound(&self, cpu: u32) -> bool {
-        self.held(cpu)
-            .is_some_and(|id| id >= self.counts.max_nr_cid)
+        self.held(cpu).is_some_and(|id| id >= self.counts.max_nr_cid)
     }
 
     /// Whether `cpu` holds an ID that was last renewed [`EXPIRY_MS`] ago or earlier (R7).
@@ -218,61 +216,39 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Takes the ID from `cpu`: it is in transit until it is given or freed. A thief also makes the CPU
-    /// forget it; a scan leaves it as the CPU's recent ID.
-    ///
-    /// # Panics
-    ///
-    /// If the CPU holds none.
-    pub fn take(&mut self, cpu: u32, forget: bool) -> u32 {
-        let id = self.held(cpu).expect("the CPU holds an ID");
+    /// Takes the ID from `cpu`, if it holds one: it is in transit until it is given or freed. A thief
+    /// also makes the CPU forget it; a scan leaves it as the CPU's recent ID.
+    pub fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
+        let id = self.held(cpu)?;
         let state = &mut self.cpus[cpu as usize];
         state.held = 0;
         if forget {
             state.recent = 0;
         }
         let ours = &mut self.ids[id as usize];
-        assert_eq!(ours.holder, cpu + 1, "ID and CPU agree");
+        debug_assert_eq!(ours.holder, cpu + 1, "ID and CPU agree");
         ours.holder = IN_TRANSIT;
-        id
+        Some(id)
     }
 
-    /// Lets `cpu` hold `id`, which is free or in transit.
-    ///
-    /// # Panics
-    ///
-    /// If either holds something else.
+    /// Lets `cpu`, which holds none, hold `id`, which is free or in transit.
     pub fn give(&mut self, cpu: u32, id: u32, thread: u32, now_ms: u64) {
         let ours = &mut self.ids[id as usize];
-        assert!(
-            ours.holder == 0 || ours.holder == IN_TRANSIT,
-            "nobody holds the ID"
-        );
-        *ours = IdState {
-            holder: cpu + 1,
-            last: cpu + 1,
-        };
+        debug_assert!(ours.holder == 0 || ours.holder == IN_TRANSIT, "nobody holds the ID");
+        *ours = IdState { holder: cpu + 1, last: cpu + 1 };
         let state = &mut self.cpus[cpu as usize];
-        assert_eq!(state.held, 0, "the CPU holds no ID");
-        *state = CpuState {
-            held: id + 1,
-            recent: id + 1,
-            taker: thread,
-            reserved: 0,
-            since_ms: now_ms,
-        };
+        debug_assert_eq!(state.held, 0, "the CPU holds no ID");
+        *state =
+            CpuState { held: id + 1, recent: id + 1, taker: thread, reserved: 0, since_ms: now_ms };
         self.counts.max_nr_cid = self.counts.max_nr_cid.max(id + 1);
         self.counts.ceiling = self.counts.ceiling.max(id + 1);
     }
 
-    /// Frees an ID in transit.
-    ///
-    /// # Panics
-    ///
-    /// If it is not in transit: it would be freed twice, or under a CPU that uses it.
+    /// Frees an ID that is in transit.
     pub fn free(&mut self, id: u32) {
         let ours = &mut self.ids[id as usize];
-        assert_eq!(ours.holder, IN_TRANSIT, "the ID is in transit");
+        // Else it would be freed twice, or under a CPU that uses it.
+        debug_assert_eq!(ours.holder, IN_TRANSIT, "the ID is in transit");
         ours.holder = 0;
     }
 
@@ -314,9 +290,7 @@ impl<'a> Space<'a> {
             Some(last) => Some(distance(request.cpu, last)),
             None => Some(Distance::Far),
         };
-        (0..self.counts.max_nr_cid)
-            .filter(|&id| self.is_free(id))
-            .min_by_key(|&id| rank(id))
+        (0..self.counts.max_nr_cid).filter(|&id| self.is_free(id)).min_by_key(|&id| rank(id))
     }
 
     fn steal(&self, request: Request) -> Grant {
@@ -325,9 +299,7 @@ impl<'a> Space<'a> {
         });
         let oldest = || self.holders().min_by_key(|&cpu| self.since(cpu));
         match left_behind.or_else(oldest) {
-            Some(from) => self
-                .held(from)
-                .map_or(Grant::Nothing, |id| Grant::Steal { from, id }),
+            Some(from) => self.held(from).map_or(Grant::Nothing, |id| Grant::Steal { from, id }),
             None => Grant::Nothing,
         }
     }
@@ -367,16 +339,12 @@ mod tests {
 
         /// What a driver does, without fences.
         fn enter(&mut self, cpu: u32, thread: u32, from: Option<u32>, limits: Limits) -> u32 {
-            let request = Request {
-                cpu,
-                thread,
-                came_from: from,
-            };
+            let request = Request { cpu, thread, came_from: from };
             let mut space = self.space();
             let id = match space.choose(request, limits, distance) {
                 Grant::Free(id) => id,
                 Grant::Steal { from, id } => {
-                    assert_eq!(space.take(from, true), id);
+                    assert_eq!(space.take(from, true), Some(id));
                     id
                 }
                 Grant::Nothing => panic!("nothing to be had"),
@@ -391,7 +359,7 @@ mod tests {
         }
 
         fn leave(&mut self, cpu: u32) {
-            let id = self.space().take(cpu, false);
+            let id = self.space().take(cpu, false).expect("the CPU holds an ID");
             self.space().free(id);
         }
     }
@@ -416,17 +384,9 @@ mod tests {
         let mut s = Storage::new();
         assert_eq!(s.enter(0, 1, None, limits(8, 3)), 0);
         s.leave(0);
-        assert_eq!(
-            s.enter(1, 1, None, limits(8, 3)),
-            1,
-            "new, although 0 is free"
-        );
+        assert_eq!(s.enter(1, 1, None, limits(8, 3)), 1, "new, although 0 is free");
         assert_eq!(s.enter(2, 1, None, limits(8, 3)), 2);
-        assert_eq!(
-            s.enter(3, 1, None, limits(8, 3)),
-            0,
-            "the bound is reached: the free one"
-        );
+        assert_eq!(s.enter(3, 1, None, limits(8, 3)), 0, "the bound is reached: the free one");
     }
 
     #[test]
@@ -436,17 +396,9 @@ mod tests {
             s.enter(cpu, cpu, None, limits(8, 4));
         }
         [0, 2, 4, 6].into_iter().for_each(|cpu| s.leave(cpu));
-        assert_eq!(
-            s.enter(5, 9, None, limits(8, 4)),
-            2,
-            "the other thread of core 4-5"
-        );
+        assert_eq!(s.enter(5, 9, None, limits(8, 4)), 2, "the other thread of core 4-5");
         s.leave(5);
-        assert_eq!(
-            s.enter(1, 9, Some(6), limits(8, 4)),
-            3,
-            "its own from CPU 6 beats its core"
-        );
+        assert_eq!(s.enter(1, 9, Some(6), limits(8, 4)), 3, "its own from CPU 6 beats its core");
     }
 
     #[test]
@@ -455,11 +407,7 @@ mod tests {
         for (cpu, thread) in [(0, 10), (1, 11)] {
             s.enter(cpu, thread, None, limits(8, 2));
         }
-        assert_eq!(
-            s.enter(7, 11, Some(1), limits(8, 2)),
-            1,
-            "not the older one of CPU 0"
-        );
+        assert_eq!(s.enter(7, 11, Some(1), limits(8, 2)), 1, "not the older one of CPU 0");
         assert_eq!(s.space().held(1), None);
         assert_eq!(s.space().held(0), Some(0));
     }
@@ -501,11 +449,7 @@ mod tests {
         s.leave(2);
         assert!(!s.space().shrink(limits(8, 2)));
         s.leave(1);
-        assert_eq!(
-            s.enter(3, 3, None, limits(8, 2)),
-            1,
-            "its recent ID 3 is above the bound"
-        );
+        assert_eq!(s.enter(3, 3, None, limits(8, 2)), 1, "its recent ID 3 is above the bound");
     }
 
     #[test]
@@ -515,11 +459,7 @@ mod tests {
             s.enter(cpu, cpu, None, limits(8, 3));
         }
         s.space().shrink(limits(8, 1));
-        assert_eq!(
-            s.enter(5, 5, None, limits(8, 4)),
-            3,
-            "1 and 2 are still held"
-        );
+        assert_eq!(s.enter(5, 5, None, limits(8, 4)), 3, "1 and 2 are still held");
     }
 
     #[test]
@@ -557,10 +497,7 @@ mod tests {
                     }
                 }
                 let mut held: Vec<u32> = (0..8).filter_map(|cpu| s.space().held(cpu)).collect();
-                assert!(
-                    held.iter().all(|&id| id < limits.bound()),
-                    "seed {seed}: {held:?}"
-                );
+                assert!(held.iter().all(|&id| id < limits.bound()), "seed {seed}: {held:?}");
                 let count = held.len();
                 held.sort_unstable();
                 held.dedup();

@@ -175,13 +175,7 @@ impl Layout {
         let states = array(size_of::<CpuState>() * cpus);
         let ids = array(size_of::<IdState>() * cpus);
         let places = array(size_of::<KnownPlace>() * cpus);
-        Layout {
-            header,
-            states,
-            ids,
-            places,
-            bytes: end,
-        }
+        Layout { header, states, ids, places, bytes: end }
     }
 
     fn table(&self, cpus: usize, start: NonNull<u8>) -> Table {
@@ -250,12 +244,9 @@ impl Table {
         let signals = signals::block_all();
         // SAFETY: the header is mapped for ever, and `lock` is only ever accessed atomically.
         let lock = unsafe { &(*self.header.as_ptr()).lock };
-        let taken = lock.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
-        taken.then_some(Locked {
-            table: self,
-            lock,
-            _signals: signals,
-        })
+        lock.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
+        // Only now: dropping a `Locked` releases the lock.
+        Some(Locked { table: self, lock, _signals: signals })
     }
 }
 
@@ -334,19 +325,12 @@ impl Locked {
             known => known,
         };
         // Without /proc the threads are unknown and only the CPUs bound the IDs.
-        Limits {
-            allowed: allowed as u32,
-            threads: process::threads().unwrap_or(u32::MAX),
-        }
+        Limits { allowed: allowed as u32, threads: process::threads().unwrap_or(u32::MAX) }
     }
 
     /// Takes an ID for `cpu` out of the space: it is free or in transit afterwards.
     fn obtain(&mut self, cpu: u32, limits: Limits) -> Option<u32> {
-        let request = Request {
-            cpu,
-            thread: process::thread_id(),
-            came_from: came_from(),
-        };
+        let request = Request { cpu, thread: process::thread_id(), came_from: came_from() };
         match self.choose(request, limits) {
             Grant::Free(id) => return Some(id),
             Grant::Nothing => return None,
@@ -369,8 +353,7 @@ impl Locked {
     fn choose(&mut self, request: Request, limits: Limits) -> Grant {
         let here = self.place(request.cpu);
         let places = Places(self.table);
-        self.space()
-            .choose(request, limits, |_, other| places.distance(here, other))
+        self.space().choose(request, limits, |_, other| places.distance(here, other))
     }
 
     /// Installs `id` on `cpu`, or frees it if its memory cannot be opened.
@@ -402,7 +385,7 @@ impl Locked {
             entry.store(held, Release);
             return None;
         }
-        Some(self.space().take(cpu, forget))
+        self.space().take(cpu, forget)
     }
 
     /// Frees the IDs of all CPUs that `condemned` names, with one fence for all of them; each CPU
@@ -445,10 +428,7 @@ impl Locked {
         let known = unsafe { &mut *self.table.places.add(cpu as usize).as_ptr() };
         known.get().unwrap_or_else(|| {
             let place = topology::place(cpu);
-            *known = KnownPlace {
-                known: 1,
-                place: MaybeUninit::new(place),
-            };
+            *known = KnownPlace { known: 1, place: MaybeUninit::new(place) };
             place
         })
     }
@@ -461,9 +441,8 @@ impl Places {
     /// How far `other` is; far if it was never asked about, which no CPU that held an ID is.
     fn distance(&self, here: Place, other: u32) -> Distance {
         // SAFETY: the caller holds the lock, `other` is a CPU of the space, and nobody writes now.
-        let there = unsafe { *self.0.places.add(other as usize).as_ptr() }
-            .get()
-            .unwrap_or_default();
+        let there =
+            unsafe { *self.0.places.add(other as usize).as_ptr() }.get().unwrap_or_default();
         let same = |a: Option<u32>, b: Option<u32>| a.is_some() && a == b;
         match () {
             () if same(here.core, there.core) => Distance::SameCore,
@@ -504,12 +483,19 @@ pub(crate) mod hooks {
 
     /// Takes the ID of `cpu` away as a thief does and leaves it in transit.
     pub(crate) fn steal(cpu: u32) -> Option<u32> {
-        let mut locked = installed()?.try_lock()?;
-        if !locked.ready_to_fence() {
+        let table = installed()?;
+        // Looked at first without the lock, which a thief would otherwise hold most of the time.
+        if table.entry(cpu)?.load(Relaxed) == 0 {
             return None;
         }
+        let mut locked = table.try_lock()?;
         locked.space().held(cpu)?;
-        locked.take(cpu, true)
+        if locked.ready_to_fence() { locked.take(cpu, true) } else { None }
+    }
+
+    /// Fences one CPU, registering for that first.
+    pub(crate) fn fence(cpu: u32) -> bool {
+        membarrier::register().and_then(|()| membarrier::fence_cpu(cpu)).is_ok()
     }
 
     /// Ends the transit of a stolen ID: frees it, or hands it to `cpu` if that has none. `false`: the

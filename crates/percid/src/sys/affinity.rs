@@ -15,12 +15,7 @@ fn affinity_bytes(set: &mut CpuSet) -> Option<usize> {
     // SAFETY: the kernel writes at most the given number of bytes. The raw call is used because the
     // C library hides the size of the kernel's mask.
     let bytes = unsafe {
-        libc::syscall(
-            libc::SYS_sched_getaffinity,
-            0,
-            size_of_val(words),
-            words.as_mut_ptr(),
-        )
+        libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(words), words.as_mut_ptr())
     };
     usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)
 }
@@ -28,13 +23,8 @@ fn affinity_bytes(set: &mut CpuSet) -> Option<usize> {
 /// One more than the largest CPU number that this kernel can ever use, counting CPUs that may be
 /// plugged in later. Tables are sized by this, never by the CPUs that are online.
 pub(crate) fn possible_count() -> usize {
-    let listed = possible()
-        .and_then(|set| set.last())
-        .map(|last| last as usize + 1);
-    listed
-        .or_else(mask_size)
-        .unwrap_or(MAX_CPUS)
-        .clamp(1, MAX_CPUS)
+    let listed = possible().and_then(|set| set.last()).map(|last| last as usize + 1);
+    listed.or_else(mask_size).unwrap_or(MAX_CPUS).clamp(1, MAX_CPUS)
 }
 
 /// The CPUs that may ever exist, from sysfs.
@@ -53,9 +43,7 @@ fn mask_size() -> Option<usize> {
 mod tests {
     #[test]
     fn every_source_of_the_possible_count_covers_the_allowed_cpus() {
-        let last = super::allowed()
-            .and_then(|set| set.last())
-            .expect("an affinity mask") as usize;
+        let last = super::allowed().and_then(|set| set.last()).expect("an affinity mask") as usize;
         assert!(super::possible_count() > last);
         assert!(super::mask_size().expect("a mask size") > last);
     }

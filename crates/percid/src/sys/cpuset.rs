@@ -20,10 +20,7 @@ impl CpuSet {
 
     /// How many CPUs the set holds.
     pub fn len(&self) -> usize {
-        self.words
-            .iter()
-            .map(|word| word.count_ones() as usize)
-            .sum()
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Whether the set holds none.
@@ -33,9 +30,7 @@ impl CpuSet {
 
     /// Whether the set holds `cpu`; false for numbers beyond its range.
     pub fn contains(&self, cpu: u32) -> bool {
-        self.words
-            .get(cpu as usize / 64)
-            .is_some_and(|word| word >> (cpu % 64) & 1 == 1)
+        self.words.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
     }
 
     /// The members in ascending order.
@@ -63,10 +58,7 @@ impl CpuSet {
 
     /// Adds every member of `other`.
     pub(crate) fn add_all(&mut self, other: &CpuSet) {
-        self.words
-            .iter_mut()
-            .zip(&other.words)
-            .for_each(|(word, more)| *word |= more);
+        self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
     }
 
     /// Reads the kernel's list notation, such as `0-3,8`; `None` if the text is anything else.

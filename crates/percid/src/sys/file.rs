@@ -41,10 +41,7 @@ pub(crate) struct Path {
 impl Path {
     /// Formats a path; `None` if it does not fit.
     pub(crate) fn format(text: fmt::Arguments<'_>) -> Option<Path> {
-        let mut path = Path {
-            bytes: [0; 96],
-            used: 0,
-        };
+        let mut path = Path { bytes: [0; 96], used: 0 };
         path.write_fmt(text).ok()?;
         Some(path)
     }

@@ -56,9 +56,5 @@ pub(crate) fn fence_all() -> Result<(), i32> {
 fn call(command: i32, flags: u32, cpu: u32) -> Result<i32, i32> {
     // SAFETY: the call takes three integers and touches no memory of ours.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, command, flags, cpu) };
-    if result < 0 {
-        Err(errno())
-    } else {
-        Ok(result as i32)
-    }
+    if result < 0 { Err(errno()) } else { Ok(result as i32) }
 }

@@ -56,9 +56,5 @@ fn map_with(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nobody's memory.
     let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    if start == libc::MAP_FAILED {
-        None
-    } else {
-        NonNull::new(start.cast())
-    }
+    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
 }

@@ -18,11 +18,7 @@ pub(crate) fn threads() -> Option<u32> {
     }
     // SAFETY: the call succeeded, so it filled the structure.
     let links = unsafe { info.assume_init() }.st_nlink as u32;
-    if links > 2 {
-        Some(links - 2)
-    } else {
-        threads_from_stat()
-    }
+    if links > 2 { Some(links - 2) } else { threads_from_stat() }
 }
 
 /// The field `num_threads` (the twentieth) of `/proc/self/stat`.
@@ -63,10 +59,7 @@ impl Release {
     fn parse(text: &[u8]) -> Option<Release> {
         let mut numbers = text.split(|byte| !byte.is_ascii_digit());
         let mut next = || std::str::from_utf8(numbers.next()?).ok()?.parse().ok();
-        Some(Release {
-            major: next()?,
-            minor: next()?,
-        })
+        Some(Release { major: next()?, minor: next()? })
     }
 }
 
@@ -104,28 +97,10 @@ mod tests {
     #[test]
     fn releases() {
         let release = |text: &str| Release::parse(text.as_bytes());
-        assert_eq!(
-            release("6.18.44-fc"),
-            Some(Release {
-                major: 6,
-                minor: 18
-            })
-        );
-        assert_eq!(
-            release("5.10.0-30-amd64"),
-            Some(Release {
-                major: 5,
-                minor: 10
-            })
-        );
+        assert_eq!(release("6.18.44-fc"), Some(Release { major: 6, minor: 18 }));
+        assert_eq!(release("5.10.0-30-amd64"), Some(Release { major: 5, minor: 10 }));
         assert_eq!(release("7.0-rc1"), Some(Release { major: 7, minor: 0 }));
         assert_eq!(release("next"), None);
-        assert!(
-            Release { major: 6, minor: 9 }
-                < Release {
-                    major: 6,
-                    minor: 13
-                }
-        );
+        assert!(Release { major: 6, minor: 9 } < Release { major: 6, minor: 13 });
     }
 }

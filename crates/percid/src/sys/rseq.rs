@@ -30,11 +30,8 @@ const _: () = {
 
 /// The four bytes in front of every abort address, which the kernel compares with those given at
 /// registration. The C library uses these, and a process can have only one such value per thread.
-pub(crate) const SIGNATURE: u32 = if cfg!(target_arch = "aarch64") {
-    0xd428_bc00
-} else {
-    0x5305_3053
-};
+pub(crate) const SIGNATURE: u32 =
+    if cfg!(target_arch = "aarch64") { 0xd428_bc00 } else { 0x5305_3053 };
 
 const AT_RSEQ_FEATURE_SIZE: u64 = 27;
 const AT_RSEQ_ALIGN: u64 = 28;
@@ -128,10 +125,7 @@ pub(crate) fn area_offset(registration: Registration) -> isize {
 }
 
 fn discover() -> Registration {
-    if cfg!(any(
-        percid_portable,
-        not(any(target_arch = "x86_64", target_arch = "aarch64"))
-    )) {
+    if cfg!(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64")))) {
         return Registration::Unsupported;
     }
     // The library's word is not enough: a sandbox may have refused this very thread.
@@ -163,13 +157,7 @@ pub(crate) fn register_own() -> Result<(), i32> {
     }
     // SAFETY: the area is valid, aligned to 32 bytes and lives as long as the thread.
     let result = unsafe {
-        libc::syscall(
-            libc::SYS_rseq,
-            &raw mut (*block).area,
-            size_of::<Area>(),
-            0,
-            SIGNATURE,
-        )
+        libc::syscall(libc::SYS_rseq, &raw mut (*block).area, size_of::<Area>(), 0, SIGNATURE)
     };
     if result == 0 {
         return Ok(());

@@ -31,12 +31,6 @@ fn change(how: i32, set: &u64, before: Option<&mut u64>) {
     let before = before.map_or(std::ptr::null_mut(), |place| place as *mut u64);
     // SAFETY: both sets are 8 bytes long, as the kernel demands of its callers on 64-bit machines.
     unsafe {
-        libc::syscall(
-            libc::SYS_rt_sigprocmask,
-            how,
-            set as *const u64,
-            before,
-            KERNEL_SIGSET_BYTES,
-        )
+        libc::syscall(libc::SYS_rt_sigprocmask, how, set as *const u64, before, KERNEL_SIGSET_BYTES)
     };
 }

@@ -22,18 +22,9 @@ impl Write for Line {
 /// Writes `percid: message` as one line, best effort: an error is ignored, because a library has
 /// nowhere to report that standard error is closed.
 pub(crate) fn say(message: fmt::Arguments<'_>) {
-    let mut line = Line {
-        bytes: [0; 256],
-        used: 0,
-    };
+    let mut line = Line { bytes: [0; 256], used: 0 };
     let _ = write!(line, "percid: {message}");
     line.bytes[line.used] = b'\n';
     // SAFETY: the buffer holds `used + 1` initialised bytes.
-    unsafe {
-        libc::write(
-            libc::STDERR_FILENO,
-            line.bytes.as_ptr().cast(),
-            line.used + 1,
-        )
-    };
+    unsafe { libc::write(libc::STDERR_FILENO, line.bytes.as_ptr().cast(), line.used + 1) };
 }

@@ -9,10 +9,7 @@
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
 #[path = "thread_aarch64.rs"]
 mod arch;
-#[cfg(any(
-    percid_portable,
-    not(any(target_arch = "x86_64", target_arch = "aarch64"))
-))]
+#[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 #[path = "thread_portable.rs"]
 mod arch;
 #[cfg(all(target_arch = "x86_64", not(percid_portable)))]

@@ -6,8 +6,6 @@ use super::LibcRseq;
 
 // See thread_x86_64.rs.
 global_asm!(
-    ".weak __rseq_offset",
-    ".weak __rseq_size",
     ".pushsection .tdata.percid_0_1, \"awT\", @progbits",
     ".balign 64",
     ".hidden percid_0_1_thread",
@@ -47,12 +45,14 @@ pub(crate) fn own_offset() -> isize {
     offset
 }
 
-/// The C library's rseq symbols; `None` if it has none.
+/// The C library's rseq symbols; `None` if it has none: a weak reference is null then.
 pub(crate) fn libc_rseq() -> Option<LibcRseq> {
     let (offset, size): (*const isize, *const u32);
     // SAFETY: reads two slots of the global offset table that the linker or loader has filled.
     unsafe {
         asm!(
+            ".weak __rseq_offset",
+            ".weak __rseq_size",
             "adrp {offset}, :got:__rseq_offset",
             "ldr {offset}, [{offset}, :got_lo12:__rseq_offset]",
             "adrp {size}, :got:__rseq_size",
@@ -66,10 +66,5 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
         return None;
     }
     // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
-    Some(unsafe {
-        LibcRseq {
-            offset: *offset,
-            size: *size,
-        }
-    })
+    Some(unsafe { LibcRseq { offset: *offset, size: *size } })
 }

@@ -5,10 +5,7 @@ use std::arch::{asm, global_asm};
 use super::LibcRseq;
 
 // The symbol carries the version, so that two versions of percid in one program do not collide.
-// A weak reference is null where the C library lacks the symbol.
 global_asm!(
-    ".weak __rseq_offset",
-    ".weak __rseq_size",
     ".pushsection .tdata.percid_0_1, \"awT\", @progbits",
     ".balign 64",
     ".hidden percid_0_1_thread",
@@ -45,12 +42,14 @@ pub(crate) fn own_offset() -> isize {
     offset
 }
 
-/// The C library's rseq symbols; `None` if it has none.
+/// The C library's rseq symbols; `None` if it has none: a weak reference is null then.
 pub(crate) fn libc_rseq() -> Option<LibcRseq> {
     let (offset, size): (*const isize, *const u32);
     // SAFETY: reads two slots of the global offset table that the linker or loader has filled.
     unsafe {
         asm!(
+            ".weak __rseq_offset",
+            ".weak __rseq_size",
             "mov {offset}, qword ptr [rip + __rseq_offset@GOTPCREL]",
             "mov {size}, qword ptr [rip + __rseq_size@GOTPCREL]",
             offset = out(reg) offset,
@@ -62,10 +61,5 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
         return None;
     }
     // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
-    Some(unsafe {
-        LibcRseq {
-            offset: *offset,
-            size: *size,
-        }
-    })
+    Some(unsafe { LibcRseq { offset: *offset, size: *size } })
 }

@@ -14,26 +14,19 @@ pub(crate) struct Place {
 
 /// Reads the place of `cpu` from sysfs. Cost: 5 to 10 small files, some 50 us; callers keep the answer.
 pub(crate) fn place(cpu: u32) -> Place {
-    Place {
-        core: core(cpu),
-        l3: last_level_cache(cpu),
-        node: node(cpu),
-    }
+    Place { core: core(cpu), l3: last_level_cache(cpu), node: node(cpu) }
 }
 
 fn core(cpu: u32) -> Option<u32> {
-    first_cpu(format_args!(
-        "/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
-    ))
+    first_cpu(format_args!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
 }
 
 /// The unified cache of level 3, or of the highest level below it on machines without one.
 fn last_level_cache(cpu: u32) -> Option<u32> {
     let mut best = None;
     for index in 0..8 {
-        let level = number(format_args!(
-            "/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/level"
-        ));
+        let level =
+            number(format_args!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/level"));
         let Some(level) = level.filter(|&level| level <= 3) else {
             break;
         };
@@ -62,9 +55,7 @@ fn node(cpu: u32) -> Option<u32> {
 fn online_nodes() -> Option<u32> {
     let mut buffer = [0; 4096];
     let text = file::read(c"/sys/devices/system/node/online", &mut buffer)?;
-    CpuSet::parse(std::str::from_utf8(text).ok()?)?
-        .last()
-        .map(|last| last + 1)
+    CpuSet::parse(std::str::from_utf8(text).ok()?)?.last().map(|last| last + 1)
 }
 
 fn number(path: std::fmt::Arguments<'_>) -> Option<u32> {
@@ -76,22 +67,15 @@ fn first_cpu(path: std::fmt::Arguments<'_>) -> Option<u32> {
     let path = Path::format(path)?;
     let mut buffer = [0; 4096];
     let text = file::read(path.as_c_str()?, &mut buffer)?;
-    CpuSet::parse(std::str::from_utf8(text).ok()?)?
-        .iter()
-        .next()
+    CpuSet::parse(std::str::from_utf8(text).ok()?)?.iter().next()
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn this_cpu_has_a_core() {
-        let cpu = super::super::affinity::allowed()
-            .and_then(|set| set.last())
-            .expect("a CPU");
+        let cpu = super::super::affinity::allowed().and_then(|set| set.last()).expect("a CPU");
         assert!(super::place(cpu).core.is_some_and(|core| core <= cpu));
-        assert_eq!(
-            super::place(super::super::MAX_CPUS as u32 - 1),
-            super::Place::default()
-        );
+        assert_eq!(super::place(super::super::MAX_CPUS as u32 - 1), super::Place::default());
     }
 }

@@ -1,0 +1,79 @@
+//! Signal handlers that use a counter while they interrupt the same operation, a slow path, or a thread
+//! while somebody else holds the table's lock.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use percid::{Counter, Source, testing};
+
+use crate::options::Options;
+use crate::{Verdict, pinning};
+
+static COUNTER: std::sync::OnceLock<Counter> = std::sync::OnceLock::new();
+static HANDLED: AtomicI64 = AtomicI64::new(0);
+
+extern "C" fn handler(_: i32) {
+    if let Some(counter) = COUNTER.get() {
+        counter.add(1);
+        HANDLED.fetch_add(1, Relaxed);
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Verdict {
+    let source = options.source.unwrap_or(percid::init().source);
+    let counter = Counter::with_source(source).map_err(|error| error.to_string())?;
+    let counter = COUNTER.get_or_init(|| counter);
+    pinning::handle(libc::SIGUSR1, handler);
+    let stop = AtomicBool::new(false);
+    let (added, under_lock, steals) = (AtomicI64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let targets = [const { AtomicI32::new(0) }; 2];
+    std::thread::scope(|scope| {
+        for target in &targets {
+            scope.spawn(|| {
+                target.store(pinning::thread_id(), Relaxed);
+                while !stop.load(Relaxed) {
+                    (0..100).for_each(|_| counter.add(1));
+                    added.fetch_add(100, Relaxed);
+                }
+            });
+        }
+        // Takes the IDs away all the time, so that the slow path is where most signals arrive.
+        scope.spawn(|| {
+            while !stop.load(Relaxed) && source == Source::Table {
+                for cpu in pinning::allowed() {
+                    if let Some(stolen) = testing::steal(cpu) {
+                        stolen.put_back(None);
+                        steals.fetch_add(1, Relaxed);
+                    }
+                }
+            }
+        });
+        // Increments while this very thread holds the lock, as a handler would if it could get in.
+        scope.spawn(|| {
+            while !stop.load(Relaxed) && source == Source::Table {
+                testing::while_table_is_locked(|| counter.add(1)).inspect(|()| {
+                    under_lock.fetch_add(1, Relaxed);
+                });
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        });
+        let end = Instant::now() + Duration::from_secs_f64(options.seconds);
+        while Instant::now() < end {
+            for target in &targets {
+                pinning::signal(target.load(Relaxed), libc::SIGUSR1);
+            }
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        stop.store(true, Relaxed);
+    });
+    let handled = HANDLED.load(Relaxed);
+    let expected = added.load(Relaxed) + handled + under_lock.load(Relaxed) as i64;
+    let figures = format!(
+        "source={source} signals={handled} steals={} under_lock={} sum={} expected={expected}",
+        steals.load(Relaxed),
+        under_lock.load(Relaxed),
+        counter.sum(),
+    );
+    let exercised = handled > 0 && (source != Source::Table || under_lock.load(Relaxed) > 0);
+    if counter.sum() == expected && exercised { Ok(figures) } else { Err(figures) }
+}

@@ -1,0 +1,85 @@
+//! The options that the programs share.
+
+use percid::Source;
+
+/// What may be given.
+pub(crate) const HELP: &str = "--source kernel|table|atomic --seconds N --threads N --cpus N --skip-fence \
+                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined";
+
+/// The options, each with its default.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// The source that the program's counters use; the process's choice if not given.
+    pub(crate) source: Option<Source>,
+    /// How long to run.
+    pub(crate) seconds: f64,
+    /// How many threads to run, where that can be chosen.
+    pub(crate) threads: usize,
+    /// How many of the allowed CPUs to use; all if not given.
+    pub(crate) cpus: Option<usize>,
+    /// The negative control: steal without a fence.
+    pub(crate) skip_fence: bool,
+    /// System calls to deny before starting over in the sandbox.
+    pub(crate) deny: Vec<libc::c_long>,
+    /// The error that denied calls return.
+    pub(crate) errno: i32,
+    /// Set in the process that already runs in the sandbox.
+    pub(crate) confined: bool,
+    /// The arguments as given, for a process that starts itself again.
+    pub(crate) given: Vec<std::ffi::OsString>,
+}
+
+/// Reads the command line: the program's name and its options.
+pub(crate) fn read() -> Result<(String, Options), String> {
+    let mut options = Options {
+        source: None,
+        seconds: 2.0,
+        threads: 8,
+        cpus: None,
+        skip_fence: false,
+        deny: Vec::new(),
+        errno: libc::EPERM,
+        confined: false,
+        given: std::env::args_os().skip(1).collect(),
+    };
+    let name = parse(&mut options).map_err(|error| error.to_string())?;
+    Ok((name.ok_or("which program?")?, options))
+}
+
+fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
+    use lexopt::prelude::*;
+    let mut parser = lexopt::Parser::from_env();
+    let mut name = None;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Value(value) if name.is_none() => name = Some(value.string()?),
+            Long("source") => options.source = Some(parser.value()?.parse()?),
+            Long("seconds") => options.seconds = parser.value()?.parse()?,
+            Long("threads") => options.threads = parser.value()?.parse()?,
+            Long("cpus") => options.cpus = Some(parser.value()?.parse()?),
+            Long("skip-fence") => options.skip_fence = true,
+            Long("confined") => options.confined = true,
+            Long("deny") => options.deny = parser.value()?.parse_with(calls)?,
+            Long("errno") => options.errno = parser.value()?.parse_with(errno)?,
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(name)
+}
+
+fn calls(text: &str) -> Result<Vec<libc::c_long>, &'static str> {
+    match text {
+        "rseq" => Ok(vec![libc::SYS_rseq]),
+        "membarrier" => Ok(vec![libc::SYS_membarrier]),
+        "both" => Ok(vec![libc::SYS_rseq, libc::SYS_membarrier]),
+        _ => Err("expected rseq, membarrier or both"),
+    }
+}
+
+fn errno(text: &str) -> Result<i32, &'static str> {
+    match text {
+        "EPERM" => Ok(libc::EPERM),
+        "ENOSYS" => Ok(libc::ENOSYS),
+        _ => Err("expected EPERM or ENOSYS"),
+    }
+}

@@ -1,0 +1,189 @@
+//! Runs the programs as processes of their own, one after the other, and reads what they found.
+
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard};
+
+/// The programs load the machine as much as they can: two at once would only weaken each other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// What a program printed, and whether it passed.
+struct Outcome {
+    passed: bool,
+    line: String,
+    messages: String,
+}
+
+impl Outcome {
+    /// The value of `key=` in the summary line.
+    fn figure(&self, key: &str) -> &str {
+        let found = self
+            .line
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix(key).and_then(|rest| rest.strip_prefix('=')));
+        found.unwrap_or_else(|| panic!("no {key}= in {:?}", self.line))
+    }
+
+    fn number(&self, key: &str) -> i64 {
+        self.figure(key).parse().unwrap_or_else(|_| panic!("{key} is no number: {}", self.line))
+    }
+}
+
+fn run_with(environment: &[(&str, &str)], arguments: &str) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-programs"));
+    command.args(arguments.split_whitespace()).env_remove("PERCID_SOURCE");
+    command.envs(environment.iter().copied());
+    let Output { status, stdout, stderr } = command.output().expect("the program starts");
+    let line = String::from_utf8_lossy(&stdout).trim().to_owned();
+    let messages = String::from_utf8_lossy(&stderr).into_owned();
+    println!("{arguments} {environment:?}\n{line}\n{messages}");
+    assert!(status.code().is_some(), "{arguments}: ended by {status}: {messages}");
+    Outcome { passed: status.success(), line, messages }
+}
+
+fn run(arguments: &str) -> Outcome {
+    let _alone = alone();
+    run_with(&[], arguments)
+}
+
+fn pass(arguments: &str) -> Outcome {
+    let outcome = run(arguments);
+    assert!(outcome.passed, "{arguments}: {}\n{}", outcome.line, outcome.messages);
+    outcome
+}
+
+/// The sources this machine has: the kernel's may be missing.
+fn sources() -> Vec<&'static str> {
+    let available = |source: &&str| {
+        let source: percid::Source = source.parse().expect("a source");
+        source.available().is_ok()
+    };
+    ["kernel", "table", "atomic"].into_iter().filter(available).collect()
+}
+
+fn cpus() -> usize {
+    percid::machine::read().allowed.len()
+}
+
+#[test]
+fn no_increment_is_lost_or_doubled_with_any_source() {
+    for source in sources() {
+        let outcome = pass(&format!("stress --seconds 20 --source {source}"));
+        assert_eq!(outcome.number("lost"), 0);
+        assert!(outcome.number("signals") > 0 && outcome.number("threads_started") > 0);
+    }
+}
+
+#[test]
+fn the_stress_sees_a_missing_fence() {
+    if cpus() < 2 {
+        println!("one CPU: a thief never runs beside its victim, so the fence cannot be missed");
+        return;
+    }
+    // The window is two instructions wide: more than one try, though the first usually does.
+    let caught = (0..5).any(|_| {
+        let outcome = run("stress --seconds 5 --source table --skip-fence");
+        !outcome.passed && outcome.number("lost") != 0
+    });
+    assert!(caught, "the negative control passed five times");
+}
+
+#[test]
+fn ids_stay_below_the_bound() {
+    for (threads, confined) in [(1, 0), (2, 0), (3, 0), (1, 1), (2, 1), (4, 1)] {
+        let confined = if confined == 0 { String::new() } else { format!("--cpus {confined}") };
+        pass(&format!("density --source table --threads {threads} {confined}"));
+    }
+}
+
+#[test]
+fn density_is_seen_to_fail_where_there_is_none() {
+    if cpus() < 2 {
+        println!("one CPU: every index is dense");
+        return;
+    }
+    // The atomic source's hints are CPU numbers.
+    assert!(!run("density --source atomic --threads 1").passed);
+}
+
+#[test]
+fn handlers_may_interrupt_anything() {
+    for source in sources() {
+        pass(&format!("handlers --seconds 4 --source {source}"));
+    }
+}
+
+#[test]
+fn signals_during_the_first_use() {
+    let _alone = alone();
+    for source in sources() {
+        let outcome = run_with(&[("PERCID_SOURCE", source)], "first-use");
+        assert!(outcome.passed, "{}", outcome.line);
+    }
+}
+
+#[test]
+fn children_start_fresh() {
+    for source in sources() {
+        pass(&format!("forking --source {source}"));
+    }
+}
+
+#[test]
+fn ten_thousand_counters_cost_what_is_promised() {
+    for source in sources() {
+        pass(&format!("memory --source {source}"));
+    }
+}
+
+#[test]
+fn a_bad_environment_ends_in_a_working_program() {
+    let _alone = alone();
+    for errno in ["EPERM", "ENOSYS"] {
+        for (deny, expected) in [("rseq", &["atomic"][..]), ("both", &["atomic"])] {
+            let outcome = run_with(&[], &format!("count --deny {deny} --errno {errno}"));
+            assert!(outcome.passed && expected.contains(&outcome.figure("source")));
+            assert_eq!(outcome.messages, "", "an automatic choice is no reason for a message");
+        }
+        // Without the fence the kernel's IDs remain, where there are any.
+        let outcome = run_with(&[], &format!("count --deny membarrier --errno {errno}"));
+        assert!(outcome.passed && outcome.figure("source") != "table");
+    }
+}
+
+#[test]
+fn an_impossible_wish_is_answered_once() {
+    let _alone = alone();
+    let outcome = run_with(&[("PERCID_SOURCE", "nonsense")], "count");
+    assert!(outcome.passed);
+    assert_eq!(outcome.messages.lines().count(), 1, "{}", outcome.messages);
+    assert!(outcome.messages.contains("expected kernel, table or atomic"));
+
+    let outcome = run_with(&[("PERCID_SOURCE", "table")], "count --deny both");
+    assert!(outcome.passed && outcome.figure("source") == "atomic");
+    assert_eq!(outcome.messages.lines().count(), 1, "{}", outcome.messages);
+    assert!(outcome.messages.contains("is not possible"));
+}
+
+#[test]
+fn every_wish_that_can_be_granted_is() {
+    let _alone = alone();
+    for source in sources() {
+        let outcome = run_with(&[("PERCID_SOURCE", source)], "count");
+        assert!(outcome.passed);
+        assert_eq!((outcome.figure("source"), outcome.messages.as_str()), (source, ""));
+    }
+}
+
+#[test]
+fn without_the_c_librarys_registration_percid_registers_itself() {
+    let _alone = alone();
+    let own = [("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
+    for source in sources() {
+        let outcome = run_with(&own, &format!("stress --seconds 3 --source {source}"));
+        assert!(outcome.passed, "{}", outcome.line);
+    }
+}
