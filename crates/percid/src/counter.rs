@@ -123,6 +123,8 @@ impl Counter {
         } else if word & TABLE != 0 {
             // SAFETY: as above.
             unsafe { critical::add_table::<{ -(TABLE as isize) }>(word, n) }
+        } else if word & ATOMIC != 0 {
+            return add_at_hint(Cell(word - ATOMIC), n);
         } else {
             false
         };
@@ -242,8 +244,8 @@ fn by_id(cell: Cell, source: Option<Source>) -> impl Iterator<Item = i64> {
 /// Adds through the source, trying a bounded number of times, then to the shared slot.
 fn add_claimed(cell: Cell, source: Source, n: i64) {
     for _ in 0..RESTART_LIMIT {
-        // SAFETY: a claimed cell's source has been prepared.
         let added = match source {
+            // SAFETY: the word of a cell that was claimed for this source, which has been prepared.
             Source::Kernel => unsafe { critical::add_kernel::<0>(cell.0, n) },
             // SAFETY: as above.
             Source::Table => unsafe { critical::add_table::<0>(cell.0, n) },
@@ -259,6 +261,8 @@ fn add_claimed(cell: Cell, source: Source, n: i64) {
     add_shared(cell, n);
 }
 
+/// Out of line: beside a locked instruction the call costs nothing.
+#[inline(never)]
 fn add_at_hint(cell: Cell, n: i64) {
     match id::atomic::open_hint() {
         Some(hint) => _ = cell.of_id(hint).fetch_add(n, Relaxed),

@@ -12,7 +12,7 @@ use std::arch::asm;
 use std::mem::offset_of;
 
 use super::{FAST_PATH, FastPath};
-use crate::arena::{SHIFT, STRIDE};
+use crate::arena::SHIFT;
 
 /// One critical section: descriptor, declaration, the index, the operation, the abort pad.
 ///
@@ -77,7 +77,8 @@ pub(crate) unsafe fn add_kernel<const DISPLACEMENT: isize>(cell: usize, n: i64) 
             index {
                 "mov {index:e}, dword ptr fs:[{work} + 24]",
                 "cmp {index:e}, dword ptr [{fast_path} + {limit}]",
-                "jae {restart}"
+                "jae {restart}",
+                "inc {index:e}"
             }
             commit {
                 "mov {work}, {n}",
@@ -86,7 +87,7 @@ pub(crate) unsafe fn add_kernel<const DISPLACEMENT: isize>(cell: usize, n: i64) 
             }
             restart { return false }
             limit = const offset_of!(FastPath, kernel_limit),
-            displacement = const DISPLACEMENT + STRIDE as isize,
+            displacement = const DISPLACEMENT,
             cell = in(reg) cell,
             n = in(reg) n,
         );

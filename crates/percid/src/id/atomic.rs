@@ -6,7 +6,7 @@ use std::sync::atomic::{
 };
 
 use crate::arena;
-use crate::sys::thread;
+use crate::sys::{preserving_errno, thread};
 
 /// Operations for which a thread keeps its hint before it asks for its CPU again.
 const HINT_OPERATIONS: u32 = 64;
@@ -27,7 +27,8 @@ pub(crate) fn hint() -> u32 {
     unsafe {
         let left = (*block).hint_left.wrapping_sub(1);
         if left >= HINT_OPERATIONS {
-            (*block).hint = u32::try_from(libc::sched_getcpu()).unwrap_or(0);
+            let cpu = preserving_errno(|| libc::sched_getcpu());
+            (*block).hint = u32::try_from(cpu).unwrap_or(0);
             (*block).hint_left = HINT_OPERATIONS;
         } else {
             (*block).hint_left = left;
@@ -40,7 +41,7 @@ pub(crate) fn hint() -> u32 {
 pub(crate) fn open_hint() -> Option<u32> {
     let hint = hint();
     if hint >= IDS_SEEN.load(Relaxed) {
-        if !arena::open_id(hint) {
+        if !preserving_errno(|| arena::open_id(hint)) {
             return None;
         }
         IDS_SEEN.fetch_max(hint + 1, AcqRel);

@@ -1,0 +1,24 @@
+//! Pinning the calling thread to a CPU, and asking which one it runs on.
+
+use std::io;
+
+const BITS: usize = libc::c_ulong::BITS as usize;
+
+/// Confines the calling thread to `cpu`.
+pub(crate) fn pin_this_thread(cpu: u32) -> io::Result<()> {
+    // Not `libc::cpu_set_t`, which ends at CPU 1023.
+    let cpu = cpu as usize;
+    let mut mask: Vec<libc::c_ulong> = vec![0; cpu / BITS + 1];
+    mask[cpu / BITS] |= 1 << (cpu % BITS);
+    // SAFETY: the kernel reads `size_of_val` bytes of `mask`, which are all there and initialised.
+    let result =
+        unsafe { libc::sched_setaffinity(0, size_of_val(mask.as_slice()), mask.as_ptr().cast()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The CPU on which the calling thread runs at this moment.
+pub(crate) fn this_cpu() -> Option<u32> {
+    // SAFETY: takes nothing and touches no memory of ours.
+    let cpu = unsafe { libc::sched_getcpu() };
+    u32::try_from(cpu).ok()
+}

@@ -1,0 +1,210 @@
+//! `percid bench intermittent`: the cost of coming back to per-CPU memory after a pause.
+//!
+//! Threads take turns by passing a baton from each to the next. The baton *is* the memory being measured, so that only
+//! whose turn it is can reach it, and passing it on wakes no thread but the next.
+
+mod baton;
+mod index;
+mod report;
+mod tally;
+mod worker;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cli::IntermittentArguments;
+use crate::interrupt::Interrupt;
+use crate::outcome::{Failure, complain};
+use crate::progress::Progress;
+
+use super::shuffle::Shuffler;
+use baton::Baton;
+use index::Index;
+pub(crate) use report::IntermittentReport;
+use report::Row;
+use tally::Tally;
+use worker::{Course, Worker};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    delays_ms: Vec<u64>,
+    bursts: u64,
+    warmup: u64,
+    prefault: bool,
+    seed: u64,
+    cpus: Vec<u32>,
+}
+
+impl Plan {
+    /// The published benchmark.
+    fn published(cpus: &[u32]) -> Self {
+        Plan {
+            delays_ms: vec![10, 200],
+            bursts: 5,
+            warmup: 20_000,
+            prefault: false,
+            seed: 1,
+            cpus: cpus.to_vec(),
+        }
+    }
+
+    pub(crate) fn asked(arguments: &IntermittentArguments, cpus: &[u32]) -> Self {
+        let wanted = arguments.cpus.map_or(cpus.len(), |wanted| wanted as usize);
+        Plan {
+            delays_ms: arguments.delay_ms.clone(),
+            bursts: arguments.bursts,
+            warmup: arguments.warmup,
+            prefault: arguments.prefault,
+            seed: arguments.seed,
+            cpus: cpus.iter().copied().take(wanted).collect(),
+        }
+    }
+
+    /// As much of the published benchmark as fits into `budget`: fewer bursts first, then fewer CPUs, then no long
+    /// delay. Two CPUs with the short delay are kept whatever the budget.
+    pub(crate) fn fitting(budget: Duration, cpus: &[u32]) -> Self {
+        let mut plan = Plan::published(cpus);
+        while plan.expected() > budget && plan.bursts > 3 {
+            plan.bursts -= 1;
+        }
+        while plan.expected() > budget && plan.cpus.len() > 2 {
+            plan.cpus.pop();
+        }
+        while plan.expected() > budget && plan.delays_ms.len() > 1 {
+            let left_out = plan.delays_ms.pop().unwrap_or_default();
+            complain(format_args!(
+                "no time for the intermittent benchmark with a delay of {left_out} ms"
+            ));
+        }
+        plan
+    }
+
+    /// About how long measuring takes.
+    pub(crate) fn expected(&self) -> Duration {
+        const WARMUP_BURST: Duration = Duration::from_nanos(350);
+        let warmup = WARMUP_BURST.as_secs_f64() * (self.warmup * Index::ALL.len() as u64) as f64;
+        let pauses: f64 =
+            self.delays_ms.iter().map(|&delay| self.bursts as f64 * delay as f64 / 1e3).sum();
+        Duration::from_secs_f64(
+            self.cpus.len() as f64 * (pauses + warmup * self.delays_ms.len() as f64),
+        )
+    }
+}
+
+/// Measures every delay of the plan, or those before Ctrl-C is pressed.
+pub(crate) fn measure(plan: Plan, interrupt: &Interrupt) -> Result<IntermittentReport, Failure> {
+    let indices: Vec<Index> = Index::ALL.into_iter().filter(|&index| is_available(index)).collect();
+    let meter = Arc::new(Meter {
+        began: Instant::now(),
+        progress: Progress::new("bench intermittent", plan.expected()),
+        expected: plan.expected(),
+    });
+    let mut rows = Vec::new();
+    for &delay_ms in &plan.delays_ms {
+        if !interrupt.pressed() {
+            rows.extend(measure_delay(&plan, delay_ms, &indices, &meter, interrupt)?);
+        }
+    }
+    drop(meter);
+    Ok(IntermittentReport::new(&plan, rows))
+}
+
+fn is_available(index: Index) -> bool {
+    let missing = index.source().and_then(|source| source.available().err());
+    if let Some(why) = missing {
+        complain(format_args!("no rows for index {index}: {why}"));
+    }
+    missing.is_none()
+}
+
+/// How far the whole measurement is.
+#[derive(Debug)]
+struct Meter {
+    began: Instant,
+    expected: Duration,
+    progress: Progress,
+}
+
+impl Meter {
+    fn tick(&self) {
+        let elapsed = self.began.elapsed();
+        self.progress
+            .at(elapsed.div_duration_f64(self.expected), self.expected.saturating_sub(elapsed));
+    }
+}
+
+/// One delay with new threads and new memory, from the meeting to the last burst.
+fn measure_delay(
+    plan: &Plan,
+    delay_ms: u64,
+    indices: &[Index],
+    meter: &Arc<Meter>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Row>, Failure> {
+    let baton = Baton::new(indices.len(), areas_needed(), plan.prefault)
+        .map_err(|cause| Failure::new("cannot map the areas", cause))?;
+    let course =
+        Arc::new(Course::new(plan, Duration::from_millis(delay_ms), indices, interrupt, meter));
+    let tallies = run_workers(plan, &course, baton)?;
+    Ok(indices
+        .iter()
+        .enumerate()
+        .filter_map(|(at, &index)| {
+            let per_thread: Vec<&Tally> = tallies.iter().map(|tallies| &tallies[at]).collect();
+            Row::new(index, delay_ms, &per_thread)
+        })
+        .collect())
+}
+
+/// Starts the threads in a ring, gives the baton to the first, and collects what each measured.
+fn run_workers(
+    plan: &Plan,
+    course: &Arc<Course>,
+    baton: Baton,
+) -> Result<Vec<Vec<Tally>>, Failure> {
+    let mut order: Vec<usize> = (0..plan.cpus.len()).collect();
+    Shuffler::new(plan.seed).shuffle(&mut order);
+    let (give_first, mut receive) = mpsc::channel();
+    let mut threads = Vec::new();
+    for (position, &number) in order.iter().enumerate() {
+        let last = position + 1 == order.len();
+        let (give, receive_next) =
+            if last { (give_first.clone(), None) } else { channel_to_next() };
+        let worker = Worker::new(number, plan.cpus[number], Arc::clone(course), receive, give);
+        let thread =
+            thread::Builder::new().name("percid-turns".to_owned()).spawn(move || worker.run());
+        threads.push(thread.map_err(|cause| Failure::new("cannot start a thread", cause))?);
+        let Some(next) = receive_next else { break };
+        receive = next;
+    }
+    // The first receives it only once all have met.
+    let _ = give_first.send(baton);
+    drop(give_first);
+    let tallies = threads
+        .into_iter()
+        .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+    tallies
+        .collect::<io::Result<_>>()
+        .map_err(|cause| Failure::new("cannot pin a thread to an allowed CPU", cause))
+}
+
+fn channel_to_next() -> (mpsc::Sender<Baton>, Option<mpsc::Receiver<Baton>>) {
+    let (give, receive) = mpsc::channel();
+    (give, Some(receive))
+}
+
+/// One area for every index that can occur: CPU numbers and IDs are below the highest possible CPU's number plus one.
+fn areas_needed() -> usize {
+    let highest = percid::machine::read().possible.iter().max().unwrap_or(0);
+    highest as usize + 1
+}
+
+/// How many different numbers there are.
+fn distinct(numbers: impl IntoIterator<Item = u32>) -> usize {
+    numbers.into_iter().collect::<BTreeSet<_>>().len()
+}

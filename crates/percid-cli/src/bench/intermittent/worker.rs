@@ -1,0 +1,180 @@
+//! The threads of the intermittent benchmark: meet, then take turns.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::baton::Baton;
+use super::index::{Index, Turn};
+use super::tally::Tally;
+use super::{Meter, Plan};
+use crate::bench::areas::{AREA, burst};
+use crate::bench::cpu;
+use crate::bench::thread_usage::ThreadUsage;
+use crate::interrupt::Interrupt;
+
+/// What all threads share.
+pub(crate) struct Course {
+    threads: usize,
+    bursts: u64,
+    warmup: u64,
+    delay: Duration,
+    indices: Vec<Index>,
+    interrupt: Interrupt,
+    meter: Arc<Meter>,
+    /// Threads that came to a meeting, summed over the meetings.
+    met: AtomicUsize,
+}
+
+impl Course {
+    pub(crate) fn new(
+        plan: &Plan,
+        delay: Duration,
+        indices: &[Index],
+        interrupt: &Interrupt,
+        meter: &Arc<Meter>,
+    ) -> Self {
+        Course {
+            threads: plan.cpus.len(),
+            bursts: plan.bursts,
+            warmup: plan.warmup,
+            delay,
+            indices: indices.to_vec(),
+            interrupt: interrupt.clone(),
+            meter: Arc::clone(meter),
+            met: AtomicUsize::new(0),
+        }
+    }
+
+    /// Waits, running, until every thread has come to meeting `number` (from 1).
+    fn meet(&self, number: usize) {
+        self.met.fetch_add(1, Ordering::AcqRel);
+        while self.met.load(Ordering::Acquire) < number * self.threads {
+            // Lets a thread through that has not been able to pin itself yet.
+            thread::yield_now();
+        }
+    }
+}
+
+/// One thread.
+pub(crate) struct Worker {
+    number: usize,
+    cpu: u32,
+    course: Arc<Course>,
+    receive: Receiver<Baton>,
+    give: Sender<Baton>,
+    tallies: Vec<Tally>,
+    /// Memory for the burst that counts for no index.
+    scratch: Box<[u8; AREA]>,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        number: usize,
+        cpu: u32,
+        course: Arc<Course>,
+        receive: Receiver<Baton>,
+        give: Sender<Baton>,
+    ) -> Self {
+        let tallies = vec![Tally::default(); course.indices.len()];
+        Worker { number, cpu, course, receive, give, tallies, scratch: Box::new([0; AREA]) }
+    }
+
+    /// Takes all turns and gives what was measured with each index.
+    ///
+    /// Whoever stops early drops its end of the ring, by which the next one stops too.
+    pub(crate) fn run(mut self) -> io::Result<Vec<Tally>> {
+        let pinned = cpu::pin_this_thread(self.cpu);
+        self.hold_ids_together();
+        pinned?;
+        for number in 0..self.course.bursts {
+            let Ok(mut baton) = self.receive.recv() else {
+                break;
+            };
+            if self.course.interrupt.pressed() {
+                break;
+            }
+            self.turn(&mut baton, number);
+            self.course.meter.tick();
+            self.course.interrupt.sleep(self.course.delay);
+            // The last one of all finds nobody there.
+            let _ = self.give.send(baton);
+        }
+        Ok(self.tallies)
+    }
+
+    /// All run at once here, so each CPU needs an ID of its own.
+    fn hold_ids_together(&self) {
+        self.course.meet(1);
+        for index in &self.course.indices {
+            let _ = index.select(self.turn_number(0));
+        }
+        self.course.meet(2);
+    }
+
+    fn turn_number(&self, burst: u64) -> Turn {
+        Turn { thread: self.number as u32, threads: self.course.threads as u32, burst }
+    }
+
+    /// One burst with each index, another one first each time; in the first turn after warming up.
+    fn turn(&mut self, baton: &mut Baton, number: u64) {
+        burst(&mut self.scratch);
+        let turn = self.turn_number(number);
+        let indices = self.course.indices.len();
+        for step in 0..indices {
+            let at = (self.number + number as usize + step) % indices;
+            if number == 0 {
+                self.warm_up(baton, at, turn);
+            }
+            if self.course.interrupt.pressed() {
+                break;
+            }
+            self.timed_burst(baton, at, turn);
+        }
+    }
+
+    fn warm_up(&mut self, baton: &mut Baton, at: usize, turn: Turn) {
+        let before = ThreadUsage::now();
+        self.burst(baton, at, turn);
+        self.tallies[at].faults_first = Some(ThreadUsage::now().minor_faults - before.minor_faults);
+        for _ in 1..self.course.warmup {
+            if self.course.interrupt.pressed() {
+                break;
+            }
+            self.burst(baton, at, turn);
+        }
+    }
+
+    fn timed_burst(&mut self, baton: &mut Baton, at: usize, turn: Turn) {
+        let Some(area) = self.select(baton, at, turn) else {
+            return;
+        };
+        let before = ThreadUsage::now();
+        let start = Instant::now();
+        burst(area);
+        let took = start.elapsed();
+        let faults = ThreadUsage::now().minor_faults - before.minor_faults;
+        self.tallies[at].time(took, faults);
+    }
+
+    fn burst(&mut self, baton: &mut Baton, at: usize, turn: Turn) {
+        if let Some(area) = self.select(baton, at, turn) {
+            burst(area);
+        }
+    }
+
+    /// The area that the index selects now.
+    fn select<'baton>(
+        &mut self,
+        baton: &'baton mut Baton,
+        at: usize,
+        turn: Turn,
+    ) -> Option<&'baton mut [u8; AREA]> {
+        let index = self.course.indices[at].select(turn)?;
+        self.tallies[at].saw(index);
+        baton.pools[at].area(index)
+    }
+}

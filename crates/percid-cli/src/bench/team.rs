@@ -1,0 +1,243 @@
+//! Teams of worker threads that live for the whole measurement and run one batch at a time together.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::cpu;
+use super::loops::{Op, Private};
+use super::thread_usage::ThreadUsage;
+use crate::outcome::Failure;
+
+/// Where a team's threads run.
+#[derive(Clone, Debug)]
+pub(crate) enum Placement {
+    /// As many threads, wherever the scheduler puts them.
+    Anywhere(usize),
+    /// One thread pinned to each of these CPUs.
+    OneOn(Vec<u32>),
+}
+
+impl Placement {
+    pub(crate) fn threads(&self) -> usize {
+        match self {
+            Placement::Anywhere(threads) => *threads,
+            Placement::OneOn(cpus) => cpus.len(),
+        }
+    }
+
+    pub(crate) fn pinned(&self) -> bool {
+        matches!(self, Placement::OneOn(_))
+    }
+
+    fn cpu(&self, worker: usize) -> Option<u32> {
+        match self {
+            Placement::Anywhere(_) => None,
+            Placement::OneOn(cpus) => Some(cpus[worker]),
+        }
+    }
+}
+
+/// What one batch took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch {
+    /// From the first worker's start to the last one's end.
+    pub(crate) wall: Duration,
+    /// The kernel took a CPU away from a worker meanwhile.
+    pub(crate) preempted: bool,
+}
+
+/// Threads waiting for batches. Dropping the team ends them.
+pub(crate) struct Team {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+    batches: u64,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Signalled for the workers: a new order.
+    ordered: Condvar,
+    /// Signalled for the team's owner: the last report is in.
+    reported: Condvar,
+    /// Workers that came to the start of a batch, summed over all batches.
+    at_start: AtomicU64,
+    threads: usize,
+    /// Every thread can have a CPU, so all wait for each other at the start and none starves by that.
+    start_together: bool,
+}
+
+struct State {
+    order: Order,
+    reports: Vec<Report>,
+    pinning: Result<(), io::Error>,
+}
+
+#[derive(Clone, Copy)]
+enum Order {
+    /// Come in and wait.
+    Gather,
+    /// Run batch `number` (from 1).
+    Run {
+        number: u64,
+        op: Op,
+        times: u64,
+    },
+    Leave,
+}
+
+struct Report {
+    start: Instant,
+    end: Instant,
+    preempted: bool,
+}
+
+impl Team {
+    /// Starts the threads and waits until each is where it shall run.
+    pub(crate) fn gather(placement: &Placement) -> Result<Self, Failure> {
+        let threads = placement.threads();
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                order: Order::Gather,
+                reports: Vec::with_capacity(threads),
+                pinning: Ok(()),
+            }),
+            ordered: Condvar::new(),
+            reported: Condvar::new(),
+            at_start: AtomicU64::new(0),
+            threads,
+            start_together: placement.pinned() || threads == 1,
+        });
+        let mut team = Team { shared, workers: Vec::with_capacity(threads), batches: 0 };
+        for worker in 0..threads {
+            let handle = team.spawn(placement.cpu(worker));
+            team.workers
+                .push(handle.map_err(|cause| Failure::new("cannot start a thread", cause))?);
+        }
+        team.first_reports()?;
+        Ok(team)
+    }
+
+    fn spawn(&self, cpu: Option<u32>) -> io::Result<JoinHandle<()>> {
+        let shared = Arc::clone(&self.shared);
+        thread::Builder::new().name("percid-ops".to_owned()).spawn(move || shared.work(cpu))
+    }
+
+    fn first_reports(&self) -> Result<(), Failure> {
+        let mut state = self.shared.wait_for_reports();
+        state.reports.clear();
+        let pinning = std::mem::replace(&mut state.pinning, Ok(()));
+        pinning.map_err(|cause| Failure::new("cannot pin a thread to an allowed CPU", cause))
+    }
+
+    /// Lets every worker do `op` `times` times.
+    pub(crate) fn run(&mut self, op: Op, times: u64) -> Batch {
+        self.batches += 1;
+        self.shared.give(Order::Run { number: self.batches, op, times });
+        let mut state = self.shared.wait_for_reports();
+        let batch = Batch::of(&state.reports);
+        state.reports.clear();
+        batch
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        self.shared.give(Order::Leave);
+        for worker in self.workers.drain(..) {
+            // A worker's panic has been printed where it happened.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Batch {
+    fn of(reports: &[Report]) -> Self {
+        let start = reports.iter().map(|report| report.start).min();
+        let end = reports.iter().map(|report| report.end).max();
+        Batch {
+            wall: start.zip(end).map_or(Duration::ZERO, |(start, end)| end - start),
+            preempted: reports.iter().any(|report| report.preempted),
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn give(&self, order: Order) {
+        self.lock().order = order;
+        self.ordered.notify_all();
+    }
+
+    fn wait_for_reports(&self) -> MutexGuard<'_, State> {
+        let missing = |state: &mut State| state.reports.len() < self.threads;
+        self.reported
+            .wait_while(self.lock(), missing)
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn report(&self, report: Report) {
+        let mut state = self.lock();
+        state.reports.push(report);
+        if state.reports.len() == self.threads {
+            self.reported.notify_one();
+        }
+    }
+
+    /// A worker's life.
+    fn work(&self, cpu: Option<u32>) {
+        if let Some(Err(cause)) = cpu.map(cpu::pin_this_thread) {
+            self.lock().pinning = Err(cause);
+        }
+        let now = Instant::now();
+        self.report(Report { start: now, end: now, preempted: false });
+        let mut private = Box::<Private>::default();
+        let mut last = 0;
+        while let Some((number, op, times)) = self.next_order(last) {
+            last = number;
+            let report = self.run(number, op, times, &mut private);
+            self.report(report);
+        }
+    }
+
+    fn next_order(&self, last: u64) -> Option<(u64, Op, u64)> {
+        let old = |state: &mut State| match state.order {
+            Order::Gather => true,
+            Order::Run { number, .. } => number == last,
+            Order::Leave => false,
+        };
+        let state = self
+            .ordered
+            .wait_while(self.lock(), old)
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        match state.order {
+            Order::Run { number, op, times } => Some((number, op, times)),
+            Order::Gather | Order::Leave => None,
+        }
+    }
+
+    fn run(&self, number: u64, op: Op, times: u64, private: &mut Private) -> Report {
+        if self.start_together {
+            self.wait_for_the_others(number);
+        }
+        let before = ThreadUsage::now();
+        let start = Instant::now();
+        op.repeat(times, private);
+        let end = Instant::now();
+        Report { start, end, preempted: ThreadUsage::now().preemptions != before.preemptions }
+    }
+
+    /// Spins, since a thread that sleeps here would start late by the time it takes to wake up.
+    fn wait_for_the_others(&self, number: u64) {
+        let all = number * self.threads as u64;
+        self.at_start.fetch_add(1, Ordering::AcqRel);
+        while self.at_start.load(Ordering::Acquire) < all {
+            std::hint::spin_loop();
+        }
+    }
+}

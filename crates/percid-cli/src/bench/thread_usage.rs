@@ -1,0 +1,20 @@
+//! What the kernel counted for the calling thread.
+
+/// Counts since the thread began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadUsage {
+    /// Times the kernel took the CPU away from the thread.
+    pub(crate) preemptions: i64,
+    /// Page faults served without reading from a disk.
+    pub(crate) minor_faults: i64,
+}
+
+impl ThreadUsage {
+    pub(crate) fn now() -> Self {
+        // SAFETY: all-zero bytes are a valid `rusage`, a plain structure of integers.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is a `rusage` that the kernel may write. With these arguments the call cannot fail.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+        ThreadUsage { preemptions: usage.ru_nivcsw, minor_faults: usage.ru_minflt }
+    }
+}

@@ -1,0 +1,276 @@
+//! The command line: what can be asked for, and the manual that `--help` prints.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::usage_error;
+
+const EXIT_AND_ENVIRONMENT: &str = "\
+Output:
+  The result goes to standard output, everything else to standard error. With --json
+  standard output is exactly one JSON document; all times in it are nanoseconds unless
+  the name says otherwise. Whatever takes more than two seconds tells its progress.
+
+Exit status:
+  0    everything asked for was measured
+  1    a measurement could not be made, or a counter's sum was not exact
+  2    wrong arguments (one line on standard error says what is allowed)
+  130  Ctrl-C; what had been measured was printed, with \"interrupted\": true in JSON
+
+Environment:
+  PERCID_SOURCE=kernel|table|atomic
+       where this program's IDs come from, in place of percid's own choice. A source that
+       this machine lacks is named on standard error once and the best possible one is used.";
+
+const TOP_ABOUT: &str = "\
+Says what this machine offers for per-CPU data in user space, and measures what it
+costs here.
+
+Without a subcommand it runs `percid bench`: a summary of the machine, the cost of
+single operations, and the intermittent benchmark, in about 20 seconds.";
+
+const INFO_ABOUT: &str = "\
+Shows what the running kernel and the machine offer: the restartable-sequences area
+(sizes in bytes) and its fields, membarrier, the possible CPUs and those this
+process may use, cores, L3 caches and NUMA nodes, each source of IDs with the reason
+if it is not available, and the source chosen.";
+
+const BENCH_ABOUT: &str = "\
+Measures this machine: first the summary of it, then `bench ops`, then `bench
+intermittent`, scaled to fit the time given by --seconds. On machines with many CPUs
+the intermittent part is cut to fewer bursts and then to fewer CPUs; its rows say
+so.";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  percid                             measure this machine for about 20 seconds
+  percid info                        what it offers, which source of IDs was chosen, and why
+  percid bench ops --json | jq .results
+  percid bench intermittent --delay-ms 10,200 --prefault
+  taskset -c 0-3 percid bench        measure as a program confined to four CPUs
+  PERCID_SOURCE=table percid info";
+
+/// What this machine offers for per-CPU data, and what it costs here
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "percid",
+    version,
+    long_about = TOP_ABOUT,
+    after_long_help = manual(TOP_EXAMPLES),
+    disable_help_subcommand = true,
+)]
+pub(crate) struct Cli {
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) length: Length,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the kernel's interfaces, the CPUs, the sources of IDs and the one chosen
+    #[command(
+        long_about = INFO_ABOUT,
+        after_long_help = manual("Examples:\n  percid info\n  percid info --json | jq .machine.chosen"),
+    )]
+    Info,
+    /// Measure this machine
+    #[command(
+        long_about = BENCH_ABOUT,
+        after_long_help = manual("Examples:\n  percid bench\n  percid bench --seconds 60 --json > here.json"),
+        disable_help_subcommand = true,
+    )]
+    Bench(BenchArguments),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BenchArguments {
+    #[command(flatten)]
+    pub(crate) length: Length,
+
+    #[command(subcommand)]
+    pub(crate) part: Option<BenchPart>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum BenchPart {
+    /// Cost of one addition: plain, atomic, thread-local and percid's Counter
+    #[command(long_about = OPS_ABOUT, after_long_help = manual(OPS_EXAMPLES))]
+    Ops(Length),
+    /// Cost of coming back to per-CPU memory after a pause
+    #[command(long_about = INTERMITTENT_ABOUT, after_long_help = manual(INTERMITTENT_EXAMPLES))]
+    Intermittent(IntermittentArguments),
+}
+
+const OPS_ABOUT: &str = "\
+Measures the cost of one addition, in nanoseconds, in one process and one run:
+
+  plain_add       one addition to memory that no other thread touches: the floor
+  atomic_private  an atomic addition to memory that no other thread touches
+  atomic_shared   an atomic addition to one integer that all threads share
+  thread_local    an addition to a `thread_local!` cell
+  counter_add     Counter::add of a static counter, per source of IDs that is available
+
+each with one thread, with one thread pinned to each allowed CPU, and with four
+unpinned threads per allowed CPU.
+
+A round visits every one of these once, in an order that changes from round to
+round, in batches of about one millisecond; rounds repeat until the time is up. A
+batch's figure is
+
+  ns per operation = wall time x min(threads, CPUs) / operations of all threads
+
+from the start of the first thread to the end of the last: what one operation costs
+the thread that does it, the loop around it included. A batch in which the kernel
+took a CPU away from a thread is discarded and repeated, up to 5 times; not with
+four threads per CPU, where that is the normal case. ns_min and ns_median are over
+the rounds. ratio_to_plain_add is the median of each round's own ratio to plain_add
+with the same threads. Varying clock speeds disturb it least: compare machines and
+builds by it.
+
+At the end every counter's sum is compared with the number of additions made to it;
+a difference is an error.";
+
+const OPS_EXAMPLES: &str = "\
+Examples:
+  percid bench ops
+  percid bench ops --seconds 30 --json | jq '.results[] | select(.op == \"counter_add\")'";
+
+const INTERMITTENT_ABOUT: &str = "\
+Measures what it costs to come back to per-CPU memory after a pause, and whether one
+comes back to the same memory.
+
+One thread per allowed CPU, pinned to it. All meet, so that all hold an ID at once;
+then they take turns, one at a time, in an order shuffled once. In a burst a thread
+adds one to each of the 16384 one-byte integers (256 cache lines of 64 bytes) of the
+area that its index selects. A thread's first turn is its warm-up bursts and, at
+once, its first timed burst; every further turn is one timed burst. Between two
+threads' turns lies the delay, so one thread pauses for delay x threads. The
+indices:
+
+  cpu            the CPU's number
+  kernel         the kernel's concurrency ID
+  table          percid's own concurrency ID
+  thread         the thread's number
+  forced-remote  moves on to another CPU's area with every burst, to show the price of
+                 losing locality
+
+All indices are measured within the same turn, each with memory of its own, starting
+with another index each time, after one burst that counts for none, so that waking
+up is charged to nobody. The columns, in JSON the keys:
+
+  ns hot      ns_hot                    the timed burst right after the warm-up
+  ns later    ns_later                  the timed bursts after a pause
+  ns/burst    ns_per_burst              all timed bursts, the way results are published:
+                                        with 5 bursts (hot + 4 x later) / 5
+  IDs         ids_used                  distinct indices that any thread used
+  per CPU     indices_per_cpu_max       the most distinct indices that one CPU saw over
+                                        all its bursts, warm-up included: 1 is cache-local
+  faults 1st  minor_faults_first_burst  minor page faults of a thread's very first burst
+  per burst   minor_faults_per_burst    minor page faults of a timed burst
+
+Times are means; they include one reading of the clock, and not the choice of the
+index. The areas are mapped copy-on-write and written by nobody, so a first visit
+costs page faults; --prefault takes those out and leaves the cost of the caches. On
+virtual machines the times after long pauses differ little whatever the index; the
+counts are exact everywhere.";
+
+const INTERMITTENT_EXAMPLES: &str = "\
+Examples:
+  percid bench intermittent
+  percid bench intermittent --delay-ms 200 --bursts 20 --prefault
+  percid bench intermittent --cpus 8 --seed 7 --json | jq '.rows[] | [.index, .ns_later]'";
+
+/// How long to measure
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Length {
+    /// Time to measure for, in seconds [default: 20 for everything, 10 for ops alone]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) seconds: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct IntermittentArguments {
+    /// Pauses between two threads' turns, in milliseconds, separated by commas
+    #[arg(long, value_name = "MS", value_delimiter = ',', default_value = "10,200", value_parser = whole::<1, 10_000>)]
+    pub(crate) delay_ms: Vec<u64>,
+
+    /// Timed bursts per thread and delay
+    #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<2, 10_000>)]
+    pub(crate) bursts: u64,
+
+    /// Warm-up bursts per thread and index
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = whole::<1, 10_000_000>)]
+    pub(crate) warmup: u64,
+
+    /// Write to all memory before the first burst, so that no burst pays for page faults
+    #[arg(long)]
+    pub(crate) prefault: bool,
+
+    /// Use the first N allowed CPUs [default: all]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 1_000_000>)]
+    pub(crate) cpus: Option<u64>,
+
+    /// Seed of the order in which threads take turns
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<0, { u64::MAX }>)]
+    pub(crate) seed: u64,
+}
+
+/// Reads the arguments. `Err` is the exit status after help, the version or an error has been printed.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
+    let cli = Cli::try_parse().map_err(|error| usage_error::show(&error, Cli::command()))?;
+    if let Some(option) = misplaced(&cli) {
+        return Err(usage_error::refuse(format_args!("{option}")));
+    }
+    Ok(cli)
+}
+
+/// `--seconds` in front of a subcommand would otherwise be silently ignored.
+fn misplaced(cli: &Cli) -> Option<&'static str> {
+    match &cli.command {
+        Some(Command::Info) if cli.length.seconds.is_some() => {
+            Some("'--seconds' is allowed with 'bench' only")
+        }
+        Some(_) if cli.length.seconds.is_some() => {
+            Some("'--seconds' belongs after the subcommand: percid bench --seconds SECONDS")
+        }
+        Some(Command::Bench(BenchArguments { length, part: Some(part) }))
+            if length.seconds.is_some() =>
+        {
+            Some(match part {
+                BenchPart::Ops(_) => {
+                    "'--seconds' belongs after 'ops': percid bench ops --seconds SECONDS"
+                }
+                BenchPart::Intermittent(_) => {
+                    "'--seconds' is not allowed with 'intermittent', whose length follows from --delay-ms and --bursts"
+                }
+            })
+        }
+        _ => None,
+    }
+}
+
+fn manual(examples: &str) -> String {
+    format!("{examples}\n\n{EXIT_AND_ENVIRONMENT}")
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("allowed are 0.1 to 3600 seconds".to_owned()),
+    }
+}
+
+fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(number) if (MIN..=MAX).contains(&number) => Ok(number),
+        _ => Err(format!("allowed are whole numbers from {MIN} to {MAX}")),
+    }
+}

@@ -1,0 +1,56 @@
+//! Ctrl-C: ends the measurement early, not the program; what was measured is still printed.
+//!
+//! The signal's handler sets a flag and writes one byte into a socket that nobody reads. Whoever waits, waits on that
+//! socket, so every sleeper of every thread wakes at once and no helper thread disturbs the CPUs being measured.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use signal_hook::consts::SIGINT;
+
+use crate::outcome::Failure;
+
+/// Whether Ctrl-C was pressed, and a sleep that ends when it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Interrupt {
+    pressed: Arc<AtomicBool>,
+    bell: Arc<UnixStream>,
+}
+
+impl Interrupt {
+    /// Starts listening. A second Ctrl-C ends the program at once with status 130.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        Self::install().map_err(|cause| Failure::new("cannot listen for Ctrl-C", cause))
+    }
+
+    fn install() -> io::Result<Self> {
+        let (bell, ringer) = UnixStream::pair()?;
+        let pressed = Arc::new(AtomicBool::new(false));
+        // The order matters: the first signal finds the flag still unset and passes by the first action.
+        signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&pressed))?;
+        signal_hook::flag::register(SIGINT, Arc::clone(&pressed))?;
+        signal_hook::low_level::pipe::register(SIGINT, ringer)?;
+        Ok(Interrupt { pressed, bell: Arc::new(bell) })
+    }
+
+    /// Whether Ctrl-C was pressed.
+    pub(crate) fn pressed(&self) -> bool {
+        self.pressed.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps for `duration` in one piece, or until Ctrl-C is pressed.
+    pub(crate) fn sleep(&self, duration: Duration) {
+        let mut bell = libc::pollfd { fd: self.bell.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let wait = libc::timespec {
+            tv_sec: duration.as_secs() as libc::time_t,
+            tv_nsec: duration.subsec_nanos() as libc::c_long,
+        };
+        // SAFETY: `bell` is one valid pollfd whose descriptor lives as long as `self`; `wait` outlives the call; a
+        // null signal mask is allowed. Ending early is what a signal is for, so the result carries no news.
+        unsafe { libc::ppoll(&mut bell, 1, &wait, std::ptr::null()) };
+    }
+}

@@ -1,0 +1,209 @@
+//! What this machine offers, in the shape that every subcommand prints: the library's facts plus percid's choice.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use percid::Source;
+use percid::machine::Machine;
+use serde::Serialize;
+
+/// The `machine` object of every JSON document; as text, what `percid info` prints.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct MachineReport {
+    kernel_release: String,
+    arch: &'static str,
+    cpu_model: Option<String>,
+    rseq: RseqReport,
+    membarrier: MembarrierReport,
+    /// CPU lists as the kernel writes them: `0-3,8`.
+    possible_cpus: String,
+    possible_count: usize,
+    allowed_cpus: String,
+    allowed_count: usize,
+    cores: usize,
+    l3s: usize,
+    nodes: usize,
+    cpus: Vec<CpuReport>,
+    sources: Vec<SourceReport>,
+    chosen: ChosenReport,
+}
+
+/// The restartable-sequences area. Sizes and alignment in bytes.
+#[derive(Clone, Debug, Serialize)]
+struct RseqReport {
+    registration: String,
+    registered_size: u32,
+    feature_size: u32,
+    align: u32,
+    fields: Vec<&'static str>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MembarrierReport {
+    commands: u32,
+    rseq: bool,
+    per_cpu: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct CpuReport {
+    cpu: u32,
+    core: Option<u32>,
+    l3: Option<u32>,
+    node: Option<u32>,
+    allowed: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct SourceReport {
+    source: String,
+    available: bool,
+    /// Why not; `null` where the source is available.
+    reason: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ChosenReport {
+    source: String,
+    reason: String,
+}
+
+impl MachineReport {
+    /// Makes percid's choice, tries every source and reads the machine.
+    pub(crate) fn read() -> Self {
+        let choice = percid::init();
+        let machine = percid::machine::read();
+        MachineReport {
+            rseq: rseq(&machine),
+            membarrier: membarrier(&machine),
+            possible_cpus: machine.possible.to_string(),
+            possible_count: machine.possible.len(),
+            allowed_cpus: machine.allowed.to_string(),
+            allowed_count: machine.allowed.len(),
+            cores: distinct(machine.cpus.iter().map(|cpu| cpu.core)),
+            l3s: distinct(machine.cpus.iter().map(|cpu| cpu.l3)),
+            nodes: distinct(machine.cpus.iter().map(|cpu| cpu.node)),
+            cpus: machine.cpus.iter().map(cpu).collect(),
+            sources: Source::ALL.map(source).into(),
+            chosen: ChosenReport {
+                source: choice.source.to_string(),
+                reason: choice.reason.to_string(),
+            },
+            kernel_release: machine.kernel_release,
+            arch: machine.arch,
+            cpu_model: machine.cpu_model,
+        }
+    }
+
+    /// The four lines that introduce a benchmark.
+    pub(crate) fn summary(&self) -> String {
+        format!(
+            "{model}, {arch}, Linux {release}\n\
+             {allowed} of {possible} CPUs allowed ({list}), {cores} cores, {l3s} L3 caches, {nodes} nodes\n\
+             IDs from {source}: {reason}\n",
+            model = self.model(),
+            arch = self.arch,
+            release = self.kernel_release,
+            allowed = self.allowed_count,
+            possible = self.possible_count,
+            list = self.allowed_cpus,
+            cores = self.cores,
+            l3s = self.l3s,
+            nodes = self.nodes,
+            source = self.chosen.source,
+            reason = self.chosen.reason,
+        )
+    }
+
+    fn model(&self) -> &str {
+        self.cpu_model.as_deref().unwrap_or("unnamed processor")
+    }
+}
+
+fn rseq(machine: &Machine) -> RseqReport {
+    let rseq = &machine.rseq;
+    RseqReport {
+        registration: rseq.registration.to_string(),
+        registered_size: rseq.registered_size,
+        feature_size: rseq.feature_size,
+        align: rseq.align,
+        fields: rseq.fields.clone(),
+    }
+}
+
+fn membarrier(machine: &Machine) -> MembarrierReport {
+    let membarrier = &machine.membarrier;
+    MembarrierReport {
+        commands: membarrier.commands,
+        rseq: membarrier.rseq,
+        per_cpu: membarrier.per_cpu,
+    }
+}
+
+fn cpu(cpu: &percid::machine::Cpu) -> CpuReport {
+    CpuReport { cpu: cpu.number, core: cpu.core, l3: cpu.l3, node: cpu.node, allowed: cpu.allowed }
+}
+
+fn source(source: Source) -> SourceReport {
+    let missing = source.available().err();
+    SourceReport {
+        source: source.to_string(),
+        available: missing.is_none(),
+        reason: missing.map(|why| why.to_string()),
+    }
+}
+
+fn distinct(numbers: impl Iterator<Item = Option<u32>>) -> usize {
+    numbers.flatten().collect::<BTreeSet<_>>().len()
+}
+
+impl fmt::Display for MachineReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "machine     {}, {}", self.model(), self.arch)?;
+        writeln!(f, "kernel      Linux {}", self.kernel_release)?;
+        self.fmt_kernel_interfaces(f)?;
+        self.fmt_cpus(f)?;
+        for source in &self.sources {
+            let state = source
+                .reason
+                .as_deref()
+                .map_or("available".to_owned(), |why| format!("not available: {why}"));
+            writeln!(f, "{:<11} {:<7} {state}", "source", source.source)?;
+        }
+        writeln!(f, "chosen      {}: {}", self.chosen.source, self.chosen.reason)
+    }
+}
+
+impl MachineReport {
+    fn fmt_kernel_interfaces(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rseq = &self.rseq;
+        writeln!(
+            f,
+            "rseq        {}; {} bytes registered, {} bytes of features, alignment {}",
+            rseq.registration, rseq.registered_size, rseq.feature_size, rseq.align
+        )?;
+        writeln!(
+            f,
+            "rseq fields {}",
+            if rseq.fields.is_empty() { "none".to_owned() } else { rseq.fields.join(" ") }
+        )?;
+        let yes_no = |answer| if answer { "yes" } else { "no" };
+        writeln!(
+            f,
+            "membarrier  commands {:#x}; rseq flavour: {}; of a single CPU: {}",
+            self.membarrier.commands,
+            yes_no(self.membarrier.rseq),
+            yes_no(self.membarrier.per_cpu)
+        )
+    }
+
+    fn fmt_cpus(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "possible    {} CPUs: {}", self.possible_count, self.possible_cpus)?;
+        writeln!(f, "allowed     {} CPUs: {}", self.allowed_count, self.allowed_cpus)?;
+        writeln!(
+            f,
+            "topology    {} cores, {} L3 caches, {} nodes",
+            self.cores, self.l3s, self.nodes
+        )
+    }
+}

@@ -1,0 +1,34 @@
+//! The `percid` command: says what this machine offers for per-CPU data and measures what it costs here.
+//!
+//! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit status.
+
+mod bench;
+mod cli;
+mod info;
+mod interrupt;
+mod machine;
+mod outcome;
+mod output;
+mod progress;
+mod table;
+mod usage_error;
+
+use std::process::ExitCode;
+
+use cli::{Cli, Command};
+use outcome::{Failure, Outcome};
+
+fn main() -> ExitCode {
+    match cli::parse() {
+        Ok(cli) => outcome::exit_code(run(&cli)),
+        Err(shown) => shown,
+    }
+}
+
+fn run(cli: &Cli) -> Result<Outcome, Failure> {
+    match &cli.command {
+        Some(Command::Info) => info::run(cli.json),
+        Some(Command::Bench(arguments)) => bench::run(arguments, cli.json),
+        None => bench::everything(cli.length, cli.json),
+    }
+}

@@ -1,0 +1,59 @@
+//! How a subcommand ended, and the exit status that says so.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// The ways a subcommand can end after it has printed its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything was measured. Exit status 0.
+    Complete,
+    /// Ctrl-C came first; what had been measured by then was printed. Exit status 130.
+    Interrupted,
+    /// A counter's sum was not the number of additions made to it. Exit status 1.
+    WrongSum,
+}
+
+/// Why a subcommand could not print a result. Exit status 1.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    what: String,
+    cause: io::Error,
+}
+
+impl Failure {
+    pub(crate) fn new(what: impl Into<String>, cause: io::Error) -> Self {
+        Failure { what: what.into(), cause }
+    }
+
+    /// The reader of our output went away, as `percid info | head -1` does: nobody is left to tell.
+    fn is_broken_pipe(&self) -> bool {
+        self.cause.kind() == io::ErrorKind::BrokenPipe
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.cause)
+    }
+}
+
+/// Prints the failure, if there is one, and gives the exit status.
+pub(crate) fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
+    match result {
+        Ok(Outcome::Complete) => ExitCode::SUCCESS,
+        Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Ok(Outcome::WrongSum) => ExitCode::FAILURE,
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            complain(format_args!("error: {failure}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One line on stderr. Unlike `eprintln!` it does not panic when stderr is closed.
+pub(crate) fn complain(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "percid: {line}");
+}

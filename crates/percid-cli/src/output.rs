@@ -1,0 +1,27 @@
+//! The one result of a run on stdout: text for people or a single JSON document.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::outcome::Failure;
+
+/// Prints text at once, so that a reader sees it while the next part is still being measured.
+pub(crate) fn print_text(text: &dyn fmt::Display) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    write!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(cannot_write)
+}
+
+/// Prints the document. Called once per run.
+pub(crate) fn print_json(result: &impl Serialize) -> Result<(), Failure> {
+    let mut document =
+        serde_json::to_vec_pretty(result).map_err(|error| cannot_write(error.into()))?;
+    document.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&document).and_then(|()| stdout.flush()).map_err(cannot_write)
+}
+
+fn cannot_write(cause: io::Error) -> Failure {
+    Failure::new("cannot write to standard output", cause)
+}

@@ -1,0 +1,65 @@
+//! Progress on stderr for whatever takes longer than two seconds.
+//!
+//! Nothing here has a thread or a timer of its own: whoever measures reports between two measurements, so that
+//! telling how far we are never runs *during* one.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Shorter work than this passes in silence.
+const WORTH_TELLING: Duration = Duration::from_secs(2);
+/// A terminal's line is redrawn in place; a log gets few lines.
+const REDRAW: Duration = Duration::from_millis(200);
+const LOG_EVERY: Duration = Duration::from_secs(5);
+
+/// How far one piece of work has come.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    label: String,
+    /// `None`: too short to tell anything.
+    last: Option<Mutex<Option<Instant>>>,
+    terminal: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(label: impl Into<String>, expected: Duration) -> Self {
+        Progress {
+            label: label.into(),
+            last: (expected > WORTH_TELLING).then(|| Mutex::new(None)),
+            terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Says that `fraction` (0 to 1) is done and about `left` remains, unless it was said a moment ago.
+    pub(crate) fn at(&self, fraction: f64, left: Duration) {
+        let Some(last) = &self.last else { return };
+        let mut last = last.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let pause = if self.terminal { REDRAW } else { LOG_EVERY };
+        if last.is_none_or(|at| at.elapsed() >= pause) {
+            *last = Some(Instant::now());
+            self.write(fraction, left);
+        }
+    }
+
+    fn write(&self, fraction: f64, left: Duration) {
+        let percent = (fraction.clamp(0.0, 1.0) * 100.0) as u32;
+        let (start, end) = if self.terminal { ("\r", "\x1b[K") } else { ("", "\n") };
+        let left = left.as_secs_f64().ceil();
+        // A closed or full stderr is no reason to stop measuring.
+        let _ = write!(
+            io::stderr(),
+            "{start}percid: {}: {percent:3} %, about {left} s left{end}",
+            self.label
+        );
+    }
+}
+
+impl Drop for Progress {
+    /// Leaves a terminal's line empty for what is printed next.
+    fn drop(&mut self) {
+        if self.terminal && self.last.is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

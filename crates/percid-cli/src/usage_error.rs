@@ -1,0 +1,61 @@
+//! Wrong arguments: one line that says what is wrong and what is allowed, exit status 2.
+
+use std::env;
+use std::fmt;
+use std::process::ExitCode;
+
+use clap::Command;
+use clap::error::ErrorKind;
+
+use crate::outcome::complain;
+
+/// Prints what the parser has to say: help and version as they are, errors in one line.
+pub(crate) fn show(error: &clap::Error, command: Command) -> ExitCode {
+    if !error.use_stderr() {
+        // Nobody reads any more (`percid --help | head -1`): nothing to complain about.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let rendered = error.render().to_string();
+    let what = first_paragraph(&rendered);
+    match allowed(error.kind(), command) {
+        Some(allowed) => refuse(format_args!("{what}; {allowed}")),
+        None => refuse(format_args!("{what}")),
+    }
+}
+
+/// Prints one line and gives the exit status of wrong arguments.
+pub(crate) fn refuse(what: fmt::Arguments<'_>) -> ExitCode {
+    complain(format_args!("{what}"));
+    ExitCode::from(2)
+}
+
+/// The parser's message without the tips and the usage that follow it.
+fn first_paragraph(rendered: &str) -> String {
+    let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
+    let paragraph = text.split("\n\n").next().unwrap_or(text);
+    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What could stand in place of an argument that nothing expects. Other errors say it themselves.
+fn allowed(kind: ErrorKind, mut command: Command) -> Option<String> {
+    if !matches!(kind, ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand) {
+        return None;
+    }
+    // Adds what clap adds by itself: --help, --version, the global options.
+    command.build();
+    let command = named_by_arguments(&command);
+    let subcommands = command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned());
+    let options = command
+        .get_arguments()
+        .filter_map(|option| option.get_long())
+        .map(|name| format!("--{name}"));
+    Some(format!("allowed are {}", subcommands.chain(options).collect::<Vec<_>>().join(", ")))
+}
+
+/// The innermost subcommand that the arguments name.
+fn named_by_arguments(root: &Command) -> &Command {
+    env::args()
+        .skip(1)
+        .fold(root, |command, argument| command.find_subcommand(&argument).unwrap_or(command))
+}

@@ -1,0 +1,88 @@
+//! Arguments, help, and output that nobody reads.
+
+mod percid;
+
+use std::process::{Command, Output, Stdio};
+
+use percid::{bounded, command};
+
+fn run(arguments: &str) -> Output {
+    bounded(command(arguments).stdin(Stdio::null()))
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
+    let cases = [
+        ("nonsense", "info, bench"),
+        ("--nonsense", "--json"),
+        ("info nonsense", "--json"),
+        ("bench nonsense", "ops, intermittent"),
+        ("bench ops --nonsense", "--seconds"),
+        ("bench ops --seconds 0", "0.1 to 3600"),
+        ("bench ops --seconds nan", "0.1 to 3600"),
+        ("bench ops --seconds", "--seconds"),
+        ("bench intermittent --delay-ms 10,x", "1 to 10000"),
+        ("bench intermittent --bursts 1", "2 to 10000"),
+        ("bench intermittent --warmup 0", "1 to 10000000"),
+        ("bench intermittent --cpus 0", "1 to 1000000"),
+        ("--seconds 3 info", "bench"),
+        ("--seconds 3 bench", "after the subcommand"),
+        ("bench --seconds 3 intermittent", "--delay-ms"),
+    ];
+    for (arguments, allowed) in cases {
+        let output = run(arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
+        assert_eq!(said.lines().count(), 1, "{arguments}: {said}");
+        assert!(said.contains(allowed), "{arguments}: {said}");
+        assert!(output.stdout.is_empty(), "{arguments}");
+    }
+}
+
+#[test]
+fn help_is_a_manual() {
+    for arguments in
+        ["--help", "info --help", "bench --help", "bench ops --help", "bench intermittent --help"]
+    {
+        let output = run(arguments);
+        let manual = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{arguments}");
+        assert!(output.stderr.is_empty(), "{arguments}");
+        for part in ["Examples:", "Exit status:", "PERCID_SOURCE", "--json"] {
+            assert!(manual.contains(part), "{arguments} lacks {part}");
+        }
+    }
+    assert!(run("--version").status.success());
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_error() {
+    for arguments in ["info", "info --json", "--help", "bench intermittent --delay-ms 1 --warmup 1"]
+    {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = bounded(command(arguments).stdout(writer));
+        assert_eq!(output.status.code(), Some(0), "{arguments}");
+        assert!(!stderr(&output).contains("panicked"), "{arguments}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+    let output = bounded(command("info").stdout(full));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("standard output"));
+}
+
+#[test]
+fn a_closed_stderr_is_no_panic() {
+    let program = env!("CARGO_BIN_EXE_percid");
+    let output =
+        bounded(Command::new("sh").args(["-c", &format!("exec {program:?} nonsense 2>&-")]));
+    assert_eq!(output.status.code(), Some(2));
+}

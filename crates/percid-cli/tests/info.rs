@@ -1,0 +1,62 @@
+//! `percid info`.
+
+mod percid;
+
+use percid::{bounded, command, json, list};
+
+#[test]
+fn names_every_source_and_a_choice_among_the_available() {
+    let document = json("info --json");
+    let machine = &document["machine"];
+    let sources = list(machine, "sources");
+    assert_eq!(
+        sources.iter().map(|source| &source["source"]).collect::<Vec<_>>(),
+        ["kernel", "table", "atomic"]
+    );
+    for source in sources {
+        assert_eq!(source["available"] == true, source["reason"].is_null(), "{source}");
+    }
+    let chosen = sources.iter().find(|source| source["source"] == machine["chosen"]["source"]);
+    assert!(chosen.is_some_and(|source| source["available"] == true));
+    assert!(machine["chosen"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()));
+}
+
+#[test]
+fn describes_the_cpus() {
+    let document = json("info --json");
+    let machine = &document["machine"];
+    let cpus = list(machine, "cpus");
+    let allowed = cpus.iter().filter(|cpu| cpu["allowed"] == true).count() as u64;
+    assert_eq!(machine["allowed_count"], allowed);
+    assert!(allowed >= 1);
+    for key in [
+        "kernel_release",
+        "arch",
+        "rseq",
+        "membarrier",
+        "possible_cpus",
+        "allowed_cpus",
+        "cores",
+        "l3s",
+        "nodes",
+    ] {
+        assert!(!machine[key].is_null(), "{key}");
+    }
+}
+
+#[test]
+fn text_names_the_choice() {
+    let output = bounded(&mut command("info"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success());
+    for word in ["kernel", "rseq", "membarrier", "possible", "allowed", "topology", "chosen"] {
+        assert!(text.lines().any(|line| line.starts_with(word)), "{word}:\n{text}");
+    }
+}
+
+#[test]
+fn obeys_the_override() {
+    let output = bounded(command("info --json").env("PERCID_SOURCE", "atomic"));
+    assert!(output.status.success());
+    assert_eq!(percid::document(&output)["machine"]["chosen"]["source"], "atomic");
+}

@@ -1,0 +1,51 @@
+//! Running the program.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The program with arguments, its source of IDs left to itself.
+pub(crate) fn command(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_percid"));
+    command.args(arguments.split_whitespace()).env_remove("PERCID_SOURCE");
+    command
+}
+
+/// Runs to the end.
+pub(crate) fn bounded(command: &mut Command) -> Output {
+    command.output().expect("the program starts")
+}
+
+/// Runs to a successful end and reads the one JSON document on stdout.
+pub(crate) fn json(arguments: &str) -> Value {
+    let output = bounded(&mut command(arguments));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {said}");
+    document(&output)
+}
+
+/// The one JSON document on stdout. Anything after it is an error.
+pub(crate) fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("stdout is one JSON document")
+}
+
+/// The items of a list.
+pub(crate) fn list<'a>(document: &'a Value, key: &str) -> &'a [Value] {
+    document[key].as_array().unwrap_or_else(|| panic!("{key} is a list"))
+}
+
+/// How many CPUs the program may use, as it says itself.
+pub(crate) fn allowed(document: &Value) -> u64 {
+    document["machine"]["allowed_count"].as_u64().expect("a number of allowed CPUs")
+}
+
+/// The sources of IDs that this machine has, as the program says itself.
+pub(crate) fn available_sources(document: &Value) -> Vec<&str> {
+    let sources = list(&document["machine"], "sources").iter();
+    sources
+        .filter(|source| source["available"] == true)
+        .filter_map(|source| source["source"].as_str())
+        .collect()
+}
