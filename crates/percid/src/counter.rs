@@ -9,6 +9,7 @@ use std::sync::atomic::{
 use crate::arena::Cell;
 use crate::critical;
 use crate::id::{self, RESTART_LIMIT, Source, Unavailable, choice};
+use crate::shared_slot;
 use crate::sys::preserving_errno;
 
 /// A signed 64-bit counter that every CPU updates in memory of its own.
@@ -123,8 +124,6 @@ impl Counter {
         } else if word & TABLE != 0 {
             // SAFETY: as above.
             unsafe { critical::add_table::<{ -(TABLE as isize) }>(word, n) }
-        } else if word & ATOMIC != 0 {
-            return add_at_hint(Cell(word - ATOMIC), n);
         } else {
             false
         };
@@ -152,12 +151,12 @@ impl Counter {
     pub fn take(&self) -> i64 {
         loop {
             let word = self.word.load(Acquire);
-            let (taken, done) = match State::decode(word) {
-                State::Unclaimed => (0, true),
-                State::Inline(count) => (count, self.replace(word, State::Inline(0))),
+            let taken = match State::decode(word) {
+                State::Unclaimed => Some(0),
+                State::Inline(count) => self.replace(word, State::Inline(0)).then_some(count),
                 State::Claimed(cell, source) => take_claimed(cell, source),
             };
-            if done {
+            if let Some(taken) = taken {
                 return taken;
             }
         }
@@ -186,6 +185,11 @@ impl Counter {
     #[cold]
     #[inline(never)]
     fn add_slowly(&self, n: i64) {
+        let word = self.word.load(Relaxed);
+        if word & ATOMIC != 0 {
+            // The common case of this source.
+            return add_at_hint(Cell(word - ATOMIC), n);
+        }
         preserving_errno(|| {
             loop {
                 let word = self.word.load(Acquire);
@@ -261,8 +265,6 @@ fn add_claimed(cell: Cell, source: Source, n: i64) {
     add_shared(cell, n);
 }
 
-/// Out of line: beside a locked instruction the call costs nothing.
-#[inline(never)]
 fn add_at_hint(cell: Cell, n: i64) {
     match id::atomic::open_hint() {
         Some(hint) => _ = cell.of_id(hint).fetch_add(n, Relaxed),
@@ -271,23 +273,16 @@ fn add_at_hint(cell: Cell, n: i64) {
 }
 
 fn add_shared(cell: Cell, n: i64) {
-    cell.shared().fetch_add(n, Relaxed);
+    shared_slot::add(cell.shared(), n);
 }
 
-/// Takes what the IDs have counted without writing to their words, which only their CPUs may do: the
-/// shared slot is lowered by the sum instead, in one exchange, so that the sum of all becomes what was
-/// added since.
-///
-/// What is taken is exactly what the total falls by, whoever else took or added in between, even if the
-/// shared slot had another value meanwhile and came back to this one.
-fn take_claimed(cell: Cell, source: Option<Source>) -> (i64, bool) {
-    let before = cell.shared_value();
-    let sum = by_id(cell, source).fold(before, i64::wrapping_add);
-    if sum == 0 {
-        return (0, true);
+/// An empty counter is left alone, so that its shared slot stays untouched.
+fn take_claimed(cell: Cell, source: Option<Source>) -> Option<i64> {
+    let of_ids = || by_id(cell, source).fold(0, i64::wrapping_add);
+    if cell.shared_value() == 0 && of_ids() == 0 {
+        return Some(0);
     }
-    let lowered = before.wrapping_sub(sum);
-    (sum, cell.shared().compare_exchange(before, lowered, AcqRel, Relaxed).is_ok())
+    shared_slot::take(cell.shared(), of_ids)
 }
 
 impl Default for Counter {

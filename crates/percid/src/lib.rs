@@ -11,6 +11,7 @@ mod counter;
 mod critical;
 pub mod id;
 pub mod machine;
+mod shared_slot;
 mod sys;
 #[cfg(feature = "testing")]
 #[doc(hidden)]

@@ -1,16 +1,13 @@
 //! Choosing the source, once per process.
 
-use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::fmt;
-use std::mem::MaybeUninit;
-use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Release},
-};
 
 use super::kernel::{self, Generation};
+use super::once::Once;
 use super::{Source, Unavailable, UnknownSource, prepare};
+use crate::sys::atomic::AtomicU32;
+use crate::sys::cell::UnsafeCell;
 use crate::sys::{process, stderr};
 
 /// Which source the process uses, and why.
@@ -70,46 +67,14 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The choice of this process. `state` is 0 at first, the number of the deciding thread while one is
-/// deciding, and [`DECIDED`] from then on.
-struct Decision {
-    state: AtomicU32,
-    choice: UnsafeCell<MaybeUninit<Choice>>,
-}
-
-// SAFETY: the choice is written by the one thread that moved `state` away from 0, before it stores
-// `DECIDED`, and read only by those who have seen that.
-unsafe impl Sync for Decision {}
-
-/// No thread has this number: they stay below 2^22.
-const DECIDED: u32 = u32::MAX;
-
-static DECISION: Decision =
-    Decision { state: AtomicU32::new(0), choice: UnsafeCell::new(MaybeUninit::uninit()) };
+/// The choice of this process.
+static CHOICE: Once<Choice> = Once { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
 
 /// The choice, made now if nobody has; `None` while somebody else is at it.
 pub(crate) fn get() -> Option<Choice> {
-    let state = DECISION.state.load(Acquire);
-    if state == DECIDED || decide(state) {
-        // SAFETY: `DECIDED` was seen (or stored by this thread), so the choice is written for good.
-        return Some(unsafe { (*DECISION.choice.get()).assume_init() });
-    }
-    None
-}
-
-#[cold]
-fn decide(seen: u32) -> bool {
-    let me = process::thread_id();
-    // The deciding thread does not exist if this is the child of a fork that happened meanwhile.
-    let abandoned = seen != me && (seen == 0 || !process::has_thread(seen));
-    if !abandoned || DECISION.state.compare_exchange(seen, me, Acquire, Acquire).is_err() {
-        return DECISION.state.load(Acquire) == DECIDED;
-    }
-    let choice = overridden().unwrap_or_else(automatic);
-    // SAFETY: this thread has the right to write, from its exchange until it stores `DECIDED`.
-    unsafe { (*DECISION.choice.get()).write(choice) };
-    DECISION.state.store(DECIDED, Release);
-    true
+    CHOICE.get_or_decide(process::thread_id, process::has_thread, || {
+        overridden().unwrap_or_else(automatic)
+    })
 }
 
 /// The kernel's IDs where they are cache-local and dense, else percid's table, else the kernel's as

@@ -3,8 +3,10 @@
 pub(crate) mod atomic;
 pub(crate) mod choice;
 pub(crate) mod kernel;
+mod once;
 pub mod space;
 pub(crate) mod table;
+mod try_lock;
 
 use std::fmt;
 use std::str::FromStr;

@@ -42,6 +42,7 @@ use std::sync::atomic::{
 
 use super::Unavailable;
 use super::space::{Counts, CpuState, Distance, Grant, IdState, Limits, Request, Space};
+use super::try_lock::{Held, TryLock};
 use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::cpuset::CpuSet;
@@ -56,7 +57,7 @@ const LEADING_ENTRIES: usize = 16;
 #[repr(C)]
 #[derive(Debug)]
 struct Header {
-    lock: AtomicU32,
+    lock: TryLock,
     /// Nonzero once this process has registered for the fence.
     registered: u32,
     counts: Counts,
@@ -242,26 +243,19 @@ impl Table {
     /// it is released.
     fn try_lock(&'static self) -> Option<Locked> {
         let signals = signals::block_all();
-        // SAFETY: the header is mapped for ever, and `lock` is only ever accessed atomically.
+        // SAFETY: the header is mapped for ever, and `lock` is only ever accessed through shared
+        // references.
         let lock = unsafe { &(*self.header.as_ptr()).lock };
-        lock.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
-        // Only now: dropping a `Locked` releases the lock.
-        Some(Locked { table: self, lock, _signals: signals })
+        Some(Locked { table: self, _held: lock.try_lock()?, _signals: signals })
     }
 }
 
-/// The right to change the table. Dropping it releases the lock, then the signals.
+/// The right to change the table. Fields are dropped in this order: the lock, then the signals.
 #[derive(Debug)]
 pub(crate) struct Locked {
     table: &'static Table,
-    lock: &'static AtomicU32,
+    _held: Held<'static>,
     _signals: signals::Blocked,
-}
-
-impl Drop for Locked {
-    fn drop(&mut self) {
-        self.lock.store(0, Release);
-    }
 }
 
 impl Locked {

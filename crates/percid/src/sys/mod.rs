@@ -5,6 +5,8 @@
 //! inside a signal handler, and they call nothing else.
 
 pub(crate) mod affinity;
+pub(crate) mod atomic;
+pub(crate) mod cell;
 pub(crate) mod clock;
 pub(crate) mod cpuset;
 pub(crate) mod file;

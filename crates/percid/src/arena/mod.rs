@@ -8,20 +8,15 @@
 //!
 //! Creating an object takes one atomic addition, or a pop from the list of freed cells, whatever the
 //! number of CPUs. All of it is lock-free and async-signal-safe.
-//!
-//! # The free list and its proof
-//!
-//! A freed cell's word in the shared slot holds the offset of the next free cell (0 ends the list); the
-//! head holds an offset and a tag that changes with every pop. A pop reads the head, reads the link of
-//! that cell, and exchanges the head. If another thread took the cell in between, its word is no link
-//! any more, but then the tag has changed as well and the exchange fails; the tag has 32 bits, so it
-//! comes round only if a thread sleeps through exactly 2^32 pops between its two accesses. Reading a
-//! word that is in use again is harmless: it is an atomic load of memory that is always open.
+
+mod free_list;
 
 use std::sync::atomic::{
     AtomicI64, AtomicU32, AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed},
 };
+
+use free_list::FreeList;
 
 use crate::sys::{affinity, memory};
 
@@ -48,8 +43,8 @@ static RESERVED: AtomicU32 = AtomicU32::new(0);
 /// free cells.
 static NEXT: AtomicUsize = AtomicUsize::new(CELL_BYTES);
 
-/// The list of freed cells: offset in the lower half, tag in the upper.
-static FREE: AtomicU64 = AtomicU64::new(0);
+/// The freed cells, linked through their words in the shared slot.
+static FREE: FreeList = FreeList { head: AtomicU64::new(0) };
 
 /// Set once anything was stored in the shared slot through [`shared`]: until then sums need not touch
 /// its pages.
@@ -120,7 +115,8 @@ impl Cell {
     /// reserved.
     pub(crate) fn claim() -> Option<Cell> {
         let base = base()?;
-        pop_free(base).or_else(|| bump(base))
+        let freed = FREE.pop(|offset| Cell(base + offset as usize).word(0));
+        freed.map(|offset| Cell(base + offset as usize)).or_else(|| bump(base))
     }
 
     /// Gives the cell back.
@@ -137,7 +133,8 @@ impl Cell {
                 word.store(0, Relaxed);
             }
         }
-        push_free(self);
+        let offset = (self.0 - BASE.load(Relaxed)) as u32;
+        FREE.push(offset, self.word(0));
     }
 
     /// The word of the shared slot, for an update.
@@ -176,38 +173,4 @@ fn bump(base: usize) -> Option<Cell> {
         (next + CELL_BYTES <= STRIDE).then_some(next + CELL_BYTES)
     });
     next.ok().map(|offset| Cell(base + offset))
-}
-
-fn pop_free(base: usize) -> Option<Cell> {
-    let mut head = FREE.load(Acquire);
-    loop {
-        let offset = head as u32 as usize;
-        if offset == 0 {
-            return None;
-        }
-        let cell = Cell(base + offset);
-        let link = cell.word(0).load(Relaxed) as u32;
-        let tag = (head >> 32).wrapping_add(1);
-        match FREE.compare_exchange_weak(head, tag << 32 | u64::from(link), AcqRel, Acquire) {
-            Ok(_) => {
-                cell.word(0).store(0, Relaxed);
-                return Some(cell);
-            }
-            Err(now) => head = now,
-        }
-    }
-}
-
-fn push_free(cell: Cell) {
-    let Some(base) = base() else { return };
-    let offset = (cell.0 - base) as u64;
-    let mut head = FREE.load(Relaxed);
-    loop {
-        cell.word(0).store(i64::from(head as u32), Relaxed);
-        let renewed = head >> 32 << 32 | offset;
-        match FREE.compare_exchange_weak(head, renewed, Release, Relaxed) {
-            Ok(_) => return,
-            Err(now) => head = now,
-        }
-    }
 }

@@ -1,0 +1,58 @@
+//! A value that one thread decides once, and for which nobody waits.
+
+use crate::sys::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Release},
+};
+use crate::sys::cell::UnsafeCell;
+
+/// No thread has this number: the kernel keeps them below 2^22.
+const DECIDED: u32 = u32::MAX;
+
+/// The value and its state: 0 at first, the number of the deciding thread while one is deciding, and
+/// [`DECIDED`] from then on.
+#[derive(Debug)]
+pub(crate) struct Once<T> {
+    pub(crate) state: AtomicU32,
+    pub(crate) value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: the value is written by the one thread that moved `state` from 0 (or from the number of a thread
+// that no longer exists) to its own number, before it stores `DECIDED`; and read only by those who have
+// seen that.
+unsafe impl<T: Copy + Send + Sync> Sync for Once<T> {}
+
+impl<T: Copy> Once<T> {
+    /// The value, decided now if nobody has; `None` while another thread, or the code that this signal
+    /// handler interrupted, is at it.
+    ///
+    /// `me` is the calling thread's number, and `exists` tells whether a thread of that number lives in
+    /// this process: the deciding one does not if this is the child of a fork that happened meanwhile.
+    pub(crate) fn get_or_decide(
+        &self,
+        me: impl FnOnce() -> u32,
+        exists: impl FnOnce(u32) -> bool,
+        decide: impl FnOnce() -> T,
+    ) -> Option<T> {
+        let state = self.state.load(Acquire);
+        if state == DECIDED {
+            return self.decided();
+        }
+        let me = me();
+        let abandoned = state == 0 || (state != me && !exists(state));
+        if !abandoned || self.state.compare_exchange(state, me, Acquire, Acquire).is_err() {
+            return if self.state.load(Acquire) == DECIDED { self.decided() } else { None };
+        }
+        let value = decide();
+        // SAFETY: this thread has the right to write, from its exchange until it stores `DECIDED`.
+        self.value.with_mut(|place| unsafe { *place = Some(value) });
+        self.state.store(DECIDED, Release);
+        Some(value)
+    }
+
+    /// To be called after `DECIDED` was seen.
+    fn decided(&self) -> Option<T> {
+        // SAFETY: the value was written before `DECIDED` was stored, and is never written again.
+        self.value.with(|place| unsafe { *place })
+    }
+}

@@ -1,0 +1,31 @@
+//! A lock that is only ever tried.
+
+use crate::sys::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// The lock; all zero is free, so it may lie in memory that a fork wipes.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct TryLock {
+    pub(crate) taken: AtomicU32,
+}
+
+impl TryLock {
+    /// Takes the lock, or does nothing if somebody has it.
+    pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
+        self.taken.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
+        Some(Held(self))
+    }
+}
+
+/// The lock, held; released when dropped.
+#[derive(Debug)]
+pub(crate) struct Held<'l>(&'l TryLock);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.taken.store(0, Release);
+    }
+}

@@ -1,0 +1,27 @@
+//! Running a test under loom, counting, and demanding failure of the negative controls.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Explores every interleaving of `test` and prints how many there were.
+pub(crate) fn all(name: &str, test: impl Fn() + Sync + Send + 'static) {
+    println!("loom: {name}: {} interleavings, none wrong", explore(test));
+}
+
+/// Explores `test`, a negative control, until an interleaving fails; fails itself if none does.
+pub(crate) fn expect_failure(name: &str, test: impl Fn() + Sync + Send + 'static) {
+    let caught = catch_unwind(AssertUnwindSafe(|| explore(test)));
+    assert!(caught.is_err(), "{name}: the negative control passed");
+    println!("loom: {name}: caught");
+}
+
+fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&count);
+    loom::model(move || {
+        counting.fetch_add(1, Relaxed);
+        test();
+    });
+    count.load(Relaxed)
+}

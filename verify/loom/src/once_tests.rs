@@ -1,0 +1,65 @@
+//! The choice of the source: made by one thread, seen whole by all who see it, waited for by none.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use loom::thread;
+
+use crate::explore;
+use crate::once::Once;
+use crate::sys::cell::UnsafeCell;
+
+type Shared = Arc<(Once<(u32, u32)>, AtomicUsize)>;
+
+/// Two threads ask; `left` is the state they find.
+fn two_threads(left: u32, exists: fn(u32) -> bool) -> Vec<Option<(u32, u32)>> {
+    let once = Once { state: AtomicU32::new(left), value: UnsafeCell::new(None) };
+    let shared: Shared = Arc::new((once, AtomicUsize::new(0)));
+    let ask = move |shared: Shared, me: u32| {
+        let decide = || {
+            shared.1.fetch_add(1, Relaxed);
+            (me, !me)
+        };
+        shared.0.get_or_decide(|| me, exists, decide)
+    };
+    let theirs = Arc::clone(&shared);
+    let other = thread::spawn(move || ask(theirs, 7));
+    let mut answers = vec![ask(Arc::clone(&shared), 8), other.join().unwrap()];
+    // All have ended: this must be decided, unless the decider is still thought to live.
+    answers.push(ask(Arc::clone(&shared), 9));
+    assert!(shared.1.load(Relaxed) <= 1, "decided twice");
+    answers
+}
+
+#[test]
+fn one_decides_and_nobody_sees_half() {
+    explore::all("once, 2 threads", || {
+        let answers = two_threads(0, |_| true);
+        let last = answers[2].expect("decided");
+        assert_eq!(last.1, !last.0);
+        assert!(answers.iter().flatten().all(|&answer| answer == last));
+        assert!(answers[0].is_some() || answers[1].is_some());
+    });
+}
+
+#[test]
+fn a_child_takes_over_from_a_thread_that_does_not_exist() {
+    explore::all("once, abandoned, 2 threads", || {
+        // Thread 5 was deciding when the process forked; 7 and 8 live.
+        let answers = two_threads(5, |number| number != 5);
+        assert!(answers[2].is_some());
+    });
+}
+
+#[test]
+fn while_the_decider_lives_nobody_else_decides() {
+    explore::all("once, being decided, 2 threads", || {
+        assert_eq!(two_threads(5, |_| true), [None, None, None]);
+    });
+}
+
+#[test]
+fn taking_over_from_the_living_is_caught() {
+    explore::expect_failure("once, everybody takes over", || {
+        two_threads(0, |_| false);
+    });
+}

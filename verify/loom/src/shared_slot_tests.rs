@@ -1,0 +1,70 @@
+//! The shared slot: whatever is added and taken at the same time, nothing is lost or counted twice.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use loom::thread;
+
+use crate::explore;
+use crate::shared_slot;
+
+/// A counter with one shared word and the words of two IDs.
+#[derive(Default)]
+struct Words {
+    shared: AtomicI64,
+    ids: [AtomicI64; 2],
+}
+
+impl Words {
+    fn total_of_ids(&self) -> i64 {
+        self.ids.iter().map(|word| word.load(Relaxed)).sum()
+    }
+
+    fn take(&self) -> i64 {
+        loop {
+            if let Some(taken) = shared_slot::take(&self.shared, || self.total_of_ids()) {
+                return taken;
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// What a critical section does: this ID belongs to the calling thread.
+    fn add_as(&self, id: usize, n: i64) {
+        self.ids[id].store(self.ids[id].load(Relaxed) + n, Relaxed);
+    }
+
+    fn total(&self) -> i64 {
+        self.shared.load(Relaxed) + self.total_of_ids()
+    }
+}
+
+#[test]
+fn takes_and_additions_add_up() {
+    explore::all("shared_slot, 2 takers, additions with and without an ID", || {
+        let words = Arc::new(Words::default());
+        let theirs = Arc::clone(&words);
+        let other = thread::spawn(move || {
+            theirs.add_as(0, 1);
+            shared_slot::add(&theirs.shared, 10);
+            theirs.take()
+        });
+        words.add_as(1, 100);
+        let taken = words.take();
+        let taken = taken + other.join().unwrap();
+        assert_eq!(taken + words.total(), 111);
+    });
+}
+
+#[test]
+fn taking_by_a_plain_store_is_caught() {
+    explore::expect_failure("shared_slot, a take that overwrites", || {
+        let words = Arc::new(Words::default());
+        let theirs = Arc::clone(&words);
+        let other = thread::spawn(move || shared_slot::add(&theirs.shared, 10));
+        let before = words.shared.load(Relaxed);
+        let taken = before + words.total_of_ids();
+        words.shared.store(before - taken, Relaxed);
+        other.join().unwrap();
+        assert_eq!(taken + words.total(), 10);
+    });
+}
