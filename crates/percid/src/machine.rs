@@ -7,6 +7,7 @@ pub use crate::sys::rseq::Registration;
 
 /// A snapshot of everything percid's choices depend on.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Machine {
     /// The kernel's release, such as `6.18.44`; empty if it does not say.
     pub kernel_release: String,
@@ -28,6 +29,7 @@ pub struct Machine {
 
 /// Restartable sequences: registration and the kernel's area.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Rseq {
     /// Who registers the threads.
     pub registration: Registration,
@@ -43,6 +45,7 @@ pub struct Rseq {
 
 /// The system call `membarrier`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Membarrier {
     /// The bit mask of commands the kernel reports; 0 if it has none.
     pub commands: u32,
@@ -54,6 +57,7 @@ pub struct Membarrier {
 
 /// One CPU and whom it shares with.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Cpu {
     /// The kernel's number of it.
     pub number: u32,
@@ -68,11 +72,12 @@ pub struct Cpu {
 }
 
 /// Takes the snapshot. Reads some ten small files for every possible CPU; registers the calling thread
-/// for rseq if the C library has not; allocates, so it is not async-signal-safe.
+/// for rseq if the C library has not, and the process for the fence (20 ms if it has several threads);
+/// allocates, so it is not async-signal-safe.
 pub fn read() -> Machine {
-    let allowed = affinity::allowed().unwrap_or_default();
-    let possible =
-        affinity::possible().unwrap_or_else(|| (0..affinity::possible_count() as u32).collect());
+    let mut allowed = CpuSet::new();
+    affinity::read_allowed(&mut allowed);
+    let possible = possible().unwrap_or_else(|| allowed.clone());
     let cpus = possible.iter().map(|cpu| describe(cpu, &allowed)).collect();
     Machine {
         kernel_release: process::with_uname(|name| name.to_string_lossy().into_owned())
@@ -85,6 +90,12 @@ pub fn read() -> Machine {
         allowed,
         cpus,
     }
+}
+
+/// The CPUs that may ever exist, from sysfs.
+fn possible() -> Option<CpuSet> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
+    CpuSet::parse(&list).filter(|set| !set.is_empty())
 }
 
 fn describe(number: u32, allowed: &CpuSet) -> Cpu {

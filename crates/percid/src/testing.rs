@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::counter::Counter;
 use crate::id::table::{self, hooks};
+use crate::sys::rseq;
 
 /// An ID that was taken from a CPU and belongs to the holder of this value alone.
 #[derive(Debug)]
@@ -15,6 +16,11 @@ pub struct Stolen {
 /// somebody else is busy with the table.
 pub fn steal(cpu: u32) -> Option<Stolen> {
     hooks::steal(cpu).map(|id| Stolen { id })
+}
+
+/// As [`steal`], by the way of compaction: evicted with a fence of all CPUs, then kept from being reused.
+pub fn evict(cpu: u32) -> Option<Stolen> {
+    hooks::evict(cpu).map(|id| Stolen { id })
 }
 
 impl Stolen {
@@ -58,4 +64,10 @@ pub fn while_table_is_locked<T>(body: impl FnOnce() -> T) -> Option<T> {
 /// Fences one CPU, which aborts the section in flight there. `false` if the kernel refuses.
 pub fn fence(cpu: u32) -> bool {
     hooks::fence(cpu)
+}
+
+/// Takes the calling thread's registration for rseq back, wherever its area is: from now on its critical
+/// sections are protected by nothing. `false` if the kernel refuses.
+pub fn unregister_this_thread() -> bool {
+    rseq::unregister_by_hand()
 }

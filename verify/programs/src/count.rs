@@ -1,6 +1,8 @@
 //! Counts to a million with several threads and says with which source, if need be in a sandbox that
 //! denies system calls.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use percid::Counter;
 
 use crate::options::Options;
@@ -8,17 +10,40 @@ use crate::{Verdict, sandbox};
 
 static COUNTER: Counter = Counter::new();
 
+/// A value of `errno` that no call of the library leaves behind.
+const ERRNO: i32 = 4242;
+
+fn errno() -> i32 {
+    // SAFETY: the C library's pointer to the calling thread's own errno.
+    unsafe { *libc::__errno_location() }
+}
+
+fn set_errno(value: i32) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = value };
+}
+
 pub(crate) fn run(options: &Options) -> Verdict {
     if !options.deny.is_empty() && !options.confined {
         // The sandbox must be there before the C library starts, so the program starts over in it.
         return Err(sandbox::start_over(options));
     }
     // The first use happens in a thread, then in the main thread.
+    let changed = AtomicU32::new(0);
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..250_000).for_each(|_| COUNTER.add(1)));
+            scope.spawn(|| {
+                for _ in 0..250_000 {
+                    set_errno(ERRNO);
+                    COUNTER.add(1);
+                    changed.fetch_add(u32::from(errno() != ERRNO), Relaxed);
+                }
+            });
         }
     });
+    if changed.load(Relaxed) > 0 {
+        return Err("an increment changed errno".to_owned());
+    }
     let choice = percid::init();
     let sum = COUNTER.sum();
     if sum != 1_000_000 {

@@ -69,8 +69,9 @@ fn in_child(delay_us: usize) -> i32 {
     let timer = libc::itimerval { it_interval: interval, it_value: first };
     // SAFETY: the structure is valid; the signal's handler is installed.
     unsafe {
-        // If something hangs, the timer of real time would go on for ever: this one ends the child.
-        libc::alarm(0);
+        // If something hangs, the kernel ends the child.
+        let seconds = libc::rlimit { rlim_cur: 20, rlim_max: 20 };
+        libc::setrlimit(libc::RLIMIT_CPU, &seconds);
         libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut());
     }
     COUNTER.add(1);

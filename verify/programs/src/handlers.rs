@@ -1,6 +1,7 @@
 //! Signal handlers that use a counter while they interrupt the same operation, a slow path, or a thread
 //! while somebody else holds the table's lock.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,13 @@ extern "C" fn handler(_: i32) {
     if let Some(counter) = COUNTER.get() {
         counter.add(1);
         HANDLED.fetch_add(1, Relaxed);
+        MINE.set(MINE.get() + 1);
     }
+}
+
+thread_local! {
+    /// Signals that this thread has handled since it last looked.
+    static MINE: Cell<u32> = const { Cell::new(0) };
 }
 
 pub(crate) fn run(options: &Options) -> Verdict {
@@ -26,6 +33,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     pinning::handle(libc::SIGUSR1, handler);
     let stop = AtomicBool::new(false);
     let (added, under_lock, steals) = (AtomicI64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let (handled_under_lock, handled_after) = (AtomicU64::new(0), AtomicU64::new(0));
     let targets = [const { AtomicI32::new(0) }; 2];
     std::thread::scope(|scope| {
         for target in &targets {
@@ -39,8 +47,9 @@ pub(crate) fn run(options: &Options) -> Verdict {
         }
         // Takes the IDs away all the time, so that the slow path is where most signals arrive.
         scope.spawn(|| {
+            let cpus = pinning::allowed();
             while !stop.load(Relaxed) && source == Source::Table {
-                for cpu in pinning::allowed() {
+                for &cpu in &cpus {
                     if let Some(stolen) = testing::steal(cpu) {
                         stolen.put_back(None);
                         steals.fetch_add(1, Relaxed);
@@ -48,12 +57,19 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 }
             }
         });
-        // Increments while this very thread holds the lock, as a handler would if it could get in.
+        // Increments while this very thread holds the lock, as a handler would if it could get in; and a
+        // signal to itself, whose handler must wait until the lock is free.
         scope.spawn(|| {
             while !stop.load(Relaxed) && source == Source::Table {
-                testing::while_table_is_locked(|| counter.add(1)).inspect(|()| {
-                    under_lock.fetch_add(1, Relaxed);
+                let early = testing::while_table_is_locked(|| {
+                    counter.add(1);
+                    MINE.set(0);
+                    pinning::signal(pinning::thread_id(), libc::SIGUSR1);
+                    MINE.get()
                 });
+                under_lock.fetch_add(u64::from(early.is_some()), Relaxed);
+                handled_under_lock.fetch_add(u64::from(early.unwrap_or(0)), Relaxed);
+                handled_after.fetch_add(u64::from(early.is_some() && MINE.get() > 0), Relaxed);
                 std::thread::sleep(Duration::from_micros(50));
             }
         });
@@ -69,11 +85,15 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let handled = HANDLED.load(Relaxed);
     let expected = added.load(Relaxed) + handled + under_lock.load(Relaxed) as i64;
     let figures = format!(
-        "source={source} signals={handled} steals={} under_lock={} sum={} expected={expected}",
+        "source={source} signals={handled} steals={} under_lock={} handled_under_lock={} \
+         handled_after={} sum={} expected={expected}",
         steals.load(Relaxed),
         under_lock.load(Relaxed),
+        handled_under_lock.load(Relaxed),
+        handled_after.load(Relaxed),
         counter.sum(),
     );
-    let exercised = handled > 0 && (source != Source::Table || under_lock.load(Relaxed) > 0);
-    if counter.sum() == expected && exercised { Ok(figures) } else { Err(figures) }
+    let exercised = handled > 0 && (source != Source::Table || handled_after.load(Relaxed) > 0);
+    let blocked = handled_under_lock.load(Relaxed) == 0;
+    if counter.sum() == expected && exercised && blocked { Ok(figures) } else { Err(figures) }
 }

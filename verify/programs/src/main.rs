@@ -6,6 +6,8 @@
 
 mod count;
 mod density;
+mod detached;
+mod exhaustion;
 mod first_use;
 mod forking;
 mod handlers;
@@ -14,6 +16,7 @@ mod options;
 mod pinning;
 mod random;
 mod sandbox;
+mod stack;
 mod stress;
 
 use std::process::ExitCode;
@@ -23,19 +26,32 @@ use options::Options;
 /// What a program found: figures if all is well, else what is wrong.
 type Verdict = Result<String, String>;
 
-/// The programs by name, with what they check.
-const PROGRAMS: [(&str, fn(&Options) -> Verdict, &str); 7] = [
-    (
-        "count",
-        count::run,
-        "counts to a million and says with which source, optionally in a sandbox",
-    ),
-    ("density", density::run, "threads that wander over all CPUs use no more IDs than threads"),
-    ("first-use", first_use::run, "signals during the first use of the library"),
-    ("forking", forking::run, "children start fresh and lose nothing"),
-    ("handlers", handlers::run, "signal handlers that interrupt operations and slow paths"),
-    ("memory", memory::run, "what ten thousand counters cost"),
-    ("stress", stress::run, "no increment is lost or counted twice"),
+/// One of the programs.
+struct Program {
+    name: &'static str,
+    run: fn(&Options) -> Verdict,
+    purpose: &'static str,
+}
+
+const fn program(
+    name: &'static str,
+    run: fn(&Options) -> Verdict,
+    purpose: &'static str,
+) -> Program {
+    Program { name, run, purpose }
+}
+
+const PROGRAMS: &[Program] = &[
+    program("count", count::run, "counts to a million, optionally in a sandbox, names the source"),
+    program("density", density::run, "wandering threads use no more IDs than there are threads"),
+    program("detached", detached::run, "threads that count and end without being joined"),
+    program("exhaustion", exhaustion::run, "more counters than fit; --confined: no arena at all"),
+    program("first-use", first_use::run, "signals during the first use of the library"),
+    program("forking", forking::run, "children start fresh and lose nothing"),
+    program("handlers", handlers::run, "signal handlers that interrupt operations and slow paths"),
+    program("memory", memory::run, "what ten thousand counters cost"),
+    program("stack", stack::run, "how much of a signal stack an increment takes"),
+    program("stress", stress::run, "no increment is lost or counted twice"),
 ];
 
 fn main() -> ExitCode {
@@ -43,10 +59,10 @@ fn main() -> ExitCode {
         Ok(read) => read,
         Err(error) => return usage(&error),
     };
-    let Some((name, program, _)) = PROGRAMS.iter().find(|program| program.0 == name) else {
+    let Some(program) = PROGRAMS.iter().find(|program| program.name == name) else {
         return usage(&format!("no program {name:?}"));
     };
-    match program(&options) {
+    match (program.run)(&options) {
         Ok(figures) => {
             println!("PASS {name}: {figures}");
             ExitCode::SUCCESS
@@ -60,7 +76,7 @@ fn main() -> ExitCode {
 
 fn usage(error: &str) -> ExitCode {
     eprintln!("percid-programs: {error}\nprograms:");
-    for (name, _, purpose) in PROGRAMS {
+    for Program { name, purpose, .. } in PROGRAMS {
         eprintln!("  {name:10} {purpose}");
     }
     eprintln!("options: {}", options::HELP);

@@ -3,7 +3,7 @@
 use percid::Source;
 
 /// What may be given.
-pub(crate) const HELP: &str = "--source kernel|table|atomic --seconds N --threads N --cpus N --skip-fence \
+pub(crate) const HELP: &str = "--source kernel|table|atomic --seconds N --threads N --cpus N --skip-fence --evict --unregister \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined";
 
 /// The options, each with its default.
@@ -19,11 +19,15 @@ pub(crate) struct Options {
     pub(crate) cpus: Option<usize>,
     /// The negative control: steal without a fence.
     pub(crate) skip_fence: bool,
+    /// The thief takes IDs by the way of compaction.
+    pub(crate) evict: bool,
+    /// The negative control of the kernel source: workers without rseq.
+    pub(crate) unregister: bool,
     /// System calls to deny before starting over in the sandbox.
     pub(crate) deny: Vec<libc::c_long>,
     /// The error that denied calls return.
     pub(crate) errno: i32,
-    /// Set in the process that already runs in the sandbox.
+    /// Set in the process that already runs in the sandbox; or asks for one.
     pub(crate) confined: bool,
     /// The arguments as given, for a process that starts itself again.
     pub(crate) given: Vec<std::ffi::OsString>,
@@ -37,6 +41,8 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         threads: 8,
         cpus: None,
         skip_fence: false,
+        evict: false,
+        unregister: false,
         deny: Vec::new(),
         errno: libc::EPERM,
         confined: false,
@@ -58,6 +64,8 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("threads") => options.threads = parser.value()?.parse()?,
             Long("cpus") => options.cpus = Some(parser.value()?.parse()?),
             Long("skip-fence") => options.skip_fence = true,
+            Long("evict") => options.evict = true,
+            Long("unregister") => options.unregister = true,
             Long("confined") => options.confined = true,
             Long("deny") => options.deny = parser.value()?.parse_with(calls)?,
             Long("errno") => options.errno = parser.value()?.parse_with(errno)?,

@@ -36,6 +36,8 @@ struct Run<'a> {
     counter: &'a Counter,
     source: Source,
     seed: u64,
+    evict: bool,
+    unregister: bool,
     stop: AtomicBool,
     cpus: Vec<u32>,
     /// The workers' thread numbers, for signals and affinities.
@@ -49,6 +51,10 @@ struct Run<'a> {
     steals: AtomicU64,
     moves: AtomicU64,
     visitors: AtomicU64,
+    /// Counters that were made, used, checked and dropped.
+    short_lived: AtomicU64,
+    /// Those of them whose sum was wrong.
+    short_lived_wrong: AtomicU64,
 }
 
 pub(crate) fn run(options: &Options) -> Verdict {
@@ -58,6 +64,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
         counter: COUNTER.get_or_init(|| counter),
         source,
         seed: seed(),
+        evict: options.evict,
+        unregister: options.unregister,
         stop: AtomicBool::new(false),
         cpus: pinning::allowed(),
         workers: (0..options.threads).map(|_| AtomicI32::new(0)).collect(),
@@ -67,6 +75,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
         steals: AtomicU64::new(0),
         moves: AtomicU64::new(0),
         visitors: AtomicU64::new(0),
+        short_lived: AtomicU64::new(0),
+        short_lived_wrong: AtomicU64::new(0),
     };
     pinning::handle(libc::SIGUSR1, handler);
     testing::skip_fence(options.skip_fence);
@@ -80,6 +90,9 @@ impl Run<'_> {
         std::thread::scope(|scope| {
             for worker in &self.workers {
                 scope.spawn(|| self.work(worker));
+            }
+            for _ in 0..2 {
+                scope.spawn(|| self.make_and_drop());
             }
             scope.spawn(|| self.receive_visitors());
             scope.spawn(|| self.change_affinities());
@@ -97,6 +110,9 @@ impl Run<'_> {
 
     fn work(&self, number: &AtomicI32) {
         number.store(pinning::thread_id(), Relaxed);
+        if self.unregister {
+            testing::unregister_this_thread();
+        }
         while self.going() {
             (0..BATCH).for_each(|_| self.counter.add(1));
             self.added.fetch_add(BATCH, Relaxed);
@@ -115,6 +131,20 @@ impl Run<'_> {
             self.added.fetch_add(BATCH, Relaxed);
             self.visitors.fetch_add(1, Relaxed);
             std::thread::sleep(Duration::from_micros(500));
+        }
+    }
+
+    /// Counters that are made, used and dropped, so that cells go round among threads.
+    fn make_and_drop(&self) {
+        let new = || Counter::with_source(self.source).expect("an available source");
+        while self.going() {
+            let counters = [new(), new()];
+            counters.iter().for_each(|counter| (0..10).for_each(|_| counter.add(1)));
+            let wrong = counters.iter().filter(|counter| counter.sum() != 10).count();
+            self.short_lived.fetch_add(2, Relaxed);
+            self.short_lived_wrong.fetch_add(wrong as u64, Relaxed);
+            drop(counters);
+            std::thread::sleep(Duration::from_micros(100));
         }
     }
 
@@ -164,7 +194,8 @@ impl Run<'_> {
                 self.steals.fetch_add(u64::from(testing::fence(cpu)), Relaxed);
                 continue;
             }
-            let Some(stolen) = testing::steal(cpu) else {
+            let stolen = if self.evict { testing::evict(cpu) } else { testing::steal(cpu) };
+            let Some(stolen) = stolen else {
                 std::hint::spin_loop();
                 continue;
             };
@@ -180,18 +211,21 @@ impl Run<'_> {
         let expected = self.added.load(Relaxed) + self.loot.load(Relaxed) + handled;
         let counted = self.counter.sum() + self.taken.load(Relaxed);
         let steals = self.steals.load(Relaxed);
+        let wrong = self.short_lived_wrong.load(Relaxed);
         let figures = format!(
             "source={} seed={} seconds={seconds:.1} increments={expected} steals={steals} \
-             steals_per_second={:.0} signals={handled} affinity_changes={} threads_started={} lost={}",
+             steals_per_second={:.0} signals={handled} affinity_changes={} threads_started={} \
+             short_lived={} short_lived_wrong={wrong} lost={}",
             self.source,
             self.seed,
             steals as f64 / seconds,
             self.moves.load(Relaxed),
             self.visitors.load(Relaxed),
+            self.short_lived.load(Relaxed),
             expected - counted,
         );
         let exercised = handled > 0 && (steals > 0 || self.source == Source::Atomic);
-        if counted == expected && exercised { Ok(figures) } else { Err(figures) }
+        if counted == expected && wrong == 0 && exercised { Ok(figures) } else { Err(figures) }
     }
 }
 

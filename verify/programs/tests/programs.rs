@@ -83,12 +83,44 @@ fn the_stress_sees_a_missing_fence() {
         println!("one CPU: a thief never runs beside its victim, so the fence cannot be missed");
         return;
     }
-    // The window is two instructions wide: more than one try, though the first usually does.
+    for way in ["", "--evict"] {
+        assert_loses(&format!("stress --seconds 5 --source table --skip-fence {way}"));
+    }
+}
+
+/// The window is two instructions wide: more than one try, though the first usually does.
+fn assert_loses(arguments: &str) {
     let caught = (0..5).any(|_| {
-        let outcome = run("stress --seconds 5 --source table --skip-fence");
+        let outcome = run(arguments);
         !outcome.passed && outcome.number("lost") != 0
     });
-    assert!(caught, "the negative control passed five times");
+    assert!(caught, "the negative control passed five times: {arguments}");
+}
+
+#[test]
+fn the_stress_sees_threads_without_rseq() {
+    if sources().contains(&"kernel") {
+        assert_loses("stress --seconds 3 --source kernel --unregister");
+    }
+}
+
+#[test]
+fn ids_may_be_taken_back_by_compaction() {
+    assert_eq!(pass("stress --seconds 5 --source table --evict").number("lost"), 0);
+}
+
+#[test]
+fn threads_that_nobody_joins() {
+    pass("detached");
+}
+
+#[test]
+fn an_increment_fits_on_a_small_signal_stack() {
+    let _alone = alone();
+    for source in sources() {
+        let outcome = run_with(&[("PERCID_SOURCE", source)], "stack");
+        assert!(outcome.passed, "{}", outcome.line);
+    }
 }
 
 #[test]
@@ -137,6 +169,12 @@ fn ten_thousand_counters_cost_what_is_promised() {
     for source in sources() {
         pass(&format!("memory --source {source}"));
     }
+}
+
+#[test]
+fn without_room_in_the_arena_everything_still_counts() {
+    pass("exhaustion");
+    pass("exhaustion --confined");
 }
 
 #[test]

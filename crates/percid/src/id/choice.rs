@@ -21,6 +21,7 @@ pub struct Choice {
 
 /// Why a source was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// `PERCID_SOURCE` asked for it.
     Override,
@@ -58,7 +59,7 @@ impl fmt::Display for Reason {
                 "the kernel's IDs may belong to threads and exceed their bound (Linux 6.19 on)",
             ),
             Reason::KernelIsSparse => {
-                f.write_str("the kernel's IDs are not dense: built without ID compaction")
+                f.write_str("the kernel's IDs are not dense: one lies above the number of threads")
             }
             Reason::TableIsNot(why) => write!(f, "percid's table cannot be used: {why}"),
             Reason::NoIds(why) => write!(f, "no IDs can be had: {why}"),

@@ -12,6 +12,7 @@ use crate::sys::rseq;
 
 /// How the kernel hands out its IDs; the generations of the published work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Generation {
     /// Linux 6.3 to 6.12: dense, but a CPU gets another ID after every pause.
     CacheCold,

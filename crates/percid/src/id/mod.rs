@@ -36,7 +36,7 @@ impl Source {
     /// All sources, the fastest first.
     pub const ALL: [Source; 3] = [Source::Kernel, Source::Table, Source::Atomic];
 
-    /// Prepares this source and says whether the process can use it.
+    /// Says whether the process can use this source, which it finds out by preparing it.
     ///
     /// The first call for [`Source::Table`] registers the process for the kernel's fence: 2 us while
     /// the process has one thread, about 20 ms afterwards.
@@ -56,14 +56,14 @@ impl Source {
     pub fn current_id(self) -> Option<u32> {
         preserving_errno(|| {
             self.available().ok()?;
-            (0..RESTART_LIMIT).find_map(|_| {
-                self.enter();
-                match self {
-                    Source::Kernel => kernel::current(),
-                    Source::Table => table::current(),
-                    Source::Atomic => Some(atomic::hint()),
-                }
-            })
+            match self {
+                Source::Kernel => kernel::current(),
+                Source::Table => (0..RESTART_LIMIT).find_map(|_| {
+                    table::enter();
+                    table::current()
+                }),
+                Source::Atomic => Some(atomic::hint()),
+            }
         })
     }
 
@@ -122,6 +122,7 @@ impl FromStr for Source {
 
 /// Why a source cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unavailable {
     /// No registered rseq area.
     NoRseq(Registration),
@@ -131,7 +132,7 @@ pub enum Unavailable {
     NoMembarrier,
     /// The kernel has the fence and refuses it to this process: the `errno`.
     MembarrierRefused(i32),
-    /// The memory for the table cannot be had.
+    /// The memory for the table, or the arena, cannot be had.
     NoMemory,
 }
 
@@ -148,7 +149,9 @@ impl fmt::Display for Unavailable {
             Unavailable::MembarrierRefused(errno) => {
                 write!(f, "membarrier refused: {}", ErrnoName(*errno))
             }
-            Unavailable::NoMemory => f.write_str("no memory for the table"),
+            Unavailable::NoMemory => {
+                f.write_str("no address space, or no memory that a fork wipes (MADV_WIPEONFORK)")
+            }
         }
     }
 }

@@ -130,6 +130,8 @@ pub enum Grant {
 
 /// The ID space over memory that the caller provides, all zero at first; one [`CpuState`] and one
 /// [`IdState`] per possible CPU.
+///
+/// CPUs and IDs are numbers below the length of their slices; the methods panic at others.
 #[derive(Debug)]
 pub struct Space<'a> {
     counts: &'a mut Counts,
@@ -250,6 +252,13 @@ impl<'a> Space<'a> {
         // Else it would be freed twice, or under a CPU that uses it.
         debug_assert_eq!(ours.holder, IN_TRANSIT, "the ID is in transit");
         ours.holder = 0;
+    }
+
+    /// Keeps a free ID from being granted, as if it were in transit.
+    #[cfg(feature = "testing")]
+    pub(crate) fn hold_back(&mut self, id: u32) {
+        debug_assert!(self.is_free(id));
+        self.ids[id as usize].holder = IN_TRANSIT;
     }
 
     /// How many IDs are held or in transit.

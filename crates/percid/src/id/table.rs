@@ -47,7 +47,7 @@ use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::cpuset::CpuSet;
 use crate::sys::topology::{self, Place};
-use crate::sys::{affinity, clock, membarrier, memory, process, rseq, signals, thread};
+use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, process, rseq, signals, thread};
 
 /// The unset entries in front of entry 0, found by threads whose `cpu_id` is -1 (not registered) or -2
 /// (registration failed); more than two only to keep the alignment.
@@ -63,6 +63,8 @@ struct Header {
     counts: Counts,
     /// The union of all affinities seen (R2, R11).
     allowed: CpuSet,
+    /// The affinity of the thread that holds the lock.
+    mine: CpuSet,
 }
 
 /// A CPU's place, looked up once because that costs some 50 us; `place` is there if `known` is not 0.
@@ -165,7 +167,10 @@ struct Layout {
 
 impl Layout {
     fn of(cpus: usize) -> Layout {
-        let mut end = (LEADING_ENTRIES + cpus) * size_of::<AtomicU32>();
+        // An entry for every CPU number that can be, because the sections do not check theirs, and the
+        // kernel's list of possible CPUs may be hidden or out of date (a container moved elsewhere).
+        // Entries that are never touched cost no memory.
+        let mut end = (LEADING_ENTRIES + MAX_CPUS) * size_of::<AtomicU32>();
         let mut array = |bytes: usize| {
             // Each array starts on a line of its own.
             let start = end.next_multiple_of(64);
@@ -235,7 +240,7 @@ pub(crate) fn compact() -> u32 {
 
 impl Table {
     fn entry(&self, cpu: u32) -> Option<&AtomicU32> {
-        // SAFETY: the array has `cpus` entries and stays mapped.
+        // SAFETY: the array has more than `cpus` entries and stays mapped.
         ((cpu as usize) < self.cpus).then(|| unsafe { self.entries.add(cpu as usize).as_ref() })
     }
 
@@ -291,8 +296,9 @@ impl Locked {
         if self.space().shrink(limits) {
             self.evict(|space, cpu| space.is_above_bound(cpu));
         }
-        match self.obtain(cpu, limits) {
-            Some(id) => self.install(cpu, id),
+        let request = Request { cpu, thread: process::thread_id(), came_from: came_from() };
+        match self.obtain(request, limits) {
+            Some(id) => self.install(cpu, id, request.thread),
             None => false,
         }
     }
@@ -309,10 +315,13 @@ impl Locked {
 
     /// What the process may use now: its threads, and the union of the affinities it was seen with.
     fn limits(&mut self) -> Limits {
-        // SAFETY: the lock gives exclusive access to this field.
-        let union = unsafe { &mut (*self.table.header.as_ptr()).allowed };
-        if let Some(allowed) = affinity::allowed() {
-            union.add_all(&allowed);
+        // SAFETY: the lock gives exclusive access to these fields.
+        let (union, mine) = unsafe {
+            let header = self.table.header.as_ptr();
+            (&mut (*header).allowed, &mut (*header).mine)
+        };
+        if affinity::read_allowed(mine) {
+            union.add_all(mine);
         }
         let allowed = match union.len() {
             0 => self.table.cpus,
@@ -322,12 +331,15 @@ impl Locked {
         Limits { allowed: allowed as u32, threads: process::threads().unwrap_or(u32::MAX) }
     }
 
-    /// Takes an ID for `cpu` out of the space: it is free or in transit afterwards.
-    fn obtain(&mut self, cpu: u32, limits: Limits) -> Option<u32> {
-        let request = Request { cpu, thread: process::thread_id(), came_from: came_from() };
+    /// Takes an ID for the request out of the space: it is free or in transit afterwards.
+    fn obtain(&mut self, request: Request, limits: Limits) -> Option<u32> {
         match self.choose(request, limits) {
             Grant::Free(id) => return Some(id),
             Grant::Nothing => return None,
+            // The thread has moved on from there and takes its ID along: no other CPU is disturbed.
+            Grant::Steal { from, .. } if Some(from) == request.came_from => {
+                return self.take(from, true);
+            }
             Grant::Steal { .. } => {}
         }
         // Before the first theft in 100 ms every ID that has not been renewed since goes back: CPUs that
@@ -345,14 +357,12 @@ impl Locked {
     }
 
     fn choose(&mut self, request: Request, limits: Limits) -> Grant {
-        let here = self.place(request.cpu);
         let places = Places(self.table);
-        self.space().choose(request, limits, |_, other| places.distance(here, other))
+        self.space().choose(request, limits, |a, b| places.distance(a, b))
     }
 
     /// Installs `id` on `cpu`, or frees it if its memory cannot be opened.
-    fn install(&mut self, cpu: u32, id: u32) -> bool {
-        let thread = process::thread_id();
+    fn install(&mut self, cpu: u32, id: u32, thread: u32) -> bool {
         self.space().give(cpu, id, thread, clock::now_ms());
         if !arena::open_id(id) {
             // The entry was never stored, so no fence is needed.
@@ -415,35 +425,33 @@ impl Locked {
         }
         if fenced { count } else { 0 }
     }
+}
 
-    /// The place of a CPU, looked up once.
-    fn place(&mut self, cpu: u32) -> Place {
-        // SAFETY: the array has an element for every CPU, and the lock gives exclusive access.
-        let known = unsafe { &mut *self.table.places.add(cpu as usize).as_ptr() };
+/// The places of the CPUs, each looked up when it is first asked for. To be used under the lock.
+struct Places(&'static Table);
+
+impl Places {
+    /// How far CPU `b` is from CPU `a`.
+    fn distance(&self, a: u32, b: u32) -> Distance {
+        let (a, b) = (self.get(a), self.get(b));
+        let same = |a: Option<u32>, b: Option<u32>| a.is_some() && a == b;
+        match () {
+            () if same(a.core, b.core) => Distance::SameCore,
+            () if same(a.l3, b.l3) => Distance::SameL3,
+            () if same(a.node, b.node) => Distance::SameNode,
+            () => Distance::Far,
+        }
+    }
+
+    fn get(&self, cpu: u32) -> Place {
+        // SAFETY: the array has an element for every CPU of the space, whoever made this value holds the
+        // lock, and no other reference to the element is alive.
+        let known = unsafe { &mut *self.0.places.add(cpu as usize).as_ptr() };
         known.get().unwrap_or_else(|| {
             let place = topology::place(cpu);
             *known = KnownPlace { known: 1, place: MaybeUninit::new(place) };
             place
         })
-    }
-}
-
-/// The places known so far, for reading under the lock.
-struct Places(&'static Table);
-
-impl Places {
-    /// How far `other` is; far if it was never asked about, which no CPU that held an ID is.
-    fn distance(&self, here: Place, other: u32) -> Distance {
-        // SAFETY: the caller holds the lock, `other` is a CPU of the space, and nobody writes now.
-        let there =
-            unsafe { *self.0.places.add(other as usize).as_ptr() }.get().unwrap_or_default();
-        let same = |a: Option<u32>, b: Option<u32>| a.is_some() && a == b;
-        match () {
-            () if same(here.core, there.core) => Distance::SameCore,
-            () if same(here.l3, there.l3) => Distance::SameL3,
-            () if same(here.node, there.node) => Distance::SameNode,
-            () => Distance::Far,
-        }
     }
 }
 
@@ -487,6 +495,19 @@ pub(crate) mod hooks {
         if locked.ready_to_fence() { locked.take(cpu, true) } else { None }
     }
 
+    /// Takes the ID of `cpu` away as compaction does, and keeps it from being reused at once.
+    pub(crate) fn evict(cpu: u32) -> Option<u32> {
+        let table = installed()?;
+        if table.entry(cpu)?.load(Relaxed) == 0 {
+            return None;
+        }
+        let mut locked = table.try_lock()?;
+        let id = locked.space().held(cpu)?;
+        let evicted = locked.ready_to_fence() && locked.evict(|_, other| other == cpu) == 1;
+        evicted.then(|| locked.space().hold_back(id))?;
+        Some(id)
+    }
+
     /// Fences one CPU, registering for that first.
     pub(crate) fn fence(cpu: u32) -> bool {
         membarrier::register().and_then(|()| membarrier::fence_cpu(cpu)).is_ok()
@@ -500,7 +521,7 @@ pub(crate) mod hooks {
         };
         match cpu.filter(|&cpu| locked.space().held(cpu).is_none()) {
             Some(cpu) => {
-                locked.install(cpu, id);
+                locked.install(cpu, id, process::thread_id());
             }
             None => locked.space().free(id),
         }

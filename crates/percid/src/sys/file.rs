@@ -1,35 +1,82 @@
 //! Reading the small text files of `/proc` and `/sys`.
+//!
+//! By raw system calls: the C library's wrappers are cancellation points, and a thread must not be
+//! cancelled while it holds the lock of the table. And by small steps: the stack of a signal handler may
+//! have little room.
 
 use std::ffi::CStr;
 use std::fmt::{self, Write};
+use std::ops::ControlFlow;
 
-/// Reads up to `buffer.len()` bytes from the start of a file; `None` if it cannot be opened or read.
-pub(crate) fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+/// Hands the bytes of a file to `body`, one after the other, until it breaks; `None` if the file cannot be
+/// opened.
+pub(crate) fn for_each_byte<B>(
+    path: &CStr,
+    mut body: impl FnMut(u8) -> ControlFlow<B>,
+) -> Option<Option<B>> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: `path` is a terminated string.
-    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
     if fd < 0 {
         return None;
     }
-    let mut used = 0;
-    while used < buffer.len() {
-        let rest = &mut buffer[used..];
-        // SAFETY: `rest` is writable for its whole length and `fd` is ours.
-        let got = unsafe { libc::read(fd, rest.as_mut_ptr().cast(), rest.len()) };
-        if got <= 0 {
-            break;
-        }
-        used += got as usize;
-    }
+    let result = read_all(fd, |byte| body(byte));
     // SAFETY: `fd` was opened above and is closed once.
-    unsafe { libc::close(fd) };
-    (used > 0).then_some(&buffer[..used])
+    unsafe { libc::syscall(libc::SYS_close, fd) };
+    Some(result)
 }
 
-/// Reads a file that holds one decimal number.
-pub(crate) fn read_number(path: &CStr) -> Option<u32> {
-    let mut buffer = [0; 32];
-    let text = std::str::from_utf8(read(path, &mut buffer)?).ok()?;
-    text.trim().parse().ok()
+fn read_all<B>(fd: libc::c_long, mut body: impl FnMut(u8) -> ControlFlow<B>) -> Option<B> {
+    let mut buffer = [0u8; 64];
+    loop {
+        // SAFETY: the buffer is writable for its whole length and `fd` is open.
+        let got = unsafe { libc::syscall(libc::SYS_read, fd, buffer.as_mut_ptr(), buffer.len()) };
+        let Some(bytes) = usize::try_from(got).ok().filter(|&got| got > 0) else { return None };
+        for &byte in &buffer[..bytes] {
+            if let ControlFlow::Break(value) = body(byte) {
+                return Some(value);
+            }
+        }
+    }
+}
+
+/// The numbers in a text, in whatever notation they stand there.
+#[derive(Debug, Default)]
+struct Numbers {
+    current: Option<u32>,
+}
+
+impl Numbers {
+    /// Takes the next byte; a number when the byte ends one.
+    fn push(&mut self, byte: u8) -> Option<u32> {
+        if byte.is_ascii_digit() {
+            let digit = u32::from(byte - b'0');
+            let tens = self.current.unwrap_or(0).saturating_mul(10);
+            self.current = Some(tens.saturating_add(digit));
+            return None;
+        }
+        self.current.take()
+    }
+}
+
+/// The first number in a file: of a CPU list, its smallest member.
+pub(crate) fn first_number(path: &CStr) -> Option<u32> {
+    let mut numbers = Numbers::default();
+    let first = for_each_byte(path, |byte| match numbers.push(byte) {
+        Some(number) => ControlFlow::Break(number),
+        None => ControlFlow::Continue(()),
+    })?;
+    first.or(numbers.current)
+}
+
+/// The last number in a file: of a CPU list, its largest member.
+pub(crate) fn last_number(path: &CStr) -> Option<u32> {
+    let (mut numbers, mut last) = (Numbers::default(), None);
+    for_each_byte(path, |byte| {
+        last = numbers.push(byte).or(last);
+        ControlFlow::<()>::Continue(())
+    })?;
+    numbers.current.or(last)
 }
 
 /// A terminated path built on the stack.
@@ -62,5 +109,31 @@ impl Write for Path {
         self.bytes[self.used..end].copy_from_slice(text.as_bytes());
         self.used = end;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Vec<u32> {
+        let mut numbers = Numbers::default();
+        let mut found: Vec<u32> = text.bytes().filter_map(|byte| numbers.push(byte)).collect();
+        found.extend(numbers.current);
+        found
+    }
+
+    #[test]
+    fn numbers_in_any_notation() {
+        assert_eq!(all("0-3,8\n"), [0, 3, 8]);
+        assert_eq!(all("17"), [17]);
+        assert_eq!(all("-,\n"), [0u32; 0]);
+        assert_eq!(all("99999999999999999999 1"), [u32::MAX, 1]);
+    }
+
+    #[test]
+    fn a_missing_file_is_none() {
+        assert_eq!(first_number(c"/proc/no such file"), None);
+        assert_eq!(last_number(c"/proc/no such file"), None);
     }
 }

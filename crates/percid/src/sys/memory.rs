@@ -9,6 +9,9 @@ pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
     let start = map_with(bytes, libc::PROT_NONE, libc::MAP_NORESERVE)?;
     // SAFETY: the range was mapped above. Failure (a kernel without huge pages) is harmless.
     unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
+    // After `mlockall(MCL_FUTURE)` opening a part would fill it with memory at once.
+    // SAFETY: as above.
+    unsafe { libc::munlock(start.as_ptr().cast(), bytes) };
     Some(start)
 }
 

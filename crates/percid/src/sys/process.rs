@@ -1,6 +1,7 @@
 //! What the kernel knows of this process: its threads; and of itself: its release.
 
 use std::ffi::CStr;
+use std::ops::ControlFlow;
 
 use super::file;
 
@@ -23,12 +24,21 @@ pub(crate) fn threads() -> Option<u32> {
 
 /// The field `num_threads` (the twentieth) of `/proc/self/stat`.
 fn threads_from_stat() -> Option<u32> {
-    let mut buffer = [0; 1024];
-    let text = file::read(c"/proc/self/stat", &mut buffer)?;
-    // The second field is the program's name in parentheses and may hold anything, even spaces.
-    let name_end = text.iter().rposition(|&byte| byte == b')')?;
-    let rest = std::str::from_utf8(&text[name_end + 1..]).ok()?;
-    rest.split_ascii_whitespace().nth(17)?.parse().ok()
+    // The second field is the program's name in parentheses and may hold anything, even spaces and
+    // parentheses: fields are counted from the last closing one.
+    let (mut spaces, mut number) = (0, None);
+    file::for_each_byte(c"/proc/self/stat", |byte| {
+        match byte {
+            b')' => (spaces, number) = (0, None),
+            b' ' => spaces += 1,
+            digit @ b'0'..=b'9' if spaces == 18 => {
+                number = Some(number.unwrap_or(0) * 10 + u32::from(digit - b'0'));
+            }
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    number
 }
 
 /// The calling thread's number, unique among the machine's threads while it lives.

@@ -38,6 +38,7 @@ const AT_RSEQ_ALIGN: u64 = 28;
 
 /// Who registers the threads of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Registration {
     /// The C library registers every thread when it starts.
     Libc,
@@ -69,8 +70,9 @@ impl fmt::Display for ErrnoName {
         match self.0 {
             libc::ENOSYS => f.write_str("ENOSYS (the kernel has no such call)"),
             libc::EPERM => f.write_str("EPERM (a sandbox forbids the call)"),
-            libc::EBUSY => f.write_str("EBUSY (another library has registered its own area)"),
-            libc::EINVAL => f.write_str("EINVAL (the kernel does not accept the call)"),
+            libc::EINVAL => {
+                f.write_str("EINVAL (another library's area is registered, or the call is too new)")
+            }
             libc::ENOMEM => f.write_str("ENOMEM (out of memory)"),
             other => write!(f, "errno {other}"),
         }
@@ -138,9 +140,6 @@ fn discover() -> Registration {
 
 /// Registers the calling thread's own area unless that has been done or refused before.
 ///
-/// The area lives in the thread's static storage and so outlives the thread's last instruction: it
-/// is never unregistered.
-///
 /// # Errors
 ///
 /// The `errno`; the same one again without a system call if the thread was refused before.
@@ -149,26 +148,107 @@ pub(crate) fn register_own() -> Result<(), i32> {
     if cpu_id(thread::own_offset()).is_some() {
         return Ok(());
     }
-    // SAFETY: the block belongs to this thread; the kernel has not been told of it yet, and a signal
-    // handler that interrupts us here does the same idempotent work.
-    let refused = unsafe { &mut (*block).refused };
-    if *refused != 0 {
-        return Err(*refused as i32);
+    // SAFETY: the block belongs to this thread; a signal handler that interrupts us here does the same
+    // idempotent work.
+    let refused = unsafe { &raw mut (*block).refused };
+    // SAFETY: as above.
+    match unsafe { *refused } {
+        0 => {}
+        errno => return Err(errno as i32),
     }
-    // SAFETY: the area is valid, aligned to 32 bytes and lives as long as the thread.
-    let result = unsafe {
-        libc::syscall(libc::SYS_rseq, &raw mut (*block).area, size_of::<Area>(), 0, SIGNATURE)
-    };
-    if result == 0 {
-        return Ok(());
+    if !thread_end::announce() {
+        return Err(libc::ENOMEM);
     }
-    let errno = super::errno();
+    let result = rseq(0);
     // A handler that ran between the check and the call may have registered this same area.
-    if errno == libc::EBUSY && cpu_id(thread::own_offset()).is_some() {
+    if result.is_ok() || cpu_id(thread::own_offset()).is_some() {
         return Ok(());
     }
-    *refused = errno as u32;
-    Err(errno)
+    // SAFETY: as above.
+    result.inspect_err(|&errno| unsafe { *refused = errno as u32 })
+}
+
+/// Takes the registration of the calling thread's own area back. It is not registered again.
+#[cfg(not(target_env = "gnu"))]
+fn unregister_own() {
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*thread::own()).refused = libc::ESRCH as u32 };
+    // The answer does not matter: nothing can be done about a failure.
+    let _ = rseq(UNREGISTER);
+}
+
+/// Takes any registration of the calling thread back: the negative control of the kernel source.
+#[cfg(feature = "testing")]
+pub(crate) fn unregister_by_hand() -> bool {
+    let area = thread::at(area_offset(registration())).cast::<Area>();
+    // SAFETY: as in `rseq`; the size is the original one, which every C library so far registers.
+    unsafe { libc::syscall(libc::SYS_rseq, area, size_of::<Area>(), UNREGISTER, SIGNATURE) == 0 }
+}
+
+/// The flag of the system call that takes a registration back.
+#[cfg(any(not(target_env = "gnu"), feature = "testing"))]
+const UNREGISTER: i32 = 1;
+
+/// The system call, for the calling thread's own area.
+fn rseq(flags: i32) -> Result<(), i32> {
+    let area = thread::own().cast::<Area>();
+    // SAFETY: the area is the block's first field; it is aligned to 32 bytes and lives as long as the
+    // thread, or until it is unregistered.
+    let result =
+        unsafe { libc::syscall(libc::SYS_rseq, area, size_of::<Area>(), flags, SIGNATURE) };
+    if result == 0 { Ok(()) } else { Err(super::errno()) }
+}
+
+/// With glibc the area outlives the thread's last instruction: the stack it lies in is not given back
+/// before the kernel has reported the thread's end.
+#[cfg(target_env = "gnu")]
+mod thread_end {
+    /// Nothing has to be done.
+    pub(super) fn announce() -> bool {
+        true
+    }
+}
+
+/// Elsewhere (musl) a detached thread unmaps its own stack, and the area in it, before it ends. If it were
+/// preempted in between, the kernel would write to an area that is gone, and kill the process. So the
+/// registration is taken back when the thread's keys are destroyed.
+#[cfg(not(target_env = "gnu"))]
+mod thread_end {
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    /// One more than the key; 0 before it is made.
+    static KEY: AtomicU32 = AtomicU32::new(0);
+
+    /// Sees to it that the registration is taken back at the end of the calling thread.
+    pub(super) fn announce() -> bool {
+        let Some(key) = key() else { return false };
+        // SAFETY: the key exists; any value but null makes the destructor run.
+        unsafe { libc::pthread_setspecific(key, std::ptr::dangling::<c_void>()) == 0 }
+    }
+
+    fn key() -> Option<libc::pthread_key_t> {
+        if let Some(key) = KEY.load(Relaxed).checked_sub(1) {
+            return Some(key);
+        }
+        let mut made = 0;
+        // SAFETY: `made` is a valid place, and the destructor may run in any thread.
+        if unsafe { libc::pthread_key_create(&mut made, Some(at_end)) } != 0 {
+            return None;
+        }
+        match KEY.compare_exchange(0, made + 1, Relaxed, Relaxed) {
+            Ok(_) => Some(made),
+            Err(first) => {
+                // SAFETY: nobody else knows this key.
+                unsafe { libc::pthread_key_delete(made) };
+                Some(first - 1)
+            }
+        }
+    }
+
+    extern "C" fn at_end(_: *mut c_void) {
+        super::unregister_own();
+    }
 }
 
 /// The CPU that runs the calling thread, according to the area at `offset`; `None` if that area is

@@ -1,4 +1,4 @@
-//! Blocking every signal for the length of a slow path.
+//! Blocking signals for the length of a slow path.
 
 /// The size of the kernel's own signal set in bytes.
 const KERNEL_SIGSET_BYTES: usize = 8;
@@ -13,11 +13,16 @@ pub(crate) struct Blocked {
     before: u64,
 }
 
-/// Blocks all signals but the two that cannot be blocked.
+/// Signals that an instruction or system call of this very thread raises. Blocked, they would kill the
+/// process where a handler could have dealt with them: a sandbox that emulates system calls needs SIGSYS.
+const SYNCHRONOUS: [i32; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
+
+/// Blocks all signals but the synchronous ones (and the two that cannot be blocked).
 pub(crate) fn block_all() -> Blocked {
-    let all = u64::MAX;
+    let synchronous = SYNCHRONOUS.iter().fold(0, |set, signal| set | 1u64 << (signal - 1));
     let mut before = 0u64;
-    change(libc::SIG_SETMASK, &all, Some(&mut before));
+    change(libc::SIG_SETMASK, &!synchronous, Some(&mut before));
     Blocked { before }
 }
 

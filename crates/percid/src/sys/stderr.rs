@@ -26,5 +26,8 @@ pub(crate) fn say(message: fmt::Arguments<'_>) {
     let _ = write!(line, "percid: {message}");
     line.bytes[line.used] = b'\n';
     // SAFETY: the buffer holds `used + 1` initialised bytes.
-    unsafe { libc::write(libc::STDERR_FILENO, line.bytes.as_ptr().cast(), line.used + 1) };
+    // The raw call, because the C library's wrapper is a cancellation point.
+    unsafe {
+        libc::syscall(libc::SYS_write, libc::STDERR_FILENO, line.bytes.as_ptr(), line.used + 1)
+    };
 }

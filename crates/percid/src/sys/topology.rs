@@ -1,6 +1,5 @@
 //! Which CPUs share a core, a last-level cache and a NUMA node.
 
-use super::cpuset::CpuSet;
 use super::file::{self, Path};
 
 /// Where one CPU sits: the smallest CPU of its core, the smallest CPU of its last-level cache, and the
@@ -18,7 +17,7 @@ pub(crate) fn place(cpu: u32) -> Place {
 }
 
 fn core(cpu: u32) -> Option<u32> {
-    first_cpu(format_args!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
+    first_number(format_args!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
 }
 
 /// The unified cache of level 3, or of the highest level below it on machines without one.
@@ -26,12 +25,12 @@ fn last_level_cache(cpu: u32) -> Option<u32> {
     let mut best = None;
     for index in 0..8 {
         let level =
-            number(format_args!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/level"));
+            first_number(format_args!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/level"));
         let Some(level) = level.filter(|&level| level <= 3) else {
             break;
         };
         if best.is_none_or(|(known, _)| level > known) {
-            let first = first_cpu(format_args!(
+            let first = first_number(format_args!(
                 "/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/shared_cpu_list"
             ));
             best = first.map(|first| (level, first)).or(best);
@@ -53,29 +52,22 @@ fn node(cpu: u32) -> Option<u32> {
 }
 
 fn online_nodes() -> Option<u32> {
-    let mut buffer = [0; 4096];
-    let text = file::read(c"/sys/devices/system/node/online", &mut buffer)?;
-    CpuSet::parse(std::str::from_utf8(text).ok()?)?.last().map(|last| last + 1)
+    file::last_number(c"/sys/devices/system/node/online").map(|last| last + 1)
 }
 
-fn number(path: std::fmt::Arguments<'_>) -> Option<u32> {
-    file::read_number(Path::format(path)?.as_c_str()?)
-}
-
-/// The smallest CPU in a file of the kernel's list notation.
-fn first_cpu(path: std::fmt::Arguments<'_>) -> Option<u32> {
-    let path = Path::format(path)?;
-    let mut buffer = [0; 4096];
-    let text = file::read(path.as_c_str()?, &mut buffer)?;
-    CpuSet::parse(std::str::from_utf8(text).ok()?)?.iter().next()
+/// The first number in a file: of a list, its smallest CPU.
+fn first_number(path: std::fmt::Arguments<'_>) -> Option<u32> {
+    file::first_number(Path::format(path)?.as_c_str()?)
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn this_cpu_has_a_core() {
-        let cpu = super::super::affinity::allowed().and_then(|set| set.last()).expect("a CPU");
+        let mut allowed = crate::sys::cpuset::CpuSet::new();
+        assert!(crate::sys::affinity::read_allowed(&mut allowed));
+        let cpu = allowed.last().expect("a CPU");
         assert!(super::place(cpu).core.is_some_and(|core| core <= cpu));
-        assert_eq!(super::place(super::super::MAX_CPUS as u32 - 1), super::Place::default());
+        assert_eq!(super::place(crate::sys::MAX_CPUS as u32 - 1), super::Place::default());
     }
 }
