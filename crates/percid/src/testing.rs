@@ -39,7 +39,8 @@ impl Stolen {
 
     /// Hands the ID to `cpu`, or frees it if that CPU has one by now or `None` is given.
     pub fn put_back(self, cpu: Option<u32>) {
-        while !hooks::put_back(self.id, cpu) {
+        // Whoever has the lock is nearly always running, and done in a few microseconds.
+        while !(0..200).any(|_| hooks::put_back(self.id, cpu)) {
             std::thread::yield_now();
         }
     }
@@ -53,6 +54,11 @@ pub fn skip_fence(skip: bool) {
 /// How many IDs of the table are held or in transit; `None` if somebody is busy with the table.
 pub fn table_ids_in_use() -> Option<usize> {
     hooks::ids_in_use()
+}
+
+/// As [`crate::compact`], whatever source the process has chosen.
+pub fn compact_table() -> u32 {
+    table::compact()
 }
 
 /// Runs `body` while the calling thread holds the table's lock with all signals blocked; `None` if

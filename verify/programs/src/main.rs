@@ -3,7 +3,11 @@
 //! `percid-programs NAME [--option value …]` runs one; it prints one summary line, `PASS NAME: figures` or
 //! `FAIL NAME: what went wrong`, and exits with 0 or 1 (2 for wrong arguments). Each is a process of its
 //! own because what it checks (threads, affinity, signals, fork, the environment) belongs to a process.
+//! `percid-programs --list` prints what `verify/vm` runs in its machines.
 
+mod bounds;
+mod bursts;
+mod choice;
 mod count;
 mod density;
 mod detached;
@@ -11,6 +15,7 @@ mod exhaustion;
 mod first_use;
 mod forking;
 mod handlers;
+mod hotplug;
 mod memory;
 mod options;
 mod pinning;
@@ -42,6 +47,9 @@ const fn program(
 }
 
 const PROGRAMS: &[Program] = &[
+    program("bounds", bounds::run, "the bound of the IDs follows affinity and threads"),
+    program("bursts", bursts::run, "indices and faults of the intermittent benchmark"),
+    program("choice", choice::run, "the source chosen is the one this kernel deserves"),
     program("count", count::run, "counts to a million, optionally in a sandbox, names the source"),
     program("density", density::run, "wandering threads use no more IDs than there are threads"),
     program("detached", detached::run, "threads that count and end without being joined"),
@@ -49,12 +57,38 @@ const PROGRAMS: &[Program] = &[
     program("first-use", first_use::run, "signals during the first use of the library"),
     program("forking", forking::run, "children start fresh and lose nothing"),
     program("handlers", handlers::run, "signal handlers that interrupt operations and slow paths"),
+    program("hotplug", hotplug::run, "CPUs come and go while threads count (changes the machine)"),
     program("memory", memory::run, "what ten thousand counters cost"),
     program("stack", stack::run, "how much of a signal stack an increment takes"),
     program("stress", stress::run, "no increment is lost or counted twice"),
 ];
 
+/// What a virtual machine runs: per line a time limit, variables, a program and its options.
+const RUNS_IN_A_MACHINE: &str = "\
+choice
+count
+PERCID_SOURCE=table count --deny membarrier
+density --threads 1
+density --threads 3
+limit=120 density --threads 8
+bounds
+bursts --seconds 4
+limit=60 forking
+limit=60 handlers --seconds 3
+memory
+stack
+limit=60 stress --seconds 5
+limit=60 stress --seconds 5 --source table
+limit=60 stress --seconds 5 --source table --evict
+limit=60 stress --seconds 3 --source atomic
+limit=60 hotplug --seconds 3
+";
+
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == "--list") {
+        print!("{RUNS_IN_A_MACHINE}");
+        return ExitCode::SUCCESS;
+    }
     let (name, options) = match options::read() {
         Ok(read) => read,
         Err(error) => return usage(&error),

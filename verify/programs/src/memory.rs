@@ -57,7 +57,20 @@ fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
 }
 
 /// Resident anonymous memory of this process in KiB, exact to the page.
+///
+/// Linux 6.1 was seen to leave memory out of a summary while threads that had just ended gave theirs back:
+/// two equal readings count.
 fn resident_kib() -> Result<usize, String> {
+    loop {
+        let first = read_resident_kib()?;
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        if first == read_resident_kib()? {
+            return Ok(first);
+        }
+    }
+}
+
+fn read_resident_kib() -> Result<usize, String> {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").map_err(|e| e.to_string())?;
     let line = text.lines().find(|line| line.starts_with("Anonymous:"));
     let number = line.and_then(|line| line.split_whitespace().nth(1)).and_then(|n| n.parse().ok());

@@ -132,6 +132,21 @@ fn ids_stay_below_the_bound() {
 }
 
 #[test]
+fn the_bound_follows_affinity_and_threads() {
+    pass("bounds");
+}
+
+#[test]
+fn the_chosen_source_is_the_one_this_kernel_deserves() {
+    pass("choice");
+}
+
+#[test]
+fn a_cpu_comes_back_to_its_own_memory() {
+    pass("bursts --seconds 2");
+}
+
+#[test]
 fn density_is_seen_to_fail_where_there_is_none() {
     if cpus() < 2 {
         println!("one CPU: every index is dense");

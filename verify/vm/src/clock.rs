@@ -1,0 +1,51 @@
+//! The speed of the host's time-stamp counter.
+//!
+//! The emulated counter runs at the host's speed. A guest that has to find out
+//! by itself measures against an emulated timer, on a host that may be busy,
+//! and gets it wrong; so we measure once and tell it.
+
+use std::time::Duration;
+
+/// Long enough for an error far below a per mille, short enough to go
+/// unnoticed.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// The host's time-stamp counter in kHz, or `None` where there is none.
+#[cfg(target_arch = "x86_64")]
+pub fn tsc_khz() -> Option<u64> {
+    use std::time::Instant;
+
+    let start = Instant::now();
+    let first = read_tsc();
+    std::thread::sleep(INTERVAL);
+    let ticks = read_tsc() - first;
+    let nanoseconds = start.elapsed().as_nanos();
+    let khz = u128::from(ticks) * 1_000_000 / nanoseconds;
+    u64::try_from(khz).ok()
+}
+
+/// The host's time-stamp counter in kHz, or `None` where there is none.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn tsc_khz() -> Option<u64> {
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
+fn read_tsc() -> u64 {
+    // SAFETY: every x86-64 CPU has the instruction, and Linux leaves it
+    // enabled for user space.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_measurements_agree() {
+        let first = tsc_khz().expect("x86-64 has a counter");
+        let second = tsc_khz().expect("x86-64 has a counter");
+        assert!(first > 100_000, "{first} kHz is no plausible CPU");
+        assert!(first.abs_diff(second) < first / 50, "{first} and {second}");
+    }
+}

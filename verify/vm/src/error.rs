@@ -1,0 +1,113 @@
+//! What can keep the harness from doing its work on the host.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A reason why no verdict could be reached. Each says what was expected and,
+/// where there is one, what to do about it.
+#[derive(Debug)]
+pub enum Error {
+    /// The command line could not be understood.
+    Usage(String),
+    /// A program of the host is missing.
+    MissingTool {
+        /// The program's name, as searched in `PATH`.
+        tool: String,
+        /// The Debian package that brings it.
+        package: &'static str,
+    },
+    /// A program of the host ran and failed.
+    ToolFailed {
+        /// What the program was to do, as in "download the kernel".
+        task: String,
+        /// The command and how it ended.
+        command: String,
+        /// The end of what it wrote to its standard error.
+        stderr: String,
+    },
+    /// A file or directory of the host could not be used.
+    File {
+        /// What was to be done with it, as in "read".
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The package lists know no kernel of the wanted series.
+    NoSuchKernel {
+        /// The series, as in "6.12".
+        series: &'static str,
+        /// What the lists offered instead.
+        found: String,
+        /// Where a package fetched by other means would be found.
+        drop_in: PathBuf,
+    },
+    /// A kernel image does not look like one.
+    BadImage {
+        /// The image.
+        path: PathBuf,
+        /// What was expected in it and not found.
+        expected: &'static str,
+    },
+    /// The guest's list of programs breaks the agreed form.
+    BadProgramList {
+        /// The line.
+        line: String,
+        /// What a line looks like.
+        expected: &'static str,
+    },
+}
+
+impl Error {
+    /// A closure for `map_err` that adds what was to be done with `path`.
+    pub fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::File { action, path, source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(what) => write!(f, "{what}; --help shows the options"),
+            Self::MissingTool { tool, package } => write!(
+                f,
+                "`{tool}` is not installed: it is in the Debian package `{package}`; \
+                 verify/vm/install.sh installs all that is needed"
+            ),
+            Self::ToolFailed { task, command, stderr } => {
+                write!(f, "could not {task}: {command}")?;
+                if stderr.is_empty() {
+                    return Ok(());
+                }
+                write!(f, "\n{stderr}")
+            }
+            Self::File { action, path, source } => {
+                write!(f, "could not {action} {}: {source}", path.display())
+            }
+            Self::NoSuchKernel { series, found, drop_in } => write!(
+                f,
+                "no package linux-image-{series}.*-cloud-amd64 in this machine's package lists \
+                 ({found}); run `apt-get update`, or put such a package's .deb file into {}",
+                drop_in.display()
+            ),
+            Self::BadImage { path, expected } => {
+                write!(f, "{} is no usable kernel: expected {expected}", path.display())
+            }
+            Self::BadProgramList { line, expected } => {
+                write!(f, "the guest's --list printed `{line}`; expected {expected}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

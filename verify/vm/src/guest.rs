@@ -1,0 +1,192 @@
+//! Programs for the guest: built statically, because the guest has no
+//! libraries, and asked for the names they answer to.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::cache::Cache;
+use crate::protocol::Job;
+use crate::{Error, Result, tool};
+
+/// What the kernels are built for, whatever the host is.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// A binary of the workspace that can be built for the guest.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Its package's manifest.
+    pub manifest: PathBuf,
+    /// The binary's name.
+    pub binary: &'static str,
+}
+
+impl Source {
+    /// The first process of the guest.
+    pub fn init() -> Self {
+        Self { manifest: own_directory().join("Cargo.toml"), binary: "percid-vm-init" }
+    }
+
+    /// The programs that prove the harness.
+    pub fn fixtures() -> Self {
+        Self { manifest: own_directory().join("Cargo.toml"), binary: "percid-vm-fixtures" }
+    }
+
+    /// The programs that prove percid.
+    pub fn programs() -> Self {
+        Self { manifest: own_directory().join("../programs/Cargo.toml"), binary: "percid-programs" }
+    }
+
+    /// Builds the binary, optimised and without need of any library.
+    pub fn build(&self, cache: &Cache) -> Result<PathBuf> {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command
+            .args(["build", "--release", "--bin", self.binary])
+            .args(["--target", TARGET])
+            .arg("--manifest-path")
+            .arg(&self.manifest)
+            .arg("--target-dir")
+            .arg(cache.guest())
+            // Exactly these flags: what the host's build is asked to do (say,
+            // measuring coverage) has no place in the guest.
+            .env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+crt-static");
+        let task = format!("build {} for the guest", self.binary);
+        tool::output_of(&mut command, &task)?;
+        let binary = cache.guest().join(TARGET).join("release").join(self.binary);
+        demand_static(&binary)?;
+        Ok(binary)
+    }
+}
+
+fn own_directory() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// An error if `path` is no program or needs a dynamic linker, which in the
+/// guest would only show as "no such file".
+pub fn demand_static(path: &Path) -> Result<()> {
+    let bytes = fs::read(path).map_err(Error::file("read", path))?;
+    match interpreter(&bytes) {
+        Some(false) => Ok(()),
+        Some(true) => Err(Error::BadImage {
+            path: path.to_path_buf(),
+            expected: "a static program (build it with -C target-feature=+crt-static)",
+        }),
+        None => Err(Error::BadImage { path: path.to_path_buf(), expected: "a 64-bit ELF program" }),
+    }
+}
+
+/// Whether an ELF file asks for an interpreter; `None` if it is none.
+fn interpreter(elf: &[u8]) -> Option<bool> {
+    const PT_INTERP: u32 = 3;
+    if !elf.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let half = |at: usize| Some(u16::from_le_bytes(elf.get(at..at + 2)?.try_into().ok()?));
+    let word = |at: usize| Some(u32::from_le_bytes(elf.get(at..at + 4)?.try_into().ok()?));
+    let table = word(0x20)? as usize;
+    let size = usize::from(half(0x36)?);
+    let count = usize::from(half(0x38)?);
+    for index in 0..count {
+        if word(table.checked_add(index * size)?)? == PT_INTERP {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// One entry of the list that the guest's binary gives of its programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What to run, in the form of [`Job`].
+    pub command: String,
+    /// How long it may take, if it says so itself.
+    pub limit: Option<Duration>,
+    /// What it is about, for people.
+    pub about: String,
+}
+
+impl Entry {
+    /// Asks `binary` for its programs: given the sole argument `--list` it
+    /// prints a line for each that is run when none is asked for by name,
+    /// `[limit=SECONDS] [NAME=VALUE …] program [argument …] [# about]`.
+    pub fn list(binary: &Path) -> Result<Vec<Self>> {
+        let mut command = Command::new(binary);
+        let output = tool::output_of(command.arg("--list"), "list the guest's programs")?;
+        let text = String::from_utf8_lossy(&output);
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        lines.map(Self::parse).collect()
+    }
+
+    /// What this entry runs, within `default` if it names no limit itself.
+    pub fn job(&self, default: Duration) -> Result<Job> {
+        let job = Job::new(&self.command, self.limit.unwrap_or(default));
+        job.ok_or_else(|| self.bad("a program's name"))
+    }
+
+    fn parse(line: &str) -> Result<Self> {
+        let (words, about) = line.split_once('#').unwrap_or((line, ""));
+        let words = words.trim();
+        let mut entry =
+            Self { command: words.to_owned(), limit: None, about: about.trim().to_owned() };
+        if let Some(rest) = words.strip_prefix("limit=") {
+            let (seconds, command) = rest.split_once(' ').unwrap_or((rest, ""));
+            let seconds = seconds.parse().map_err(|_| entry.bad("limit=SECONDS"))?;
+            entry.limit = Some(Duration::from_secs(seconds));
+            entry.command = command.trim().to_owned();
+        }
+        // Whatever cannot be run is said now, not when it is asked for.
+        entry.job(Duration::ZERO)?;
+        Ok(entry)
+    }
+
+    fn bad(&self, expected: &'static str) -> Error {
+        Error::BadProgramList { line: self.command.clone(), expected }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_list_has_a_limit_a_command_and_a_text() {
+        let entry = Entry::parse("limit=90 A=1 sums --threads 3  # exact sums").expect("good");
+        assert_eq!(entry.command, "A=1 sums --threads 3");
+        assert_eq!(entry.limit, Some(Duration::from_secs(90)));
+        assert_eq!(entry.about, "exact sums");
+        let entry = Entry::parse("density").expect("good");
+        assert_eq!((entry.limit, entry.about.as_str()), (None, ""));
+        let job = entry.job(Duration::from_secs(5)).expect("good");
+        assert_eq!((job.program(), job.limit()), ("density", Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn bad_lines_are_refused() {
+        for line in ["limit=soon sums", "limit=3", "A=1", "# sums"] {
+            let error = Entry::parse(line).expect_err(line).to_string();
+            assert!(error.contains("expected"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_dynamic_program_is_refused() {
+        let shell = Path::new("/bin/sh");
+        let error = demand_static(shell).expect_err("the shell is dynamic");
+        assert!(error.to_string().contains("expected a static program"));
+        let text = own_directory().join("Cargo.toml");
+        let error = demand_static(&text).expect_err("a text is no program");
+        assert!(error.to_string().contains("64-bit ELF"));
+    }
+
+    #[test]
+    fn a_truncated_program_is_no_reason_to_panic() {
+        let shell = fs::read("/bin/sh").expect("there is a shell");
+        for len in 0..200 {
+            let _ = interpreter(&shell[..len]);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! One boot from beginning to end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::cache::{Cache, Scratch};
+use crate::guest::{self, Source};
+use crate::initramfs::Archive;
+use crate::kernel::Kernel;
+use crate::machine::{self, Logs};
+use crate::protocol::{JOBS_PATH, Job, PROGRAMS_PATH, write_jobs};
+use crate::qemu::{NODE_MIB, Spec};
+use crate::shape::Shape;
+use crate::verdict::{Expectation, Verdict};
+use crate::{Error, Result, clock, tool};
+
+/// All that boots have in common.
+#[derive(Debug, Clone)]
+pub struct Harness {
+    init: Vec<u8>,
+    programs: Vec<u8>,
+    tsc_khz: Option<u64>,
+    keep_logs: Option<PathBuf>,
+}
+
+/// One boot.
+#[derive(Debug, Clone)]
+pub struct Boot {
+    /// The kernel that was booted.
+    pub kernel: Kernel,
+    /// CPUs and nodes.
+    pub shape: Shape,
+    /// How long the machine lived by the host's clock.
+    pub wall: Duration,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+impl Harness {
+    /// A harness that runs the programs in the static binary `programs`.
+    pub fn new(cache: &Cache, programs: &Path) -> Result<Self> {
+        tool::QEMU.demand()?;
+        guest::demand_static(programs)?;
+        let init = Source::init().build(cache)?;
+        Ok(Self {
+            init: read(&init)?,
+            programs: read(programs)?,
+            tsc_khz: clock::tsc_khz(),
+            keep_logs: None,
+        })
+    }
+
+    /// Keeps every machine's logs in `dir`.
+    #[must_use]
+    pub fn keep_logs(mut self, dir: &Path) -> Self {
+        self.keep_logs = Some(dir.to_path_buf());
+        self
+    }
+
+    /// Boots a machine, runs `jobs` in it and judges what comes back. `limit`
+    /// replaces [`boot_limit`].
+    pub fn boot(
+        &self,
+        kernel: &Kernel,
+        shape: Shape,
+        jobs: &[Job],
+        limit: Option<Duration>,
+    ) -> Result<Boot> {
+        let scratch = Scratch::new()?;
+        let dir = scratch.path();
+        let initramfs = dir.join("init.cpio");
+        fs::write(&initramfs, self.initramfs(jobs)).map_err(Error::file("write", &initramfs))?;
+        let logs = [CONSOLE, REPORT, EMULATOR].map(|name| dir.join(name));
+        let spec = Spec {
+            shape,
+            node_mib: NODE_MIB,
+            kernel: kernel.image.clone(),
+            initramfs,
+            console: logs[0].clone(),
+            report: logs[1].clone(),
+            tsc_khz: self.tsc_khz,
+        };
+        let logs = Logs { console: &logs[0], report: &logs[1], emulator: &logs[2] };
+        let limit = limit.unwrap_or_else(|| boot_limit(shape, jobs));
+        let remains = machine::run(spec.command(), logs, limit)?;
+        self.save(kernel, shape, logs)?;
+        let expected = Expectation { series: kernel.series, shape, jobs };
+        Ok(Boot {
+            kernel: kernel.clone(),
+            shape,
+            wall: remains.wall,
+            verdict: Verdict::on(&remains, expected),
+        })
+    }
+
+    fn initramfs(&self, jobs: &[Job]) -> Vec<u8> {
+        let mut archive = Archive::new();
+        for directory in ["/dev", "/percid", "/proc", "/run", "/sys", "/tmp"] {
+            archive.directory(directory);
+        }
+        archive
+            .device("/dev/console", 5, 1)
+            .executable("/init", &self.init)
+            .executable(PROGRAMS_PATH, &self.programs)
+            .file(JOBS_PATH, write_jobs(jobs).as_bytes());
+        archive.finish()
+    }
+
+    fn save(&self, kernel: &Kernel, shape: Shape, logs: Logs<'_>) -> Result<()> {
+        let Some(dir) = &self.keep_logs else {
+            return Ok(());
+        };
+        fs::create_dir_all(dir).map_err(Error::file("create", dir))?;
+        for log in [logs.console, logs.report, logs.emulator] {
+            let name = log.file_name().unwrap_or_default().to_string_lossy();
+            let shape = shape.to_string().replace('/', "-");
+            let target = dir.join(format!("{}-{shape}.{name}", kernel.series));
+            // A machine that failed early has not written all of them.
+            let bytes = fs::read(log).unwrap_or_default();
+            fs::write(&target, bytes).map_err(Error::file("write", &target))?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of the logs.
+const CONSOLE: &str = "console.log";
+const REPORT: &str = "report.log";
+const EMULATOR: &str = "qemu.log";
+
+/// How long a boot may take: many times what it takes on an idle host, and all
+/// the time that its programs may take. It is there for machines that hang, not
+/// for slow ones.
+pub fn boot_limit(shape: Shape, jobs: &[Job]) -> Duration {
+    let boot = Duration::from_secs(60 + u64::from(shape.possible()));
+    boot + jobs.iter().map(Job::limit).sum::<Duration>()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(Error::file("read", path))
+}

@@ -1,0 +1,56 @@
+//! Real kernels in virtual machines.
+//!
+//! The harness boots stock Debian kernels under QEMU's software emulation,
+//! with as many CPUs and NUMA nodes as asked for, runs static test programs
+//! inside and judges what came back. It needs no privileges and no hardware
+//! virtualisation.
+//!
+//! One boot goes through these modules in turn:
+//!
+//! 1. [`kernel`] finds, downloads and unpacks a kernel; [`vmlinux`] takes the
+//!    uncompressed image out of it,
+//! 2. [`guest`] builds the programs for the guest, statically,
+//! 3. [`initramfs`] packs them, with the list of jobs, into the root file
+//!    system,
+//! 4. [`qemu`] writes the command line for a [`shape::Shape`] and
+//!    [`machine`] runs it under a deadline,
+//! 5. [`protocol`] is the language between the guest's first process and the
+//!    host, [`verdict`] decides what the answer means,
+//! 6. [`report`] shows it.
+//!
+//! [`harness`] is the thread through them. Two more binaries are for the guest:
+//! `percid-vm-init`, its first process, and `percid-vm-fixtures`, programs that
+//! prove the harness itself.
+//!
+//! The guiding rule: *a machine that does not answer has failed*. A panic, a
+//! power-off, a reboot, a wrong number of CPUs, a missing line, an exit status
+//! other than the agreed one: each is a failure with a name of its own.
+
+#![forbid(unsafe_op_in_unsafe_fn)]
+
+pub mod cache;
+pub mod clock;
+pub mod error;
+pub mod guest;
+pub mod harness;
+pub mod initramfs;
+pub mod json;
+pub mod kernel;
+pub mod machine;
+pub mod options;
+pub mod plan;
+pub mod power;
+pub mod protocol;
+pub mod qemu;
+pub mod report;
+pub mod shape;
+pub mod tool;
+pub mod verdict;
+pub mod vmlinux;
+
+pub use error::Error;
+
+/// The result of everything here that can be prevented by the host: a missing
+/// tool, no network, a bad option. What goes wrong *inside* a machine is not
+/// an error but a [`verdict::Verdict`].
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,237 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::kernel::Series;
+use crate::shape::Shape;
+use crate::{Error, Result};
+
+/// Shown by `--help`.
+pub const HELP: &str = "\
+Boots stock Debian kernels with many CPUs and nodes under QEMU's software
+emulation and runs percid's test programs inside.
+
+usage: percid-vm [options]
+
+  --kernel SERIES       6.1, 6.12 or all
+  --shape SHAPE,…       CPUS/NODES as in 8/2, or CPUS+SPARE/NODES as in 8+56/2
+                        for CPUs that are possible but not up
+                        (without --shape: 8/2 and 16/4, on 6.12 also 64/8)
+  --program COMMAND,…   programs to run instead of all; a command is
+                        [NAME=VALUE …] program [argument …]
+  --limit SECONDS       time for each program that names none itself (60)
+  --boot-limit SECONDS  time for a whole machine (the programs' and a minute)
+  --jobs N              machines at a time; each takes one core (1)
+  --list                show kernels, machines and programs, boot nothing
+  --json                one JSON document on standard output
+  --verbose             show the output of all programs, not only of failed ones
+  --keep-logs DIR       keep each machine's console, report and QEMU's messages
+  --refresh             look for newer kernels instead of using the cached ones
+  --binary PATH         run the programs of this static binary, do not build any
+  --self-check          run the harness's own programs instead of percid's
+  --help                this text
+
+Exit status: 0 if everything passed, 1 if a program or a machine failed,
+2 if there is no result, for example because QEMU is missing.
+";
+
+/// Where the programs come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Programs {
+    /// Percid's, built from the workspace.
+    Percid,
+    /// The harness's own.
+    SelfCheck,
+    /// A binary that is there already.
+    Binary(PathBuf),
+}
+
+/// What the command line asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Kernels; empty for all.
+    pub kernels: Vec<Series>,
+    /// Machines; empty for the default plan.
+    pub shapes: Vec<Shape>,
+    /// Commands; empty for all programs.
+    pub commands: Vec<String>,
+    /// Time for a program that names none itself.
+    pub limit: Duration,
+    /// Time for a machine.
+    pub boot_limit: Option<Duration>,
+    /// Machines at a time.
+    pub jobs: usize,
+    /// Show what there is and stop.
+    pub list: bool,
+    /// JSON instead of a table.
+    pub json: bool,
+    /// Show all output.
+    pub verbose: bool,
+    /// Where to keep logs.
+    pub keep_logs: Option<PathBuf>,
+    /// Look for newer kernels.
+    pub refresh: bool,
+    /// Where the programs come from.
+    pub programs: Programs,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            kernels: Vec::new(),
+            shapes: Vec::new(),
+            commands: Vec::new(),
+            limit: Duration::from_secs(60),
+            boot_limit: None,
+            jobs: 1,
+            list: false,
+            json: false,
+            verbose: false,
+            keep_logs: None,
+            refresh: false,
+            programs: Programs::Percid,
+        }
+    }
+}
+
+impl Options {
+    /// Reads the arguments after the program's name; `None` asks for help.
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>> {
+        let mut options = Self::default();
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            let argument = into_text(argument)?;
+            let (name, attached) = match argument.split_once('=') {
+                Some((name, value)) => (name, Some(OsString::from(value))),
+                None => (argument.as_str(), None),
+            };
+            if name == "--help" || name == "-h" {
+                return Ok(None);
+            }
+            if options.set_flag(name) {
+                if attached.is_some() {
+                    return Err(Error::Usage(format!("{name} takes no value")));
+                }
+                continue;
+            }
+            let value = || {
+                let value = attached.or_else(|| arguments.next());
+                value.ok_or_else(|| Error::Usage(format!("{name} expects a value")))
+            };
+            options.set_value(name, value)?;
+        }
+        Ok(Some(options))
+    }
+
+    fn set_flag(&mut self, name: &str) -> bool {
+        match name {
+            "--list" => self.list = true,
+            "--json" => self.json = true,
+            "--verbose" => self.verbose = true,
+            "--refresh" => self.refresh = true,
+            "--self-check" => self.programs = Programs::SelfCheck,
+            _ => return false,
+        }
+        true
+    }
+
+    fn set_value(&mut self, name: &str, value: impl FnOnce() -> Result<OsString>) -> Result<()> {
+        match name {
+            "--kernel" => self.kernels = kernels(&into_text(value()?)?)?,
+            "--shape" => self.shapes = list(&into_text(value()?)?, str::parse)?,
+            "--program" => self.commands = list(&into_text(value()?)?, |s| Ok(s.to_owned()))?,
+            "--limit" => self.limit = seconds(name, value()?)?,
+            "--boot-limit" => self.boot_limit = Some(seconds(name, value()?)?),
+            "--jobs" => self.jobs = number(name, value()?)? as usize,
+            "--keep-logs" => self.keep_logs = Some(value()?.into()),
+            "--binary" => self.programs = Programs::Binary(value()?.into()),
+            _ => return Err(Error::Usage(format!("unknown argument `{name}`"))),
+        }
+        Ok(())
+    }
+}
+
+fn kernels(text: &str) -> Result<Vec<Series>> {
+    match text {
+        "all" => Ok(Vec::new()),
+        some => list(some, str::parse),
+    }
+}
+
+fn list<T>(text: &str, each: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
+    text.split(',').map(|item| each(item.trim())).collect()
+}
+
+fn seconds(name: &str, value: OsString) -> Result<Duration> {
+    number(name, value).map(Duration::from_secs)
+}
+
+/// Every number here is a positive one, and none is large.
+fn number(name: &str, value: OsString) -> Result<u64> {
+    let text = into_text(value)?;
+    let number = text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
+    number.ok_or_else(|| Error::Usage(format!("{name} {text}: expected a positive number")))
+}
+
+fn into_text(value: OsString) -> Result<String> {
+    value
+        .into_string()
+        .map_err(|value| Error::Usage(format!("`{}` is not UTF-8", value.to_string_lossy())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Option<Options>> {
+        Options::parse(line.split('|').filter(|s| !s.is_empty()).map(OsString::from))
+    }
+
+    fn good(line: &str) -> Options {
+        parse(line).expect(line).expect("not --help")
+    }
+
+    #[test]
+    fn nothing_is_the_default() {
+        assert_eq!(good(""), Options::default());
+        assert_eq!(good("--kernel|all"), Options::default());
+    }
+
+    #[test]
+    fn options_are_understood_in_both_forms() {
+        let options = good("--kernel=6.12|--shape|8/2,8+56/2|--program|A=1 sums 3,density|--json");
+        assert_eq!(options.kernels, [Series::V6_12]);
+        assert_eq!(options.shapes.len(), 2);
+        assert_eq!(options.commands, ["A=1 sums 3", "density"]);
+        assert!(options.json && !options.list);
+        let options = good("--limit|5|--boot-limit=7|--jobs|2|--keep-logs|logs|--binary=/x=y");
+        assert_eq!(options.limit, Duration::from_secs(5));
+        assert_eq!(options.boot_limit, Some(Duration::from_secs(7)));
+        assert_eq!(options.programs, Programs::Binary("/x=y".into()));
+        assert_eq!(good("--self-check").programs, Programs::SelfCheck);
+    }
+
+    #[test]
+    fn help_wins() {
+        assert_eq!(parse("--json|--help|--nonsense").expect("help"), None);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, expected) in [
+            ("--nonsense", "unknown argument `--nonsense`"),
+            ("sums", "unknown argument `sums`"),
+            ("--shape", "--shape expects a value"),
+            ("--shape|8", "CPUS/NODES"),
+            ("--kernel|5.10", "expected 6.1, 6.12 or all"),
+            ("--limit|0", "expected a positive number"),
+            ("--jobs|two", "expected a positive number"),
+            ("--json=yes", "--json takes no value"),
+        ] {
+            let error = parse(line).expect_err(line).to_string();
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+    }
+}

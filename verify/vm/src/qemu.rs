@@ -1,0 +1,198 @@
+//! The emulator's command line for a machine.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::protocol::EXIT_PORT;
+use crate::shape::Shape;
+use crate::tool;
+
+/// The timer frequency the kernels were built for; `lpj` counts per tick.
+const TICKS_PER_SECOND: u64 = 250;
+
+/// Memory of each node in MiB unless told otherwise.
+pub const NODE_MIB: u32 = 256;
+
+/// All that QEMU must be told.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// CPUs and nodes.
+    pub shape: Shape,
+    /// Memory of each node in MiB.
+    pub node_mib: u32,
+    /// The kernel image.
+    pub kernel: PathBuf,
+    /// The root file system.
+    pub initramfs: PathBuf,
+    /// Where the first serial port goes, the kernel's console.
+    pub console: PathBuf,
+    /// Where the second serial port goes, the guest's report.
+    pub report: PathBuf,
+    /// The speed of the host's time-stamp counter.
+    pub tsc_khz: Option<u64>,
+}
+
+impl Spec {
+    /// The command that runs the machine until it ends itself.
+    pub fn command(&self) -> Command {
+        let mut command = tool::QEMU.command();
+        // One emulation thread: with more, the guest panics now and then and is
+        // slower. `max` has every feature that emulation offers.
+        command
+            .args(["-M", "q35", "-accel", "tcg,thread=single,tb-size=512"])
+            .args(["-cpu", "max", "-nodefaults", "-no-user-config"])
+            .args(["-display", "none", "-no-reboot"])
+            .arg("-serial")
+            .arg(file_port(&self.console))
+            .arg("-serial")
+            .arg(file_port(&self.report))
+            .args(["-m", &(self.node_mib * self.shape.nodes()).to_string()])
+            .args(["-smp", &self.smp()]);
+        for argument in self.numa() {
+            command.arg(argument);
+        }
+        command
+            .arg("-device")
+            .arg(format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4"))
+            .arg("-kernel")
+            .arg(&self.kernel)
+            .arg("-initrd")
+            .arg(&self.initramfs)
+            .args(["-append", &self.kernel_arguments()]);
+        command
+    }
+
+    /// One socket per node, as most machines are. With spare CPUs each has a
+    /// socket of its own: a node's numbers are then not contiguous, and a
+    /// socket must not lie across nodes.
+    fn smp(&self) -> String {
+        let (cpus, possible) = (self.shape.cpus(), self.shape.possible());
+        let sockets = if possible > cpus { possible } else { self.shape.nodes() };
+        format!("{possible},sockets={sockets},cores={},threads=1", possible / sockets)
+    }
+
+    fn numa(&self) -> Vec<String> {
+        let mut arguments = Vec::new();
+        let nodes = self.shape.nodes();
+        for node in 0..nodes {
+            let mib = self.node_mib;
+            arguments.push("-object".into());
+            arguments.push(format!("memory-backend-ram,id=m{node},size={mib}M"));
+            arguments.push("-numa".into());
+            arguments.push(self.numa_node(node));
+        }
+        // One direction suffices: QEMU takes the other for the same.
+        for (from, to) in (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b))) {
+            let distance = self.shape.distance(from, to);
+            arguments.push("-numa".into());
+            arguments.push(format!("dist,src={from},dst={to},val={distance}"));
+        }
+        arguments
+    }
+
+    fn numa_node(&self, node: u32) -> String {
+        let mut argument = format!("node,nodeid={node},memdev=m{node}");
+        for (first, last) in self.shape.cpus_of(node) {
+            let _ = write!(argument, ",cpus={first}-{last}");
+        }
+        argument
+    }
+
+    fn kernel_arguments(&self) -> String {
+        let mut arguments = String::from(
+            // Whatever goes wrong ends the machine at once.
+            "console=ttyS0 quiet panic=-1 oops=panic \
+             tsc=reliable no_timer_check mitigations=off cryptomgr.notests audit=0 \
+             rcupdate.rcu_expedited=1 nowatchdog",
+        );
+        if self.shape.possible() > self.shape.cpus() {
+            // All CPUs are there, and the kernel starts only these. CPUs that
+            // are not there (QEMU's own `maxcpus`) 6.12 does not even count as
+            // possible on a hypervisor that it does not know.
+            let _ = write!(arguments, " maxcpus={}", self.shape.cpus());
+        }
+        if let Some(khz) = self.tsc_khz {
+            // Given, the loop calibration is skipped, once per CPU: half the
+            // boot of 64 CPUs.
+            let lpj = khz * 1000 / TICKS_PER_SECOND;
+            let _ = write!(arguments, " lpj={lpj} tsc_early_khz={khz}");
+        }
+        arguments
+    }
+}
+
+fn file_port(path: &std::path::Path) -> String {
+    // QEMU takes a comma for the end of the name unless it is doubled.
+    format!("file:{}", path.display().to_string().replace(',', ",,"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(shape: &str) -> Spec {
+        Spec {
+            shape: shape.parse().expect("a good shape"),
+            node_mib: NODE_MIB,
+            kernel: "/k/vmlinux".into(),
+            initramfs: "/k/init.cpio".into(),
+            console: "/k/console".into(),
+            report: "/k/report".into(),
+            tsc_khz: Some(2_000_000),
+        }
+    }
+
+    fn line(spec: &Spec) -> String {
+        tool::words(&spec.command())
+    }
+
+    #[test]
+    fn the_command_line_is_the_proven_one() {
+        assert_eq!(
+            line(&spec("4/2")),
+            "qemu-system-x86_64 -M q35 -accel tcg,thread=single,tb-size=512 -cpu max -nodefaults \
+             -no-user-config -display none -no-reboot -serial file:/k/console \
+             -serial file:/k/report -m 512 -smp 4,sockets=2,cores=2,threads=1 \
+             -object memory-backend-ram,id=m0,size=256M -numa node,nodeid=0,memdev=m0,cpus=0-1 \
+             -object memory-backend-ram,id=m1,size=256M -numa node,nodeid=1,memdev=m1,cpus=2-3 \
+             -numa dist,src=0,dst=1,val=20 -device isa-debug-exit,iobase=0xf4,iosize=4 \
+             -kernel /k/vmlinux -initrd /k/init.cpio -append console=ttyS0 quiet panic=-1 \
+             oops=panic tsc=reliable no_timer_check mitigations=off cryptomgr.notests audit=0 \
+             rcupdate.rcu_expedited=1 nowatchdog lpj=8000000 tsc_early_khz=2000000"
+        );
+    }
+
+    #[test]
+    fn all_pairs_of_nodes_have_a_distance() {
+        let line = line(&spec("64/8"));
+        assert_eq!(line.matches("-numa dist").count(), 8 * 7 / 2);
+        assert!(line.contains("dist,src=6,dst=7,val=20"));
+        assert!(line.contains("dist,src=0,dst=7,val=30"));
+    }
+
+    #[test]
+    fn one_node_needs_no_distance() {
+        assert!(!line(&spec("2/1")).contains("dist"));
+    }
+
+    #[test]
+    fn spare_cpus_are_possible_and_on_nodes() {
+        let line = line(&spec("8+56/2"));
+        assert!(line.contains("-smp 64,sockets=64,cores=1,threads=1"));
+        assert!(line.contains("nowatchdog maxcpus=8 lpj"));
+        assert!(line.contains("nodeid=1,memdev=m1,cpus=4-7,cpus=36-63"));
+    }
+
+    #[test]
+    fn without_a_counter_the_guest_calibrates_itself() {
+        let line = line(&Spec { tsc_khz: None, ..spec("4/2") });
+        assert!(!line.contains("lpj") && !line.contains("tsc_early_khz"));
+    }
+
+    #[test]
+    fn commas_in_file_names_are_doubled() {
+        let line = line(&Spec { report: "/k/a,b".into(), ..spec("4/2") });
+        assert!(line.contains("-serial file:/k/a,,b"));
+    }
+}

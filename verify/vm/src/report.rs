@@ -1,0 +1,296 @@
+//! What people and programs get to see.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::harness::Boot;
+use crate::json::Value;
+use crate::protocol::{Ending, Tally};
+use crate::verdict::{Fault, ProgramResult};
+
+/// All boots of a run.
+#[derive(Debug)]
+pub struct Report<'a> {
+    boots: &'a [Boot],
+    labels: &'a [String],
+    wall: Duration,
+}
+
+/// The width of a machine's column.
+const COLUMN: usize = 11;
+
+impl<'a> Report<'a> {
+    /// A report on `boots`, each of which should have run the jobs `labels`, in
+    /// `wall` by the host's clock.
+    pub fn new(boots: &'a [Boot], labels: &'a [String], wall: Duration) -> Self {
+        Self { boots, labels, wall }
+    }
+
+    /// Whether everything passed. Nothing at all is not everything.
+    pub fn passed(&self) -> bool {
+        !self.boots.is_empty() && self.boots.iter().all(|boot| boot.verdict.passed())
+    }
+
+    /// The one line for whoever collects the suites' results.
+    pub fn summary(&self) -> String {
+        let tally = self.tally();
+        let failed_boots = self.boots.iter().filter(|boot| !boot.verdict.faults.is_empty());
+        let broken = match failed_boots.count() {
+            0 => String::new(),
+            count => format!(" ({count} broken)"),
+        };
+        format!(
+            "vm: {} boots{broken}, {} programs: {} passed, {} failed, {} skipped, {:.1} s",
+            self.boots.len(),
+            tally.programs,
+            tally.passed,
+            tally.failed,
+            tally.skipped,
+            self.wall.as_secs_f64()
+        )
+    }
+
+    fn tally(&self) -> Tally {
+        let mut total = Tally::default();
+        let results = self.boots.iter().flat_map(|boot| &boot.verdict.results);
+        results.for_each(|result| total.count(result.ending));
+        total
+    }
+
+    /// Programs down, machines across; in the cells, seconds or what went
+    /// wrong.
+    pub fn table(&self) -> String {
+        let labels = self.labels.iter().map(String::as_str);
+        let width = labels.clone().chain(["boot and exit"]).map(|s| s.chars().count()).max();
+        let width = width.unwrap_or(0);
+        let mut out = String::new();
+        let mut row = |name: &str, cell: &dyn Fn(&Boot) -> String| {
+            let _ = write!(out, "{name:width$}");
+            for boot in self.boots {
+                let _ = write!(out, " {:>COLUMN$}", cell(boot));
+            }
+            out.push('\n');
+        };
+        row("kernel", &|boot| boot.kernel.series.to_string());
+        row("CPUs/nodes", &|boot| boot.shape.to_string());
+        row("boot and exit", &boot_cell);
+        for (index, label) in labels.enumerate() {
+            row(label, &|boot| program_cell(boot, index));
+        }
+        row("total", &|boot| seconds(boot.wall));
+        out
+    }
+
+    /// Faults and notes of every machine, and what failed programs wrote; with
+    /// `all`, what every program wrote.
+    pub fn details(&self, all: bool) -> String {
+        let mut out = String::new();
+        for boot in self.boots {
+            let verdict = &boot.verdict;
+            for fault in &verdict.faults {
+                let _ = writeln!(out, "{}: FAILED: {fault}", name(boot));
+            }
+            for note in &verdict.notes {
+                let _ = writeln!(out, "{}: note: {note}", name(boot));
+            }
+            let shown = |result: &&ProgramResult| all || failed(result.ending);
+            for result in verdict.results.iter().filter(shown) {
+                program_details(&mut out, boot, result);
+            }
+        }
+        out
+    }
+
+    /// The whole report as one JSON document.
+    pub fn json(&self) -> Value {
+        let tally = self.tally();
+        Value::Object(vec![
+            ("passed", Value::Bool(self.passed())),
+            ("programs", Value::Int(tally.programs.into())),
+            ("programs_passed", Value::Int(tally.passed.into())),
+            ("programs_failed", Value::Int(tally.failed.into())),
+            ("programs_skipped", Value::Int(tally.skipped.into())),
+            ("seconds", Value::Real(self.wall.as_secs_f64())),
+            ("boots", Value::List(self.boots.iter().map(boot_json).collect())),
+        ])
+    }
+}
+
+fn name(boot: &Boot) -> String {
+    format!("{} on {}", boot.kernel.series, boot.shape)
+}
+
+fn failed(ending: Ending) -> bool {
+    !ending.passed() && !ending.skipped()
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.2} s", time.as_secs_f64())
+}
+
+/// What the machine took beside its programs. The guest's clock runs at the
+/// host's speed, so the difference means something.
+fn own_time(boot: &Boot) -> Duration {
+    let programs: Duration = boot.verdict.results.iter().map(|result| result.time).sum();
+    boot.wall.saturating_sub(programs)
+}
+
+fn boot_cell(boot: &Boot) -> String {
+    if boot.verdict.faults.is_empty() { seconds(own_time(boot)) } else { "FAILED".to_owned() }
+}
+
+fn program_cell(boot: &Boot, index: usize) -> String {
+    // Programs run in order, so results are a beginning of the list of jobs.
+    match boot.verdict.results.get(index) {
+        None => "no result".to_owned(),
+        Some(result) => match result.ending {
+            Ending::Exit(0) => seconds(result.time),
+            ending if ending.skipped() => "skipped".to_owned(),
+            Ending::Exit(code) => format!("FAILED {code}"),
+            Ending::Signal(number) => format!("SIGNAL {number}"),
+            Ending::Timeout(_) => "TIMEOUT".to_owned(),
+        },
+    }
+}
+
+fn program_details(out: &mut String, boot: &Boot, result: &ProgramResult) {
+    let how = match result.ending {
+        Ending::Exit(code) if result.ending.skipped() => format!("skipped (status {code})"),
+        Ending::Exit(0) => "passed".to_owned(),
+        Ending::Exit(code) => format!("FAILED with status {code}"),
+        Ending::Signal(number) => format!("FAILED by signal {number}"),
+        Ending::Timeout(limit) => format!("FAILED, not done after {limit} s"),
+    };
+    let _ = writeln!(out, "{}: {}: {how}", name(boot), result.label);
+    for line in &result.output {
+        let _ = writeln!(out, "    {line}");
+    }
+}
+
+fn boot_json(boot: &Boot) -> Value {
+    let verdict = &boot.verdict;
+    let count = |number: u32| Value::Int(number.into());
+    Value::Object(vec![
+        ("kernel", Value::text(boot.kernel.series.name())),
+        ("release", Value::text(&boot.kernel.release)),
+        ("cpus", count(boot.shape.cpus())),
+        ("possible_cpus", count(boot.shape.possible())),
+        ("nodes", count(boot.shape.nodes())),
+        ("passed", Value::Bool(verdict.passed())),
+        ("seconds", Value::Real(boot.wall.as_secs_f64())),
+        ("boot_seconds", Value::Real(own_time(boot).as_secs_f64())),
+        ("faults", Value::texts(verdict.faults.iter().map(Fault::to_string))),
+        ("notes", Value::texts(&verdict.notes)),
+        ("results", Value::List(verdict.results.iter().map(result_json).collect())),
+    ])
+}
+
+fn result_json(result: &ProgramResult) -> Value {
+    let (code, signal) = match result.ending {
+        Ending::Exit(code) => (Value::Int(code.into()), Value::Null),
+        Ending::Signal(number) => (Value::Null, Value::Int(number.into())),
+        Ending::Timeout(_) => (Value::Null, Value::Null),
+    };
+    let outcome = match result.ending {
+        Ending::Timeout(_) => "timeout",
+        ending if ending.passed() => "passed",
+        ending if ending.skipped() => "skipped",
+        _ => "failed",
+    };
+    Value::Object(vec![
+        ("program", Value::text(&result.label)),
+        ("outcome", Value::text(outcome)),
+        ("exit_code", code),
+        ("signal", signal),
+        ("seconds", Value::Real(result.time.as_secs_f64())),
+        ("output", Value::texts(&result.output)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Kernel, Series};
+    use crate::verdict::Verdict;
+
+    fn boot(endings: &[Ending], faults: Vec<Fault>) -> Boot {
+        let result = |(index, &ending): (usize, &Ending)| ProgramResult {
+            label: format!("program-{index}"),
+            ending,
+            time: Duration::from_millis(250),
+            output: vec![format!("words of {index}")],
+        };
+        Boot {
+            kernel: Kernel {
+                series: Series::V6_12,
+                release: "6.12.1".into(),
+                image: "vmlinux".into(),
+            },
+            shape: "16/4".parse().expect("good"),
+            wall: Duration::from_secs(3),
+            verdict: Verdict {
+                results: endings.iter().enumerate().map(result).collect(),
+                faults,
+                ..Verdict::default()
+            },
+        }
+    }
+
+    fn labels(count: usize) -> Vec<String> {
+        (0..count).map(|index| format!("program-{index}")).collect()
+    }
+
+    #[test]
+    fn the_table_has_a_column_per_machine() {
+        let good = boot(&[Ending::Exit(0), Ending::Exit(77)], Vec::new());
+        let bad = boot(&[Ending::Timeout(60)], vec![Fault::Flooded { during: None }]);
+        let boots = [good, bad];
+        let labels = labels(2);
+        let report = Report::new(&boots, &labels, Duration::from_secs(6));
+        assert_eq!(
+            report.table(),
+            "kernel               6.12        6.12\n\
+             CPUs/nodes           16/4        16/4\n\
+             boot and exit      2.50 s      FAILED\n\
+             program-0          0.25 s     TIMEOUT\n\
+             program-1         skipped   no result\n\
+             total              3.00 s      3.00 s\n"
+        );
+        assert_eq!(
+            report.summary(),
+            "vm: 2 boots (1 broken), 3 programs: 1 passed, 1 failed, 1 skipped, 6.0 s"
+        );
+        assert!(!report.passed());
+    }
+
+    #[test]
+    fn details_show_the_words_of_failed_programs_only() {
+        let boots = [boot(&[Ending::Exit(0), Ending::Signal(11)], Vec::new())];
+        let labels = labels(2);
+        let report = Report::new(&boots, &labels, Duration::ZERO);
+        let details = report.details(false);
+        assert!(details.contains("program-1: FAILED by signal 11\n    words of 1"));
+        assert!(!details.contains("words of 0"));
+        assert!(report.details(true).contains("words of 0"));
+    }
+
+    #[test]
+    fn no_boot_is_no_success() {
+        assert!(!Report::new(&[], &[], Duration::ZERO).passed());
+    }
+
+    #[test]
+    fn the_document_tells_outcomes_apart() {
+        let endings = [Ending::Exit(3), Ending::Signal(6), Ending::Timeout(9)];
+        let boots = [boot(&endings, Vec::new())];
+        let document = Report::new(&boots, &[], Duration::ZERO).json().document();
+        for part in [
+            "\"exit_code\": 3",
+            "\"signal\": 6",
+            "\"outcome\": \"timeout\"",
+            "\"boot_seconds\": 2.250",
+        ] {
+            assert!(document.contains(part), "{part} in {document}");
+        }
+    }
+}

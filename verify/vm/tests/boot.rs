@@ -1,0 +1,247 @@
+//! Boots real kernels. Needs QEMU; set `PERCID_VM=skip` to do without.
+
+use std::env;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use percid_vm::cache::Cache;
+use percid_vm::guest::{Entry, Source};
+use percid_vm::harness::{Boot, Harness};
+use percid_vm::kernel::{Kernel, Series};
+use percid_vm::protocol::{Ending, Job};
+use percid_vm::shape::Shape;
+use percid_vm::tool;
+use percid_vm::verdict::Fault;
+
+/// Whether a person decided to do without these tests.
+fn skipped() -> bool {
+    let skip = env::var_os("PERCID_VM").is_some_and(|value| value == "skip");
+    if skip {
+        println!("skipped: PERCID_VM=skip is set, nothing was booted");
+    } else if let Err(error) = tool::QEMU.demand() {
+        panic!("{error}; or set PERCID_VM=skip to do without these tests");
+    }
+    skip
+}
+
+/// The kernel of `series`. Under a lock, so that tests running side by side
+/// fetch it once.
+fn kernel(series: Series) -> Kernel {
+    static FETCH: Mutex<()> = Mutex::new(());
+    let _guard = FETCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let cache = Cache::find();
+    let kernel = Kernel::cached(series, &cache).map_or_else(|| Kernel::fetch(series, &cache), Ok);
+    kernel.unwrap_or_else(|error| panic!("{error}; or set PERCID_VM=skip to do without"))
+}
+
+fn shape(text: &str) -> Shape {
+    text.parse().expect("a good shape")
+}
+
+fn job(command: &str) -> Job {
+    Job::new(command, Duration::from_secs(60)).expect("a good command")
+}
+
+fn fixtures() -> std::path::PathBuf {
+    Source::fixtures().build(&Cache::find()).expect("the harness's own programs build")
+}
+
+fn boot(series: Series, shape: Shape, jobs: &[Job], limit: Option<Duration>) -> Boot {
+    let harness = Harness::new(&Cache::find(), &fixtures()).expect("the harness is ready");
+    harness.boot(&kernel(series), shape, jobs, limit).expect("the emulator runs")
+}
+
+/// Runs all of the harness's own programs, which check what the guest offers
+/// and that programs do not disturb each other.
+fn check(series: Series, size: &str) {
+    if skipped() {
+        return;
+    }
+    let entries = Entry::list(&fixtures()).expect("the list is well-formed");
+    let jobs = entries.iter().map(|entry| entry.job(Duration::from_secs(60)));
+    let mut jobs: Vec<Job> = jobs.collect::<Result<_, _>>().expect("all entries are jobs");
+    jobs.push(job("A=1 B= environment A=1 B="));
+    let boot = boot(series, shape(size), &jobs, None);
+    let verdict = &boot.verdict;
+    println!("{series} on {size}: {:.1} s, {:?}", boot.wall.as_secs_f64(), verdict.notes);
+    for result in &verdict.results {
+        assert!(result.ending.passed(), "{}: {:?}", result.label, result.output);
+    }
+    assert_eq!(verdict.faults, []);
+    assert!(verdict.passed());
+    assert_eq!(verdict.results.len(), jobs.len());
+    let left = |note: &&String| note.contains("`litter` left CPU");
+    assert_eq!(verdict.notes.iter().filter(left).count(), 1, "{:?}", verdict.notes);
+}
+
+#[test]
+fn kernel_6_1_with_8_cpus_on_2_nodes() {
+    check(Series::V6_1, "8/2");
+}
+
+#[test]
+fn kernel_6_1_with_16_cpus_on_4_nodes() {
+    check(Series::V6_1, "16/4");
+}
+
+#[test]
+fn kernel_6_12_with_8_cpus_on_2_nodes() {
+    check(Series::V6_12, "8/2");
+}
+
+#[test]
+fn kernel_6_12_with_16_cpus_on_4_nodes() {
+    check(Series::V6_12, "16/4");
+}
+
+#[test]
+fn kernel_6_12_with_64_cpus_on_8_nodes() {
+    check(Series::V6_12, "64/8");
+}
+
+/// Far more CPUs are possible than are up.
+#[test]
+fn kernel_6_12_with_56_cpus_that_are_not_up() {
+    check(Series::V6_12, "8+56/2");
+}
+
+/// Boots a small machine whose only job is to misbehave, or which comes to it
+/// after others.
+fn misbehave(commands: &[&str], limit: Option<Duration>) -> Option<Boot> {
+    if skipped() {
+        return None;
+    }
+    let jobs: Vec<Job> = commands.iter().map(|command| job(command)).collect();
+    let boot = boot(Series::V6_12, shape("2/1"), &jobs, limit);
+    println!("{:.1} s, {:?}", boot.wall.as_secs_f64(), boot.verdict);
+    Some(boot)
+}
+
+/// The faults of a machine that must have failed.
+fn faults(boot: &Boot) -> String {
+    assert!(!boot.verdict.passed(), "the harness noticed nothing");
+    let faults = boot.verdict.faults.iter().map(Fault::to_string);
+    faults.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn programs_that_fail_are_told_apart_and_do_not_stop_the_others() {
+    let short = Duration::from_secs(1);
+    let commands = ["misbehave fail", "misbehave crash", "misbehave skip", "misbehave cut", "none"];
+    let mut jobs: Vec<Job> = commands.iter().map(|command| job(command)).collect();
+    jobs.push(job("misbehave hang").within(short));
+    jobs.extend(["litter", "clean"].map(job));
+    if skipped() {
+        return;
+    }
+    let boot = boot(Series::V6_1, shape("2/1"), &jobs, None);
+    let endings: Vec<Ending> = boot.verdict.results.iter().map(|result| result.ending).collect();
+    let expected = [
+        Ending::Exit(1),
+        Ending::Signal(6),
+        Ending::Exit(77),
+        Ending::Exit(0),
+        Ending::Exit(2),
+        Ending::Timeout(1),
+        Ending::Exit(0),
+        Ending::Exit(0),
+    ];
+    assert_eq!(endings, expected);
+    assert_eq!(boot.verdict.faults, []);
+    assert!(!boot.verdict.passed());
+    assert_eq!(boot.verdict.results[0].output, ["about to fail", "as was asked for"]);
+    assert_eq!(boot.verdict.results[3].output, ["about to cut", "no end"]);
+    let tally = boot.verdict.tally();
+    assert_eq!((tally.passed, tally.failed, tally.skipped), (3, 4, 1));
+}
+
+#[test]
+fn a_machine_that_is_turned_off_early_has_failed() {
+    for how in ["power-off", "reboot"] {
+        let command = format!("misbehave {how}");
+        let Some(boot) = misbehave(&["clock", &command, "clock"], None) else {
+            return;
+        };
+        let faults = faults(&boot);
+        assert!(faults.contains("powered off or rebooted, expected status 33"), "{faults}");
+        assert!(faults.contains(&format!("while `{command}` was running")), "{faults}");
+        assert_eq!(boot.verdict.results.len(), 1);
+    }
+}
+
+#[test]
+fn a_kernel_that_panics_has_failed() {
+    let Some(boot) = misbehave(&["misbehave panic"], None) else {
+        return;
+    };
+    let faults = faults(&boot);
+    assert!(faults.starts_with("kernel panic (sysrq triggered crash)"), "{faults}");
+}
+
+#[test]
+fn the_agreed_status_without_the_summary_is_a_failure() {
+    let Some(boot) = misbehave(&["misbehave exit"], None) else {
+        return;
+    };
+    assert!(faults(&boot).contains("without a summary"));
+}
+
+#[test]
+fn the_summary_without_the_agreed_status_is_a_failure() {
+    let Some(boot) = misbehave(&["misbehave forge"], None) else {
+        return;
+    };
+    assert!(faults(&boot).contains("powered off or rebooted"));
+    assert_eq!(boot.verdict.tally().passed, 1, "the forgery itself is perfect");
+}
+
+#[test]
+fn a_program_that_speaks_the_harness_language_is_a_failure() {
+    let Some(boot) = misbehave(&["misbehave garble"], None) else {
+        return;
+    };
+    assert!(faults(&boot).contains("`PERCID-VM nonsense`"));
+}
+
+#[test]
+fn a_machine_that_hangs_is_ended() {
+    // Long enough to come up on a slow host, shorter than the program's time.
+    let limit = Duration::from_secs(20);
+    let Some(boot) = misbehave(&["misbehave hang"], Some(limit)) else {
+        return;
+    };
+    let faults = faults(&boot);
+    assert!(faults.starts_with("not done after 20 s, ended by the harness"), "{faults}");
+    assert!(boot.wall < limit + Duration::from_secs(5));
+}
+
+/// The command itself, as continuous integration calls it.
+fn command(binary: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-vm"));
+    command.args(["--kernel", "6.12", "--shape", "2/1", "--binary"]).arg(binary).args(arguments);
+    command.output().expect("the command starts")
+}
+
+#[test]
+fn the_command_tells_success_failure_and_no_result_apart() {
+    if skipped() {
+        return;
+    }
+    let _ = kernel(Series::V6_12);
+    let binary = fixtures();
+    for (arguments, status, expected) in [
+        (["--program", "clock"], 0, "vm: 1 boots, 1 programs: 1 passed, 0 failed"),
+        (["--program", "misbehave fail"], 1, "FAILED 1"),
+        (["--program", "misbehave power-off"], 1, "vm: 1 boots (1 broken)"),
+        (["--program", "misspelt"], 2, "there is no program `misspelt`"),
+        (["--keep-logs", "/dev/null/x"], 2, "could not create /dev/null/x"),
+    ] {
+        let output = command(&binary, &arguments);
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+        assert!(text.contains(expected), "{arguments:?}: {text}");
+    }
+}

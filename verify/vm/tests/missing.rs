@@ -1,0 +1,120 @@
+//! What the command says where something is missing on the host.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use percid_vm::cache::{Cache, Scratch};
+use percid_vm::guest::Source;
+
+/// A host with an empty kernel cache and these scripts as its only programs.
+struct Host(Scratch);
+
+impl Host {
+    fn with(scripts: &[(&str, &str)]) -> Self {
+        let host = Self(Scratch::new().expect("temporary directory"));
+        let bin = host.0.path().join("bin");
+        fs::create_dir_all(&bin).expect("temporary directory");
+        for (name, body) in scripts {
+            let path = bin.join(name);
+            fs::write(&path, format!("#!/bin/sh\n{body}\n")).expect("write");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+        }
+        host
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_percid-vm"))
+            .args(arguments)
+            .env("PATH", self.0.path().join("bin"))
+            .env("XDG_CACHE_HOME", self.0.path().join("cache"))
+            .output()
+            .expect("the command starts")
+    }
+}
+
+/// The harness's own programs; `None` if a person decided to do without.
+fn fixtures() -> Option<String> {
+    if env::var_os("PERCID_VM").is_some_and(|value| value == "skip") {
+        println!("skipped: PERCID_VM=skip is set, nothing was built");
+        return None;
+    }
+    let path = Source::fixtures().build(&Cache::find()).expect("the harness's own programs build");
+    Some(path.to_str().expect("a plain path").to_owned())
+}
+
+fn assert_no_result(output: &Output, expected: &[&str]) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(output.stdout.is_empty(), "there is no result to print");
+    for part in expected {
+        assert!(stderr.contains(part), "expected {part} in: {stderr}");
+    }
+}
+
+#[test]
+fn help_needs_nothing() {
+    let output = Host::with(&[]).run(&["--help"]);
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("--self-check"));
+}
+
+#[test]
+fn a_bad_option_and_a_missing_binary_are_named() {
+    let host = Host::with(&[]);
+    assert_no_result(&host.run(&["--shape", "eight"]), &["CPUS/NODES", "--help"]);
+    let output = host.run(&["--binary", "/percid/none"]);
+    assert_no_result(&output, &["could not read /percid/none"]);
+}
+
+#[test]
+fn a_missing_emulator_names_its_package() {
+    let Some(binary) = fixtures() else {
+        return;
+    };
+    let output = Host::with(&[]).run(&["--binary", &binary]);
+    assert_no_result(&output, &["`qemu-system-x86_64`", "`qemu-system-x86`", "install.sh"]);
+}
+
+const DEPENDS: &str = "echo '  Depends: linux-image-6.1.0-56-cloud-amd64'";
+
+#[test]
+fn a_missing_network_is_named() {
+    let Some(binary) = fixtures() else {
+        return;
+    };
+    let host = Host::with(&[
+        ("qemu-system-x86_64", "exit 1"),
+        ("apt-cache", DEPENDS),
+        ("apt-get", "echo 'E: Failed to fetch it' >&2; exit 100"),
+    ]);
+    let output = host.run(&["--binary", &binary, "--kernel", "6.1"]);
+    let expected = ["could not download linux-image-6.1.0-56", "offline?", "E: Failed to fetch it"];
+    assert_no_result(&output, &expected);
+}
+
+#[test]
+fn package_lists_without_the_kernel_are_named() {
+    let Some(binary) = fixtures() else {
+        return;
+    };
+    let host =
+        Host::with(&[("qemu-system-x86_64", "exit 1"), ("apt-cache", DEPENDS), ("apt-get", "")]);
+    let output = host.run(&["--binary", &binary, "--kernel", "6.12"]);
+    assert_no_result(&output, &["linux-image-6.12.*-cloud-amd64", "apt-get update", ".deb"]);
+}
+
+/// The directory that the message names is the one that is looked into.
+#[test]
+fn the_cache_is_below_the_cache_home() {
+    let Some(binary) = fixtures() else {
+        return;
+    };
+    let host = Host::with(&[("qemu-system-x86_64", "exit 1"), ("apt-cache", "exit 1")]);
+    let output = host.run(&["--binary", &binary, "--kernel", "6.1"]);
+    let cache = host.0.path().join("cache/percid-vm");
+    assert_no_result(&output, &[cache.to_str().expect("a plain path")]);
+    assert!(Path::new(&cache).is_dir());
+}
