@@ -1,0 +1,95 @@
+//! Checks that every file, item and test that `docs/requirements.md` names exists.
+
+#![cfg(test)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One row of a table of requirements.
+struct Row {
+    number: String,
+    done_by: Vec<String>,
+    fails_without: Vec<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn rows() -> Vec<Row> {
+    let text = fs::read_to_string(root().join("docs/requirements.md")).expect("the document");
+    let rows = text.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, number, _, done_by, fails_without, _] = cells[..] else { return None };
+        let is_row = number.ends_with(|character: char| character.is_ascii_digit());
+        is_row.then(|| Row {
+            number: number.to_owned(),
+            done_by: places(done_by),
+            fails_without: places(fails_without),
+        })
+    });
+    rows.collect()
+}
+
+/// The places between backquotes.
+fn places(cell: &str) -> Vec<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// What is wrong with a place, if anything.
+fn fault(place: &str, is_test: bool) -> Option<String> {
+    let Some((file, item)) = place.rsplit_once("::") else {
+        return Some(format!("{place}: no item named"));
+    };
+    let Ok(text) = fs::read_to_string(root().join(file)) else {
+        return Some(format!("{place}: no such file"));
+    };
+    let defines = |line: &&str| {
+        ["fn ", "const ", "static ", "struct ", "enum "].iter().any(|kind| {
+            line.split_once(kind).is_some_and(|(_, rest)| {
+                let name = rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+                name == Some(item)
+            })
+        })
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let Some(at) = lines.iter().position(|line| defines(&line)) else {
+        return Some(format!("{place}: no such item"));
+    };
+    let attributes = lines[..at].iter().rev().take_while(|line| line.trim().starts_with("#["));
+    if is_test && !attributes.into_iter().any(|line| line.contains("#[test]")) {
+        return Some(format!("{place}: not a test"));
+    }
+    None
+}
+
+#[test]
+fn everything_that_is_named_exists() {
+    let mut faults = Vec::new();
+    for row in rows() {
+        let code = row.done_by.iter().filter_map(|place| fault(place, false));
+        let tests = row.fails_without.iter().filter_map(|place| fault(place, true));
+        faults.extend(code.chain(tests).map(|fault| format!("{}: {fault}", row.number)));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_requirement_that_is_built_has_a_test_and_none_is_missing() {
+    let rows = rows();
+    for number in 1..=14 {
+        assert!(rows.iter().any(|row| row.number == format!("R{number}")), "R{number} is missing");
+    }
+    for row in &rows {
+        assert_eq!(row.done_by.is_empty(), row.fails_without.is_empty(), "{}", row.number);
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_caught() {
+    let file = "crates/percid/src/id/space.rs";
+    assert_eq!(fault(&format!("{file}::choose"), false), None);
+    assert!(fault(&format!("{file}::choose"), true).is_some(), "not a test");
+    assert!(fault(&format!("{file}::chose"), false).is_some(), "no such item");
+    assert!(fault("crates/percid/src/none.rs::choose", false).is_some(), "no such file");
+}
