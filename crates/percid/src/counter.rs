@@ -251,15 +251,11 @@ fn by_id(cell: Cell, source: Option<Source>) -> impl Iterator<Item = i64> {
 
 /// Adds through the source, trying a bounded number of times, then to the shared slot.
 fn add_claimed(cell: Cell, source: Source, n: i64) {
+    if source == Source::Atomic {
+        return add_at_hint(cell, n);
+    }
     for _ in 0..RESTART_LIMIT {
-        let added = match source {
-            // SAFETY: the word of a cell that was claimed for this source, which has been prepared.
-            Source::Kernel => unsafe { critical::add_kernel::<0>(cell.0, n) },
-            // SAFETY: as above.
-            Source::Table => unsafe { critical::add_table::<0>(cell.0, n) },
-            Source::Atomic => return add_at_hint(cell, n),
-        };
-        if added {
+        if try_once(cell, source, n) {
             return;
         }
         if !source.enter() {
@@ -267,6 +263,18 @@ fn add_claimed(cell: Cell, source: Source, n: i64) {
         }
     }
     add_shared(cell, n);
+}
+
+/// Out of line, so that an unrolled loop does not repeat the sections.
+#[inline(never)]
+fn try_once(cell: Cell, source: Source, n: i64) -> bool {
+    match source {
+        // SAFETY: the word of a cell that was claimed for this source, which has been prepared.
+        Source::Kernel => unsafe { critical::add_kernel::<0>(cell.0, n) },
+        // SAFETY: as above.
+        Source::Table => unsafe { critical::add_table::<0>(cell.0, n) },
+        Source::Atomic => false,
+    }
 }
 
 fn add_at_hint(cell: Cell, n: i64) {

@@ -1,0 +1,335 @@
+//! All the rounds of a subject: every instruction of every section, in every way.
+
+use std::path::Path;
+
+use percid_subject::Operation;
+
+use crate::discovery::Visits;
+use crate::effect::own;
+use crate::injection::Injection;
+use crate::round::{self, Outcome, Step};
+use crate::subject::{Cpus, Subject};
+use crate::tally::Tally;
+use crate::text::Patch;
+
+/// How often a round is repeated if chance comes in between.
+const REPETITIONS: usize = 300;
+
+/// The most tries that still count as bounded.
+const BOUND: usize = 64;
+
+/// A subject under examination.
+#[derive(Debug)]
+pub struct Campaign {
+    subject: Subject,
+    tally: Tally,
+    /// The registers that a function preserves, after an operation that nobody interrupted.
+    calm: Option<(Operation, [u64; 7])>,
+}
+
+/// Interrupts everything that `operations` come through, with one source of IDs.
+///
+/// # Errors
+///
+/// Failures of the harness itself; violations are in the tally.
+pub fn run(
+    program: &Path,
+    cpus: Cpus,
+    source: &str,
+    operations: &[Operation],
+) -> Result<Tally, String> {
+    let mut campaign = Campaign::start(program, cpus, source)?;
+    for &operation in operations {
+        campaign.examine(operation)?;
+    }
+    Ok(campaign.tally)
+}
+
+/// Finds out which sections `operations` come through, and does nothing to them.
+///
+/// # Errors
+///
+/// Failures of the harness itself.
+pub fn visit(
+    program: &Path,
+    cpus: Cpus,
+    source: &str,
+    operations: &[Operation],
+) -> Result<Tally, String> {
+    let mut campaign = Campaign::start(program, cpus, source)?;
+    for &operation in operations {
+        for section in Visits::of(&mut campaign.subject, operation)?.sections() {
+            let descriptor = campaign.subject.sections[section].descriptor;
+            campaign.tally.sections.insert(descriptor.address);
+        }
+    }
+    Ok(campaign.tally)
+}
+
+/// The control of the thefts: takes IDs away without the fence while the worker is inside a section.
+///
+/// # Errors
+///
+/// Failures of the harness itself.
+pub fn run_without_fence(program: &Path, cpus: Cpus) -> Result<Tally, String> {
+    let mut campaign = Campaign::start(program, cpus, "table")?;
+    let operation = Operation::Reference;
+    let visits = Visits::of(&mut campaign.subject, operation)?;
+    let &section = visits.calm.first().ok_or("the operation has no section")?;
+    for address in campaign.subject.sections[section].instructions.clone() {
+        let injection = Injection::StealWithoutFence;
+        campaign.attempt(operation, &[Step { section, address, injection, nested: false }])?;
+    }
+    Ok(campaign.tally)
+}
+
+/// The sections of a program that no operation of percid's or of the subject's own came through.
+///
+/// # Errors
+///
+/// If the program cannot be read.
+pub fn forgotten(program: &Path, tallies: &[&Tally]) -> Result<Vec<String>, String> {
+    let image = crate::image::Image::read(program)?;
+    let all = crate::section::Section::all(&image)?;
+    let seen = |address| tallies.iter().any(|tally| tally.sections.contains(&address));
+    let missing = all.iter().filter(|section| !seen(section.descriptor.address));
+    Ok(missing.map(|section| section.describe(section.descriptor.start)).collect())
+}
+
+impl Campaign {
+    fn start(program: &Path, cpus: Cpus, source: &str) -> Result<Campaign, String> {
+        let subject = Subject::start(program, source, cpus)?;
+        Ok(Campaign { subject, tally: Tally::default(), calm: None })
+    }
+
+    fn examine(&mut self, operation: Operation) -> Result<(), String> {
+        let visits = Visits::of(&mut self.subject, operation)?;
+        for section in visits.sections() {
+            let way = visits.way_to(section).unwrap_or_default().to_vec();
+            let descriptor = self.subject.sections[section].descriptor.address;
+            if self.tally.sections.insert(descriptor) {
+                self.every_instruction(operation, section, &way)?;
+                self.outside(operation, section, &way)?;
+            }
+        }
+        self.retries(operation, &visits)?;
+        self.inside_the_handler(operation, &visits)?;
+        self.all_tries(operation, &visits)
+    }
+
+    /// The steps that lead to a section: everything before it is aborted at its first instruction.
+    fn lead(&self, way: &[usize]) -> Vec<Step> {
+        let step = |&section: &usize| {
+            let address = self.subject.sections[section].descriptor.start;
+            Step { section, address, injection: Injection::Stop, nested: false }
+        };
+        way.iter().map(step).collect()
+    }
+
+    fn injections(&self, operation: Operation) -> Vec<Injection> {
+        let two = self.subject.cpus.away.is_some();
+        let thefts = self.subject.source == "table" && !operation.is_own();
+        let thefts = Injection::THEFTS.into_iter().filter(|_| thefts);
+        let all = Injection::GENERAL.into_iter().chain(thefts);
+        all.filter(|injection| two || !injection.needs_two_cpus()).collect()
+    }
+
+    fn every_instruction(
+        &mut self,
+        operation: Operation,
+        section: usize,
+        way: &[usize],
+    ) -> Result<(), String> {
+        for address in self.subject.sections[section].instructions.clone() {
+            self.tally.instructions.insert(address);
+            for injection in self.injections(operation) {
+                let live = self.subject.live(address);
+                if injection == Injection::Delay && !Patch::can_be_removed_under_way(live) {
+                    continue;
+                }
+                let mut script = self.lead(way);
+                script.push(Step { section, address, injection, nested: false });
+                self.attempt(operation, &script)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// In front of the section and behind the commit nothing may be aborted; and whatever happened in
+    /// front, the section that follows must be protected.
+    fn outside(
+        &mut self,
+        operation: Operation,
+        section: usize,
+        way: &[usize],
+    ) -> Result<(), String> {
+        let this = self.subject.sections[section].clone();
+        let injections = self.injections(operation);
+        for &address in this.in_front.iter().chain([&this.descriptor.end()]) {
+            self.tally.outside.insert(address);
+            for injection in Injection::OUTSIDE.into_iter().filter(|one| injections.contains(one)) {
+                let mut script = self.lead(way);
+                script.push(Step { section, address, injection, nested: false });
+                self.attempt(operation, &script)?;
+            }
+        }
+        for &front in &this.in_front {
+            for &inside in &this.instructions {
+                let mut script = self.lead(way);
+                for address in [front, inside] {
+                    let injection = Injection::Stop;
+                    script.push(Step { section, address, injection, nested: false });
+                }
+                self.attempt(operation, &script)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All pairs: the first try aborted at one instruction, the second at another.
+    fn retries(&mut self, operation: Operation, visits: &Visits) -> Result<(), String> {
+        let &[first, second, ..] = &visits.aborted[..] else { return Ok(()) };
+        use Injection::{Move, Signal, Stop};
+        let kinds = [(Stop, Stop), (Signal, Signal), (Stop, Signal), (Move, Move), (Signal, Move)];
+        let two = self.subject.cpus.away.is_some();
+        for (one, other) in kinds {
+            if !two && (one == Move || other == Move) {
+                continue;
+            }
+            self.pairs(operation, (first, one), (second, other), false)?;
+        }
+        Ok(())
+    }
+
+    /// All pairs: an instruction of the operation, and one of the handler that interrupted it there.
+    fn inside_the_handler(&mut self, operation: Operation, visits: &Visits) -> Result<(), String> {
+        if operation.is_own() || operation == Operation::Handler {
+            return Ok(());
+        }
+        let handler = Visits::of(&mut self.subject, Operation::Handler)?;
+        let (Some(&first), Some(&second)) = (visits.calm.first(), handler.calm.first()) else {
+            return Ok(());
+        };
+        self.pairs(operation, (first, Injection::Signal), (second, Injection::Stop), true)
+    }
+
+    fn pairs(
+        &mut self,
+        operation: Operation,
+        first: (usize, Injection),
+        second: (usize, Injection),
+        nested: bool,
+    ) -> Result<(), String> {
+        for one in self.subject.sections[first.0].instructions.clone() {
+            for other in self.subject.sections[second.0].instructions.clone() {
+                let steps = [
+                    Step { section: first.0, address: one, injection: first.1, nested: false },
+                    Step { section: second.0, address: other, injection: second.1, nested },
+                ];
+                self.attempt(operation, &steps)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every try is aborted, each time at the same instruction (counted from the start): the operation
+    /// must end, with its effect in the shared slot, once.
+    fn all_tries(&mut self, operation: Operation, visits: &Visits) -> Result<(), String> {
+        let tries = &visits.aborted;
+        self.tally.most_tries = self.tally.most_tries.max(tries.len());
+        if tries.len() > BOUND * visits.calm.len().max(1) {
+            self.tally.violations.push(format!("{operation:?} tries {} times", tries.len()));
+            return Ok(());
+        }
+        let longest =
+            tries.iter().map(|&try_| self.subject.sections[try_].instructions.len()).max();
+        let two = self.subject.cpus.away.is_some();
+        for injection in Injection::OUTSIDE.into_iter().filter(|one| two || !one.needs_two_cpus()) {
+            for index in 0..longest.unwrap_or(0) {
+                let step = |&section: &usize| {
+                    let instructions = &self.subject.sections[section].instructions;
+                    let address = instructions[index.min(instructions.len() - 1)];
+                    Step { section, address, injection, nested: false }
+                };
+                let script: Vec<Step> = tries.iter().map(step).collect();
+                let outcome = self.attempt(operation, &script)?;
+                self.must_be_shared(operation, &outcome);
+            }
+        }
+        Ok(())
+    }
+
+    fn must_be_shared(&mut self, operation: Operation, outcome: &Outcome) {
+        let Some(change) = outcome.change.as_ref().filter(|_| outcome.complete) else { return };
+        let mine = change.copies.iter().any(|&(_, value)| own(value) != 0);
+        if mine || (own(change.shared) == 0 && operation != Operation::Handler) {
+            let found =
+                format!("{operation:?}: all tries aborted, not in the shared slot: {change:?}");
+            self.tally.violations.push(found);
+        }
+    }
+
+    /// Runs a round until chance leaves it alone, and books it.
+    fn attempt(&mut self, operation: Operation, script: &[Step]) -> Result<Outcome, String> {
+        let calm = self.calm_registers(operation)?;
+        let mut outcome = Outcome::default();
+        for _ in 0..REPETITIONS {
+            outcome = round::run(&mut self.subject, operation, script)?;
+            let preserved = outcome.registers.as_ref().map(round::preserved);
+            if preserved.is_some_and(|registers| registers != calm) {
+                outcome.violations.push("a preserved register has changed".to_owned());
+            }
+            self.tally.rounds += 1;
+            self.tally.aborts += outcome.aborts;
+            self.tally.unexplained += outcome.unexplained_aborts;
+            if outcome.ruined {
+                self.calm = None;
+                self.subject.start_over()?;
+            }
+            if outcome.complete || !outcome.violations.is_empty() {
+                break;
+            }
+            self.tally.repeated += 1;
+        }
+        if !outcome.complete && outcome.violations.is_empty() {
+            let what = match outcome.unexplained_aborts {
+                0 => "never took place",
+                _ => "aborted every time though it was not interrupted",
+            };
+            outcome.violations.push(what.to_owned());
+        }
+        self.book(operation, script, &outcome);
+        Ok(outcome)
+    }
+
+    fn book(&mut self, operation: Operation, script: &[Step], outcome: &Outcome) {
+        self.tally.points += script.len() as u64;
+        for step in script {
+            *self.tally.by_injection.entry(step.injection).or_default() += 1;
+        }
+        let place = |step: &Step| {
+            let section = &self.subject.sections[step.section];
+            format!("{:?} at {}", step.injection, section.describe(step.address))
+        };
+        for violation in &outcome.violations {
+            let places: Vec<String> = script.iter().map(place).collect();
+            let source = &self.subject.source;
+            let found =
+                format!("{operation:?} ({source}), {}: {violation}", places.join(", then "));
+            self.tally.violations.push(found);
+        }
+    }
+
+    fn calm_registers(&mut self, operation: Operation) -> Result<[u64; 7], String> {
+        if let Some((_, registers)) = self.calm.filter(|&(known, _)| known == operation) {
+            return Ok(registers);
+        }
+        let outcome = round::run(&mut self.subject, operation, &[])?;
+        let registers = outcome.registers.as_ref().map(round::preserved);
+        let registers = registers.ok_or_else(|| {
+            format!("{operation:?} does not end by itself: {:?}", outcome.violations)
+        })?;
+        self.calm = Some((operation, registers));
+        Ok(registers)
+    }
+}

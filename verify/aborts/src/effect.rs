@@ -1,0 +1,89 @@
+//! What an interrupted operation must have done: its effect once, in one place, where it belongs.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use percid_subject::{HANDLER_AMOUNT, LOOT, Operation, STATIC_AMOUNT};
+
+use crate::round::Step;
+use crate::subject::{AMOUNT, Change, Subject};
+
+/// A round that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct Effect<'a> {
+    /// The subject, between two operations.
+    pub subject: &'a Subject,
+    /// What it did.
+    pub operation: Operation,
+    /// What was done to it.
+    pub script: &'a [Step],
+    /// What has changed.
+    pub change: &'a Change,
+}
+
+/// The part of a value that the operation itself added: handlers and thieves add multiples of more.
+pub fn own(value: i64) -> i64 {
+    value & (HANDLER_AMOUNT - 1)
+}
+
+impl Effect<'_> {
+    /// Everything that is wrong; `complete` says whether the whole script took place.
+    pub fn wrong(&self, complete: bool) -> Vec<String> {
+        let handlers = if complete { self.wrong_handlers() } else { None };
+        [self.wrong_sum(), handlers, self.wrong_place()].into_iter().flatten().collect()
+    }
+
+    /// Everybody's amounts, each exactly as often as it was added.
+    fn wrong_sum(&self) -> Option<String> {
+        let amount = match self.operation {
+            Operation::Static => STATIC_AMOUNT,
+            Operation::Handler => HANDLER_AMOUNT,
+            Operation::Twice => 2 * AMOUNT,
+            _ => AMOUNT,
+        };
+        let Change { copies, shared, handled, stolen } = self.change;
+        let expected = amount + handled * HANDLER_AMOUNT + stolen * LOOT;
+        let sum = copies.iter().fold(*shared, |sum, &(_, value)| sum.wrapping_add(value));
+        (sum != expected).then(|| format!("added {sum} instead of {expected}"))
+    }
+
+    /// One handler per signal, and it was told that it interrupted the pad if the section was left.
+    fn wrong_handlers(&self) -> Option<String> {
+        let signals: Vec<_> = self.script.iter().filter(|step| step.injection.signals()).collect();
+        let handled = self.change.handled;
+        if handled != signals.len() as i64 {
+            return Some(format!("{handled} handlers for {} signals", signals.len()));
+        }
+        let &last = signals.last()?;
+        let section = self.subject.sections[last.section].descriptor;
+        let inside = section.contains(last.address);
+        let expected = self.subject.live(if inside { section.abort } else { last.address });
+        let told = self.subject.board.interrupted_at.load(SeqCst);
+        (told != expected).then(|| format!("a handler returns to {told:#x}, not {expected:#x}"))
+    }
+
+    /// One increment goes to one place: the copy of the CPU on which it was committed, or the shared slot.
+    fn wrong_place(&self) -> Option<String> {
+        if matches!(self.operation, Operation::Twice | Operation::Handler) {
+            return None;
+        }
+        let copies = self.change.copies.iter().filter(|&&(_, value)| own(value) != 0);
+        let ids: Vec<usize> = copies.map(|&(id, _)| id).collect();
+        if ids.len() + usize::from(own(self.change.shared) != 0) != 1 {
+            return Some(format!("not in exactly one place: {:?}", self.change));
+        }
+        let current = usize::try_from(self.subject.board.current_id.load(SeqCst)).ok();
+        let elsewhere = self.id_is_fixed() && ids.iter().any(|&id| Some(id) != current);
+        elsewhere.then(|| format!("counted for {ids:?} on the CPU of {current:?}"))
+    }
+
+    /// Whether the ID after the operation is still the one at its commit. The kernel's may change at any
+    /// preemption, a stolen one may have been replaced, and the thread may have moved behind the commit.
+    fn id_is_fixed(&self) -> bool {
+        let moved_on = |step: &Step| {
+            let commit = self.subject.sections[step.section].descriptor.end();
+            step.injection.moves() && step.address == commit
+        };
+        let kernel = self.subject.source == "kernel" && !self.operation.is_own();
+        !kernel && !self.script.iter().any(|step| moved_on(step) || step.injection.steals())
+    }
+}

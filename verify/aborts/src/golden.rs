@@ -1,0 +1,267 @@
+//! The fast paths as the compiler makes them, compared with what is written down.
+//!
+//! Registers are numbered in the order of their appearance and addresses have no value, so that what is
+//! compared is the number of instructions, what they are and what kind of operands they have. Another
+//! compiler may choose differently: with another major version of LLVM only the length is compared, and
+//! what must never be in a fast path.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use iced_x86::{Code, Instruction, MemorySize, OpKind, Register};
+
+use crate::image::{Function, Image};
+use crate::section::decode;
+
+/// The functions that are compared.
+pub const FUNCTIONS: [&str; 2] = ["percid_static_add", "percid_reference_add"];
+
+/// Set to anything, writes down what there is.
+pub const BLESS: &str = "PERCID_BLESS";
+
+/// How a function was compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// Instruction by instruction.
+    Exactly,
+    /// By length, because the compiler is another one.
+    ByLength,
+    /// Written down just now.
+    Blessed,
+}
+
+/// Compares one function of the optimised program.
+///
+/// # Errors
+///
+/// What has changed, as lines with - and +, and how much longer the function has become.
+pub fn compare(image: &Image, name: &str, toolchain: &(String, u32)) -> Result<Compared, String> {
+    let function = image.function(name).ok_or_else(|| format!("no function {name}"))?;
+    let now = normalised(image, function)?;
+    must_not_be_there(image, function)?;
+    let path = folder().join(format!("{name}.txt"));
+    if std::env::var_os(BLESS).is_some() {
+        write_down(&path, name, toolchain, &now)?;
+        return Ok(Compared::Blessed);
+    }
+    let golden = std::fs::read_to_string(&path)
+        .map_err(|error| format!("{}: {error}; {BLESS}=1 writes it", path.display()))?;
+    judge(name, &golden, toolchain.1, &now)
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
+}
+
+fn write_down(
+    path: &Path,
+    name: &str,
+    (release, llvm): &(String, u32),
+    lines: &[String],
+) -> Result<(), String> {
+    let head = format!("# {name}\n# rustc {release}\n# llvm {llvm}\n");
+    let text = head + &lines.join("\n") + "\n";
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Compares the lines of a golden file with those of now.
+///
+/// # Errors
+///
+/// The differences.
+pub fn judge(name: &str, golden: &str, llvm: u32, now: &[String]) -> Result<Compared, String> {
+    let known = golden.lines().find_map(|line| line.strip_prefix("# llvm "));
+    let same_compiler = known.and_then(|known| known.trim().parse().ok()) == Some(llvm);
+    let then: Vec<&str> = golden.lines().filter(|line| !line.starts_with('#')).collect();
+    let length =
+        |lines: &mut dyn Iterator<Item = &str>| lines.filter(|line| !line.ends_with(':')).count();
+    let before = length(&mut then.iter().copied());
+    let after = length(&mut now.iter().map(String::as_str));
+    let same = then.iter().copied().eq(now.iter().map(String::as_str));
+    if (same_compiler && same) || (!same_compiler && after <= before) {
+        return Ok(if same_compiler { Compared::Exactly } else { Compared::ByLength });
+    }
+    let verdict = match after.cmp(&before) {
+        std::cmp::Ordering::Greater => format!("longer by {}", after - before),
+        std::cmp::Ordering::Less => format!("shorter by {}", before - after),
+        std::cmp::Ordering::Equal => "as long as before".to_owned(),
+    };
+    let lines = difference(&then, now);
+    Err(format!(
+        "{name} has changed: {after} instructions, {verdict} (were {before})\n{lines}{BLESS}=1 accepts it"
+    ))
+}
+
+/// All lines, with - in front of those that went and + in front of those that came: the longest common
+/// subsequence stays.
+fn difference(then: &[&str], now: &[String]) -> String {
+    let mut common = vec![vec![0usize; now.len() + 1]; then.len() + 1];
+    for i in (0..then.len()).rev() {
+        for j in (0..now.len()).rev() {
+            let skip = common[i + 1][j].max(common[i][j + 1]);
+            common[i][j] = if then[i] == now[j] { common[i + 1][j + 1] + 1 } else { skip };
+        }
+    }
+    let (mut i, mut j, mut text) = (0, 0, String::new());
+    while i < then.len() || j < now.len() {
+        let both = i < then.len() && j < now.len();
+        let (mark, line) = if both && then[i] == now[j] {
+            (i, j) = (i + 1, j + 1);
+            (' ', then[i - 1])
+        } else if j == now.len() || (i < then.len() && common[i + 1][j] >= common[i][j + 1]) {
+            i += 1;
+            ('-', then[i - 1])
+        } else {
+            j += 1;
+            ('+', now[j - 1].as_str())
+        };
+        let _ = writeln!(text, "{mark} {line}");
+    }
+    text
+}
+
+/// What no compiler may put there: calls, locked instructions, undefined ones.
+fn must_not_be_there(image: &Image, function: &Function) -> Result<(), String> {
+    let code = decode(image, function.address, function.length).unwrap_or_default();
+    let bad = code.iter().find(|one| {
+        let calls = one.is_call_near() || one.is_call_near_indirect();
+        calls || one.has_lock_prefix() || one.is_invalid()
+    });
+    let name = &function.name;
+    bad.map_or(Ok(()), |one| Err(format!("{name}: {:?} in the fast path", one.mnemonic())))
+}
+
+/// The lines of a function: instructions, and labels where its jumps lead and where its critical sections
+/// begin and end.
+///
+/// # Errors
+///
+/// If it has no bytes.
+pub fn normalised(image: &Image, function: &Function) -> Result<Vec<String>, String> {
+    let code = decode(image, function.address, function.length);
+    let code = code.ok_or_else(|| format!("{} has no bytes", function.name))?;
+    let inside = |address: u64| address.wrapping_sub(function.address) < function.length;
+    let mut labels: Vec<u64> = code
+        .iter()
+        .filter(|one| is_jump(one))
+        .map(Instruction::near_branch_target)
+        .filter(|&target| inside(target))
+        .collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let mut names = Names { registers: Vec::new(), labels };
+    let sections = image.descriptors();
+    let mut lines = Vec::new();
+    for one in code.iter().filter(|one| one.code() != Code::Int3) {
+        let here = sections.iter().filter_map(|section| match one.ip() {
+            ip if ip == section.start => Some("section:"),
+            ip if ip == section.end() => Some("committed:"),
+            _ => None,
+        });
+        lines.extend(here.map(str::to_owned));
+        if let Some(label) = names.labels.iter().position(|&label| label == one.ip()) {
+            lines.push(format!("L{}:", label + 1));
+        }
+        lines.push(names.line(one));
+    }
+    Ok(lines)
+}
+
+fn is_jump(instruction: &Instruction) -> bool {
+    instruction.is_jmp_short_or_near() || instruction.is_jcc_short_or_near()
+}
+
+/// The names that stand for registers and jump targets.
+struct Names {
+    registers: Vec<Register>,
+    labels: Vec<u64>,
+}
+
+impl Names {
+    fn line(&mut self, one: &Instruction) -> String {
+        let lock = if one.has_lock_prefix() { "lock " } else { "" };
+        let mnemonic = format!("{:?}", one.mnemonic()).to_lowercase();
+        let operands: Vec<String> = (0..one.op_count()).map(|n| self.operand(one, n)).collect();
+        format!("    {lock}{mnemonic} {}", operands.join(", ")).trim_end().to_owned()
+    }
+
+    fn operand(&mut self, one: &Instruction, n: u32) -> String {
+        match one.op_kind(n) {
+            OpKind::Register => self.register(one.op_register(n)),
+            OpKind::Memory => self.memory(one),
+            OpKind::NearBranch64 => {
+                let target = one.near_branch_target();
+                let label = self.labels.iter().position(|&label| label == target);
+                label.map_or("elsewhere".to_owned(), |label| format!("L{}", label + 1))
+            }
+            _ => format!("{:#x}", one.immediate(n)),
+        }
+    }
+
+    fn register(&mut self, register: Register) -> String {
+        let full = register.full_register();
+        let known = self.registers.iter().position(|&known| known == full);
+        let number = known.unwrap_or(self.registers.len());
+        if known.is_none() {
+            self.registers.push(full);
+        }
+        format!("r{number}.{}", register.size() * 8)
+    }
+
+    fn memory(&mut self, one: &Instruction) -> String {
+        let size = match one.memory_size() {
+            MemorySize::Unknown => String::new(),
+            size => format!("m{}", size.size() * 8),
+        };
+        let thread = if one.memory_segment() == Register::FS { "thread:" } else { "" };
+        if one.is_ip_rel_memory_operand() {
+            return format!("{size}[{thread}static]");
+        }
+        let mut parts = Vec::new();
+        if one.memory_base() != Register::None {
+            parts.push(self.register(one.memory_base()));
+        }
+        if one.memory_index() != Register::None {
+            let index = self.register(one.memory_index());
+            parts.push(format!("{index}*{}", one.memory_index_scale()));
+        }
+        let displacement = one.memory_displacement64() as i64;
+        if displacement != 0 {
+            parts.push(displacement.to_string());
+        }
+        format!("{size}[{thread}{}]", parts.join(" + "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOLDEN: &str = "# f\n# llvm 22\n    inc r0.64\nL1:\n    ret\n";
+
+    fn lines(text: &[&str]) -> Vec<String> {
+        text.iter().map(|&line| line.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_written_down_passes() {
+        let now = lines(&["    inc r0.64", "L1:", "    ret"]);
+        assert_eq!(judge("f", GOLDEN, 22, &now), Ok(Compared::Exactly));
+    }
+
+    #[test]
+    fn a_longer_function_is_named_and_shown() {
+        let now = lines(&["    inc r0.64", "    nop", "L1:", "    ret"]);
+        for llvm in [22, 23] {
+            let error = judge("f", GOLDEN, llvm, &now).expect_err("it is longer");
+            assert!(error.contains("longer by 1") && error.contains("+     nop"), "{error}");
+        }
+    }
+
+    #[test]
+    fn another_compiler_may_choose_differently_but_not_more() {
+        let now = lines(&["    add r0.64, 0x1", "    ret"]);
+        assert!(judge("f", GOLDEN, 22, &now).is_err());
+        assert_eq!(judge("f", GOLDEN, 23, &now), Ok(Compared::ByLength));
+    }
+}

@@ -1,0 +1,109 @@
+//! What can be done to a thread inside a critical section.
+
+use percid_subject::board::Request;
+
+/// One way to interrupt a thread at one instruction.
+///
+/// In the first group the thread runs into a trap at the instruction, is taken off its CPU there, and the
+/// tracer does the rest. In the second it *spins* at the instruction: a jump to itself keeps it running with
+/// its instruction pointer there until something from outside takes effect, with no trap in the play.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Injection {
+    /// Taken off the CPU, then on it again: what `sched_yield` does to it.
+    Stop,
+    /// Off the CPU for a while.
+    Sleep,
+    /// A signal whose handler increments the same counter.
+    Signal,
+    /// Goes on on another CPU.
+    Move,
+    /// Goes on on another CPU, with a signal.
+    MoveAndSignal,
+    /// Another thread takes the ID meanwhile, writes through it and frees it.
+    StealWhileStopped,
+
+    /// Nothing happens but that the instruction takes long: no abort may follow.
+    Delay,
+    /// Another thread fences the CPU.
+    Fence,
+    /// Another thread takes the ID, writes through it and frees it.
+    Steal,
+    /// Another thread takes the ID, writes through it and hands it back to the CPU.
+    StealAndReturn,
+    /// Moved to another CPU while it runs.
+    MoveRunning,
+    /// Another thread wants the CPU and gets it.
+    Preempt,
+
+    /// Control: the ID is taken without a fence. It must be noticed.
+    StealWithoutFence,
+}
+
+impl Injection {
+    /// Those that are right for any section.
+    pub const GENERAL: [Injection; 9] = [
+        Injection::Stop,
+        Injection::Sleep,
+        Injection::Signal,
+        Injection::Move,
+        Injection::MoveAndSignal,
+        Injection::Delay,
+        Injection::Fence,
+        Injection::MoveRunning,
+        Injection::Preempt,
+    ];
+
+    /// Those that take an ID of percid's table away.
+    pub const THEFTS: [Injection; 3] =
+        [Injection::StealWhileStopped, Injection::Steal, Injection::StealAndReturn];
+
+    /// Those that make sense in front of a section and behind its commit.
+    pub const OUTSIDE: [Injection; 3] = [Injection::Stop, Injection::Signal, Injection::Move];
+
+    /// Whether the thread spins at the instruction; else it is trapped there.
+    pub fn spins(self) -> bool {
+        self >= Injection::Delay
+    }
+
+    /// Whether an instruction inside a section must be followed by the abort pad.
+    pub fn aborts(self) -> bool {
+        self != Injection::Delay
+    }
+
+    /// Whether it needs a second CPU.
+    pub fn needs_two_cpus(self) -> bool {
+        self.spins() || self.moves()
+    }
+
+    /// Whether the thread goes on on another CPU.
+    pub fn moves(self) -> bool {
+        matches!(self, Injection::Move | Injection::MoveAndSignal | Injection::MoveRunning)
+    }
+
+    /// Whether a running thread loses its CPU, so that it may take a while until it goes on.
+    pub fn takes_the_cpu(self) -> bool {
+        matches!(self, Injection::MoveRunning | Injection::Preempt)
+    }
+
+    /// Whether the thread's handler runs.
+    pub fn signals(self) -> bool {
+        matches!(self, Injection::Signal | Injection::MoveAndSignal)
+    }
+
+    /// What the accomplice has to do.
+    pub fn request(self) -> Option<Request> {
+        match self {
+            Injection::Fence => Some(Request::Fence),
+            Injection::Steal | Injection::StealWhileStopped => Some(Request::StealAndFree),
+            Injection::StealAndReturn => Some(Request::StealAndReturn),
+            Injection::StealWithoutFence => Some(Request::StealWithoutFence),
+            Injection::Preempt => Some(Request::Preempt),
+            _ => None,
+        }
+    }
+
+    /// Whether an ID is taken.
+    pub fn steals(self) -> bool {
+        self.request().is_some_and(|request| !matches!(request, Request::Fence | Request::Preempt))
+    }
+}

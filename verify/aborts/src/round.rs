@@ -1,0 +1,428 @@
+//! One round: an operation, interrupted as a script says, and what must be true of it.
+
+use std::time::{Duration, Instant};
+
+use percid_subject::Operation;
+
+use crate::effect::Effect;
+use crate::injection::Injection;
+use crate::process::{Event, Registers, Switches};
+use crate::subject::{Change, PATIENCE, Subject};
+use crate::text::Patch;
+
+/// How long after its interruption a thread that spins on its CPU counts as not interrupted.
+const GRACE: Duration = Duration::from_millis(2);
+
+/// How long an instruction takes that is merely slow.
+const DELAY: Duration = Duration::from_micros(60);
+
+/// How long a thread stays off its CPU.
+const SLEEP: Duration = Duration::from_micros(300);
+
+/// From the declaration of a section to the instruction at which its thread spins.
+const ARRIVAL: Duration = Duration::from_micros(5);
+
+/// An interruption of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The index of the section.
+    pub section: usize,
+    /// The address in the file: in the section, in front of it, or right behind it.
+    pub address: u64,
+    /// What happens there.
+    pub injection: Injection,
+    /// Whether it happens in the signal handler that the step before started, so that the section of that
+    /// step is not left yet.
+    pub nested: bool,
+}
+
+/// How a round ended.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Whether every step took place.
+    pub complete: bool,
+    /// Arrivals at an abort pad because of a step.
+    pub aborts: u64,
+    /// Arrivals at an abort pad because the kernel preempted the thread for reasons of its own.
+    pub chance_aborts: u64,
+    /// Arrivals at an abort pad of a thread that nobody is known to have interrupted.
+    pub unexplained_aborts: u64,
+    /// What must not be.
+    pub violations: Vec<String>,
+    /// Set if the process cannot be used any more.
+    pub ruined: bool,
+    /// What the operation changed.
+    pub change: Option<Change>,
+    /// The registers at the end.
+    pub registers: Option<Registers>,
+}
+
+/// A section that was interrupted and whose pad must come next.
+#[derive(Debug)]
+struct Pending {
+    section: usize,
+    /// As they were inside; unknown of a thread that spun.
+    registers: Option<Registers>,
+    cpu: u32,
+}
+
+/// A step that waits for its thread.
+#[derive(Debug)]
+struct Planted {
+    step: Step,
+    patch: Patch,
+}
+
+/// A round in progress.
+struct Round<'a> {
+    subject: &'a mut Subject,
+    steps: std::slice::Iter<'a, Step>,
+    planted: Option<Planted>,
+    pending: Vec<Pending>,
+    outcome: Outcome,
+    cpu: u32,
+    switches: Switches,
+    /// Set once the script cannot be followed any more, by chance: a preemption came first.
+    spoiled: bool,
+    /// Where a thread that spun was let go without being stopped.
+    let_go: Option<u64>,
+}
+
+/// Runs an operation under a script.
+///
+/// # Errors
+///
+/// Failures of the harness itself.
+pub fn run(
+    subject: &mut Subject,
+    operation: Operation,
+    script: &[Step],
+) -> Result<Outcome, String> {
+    subject.select(operation)?;
+    let before = subject.state();
+    let cpu = subject.cpus.home;
+    let mut round = Round {
+        subject,
+        steps: script.iter(),
+        planted: None,
+        pending: Vec::new(),
+        outcome: Outcome::default(),
+        cpu,
+        switches: Switches::default(),
+        spoiled: false,
+        let_go: None,
+    };
+    round.plant_next()?;
+    round.go_on(0)?;
+    while round.event()? {}
+    let mut outcome = round.finish()?;
+    if !outcome.ruined {
+        subject.move_worker(cpu)?;
+        let change = subject.change_since(&before);
+        let wrong = Effect { subject, operation, script, change: &change }.wrong(outcome.complete);
+        outcome.violations.extend(wrong);
+        outcome.change = Some(change);
+    }
+    Ok(outcome)
+}
+
+impl Round<'_> {
+    fn violation(&mut self, what: String) {
+        self.outcome.violations.push(what);
+    }
+
+    fn plant_next(&mut self) -> Result<(), String> {
+        let Some(&step) = self.steps.next() else { return Ok(()) };
+        let address = self.subject.live(step.address);
+        let place = if step.injection.spins() { Patch::spin } else { Patch::trap };
+        if step.injection.spins() {
+            self.subject.forget_declaration().map_err(text)?;
+        }
+        let patch = place(&self.subject.process, address).map_err(text)?;
+        self.planted = Some(Planted { step, patch });
+        Ok(())
+    }
+
+    fn next_is_nested(&self) -> bool {
+        self.steps.as_slice().first().is_some_and(|step| step.nested)
+    }
+
+    fn go_on(&mut self, signal: i32) -> Result<(), String> {
+        self.switches = self.subject.process.switches().map_err(text)?;
+        self.subject.process.go_on(signal).map_err(text)
+    }
+
+    /// Whether the worker has left its CPU since it was let go, but for its present stop: preempted, or
+    /// waiting for a page.
+    fn was_preempted(&self) -> Result<bool, String> {
+        let now = self.subject.process.switches().map_err(text)?;
+        let waits = now.waits - self.switches.waits;
+        Ok(now.preemptions != self.switches.preemptions || waits > 1)
+    }
+
+    /// Handles what happens next; `false` ends the round.
+    fn event(&mut self) -> Result<bool, String> {
+        let spins = self.planted.as_ref().is_some_and(|planted| planted.step.injection.spins());
+        let event = if spins { self.interrupt_spinning()? } else { self.wait(PATIENCE)? };
+        match event {
+            Some(Event::Stopped(libc::SIGTRAP)) => self.stopped(),
+            Some(Event::Stopped(libc::SIGILL))
+                if self.let_go.is_some() && self.let_go == self.rip() =>
+            {
+                // Not every processor copes with code that another one changes under its feet.
+                self.spoiled = true;
+                self.outcome.ruined = true;
+                Ok(false)
+            }
+            Some(other) => {
+                let place = self.whereabouts();
+                self.ruin(format!("the subject ended or faulted: {other:?}{place}"))
+            }
+            None => self.ruin("the operation does not end".to_owned()),
+        }
+    }
+
+    fn rip(&self) -> Option<u64> {
+        self.subject.process.registers().ok().map(|registers| registers.rip)
+    }
+
+    /// Where a thread faulted, for people.
+    fn whereabouts(&self) -> String {
+        let Ok(registers) = self.subject.process.registers() else { return String::new() };
+        let bytes =
+            self.subject.process.read::<16>(registers.rip.wrapping_sub(8)).unwrap_or_default();
+        let base = self.subject.live(0);
+        format!(
+            " at {:#x}, eight bytes before and after: {bytes:02x?}",
+            registers.rip.wrapping_sub(base)
+        )
+    }
+
+    fn ruin(&mut self, what: String) -> Result<bool, String> {
+        self.violation(what);
+        self.outcome.ruined = true;
+        Ok(false)
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<Option<Event>, String> {
+        self.subject.process.wait_for(limit).map_err(text)
+    }
+
+    fn stopped(&mut self) -> Result<bool, String> {
+        let registers = self.subject.process.registers().map_err(text)?;
+        if self.subject.is_resting(&registers) {
+            self.outcome.registers = Some(registers);
+            return Ok(false);
+        }
+        let at = registers.rip - 1;
+        if let Some(&section) = self.subject.pads.get(&at) {
+            return self.at_pad(section, registers).map(|()| true);
+        }
+        match self.planted.take() {
+            Some(planted) if self.subject.live(planted.step.address) == at => {
+                self.at_step(planted, Registers { rip: at, ..registers }).map(|()| true)
+            }
+            _ => self.ruin(format!("an unexpected trap at {at:#x}")),
+        }
+    }
+
+    /// The thread is off its CPU at the instruction of a step.
+    fn at_step(&mut self, planted: Planted, registers: Registers) -> Result<(), String> {
+        let Planted { step, patch } = planted;
+        patch.remove(&self.subject.process).map_err(text)?;
+        self.subject.process.set_registers(&registers).map_err(text)?;
+        if step.injection == Injection::Sleep {
+            std::thread::sleep(SLEEP);
+        }
+        if let Some(request) = step.injection.request() {
+            self.subject.ask(request, self.cpu);
+        }
+        if step.injection.moves() {
+            self.move_away()?;
+        }
+        if self.is_inside(&step) {
+            self.pending.push(Pending {
+                section: step.section,
+                registers: Some(registers),
+                cpu: self.cpu,
+            });
+        }
+        if !self.is_inside(&step) || self.next_is_nested() {
+            self.plant_next()?;
+        }
+        self.go_on(if step.injection.signals() { libc::SIGUSR1 } else { 0 })
+    }
+
+    fn is_inside(&self, step: &Step) -> bool {
+        self.subject.sections[step.section].descriptor.contains(step.address)
+    }
+
+    fn move_away(&mut self) -> Result<(), String> {
+        let Some(away) = self.subject.cpus.away else { return Ok(()) };
+        self.cpu = if self.cpu == away { self.subject.cpus.home } else { away };
+        self.subject.move_worker(self.cpu)
+    }
+
+    /// The thread runs, at the instruction of a step or still on its way there. Does what the step wants
+    /// and waits for the thread to stop, normally at the pad.
+    fn interrupt_spinning(&mut self) -> Result<Option<Event>, String> {
+        let Some(Planted { step, patch }) = self.planted.take() else { return Ok(None) };
+        let mut event = self.await_arrival(step.section)?;
+        let mut granted = true;
+        if event.is_some() {
+            self.spoiled = true;
+        } else if step.injection == Injection::Delay {
+            event = self.wait(DELAY)?;
+            self.spoiled |= event.is_some();
+        } else {
+            granted = self.act_on_running(&step)?;
+            event = self.wait(GRACE)?;
+            if event.is_none() && (self.was_preempted()? || step.injection.takes_the_cpu()) {
+                event = self.wait(PATIENCE)?;
+            }
+        }
+        // Without an event it is let go as it is, to see what comes of it.
+        patch.remove(&self.subject.process).map_err(text)?;
+        if event.is_some() {
+            return self.classify_abort(event, step);
+        }
+        self.let_go = Some(self.subject.live(step.address));
+        self.spoiled |= !granted;
+        if granted && step.injection.aborts() && self.is_inside(&step) {
+            self.violation(format!("{:?} did not abort the section", step.injection));
+        }
+        self.plant_next()?;
+        self.wait(PATIENCE)
+    }
+
+    /// Waits until the thread has declared the section, after which it is a few instructions from where it
+    /// will spin. An event means that it took another way.
+    fn await_arrival(&mut self, section: usize) -> Result<Option<Event>, String> {
+        let descriptor = self.subject.live(self.subject.sections[section].descriptor.address);
+        let end = Instant::now() + PATIENCE;
+        while self.subject.declared().is_some_and(|declared| declared != descriptor) {
+            let event = self.wait(Duration::ZERO)?;
+            if event.is_some() || Instant::now() > end {
+                return Ok(event);
+            }
+        }
+        self.wait(ARRIVAL)
+    }
+
+    fn act_on_running(&mut self, step: &Step) -> Result<bool, String> {
+        if let Some(request) = step.injection.request() {
+            return Ok(self.subject.ask(request, self.cpu));
+        }
+        self.move_away().map(|()| true)
+    }
+
+    /// A thread that spun has stopped: because of the step, or because the kernel preempted it first.
+    fn classify_abort(
+        &mut self,
+        event: Option<Event>,
+        step: Step,
+    ) -> Result<Option<Event>, String> {
+        if !matches!(event, Some(Event::Stopped(_))) {
+            return Ok(event);
+        }
+        let registers = self.subject.process.registers().map_err(text)?;
+        let there = self.subject.pads.get(&(registers.rip.wrapping_sub(1))) == Some(&step.section);
+        let by_step = match step.injection {
+            Injection::Delay => false,
+            Injection::Preempt => true,
+            // The kernel preempts it in order to move it; if it has not been moved, that was chance.
+            Injection::MoveRunning => self.subject.known_cpu().is_none_or(|cpu| cpu == self.cpu),
+            _ => !self.was_preempted()?,
+        };
+        if there && by_step && !self.spoiled {
+            self.pending.push(Pending { section: step.section, registers: None, cpu: self.cpu });
+        } else {
+            self.spoiled = true;
+        }
+        Ok(event)
+    }
+
+    fn at_pad(&mut self, section: usize, registers: Registers) -> Result<(), String> {
+        let top = self.pending.last().map(|pending| pending.section);
+        if top == Some(section) {
+            let pending = self.pending.pop().ok_or("nothing is pending")?;
+            self.outcome.aborts += 1;
+            self.compare(&pending, &registers);
+        } else if self.spoiled || self.was_preempted()? {
+            self.outcome.chance_aborts += 1;
+        } else {
+            // The kernel may abort whenever it likes, but not every time: the round is repeated.
+            self.outcome.unexplained_aborts += 1;
+            self.spoiled = true;
+        }
+        let target = self.subject.live(self.subject.sections[section].pad_target);
+        let registers = Registers { rip: target, ..registers };
+        self.subject.process.set_registers(&registers).map_err(text)?;
+        if self.planted.is_none() && self.pending.is_empty() {
+            self.plant_next()?;
+        }
+        self.go_on(0)
+    }
+
+    /// At a pad everything is as it was inside, except that the kernel knows the CPU.
+    fn compare(&mut self, pending: &Pending, now: &Registers) {
+        if pending.registers.is_some_and(|before| general(&before) != general(now)) {
+            self.violation("registers changed on the way to the pad".to_owned());
+        }
+        if self.subject.known_cpu().is_some_and(|cpu| cpu != pending.cpu) {
+            self.violation(format!("the kernel does not say CPU {} at the pad", pending.cpu));
+        }
+    }
+
+    fn finish(mut self) -> Result<Outcome, String> {
+        let left = self.planted.take();
+        self.outcome.complete = left.is_none() && self.steps.len() == 0 && !self.spoiled;
+        if let Some(Planted { patch, .. }) = left.filter(|_| !self.outcome.ruined) {
+            patch.remove(&self.subject.process).map_err(text)?;
+        }
+        for pending in std::mem::take(&mut self.pending) {
+            let place = self.subject.sections[pending.section].describe(0);
+            self.violation(format!("the kernel did not redirect to the pad of {place}"));
+        }
+        Ok(self.outcome)
+    }
+}
+
+/// The registers that a section may use.
+fn general(registers: &Registers) -> [u64; 16] {
+    [
+        registers.rax,
+        registers.rbx,
+        registers.rcx,
+        registers.rdx,
+        registers.rsi,
+        registers.rdi,
+        registers.rbp,
+        registers.rsp,
+        registers.r8,
+        registers.r9,
+        registers.r10,
+        registers.r11,
+        registers.r12,
+        registers.r13,
+        registers.r14,
+        registers.r15,
+    ]
+}
+
+/// The registers that a function must leave as they were.
+pub fn preserved(registers: &Registers) -> [u64; 7] {
+    [
+        registers.rbx,
+        registers.rsp,
+        registers.rbp,
+        registers.r12,
+        registers.r13,
+        registers.r14,
+        registers.r15,
+    ]
+}
+
+fn text(error: std::io::Error) -> String {
+    error.to_string()
+}

@@ -1,0 +1,144 @@
+//! The suites: each does its work, prints nothing, and answers with its summary line.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use percid::Source;
+use percid_subject::Operation;
+
+use crate::build::{self, PROBES, Product};
+use crate::campaign;
+use crate::elf::{self, Damage};
+use crate::golden::{self, Compared, FUNCTIONS};
+use crate::image::Image;
+use crate::probe;
+use crate::subject::Cpus;
+use crate::tally::Tally;
+
+/// A summary line if all is well; else that and what is wrong.
+pub type Verdict = Result<String, String>;
+
+/// How many findings are shown.
+const SHOWN: usize = 10;
+
+/// Every instruction of every section of percid, with every source that this machine has.
+pub fn instructions(program: &Path, cpus: Cpus) -> Verdict {
+    let mut all = Tally::default();
+    let mut sources = Vec::new();
+    for source in [Source::Kernel, Source::Table] {
+        if source.available().is_ok() {
+            all.add(campaign::run(program, cpus, &source.to_string(), &Operation::PERCID)?);
+            sources.push(source.to_string());
+        }
+    }
+    if sources.is_empty() {
+        return Ok("skipped: this machine has no critical sections".to_owned());
+    }
+    let own = own_sections(program, cpus)?;
+    // A source that is missing here leaves its sections unvisited.
+    if sources.len() == 2 {
+        for place in campaign::forgotten(program, &[&all, &own])? {
+            all.violations.push(format!("no operation comes through the section {place}"));
+        }
+    }
+    let line =
+        format!("sources={} cpus={} {all}{}", sources.join("+"), cpus.count(), injections(&all));
+    verdict(line, &all.violations)
+}
+
+/// The sections of the subject's own: visited by the suite of the controls, but there all the same.
+fn own_sections(program: &Path, cpus: Cpus) -> Result<Tally, String> {
+    let operations: Vec<_> = [Operation::Sound].into_iter().chain(Operation::CONTROLS).collect();
+    campaign::visit(program, cpus, "table", &operations)
+}
+
+fn injections(tally: &Tally) -> String {
+    tally.by_injection.iter().fold(String::new(), |mut text, (injection, count)| {
+        let _ = write!(text, " {injection:?}={count}");
+        text
+    })
+}
+
+fn verdict(line: String, violations: &[String]) -> Verdict {
+    if violations.is_empty() {
+        return Ok(line);
+    }
+    let shown = violations.iter().take(SHOWN).map(|violation| format!("\n  {violation}"));
+    Err(line + &shown.collect::<String>())
+}
+
+/// The harness on sections with one fault each, which it must find, and on one without, which must pass.
+pub fn controls(program: &Path, cpus: Cpus) -> Verdict {
+    // Any source: these operations use none.
+    let run = |operation| campaign::run(program, cpus, "table", &[operation]);
+    let sound = run(Operation::Sound)?;
+    if !sound.violations.is_empty() {
+        return verdict(format!("the section without a fault: {sound}"), &sound.violations);
+    }
+    let mut found = BTreeMap::new();
+    for operation in Operation::CONTROLS {
+        // This fault shows itself only on a second CPU.
+        if operation != Operation::IndexTooEarly || cpus.away.is_some() {
+            found.insert(format!("{operation:?}"), run(operation)?.violations.len());
+        }
+    }
+    let mut lost = 0;
+    if cpus.away.is_some() && Source::Table.available().is_ok() {
+        let violations = campaign::run_without_fence(program, cpus)?.violations;
+        lost = violations.iter().filter(|violation| violation.contains("instead of")).count();
+        found.insert("MissingFence".to_owned(), violations.len());
+    }
+    let figures = found.iter().map(|(name, count)| format!(" {name}={count}"));
+    let figures = figures.collect::<String>();
+    let line = format!("violations found by control:{figures} updates_lost_without_fence={lost}");
+    if found.values().all(|&count| count > 0) { Ok(line) } else { Err(line) }
+}
+
+/// The descriptors of every build, its program's sum, and spoiled copies.
+pub fn descriptors() -> Verdict {
+    let mut line = String::new();
+    let mut faults = Vec::new();
+    let mut damages = 0;
+    for build in PROBES {
+        if !build.is_possible() {
+            line += &format!(" {}=skipped(no target)", build.name);
+            continue;
+        }
+        let path = build.make()?;
+        let image = Image::read(&path)?;
+        line += &format!(" {}={}", build.name, image.descriptors().len());
+        faults.extend(elf::faults(&image).iter().map(|fault| format!("{}: {fault}", build.name)));
+        let ran = match build.product {
+            Product::Library => probe::run_library(&path),
+            _ => probe::run_program(&path),
+        };
+        faults.extend(ran.err().map(|fault| format!("{}: {fault}", build.name)));
+        for damage in Damage::ALL {
+            damages += 1;
+            if elf::faults(&damage.inflict(&image)?).is_empty() {
+                faults.push(format!("{}: {damage:?} was not noticed", build.name));
+            }
+        }
+    }
+    let line =
+        format!("descriptors by build:{line} damages_noticed={damages} faults={}", faults.len());
+    verdict(line, &faults)
+}
+
+/// The fast paths against what is written down.
+pub fn fast_paths(program: &Path) -> Verdict {
+    let image = Image::read(program)?;
+    let toolchain = build::toolchain()?;
+    let mut line = format!("rustc={} llvm={}", toolchain.0, toolchain.1);
+    let mut changed = Vec::new();
+    for name in FUNCTIONS {
+        match golden::compare(&image, name, &toolchain) {
+            Ok(Compared::Exactly) => line += &format!(" {name}=same"),
+            Ok(Compared::ByLength) => line += &format!(" {name}=no-longer"),
+            Ok(Compared::Blessed) => line += &format!(" {name}=written"),
+            Err(difference) => changed.push(difference),
+        }
+    }
+    verdict(line, &changed)
+}
