@@ -18,6 +18,9 @@ pub(crate) enum Op {
     AtomicShared,
     ThreadLocal,
     CounterAdd(&'static Counter),
+    /// The increment of another crate's counter.
+    #[cfg(feature = "peers")]
+    Peer(fn(u64)),
 }
 
 /// An integer with its cache line, and the one that the prefetcher fetches with it, to itself.
@@ -47,7 +50,19 @@ impl Op {
             Op::AtomicShared => atomic_add(&SHARED.0, times),
             Op::ThreadLocal => thread_local_add(times),
             Op::CounterAdd(counter) => counter_add(counter, times),
+            #[cfg(feature = "peers")]
+            Op::Peer(repeat) => repeat(times),
         }
+    }
+}
+
+/// Does an increment of another crate `times` times, as the other loops do theirs.
+#[cfg(feature = "peers")]
+#[inline(always)]
+pub(super) fn repeat_peer(mut times: u64, increment: impl Fn()) {
+    align_loop();
+    while again(&mut times) {
+        increment();
     }
 }
 

@@ -5,6 +5,8 @@ mod cpu;
 mod intermittent;
 mod loops;
 mod ops;
+#[cfg(feature = "peers")]
+mod peers;
 mod samples;
 mod shuffle;
 mod team;

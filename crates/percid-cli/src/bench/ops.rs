@@ -114,18 +114,22 @@ struct Contender {
 const PLAIN: usize = 0;
 
 fn contenders() -> Vec<Contender> {
-    let plain = [
+    #[cfg_attr(not(feature = "peers"), expect(unused_mut, reason = "only peers are added"))]
+    let mut others = vec![
         ("plain_add", Op::PlainAdd),
         ("atomic_private", Op::AtomicPrivate),
         ("atomic_shared", Op::AtomicShared),
         ("thread_local", Op::ThreadLocal),
     ];
-    let plain = plain.map(|(name, op)| Contender { name, source: None, op, added: 0 });
+    #[cfg(feature = "peers")]
+    others.extend(super::peers::OPS);
+    let others =
+        others.into_iter().map(|(name, op)| Contender { name, source: None, op, added: 0 });
     let counters = Source::ALL.into_iter().filter_map(|source| {
         let op = Op::CounterAdd(counter(source)?);
         Some(Contender { name: "counter_add", source: Some(source), op, added: 0 })
     });
-    plain.into_iter().chain(counters).collect()
+    others.chain(counters).collect()
 }
 
 /// A static counter that uses `source`, unless this machine lacks it.

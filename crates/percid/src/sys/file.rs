@@ -20,18 +20,18 @@ pub(crate) fn for_each_byte<B>(
     if fd < 0 {
         return None;
     }
-    let result = read_all(fd, |byte| body(byte));
+    let result = read_all(fd, &mut body);
     // SAFETY: `fd` was opened above and is closed once.
     unsafe { libc::syscall(libc::SYS_close, fd) };
     Some(result)
 }
 
-fn read_all<B>(fd: libc::c_long, mut body: impl FnMut(u8) -> ControlFlow<B>) -> Option<B> {
+fn read_all<B>(fd: libc::c_long, body: &mut impl FnMut(u8) -> ControlFlow<B>) -> Option<B> {
     let mut buffer = [0u8; 64];
     loop {
         // SAFETY: the buffer is writable for its whole length and `fd` is open.
         let got = unsafe { libc::syscall(libc::SYS_read, fd, buffer.as_mut_ptr(), buffer.len()) };
-        let Some(bytes) = usize::try_from(got).ok().filter(|&got| got > 0) else { return None };
+        let bytes = usize::try_from(got).ok().filter(|&got| got > 0)?;
         for &byte in &buffer[..bytes] {
             if let ControlFlow::Break(value) = body(byte) {
                 return Some(value);
