@@ -53,7 +53,7 @@ fn fault(place: &str, is_test: bool) -> Option<String> {
         })
     };
     let lines: Vec<&str> = text.lines().collect();
-    let Some(at) = lines.iter().position(|line| defines(line)) else {
+    let Some(at) = lines.iter().position(defines) else {
         return Some(format!("{place}: no such item"));
     };
     let attributes = lines[..at].iter().rev().take_while(|line| line.trim().starts_with("#["));
