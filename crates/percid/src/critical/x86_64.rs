@@ -21,7 +21,7 @@ use crate::arena::SHIFT;
 macro_rules! section {
     (
         index { $($index:literal),* }
-        commit { $($commit:literal),* }
+        commit { $commit:expr }
         restart $restart:block
         $($operands:tt)*
     ) => {
@@ -39,7 +39,7 @@ macro_rules! section {
             $($index,)*
             "shl {index}, {shift}",
             "add {index}, {cell}",
-            $($commit,)*
+            $commit,
             "3:",
             ".pushsection .text.rseq_abort, \"ax\", @progbits",
             ".byte 0x0f, 0xb9, 0x3d", // with the signature: ud1 edi, [rip + signature]
@@ -55,6 +55,17 @@ macro_rules! section {
             restart = label $restart,
             $($operands)*
             options(nostack)
+        )
+    };
+}
+
+/// The operation `add`: see the module above for its shape.
+macro_rules! add {
+    () => {
+        concat!(
+            "mov {work}, {n}\n",
+            "add {work}, qword ptr [{index} + {displacement}]\n",
+            "mov qword ptr [{index} + {displacement}], {work}",
         )
     };
 }
@@ -80,11 +91,7 @@ pub(crate) unsafe fn add_kernel<const DISPLACEMENT: isize>(cell: usize, n: i64) 
                 "jae {restart}",
                 "inc {index:e}"
             }
-            commit {
-                "mov {work}, {n}",
-                "add {work}, qword ptr [{index} + {displacement}]",
-                "mov qword ptr [{index} + {displacement}], {work}"
-            }
+            commit { add!() }
             restart { return false }
             limit = const offset_of!(FastPath, kernel_limit),
             displacement = const DISPLACEMENT,
@@ -116,11 +123,7 @@ pub(crate) unsafe fn add_table<const DISPLACEMENT: isize>(cell: usize, n: i64) -
                 "test {index:e}, {index:e}",
                 "jz {restart}"
             }
-            commit {
-                "mov {work}, {n}",
-                "add {work}, qword ptr [{index} + {displacement}]",
-                "mov qword ptr [{index} + {displacement}], {work}"
-            }
+            commit { add!() }
             restart { return false }
             table = const offset_of!(FastPath, table),
             displacement = const DISPLACEMENT,
