@@ -1,0 +1,35 @@
+//! Renamings of up to three like things.
+
+/// Every order of three: `ORDERS[i][old] = new`. Those of fewer come first.
+const ORDERS: [[u8; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+
+/// Every order of a number of things.
+pub(crate) fn orders(things: u8) -> &'static [[u8; 3]] {
+    match things {
+        0 | 1 => &ORDERS[..1],
+        2 => &ORDERS[..2],
+        _ => &ORDERS,
+    }
+}
+
+/// A set of things, one bit each, under their new names.
+pub(crate) fn rename_set(set: u8, order: &[u8; 3]) -> u8 {
+    (0..3)
+        .filter(|member| set & 1 << member != 0)
+        .fold(0, |renamed, member: usize| renamed | 1 << order[member])
+}
+
+/// The orders of the first `things` of `keys` that sort them.
+///
+/// With keys that no renaming changes, only these orders can lead to the representative; most
+/// states leave one or two.
+pub(crate) fn sorting_orders<K: Copy + Ord>(
+    things: u8,
+    keys: [K; 3],
+) -> impl Iterator<Item = &'static [u8; 3]> {
+    orders(things).iter().filter(move |order| {
+        let mut sorted = keys;
+        (0..keys.len()).for_each(|old| sorted[usize::from(order[old])] = keys[old]);
+        sorted[..usize::from(things)].is_sorted()
+    })
+}

@@ -1,0 +1,126 @@
+//! The explorer against two others: `stateright`, and a search that is too simple to be wrong.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use percid_models::explore::{Model, Verdict, explore};
+use percid_models::kernel::{Generation, Kernel, Role};
+use percid_models::rules::Rules;
+use percid_models::table::{Order, Table};
+use stateright::{Checker, Model as _, Property};
+
+const TWO_MOVES: &[Role] = &[Role::Mover, Role::Mover];
+
+fn kernel() -> Kernel {
+    Kernel { cpus: 2, threads: 2, tagged: true, ..Kernel::new(Generation::D, TWO_MOVES) }
+}
+
+fn rules(tagged: bool) -> Rules {
+    Rules { cpus: 2, ..Rules::new(2, tagged) }
+}
+
+fn table(order: Order) -> Table {
+    Table { cpus: 2, threads: 2, ids: 1, agents: 1, handlers: 1, order, ..Table::new() }
+}
+
+/// One of our models, as `stateright` sees it.
+#[derive(Clone)]
+struct Foreign<M>(M);
+
+impl<M> stateright::Model for Foreign<M>
+where
+    M: Model<State: Debug, Action: Debug + PartialEq>,
+{
+    type State = M::State;
+    type Action = M::Action;
+
+    fn init_states(&self) -> Vec<M::State> {
+        self.0.initial()
+    }
+
+    fn actions(&self, state: &M::State, actions: &mut Vec<M::Action>) {
+        self.0.actions(state, actions);
+    }
+
+    fn next_state(&self, state: &M::State, action: M::Action) -> Option<M::State> {
+        Some(self.0.apply(state, action))
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("safe", |model: &Self, state| model.0.broken(state).is_none())]
+    }
+}
+
+/// Compares the number of states without symmetry, and the length of the counter-example if there
+/// is one.
+fn agrees_with_stateright<M>(model: M)
+where
+    M: Model<
+            State: Debug + Send + Sync + 'static,
+            Action: Debug + PartialEq + Send + Sync + 'static,
+        >,
+    M: Clone + Send + Sync + 'static,
+{
+    let ours = explore(&model);
+    let theirs = Foreign(model).checker().spawn_bfs().join();
+    let found = theirs.discovery("safe").map(|path| path.into_actions().len());
+    match &ours.verdict {
+        Verdict::Holds => {
+            assert_eq!(found, None);
+            assert_eq!(theirs.unique_state_count(), ours.states);
+        }
+        Verdict::Broken { trace, .. } => assert_eq!(found, Some(trace.lines.len())),
+    }
+}
+
+#[test]
+fn stateright_finds_the_same() {
+    agrees_with_stateright(Kernel { symmetric: false, ..kernel() });
+    agrees_with_stateright(Rules { symmetric: false, ..rules(true) });
+    agrees_with_stateright(Rules { symmetric: false, ..rules(false) });
+    agrees_with_stateright(Table { symmetric: false, ..table(Order::Sound) });
+    agrees_with_stateright(Table { symmetric: false, ..table(Order::NoFence) });
+}
+
+/// All reachable states, without symmetry.
+fn reachable<M: Model<State: Eq + Hash>>(model: &M) -> HashSet<M::State> {
+    let mut seen: HashSet<M::State> = model.initial().into_iter().collect();
+    let mut pending: Vec<M::State> = seen.iter().copied().collect();
+    while let Some(state) = pending.pop() {
+        let mut actions = Vec::new();
+        model.actions(&state, &mut actions);
+        let next = actions.into_iter().map(|action| model.apply(&state, action));
+        pending.extend(next.filter(|next| seen.insert(*next)));
+    }
+    seen
+}
+
+/// Symmetry must visit one state of each class of reachable states that are renamings of each
+/// other: no more, no fewer.
+fn symmetry_is_exact<M: Model<State: Debug>>(plain: &M, symmetric: &M) {
+    let classes: HashSet<M::State> =
+        reachable(plain).iter().map(|state| symmetric.canonical(state)).collect();
+    assert_eq!(explore(symmetric).states, classes.len());
+    assert!(
+        classes.iter().all(|state| symmetric.canonical(state) == *state),
+        "a representative represents itself"
+    );
+}
+
+#[test]
+fn symmetry_loses_nothing() {
+    symmetry_is_exact(&Kernel { symmetric: false, ..kernel() }, &kernel());
+    symmetry_is_exact(&Rules { symmetric: false, ..rules(true) }, &rules(true));
+    symmetry_is_exact(&Table { symmetric: false, ..table(Order::Sound) }, &table(Order::Sound));
+}
+
+#[test]
+fn a_trace_is_a_path() {
+    let broken = explore(&Rules { cpus: 2, ..Rules::new(2, false) });
+    let Verdict::Broken { trace, .. } = broken.verdict else {
+        panic!("the ABA exists on two CPUs")
+    };
+    let ends = trace.lines.last().map(|line| line.after.matches("T:0").count());
+    assert_eq!(ends, Some(2), "two threads hold ID 0 in the end:\n{trace}");
+}
