@@ -20,8 +20,10 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let counters: Vec<_> = (0..COUNTERS).map(|_| Counter::with_source(source)).collect();
     let counters: Vec<Counter> =
         counters.into_iter().collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-    let before = resident_kib()?;
     let cpus = pinning::allowed();
+    // The stacks and heaps of the threads are no memory of the counters: they are there from now on.
+    count_on_every_cpu(&[], &cpus);
+    let before = resident_kib()?;
     count_on_every_cpu(&counters, &cpus);
     drop_allocator_slack();
     let after = resident_kib()?;
@@ -53,11 +55,14 @@ fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
     std::thread::scope(|scope| {
         for &cpu in cpus {
             let start = &start;
-            scope.spawn(move || {
+            // Small enough for the C library to keep all of them for the next threads.
+            let thread = std::thread::Builder::new().stack_size(64 * 1024);
+            let spawned = thread.spawn_scoped(scope, move || {
                 pinning::restrict(0, &[cpu]);
                 start.wait();
                 counters.iter().for_each(|counter| counter.add(1));
             });
+            spawned.expect("a thread for every CPU");
         }
     });
 }
