@@ -7,15 +7,32 @@ compile_error!("percid uses Linux system calls: there is no other system it work
 compile_error!("percid reserves address space for every CPU: it needs a 64-bit target");
 
 mod arena;
+mod cell;
 mod counter;
 mod critical;
+pub mod histogram;
 pub mod id;
+mod local;
 pub mod machine;
+mod mask;
+mod membership;
+mod object;
+pub mod pool;
+pub mod ring;
+mod seizure;
 mod shared_slot;
+mod stack;
 mod sys;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
+mod turn;
 
 pub use counter::Counter;
+pub use histogram::Histogram;
 pub use id::{Choice, Source, compact, init};
+pub use local::Local;
+pub use mask::ActiveMask;
+pub use pool::Pool;
+pub use ring::{Overflow, Ring};
+pub use stack::Stack;

@@ -3,7 +3,7 @@
 
 use crate::sys::atomic::{
     AtomicI64,
-    Ordering::{AcqRel, Relaxed},
+    Ordering::{AcqRel, Acquire, Relaxed},
 };
 
 /// Adds to a word of the shared slot. Wraps around.
@@ -21,7 +21,8 @@ pub(crate) fn add(word: &AtomicI64, n: i64) {
 ///
 /// `of_ids` adds up the words of the IDs; it is called after the shared word was read.
 pub(crate) fn take(word: &AtomicI64, of_ids: impl FnOnce() -> i64) -> Option<i64> {
-    let before = word.load(Relaxed);
+    // Acquire: who sees it lowered by another take sees at least what that one saw of the IDs.
+    let before = word.load(Acquire);
     let total = before.wrapping_add(of_ids());
     let lowered = before.wrapping_sub(total);
     word.compare_exchange(before, lowered, AcqRel, Relaxed).ok().map(|_| total)

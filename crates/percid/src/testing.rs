@@ -1,10 +1,15 @@
 //! Hooks for percid's own proofs. Not for programs: they break what the library promises.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use crate::counter::Counter;
+use crate::histogram::Histogram;
+use crate::id::fence;
 use crate::id::table::{self, hooks};
-use crate::sys::rseq;
+use crate::local::Local;
+use crate::ring::Ring;
+use crate::stack::Stack;
+use crate::sys::{affinity, rseq};
 
 /// An ID that was taken from a CPU and belongs to the holder of this value alone.
 #[derive(Debug)]
@@ -37,6 +42,32 @@ impl Stolen {
         }
     }
 
+    /// As [`add_unprotected`](Stolen::add_unprotected), for a value's bucket of a histogram.
+    pub fn record_unprotected(&self, histogram: &Histogram, value: u64, times: u64) {
+        if let Some(word) = histogram.word_of_id(value, self.id) {
+            word.store(word.load(Relaxed).wrapping_add(times as i64), Relaxed);
+        }
+    }
+
+    /// Pushes to the stolen ID's own copy of a stack as if nobody else used it.
+    ///
+    /// # Errors
+    ///
+    /// Gives the item back if that copy is full or inactive.
+    pub fn push_unprotected<T: Send>(&self, stack: &Stack<T>, item: T) -> Result<(), T> {
+        stack.push_to_id(self.id, item)
+    }
+
+    /// Pops from the stolen ID's own copy of a stack as if nobody else used it.
+    pub fn pop_unprotected<T: Send>(&self, stack: &Stack<T>) -> Option<T> {
+        stack.pop_from_id(self.id)
+    }
+
+    /// Appends to the stolen ID's own copy of a ring as if nobody else used it. Answers whether it did.
+    pub fn append_unprotected(&self, ring: &Ring, record: &[u8]) -> bool {
+        ring.append_to_id(self.id, record)
+    }
+
     /// Hands the ID to `cpu`, or frees it if that CPU has one by now or `None` is given.
     pub fn put_back(self, cpu: Option<u32>) {
         // Whoever has the lock is nearly always running, and done in a few microseconds.
@@ -46,9 +77,14 @@ impl Stolen {
     }
 }
 
+/// Makes the library believe that the machine may have so many CPUs. To be called before anything else.
+pub fn pretend_possible_cpus(count: usize) {
+    affinity::PRETENDED.store(count, Relaxed);
+}
+
 /// Skips all fences from now on: increments must then be lost.
 pub fn skip_fence(skip: bool) {
-    table::SKIP_FENCE.store(skip.into(), Relaxed);
+    fence::SKIP.store(skip, Relaxed);
 }
 
 /// How many IDs of the table are held or in transit; `None` if somebody is busy with the table.
@@ -70,6 +106,36 @@ pub fn while_table_is_locked<T>(body: impl FnOnce() -> T) -> Option<T> {
 /// Fences one CPU, which aborts the section in flight there. `false` if the kernel refuses.
 pub fn fence(cpu: u32) -> bool {
     hooks::fence(cpu)
+}
+
+/// What an ID has counted for a value's bucket of a histogram.
+pub fn recorded_by_id(histogram: &Histogram, value: u64, id: u32) -> i64 {
+    histogram.word_of_id(value, id).map_or(0, |word| word.load(Relaxed))
+}
+
+/// The items that lie in an ID's copy of a stack, the top first; `None` if the copy is inactive. Nobody may
+/// use the stack meanwhile.
+pub fn items_of_id<T: Copy + Send>(stack: &Stack<T>, id: u32) -> Option<Vec<T>> {
+    stack.items_of_id(id)
+}
+
+/// Pushes an item to the shared list of a stack.
+///
+/// # Errors
+///
+/// Gives the item back if there is no memory.
+pub fn push_shared<T: Send>(stack: &Stack<T>, item: T) -> Result<(), T> {
+    stack.push_shared(item)
+}
+
+/// The positions of the oldest record in an ID's copy of a ring and behind its newest.
+pub fn ends_of_id(ring: &Ring, id: u32) -> Option<(u64, u64)> {
+    ring.ends_of_id(id)
+}
+
+/// The lock and the value of an ID's copy: 0 in the lock if there is no value, 1 if nobody uses it.
+pub fn copy_of_id<T>(local: &Local<T>, id: u32) -> Option<(&AtomicI64, *mut T)> {
+    local.copy_of_id(id)
 }
 
 /// Takes the calling thread's registration for rseq back, wherever its area is: from now on its critical

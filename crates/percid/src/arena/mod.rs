@@ -1,176 +1,138 @@
 //! Per-ID memory: where an object's copies live.
 //!
-//! One range of address space is reserved per process and cut into *slots* of [`STRIDE`] bytes: slot 0
-//! is the shared slot, which is updated by atomic instructions only, and slot `k + 1` belongs to ID
-//! `k`. An object is an offset, the same in every slot, so thousands of counters share the cache lines
-//! *within* one ID's memory and never across IDs. Slots are opened one by one as IDs come into being,
-//! and a page costs memory when an ID first touches it, on the node of the CPU that does.
+//! # Slots and extents
 //!
-//! Creating an object takes one atomic addition, or a pop from the list of freed cells, whatever the
-//! number of CPUs. All of it is lock-free and async-signal-safe.
+//! A range of address space is reserved and cut into *slots* of [`STRIDE`] bytes: slot 0 is the shared
+//! slot, which no critical section writes to, and slot `k + 1` belongs to ID `k`. An object is an address
+//! in slot 0; its copies lie at the same place in every slot, so thousands of counters share the cache
+//! lines *within* one ID's memory and never across IDs. Such a range is an *extent*. There is one until a
+//! slot of it is full, and up to [`EXTENTS`] of them: since the stride is the same everywhere, whoever has
+//! an object's address need not know which extent it lies in.
+//!
+//! Slots are opened as IDs come into being, and a page costs memory when an ID first touches it, on the
+//! node of the CPU that does. Creating an object takes a pop from a list of freed blocks or an atomic
+//! addition, whatever the number of CPUs. All of it is lock-free and async-signal-safe.
+//!
+//! # Why an ID that was admitted finds its slot open in every extent
+//!
+//! An ID is admitted after [`open_id`]; a block is handed out of an extent after [`extent`]. One announces
+//! the slot and then looks for extents; the other announces the extent and then looks for slots; both in
+//! the one order of sequentially consistent accesses. So at least one of them sees the other, and opens
+//! the slot in the extent before the ID is admitted or the block is handed out. Opening twice does no
+//! harm.
 
+mod block;
 mod free_list;
 
 use std::sync::atomic::{
-    AtomicI64, AtomicU32, AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed},
+    AtomicU32, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
 };
 
-use free_list::FreeList;
-
 use crate::sys::{affinity, memory};
+
+pub(crate) use block::{Block, BlockList, word};
 
 /// log2 of [`STRIDE`].
 pub(crate) const SHIFT: u32 = 24;
 
-/// The bytes of each slot: room for two million counters.
+/// The bytes of a slot: room for two million counters, and the largest object.
 pub(crate) const STRIDE: usize = 1 << SHIFT;
 
-/// A cell is one 64-bit word in every slot.
-const CELL_BYTES: usize = 8;
+/// The most extents of a process: together 1 GiB for every ID.
+const EXTENTS: usize = 64;
 
-/// The address of slot 0; 0 before the reservation, [`UNAVAILABLE`] if it failed.
-static BASE: AtomicUsize = AtomicUsize::new(0);
+/// The addresses of slot 0 of each extent: 0 before the reservation, [`UNAVAILABLE`] if that failed. With
+/// [`OPENING`] added until the slots in use have been opened.
+static EXTENT: [AtomicUsize; EXTENTS] = [const { AtomicUsize::new(0) }; EXTENTS];
 const UNAVAILABLE: usize = 1;
+const OPENING: usize = 2;
 
-/// How many slots are open: readable and writable.
-static OPEN: AtomicU32 = AtomicU32::new(0);
+/// How many slots are open, readable and writable, in every extent that blocks come from.
+static OPEN: AtomicU32 = AtomicU32::new(1);
 
-/// How many slots are reserved.
-static RESERVED: AtomicU32 = AtomicU32::new(0);
+/// How many slots somebody wants open: those of the IDs that are, or are about to be, admitted.
+static WANTED: AtomicU32 = AtomicU32::new(1);
 
-/// The first offset that was never handed out. The first cell stays unused: offset 0 ends the list of
-/// free cells.
-static NEXT: AtomicUsize = AtomicUsize::new(CELL_BYTES);
-
-/// The freed cells, linked through their words in the shared slot.
-static FREE: FreeList = FreeList { head: AtomicU64::new(0) };
-
-/// Set once anything was stored in the shared slot through [`shared`]: until then sums need not touch
-/// its pages.
-static SHARED_USED: AtomicU32 = AtomicU32::new(0);
-
-/// The address of slot 0, reserving the arena first if need be; `None` if that is impossible.
-fn base() -> Option<usize> {
-    match BASE.load(Acquire) {
-        0 => reserve(),
-        UNAVAILABLE => None,
-        base => Some(base),
+/// The address of slot 0 of an extent whose slots in use are open, reserving it first if need be; `None`
+/// if that cannot be had.
+fn extent(index: usize) -> Option<usize> {
+    let place = EXTENT.get(index)?;
+    let mut base = place.load(SeqCst);
+    if base == 0 {
+        base = reserve(place);
     }
+    if base & OPENING != 0 {
+        let opened = base - OPENING;
+        if !open_slots(opened, 0, WANTED.load(SeqCst)) {
+            return None;
+        }
+        // Others may be here at once, and have done the same.
+        let _ = place.compare_exchange(base, opened, AcqRel, Relaxed);
+        base = opened;
+    }
+    (base != UNAVAILABLE).then_some(base)
 }
 
-/// Several threads, or a thread and its signal handler, may reserve at once: the first to publish wins
-/// and the others give theirs back.
+/// Several threads, or a thread and its signal handler, may reserve at once: the first to publish wins and
+/// the others give theirs back.
 #[cold]
-fn reserve() -> Option<usize> {
-    let slots = affinity::possible_count() + 1;
-    let Some(start) = memory::reserve(slots * STRIDE) else {
-        let _ = BASE.compare_exchange(0, UNAVAILABLE, AcqRel, Acquire);
-        return published();
-    };
-    // SAFETY: slot 0 lies inside the reservation.
-    let opened = unsafe { memory::open(start.as_ptr(), STRIDE) };
-    let base = if opened { start.as_ptr().expose_provenance() } else { UNAVAILABLE };
-    RESERVED.store(slots as u32, Relaxed);
-    OPEN.fetch_max(1, Relaxed);
-    if BASE.compare_exchange(0, base, AcqRel, Acquire).is_err() || !opened {
-        // SAFETY: nobody has seen this mapping: the exchange lost, or published no address.
-        unsafe { memory::unmap(start, slots * STRIDE) };
+fn reserve(place: &AtomicUsize) -> usize {
+    let bytes = slots() as usize * STRIDE;
+    let start = memory::reserve(bytes);
+    let base = start.map_or(UNAVAILABLE, |start| start.as_ptr().expose_provenance() | OPENING);
+    match place.compare_exchange(0, base, SeqCst, SeqCst) {
+        Ok(_) => base,
+        Err(theirs) => {
+            if let Some(start) = start {
+                // SAFETY: nobody has seen this mapping: the exchange failed.
+                unsafe { memory::unmap(start, bytes) };
+            }
+            theirs
+        }
     }
-    published()
 }
 
-fn published() -> Option<usize> {
-    Some(BASE.load(Acquire)).filter(|&base| base > UNAVAILABLE)
+/// How many slots an extent has: one for every possible CPU, and the shared one. Read once, so that all
+/// extents have the same number.
+fn slots() -> u32 {
+    static SLOTS: AtomicU32 = AtomicU32::new(0);
+    match SLOTS.load(Relaxed) {
+        0 => {
+            let _ =
+                SLOTS.compare_exchange(0, affinity::possible_count() as u32 + 1, Relaxed, Relaxed);
+            SLOTS.load(Relaxed)
+        }
+        known => known,
+    }
+}
+
+fn open_slots(base: usize, first: u32, end: u32) -> bool {
+    let start = std::ptr::with_exposed_provenance_mut(base + first as usize * STRIDE);
+    // SAFETY: slots below `slots()` lie inside the reservation, and no more are ever wanted.
+    unsafe { memory::open(start, (end - first) as usize * STRIDE) }
 }
 
 /// Opens the memory of `id`. Answers whether it is open; it is not if the ID is beyond the number of
 /// possible CPUs or the kernel refuses (a limit on committed memory).
 pub(crate) fn open_id(id: u32) -> bool {
-    let Some(base) = base() else { return false };
     let slot = id.saturating_add(1);
     let open = OPEN.load(Acquire);
     if slot < open {
         return true;
     }
-    if slot >= RESERVED.load(Relaxed) {
+    if slot >= slots() || extent(0).is_none() {
         return false;
     }
-    let (start, slots) = (base + open as usize * STRIDE, (slot + 1 - open) as usize);
-    // SAFETY: slots below `RESERVED` lie inside the reservation.
-    let opened =
-        unsafe { memory::open(std::ptr::with_exposed_provenance_mut(start), slots * STRIDE) };
-    if opened {
-        OPEN.fetch_max(slot + 1, AcqRel);
-    }
-    opened
-}
-
-/// A cell, named by the address of its word in the shared slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cell(pub(crate) usize);
-
-impl Cell {
-    /// Takes a cell whose word is zero in every slot; `None` if the arena is exhausted or cannot be
-    /// reserved.
-    pub(crate) fn claim() -> Option<Cell> {
-        let base = base()?;
-        let freed = FREE.pop(|offset| Cell(base + offset as usize).word(0));
-        freed.map(|offset| Cell(base + offset as usize)).or_else(|| bump(base))
-    }
-
-    /// Gives the cell back.
-    ///
-    /// # Safety
-    ///
-    /// Nobody uses the cell any more, and it is given back once. Then no critical section on it can be
-    /// in flight either: a section runs inside an operation of somebody who uses the cell.
-    pub(crate) unsafe fn release(self) {
-        for slot in 0..OPEN.load(Acquire) {
-            let word = self.word(slot);
-            // Reading first keeps pages that were never touched from costing memory.
-            if word.load(Relaxed) != 0 {
-                word.store(0, Relaxed);
-            }
+    WANTED.fetch_max(slot + 1, SeqCst);
+    for place in &EXTENT {
+        match place.load(SeqCst) {
+            // Not there yet; later ones may be, since threads claim them in any order.
+            0 | UNAVAILABLE => {}
+            base if !open_slots(base & !OPENING, open, slot + 1) => return false,
+            _ => {}
         }
-        let offset = (self.0 - BASE.load(Relaxed)) as u32;
-        FREE.push(offset, self.word(0));
     }
-
-    /// The word of the shared slot, for an update.
-    pub(crate) fn shared(self) -> &'static AtomicI64 {
-        // Tested before it is set, so that the flag's line stays shared between the CPUs.
-        if SHARED_USED.load(Relaxed) == 0 {
-            SHARED_USED.store(1, Relaxed);
-        }
-        self.word(0)
-    }
-
-    /// The value in the shared slot; its page is not touched as long as nobody ever updated one.
-    pub(crate) fn shared_value(self) -> i64 {
-        if SHARED_USED.load(Acquire) == 0 { 0 } else { self.word(0).load(Relaxed) }
-    }
-
-    /// The word of `id`, whose memory must have been opened.
-    pub(crate) fn of_id(self, id: u32) -> &'static AtomicI64 {
-        self.word(id + 1)
-    }
-
-    fn word(self, slot: u32) -> &'static AtomicI64 {
-        debug_assert!(slot < OPEN.load(Relaxed));
-        // SAFETY: cells lie inside slots, and open slots stay mapped for the life of the process.
-        unsafe { &*word(self.0 + slot as usize * STRIDE) }
-    }
-}
-
-/// The word at an address inside the arena.
-pub(crate) fn word(address: usize) -> *const AtomicI64 {
-    std::ptr::with_exposed_provenance(address)
-}
-
-fn bump(base: usize) -> Option<Cell> {
-    let next = NEXT.fetch_update(Relaxed, Relaxed, |next| {
-        (next + CELL_BYTES <= STRIDE).then_some(next + CELL_BYTES)
-    });
-    next.ok().map(|offset| Cell(base + offset))
+    OPEN.fetch_max(slot + 1, AcqRel);
+    true
 }

@@ -45,27 +45,48 @@
 //! instruction of its own rather than by the displacement: that costs 0.08 ns at best and keeps the
 //! forwarding from failing half of the time (medians of 1.1 and 3.1 took turns).
 //!
+//! # The list
+//!
+//! | operation | commits | writes before, where nobody looks | used by |
+//! |---|---|---|---|
+//! | add | the sum | - | counters, histograms |
+//! | acquire (store if equal, and open) | the token | - | [`local`](crate::local), activation of stacks |
+//! | push | the top | the slot above the items | stacks, pools |
+//! | pop | the top | - | stacks, pools |
+//! | append (copy, then publish) | the head | the free part of the ring | rings |
+//! | discard | the tail | - | rings |
+//!
 //! # Proof obligations, discharged in the files of the architectures
 //!
-//! 1. The commit is one instruction and the last of the section.
-//! 2. Before it, the section writes nothing but scratch registers, so a restart finds its inputs.
+//! 1. The commit is one store, and the last instruction of the section.
+//! 2. Before it, the section writes nothing but scratch registers and memory whose contents mean nothing
+//!    until the commit, not even to the section itself when it runs again; so a restart finds its inputs,
+//!    and nothing has happened.
 //! 3. The index is read after `rseq_cs` was stored: from then on a change of CPU aborts the section,
 //!    hence at the commit the thread still runs on the CPU whose index it read.
 //! 4. The signature stands in front of the abort address.
+//! 5. The address that is committed to lies in the memory of that index, which is open (kernel: the ID is
+//!    below the limit; table: opened before the entry was stored; the zero entries in front of the table
+//!    make -1 and -2 valid CPU numbers). Nobody else commits to it. Kernel: the ID belongs to the thread
+//!    that runs here until it is preempted, which aborts the section. Table: entries are distinct, and
+//!    whoever takes one away fences this CPU before using it. Seized blocks: see [`seizure`](crate::seizure).
 
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
 mod aarch64;
 #[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod atomic;
+pub(crate) mod ring;
 #[cfg(all(target_arch = "x86_64", not(percid_portable)))]
 mod x86_64;
 
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
-pub(crate) use aarch64::{add_kernel, add_table};
+pub(crate) use aarch64::*;
 #[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub(crate) use atomic::{add_kernel, add_table};
+pub(crate) use atomic::*;
 #[cfg(all(target_arch = "x86_64", not(percid_portable)))]
-pub(crate) use x86_64::{add_kernel, add_table};
+pub(crate) use x86_64::*;
+
+pub(crate) use ring::Append;
 
 use std::ptr;
 use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering::Relaxed};
@@ -84,10 +105,22 @@ pub(crate) struct FastPath {
 }
 
 /// The one instance: a process has one rseq area per thread, one table and one arena.
+///
+/// The critical sections that C programs have inline (`percid_inline.h`) link to it by name.
+#[cfg_attr(feature = "capi", unsafe(export_name = "percid_fast_path"))]
 pub(crate) static FAST_PATH: FastPath = FastPath {
     area: AtomicIsize::new(0),
     table: AtomicPtr::new(ptr::null_mut()),
     kernel_limit: AtomicU32::new(0),
+};
+
+/// What compiled C programs contain as numbers: a change here needs another version of the C interface.
+#[cfg(feature = "capi")]
+const _: () = {
+    assert!(std::mem::offset_of!(FastPath, area) == 0);
+    assert!(std::mem::offset_of!(FastPath, table) == 8);
+    assert!(std::mem::offset_of!(FastPath, kernel_limit) == 16);
+    assert!(crate::arena::SHIFT == 24);
 };
 
 impl FastPath {

@@ -2,11 +2,13 @@
 
 pub(crate) mod atomic;
 pub(crate) mod choice;
+pub(crate) mod fence;
 pub(crate) mod kernel;
 mod once;
+pub(crate) mod set;
 pub mod space;
 pub(crate) mod table;
-mod try_lock;
+pub(crate) mod try_lock;
 
 use std::fmt;
 use std::str::FromStr;
@@ -58,10 +60,7 @@ impl Source {
             self.available().ok()?;
             match self {
                 Source::Kernel => kernel::current(),
-                Source::Table => (0..RESTART_LIMIT).find_map(|_| {
-                    table::enter();
-                    table::current()
-                }),
+                Source::Table => self.enter_as_hint(),
                 Source::Atomic => Some(atomic::hint()),
             }
         })
@@ -82,6 +81,21 @@ impl Source {
             Source::Kernel => kernel::enter(),
             Source::Table => table::enter(),
             Source::Atomic => atomic::enter(),
+        }
+    }
+
+    /// Sees to it that the calling thread can use an ID of this source, and says which one it has, as a hint:
+    /// the thread may be moved at once. The ID's memory is open. `None` if it cannot have one.
+    pub(crate) fn enter_as_hint(self) -> Option<u32> {
+        match self {
+            Source::Kernel => {
+                self.enter().then(kernel::current)?.filter(|&id| id < kernel::ids_seen())
+            }
+            Source::Table => (0..RESTART_LIMIT).find_map(|_| {
+                table::enter();
+                table::current()
+            }),
+            Source::Atomic => atomic::open_hint(),
         }
     }
 

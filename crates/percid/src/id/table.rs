@@ -40,9 +40,9 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
-use super::Unavailable;
 use super::space::{Counts, CpuState, Distance, Grant, IdState, Limits, Request, Space};
 use super::try_lock::{Held, TryLock};
+use super::{Unavailable, fence};
 use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::cpuset::CpuSet;
@@ -99,10 +99,6 @@ static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
 /// One more than the largest ID ever installed, in this process or an ancestor whose data it carries.
 static IDS_SEEN: AtomicU32 = AtomicU32::new(0);
 
-/// Skips the fence: the negative control of the stress test, which must then lose increments.
-#[cfg(feature = "testing")]
-pub(crate) static SKIP_FENCE: AtomicU32 = AtomicU32::new(0);
-
 /// How many IDs this source ever installed: sums visit these.
 pub(crate) fn ids_seen() -> u32 {
     IDS_SEEN.load(Acquire)
@@ -114,12 +110,7 @@ pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailabl
         rseq::Registration::Libc | rseq::Registration::Own => {}
         other => return Err(Unavailable::NoRseq(other)),
     }
-    if !membarrier::has_rseq_flavour(membarrier::commands()) {
-        return Err(Unavailable::NoMembarrier);
-    }
-    membarrier::register().map_err(Unavailable::MembarrierRefused)?;
-    // CPU 0 stands for all: this asks whether the kernel can fence one CPU (Linux 5.10).
-    membarrier::fence_cpu(0).map_err(Unavailable::MembarrierRefused)?;
+    fence::prepare()?;
     let table = installed().or_else(install).ok_or(Unavailable::NoMemory)?;
     FAST_PATH.set_table(table.entries.as_ptr());
     Ok(())
@@ -384,7 +375,7 @@ impl Locked {
     fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
         let entry = self.table.entry(cpu)?;
         let held = entry.swap(0, AcqRel);
-        if fence(Some(cpu)).is_err() {
+        if fence::cpu(cpu).is_err() {
             // Nobody else can have been given the ID meanwhile, so it may come back.
             entry.store(held, Release);
             return None;
@@ -407,7 +398,7 @@ impl Locked {
         if count == 0 {
             return 0;
         }
-        let fenced = fence(None).is_ok();
+        let fenced = fence::all().is_ok();
         for cpu in cpus() {
             let mut space = self.space();
             let (Some(entry), Some(id)) = (table.entry(cpu), space.held(cpu)) else {
@@ -452,18 +443,6 @@ impl Places {
             *known = KnownPlace { known: 1, place: MaybeUninit::new(place) };
             place
         })
-    }
-}
-
-/// The fence of the protocol: one CPU, or all.
-fn fence(cpu: Option<u32>) -> Result<(), i32> {
-    #[cfg(feature = "testing")]
-    if SKIP_FENCE.load(Relaxed) != 0 {
-        return Ok(());
-    }
-    match cpu {
-        Some(cpu) => membarrier::fence_cpu(cpu),
-        None => membarrier::fence_all(),
     }
 }
 

@@ -40,10 +40,12 @@ fn read_all<B>(fd: libc::c_long, body: &mut impl FnMut(u8) -> ControlFlow<B>) ->
     }
 }
 
-/// The numbers in a text, in whatever notation they stand there.
+/// The numbers in a text, in whatever notation they stand there. No `Option` of a number: what compilers
+/// make of its unset half looks like an error to valgrind.
 #[derive(Debug, Default)]
 struct Numbers {
-    current: Option<u32>,
+    current: u32,
+    has_digits: bool,
 }
 
 impl Numbers {
@@ -51,11 +53,17 @@ impl Numbers {
     fn push(&mut self, byte: u8) -> Option<u32> {
         if byte.is_ascii_digit() {
             let digit = u32::from(byte - b'0');
-            let tens = self.current.unwrap_or(0).saturating_mul(10);
-            self.current = Some(tens.saturating_add(digit));
+            self.current = self.current.saturating_mul(10).saturating_add(digit);
+            self.has_digits = true;
             return None;
         }
-        self.current.take()
+        self.end()
+    }
+
+    /// The number that the end of the text ends, if any.
+    fn end(&mut self) -> Option<u32> {
+        let number = std::mem::take(&mut self.current);
+        std::mem::take(&mut self.has_digits).then_some(number)
     }
 }
 
@@ -66,7 +74,7 @@ pub(crate) fn first_number(path: &CStr) -> Option<u32> {
         Some(number) => ControlFlow::Break(number),
         None => ControlFlow::Continue(()),
     })?;
-    first.or(numbers.current)
+    first.or(numbers.end())
 }
 
 /// The last number in a file: of a CPU list, its largest member.
@@ -76,7 +84,7 @@ pub(crate) fn last_number(path: &CStr) -> Option<u32> {
         last = numbers.push(byte).or(last);
         ControlFlow::<()>::Continue(())
     })?;
-    numbers.current.or(last)
+    numbers.end().or(last)
 }
 
 /// A terminated path built on the stack.
@@ -119,7 +127,7 @@ mod tests {
     fn all(text: &str) -> Vec<u32> {
         let mut numbers = Numbers::default();
         let mut found: Vec<u32> = text.bytes().filter_map(|byte| numbers.push(byte)).collect();
-        found.extend(numbers.current);
+        found.extend(numbers.end());
         found
     }
 

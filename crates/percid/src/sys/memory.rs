@@ -45,6 +45,18 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> Option<NonNull<u8>> {
     Some(start)
 }
 
+/// Gives the memory of whole pages back to the kernel: they read as zero again. `false` if the kernel
+/// refuses (locked memory).
+///
+/// # Safety
+///
+/// The range must consist of whole pages of a mapping of this module, and nobody may use its contents.
+pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
+    let start: *mut libc::c_void = ptr::with_exposed_provenance_mut(start);
+    // SAFETY: by contract.
+    unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) == 0 }
+}
+
 /// Gives a mapping back.
 ///
 /// # Safety

@@ -47,10 +47,12 @@ pub(crate) fn thread_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Whether a thread of this number lives in this process.
+/// Whether a thread of this number lives in this process, as far as the kernel says: a sandbox that refuses
+/// the question has not answered it.
 pub(crate) fn has_thread(number: u32) -> bool {
     // SAFETY: signal 0 is sent to nobody; the call only looks the thread up.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) == 0 }
+    let found = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) };
+    found == 0 || super::errno() != libc::ESRCH
 }
 
 /// A kernel release, such as 6.18.

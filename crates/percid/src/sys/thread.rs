@@ -18,7 +18,7 @@ mod arch;
 
 use std::ptr;
 
-pub(crate) use arch::{libc_rseq, own_offset};
+pub(crate) use arch::{libc_rseq, own_offset, token};
 
 /// The thread's block. The image every thread starts with is the assembly in the files of the
 /// architectures; this declaration must match it.

@@ -21,6 +21,7 @@ global_asm!(
 );
 
 /// The thread pointer.
+#[inline(always)]
 pub(crate) fn pointer() -> usize {
     let pointer;
     // SAFETY: user space may read this register.
@@ -28,6 +29,12 @@ pub(crate) fn pointer() -> usize {
         asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags, nomem));
     }
     pointer
+}
+
+/// A number that no other living thread has; not 0 and even.
+#[inline(always)]
+pub(crate) fn token() -> usize {
+    pointer()
 }
 
 /// From the thread pointer to percid's block; the same in every thread.

@@ -16,6 +16,11 @@ pub(crate) fn pointer() -> usize {
     0
 }
 
+/// A number that no other living thread has; not 0 and even.
+pub(crate) fn token() -> usize {
+    BLOCK.with(|block| block.get().addr())
+}
+
 /// The address of the calling thread's block.
 pub(crate) fn own_offset() -> isize {
     BLOCK.with(|block| block.get().expose_provenance()) as isize

@@ -21,6 +21,7 @@ global_asm!(
 );
 
 /// The thread pointer.
+#[inline(always)]
 pub(crate) fn pointer() -> usize {
     let pointer;
     // SAFETY: the ABI stores the thread pointer at its own address.
@@ -29,6 +30,12 @@ pub(crate) fn pointer() -> usize {
             options(nostack, preserves_flags, readonly));
     }
     pointer
+}
+
+/// A number that no other living thread has; not 0 and even.
+#[inline(always)]
+pub(crate) fn token() -> usize {
+    pointer()
 }
 
 /// From the thread pointer to percid's block; the same in every thread.

@@ -1,0 +1,298 @@
+//! Blocks: the memory of one object, at the same place in every slot.
+//!
+//! A block has a size of 8 bytes times a power of two. Those of less than a cache line are cut from pages
+//! of their own, so that counters stay together whatever else a program makes; all others are aligned to
+//! cache lines, and those of a page and more to pages, which are given back to the kernel when they are
+//! freed.
+
+use std::sync::atomic::{
+    AtomicI64, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
+
+use super::free_list::FreeList;
+use super::{EXTENT, EXTENTS, OPEN, OPENING, SHIFT, STRIDE, UNAVAILABLE, extent};
+use crate::sys::memory;
+
+const WORD: usize = 8;
+const LINE: usize = 64;
+const PAGE: usize = 4096;
+
+/// The sizes of blocks: `WORD << class`.
+const CLASSES: usize = (STRIDE / WORD).ilog2() as usize + 1;
+
+/// A place in slot 0 of any extent: the number of the extent, then [`SHIFT`] bits of offset. 0 is no
+/// place: nothing is ever handed out there.
+type Place = u32;
+const _: () = assert!(EXTENTS << SHIFT <= 1 << Place::BITS);
+
+/// The first place that was never handed out. The first line stays unused.
+static NEXT: AtomicU64 = AtomicU64::new(LINE as u64);
+
+/// The first place in the present page of small blocks that was never handed out; at a page's start if
+/// there is no such page.
+static NEXT_SMALL: AtomicU32 = AtomicU32::new(0);
+
+/// The freed blocks of each class, linked through their first word in slot 0.
+static FREE: [FreeList; CLASSES] = [const { FreeList { head: AtomicU64::new(0) } }; CLASSES];
+
+/// Set once anything was stored in a shared slot through [`Block::shared`]: until then sums need not
+/// touch its pages.
+static SHARED_USED: AtomicU32 = AtomicU32::new(0);
+
+/// A block, named by its address in the shared slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Block(pub(crate) usize);
+
+impl Block {
+    /// Takes a block of at least so many bytes, all zero in every slot; `None` if it is too large, or
+    /// memory cannot be had.
+    pub(crate) fn claim(bytes: usize) -> Option<Block> {
+        Some(Block(address(find(class(bytes)?)?)))
+    }
+
+    /// Gives the block of so many bytes back.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the block any more, it was claimed with this size, and it is given back once. Then no
+    /// critical section on it can be in flight either: a section runs inside an operation of somebody
+    /// who uses the block.
+    pub(crate) unsafe fn release(self, bytes: usize) {
+        let Some(class) = class(bytes) else { return };
+        for slot in 0..OPEN.load(Acquire) {
+            // SAFETY: the block is nobody's, by contract, and its slots are open.
+            unsafe { clear(self.0 + slot as usize * STRIDE, WORD << class) };
+        }
+        free(class, place(self.0));
+    }
+
+    /// The address of its copy for `id`, whose memory must have been opened.
+    pub(crate) fn of_id(self, id: u32) -> usize {
+        debug_assert!(id + 1 < OPEN.load(Relaxed));
+        self.0 + (id as usize + 1) * STRIDE
+    }
+
+    /// The block that lies so many bytes inside this one.
+    pub(crate) fn at(self, bytes: usize) -> Block {
+        Block(self.0 + bytes)
+    }
+
+    /// The first word in the shared slot, for an update.
+    pub(crate) fn shared(self) -> &'static AtomicI64 {
+        // Tested before it is set, so that the flag's line stays shared between the CPUs.
+        if SHARED_USED.load(Relaxed) == 0 {
+            SHARED_USED.store(1, Relaxed);
+        }
+        self.first_word(0)
+    }
+
+    /// The value of the first word in the shared slot; its page is not touched as long as nobody ever
+    /// updated one.
+    pub(crate) fn shared_value(self) -> i64 {
+        // Acquire: who sees it lowered by a take sees what was taken from the words of the IDs.
+        if SHARED_USED.load(Acquire) == 0 { 0 } else { self.first_word(0).load(Acquire) }
+    }
+
+    /// The first word of `id`'s copy, whose memory must have been opened.
+    pub(crate) fn word_of_id(self, id: u32) -> &'static AtomicI64 {
+        self.first_word(id + 1)
+    }
+
+    fn first_word(self, slot: u32) -> &'static AtomicI64 {
+        debug_assert!(slot < OPEN.load(Relaxed));
+        // SAFETY: blocks lie inside slots, and open slots stay mapped for the life of the process.
+        unsafe { &*word(self.0 + slot as usize * STRIDE) }
+    }
+}
+
+/// The word at an address inside the arena.
+pub(crate) fn word(address: usize) -> *const AtomicI64 {
+    std::ptr::with_exposed_provenance(address)
+}
+
+fn class(bytes: usize) -> Option<usize> {
+    (bytes <= STRIDE).then(|| bytes.max(WORD).next_power_of_two().ilog2() as usize - 3)
+}
+
+/// The address of a place whose extent has been reserved.
+fn address(place: Place) -> usize {
+    let base = EXTENT[(place >> SHIFT) as usize].load(Relaxed) & !OPENING;
+    base + (place as usize & (STRIDE - 1))
+}
+
+/// The place of an address in slot 0 of some extent.
+fn place(address: usize) -> Place {
+    let bases = EXTENT.iter().map(|base| base.load(Relaxed) & !OPENING);
+    let found = bases
+        .enumerate()
+        .find(|&(_, base)| base != UNAVAILABLE && base != 0 && address.wrapping_sub(base) < STRIDE);
+    found.map_or(0, |(index, base)| ((index << SHIFT) + (address - base)) as Place)
+}
+
+/// A place for a block: a freed one, one that was never handed out, or a part of a larger one.
+fn find(class: usize) -> Option<Place> {
+    let fresh = || if WORD << class < LINE { fresh_small(class) } else { fresh_large(class) };
+    take_freed(class).or_else(fresh).or_else(|| split_larger(class))
+}
+
+fn take_freed(class: usize) -> Option<Place> {
+    FREE[class].pop(|place| Block(address(place)).first_word(0))
+}
+
+fn free(class: usize, place: Place) {
+    FREE[class].push(place, Block(address(place)).first_word(0));
+}
+
+/// Halves the next larger block that is free as often as needed. Halves are not joined again.
+fn split_larger(class: usize) -> Option<Place> {
+    let (place, larger) =
+        (class + 1..CLASSES).find_map(|larger| Some((take_freed(larger)?, larger)))?;
+    (class..larger).for_each(|half| free(half, place + (WORD << half) as Place));
+    Some(place)
+}
+
+/// A place that was never handed out, in an extent that is open.
+fn fresh_large(class: usize) -> Option<Place> {
+    let size = (WORD << class) as u64;
+    let start = |next: u64| {
+        let start = next.next_multiple_of(size.min(PAGE as u64));
+        let room = STRIDE as u64 - start % STRIDE as u64;
+        // A block does not reach from one extent into the next.
+        if size <= room { start } else { start + room }
+    };
+    let limit = (EXTENTS as u64) << SHIFT;
+    let next = NEXT.fetch_update(Relaxed, Relaxed, |next| {
+        let end = start(next) + size;
+        (end <= limit).then_some(end)
+    });
+    let next = next.ok()?;
+    free_remainder(next, start(next));
+    let place = start(next) as Place;
+    extent((place >> SHIFT) as usize)?;
+    Some(place)
+}
+
+/// Frees what was left over at the end of an extent, as far as it consists of cache lines.
+fn free_remainder(from: u64, to: u64) {
+    let mut place = from.next_multiple_of(LINE as u64);
+    while place + LINE as u64 <= to && extent((from >> SHIFT) as usize).is_some() {
+        let fits = |&class: &usize| {
+            let size = (WORD << class) as u64;
+            place.is_multiple_of(size.min(PAGE as u64)) && place + size <= to
+        };
+        // A line always does.
+        let Some(class) = (0..CLASSES).rev().find(fits) else { return };
+        free(class, place as Place);
+        place += (WORD << class) as u64;
+    }
+}
+
+fn fresh_small(class: usize) -> Option<Place> {
+    let size = (WORD << class) as Place;
+    let page_class = (PAGE / WORD).ilog2() as usize;
+    loop {
+        let seen = NEXT_SMALL.load(Relaxed);
+        let next = seen.next_multiple_of(size);
+        if !(next as usize).is_multiple_of(PAGE) {
+            if NEXT_SMALL.compare_exchange(seen, next + size, Relaxed, Relaxed).is_ok() {
+                return Some(next);
+            }
+            continue;
+        }
+        let page = find(page_class)?;
+        if NEXT_SMALL.compare_exchange(seen, page + size, Relaxed, Relaxed).is_ok() {
+            return Some(page);
+        }
+        // Somebody else has put a page there: this one serves as a block of its size.
+        free(page_class, page);
+    }
+}
+
+/// Zeroes a part of an open slot.
+///
+/// # Safety
+///
+/// Nobody uses it.
+unsafe fn clear(start: usize, bytes: usize) {
+    // SAFETY: whole pages of the arena that nobody uses.
+    if bytes >= PAGE && unsafe { memory::discard(start, bytes) } {
+        return;
+    }
+    for address in (start..start + bytes).step_by(WORD) {
+        // SAFETY: the word lies in an open slot.
+        let word = unsafe { &*word(address) };
+        // Reading first keeps pages that were never touched from costing memory.
+        if word.load(Relaxed) != 0 {
+            word.store(0, Relaxed);
+        }
+    }
+}
+
+/// A list of blocks that are not in use at the moment. Lock-free.
+#[derive(Debug)]
+pub(crate) struct BlockList(FreeList);
+
+impl BlockList {
+    pub(crate) const fn new() -> BlockList {
+        BlockList(FreeList { head: AtomicU64::new(0) })
+    }
+
+    /// Takes the block that was put there last. The first word of its shared slot is zero.
+    pub(crate) fn pop(&self) -> Option<Block> {
+        let word = |place| Block(address(place)).first_word(0);
+        self.0.pop(word).map(|place| Block(address(place)))
+    }
+
+    /// Puts a block there. The first word of its shared slot is the list's from now on.
+    pub(crate) fn push(&self, block: Block) {
+        self.0.push(place(block.0), block.first_word(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every claim in turn, its first and last word written, so that an overlap would be seen.
+    #[test]
+    fn blocks_of_all_sizes_are_zeroed_aligned_and_apart() {
+        let sizes = [8, 16, 24, 32, 64, 100, 512, 4096, 5000, 30_208, 1 << 20, STRIDE];
+        for _ in 0..3 {
+            let blocks: Vec<(Block, usize)> = (0..30)
+                .map(|index| sizes[index % sizes.len()])
+                .map(|bytes| (Block::claim(bytes).expect("room"), bytes))
+                .collect();
+            let words = |&(block, bytes): &(Block, usize)| {
+                let size = bytes.next_power_of_two();
+                assert_eq!(block.0 % size.min(PAGE), 0, "{bytes}");
+                [block, block.at(size - WORD)].map(|block| block.first_word(0))
+            };
+            for (number, block) in blocks.iter().enumerate() {
+                assert!(words(block).iter().all(|word| word.load(Relaxed) == 0));
+                words(block).iter().for_each(|word| word.store(number as i64 + 1, Relaxed));
+            }
+            for (number, block) in blocks.iter().enumerate() {
+                assert!(words(block).iter().all(|word| word.load(Relaxed) == number as i64 + 1));
+            }
+            for (block, bytes) in blocks {
+                // SAFETY: nobody uses the block any more.
+                unsafe { block.release(bytes) };
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused() {
+        assert_eq!(Block::claim(STRIDE + 1), None);
+    }
+
+    #[test]
+    fn places_and_addresses_name_the_same() {
+        let block = Block::claim(STRIDE).expect("room");
+        assert_eq!(address(place(block.0)), block.0);
+        assert!(place(block.0) as usize >= STRIDE, "not in the first extent");
+        // SAFETY: nobody uses the block any more.
+        unsafe { block.release(STRIDE) };
+    }
+}

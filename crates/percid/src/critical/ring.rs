@@ -1,0 +1,128 @@
+//! What a ring's sections find in memory.
+
+/// Where the position of the next record is: a number of bytes that only grows.
+pub(crate) const HEAD: usize = 0;
+/// Where the position of the oldest record is, on another cache line: with
+/// [`DropNewest`](crate::Overflow::DropNewest) the consumer writes it, else the writers.
+pub(crate) const TAIL: usize = 64;
+/// Where the records begin: position modulo capacity. In front are a line for the writers, one for the
+/// tail and one for the consumer.
+pub(crate) const DATA: usize = 192;
+
+/// One, as a header counts: the lower 16 bits hold the record's length in bytes, the others its number
+/// among all records of this ID. The header of the next record has its number already; its length means
+/// nothing, since a section that was aborted may have left it there.
+pub(crate) const ONE: u64 = 1 << 16;
+
+/// The bits of a header that hold the number.
+pub(crate) const NUMBERS: i64 = -(ONE as i64);
+
+/// One record to be appended.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Append {
+    /// The record's bytes.
+    pub(crate) bytes: *const u8,
+    /// The end of the whole words among them.
+    pub(crate) end: *const u8,
+    /// The bytes after those, as a word; anything if there are none.
+    pub(crate) rest: u64,
+    /// The length in bytes, below 2^16.
+    pub(crate) length: u64,
+    /// The bytes it takes: with its header, in whole words.
+    pub(crate) size: u64,
+    /// The bytes that must be free: its own and those of the next header.
+    pub(crate) needed: u64,
+    /// The bytes of the ring, a power of two.
+    pub(crate) capacity: u64,
+    /// The capacity less one.
+    pub(crate) mask: u64,
+}
+
+impl Append {
+    /// A record for a ring of `capacity` bytes; `None` if it is longer than [`longest`].
+    ///
+    /// Inline: else the fields go through memory in pieces of another size than they are read in.
+    #[inline(always)]
+    pub(crate) fn new(record: &[u8], capacity: u64) -> Option<Append> {
+        let length = record.len() as u64;
+        if length > longest(capacity) {
+            return None;
+        }
+        let size = size_of_record(length);
+        Some(Append {
+            bytes: record.as_ptr(),
+            end: record.as_ptr().wrapping_add(record.len() & !7),
+            rest: rest(record),
+            length,
+            size,
+            needed: size + 8,
+            capacity,
+            mask: capacity - 1,
+        })
+    }
+}
+
+/// The bytes that a record of this length takes.
+#[inline(always)]
+pub(crate) const fn size_of_record(length: u64) -> u64 {
+    (length + 15) & !7
+}
+
+/// The longest record of a ring: its length fits a header, and four of it fit the ring.
+pub(crate) const fn longest(capacity: u64) -> u64 {
+    let quarter = capacity / 4 - 16;
+    if quarter < ONE { quarter } else { ONE - 1 }
+}
+
+/// The bytes behind the whole words of a record, as a word; anything if there are none. Without a copy of
+/// variable length, which would be a call.
+#[inline(always)]
+fn rest(record: &[u8]) -> u64 {
+    let word = match record.len() {
+        8.. => {
+            let last = u64::from_le_bytes(last_bytes(record));
+            last >> ((64 - 8 * (record.len() % 8)) % 64)
+        }
+        length @ 4.. => {
+            let first = u64::from(u32::from_le_bytes(first_bytes(record)));
+            let last = u64::from(u32::from_le_bytes(last_bytes(record)));
+            first | last << (8 * (length - 4))
+        }
+        length @ 1.. => {
+            let byte = |index: usize| u64::from(record[index]) << (8 * index);
+            byte(0) | byte(length / 2) | byte(length - 1)
+        }
+        0 => 0,
+    };
+    word.to_le()
+}
+
+#[inline(always)]
+fn first_bytes<const N: usize>(record: &[u8]) -> [u8; N] {
+    record.first_chunk().copied().unwrap_or([0; N])
+}
+
+#[inline(always)]
+fn last_bytes<const N: usize>(record: &[u8]) -> [u8; N] {
+    record.last_chunk().copied().unwrap_or([0; N])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_every_length() {
+        let bytes: Vec<u8> = (1..=40).collect();
+        for length in 0..=40 {
+            let record = &bytes[..length];
+            let (_, rest_of_it) = record.split_at(length & !7);
+            let mut expected = [0; 8];
+            expected[..rest_of_it.len()].copy_from_slice(rest_of_it);
+            if !rest_of_it.is_empty() {
+                assert_eq!(rest(record).to_ne_bytes(), expected, "{length}");
+            }
+        }
+    }
+}

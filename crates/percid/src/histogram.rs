@@ -1,0 +1,378 @@
+//! Histograms.
+
+use std::fmt;
+
+use crate::arena::Block;
+use crate::cell;
+use crate::id::{Source, Unavailable};
+use crate::object::{Needs, Object, State};
+use crate::sys::preserving_errno;
+
+/// log2 of the number of buckets between two powers of two.
+const PRECISION: u32 = 6;
+
+/// Buckets up to the largest `u64`.
+const BUCKETS: usize = ((64 - PRECISION as usize) << PRECISION) + (1 << PRECISION);
+
+const WORD: usize = 8;
+const BYTES: usize = BUCKETS * WORD;
+
+/// A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
+///
+/// Buckets are log-linear: values below 128 have a bucket each, and from there on 64 buckets lie between
+/// two powers of two. What is reported for a value is the middle of its bucket, at most
+/// [`RELATIVE_ERROR`](Histogram::RELATIVE_ERROR) of the value away from it.
+///
+/// ```
+/// static LATENCY: percid::Histogram = percid::Histogram::new();
+///
+/// for microseconds in 1..=1000 {
+///     LATENCY.record(microseconds);
+/// }
+/// let snapshot = LATENCY.snapshot();
+/// assert_eq!(snapshot.count(), 1000);
+/// let median = snapshot.quantile(0.5).expect("it is not empty");
+/// assert!(median.abs_diff(500) <= 4);
+/// ```
+///
+/// # Contract
+///
+/// * **Threads**: every method may be called by any number of threads at once. A record is never lost and
+///   never counted twice.
+/// * **Signals**: [`record`](Histogram::record) and [`record_many`](Histogram::record_many) are
+///   async-signal-safe, also in a handler that interrupts them, and leave `errno` alone. The others
+///   allocate the snapshot.
+/// * **What a snapshot may miss**: records that run at the same time. It contains every record that
+///   *happens before* it. It is no picture of one instant: of two records that run at the same time as the
+///   snapshot it may contain the later one only.
+/// * **Fork**: the child's histogram starts with the parent's counts, on memory of its own.
+/// * **Memory**: 8 bytes for the handle; address space for 3776 buckets (29.5 KiB) for every ID, of which
+///   the pages that are touched cost memory: values within a factor of 256 touch one or two.
+/// * **Cost**: a record is an increment of a [`Counter`](crate::Counter) and 8 instructions more. A snapshot
+///   reads 3776 words for every ID ever used. Creating one is a constant.
+/// * **Without memory** (no address space can be had): values are counted by
+///   [`unrecorded`](Histogram::unrecorded) and nowhere else.
+pub struct Histogram {
+    object: Object,
+}
+
+impl Histogram {
+    /// How far a reported value can be from the recorded one, as a share of it: half the width of a
+    /// bucket, 1/128.
+    pub const RELATIVE_ERROR: f64 = 1.0 / (2 << PRECISION) as f64;
+
+    /// An empty histogram that will use the source of the process (see [`init`](crate::init)).
+    pub const fn new() -> Histogram {
+        Histogram { object: Object::new() }
+    }
+
+    /// An empty histogram that uses `source`, whatever the process has chosen.
+    ///
+    /// # Errors
+    ///
+    /// Why the source cannot be used.
+    pub fn with_source(source: Source) -> Result<Histogram, Unavailable> {
+        Ok(Histogram { object: Object::with_source(source, Needs::Sections, BYTES)? })
+    }
+
+    /// Counts a value.
+    #[inline(always)]
+    pub fn record(&self, value: u64) {
+        self.record_many(value, 1);
+    }
+
+    /// Counts a value so many times, in one step.
+    #[inline(always)]
+    pub fn record_many(&self, value: u64, times: u64) {
+        let (offset, times) = (bucket(value) * WORD, times as i64);
+        // SAFETY: the block has a word for every bucket.
+        if !unsafe { cell::add_fast(self.object.word().wrapping_add(offset), times) } {
+            self.record_slowly(offset, times);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_slowly(&self, offset: usize, times: i64) {
+        if let Some(block) = self.object.atomic_block() {
+            return cell::add_at_hint(block.at(offset), times);
+        }
+        preserving_errno(|| match self.object.settle(Needs::Sections, BYTES) {
+            State::Claimed(block, source) => cell::add(block.at(offset), source, times),
+            State::Inline(_) | State::Unclaimed => self.object.count_inline(times),
+        });
+    }
+
+    /// What has been recorded so far.
+    pub fn snapshot(&self) -> Snapshot {
+        self.read(cell::sum)
+    }
+
+    /// What has been recorded so far, which it removes: every record is in exactly one of the snapshots
+    /// taken, or still there.
+    pub fn take(&self) -> Snapshot {
+        self.read(cell::take)
+    }
+
+    /// How many values could not be recorded because there was no memory.
+    pub fn unrecorded(&self) -> u64 {
+        match self.object.state() {
+            State::Inline(count) => count as u64,
+            State::Unclaimed | State::Claimed(..) => 0,
+        }
+    }
+
+    fn read(&self, total: impl Fn(Block, Option<Source>) -> i64) -> Snapshot {
+        let mut snapshot = Snapshot::new();
+        if let State::Claimed(block, source) = self.object.state() {
+            for (index, count) in snapshot.counts.iter_mut().enumerate() {
+                *count = total(block.at(index * WORD), source) as u64;
+            }
+        }
+        snapshot
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Histogram {
+    /// The word of a value's bucket in the copy of an ID.
+    pub(crate) fn word_of_id(&self, value: u64, id: u32) -> Option<&std::sync::atomic::AtomicI64> {
+        match self.object.state() {
+            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+                Some(block.at(bucket(value) * WORD).word_of_id(id))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram::new()
+    }
+}
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Histogram").field(&self.snapshot()).finish()
+    }
+}
+
+impl Drop for Histogram {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self` proves that no operation on this histogram is running or will run.
+        unsafe { self.object.release(BYTES) };
+    }
+}
+
+/// The bucket of a value: the value shifted right until it has [`PRECISION`] + 1 bits, below which as many
+/// groups of buckets lie as it was shifted.
+#[inline(always)]
+fn bucket(value: u64) -> usize {
+    let shift = (value | 1 << PRECISION).ilog2() - PRECISION;
+    ((shift as usize) << PRECISION) + (value >> shift) as usize
+}
+
+/// The rank of a quantile among so many values, from 1.
+fn rank(q: f64, count: u64) -> u64 {
+    let exact = q.clamp(0.0, 1.0) * count as f64;
+    // 0.07 * 100 is a little more than 7.
+    let nearest = exact.round();
+    let is_integer = (exact - nearest).abs() <= nearest * 4.0 * f64::EPSILON;
+    let rank = if is_integer { nearest } else { exact.ceil() };
+    (rank as u64).clamp(1, count.max(1))
+}
+
+/// The smallest and the largest value of a bucket.
+fn bounds(index: usize) -> (u64, u64) {
+    let shift = (index >> PRECISION).saturating_sub(1) as u32;
+    let low = (index as u64 - (u64::from(shift) << PRECISION)) << shift;
+    (low, low + ((1 << shift) - 1))
+}
+
+/// What a histogram had recorded at some time. It owns its counts, 29.5 KiB.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    counts: Box<[u64]>,
+}
+
+/// A bucket of a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// The smallest value that belongs to it.
+    pub low: u64,
+    /// The largest value that belongs to it.
+    pub high: u64,
+    /// How many values it has.
+    pub count: u64,
+}
+
+impl Bucket {
+    fn middle(&self) -> u64 {
+        self.low + (self.high - self.low) / 2
+    }
+}
+
+impl Snapshot {
+    /// A snapshot without values, to merge others into.
+    pub fn new() -> Snapshot {
+        Snapshot { counts: vec![0; BUCKETS].into_boxed_slice() }
+    }
+
+    /// How many values were recorded.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, count| sum.wrapping_add(*count))
+    }
+
+    /// The value that a share `q` of the values does not exceed: 0.5 for the median, 0 for the smallest, 1
+    /// for the largest (numbers beyond these are taken for them). `None` if there are no values.
+    ///
+    /// Exact up to [`Histogram::RELATIVE_ERROR`]: it is the middle of the bucket in which the value of
+    /// rank `ceil(q * count)` lies, where a product that is an integer but for its rounding counts as one.
+    /// Not a number counts as 0.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let count = self.count();
+        let rank = rank(q, count);
+        let mut below = 0u64;
+        let found = self.buckets().find(|bucket| {
+            below = below.wrapping_add(bucket.count);
+            below >= rank
+        });
+        found.map(|bucket| bucket.middle())
+    }
+
+    /// The smallest value, up to [`Histogram::RELATIVE_ERROR`].
+    pub fn min(&self) -> Option<u64> {
+        self.quantile(0.0)
+    }
+
+    /// The largest value, up to [`Histogram::RELATIVE_ERROR`].
+    pub fn max(&self) -> Option<u64> {
+        self.quantile(1.0)
+    }
+
+    /// The mean value, up to [`Histogram::RELATIVE_ERROR`].
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.count();
+        let sum: f64 = self.buckets().map(|it| it.middle() as f64 * it.count as f64).sum();
+        (count > 0).then(|| sum / count as f64)
+    }
+
+    /// The buckets that have values, from the smallest.
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count != 0);
+        filled.map(|(index, &count)| {
+            let (low, high) = bounds(index);
+            Bucket { low, high, count }
+        })
+    }
+
+    /// Adds the values of another snapshot: of another histogram, process or machine.
+    pub fn merge(&mut self, other: &Snapshot) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count = count.wrapping_add(*more);
+        }
+    }
+}
+
+impl Default for Snapshot {
+    fn default() -> Self {
+        Snapshot::new()
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("count", &self.count())
+            .field("min", &self.min())
+            .field("median", &self.quantile(0.5))
+            .field("p99", &self.quantile(0.99))
+            .field("max", &self.max())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values around every power of two, and the ends of the range.
+    fn probes() -> impl Iterator<Item = u64> {
+        let near =
+            |power: u32| (0..4u64).flat_map(move |d| [(1 << power) + d, (1u64 << power) - d]);
+        (2..64).flat_map(near).chain([0, 1, u64::MAX, u64::MAX - 1])
+    }
+
+    #[test]
+    fn every_value_lies_in_its_bucket() {
+        for value in probes() {
+            let (low, high) = bounds(bucket(value));
+            assert!(low <= value && value <= high, "{value} in {low}..={high}");
+        }
+    }
+
+    #[test]
+    fn buckets_meet_without_gaps_up_to_the_largest_value() {
+        for index in 1..BUCKETS {
+            assert_eq!(bounds(index).0, bounds(index - 1).1 + 1, "bucket {index}");
+            assert_eq!(bucket(bounds(index).0), index);
+        }
+        assert_eq!((bounds(0).0, bounds(BUCKETS - 1).1), (0, u64::MAX));
+    }
+
+    #[test]
+    fn what_is_reported_is_as_close_as_stated() {
+        for value in probes() {
+            let (low, high) = bounds(bucket(value));
+            let reported = Bucket { low, high, count: 1 }.middle();
+            let error = reported.abs_diff(value) as f64;
+            assert!(error <= value as f64 * Histogram::RELATIVE_ERROR, "{value}: {reported}");
+        }
+    }
+
+    #[test]
+    fn every_source_records() {
+        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+            let histogram = Histogram::with_source(source).expect("an available source");
+            (0..10_000).for_each(|value| histogram.record(value));
+            histogram.record_many(1 << 40, 90_000);
+            let snapshot = histogram.snapshot();
+            assert_eq!(snapshot.count(), 100_000, "{source}");
+            assert_eq!(snapshot.min(), Some(0), "{source}");
+            for (q, exact) in [(0.05, 4999), (0.1, 9999), (0.11, 1 << 40), (1.0, 1 << 40)] {
+                let reported = snapshot.quantile(q).expect("not empty");
+                let error = reported.abs_diff(exact) as f64 / exact as f64;
+                assert!(error <= Histogram::RELATIVE_ERROR, "{source}: {q}: {reported}");
+            }
+            assert_eq!(histogram.take(), snapshot, "{source}");
+            assert_eq!(histogram.snapshot().count(), 0, "{source}");
+        }
+    }
+
+    #[test]
+    fn ranks() {
+        let ranks = |count| [0.0, 0.07, 0.5, 0.501, 0.99, 1.0, f64::NAN].map(|q| rank(q, count));
+        assert_eq!(ranks(100), [1, 7, 50, 51, 99, 100, 1]);
+        assert_eq!(ranks(1), [1; 7]);
+        assert_eq!(rank(1.0, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn snapshots_add_up() {
+        let (one, other) = (Histogram::new(), Histogram::new());
+        one.record(5);
+        other.record_many(7, 3);
+        let mut both = one.snapshot();
+        both.merge(&other.snapshot());
+        let buckets: Vec<_> = both.buckets().map(|it| (it.low, it.high, it.count)).collect();
+        assert_eq!(buckets, [(5, 5, 1), (7, 7, 3)]);
+        assert_eq!(both.mean(), Some(6.5));
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_values() {
+        let snapshot = Histogram::new().snapshot();
+        assert_eq!((snapshot.count(), snapshot.quantile(0.5), snapshot.mean()), (0, None, None));
+    }
+}

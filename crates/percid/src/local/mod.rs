@@ -1,0 +1,666 @@
+//! One value per ID, used exclusively by any code.
+//!
+//! # A copy's memory
+//!
+//! Word 0 is the lock, word 1 says whether the copy is closed, then comes the value. The lock is 0 if there
+//! is no value, [`READY`] if there is one that nobody uses, and otherwise the holder's token, which tells a
+//! holder that visits its own copies from others.
+//!
+//! # Proof of exclusion
+//!
+//! The lock is taken by the section `acquire`, which stores the token if the copy is open and the lock is as
+//! expected, 0 or [`READY`]. It looks whether the copy is open first: the other way round it could find a
+//! value that a visitor takes out before it finds the copy open again. Two sections on one copy cannot
+//! overlap, since the copy's ID belongs to one CPU at a time (see [`critical`](crate::critical)). Whoever
+//! holds the lock may be preempted, moved, or lose the CPU's ID: the lock stays taken, and the next thread
+//! with that ID finds the token there. It is released by a store that orders everything done to the value
+//! before it; the next holder's section reads it with acquire semantics.
+//!
+//! A visitor *closes* the copy, fences all CPUs, and waits until nobody holds the lock. A section that found
+//! the copy open has committed or been aborted when the fence returns; one that starts later finds it
+//! closed. So from the fence on no section takes the lock any more. The visitor takes it when the present
+//! holder has released it, by an exchange, and waits for nobody after that; he gives it back and opens the
+//! copy. Copies without sections (the atomic source, extra ones) are taken by an exchange, after which
+//! the taker looks whether the copy is closed, and gives it back if it is; with a full barrier between the
+//! exchange and the look, and one between closing and looking at the lock, one of the two sees the other. Until
+//! the taker has given it back the visitor's exchange fails.
+//!
+//! A thread that finds its copy in use or closed takes an *extra* copy instead: a list of values outside
+//! the arena that grows when all are in use. So nobody waits but visitors.
+
+mod lock;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use crate::arena::{Block, STRIDE};
+use crate::critical;
+use crate::id::set::{IdSet, ids};
+use crate::id::{RESTART_LIMIT, Source, Unavailable, fence};
+use crate::object::{KERNEL, MARKS, Needs, Object, State, TABLE};
+use crate::sys::{memory, preserving_errno, thread};
+use crate::turn::Turn;
+use lock::{CLOSED, Lock, NONE, READY};
+
+/// A value of type `T` for every CPU that asks for one, to be used by any closure.
+///
+/// [`with`](Local::with) lends the CPU's value out under a lock that takes no locked instruction. Others
+/// reach all values with [`for_each`](Local::for_each) and [`drain`](Local::drain), which stop the CPUs for a
+/// moment by a fence. What a counter, a stack or a ring cannot do, this can.
+///
+/// ```
+/// use std::collections::HashMap;
+///
+/// static HITS: percid::Local<HashMap<&str, u64>> = percid::Local::new(HashMap::new);
+///
+/// HITS.with(|hits| *hits.entry("/index.html").or_default() += 1);
+///
+/// let mut total = 0;
+/// HITS.for_each(|hits| total += hits["/index.html"]);
+/// assert_eq!(total, 1);
+/// ```
+///
+/// # Contract
+///
+/// * **Threads**: every method may be called by any number of threads at once. No two closures ever have
+///   the same value at the same time.
+/// * **Which value**: any. A thread gets the value of the CPU that it is on when it asks, keeps it to the
+///   end of the closure wherever it is moved, and may get another next time. Where somebody else is using
+///   that value (a thread that was preempted inside its closure, a visitor, the caller itself further up
+///   its stack), it gets an extra one, and one is made if need be. There are at most as many extra ones as
+///   closures were ever active at the same time.
+/// * **Waiting**: `with` waits for nobody. `for_each` and `drain` wait for closures that are active, and
+///   for each other.
+/// * **What a visit may miss**: values that are made while it runs; and those of all IDs, if the process has
+///   entered a sandbox since its first use that refuses `membarrier`.
+/// * **Panics**: a closure that panics leaves the value as it is then; nothing is poisoned.
+/// * **Signals**: `with` is async-signal-safe as far as the closure and `make` are. In a handler that
+///   interrupts a closure the handler gets another value. The others are not.
+/// * **Fork**: the child has a copy of every value. Values that other threads of the parent were using
+///   stay taken in the child: `with` uses others, but `for_each` and `drain` would wait for ever, as with
+///   any lock.
+/// * **Memory**: 256 bytes for the handle; for every ID that used it the size of `T` and 16 bytes, rounded
+///   up to a power of two; at least a page for an extra one.
+/// * **Cost**: `with` some 30 instructions beside the closure, three of them stores, none locked; with
+///   [`Source::Atomic`] a call and one locked instruction. `for_each` and `drain` one fence, some 10 us, for
+///   every 64 IDs.
+#[repr(C, align(64))]
+pub struct Local<T> {
+    object: Object,
+    make: fn() -> T,
+    members: IdSet,
+    extras: AtomicPtr<Extra<T>>,
+    turn: Turn,
+    /// Owns values, and is invariant: what is stored as one type must not be lent as another.
+    values: PhantomData<*mut T>,
+}
+
+/// A copy: its lock and its value.
+#[repr(C)]
+struct Copy<T> {
+    lock: Lock,
+    value: T,
+}
+
+/// A copy that belongs to no ID.
+#[repr(C)]
+struct Extra<T> {
+    copy: Copy<T>,
+    next: *mut Extra<T>,
+}
+
+// SAFETY: values are lent to one thread at a time, and may be made, used and dropped by different ones.
+unsafe impl<T: Send> Sync for Local<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Local<T> {}
+
+/// A copy that the calling thread holds. Released when dropped.
+struct Held<'l, T> {
+    copy: NonNull<Copy<T>>,
+    /// What the lock becomes: [`NONE`] as long as there is no value.
+    released: i64,
+    local: PhantomData<&'l Local<T>>,
+}
+
+impl<T> Held<'_, T> {
+    #[inline(always)]
+    fn value(&mut self) -> &mut T {
+        // SAFETY: the copy is this thread's alone until the lock is released, and has a value.
+        unsafe { &mut (*self.copy.as_ptr()).value }
+    }
+
+    fn fill(&mut self, make: fn() -> T) {
+        let value = make();
+        // SAFETY: as above; there is no value that this would overwrite.
+        unsafe { (&raw mut (*self.copy.as_ptr()).value).write(value) };
+        self.released = READY;
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: copies stay mapped as long as the handle.
+        unsafe { (*self.copy.as_ptr()).lock.release(self.released) };
+    }
+}
+
+/// A copy that the calling thread has taken, and what it found in the lock.
+struct Acquired<T> {
+    copy: NonNull<Copy<T>>,
+    found: i64,
+    /// `None` for an extra copy.
+    id: Option<u32>,
+}
+
+/// A copy that a visitor holds, closed.
+struct Visited<'l, T> {
+    held: Held<'l, T>,
+    /// `None` for an extra copy.
+    id: Option<u32>,
+}
+
+/// Copies that are closed. Opened when dropped.
+struct Closed<'l, L: Fn(u32) -> &'l Lock> {
+    lock: L,
+    bits: u64,
+}
+
+impl<'l, L: Fn(u32) -> &'l Lock> Closed<'l, L> {
+    fn new(bits: u64, lock: L) -> Self {
+        ids(0, bits).for_each(|bit| lock(bit).close());
+        Closed { lock, bits }
+    }
+}
+
+impl<'l, L: Fn(u32) -> &'l Lock> Drop for Closed<'l, L> {
+    fn drop(&mut self) {
+        ids(0, self.bits).for_each(|bit| (self.lock)(bit).open());
+    }
+}
+
+impl<T> Local<T> {
+    const BYTES: usize = size_of::<Copy<T>>();
+
+    const ALIGNED: () = assert!(align_of::<T>() <= 4096, "values are aligned to a page at most");
+
+    /// Values that are made by `make` when an ID first asks for one. It will use the source of the process
+    /// (see [`init`](crate::init)).
+    pub const fn new(make: fn() -> T) -> Local<T> {
+        const { Self::ALIGNED };
+        Local {
+            object: Object::new(),
+            make,
+            members: IdSet::new(),
+            extras: AtomicPtr::new(ptr::null_mut()),
+            turn: Turn::new(),
+            values: PhantomData,
+        }
+    }
+
+    /// As [`new`](Local::new), for `source`, whatever the process has chosen.
+    ///
+    /// # Errors
+    ///
+    /// Why the source cannot be used, or not with the fence that visits need.
+    pub fn with_source(source: Source, make: fn() -> T) -> Result<Local<T>, Unavailable> {
+        let mut local = Local::new(make);
+        local.object = Object::with_source(source, Needs::Fence, Self::BYTES)?;
+        Ok(local)
+    }
+
+    /// The extra copies.
+    fn extras(&self) -> impl Iterator<Item = NonNull<Copy<T>>> {
+        let mut next = self.extras.load(Acquire);
+        std::iter::from_fn(move || {
+            let extra = NonNull::new(next)?;
+            // SAFETY: extras stay where they are until the handle is dropped; `next` is never changed after
+            // the extra was published.
+            next = unsafe { (*extra.as_ptr()).next };
+            Some(extra.cast())
+        })
+    }
+}
+
+impl<T: Send> Local<T> {
+    /// Lends a value to `f`.
+    ///
+    /// # Panics
+    ///
+    /// If another value is needed and no memory can be had for it; and if `f` or `make` does.
+    #[inline(always)]
+    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        match self.try_with(f) {
+            Some(result) => result,
+            None => panic!("percid::Local: no memory for another value"),
+        }
+    }
+
+    /// As [`with`](Local::with), but `None` if no memory can be had.
+    #[inline(always)]
+    pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let word = self.object.word();
+        let token = thread::token();
+        let copy = if word & KERNEL != 0 {
+            const MARK: isize = -(KERNEL as isize);
+            // SAFETY: a word with this mark is the address of this object's block plus the mark, and it was
+            // stored after the source had been prepared.
+            unsafe { critical::acquire_kernel::<MARK, CLOSED>(word, READY as usize, token) }
+        } else if word & TABLE != 0 {
+            const MARK: isize = -(TABLE as isize);
+            // SAFETY: as above.
+            unsafe { critical::acquire_table::<MARK, CLOSED>(word, READY as usize, token) }
+        } else {
+            0
+        };
+        let mut held = match NonNull::new(ptr::with_exposed_provenance_mut(copy & !MARKS)) {
+            Some(copy) => Held { copy, released: READY, local: PhantomData },
+            None => self.hold_slowly()?,
+        };
+        Some(f(held.value()))
+    }
+
+    /// Visits all values, of every ID and the extra ones.
+    ///
+    /// Waits for closures that are using one. If `f` panics, the values that come after are not visited.
+    ///
+    /// # Panics
+    ///
+    /// If the calling thread is inside a closure of [`with`](Local::with) or of a visit of this very object:
+    /// it would wait for itself.
+    pub fn for_each(&self, mut f: impl FnMut(&mut T)) {
+        self.visit(&mut |mut visited| f(visited.held.value()));
+    }
+
+    /// Takes all values out and hands them to `f`. New ones are made when they are needed.
+    ///
+    /// Waits for closures that are using one. If `f` panics, the values that come after stay.
+    ///
+    /// # Panics
+    ///
+    /// As [`for_each`](Local::for_each).
+    pub fn drain(&self, mut f: impl FnMut(T)) {
+        self.visit(&mut |mut visited| {
+            visited.held.released = NONE;
+            if let Some(id) = visited.id {
+                self.members.remove(id);
+            }
+            // SAFETY: the value is this thread's, and from now on the copy counts as having none.
+            f(unsafe { ptr::read(visited.held.value()) });
+        });
+    }
+
+    /// Hands every copy that has a value to `own`.
+    fn visit(&self, own: &mut dyn FnMut(Visited<'_, T>)) {
+        // Before waiting for other visitors, one of whom may wait for this very thread.
+        assert!(
+            !self.is_held_by_caller(),
+            "percid::Local: a visit inside `with` of the same object would wait for itself"
+        );
+        let Some(_turn) = self.turn.wait() else {
+            panic!(
+                "percid::Local: a visit inside a visit of the same object would wait for itself"
+            );
+        };
+        if let State::Claimed(block, Some(source)) = self.object.state() {
+            for (index, bits) in self.members.words_below(source.ids_seen()) {
+                let copy = |bit: u32| copy_at(block.of_id(index as u32 * 64 + bit));
+                let id = |bit: u32| Some(index as u32 * 64 + bit);
+                visit_closed(bits, source != Source::Atomic, copy, id, own);
+            }
+        }
+        for extra in self.extras() {
+            visit_closed(1, false, |_| extra, |_| None, own);
+        }
+    }
+
+    /// Whether the calling thread is inside a closure.
+    fn is_held_by_caller(&self) -> bool {
+        let token = thread::token() as i64;
+        // SAFETY: copies stay mapped as long as the handle.
+        let is_mine = |copy: NonNull<Copy<T>>| unsafe { (*copy.as_ptr()).lock.state() } == token;
+        let State::Claimed(block, source) = self.object.state() else {
+            return self.extras().any(is_mine);
+        };
+        let words = self.members.words_below(source.map_or(0, Source::ids_seen));
+        let mut members = words.flat_map(|(index, bits)| ids(index, bits));
+        members.any(|id| is_mine(copy_at(block.of_id(id)))) || self.extras().any(is_mine)
+    }
+
+    /// A copy for this thread when the fast path has none.
+    #[cold]
+    #[inline(never)]
+    fn hold_slowly(&self) -> Option<Held<'_, T>> {
+        if let Some(copy) = self.object.atomic_block().and_then(take_at_hint) {
+            return Some(Held { copy, released: READY, local: PhantomData });
+        }
+        let acquired = preserving_errno(|| self.acquire_slowly().or_else(|| self.acquire_extra()))?;
+        let Acquired { copy, found, id } = acquired;
+        let mut held = Held { copy, released: found, local: PhantomData };
+        if found == NONE {
+            held.fill(self.make);
+            if let Some(id) = id {
+                self.members.insert(id);
+            }
+        }
+        Some(held)
+    }
+
+    /// The copy of this thread's ID, unless somebody is using it.
+    fn acquire_slowly(&self) -> Option<Acquired<T>> {
+        let State::Claimed(block, Some(source)) = self.object.settle(Needs::Fence, Self::BYTES)
+        else {
+            return None;
+        };
+        for _ in 0..RESTART_LIMIT {
+            let mine: NonNull<Copy<T>> = copy_at(block.of_id(source.enter_as_hint()?));
+            // SAFETY: copies stay mapped as long as the handle.
+            let lock = unsafe { &(*mine.as_ptr()).lock };
+            let found = lock.state();
+            if lock.is_closed() || (found != READY && found != NONE) {
+                return None;
+            }
+            let copy = try_acquire(block, source, mine, found);
+            if let Some(copy) = copy {
+                let id = ((copy.addr().get() - block.0) / STRIDE - 1) as u32;
+                return Some(Acquired { copy, found, id: Some(id) });
+            }
+        }
+        None
+    }
+
+    /// An extra copy that nobody uses, or a new one.
+    fn acquire_extra(&self) -> Option<Acquired<T>> {
+        let free = self.extras().find_map(|copy| {
+            // SAFETY: extras stay where they are as long as the handle.
+            let lock = unsafe { &(*copy.as_ptr()).lock };
+            let found = lock.state();
+            let taken = (found == READY || found == NONE) && lock.try_take(found);
+            taken.then_some(Acquired { copy, found, id: None })
+        });
+        free.or_else(|| self.new_extra())
+    }
+
+    fn new_extra(&self) -> Option<Acquired<T>> {
+        let extra = memory::map(size_of::<Extra<T>>())?.cast::<Extra<T>>();
+        // SAFETY: fresh zeroed memory, large enough and aligned to a page; all zero is a valid lock, and
+        // the value counts as none.
+        unsafe { (*extra.as_ptr()).copy.lock.take_fresh() };
+        let mut first = self.extras.load(Relaxed);
+        loop {
+            // SAFETY: nobody else knows the extra before the exchange.
+            unsafe { (*extra.as_ptr()).next = first };
+            match self.extras.compare_exchange_weak(first, extra.as_ptr(), Release, Relaxed) {
+                Ok(_) => return Some(Acquired { copy: extra.cast(), found: NONE, id: None }),
+                Err(now) => first = now,
+            }
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl<T> Local<T> {
+    /// The lock and the value of an ID.
+    pub(crate) fn copy_of_id(&self, id: u32) -> Option<(&std::sync::atomic::AtomicI64, *mut T)> {
+        match self.object.state() {
+            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+                let copy: NonNull<Copy<T>> = copy_at(block.of_id(id));
+                // SAFETY: the copy lies in an open slot, which stays mapped.
+                Some(unsafe { (&(*copy.as_ptr()).lock.state, &raw mut (*copy.as_ptr()).value) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Visits the copies of up to 64 bits that have a value. `sections`: whether critical sections work on them.
+fn visit_closed<T>(
+    bits: u64,
+    sections: bool,
+    copy: impl Fn(u32) -> NonNull<Copy<T>>,
+    id: impl Fn(u32) -> Option<u32>,
+    own: &mut dyn FnMut(Visited<'_, T>),
+) {
+    // SAFETY: copies stay mapped as long as the handle.
+    let lock = |bit| unsafe { &(*copy(bit).as_ptr()).lock };
+    let mut closed = Closed::new(bits, lock);
+    if sections && bits != 0 && fence::all().is_err() {
+        return;
+    }
+    for bit in ids(0, bits) {
+        if lock(bit).take_closed() {
+            let held = Held { copy: copy(bit), released: READY, local: PhantomData };
+            own(Visited { held, id: id(bit) });
+        }
+        lock(bit).open();
+        closed.bits &= !(1 << bit);
+    }
+}
+
+fn copy_at<T>(address: usize) -> NonNull<Copy<T>> {
+    // The address of a copy is never null.
+    NonNull::new(ptr::with_exposed_provenance_mut(address)).unwrap_or(NonNull::dangling())
+}
+
+/// What the atomic source does when nothing is in its way.
+fn take_at_hint<T>(block: Block) -> Option<NonNull<Copy<T>>> {
+    let copy: NonNull<Copy<T>> = copy_at(block.of_id(Source::Atomic.enter_as_hint()?));
+    // SAFETY: copies stay mapped as long as the handle.
+    unsafe { (*copy.as_ptr()).lock.try_take(READY) }.then_some(copy)
+}
+
+/// Takes the lock of this thread's copy, which is `mine` unless it has been moved since.
+fn try_acquire<T>(
+    block: Block,
+    source: Source,
+    mine: NonNull<Copy<T>>,
+    expected: i64,
+) -> Option<NonNull<Copy<T>>> {
+    let (expected, token) = (expected as usize, thread::token());
+    let address = match source {
+        // SAFETY: a block of copies, whose source has been prepared.
+        Source::Kernel => unsafe {
+            critical::acquire_kernel::<0, CLOSED>(block.0, expected, token)
+        },
+        // SAFETY: as above.
+        Source::Table => unsafe { critical::acquire_table::<0, CLOSED>(block.0, expected, token) },
+        Source::Atomic => {
+            // SAFETY: copies stay mapped as long as the handle.
+            let lock = unsafe { &(*mine.as_ptr()).lock };
+            return lock.try_take(expected as i64).then_some(mine);
+        }
+    };
+    NonNull::new(ptr::with_exposed_provenance_mut(address))
+}
+
+impl<T> Drop for Local<T> {
+    fn drop(&mut self) {
+        if let State::Claimed(block, Some(source)) = self.object.state() {
+            let members = self.members.words_below(source.ids_seen());
+            for id in members.flat_map(|(index, bits)| ids(index, bits)) {
+                // SAFETY: members are copies in open slots; `&mut self`: nobody else uses them.
+                unsafe { drop_value(copy_at::<T>(block.of_id(id))) };
+            }
+        }
+        let mut next = *self.extras.get_mut();
+        while let Some(extra) = NonNull::new(next) {
+            // SAFETY: as above; each extra is a mapping of its own.
+            unsafe {
+                next = (*extra.as_ptr()).next;
+                drop_value(extra.cast::<Copy<T>>());
+                memory::unmap(extra.cast(), size_of::<Extra<T>>());
+            }
+        }
+        self.members.clear();
+        // SAFETY: `&mut self` proves that no operation on this object is running or will run.
+        unsafe { self.object.release(Self::BYTES) };
+    }
+}
+
+/// Drops the value of a copy, if it has one. In a child of `fork`, a value that another thread of the
+/// parent was using is left alone.
+///
+/// # Safety
+///
+/// Nobody else uses the copy.
+unsafe fn drop_value<T>(copy: NonNull<Copy<T>>) {
+    // SAFETY: by contract; a lock that reads ready stands beside a value.
+    unsafe {
+        if (*copy.as_ptr()).lock.state() == READY {
+            (*copy.as_ptr()).lock.release(NONE);
+            (&raw mut (*copy.as_ptr()).value).drop_in_place();
+        }
+    }
+}
+
+impl<T> fmt::Debug for Local<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let members = self.members.words().flat_map(|(index, bits)| ids(index, bits));
+        f.debug_struct("Local")
+            .field("ids", &members.collect::<Vec<_>>())
+            .field("extra", &self.extras().count())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    fn sources() -> impl Iterator<Item = Source> {
+        Source::ALL.into_iter().filter(|source| source.available().is_ok())
+    }
+
+    #[test]
+    fn no_two_closures_have_one_value() {
+        for source in sources() {
+            let local = Local::with_source(source, || 0u64).expect("an available source");
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| (0..100_000).for_each(|_| local.with(|value| *value += 1)));
+                }
+            });
+            let mut sum = 0;
+            local.for_each(|value| sum += *value);
+            assert_eq!(sum, 400_000, "{source}");
+        }
+    }
+
+    #[test]
+    fn a_closure_inside_a_closure_has_another_value() {
+        for source in sources() {
+            let local = Local::with_source(source, || 0).expect("an available source");
+            local.with(|outer| {
+                *outer += 1;
+                local.with(|inner| {
+                    *inner += 10;
+                    local.with(|innermost| *innermost += 100);
+                });
+            });
+            let mut values = Vec::new();
+            local.drain(|value| values.push(value));
+            assert_eq!(values.iter().sum::<i32>(), 111, "{source}");
+            assert_eq!(values.len(), 3, "{source}");
+            local.for_each(|_| panic!("nothing is left"));
+        }
+    }
+
+    #[test]
+    fn a_value_is_made_again_after_a_drain() {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let local = Local::new(|| MADE.fetch_add(1, Relaxed));
+        let first = local.with(|value| *value);
+        local.drain(drop);
+        assert!(local.with(|value| *value) > first);
+    }
+
+    #[test]
+    fn values_are_dropped_with_it() {
+        static KEPT: std::sync::LazyLock<Arc<()>> = std::sync::LazyLock::new(Default::default);
+        let local = Local::new(|| Arc::clone(&KEPT));
+        local.with(|_| local.with(|_| ()));
+        assert_eq!(Arc::strong_count(&KEPT), 3);
+        drop(local);
+        assert_eq!(Arc::strong_count(&KEPT), 1);
+    }
+
+    #[test]
+    fn panics_release_the_value() {
+        let local = Local::new(|| 1);
+        let thrown = catch_unwind(AssertUnwindSafe(|| {
+            local.with(|value| {
+                *value = 5;
+                panic!("on purpose");
+            })
+        }));
+        assert!(thrown.is_err());
+        let thrown = catch_unwind(AssertUnwindSafe(|| local.for_each(|_| panic!("on purpose"))));
+        assert!(thrown.is_err());
+        let mut values = Vec::new();
+        local.for_each(|value| values.push(*value));
+        assert_eq!(values, [5]);
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_made_leaves_nothing_behind() {
+        static FAIL: AtomicUsize = AtomicUsize::new(1);
+        let local = Local::new(|| assert_eq!(FAIL.load(Relaxed), 0, "on purpose"));
+        assert!(catch_unwind(AssertUnwindSafe(|| local.with(|()| ()))).is_err());
+        local.for_each(|()| panic!("there is no value"));
+        FAIL.store(0, Relaxed);
+        local.with(|()| ());
+        let mut count = 0;
+        local.for_each(|()| count += 1);
+        assert_eq!(count, 1);
+    }
+
+    #[test]
+    fn who_would_wait_for_himself_is_told() {
+        for source in sources() {
+            let local = Local::with_source(source, || 0).expect("an available source");
+            let inside = || local.with(|_| local.for_each(|_| ()));
+            assert!(catch_unwind(AssertUnwindSafe(inside)).is_err(), "{source}");
+            let nested = || local.for_each(|_| local.drain(drop));
+            assert!(catch_unwind(AssertUnwindSafe(nested)).is_err(), "{source}");
+            local.for_each(|value| *value += 1);
+            assert_eq!(local.with(|value| *value), 1, "{source}");
+        }
+    }
+
+    /// Both would wait for the other's closure, and for the turn.
+    #[test]
+    fn two_that_visit_from_inside_are_both_told() {
+        let local = Local::new(|| 0);
+        let both = std::sync::Barrier::new(2);
+        let visit = || {
+            local.with(|_| {
+                both.wait();
+                catch_unwind(AssertUnwindSafe(|| local.for_each(|_| ()))).is_err()
+            })
+        };
+        std::thread::scope(|scope| {
+            let other = scope.spawn(visit);
+            assert!(visit());
+            assert!(other.join().expect("the panic was caught"));
+        });
+    }
+
+    #[test]
+    fn values_are_aligned() {
+        #[repr(align(256))]
+        struct Aligned(u8);
+        let local = Local::new(|| Aligned(1));
+        let address = |value: &mut Aligned| (&raw const value.0).addr();
+        assert_eq!(local.with(address) % 256, 0);
+        assert_eq!(local.with(|_| local.with(address)) % 256, 0);
+    }
+}

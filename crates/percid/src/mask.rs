@@ -1,0 +1,247 @@
+//! The active mask: which IDs have something that a remote party must come for.
+
+use std::fmt;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{AcqRel, Relaxed, SeqCst},
+    fence as barrier,
+};
+
+use crate::id::fence;
+use crate::id::set::{IdSet, ids};
+use crate::membership;
+use crate::sys::preserving_errno;
+
+/// Words whose members are tested before they are marked: one cache line, for the IDs below 512.
+const FAST: usize = 8;
+
+/// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch that is
+/// pinned.
+///
+/// [`mark`](ActiveMask::mark) is for the hot path of every operation: a load and a test while the bit is
+/// set, so the mask's cache line stays shared by all CPUs. [`drain`](ActiveMask::drain) visits the members
+/// only, and misses none. It is the mask of the CPUs that may hold an address space's translations (Linux
+/// 8f898fbbe5ee), made available to programs, with the barrier that was lost there on the drainer's side;
+/// the correctness argument stands in `membership.rs`.
+///
+/// ```
+/// use percid::ActiveMask;
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+///
+/// static PENDING: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+/// static ACTIVE: ActiveMask = ActiveMask::new();
+///
+/// // On the hot path, for the data of ID 2: publish, then mark.
+/// PENDING[2].store(7, Relaxed);
+/// ACTIVE.mark(2);
+///
+/// // Now and then, somewhere else:
+/// let mut flushed = 0;
+/// ACTIVE.drain(|id| flushed += PENDING[id as usize].swap(0, Relaxed));
+/// assert_eq!(flushed, 7);
+/// assert!(!ACTIVE.is_marked(2));
+/// ```
+///
+/// # Contract
+///
+/// * **Order**: store what the mark announces *before* [`mark`](ActiveMask::mark). Then a drain that begins
+///   after `mark` has returned visits the ID and finds what was stored, unless another drain has taken the
+///   mark, which then finds it.
+/// * **What a drain may miss**: what is published while it runs. The mark is then set for the next one.
+/// * **Stale marks** are possible and cost a needless visit.
+/// * **Threads**: every method may be called by any number of threads at once.
+/// * **Signals**: `mark` is async-signal-safe and leaves `errno` alone. So is `drain`, as far as its
+///   visitor is.
+/// * **Fork**: the child's mask is the parent's.
+/// * **Memory**: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
+/// * **Cost**: `mark` one load and a test if the bit is set, else one locked instruction; IDs from 512 on
+///   pay a full barrier each time. So do all where the kernel has no fence (before Linux 5.10, or
+///   sandboxed). `drain` one fence, some 10 us, if there is any member; else 9 loads. The first call that
+///   sets a bit registers the process for the fence: 2 us early in `main`, 20 ms later.
+#[repr(C, align(64))]
+pub struct ActiveMask {
+    fast: [AtomicU64; FAST],
+    /// The members that were marked behind a full barrier.
+    slow: IdSet,
+}
+
+impl ActiveMask {
+    /// A mask without members.
+    pub const fn new() -> ActiveMask {
+        ActiveMask { fast: [const { AtomicU64::new(0) }; FAST], slow: IdSet::new() }
+    }
+
+    /// Makes `id` a member, after something was published that a drain must find.
+    ///
+    /// # Panics
+    ///
+    /// If no kernel can have that many CPUs (8192).
+    #[inline(always)]
+    pub fn mark(&self, id: u32) {
+        let word = self.fast.get(id as usize / 64);
+        if !word.is_some_and(|word| membership::is_set(word, bit(id))) {
+            self.mark_slowly(id);
+        }
+    }
+
+    /// Whether `id` is a member at this moment.
+    pub fn is_marked(&self, id: u32) -> bool {
+        let word = self.fast.get(id as usize / 64);
+        word.is_some_and(|word| word.load(Relaxed) & bit(id) != 0) || self.slow.contains(id)
+    }
+
+    /// Takes all members out and visits each; what was published before they were marked is visible to
+    /// the visitor. Returns how many there were.
+    ///
+    /// If the visitor panics, the members that it has not been given stay members.
+    pub fn drain(&self, visit: impl FnMut(u32)) -> usize {
+        let mut taken = Taken { mask: self, fast: [0; FAST], visited: 0 };
+        for (bits, word) in taken.fast.iter_mut().zip(&self.fast) {
+            *bits = membership::take(word);
+        }
+        if taken.fast != [0; FAST] && preserving_errno(fence::all).is_err() {
+            // Without the fence the marks may not be gone while anybody looks.
+            taken.put_back();
+        }
+        taken.visit_all(visit)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn mark_slowly(&self, id: u32) {
+        match self.fast.get(id as usize / 64) {
+            Some(word) if preserving_errno(fence::is_available) => membership::set(word, bit(id)),
+            _ => {
+                assert!((id as usize) < crate::sys::MAX_CPUS, "no CPU can have the ID {id}");
+                barrier(SeqCst);
+                if !self.slow.contains(id) {
+                    self.slow.insert(id);
+                }
+            }
+        }
+    }
+}
+
+fn bit(id: u32) -> u64 {
+    1 << (id % 64)
+}
+
+/// The members that a drain has taken and not visited yet.
+struct Taken<'m> {
+    mask: &'m ActiveMask,
+    fast: [u64; FAST],
+    visited: usize,
+}
+
+impl Taken<'_> {
+    fn visit_all(&mut self, mut visit: impl FnMut(u32)) -> usize {
+        for index in 0..FAST {
+            for id in ids(index, self.fast[index]) {
+                self.fast[index] &= !bit(id);
+                self.visited += 1;
+                visit(id);
+            }
+        }
+        for id in self.mask.slow.words().flat_map(|(index, bits)| ids(index, bits)) {
+            self.mask.slow.remove(id);
+            barrier(SeqCst);
+            self.visited += 1;
+            visit(id);
+        }
+        self.visited
+    }
+
+    fn put_back(&self) {
+        for (bits, word) in self.fast.iter().zip(&self.mask.fast) {
+            if *bits != 0 {
+                word.fetch_or(*bits, AcqRel);
+            }
+        }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.put_back();
+    }
+}
+
+impl Default for ActiveMask {
+    fn default() -> Self {
+        ActiveMask::new()
+    }
+}
+
+impl fmt::Debug for ActiveMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fast = self.fast.iter().map(|word| word.load(Relaxed)).enumerate();
+        let members = fast.chain(self.slow.words()).flat_map(|(index, bits)| ids(index, bits));
+        f.debug_set().entries(members).finish()
+    }
+}
+
+impl Drop for ActiveMask {
+    fn drop(&mut self) {
+        self.slow.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    fn drained(mask: &ActiveMask) -> Vec<u32> {
+        let mut ids = Vec::new();
+        assert_eq!(mask.drain(|id| ids.push(id)), ids.len());
+        ids
+    }
+
+    #[test]
+    fn members_are_visited_once() {
+        let mask = ActiveMask::new();
+        let all = [0, 1, 63, 64, 511, 512, 8191];
+        for id in all {
+            mask.mark(id);
+            mask.mark(id);
+            assert!(mask.is_marked(id));
+        }
+        assert_eq!(drained(&mask), all);
+        assert!(all.iter().all(|&id| !mask.is_marked(id)));
+        assert!(drained(&mask).is_empty());
+    }
+
+    #[test]
+    fn a_visitor_that_panics_leaves_the_others_marked() {
+        let mask = ActiveMask::new();
+        for id in [3, 70, 600] {
+            mask.mark(id);
+        }
+        for expected in [3, 70, 600] {
+            let visit = || {
+                mask.drain(|id| {
+                    assert_eq!(id, expected);
+                    panic!("on purpose");
+                })
+            };
+            assert!(catch_unwind(AssertUnwindSafe(visit)).is_err());
+            assert!(!mask.is_marked(expected));
+        }
+        assert!(drained(&mask).is_empty());
+    }
+
+    #[test]
+    fn a_mark_during_a_drain_is_for_the_next() {
+        let mask = ActiveMask::new();
+        mask.mark(5);
+        assert_eq!(mask.drain(|id| mask.mark(id)), 1);
+        assert_eq!(drained(&mask), [5]);
+    }
+
+    #[test]
+    #[should_panic(expected = "no CPU can have the ID 8192")]
+    fn an_impossible_id_is_refused() {
+        ActiveMask::new().mark(8192);
+    }
+}

@@ -1,0 +1,238 @@
+//! Pools: objects that are used again instead of being made anew.
+
+mod raw;
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+
+use crate::id::{Source, Unavailable};
+use crate::stack::Stack;
+pub use raw::{Misuse, RawPool};
+
+/// A pool of objects of type `T`, of which every CPU keeps some of its own.
+///
+/// [`get`](Pool::get) lends an object that somebody on this CPU has used before and that is still in its
+/// cache, or makes a new one; dropping the loan puts it back *as it is*.
+///
+/// ```
+/// static BUFFERS: percid::Pool<Vec<u8>> = percid::Pool::new(|| Vec::with_capacity(4096), 64);
+///
+/// {
+///     let mut buffer = BUFFERS.get();
+///     buffer.clear(); // as somebody left it
+///     buffer.extend_from_slice(b"hello");
+/// } // goes back
+/// assert_eq!(BUFFERS.drain(), 1);
+/// ```
+///
+/// A loan cannot be given back twice, to another pool, or to one that is gone: the compiler sees to it.
+///
+/// ```compile_fail
+/// let pool: percid::Pool<u64> = percid::Pool::new(|| 0, 64);
+/// let loan = pool.get();
+/// drop(loan);
+/// drop(loan); // used after move
+/// ```
+///
+/// ```compile_fail
+/// let loan = {
+///     let pool: percid::Pool<u64> = percid::Pool::new(|| 0, 64);
+///     pool.get() // outlives the pool
+/// };
+/// ```
+///
+/// # Contract
+///
+/// * **Threads**: every method may be called by any number of threads at once, and a loan may be dropped by
+///   another thread than it was made for. No object is lent to two at a time.
+/// * **Bounds**: every ID keeps up to `capacity` objects, and the pool besides as many as were ever lent at
+///   the same time. [`bounded`](Pool::bounded) limits that.
+/// * **Signals**: `get` and dropping a loan take no lock and leave `errno` alone; but where `make` or `T`'s
+///   destructor are called (no idle object, no room) they must be async-signal-safe, and the boxes come from
+///   the global allocator, which is not.
+/// * **Fork**: as for [`Stack`].
+/// * **Memory**: a box for each object; for the rest see [`Stack`]. Dropping the pool drops the idle objects.
+/// * **Cost**: `get` and dropping the loan are one pop and one push of a [`Stack`]. Creating a pool is a
+///   constant, whatever the number of CPUs.
+pub struct Pool<T> {
+    idle: Stack<Box<T>>,
+    make: fn() -> T,
+}
+
+impl<T> Pool<T> {
+    /// An empty pool whose objects are made by `make`, with `capacity` idle ones for every ID and any number
+    /// that IDs share. It will use the source of the process (see [`init`](crate::init)).
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or above 2 097 151.
+    pub const fn new(make: fn() -> T, capacity: u32) -> Pool<T> {
+        Pool { idle: Stack::new(capacity), make }
+    }
+
+    /// As [`new`](Pool::new), with about `shared` idle objects that IDs share at most: what is given back
+    /// beyond that is dropped.
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or above 2 097 151.
+    pub const fn bounded(make: fn() -> T, capacity: u32, shared: usize) -> Pool<T> {
+        Pool { idle: Stack::bounded(capacity, shared), make }
+    }
+
+    /// As [`new`](Pool::new), for `source`, whatever the process has chosen.
+    ///
+    /// # Errors
+    ///
+    /// Why the source cannot be used, or not with the fence that a drain needs.
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or above 2 097 151.
+    pub fn with_source(
+        source: Source,
+        make: fn() -> T,
+        capacity: u32,
+    ) -> Result<Pool<T>, Unavailable> {
+        Ok(Pool { idle: Stack::with_source(source, capacity)?, make })
+    }
+}
+
+impl<T: Send> Pool<T> {
+    /// Lends an object: an idle one as it was given back, or a new one.
+    #[inline(always)]
+    pub fn get(&self) -> Pooled<'_, T> {
+        let object = self.idle.pop().unwrap_or_else(|| self.make_new());
+        Pooled { object: ManuallyDrop::new(object), pool: self }
+    }
+
+    /// Drops all idle objects, of every ID and those that IDs share, and returns how many. What this may
+    /// miss, see [`Stack`].
+    pub fn drain(&self) -> usize {
+        self.idle.drain(drop)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_new(&self) -> Box<T> {
+        Box::new((self.make)())
+    }
+
+    /// Drops the object if there is no room for it.
+    #[inline(always)]
+    fn put(&self, object: Box<T>) {
+        drop(self.idle.push(object));
+    }
+}
+
+impl<T> fmt::Debug for Pool<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("idle", &self.idle).finish_non_exhaustive()
+    }
+}
+
+/// An object that a pool has lent. Dropping it gives it back.
+pub struct Pooled<'p, T: Send> {
+    object: ManuallyDrop<Box<T>>,
+    pool: &'p Pool<T>,
+}
+
+impl<T: Send> Pooled<'_, T> {
+    /// Takes the object out of the pool for good.
+    pub fn into_box(self) -> Box<T> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: the object is taken once: `this` is not dropped.
+        unsafe { ManuallyDrop::take(&mut this.object) }
+    }
+}
+
+impl<T: Send> Deref for Pooled<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.object
+    }
+}
+
+impl<T: Send> DerefMut for Pooled<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.object
+    }
+}
+
+impl<T: Send> Drop for Pooled<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the object is taken once, by the destructor.
+        let object = unsafe { ManuallyDrop::take(&mut self.object) };
+        self.pool.put(object);
+    }
+}
+
+impl<T: Send + fmt::Debug> fmt::Debug for Pooled<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        T::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+
+    #[test]
+    fn an_object_is_used_again_as_it_was() {
+        let pool = Pool::new(|| 0u64, 64);
+        *pool.get() = 7;
+        assert_eq!(*pool.get(), 7);
+        assert_eq!((pool.drain(), pool.drain()), (1, 0));
+        assert_eq!(*pool.get(), 0);
+    }
+
+    #[test]
+    fn an_object_that_was_taken_out_does_not_come_back() {
+        let pool = Pool::new(|| 1u64, 64);
+        assert_eq!(*pool.get().into_box(), 1);
+        assert_eq!(pool.drain(), 0);
+    }
+
+    #[test]
+    fn no_object_is_lent_to_two() {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+            MADE.store(0, Relaxed);
+            let make = || {
+                MADE.fetch_add(1, Relaxed);
+                AtomicUsize::new(0)
+            };
+            let pool = Pool::with_source(source, make, 8).expect("an available source");
+            let drained = std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        for _ in 0..50_000 {
+                            let loans = [pool.get(), pool.get()];
+                            for loan in &loans {
+                                assert_eq!(loan.fetch_add(1, Relaxed), 0, "{source}");
+                            }
+                            loans.iter().for_each(|loan| loan.store(0, Relaxed));
+                        }
+                    });
+                }
+                (0..100).map(|_| pool.drain()).sum::<usize>()
+            });
+            assert_eq!(drained + pool.drain(), MADE.load(Relaxed), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_bounded_pool_drops_what_is_too_much() {
+        let pool = Pool::bounded(|| (), 2, 0);
+        let loans: Vec<_> = (0..1000).map(|_| pool.get()).collect();
+        drop(loans);
+        assert!(pool.drain() <= 2 * 64);
+    }
+}

@@ -1,0 +1,481 @@
+//! Untyped pools, for C and for whoever cannot use a guard: every object carries a header that is checked.
+//!
+//! Objects are cut from *slabs*, mappings of at least 64 KiB. Each has a header of 16 bytes in front: the
+//! number of its pool, whether it is lent or idle, and its slab. Slabs stay mapped for the life of the
+//! process, also after the pool is destroyed; then, and when a drain finds all objects of a slab idle, its
+//! memory goes back to the kernel and reads as zero from then on. So the header of anything that ever was an
+//! object can be read at any time, and says whether it is one now. What a destroyed pool leaves behind is
+//! address space.
+
+use std::alloc::Layout;
+use std::collections::HashMap;
+use std::fmt;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{
+    AtomicPtr, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+use crate::arena::{Block, BlockList};
+use crate::id::{Source, Unavailable};
+use crate::stack::Stack;
+use crate::sys::{memory, preserving_errno};
+use crate::turn::Turn;
+
+/// What stands in front of every object.
+#[repr(C)]
+struct Header {
+    /// The number of the pool, and [`LENT`] or [`IDLE`].
+    mark: u64,
+    slab: *const Slab,
+}
+
+const HEADER: usize = size_of::<Header>();
+const LENT: u64 = 1 << 32;
+const IDLE: u64 = 2 << 32;
+
+/// The largest object: eight of them are far below the address space, so no size overflows.
+const MAX_SIZE: usize = 1 << 40;
+
+/// The fewest bytes of a slab.
+const SLAB: usize = 64 * 1024;
+
+/// A slab's description; it lies in the arena and stays for ever.
+#[repr(C)]
+struct Slab {
+    /// The word of the list of spares.
+    link: AtomicU64,
+    start: *mut u8,
+    /// Objects that were cut from it; at or above the number that fit, there is no more to cut.
+    cut: AtomicU32,
+    /// Nonzero while it is on the list of spares.
+    spare: AtomicU32,
+    /// The slab of the same pool that was made before.
+    older: *mut Slab,
+}
+
+/// More objects than any slab has.
+const CLOSED: u32 = 1 << 30;
+
+/// Why an object was not taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// It is in the pool already.
+    DoublePut,
+    /// It belongs to another pool.
+    WrongPool,
+    /// Its memory has gone back to the kernel: the pool was destroyed, or it was idle during a drain.
+    Gone,
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Misuse::DoublePut => "the object is in the pool already: it was put back twice",
+            Misuse::WrongPool => "the object belongs to another pool",
+            Misuse::Gone => {
+                "the object's memory is gone: its pool was destroyed, or it was put back before a drain"
+            }
+        })
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+/// A pool of untyped objects of one layout.
+///
+/// The contract is that of [`Pool`](crate::Pool), except:
+///
+/// * **Contents**: a new object is zeroed; one that is used again is as it was given back.
+/// * **Checks**: [`put`](RawPool::put) reads and writes a header of 16 bytes in front of the object, so that
+///   an object given back twice, to another pool, or after its pool was destroyed, is refused. That costs a
+///   load, a comparison and a store, mostly on the object's own cache line. The check does not see two
+///   threads that put one object at the very same time, nor an object that was lent again in between.
+/// * **Signals**: `get` and `put` are async-signal-safe; memory comes from the kernel.
+/// * **Memory**: slabs of 64 KiB or eight objects; touched pages only. Their address space is never given
+///   back, also not when the pool is dropped; their memory is. Objects that are lent at that time are gone.
+pub struct RawPool {
+    idle: Stack<usize>,
+    /// Larger than 0.
+    number: u32,
+    object: Layout,
+    /// From one object to the next in a slab.
+    stride: usize,
+    /// The slab that objects are cut from.
+    current: AtomicPtr<Slab>,
+    /// All slabs, the newest first.
+    slabs: AtomicPtr<Slab>,
+    /// Slabs without objects, to be used again.
+    spares: BlockList,
+    turn: Turn,
+}
+
+impl RawPool {
+    /// An empty pool of objects of this layout, with `capacity` idle ones for every ID and any number that
+    /// IDs share. It will use the source of the process (see [`init`](crate::init)).
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or above 2 097 151, the alignment above 4096, or the size above 2^40.
+    pub fn new(object: Layout, capacity: u32) -> RawPool {
+        RawPool::over(object, Stack::new(capacity))
+    }
+
+    /// As [`new`](RawPool::new), for `source`, whatever the process has chosen.
+    ///
+    /// # Errors
+    ///
+    /// Why the source cannot be used, or not with the fence that a drain needs.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](RawPool::new).
+    pub fn with_source(
+        source: Source,
+        object: Layout,
+        capacity: u32,
+    ) -> Result<RawPool, Unavailable> {
+        Ok(RawPool::over(object, Stack::with_source(source, capacity)?))
+    }
+
+    fn over(object: Layout, idle: Stack<usize>) -> RawPool {
+        static POOLS: AtomicU32 = AtomicU32::new(1);
+        assert!(object.align() <= 4096, "objects are aligned to a page at most");
+        assert!(object.size() <= MAX_SIZE, "objects have up to 2^40 bytes");
+        let align = object.align().max(HEADER);
+        RawPool {
+            idle,
+            number: POOLS.fetch_add(1, Relaxed),
+            object,
+            stride: (object.size() + HEADER).next_multiple_of(align),
+            current: AtomicPtr::new(ptr::null_mut()),
+            slabs: AtomicPtr::new(ptr::null_mut()),
+            spares: BlockList::new(),
+            turn: Turn::new(),
+        }
+    }
+
+    /// The layout of the objects.
+    pub fn layout(&self) -> Layout {
+        self.object
+    }
+
+    /// Lends an object; `None` if no memory can be had.
+    #[inline]
+    pub fn get(&self) -> Option<NonNull<u8>> {
+        let object = match self.idle.pop() {
+            Some(address) => NonNull::new(ptr::with_exposed_provenance_mut(address))?,
+            None => preserving_errno(|| self.cut())?,
+        };
+        // SAFETY: the object is nobody's but this thread's, and has a header.
+        unsafe { (*header(object)).mark = self.lent() };
+        Some(object)
+    }
+
+    /// Takes an object back.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it; then nothing has happened.
+    ///
+    /// # Safety
+    ///
+    /// The pointer came from [`get`](RawPool::get) of some pool, and nobody uses the object any more.
+    #[inline]
+    pub unsafe fn put(&self, object: NonNull<u8>) -> Result<(), Misuse> {
+        let header = header(object);
+        // SAFETY: whatever was an object has a header that can be read.
+        let mark = unsafe { (*header).mark };
+        if mark != self.lent() {
+            return Err(self.misuse(mark));
+        }
+        // SAFETY: by contract nobody else uses the object.
+        unsafe { (*header).mark = self.idle_mark() };
+        // There is room unless memory is exhausted: then the object stays unused until the pool is dropped.
+        let _ = self.idle.push(object.as_ptr().expose_provenance());
+        Ok(())
+    }
+
+    /// Gives the memory of all slabs without objects in use back to the kernel, and returns how many idle
+    /// objects were in them. Idle objects of other slabs stay. What this may miss, see [`Stack`].
+    pub fn drain(&self) -> usize {
+        let Some(_turn) = self.turn.wait() else { return 0 };
+        let mut idle: HashMap<*const Slab, Vec<usize>> = HashMap::new();
+        self.idle.drain(|address| {
+            let object = ptr::with_exposed_provenance_mut::<u8>(address);
+            // SAFETY: an idle object has a header, which is nobody's but ours now.
+            let slab = NonNull::new(object).map(|object| unsafe { (*header(object)).slab });
+            idle.entry(slab.unwrap_or(ptr::null())).or_default().push(address);
+        });
+        let mut freed = 0;
+        for (slab, objects) in idle {
+            // SAFETY: slabs stay for ever.
+            if unsafe { self.retire(&*slab, objects.len() as u32) } {
+                freed += objects.len();
+            } else {
+                objects.into_iter().for_each(|object| _ = self.idle.push(object));
+            }
+        }
+        freed
+    }
+
+    /// Gives a slab's memory back if these idle objects are all that were ever cut from it.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds that many objects of the slab.
+    unsafe fn retire(&self, slab: &Slab, idle: u32) -> bool {
+        let cut = slab.cut.load(Acquire);
+        let complete = idle == cut.min(self.per_slab());
+        // From here on nobody cuts from it.
+        let closed = || slab.cut.compare_exchange(cut, CLOSED, AcqRel, Relaxed).is_ok();
+        if !complete || !closed() {
+            return false;
+        }
+        // SAFETY: all its objects are the caller's.
+        let discarded = unsafe { memory::discard(slab.start.addr(), self.slab_bytes()) };
+        if discarded {
+            slab.cut.store(0, Release);
+            self.spare(slab);
+        } else {
+            slab.cut.store(cut, Release);
+        }
+        discarded
+    }
+
+    /// Puts a slab that can be cut on the list of spares, unless it is there.
+    fn spare(&self, slab: &Slab) {
+        if slab.spare.swap(1, AcqRel) == 0 {
+            self.spares.push(Block(ptr::from_ref(slab).expose_provenance()));
+        }
+    }
+
+    /// Cuts a new object.
+    #[cold]
+    fn cut(&self) -> Option<NonNull<u8>> {
+        loop {
+            let current = self.current.load(Acquire);
+            // SAFETY: null, or a slab, which stays for ever.
+            if let Some(slab) = unsafe { current.as_ref() } {
+                let index = slab.cut.fetch_add(1, AcqRel);
+                if index < self.per_slab() {
+                    return NonNull::new(self.object_of(slab, index));
+                }
+            }
+            let slab = self.take_spare().or_else(|| self.new_slab())?;
+            if self.current.compare_exchange(current, slab, AcqRel, Relaxed).is_err() {
+                // SAFETY: slabs stay for ever.
+                self.spare(unsafe { &*slab });
+            }
+        }
+    }
+
+    /// An object that was just cut, with its header.
+    fn object_of(&self, slab: &Slab, index: u32) -> *mut u8 {
+        let first = self.object.align().max(HEADER);
+        // SAFETY: so many objects fit the slab.
+        unsafe {
+            let object = slab.start.add(first + index as usize * self.stride);
+            object.cast::<Header>().sub(1).write(Header { mark: 0, slab });
+            object
+        }
+    }
+
+    fn take_spare(&self) -> Option<*mut Slab> {
+        let slab = ptr::with_exposed_provenance_mut::<Slab>(self.spares.pop()?.0);
+        // SAFETY: slabs stay for ever; this one is on no list any more.
+        unsafe { (*slab).spare.store(0, Release) };
+        Some(slab)
+    }
+
+    fn new_slab(&self) -> Option<*mut Slab> {
+        let block = Block::claim(size_of::<Slab>())?;
+        let Some(start) = memory::map(self.slab_bytes()) else {
+            // SAFETY: nobody else knows the block.
+            unsafe { block.release(size_of::<Slab>()) };
+            return None;
+        };
+        let slab = ptr::with_exposed_provenance_mut::<Slab>(block.0);
+        let mut older = self.slabs.load(Relaxed);
+        // SAFETY: a fresh block in the shared slot, large enough, aligned to a cache line and zeroed, which is
+        // right for all fields but these. The link is not written: whoever lost a race for the block may
+        // still read it.
+        unsafe {
+            (&raw mut (*slab).start).write(start.as_ptr());
+            (&raw mut (*slab).older).write(older);
+        }
+        while let Err(now) = self.slabs.compare_exchange_weak(older, slab, AcqRel, Relaxed) {
+            older = now;
+            // SAFETY: nobody else knows the slab before the exchange.
+            unsafe { (*slab).older = older };
+        }
+        Some(slab)
+    }
+
+    /// How many objects fit a slab.
+    fn per_slab(&self) -> u32 {
+        let first = self.object.align().max(HEADER);
+        ((self.slab_bytes() - first - self.object.size()) / self.stride + 1) as u32
+    }
+
+    fn slab_bytes(&self) -> usize {
+        let first = self.object.align().max(HEADER);
+        (first + 8 * self.stride).next_multiple_of(4096).max(SLAB)
+    }
+
+    fn lent(&self) -> u64 {
+        LENT | u64::from(self.number)
+    }
+
+    fn idle_mark(&self) -> u64 {
+        IDLE | u64::from(self.number)
+    }
+
+    #[cold]
+    fn misuse(&self, mark: u64) -> Misuse {
+        match mark {
+            0 => Misuse::Gone,
+            mark if mark == self.idle_mark() => Misuse::DoublePut,
+            _ => Misuse::WrongPool,
+        }
+    }
+}
+
+fn header(object: NonNull<u8>) -> *mut Header {
+    object.as_ptr().cast::<Header>().wrapping_sub(1)
+}
+
+// SAFETY: objects are lent to one thread at a time; slabs are changed as `cut` and `retire` say.
+unsafe impl Sync for RawPool {}
+// SAFETY: as above.
+unsafe impl Send for RawPool {}
+
+impl Drop for RawPool {
+    fn drop(&mut self) {
+        let mut slab = *self.slabs.get_mut();
+        while !slab.is_null() {
+            // SAFETY: slabs stay for ever; `&mut self`: nobody else uses this pool's. If the kernel refuses
+            // (locked memory) the headers go, by which objects are recognised.
+            unsafe {
+                if !memory::discard((*slab).start.addr(), self.slab_bytes()) {
+                    (*slab).start.write_bytes(0, self.slab_bytes());
+                }
+                slab = (*slab).older;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RawPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawPool").field("object", &self.object).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn pool(size: usize, align: usize) -> RawPool {
+        RawPool::new(Layout::from_size_align(size, align).expect("a layout"), 16)
+    }
+
+    fn get(pool: &RawPool) -> NonNull<u8> {
+        pool.get().expect("memory")
+    }
+
+    #[test]
+    fn objects_are_zeroed_aligned_and_apart() {
+        for (size, align) in [(0, 1), (1, 1), (24, 8), (64, 64), (100, 4096), (200_000, 16)] {
+            let pool = pool(size, align);
+            let mut ranges: Vec<usize> = Vec::new();
+            for _ in 0..50 {
+                let object = get(&pool).as_ptr();
+                assert_eq!(object.addr() % align, 0);
+                // SAFETY: the object has so many bytes.
+                unsafe {
+                    assert!((0..size).all(|byte| object.add(byte).read() == 0));
+                    object.write_bytes(0xff, size);
+                }
+                ranges.push(object.addr());
+            }
+            ranges.sort_unstable();
+            assert!(ranges.windows(2).all(|pair| pair[0] + size <= pair[1] && pair[0] < pair[1]));
+        }
+    }
+
+    #[test]
+    fn misuse_is_refused_and_changes_nothing() {
+        let (one, other) = (pool(32, 8), pool(32, 8));
+        let object = get(&one);
+        // SAFETY: the pointers came from pools, and nobody uses the objects.
+        unsafe {
+            assert_eq!(other.put(object), Err(Misuse::WrongPool));
+            assert_eq!(one.put(object), Ok(()));
+            assert_eq!(one.put(object), Err(Misuse::DoublePut));
+            assert_eq!(other.put(object), Err(Misuse::WrongPool));
+            assert_eq!(get(&one), object);
+            assert_ne!(get(&one), object, "it was there once only");
+            drop(one);
+            assert_eq!(other.put(object), Err(Misuse::Gone));
+        }
+    }
+
+    #[test]
+    fn a_drain_gives_back_slabs_that_nobody_uses() {
+        let pool = pool(1000, 8);
+        let objects: Vec<_> = (0..500).map(|_| get(&pool)).collect();
+        let put = |object| {
+            // SAFETY: the objects came from this pool and nobody uses them.
+            unsafe { pool.put(object) }
+        };
+        objects[1..].iter().for_each(|&object| put(object).expect("it was lent"));
+        let freed = pool.drain();
+        assert!((300..500).contains(&freed), "{freed}: all but the slab of the one object");
+        let misuse: HashSet<_> = objects[1..].iter().filter_map(|&it| put(it).err()).collect();
+        assert!(misuse.contains(&Misuse::Gone) && !misuse.contains(&Misuse::WrongPool));
+        put(objects[0]).expect("it was lent");
+        assert_eq!(freed + pool.drain(), 500);
+        // And all over again, in the slabs that are there.
+        let slabs = |pool: &RawPool| {
+            let mut slab = pool.slabs.load(Relaxed);
+            // SAFETY: slabs stay for ever.
+            std::iter::from_fn(move || unsafe {
+                slab.as_ref().inspect(|it| slab = it.older).map(drop)
+            })
+            .count()
+        };
+        let before = slabs(&pool);
+        assert_eq!((0..500).map(|_| get(&pool)).collect::<HashSet<_>>().len(), 500);
+        assert_eq!(slabs(&pool), before);
+    }
+
+    #[test]
+    fn no_object_is_lent_to_two() {
+        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+            let layout = Layout::new::<[AtomicU32; 16]>();
+            let pool = RawPool::with_source(source, layout, 8).expect("an available source");
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        for _ in 0..20_000 {
+                            let objects = [get(&pool), get(&pool)];
+                            for object in objects {
+                                // SAFETY: zeroed memory of this layout, or what was left behind below.
+                                let users = unsafe { object.cast::<AtomicU32>().as_ref() };
+                                assert_eq!(users.fetch_add(1, Relaxed), 0, "{source}");
+                                users.store(0, Relaxed);
+                                // SAFETY: it came from this pool and is not used any more.
+                                unsafe { pool.put(object) }.expect("it was lent");
+                            }
+                        }
+                    });
+                }
+                (0..50).for_each(|_| _ = pool.drain());
+            });
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! Rings: per-ID buffers of records, which one consumer empties.
+//!
+//! # A copy's memory
+//!
+//! Three cache lines, then the data. *Head* is the position behind the newest record, *tail* that of the
+//! oldest one; positions are numbers of bytes that only grow, and lie in the data modulo its size. A record
+//! is a header word and its bytes, padded to words. The header has the record's length and its number
+//! among all records of this copy; the number is written by the record before, so the word at the head
+//! always has the number of the next record. Zeroed memory is an empty ring.
+//!
+//! # Writers
+//!
+//! The section `append` writes into the free part, between head and tail, and commits the head. If there is
+//! no room, the record is lost ([`Overflow::DropNewest`]), or the section `discard` moves the tail over
+//! enough of the oldest records ([`Overflow::OverwriteOldest`]), an eighth of the ring at least, so that it
+//! is not due with every record. Who has no ID uses the shared copy under a lock that is only tried.
+//!
+//! # The consumer
+//!
+//! *Drop newest*: the consumer reads from the tail to the head and then moves the tail, so writers never
+//! touch what it reads. *Overwrite oldest*: the tail belongs to the writers, and the consumer keeps a
+//! position of its own. It copies a record and then looks whether the tail has passed the record's
+//! position meanwhile. If it has, the copy may be torn and is thrown away: writers move the tail before they
+//! write into what it frees, so whoever sees any of the new bytes sees the new tail. Either way a gap in the
+//! numbers tells how many records were overwritten.
+
+mod copy;
+
+use std::fmt;
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Relaxed, Release},
+    fence as barrier,
+};
+
+use crate::arena::Block;
+use crate::critical;
+use crate::critical::ring::{Append, DATA};
+use crate::id::try_lock::{Held, TryLock};
+use crate::id::{RESTART_LIMIT, Source, Unavailable};
+use crate::object::{KERNEL, Needs, Object, State, TABLE};
+use crate::sys::preserving_errno;
+use crate::{Counter, arena};
+use copy::{Copy, Reading};
+
+/// What happens to a record when a ring is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Overflow {
+    /// The new record is lost.
+    DropNewest,
+    /// The oldest records are lost: an eighth of the ring at a time.
+    OverwriteOldest,
+}
+
+/// A ring of byte records for every CPU, emptied by one consumer.
+///
+/// ```
+/// use percid::{Overflow, Ring};
+///
+/// static EVENTS: Ring = Ring::new(64 * 1024, Overflow::OverwriteOldest);
+///
+/// EVENTS.append(b"request 17 began");
+/// EVENTS.append(b"request 17 ended");
+///
+/// let mut consumer = EVENTS.consumer().expect("nobody else consumes");
+/// let mut records = Vec::new();
+/// consumer.poll(|event| records.push(event.bytes.to_vec()));
+/// assert_eq!(records.len(), 2);
+/// assert_eq!(EVENTS.lost(), 0);
+/// ```
+///
+/// # Contract
+///
+/// * **Threads**: any number of threads may append at once. There is one [`Consumer`] at a time.
+/// * **Order**: records of one ID come in the order in which they were appended, across all polls. Between
+///   IDs there is no order, and a thread that moves to another CPU appends to another ID's ring: put a time
+///   into the record if order matters.
+/// * **Loss**: a record is delivered once or counted as lost once. With [`Overflow::OverwriteOldest`] the
+///   loss is counted when the consumer comes to the gap.
+/// * **What a poll may miss**: records that are appended while it runs. It delivers every record whose
+///   appending *happens before* it, and ends even if writers are faster than it.
+/// * **Signals**: [`append`](Ring::append) is async-signal-safe, also in a handler that interrupts it, waits
+///   for nobody and leaves `errno` alone.
+/// * **Fork**: the child has a copy of the records that were not consumed yet. A consumer that another thread
+///   of the parent had stays taken in the child; so does a copy without sections in which one was appending:
+///   what is appended there is lost, and counted.
+/// * **Memory**: 128 bytes for the handle; for every ID that used it 192 bytes and as much of the ring as was
+///   ever written, page by page; address space is rounded up to a power of two.
+/// * **Cost**: a record some 60 instructions and 9 for each word, none locked. With [`Source::Atomic`] and
+///   in the shared copy two locked instructions. A record that finds the ring full and overwrites pays for
+///   skipping an eighth of it.
+#[repr(C, align(64))]
+pub struct Ring {
+    object: Object,
+    capacity: u64,
+    overflow: Overflow,
+    /// Records that were not appended.
+    dropped: Counter,
+    consumption: Consumption,
+}
+
+/// What consumers write to, away from what every append reads.
+#[repr(align(64))]
+struct Consumption {
+    /// Records that were found overwritten.
+    overwritten: AtomicU64,
+    consuming: TryLock,
+}
+
+impl Ring {
+    /// The fewest bytes of a ring.
+    pub const MIN_BYTES: usize = 128;
+    /// The most bytes of a ring.
+    pub const MAX_BYTES: usize = arena::STRIDE / 2;
+
+    /// An empty ring of `bytes` bytes for every ID. It will use the source of the process (see
+    /// [`init`](crate::init)).
+    ///
+    /// # Panics
+    ///
+    /// If the size is no power of two, below [`MIN_BYTES`](Ring::MIN_BYTES) or above
+    /// [`MAX_BYTES`](Ring::MAX_BYTES) (8 MiB).
+    pub const fn new(bytes: usize, overflow: Overflow) -> Ring {
+        assert!(
+            bytes.is_power_of_two() && bytes >= Ring::MIN_BYTES && bytes <= Ring::MAX_BYTES,
+            "a ring's size is a power of two from 128 bytes to 8 MiB"
+        );
+        Ring {
+            object: Object::new(),
+            capacity: bytes as u64,
+            overflow,
+            dropped: Counter::new(),
+            consumption: Consumption {
+                overwritten: AtomicU64::new(0),
+                consuming: TryLock { taken: AtomicU32::new(0) },
+            },
+        }
+    }
+
+    /// As [`new`](Ring::new), for `source`, whatever the process has chosen.
+    ///
+    /// # Errors
+    ///
+    /// Why the source cannot be used.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Ring::new).
+    pub fn with_source(
+        source: Source,
+        bytes: usize,
+        overflow: Overflow,
+    ) -> Result<Ring, Unavailable> {
+        let mut ring = Ring::new(bytes, overflow);
+        ring.object = Object::with_source(source, Needs::Sections, ring.bytes())?;
+        Ok(ring)
+    }
+
+    /// The longest record it takes, in bytes: a quarter of the ring less 16, and 65 535 at most.
+    pub const fn longest(&self) -> usize {
+        critical::ring::longest(self.capacity) as usize
+    }
+
+    /// Appends a record. `false`: it is lost, and counted as such; because there is no room and the ring
+    /// keeps the oldest, because it is longer than [`longest`](Ring::longest), because no memory can be had,
+    /// or because the thread has no ID now and the shared copy is in use.
+    #[inline(always)]
+    pub fn append(&self, record: &[u8]) -> bool {
+        let word = self.object.word();
+        let Some(request) = Append::new(record, self.capacity) else { return self.drop_record() };
+        let appended = if word & KERNEL != 0 {
+            // SAFETY: a word with this mark is the address of this ring's block plus the mark, and it was
+            // stored after the source had been prepared; the request is for this ring.
+            unsafe { critical::append_kernel::<{ -(KERNEL as isize) }>(word, &request) }
+        } else if word & TABLE != 0 {
+            // SAFETY: as above.
+            unsafe { critical::append_table::<{ -(TABLE as isize) }>(word, &request) }
+        } else {
+            false
+        };
+        appended || self.append_slowly(&request)
+    }
+
+    /// The consumer; `None` if there is one already. Its place is free again when it is dropped, and the
+    /// next one goes on where it stopped.
+    pub fn consumer(&self) -> Option<Consumer<'_>> {
+        let consuming = self.consumption.consuming.try_lock()?;
+        Some(Consumer { ring: self, record: Vec::new(), _consuming: consuming })
+    }
+
+    /// How many records were lost so far: not appended, or found overwritten by the consumer.
+    pub fn lost(&self) -> u64 {
+        self.dropped.sum() as u64 + self.consumption.overwritten.load(Relaxed)
+    }
+
+    fn bytes(&self) -> usize {
+        DATA + self.capacity as usize
+    }
+
+    fn copy_at(&self, address: usize) -> Copy {
+        Copy { address, capacity: self.capacity }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drop_record(&self) -> bool {
+        self.dropped.add(1);
+        false
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn append_slowly(&self, request: &Append) -> bool {
+        let atomic = self.object.atomic_block();
+        if let Some(appended) = atomic.and_then(|block| self.append_at_hint(block, request)) {
+            return appended || self.drop_record();
+        }
+        preserving_errno(|| {
+            let State::Claimed(block, source) = self.object.settle(Needs::Sections, self.bytes())
+            else {
+                return self.drop_record();
+            };
+            let appended = match source {
+                None => None,
+                Some(Source::Atomic) => self.append_at_hint(block, request),
+                Some(source) => self.append_as(block, source, request),
+            };
+            appended.or_else(|| self.append_locked(self.copy_at(block.0), request)) == Some(true)
+                || self.drop_record()
+        })
+    }
+
+    /// Appends through a source that has sections: whether there was room; `None` if it cannot be done.
+    fn append_as(&self, block: Block, source: Source, request: &Append) -> Option<bool> {
+        for _ in 0..RESTART_LIMIT {
+            if try_append(block, source, request) {
+                return Some(true);
+            }
+            let copy = self.copy_at(block.of_id(source.enter_as_hint()?));
+            if copy.has_room(request) {
+                continue;
+            }
+            if self.overflow == Overflow::DropNewest {
+                return Some(false);
+            }
+            // The section that writes into what this frees orders itself behind it.
+            discard(block, source, copy.worth_keeping(request), request.mask);
+        }
+        None
+    }
+
+    fn append_at_hint(&self, block: Block, request: &Append) -> Option<bool> {
+        let id = Source::Atomic.enter_as_hint()?;
+        self.append_locked(self.copy_at(block.of_id(id)), request)
+    }
+
+    /// Appends to a copy that is no section's; `None` if somebody else is at it.
+    fn append_locked(&self, copy: Copy, request: &Append) -> Option<bool> {
+        let _lock = copy.lock().try_lock()?;
+        if !copy.has_room(request) {
+            if self.overflow == Overflow::DropNewest {
+                return Some(false);
+            }
+            copy.discard(copy.worth_keeping(request));
+            // What is written from now on is not seen before the tail that made room for it.
+            barrier(Release);
+        }
+        copy.append(request);
+        Some(true)
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Ring {
+    /// Appends to the copy of an ID, which is the caller's alone.
+    pub(crate) fn append_to_id(&self, id: u32, record: &[u8]) -> bool {
+        let request = Append::new(record, self.capacity);
+        let appended = self.copy_of_id(id).zip(request);
+        appended.and_then(|(copy, request)| self.append_locked(copy, &request)) == Some(true)
+    }
+
+    /// The positions of the oldest record of an ID and behind its newest.
+    pub(crate) fn ends_of_id(&self, id: u32) -> Option<(u64, u64)> {
+        self.copy_of_id(id).map(|copy| copy.ends())
+    }
+
+    fn copy_of_id(&self, id: u32) -> Option<Copy> {
+        match self.object.state() {
+            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+                Some(self.copy_at(block.of_id(id)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Out of line, so that an unrolled loop does not repeat the sections.
+#[inline(never)]
+fn try_append(block: Block, source: Source, request: &Append) -> bool {
+    match source {
+        // SAFETY: the block of a ring that was claimed for this source, which has been prepared; the request
+        // is for this ring.
+        Source::Kernel => unsafe { critical::append_kernel::<0>(block.0, request) },
+        // SAFETY: as above.
+        Source::Table => unsafe { critical::append_table::<0>(block.0, request) },
+        Source::Atomic => false,
+    }
+}
+
+/// As [`try_append`].
+#[inline(never)]
+fn discard(block: Block, source: Source, keep: u64, mask: u64) {
+    match source {
+        // SAFETY: as in `try_append`.
+        Source::Kernel => _ = unsafe { critical::discard_kernel::<0>(block.0, keep, mask) },
+        // SAFETY: as above.
+        Source::Table => _ = unsafe { critical::discard_table::<0>(block.0, keep, mask) },
+        Source::Atomic => {}
+    }
+}
+
+/// The one who empties a ring.
+pub struct Consumer<'r> {
+    ring: &'r Ring,
+    /// The record that is being delivered.
+    record: Vec<u64>,
+    _consuming: Held<'r>,
+}
+
+/// A record as the consumer gets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event<'e> {
+    /// The ID in whose ring it was; `None` if it was appended without one.
+    pub id: Option<u32>,
+    /// Its number among the records of this ID: gaps are lost records.
+    pub number: u64,
+    /// The bytes that were appended.
+    pub bytes: &'e [u8],
+}
+
+impl Consumer<'_> {
+    /// Hands every record that is there to `f`, ID by ID, and returns how many there were.
+    pub fn poll(&mut self, mut f: impl FnMut(Event<'_>)) -> usize {
+        let State::Claimed(block, source) = self.ring.object.state() else { return 0 };
+        let ids = source.map_or(0, Source::ids_seen);
+        let shared = (None, block.0);
+        let copies = std::iter::once(shared).chain((0..ids).map(|id| (Some(id), block.of_id(id))));
+        copies.map(|(id, address)| self.poll_copy(id, address, &mut f)).sum()
+    }
+
+    fn poll_copy(
+        &mut self,
+        id: Option<u32>,
+        address: usize,
+        f: &mut impl FnMut(Event<'_>),
+    ) -> usize {
+        let copy = self.ring.copy_at(address);
+        let mut reading = Reading::start(copy, self.ring.overflow == Overflow::DropNewest);
+        let mut count = 0;
+        while let Some(record) = reading.next(&mut self.record) {
+            if record.skipped != 0 {
+                self.ring.consumption.overwritten.fetch_add(record.skipped, Relaxed);
+            }
+            count += 1;
+            f(Event { id, number: record.number, bytes: record.bytes });
+        }
+        reading.finish();
+        count
+    }
+}
+
+impl fmt::Debug for Consumer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consumer").field("ring", self.ring).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring")
+            .field("bytes", &self.capacity)
+            .field("overflow", &self.overflow)
+            .field("lost", &self.lost())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let bytes = self.bytes();
+        // SAFETY: `&mut self` proves that no operation on this ring is running or will run.
+        unsafe { self.object.release(bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn rings(bytes: usize, overflow: Overflow) -> impl Iterator<Item = (Source, Ring)> {
+        let sources = Source::ALL.into_iter().filter(|source| source.available().is_ok());
+        sources.map(move |source| {
+            (source, Ring::with_source(source, bytes, overflow).expect("an available source"))
+        })
+    }
+
+    fn all(ring: &Ring) -> Vec<Vec<u8>> {
+        let mut records = Vec::new();
+        let mut consumer = ring.consumer().expect("nobody else consumes");
+        let count = consumer.poll(|event| records.push(event.bytes.to_vec()));
+        assert_eq!(count, records.len());
+        records
+    }
+
+    #[test]
+    fn records_of_every_length_come_out_as_they_went_in() {
+        for (source, ring) in rings(4096, Overflow::DropNewest) {
+            for length in 0..=ring.longest() {
+                let record: Vec<u8> = (0..length).map(|byte| (byte * 7 + length) as u8).collect();
+                assert!(ring.append(&record), "{source} {length}");
+                assert_eq!(all(&ring), [record], "{source} {length}");
+            }
+            assert!(!ring.append(&vec![0; ring.longest() + 1]), "{source}");
+            assert_eq!(ring.lost(), 1, "{source}");
+        }
+    }
+
+    #[test]
+    fn a_full_ring_keeps_the_oldest_if_told_so() {
+        for (source, ring) in rings(256, Overflow::DropNewest) {
+            let kept = (0..100u64).filter(|number| ring.append(&number.to_ne_bytes())).count();
+            let records = all(&ring);
+            assert_eq!(records.len(), kept, "{source}");
+            assert_eq!(records[0], 0u64.to_ne_bytes(), "{source}");
+            assert_eq!(ring.lost(), 100 - kept as u64, "{source}");
+            assert!(ring.append(b"there is room again"), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_full_ring_keeps_the_newest_if_told_so() {
+        for (source, ring) in rings(1024, Overflow::OverwriteOldest) {
+            for number in 0..1000u64 {
+                assert!(ring.append(&number.to_ne_bytes()), "{source}");
+            }
+            let records = all(&ring);
+            assert!(records.contains(&999u64.to_ne_bytes().to_vec()), "{source}");
+            assert!(records.len() >= 1024 / 16 * 3 / 4, "{source}: {}", records.len());
+            assert_eq!(records.len() as u64 + ring.lost(), 1000, "{source}");
+        }
+    }
+
+    #[test]
+    fn there_is_one_consumer_and_the_next_goes_on() {
+        let ring = Ring::new(1024, Overflow::DropNewest);
+        ring.append(b"one");
+        let consumer = ring.consumer().expect("nobody else consumes");
+        assert!(ring.consumer().is_none());
+        drop(consumer);
+        assert_eq!(all(&ring), [b"one"]);
+        ring.append(b"two");
+        assert_eq!(all(&ring), [b"two"]);
+    }
+
+    /// Writers of numbered records against a consumer: every record whole, in order by writer and ID, once.
+    #[test]
+    fn nothing_is_torn_doubled_or_lost_uncounted() {
+        const WRITERS: u64 = 4;
+        const RECORDS: u64 = 50_000;
+        for overflow in [Overflow::DropNewest, Overflow::OverwriteOldest] {
+            for (source, ring) in rings(4096, overflow) {
+                let mut delivered = 0;
+                let mut last: HashMap<(Option<u32>, u64), u64> = HashMap::new();
+                let mut check = |event: Event<'_>| {
+                    let words: Vec<u64> = event
+                        .bytes
+                        .chunks_exact(8)
+                        .map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes")))
+                        .collect();
+                    let (writer, number) = (words[0], words[1]);
+                    assert!(
+                        words[2..].iter().all(|&word| word == number),
+                        "{source}: torn {words:?}"
+                    );
+                    assert_eq!(words.len() as u64, 2 + number % 5, "{source}: cut");
+                    let before = last.insert((event.id, writer), number);
+                    assert!(before.is_none_or(|before| before < number), "{source}: order");
+                    delivered += 1;
+                };
+                std::thread::scope(|scope| {
+                    let workers: Vec<_> = (0..WRITERS)
+                        .map(|writer| {
+                            let ring = &ring;
+                            scope.spawn(move || {
+                                for number in 0..RECORDS {
+                                    let mut record = vec![number; 2 + number as usize % 5];
+                                    record[0] = writer;
+                                    let bytes: Vec<u8> =
+                                        record.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                                    ring.append(&bytes);
+                                }
+                            })
+                        })
+                        .collect();
+                    let mut consumer = ring.consumer().expect("nobody else consumes");
+                    while workers.iter().any(|worker| !worker.is_finished()) {
+                        consumer.poll(&mut check);
+                    }
+                    consumer.poll(&mut check);
+                });
+                assert_eq!(delivered + ring.lost(), WRITERS * RECORDS, "{source} {overflow:?}");
+            }
+        }
+    }
+}

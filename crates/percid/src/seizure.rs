@@ -1,0 +1,160 @@
+//! Taking a block away from the CPU that works on it, for those who visit the copies of all IDs.
+//!
+//! # Protocol
+//!
+//! The first word of a copy says who may touch the rest. A critical section commits to that word and to
+//! nothing else, and only if it finds there what it expects; with [`SEIZED`] in it the word suits no
+//! section. A visitor *seizes* a copy like this:
+//!
+//! 1. exchange the word `w` for `w | SEIZED`;
+//! 2. fence all CPUs;
+//! 3. confirm: the copy is the visitor's if the word is still `w | SEIZED`. If it is not, start again.
+//!
+//! and gives it back by storing a word without [`SEIZED`]. Visitors of one structure take turns
+//! ([`turn`](crate::turn)).
+//!
+//! # Proof
+//!
+//! A section that read the word before the exchange may commit after it, since it does not know about it.
+//! Then it overwrites the mark. But it commits before the fence returns, or is aborted: so at the time of
+//! the confirmation there is no such section any more, and a section that starts later finds the mark and
+//! leaves. If the mark is still there, no section has committed since the exchange, no section is in flight
+//! that could, and what the copy holds is what the word says. The fence also makes everything that earlier
+//! sections wrote visible to the visitor. Two visitors at once could confirm each other's mark; they
+//! take turns.
+//!
+//! An owner that is no section (whoever activates a copy, every user of the atomic source) has put a word
+//! of its own there, which suits no section either. A visitor waits for it or passes it by. Such a word is
+//! given back by a plain releasing store; that store cannot hit a visitor's mark, since visitors exchange
+//! only words of copies that nobody owns.
+//!
+//! Copies that are owned for long, by closures, would make a visitor start again and again:
+//! [`local`](crate::local) closes them instead.
+//!
+//! With the atomic source there are no sections: everybody exchanges the word, so the exchange alone is the
+//! seizure. `verify/models` explores all of this, and the faults that each step prevents.
+
+use std::sync::atomic::{
+    AtomicI64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+use crate::id::fence;
+use crate::id::set::ids;
+use crate::turn::Patience;
+
+/// The highest bit: no word that suits a section is negative.
+pub(crate) const SEIZED: i64 = i64::MIN;
+
+/// What a visitor does about a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Seize the copy.
+    Seize,
+    /// There is nothing to come for.
+    Pass,
+    /// Somebody owns it; come again.
+    Wait,
+}
+
+/// A copy that the visitor owns. Gives it back when dropped.
+#[derive(Debug)]
+pub(crate) struct Seized<'c> {
+    word: &'c AtomicI64,
+    /// What the word will be.
+    pub(crate) value: i64,
+}
+
+impl Drop for Seized<'_> {
+    fn drop(&mut self) {
+        self.word.store(self.value, Release);
+    }
+}
+
+/// Tries to own a copy without a fence: for the atomic source, in which everybody does.
+pub(crate) fn exchange(word: &AtomicI64, value: i64) -> Option<Seized<'_>> {
+    word.compare_exchange(value, value | SEIZED, Acquire, Relaxed).ok()?;
+    Some(Seized { word, value })
+}
+
+/// Visits the copies of up to 64 IDs, the bits of `wanted`, and gives each back. `sections`: whether
+/// critical sections work on them. Waits for owners if `judge` says so, but not for ever: a copy that a
+/// thread of the parent owned at the time of a fork is passed by, and so are all if the kernel refuses the
+/// fence.
+pub(crate) fn visit<'c>(
+    mut wanted: u64,
+    sections: bool,
+    word: impl Fn(u32) -> &'c AtomicI64,
+    judge: impl Fn(i64) -> Verdict,
+    mut own: impl FnMut(u32, &mut Seized<'c>),
+) {
+    let mut patience = Patience::default();
+    while wanted != 0 {
+        let mut marked = Marked { words: [None; 64], bits: 0 };
+        for bit in ids(0, wanted) {
+            let word = word(bit);
+            let value = word.load(Acquire);
+            match judge(value) {
+                Verdict::Seize => marked.mark(bit, word, value),
+                Verdict::Pass => wanted &= !(1 << bit),
+                Verdict::Wait => {}
+            }
+        }
+        if marked.bits == 0 {
+            if patience.is_exhausted() {
+                return;
+            }
+            patience.wait();
+            continue;
+        }
+        if sections && fence::all().is_err() {
+            return;
+        }
+        while let Some((bit, mut seized)) = marked.confirm_next() {
+            own(bit, &mut seized);
+            wanted &= !(1 << bit);
+        }
+    }
+}
+
+/// Words that bear the visitor's mark and are not confirmed yet. Takes the marks away when dropped.
+struct Marked<'c> {
+    /// The words and what they were.
+    words: [Option<(&'c AtomicI64, i64)>; 64],
+    bits: u64,
+}
+
+impl<'c> Marked<'c> {
+    fn mark(&mut self, bit: u32, word: &'c AtomicI64, value: i64) {
+        if word.compare_exchange(value, value | SEIZED, AcqRel, Relaxed).is_ok() {
+            self.words[bit as usize] = Some((word, value));
+            self.bits |= 1 << bit;
+        }
+    }
+
+    fn next(&mut self) -> Option<(u32, &'c AtomicI64, i64)> {
+        let bit = (self.bits != 0).then(|| self.bits.trailing_zeros())?;
+        self.bits &= self.bits - 1;
+        let (word, value) = self.words[bit as usize]?;
+        Some((bit, word, value))
+    }
+
+    /// The next copy whose mark has stayed. The others have lost theirs, and will be marked again.
+    fn confirm_next(&mut self) -> Option<(u32, Seized<'c>)> {
+        while let Some((bit, word, value)) = self.next() {
+            if word.load(Acquire) == value | SEIZED {
+                return Some((bit, Seized { word, value }));
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Marked<'_> {
+    fn drop(&mut self) {
+        while let Some((_, word, value)) = self.next() {
+            // If a section has overwritten the mark there is none to take away.
+            let _ = word.compare_exchange(value | SEIZED, value, AcqRel, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The shared list of a stack: items in chunks, which threads take and put there as a whole.
+//!
+//! A chunk that is not on a list belongs to whoever took it, so its contents are touched without
+//! synchronisation; taking one acquires what putting it there released. Nothing waits, and a thread that
+//! is interrupted between the two keeps a chunk's items out of sight for that long, not more.
+
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::arena::{Block, BlockList};
+
+/// The items of a chunk.
+pub(crate) const ITEMS: usize = 30;
+
+/// A chunk's bytes: the list's word, the number of items, the items.
+const BYTES: usize = (2 + ITEMS) * 8;
+
+/// A word of an item; part of it may be padding.
+pub(crate) type Item = MaybeUninit<u64>;
+
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    filled: BlockList,
+    empty: BlockList,
+    /// The items in filled chunks, about: changed after the lists.
+    items: AtomicUsize,
+}
+
+impl Chunks {
+    pub(crate) const fn new() -> Chunks {
+        Chunks { filled: BlockList::new(), empty: BlockList::new(), items: AtomicUsize::new(0) }
+    }
+
+    /// How many items there are, about.
+    pub(crate) fn items(&self) -> usize {
+        self.items.load(Relaxed)
+    }
+
+    /// Takes a chunk that has items; `None` if there is none.
+    pub(crate) fn take(&self) -> Option<Chunk> {
+        let chunk = Chunk(self.filled.pop()?);
+        self.items.fetch_sub(chunk.len(), Relaxed);
+        Some(chunk)
+    }
+
+    /// A chunk without items; `None` if memory cannot be had.
+    pub(crate) fn fresh(&self) -> Option<Chunk> {
+        self.empty.pop().or_else(|| Block::claim(BYTES)).map(Chunk)
+    }
+
+    /// Puts a chunk back.
+    pub(crate) fn put(&self, chunk: Chunk) {
+        match chunk.len() {
+            0 => self.empty.push(chunk.0),
+            items => {
+                // First, so that the number never falls below zero.
+                self.items.fetch_add(items, Relaxed);
+                self.filled.push(chunk.0);
+            }
+        }
+    }
+
+    /// Adds one item; gives it back if memory cannot be had.
+    pub(crate) fn push(&self, item: Item) -> Result<(), Item> {
+        let filled = self.take();
+        let (full, room) = match filled {
+            Some(chunk) if chunk.len() < ITEMS => (None, Some(chunk)),
+            other => (other, self.fresh()),
+        };
+        if let Some(full) = full {
+            self.put(full);
+        }
+        let Some(mut chunk) = room else { return Err(item) };
+        chunk.push(item);
+        self.put(chunk);
+        Ok(())
+    }
+
+    /// Takes one item.
+    pub(crate) fn pop(&self) -> Option<Item> {
+        let mut chunk = self.take()?;
+        let item = chunk.pop();
+        self.put(chunk);
+        item
+    }
+
+    /// Gives the memory back. The chunks must have no items.
+    pub(crate) fn clear(&mut self) {
+        while let Some(block) = self.empty.pop() {
+            // SAFETY: the block came from `fresh` and belongs to whoever took it from the list.
+            unsafe { block.release(BYTES) };
+        }
+    }
+}
+
+/// A chunk that is on no list.
+#[derive(Debug)]
+pub(crate) struct Chunk(Block);
+
+impl Chunk {
+    pub(crate) fn len(&self) -> usize {
+        // SAFETY: the chunk is the caller's alone; so are all its words below.
+        unsafe { self.word(1).cast::<usize>().read() }
+    }
+
+    /// Adds an item. There must be room.
+    pub(crate) fn push(&mut self, item: Item) {
+        let len = self.len();
+        assert!(len < ITEMS);
+        // SAFETY: as above.
+        unsafe {
+            self.word(2 + len).write(item);
+            self.word(1).cast::<usize>().write(len + 1);
+        }
+    }
+
+    /// Takes the item that was added last.
+    pub(crate) fn pop(&mut self) -> Option<Item> {
+        let len = self.len().checked_sub(1)?;
+        // SAFETY: as above.
+        unsafe {
+            self.word(1).cast::<usize>().write(len);
+            Some(self.word(2 + len).read())
+        }
+    }
+
+    fn word(&self, index: usize) -> *mut Item {
+        std::ptr::with_exposed_provenance_mut(self.0.0 + index * 8)
+    }
+}

@@ -1,0 +1,721 @@
+//! Stacks: per-ID lists of items, last in, first out.
+//!
+//! # A copy's memory
+//!
+//! Word 0 is the *top*: the number of the first free slot, one more than the number of items. 0 means that
+//! the copy is inactive (never used, or drained), a negative number that it is seized. Slots 1 to `capacity`
+//! follow. So one signed comparison tells a pop all it must know (`top > 1`), and one unsigned comparison a
+//! push (`top - 1 < capacity`).
+//!
+//! # Who changes it
+//!
+//! Sections `push` and `pop` of the CPU that has the ID; nobody else while the copy is active. A copy is
+//! *activated* by the first thread that needs it: it puts [`ACTIVATING`] there (by a section, if the word
+//! is 0), makes the ID a member of the stack's set, and stores the top of an empty copy. A drain visits
+//! the members: it seizes a copy, takes the items, ends the membership, and stores 0. Both change the
+//! membership only while they own the copy. Hence the invariant: *an active copy's ID is a member*, so no
+//! drain misses one, and the hot path need not mark anything.
+//!
+//! Full copies flush a batch to the shared list, empty ones refill from it. A batch is moved item by item,
+//! each by a section of its own, so nothing goes wrong if the thread moves to another CPU half way.
+
+mod chunks;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{
+    AtomicI64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use crate::arena::{Block, STRIDE, word};
+use crate::critical;
+use crate::id::set::{IdSet, ids};
+use crate::id::{RESTART_LIMIT, Source, Unavailable};
+use crate::object::{KERNEL, Needs, Object, State, TABLE};
+use crate::seizure::{self, SEIZED, Seized, Verdict};
+use crate::sys::preserving_errno;
+use crate::turn::Turn;
+use chunks::{Chunk, Chunks, ITEMS, Item};
+
+/// The top of a copy that is being activated.
+const ACTIVATING: i64 = SEIZED;
+
+/// The top of a copy that is active and has no items.
+const EMPTY: i64 = 1;
+
+/// The largest capacity: a copy must fit a slot of the arena.
+const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
+
+/// A list of items, last in, first out, of which every CPU has a part of its own.
+///
+/// What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose part is
+/// full moves a batch of up to 30 items to a list that all CPUs share; one whose part is empty fetches a
+/// batch from there. Items have up to 8 bytes: a `Box`, an `Arc`, a pointer, a number.
+///
+/// ```
+/// static FREE: percid::Stack<Box<[u8; 4096]>> = percid::Stack::new(64);
+///
+/// let buffer = FREE.pop().unwrap_or_else(|| Box::new([0; 4096]));
+/// // … use it …
+/// let _ = FREE.push(buffer); // dropped if there is no room
+/// assert_eq!(FREE.drain(drop), 1);
+/// ```
+///
+/// Items go in and come out as the same type, lifetimes included:
+///
+/// ```compile_fail
+/// fn shorten<'s, 'a>(stack: &'s percid::Stack<&'static u64>) -> &'s percid::Stack<&'a u64> {
+///     stack
+/// }
+/// ```
+///
+/// # Contract
+///
+/// * **Threads**: every method may be called by any number of threads at once. No item is lost or handed
+///   out twice.
+/// * **What a pop may miss**: items in the parts of other CPUs, and items that another thread is moving at
+///   this moment. `None` means that this CPU's part and the shared list were found empty, or that the thread
+///   was interrupted or moved eight times in a row and the shared list was found empty.
+/// * **What a drain may miss**: what is pushed, or moved by another thread, while it runs; and the parts of
+///   all CPUs, if the process has entered a sandbox since its first push that refuses `membarrier`.
+/// * **Signals**: [`push`](Stack::push) and [`pop`](Stack::pop) are async-signal-safe, also in a handler that
+///   interrupts one of them, and leave `errno` alone; neither waits for anybody.
+///   [`drain`](Stack::drain) waits for other drains: not in a handler.
+/// * **Fork**: the child has a copy of everything but the items that other threads of the parent were
+///   moving at the time. If items own something outside the process's memory, that is the caller's care.
+/// * **Memory**: 256 bytes for the handle; `8 * (capacity + 1)` bytes, rounded up to a power of two, for
+///   every ID that used it; 256 bytes for every 30 items of the shared list.
+/// * **Cost**: a push and a pop some 25 instructions each, three and two of them stores, none locked; with
+///   [`Source::Atomic`] a call and one locked instruction each. A batch costs two locked instructions, and
+///   is due once in 15 operations at worst. Creating a stack is a constant, whatever the number of CPUs. A
+///   drain of stacks in use costs one fence, some 10 us, for 64 IDs.
+#[repr(C, align(64))]
+pub struct Stack<T> {
+    // What the hot path reads, on a line that nobody writes to any more.
+    object: Object,
+    capacity: u64,
+    shared_limit: usize,
+    members: IdSet,
+    chunks: Chunks,
+    turn: Turn,
+    /// Owns items, and is invariant: what is pushed as one type must not be popped as another.
+    items: PhantomData<*mut T>,
+}
+
+// SAFETY: a stack moves items between threads, which `T: Send` allows, and hands out no references to them.
+unsafe impl<T: Send> Sync for Stack<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Stack<T> {}
+
+impl<T> Stack<T> {
+    const ITEM_FITS: () = assert!(
+        size_of::<T>() <= 8 && align_of::<T>() <= 8,
+        "items of a stack have up to 8 bytes: box larger ones"
+    );
+
+    /// An empty stack that keeps up to `capacity` items for every ID, and any number in the shared list. It
+    /// will use the source of the process (see [`init`](crate::init)).
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or above 2 097 151.
+    pub const fn new(capacity: u32) -> Stack<T> {
+        Stack::bounded(capacity, usize::MAX)
+    }
+
+    /// As [`new`](Stack::new), with about `shared` items in the shared list at most: pushes beyond it are
+    /// refused. (Threads that move a batch at the same time may exceed it by a batch each.)
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or above 2 097 151.
+    pub const fn bounded(capacity: u32, shared: usize) -> Stack<T> {
+        const { Self::ITEM_FITS };
+        assert!(
+            capacity > 0 && capacity <= MAX_CAPACITY,
+            "a stack holds 1 to 2 097 151 items per ID"
+        );
+        Stack {
+            object: Object::new(),
+            capacity: capacity as u64,
+            shared_limit: shared,
+            members: IdSet::new(),
+            chunks: Chunks::new(),
+            turn: Turn::new(),
+            items: PhantomData,
+        }
+    }
+
+    /// As [`new`](Stack::new), for `source`, whatever the process has chosen.
+    ///
+    /// # Errors
+    ///
+    /// Why the source cannot be used, or not with the fence that a drain needs.
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or above 2 097 151.
+    pub fn with_source(source: Source, capacity: u32) -> Result<Stack<T>, Unavailable> {
+        let mut stack = Stack::new(capacity);
+        stack.object = Object::with_source(source, Needs::Fence, stack.bytes())?;
+        Ok(stack)
+    }
+
+    /// How many items every ID keeps at most.
+    pub const fn capacity(&self) -> u32 {
+        self.capacity as u32
+    }
+
+    const fn bytes(&self) -> usize {
+        (self.capacity as usize + 1) * 8
+    }
+
+    /// The top of a full copy.
+    fn full(&self) -> i64 {
+        self.capacity as i64 + 1
+    }
+}
+
+impl<T: Send> Stack<T> {
+    /// Pushes an item.
+    ///
+    /// # Errors
+    ///
+    /// Gives it back if there is no room: the CPU's part is full, and the shared list as well, or no
+    /// memory can be had for it.
+    #[inline(always)]
+    pub fn push(&self, item: T) -> Result<(), T> {
+        let word = self.object.word();
+        let item = into_word(item);
+        let pushed = if word & KERNEL != 0 {
+            // SAFETY: a word with this mark is the address of this stack's block plus the mark, and it was
+            // stored after the source had been prepared.
+            unsafe { critical::push_kernel::<{ -(KERNEL as isize) }>(word, &self.capacity, item) }
+        } else if word & TABLE != 0 {
+            // SAFETY: as above.
+            unsafe { critical::push_table::<{ -(TABLE as isize) }>(word, &self.capacity, item) }
+        } else {
+            false
+        };
+        if pushed {
+            return Ok(());
+        }
+        // SAFETY: the word was made of an item and nobody has taken it.
+        self.push_slowly(item).map_err(|item| unsafe { from_word(item) })
+    }
+
+    /// Pops the item that this CPU pushed last, or one of the shared list. `None` if there is none.
+    #[inline(always)]
+    pub fn pop(&self) -> Option<T> {
+        let word = self.object.word();
+        let popped = if word & KERNEL != 0 {
+            // SAFETY: as in `push`.
+            unsafe { critical::pop_kernel::<{ -(KERNEL as isize) }>(word) }
+        } else if word & TABLE != 0 {
+            // SAFETY: as in `push`.
+            unsafe { critical::pop_table::<{ -(TABLE as isize) }>(word) }
+        } else {
+            None
+        };
+        // SAFETY: the word was made of an item and is handed out once.
+        popped.or_else(|| self.pop_slowly()).map(|item| unsafe { from_word(item) })
+    }
+
+    /// Hands all items to `visit`, those of every ID and those of the shared list, and returns how many.
+    ///
+    /// Waits for a drain by another thread. Called by `visit`, it does nothing. If `visit` panics, the items
+    /// it has not been given stay.
+    pub fn drain(&self, mut visit: impl FnMut(T)) -> usize {
+        let Some(_turn) = self.turn.wait() else { return 0 };
+        let mut count = 0;
+        let mut hand_out = |item: Item| {
+            count += 1;
+            // SAFETY: the word was made of an item and is handed out once.
+            visit(unsafe { from_word(item) });
+        };
+        if let State::Claimed(block, Some(source)) = self.object.state() {
+            for (index, bits) in self.members.words_below(source.ids_seen()) {
+                self.drain_copies(block, source, index, bits, &mut hand_out);
+            }
+        }
+        // So many there are at most, of those that were there when it began: others may push all the time.
+        for item in (0..self.chunks.items()).map_while(|_| self.chunks.pop()) {
+            hand_out(item);
+        }
+        count
+    }
+
+    fn drain_copies(
+        &self,
+        block: Block,
+        source: Source,
+        index: usize,
+        bits: u64,
+        hand_out: &mut impl FnMut(Item),
+    ) {
+        let id = |bit: u32| index as u32 * 64 + bit;
+        let word = |bit| block.word_of_id(id(bit));
+        let sections = source != Source::Atomic;
+        let judge = |top| match top {
+            1.. => Verdict::Seize,
+            0 | ACTIVATING => Verdict::Pass,
+            // Somebody is at work. With sections only a drain would be, and this is the only one: what
+            // stands here is left over from a thread of the parent, at the time of a fork.
+            _ if sections => Verdict::Pass,
+            _ => Verdict::Wait,
+        };
+        seizure::visit(bits, sections, word, judge, |bit, seized| {
+            let copy = Copy { address: block.of_id(id(bit)) };
+            while let Some(item) = copy.pop(seized) {
+                hand_out(item);
+            }
+            self.members.remove(id(bit));
+            seized.value = 0;
+        });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_slowly(&self, item: Item) -> Result<(), Item> {
+        if let Some((copy, mut owned)) = self.object.atomic_block().and_then(own_at_hint) {
+            if copy.push(&mut owned, self.full(), item) {
+                return Ok(());
+            }
+        }
+        preserving_errno(|| {
+            let State::Claimed(block, source) = self.object.settle(Needs::Fence, self.bytes())
+            else {
+                return Err(item);
+            };
+            if let Some(source) = source {
+                for _ in 0..RESTART_LIMIT {
+                    if self.try_push(block, source, item) {
+                        return Ok(());
+                    }
+                    match self.look(block, source) {
+                        Some(0) => self.activate(block, source),
+                        Some(top) if top == self.full() => {
+                            if !self.flush(block, source) {
+                                return Err(item);
+                            }
+                        }
+                        Some(1..) => {}
+                        Some(..0) | None => break,
+                    }
+                }
+            }
+            if self.chunks.items() >= self.shared_limit {
+                Err(item)
+            } else {
+                self.chunks.push(item)
+            }
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pop_slowly(&self) -> Option<Item> {
+        if let Some((copy, mut owned)) = self.object.atomic_block().and_then(own_at_hint) {
+            if let Some(item) = copy.pop(&mut owned) {
+                return Some(item);
+            }
+        }
+        preserving_errno(|| {
+            let State::Claimed(block, source) = self.object.settle(Needs::Fence, self.bytes())
+            else {
+                return None;
+            };
+            let source = source?;
+            for _ in 0..RESTART_LIMIT {
+                if let Some(item) = self.try_pop(block, source) {
+                    return Some(item);
+                }
+                match self.look(block, source) {
+                    Some(0 | EMPTY) => return self.refill(block, source),
+                    Some(2..) => {}
+                    Some(..0) | None => break,
+                }
+            }
+            self.chunks.pop()
+        })
+    }
+
+    /// The top of the copy that is this thread's now, as a hint; `None` if it has none.
+    fn look(&self, block: Block, source: Source) -> Option<i64> {
+        let id = source.enter_as_hint()?;
+        Some(block.word_of_id(id).load(Relaxed))
+    }
+
+    fn try_push(&self, block: Block, source: Source, item: Item) -> bool {
+        match source {
+            // SAFETY: the block of this stack, whose source has been prepared.
+            Source::Kernel => unsafe { critical::push_kernel::<0>(block.0, &self.capacity, item) },
+            // SAFETY: as above.
+            Source::Table => unsafe { critical::push_table::<0>(block.0, &self.capacity, item) },
+            Source::Atomic => {
+                let owned = own_at_hint(block);
+                owned.is_some_and(|(copy, mut seized)| copy.push(&mut seized, self.full(), item))
+            }
+        }
+    }
+
+    fn try_pop(&self, block: Block, source: Source) -> Option<Item> {
+        match source {
+            // SAFETY: as in `try_push`.
+            Source::Kernel => unsafe { critical::pop_kernel::<0>(block.0) },
+            // SAFETY: as above.
+            Source::Table => unsafe { critical::pop_table::<0>(block.0) },
+            Source::Atomic => {
+                let (copy, mut seized) = own_at_hint(block)?;
+                copy.pop(&mut seized)
+            }
+        }
+    }
+
+    /// Activates the copy that is this thread's now, unless somebody else does.
+    fn activate(&self, block: Block, source: Source) {
+        let token = ACTIVATING as usize;
+        // A stack's copy has no word that closes it: the top itself, expected to be zero, stands for that.
+        let copy = match source {
+            // SAFETY: the first word of this stack's block, whose source has been prepared.
+            Source::Kernel => unsafe { critical::acquire_kernel::<0, 0>(block.0, 0, token) },
+            // SAFETY: as above.
+            Source::Table => unsafe { critical::acquire_table::<0, 0>(block.0, 0, token) },
+            Source::Atomic => acquire_at_hint(block, token),
+        };
+        if copy == 0 {
+            return;
+        }
+        self.members.insert(((copy - block.0) / STRIDE - 1) as u32);
+        // SAFETY: the first word of a copy in an open slot, which is this thread's until it is stored.
+        let top: &AtomicI64 = unsafe { &*word(copy) };
+        top.store(EMPTY, Release);
+    }
+
+    /// Moves a batch from this CPU's part to the shared list. `false`: it has no room.
+    fn flush(&self, block: Block, source: Source) -> bool {
+        if self.chunks.items() >= self.shared_limit {
+            return false;
+        }
+        let Some(mut chunk) = self.chunks.fresh() else { return false };
+        while chunk.len() < self.batch() {
+            match self.try_pop(block, source) {
+                Some(item) => chunk.push(item),
+                None => break,
+            }
+        }
+        self.chunks.put(chunk);
+        true
+    }
+
+    /// Takes a batch from the shared list, one item for the caller and the rest for this CPU's part.
+    fn refill(&self, block: Block, source: Source) -> Option<Item> {
+        let mut chunk = self.chunks.take()?;
+        let item = chunk.pop();
+        self.stow(block, source, &mut chunk);
+        self.chunks.put(chunk);
+        item
+    }
+
+    /// Pushes a batch of a chunk's items, as far as there is room.
+    fn stow(&self, block: Block, source: Source, chunk: &mut Chunk) {
+        if chunk.len() > 0 && self.look(block, source) == Some(0) {
+            self.activate(block, source);
+        }
+        for _ in 1..self.batch() {
+            let Some(item) = chunk.pop() else { break };
+            if !self.try_push(block, source, item) {
+                chunk.push(item);
+                break;
+            }
+        }
+    }
+
+    /// How many items move at once: half of a part, so that it is neither full nor empty afterwards.
+    fn batch(&self) -> usize {
+        (self.capacity.div_ceil(2) as usize).min(ITEMS)
+    }
+}
+
+/// What the atomic source does: nobody but the owner touches a copy.
+fn own_at_hint(block: Block) -> Option<(Copy, Seized<'static>)> {
+    let id = Source::Atomic.enter_as_hint()?;
+    let word = block.word_of_id(id);
+    let top = word.load(Relaxed);
+    let seized = if top > 0 { seizure::exchange(word, top)? } else { return None };
+    Some((Copy { address: block.of_id(id) }, seized))
+}
+
+#[cfg(feature = "testing")]
+impl<T: Send> Stack<T> {
+    /// The items of an ID, the top first; `None` if its copy is inactive.
+    pub(crate) fn items_of_id(&self, id: u32) -> Option<Vec<T>>
+    where
+        T: std::marker::Copy,
+    {
+        let (copy, top) = self.copy_of_id(id)?;
+        // SAFETY: the slots below the top hold words that were made of items, which may be copied.
+        let item = |slot| unsafe { from_word(copy.slot(slot).read()) };
+        Some((1..top).rev().map(item).collect())
+    }
+
+    /// Pushes to the copy of an ID, which is the caller's alone.
+    pub(crate) fn push_to_id(&self, id: u32, item: T) -> Result<(), T> {
+        let item = into_word(item);
+        let pushed = self.copy_of_id(id).is_some_and(|(copy, top)| {
+            let seized = seizure::exchange(copy.word(), top);
+            seized.is_some_and(|mut seized| copy.push(&mut seized, self.full(), item))
+        });
+        // SAFETY: the word was made of an item and nobody has taken it.
+        if pushed { Ok(()) } else { Err(unsafe { from_word(item) }) }
+    }
+
+    /// Pops from the copy of an ID, which is the caller's alone.
+    pub(crate) fn pop_from_id(&self, id: u32) -> Option<T> {
+        let (copy, top) = self.copy_of_id(id)?;
+        let item = copy.pop(&mut seizure::exchange(copy.word(), top)?)?;
+        // SAFETY: the word was made of an item and is handed out once.
+        Some(unsafe { from_word(item) })
+    }
+
+    /// Pushes to the shared list.
+    pub(crate) fn push_shared(&self, item: T) -> Result<(), T> {
+        // SAFETY: the word was made of an item and nobody has taken it.
+        self.chunks.push(into_word(item)).map_err(|item| unsafe { from_word(item) })
+    }
+
+    fn copy_of_id(&self, id: u32) -> Option<(Copy, i64)> {
+        match self.object.state() {
+            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+                let copy = Copy { address: block.of_id(id) };
+                let top = copy.word().load(Relaxed);
+                (top > 0).then_some((copy, top))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Copy {
+    fn word(&self) -> &'static AtomicI64 {
+        // SAFETY: the first word of a copy in an open slot, which stays mapped.
+        unsafe { &*word(self.address) }
+    }
+}
+
+fn acquire_at_hint(block: Block, token: usize) -> usize {
+    let Some(id) = Source::Atomic.enter_as_hint() else { return 0 };
+    let word = block.word_of_id(id);
+    let won = word.compare_exchange(0, token as i64, Acquire, Relaxed).is_ok();
+    if won { block.of_id(id) } else { 0 }
+}
+
+/// The slots of a copy that the calling thread owns.
+struct Copy {
+    address: usize,
+}
+
+impl Copy {
+    fn push(&self, seized: &mut Seized<'_>, full: i64, item: Item) -> bool {
+        let has_room = seized.value < full;
+        if has_room {
+            // SAFETY: a slot of a copy that this thread owns.
+            unsafe { self.slot(seized.value).write(item) };
+            seized.value += 1;
+        }
+        has_room
+    }
+
+    fn pop(&self, seized: &mut Seized<'_>) -> Option<Item> {
+        if seized.value <= EMPTY {
+            return None;
+        }
+        seized.value -= 1;
+        // SAFETY: as above.
+        Some(unsafe { self.slot(seized.value).read() })
+    }
+
+    fn slot(&self, index: i64) -> *mut Item {
+        std::ptr::with_exposed_provenance_mut(self.address + index as usize * 8)
+    }
+}
+
+/// An item as a word; bytes beyond its size are not initialised.
+#[inline(always)]
+fn into_word<T>(item: T) -> Item {
+    let mut word = Item::uninit();
+    // SAFETY: an item fits a word, as `Stack::bounded` asserts.
+    unsafe { word.as_mut_ptr().cast::<T>().write(item) };
+    word
+}
+
+/// The item that a word was made of.
+///
+/// # Safety
+///
+/// It was made of a `T`, which is taken out once.
+#[inline(always)]
+unsafe fn from_word<T>(word: Item) -> T {
+    // SAFETY: by contract.
+    unsafe { word.as_ptr().cast::<T>().read() }
+}
+
+impl<T> Drop for Stack<T> {
+    fn drop(&mut self) {
+        // SAFETY (of every `from_word` below): the word was made of an item, which is taken out once.
+        if let State::Claimed(block, Some(source)) = self.object.state() {
+            let members = self.members.words_below(source.ids_seen());
+            for id in members.flat_map(|(index, bits)| ids(index, bits)) {
+                let copy = Copy { address: block.of_id(id) };
+                let word = block.word_of_id(id);
+                // In a child of fork somebody in the parent may own it: then what it holds is unknown.
+                let mut seized = match word.load(Acquire) {
+                    top @ 1.. => seizure::exchange(word, top),
+                    _ => None,
+                };
+                while let Some(item) = seized.as_mut().and_then(|seized| copy.pop(seized)) {
+                    // SAFETY: see above.
+                    drop(unsafe { from_word::<T>(item) });
+                }
+            }
+        }
+        while let Some(item) = self.chunks.pop() {
+            // SAFETY: see above.
+            drop(unsafe { from_word::<T>(item) });
+        }
+        self.chunks.clear();
+        self.members.clear();
+        let bytes = self.bytes();
+        // SAFETY: `&mut self` proves that no operation on this stack is running or will run.
+        unsafe { self.object.release(bytes) };
+    }
+}
+
+impl<T> fmt::Debug for Stack<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stack")
+            .field("capacity", &self.capacity)
+            .field("in_shared_list", &self.chunks.items())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    fn with_every_source(capacity: u32, test: impl Fn(Stack<u64>, Source)) {
+        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+            test(Stack::with_source(source, capacity).expect("an available source"), source);
+        }
+    }
+
+    #[test]
+    fn the_last_item_comes_first() {
+        with_every_source(8, |stack, source| {
+            // Other CPUs have other parts: stay where we are as far as that is ours to say.
+            (1..=5).for_each(|item| stack.push(item).expect("room"));
+            let mut popped: Vec<u64> = std::iter::from_fn(|| stack.pop()).collect();
+            stack.drain(|item| popped.push(item));
+            popped.sort_unstable();
+            assert_eq!(popped, [1, 2, 3, 4, 5], "{source}");
+        });
+    }
+
+    #[test]
+    fn what_does_not_fit_a_part_goes_to_the_shared_list_and_comes_back() {
+        for capacity in [1, 2, 3, 64] {
+            with_every_source(capacity, |stack, source| {
+                (0..1000).for_each(|item| stack.push(item).expect("room"));
+                let mut all: Vec<u64> = (0..500).filter_map(|_| stack.pop()).collect();
+                stack.drain(|item| all.push(item));
+                all.sort_unstable();
+                assert_eq!(all, (0..1000).collect::<Vec<_>>(), "{source} {capacity}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_bounded_stack_refuses_and_gives_back() {
+        let stack = Stack::bounded(4, 10);
+        let refused = (0..10_000).filter(|&item| stack.push(item) == Err(item)).count();
+        let kept = stack.drain(drop);
+        assert_eq!(refused + kept, 10_000);
+        assert!((10..10 + ITEMS + 4 * 64).contains(&kept), "{kept}");
+    }
+
+    #[test]
+    fn it_goes_on_after_a_drain() {
+        with_every_source(16, |stack, source| {
+            for round in 0..3 {
+                assert_eq!(stack.push(round), Ok(()), "{source}");
+                let mut drained = Vec::new();
+                assert_eq!(stack.drain(|item| drained.push(item)), 1, "{source}");
+                assert_eq!(drained, [round], "{source}");
+                assert_eq!(stack.pop(), None, "{source}");
+            }
+        });
+    }
+
+    #[test]
+    fn items_are_dropped_with_it_and_no_earlier() {
+        let stack = Stack::new(4);
+        let item = Arc::new(());
+        for _ in 0..100 {
+            assert!(stack.push(Arc::clone(&item)).is_ok());
+        }
+        assert_eq!(Arc::strong_count(&item), 101);
+        drop(stack.pop());
+        assert_eq!(Arc::strong_count(&item), 100);
+        drop(stack);
+        assert_eq!(Arc::strong_count(&item), 1);
+    }
+
+    #[test]
+    fn a_visitor_that_panics_keeps_the_rest() {
+        let stack = Stack::new(64);
+        (0..40).for_each(|item| stack.push(item).expect("room"));
+        let seen = AtomicUsize::new(0);
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            stack.drain(|_| assert!(seen.fetch_add(1, Relaxed) < 9, "enough"));
+        }));
+        assert!(result.is_err());
+        assert_eq!(stack.drain(drop), 30);
+    }
+
+    #[test]
+    fn a_drain_inside_a_drain_does_nothing() {
+        let stack = Stack::new(4);
+        stack.push(1).expect("room");
+        assert_eq!(stack.drain(|_| assert_eq!(stack.drain(drop), 0)), 1);
+    }
+
+    #[test]
+    fn nothing_is_lost_among_threads_and_drains() {
+        with_every_source(32, |stack, source| {
+            let gone: usize = std::thread::scope(|scope| {
+                let workers: Vec<_> = (0..4)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            let mut popped = 0;
+                            for item in 0..50_000 {
+                                stack.push(item).expect("room");
+                                popped += usize::from(item % 3 != 0 && stack.pop().is_some());
+                            }
+                            popped
+                        })
+                    })
+                    .collect();
+                let drained: usize = (0..200).map(|_| stack.drain(drop)).sum();
+                let popped = workers.into_iter().map(|it| it.join().expect("no panic"));
+                popped.sum::<usize>() + drained
+            });
+            assert_eq!(gone + stack.drain(drop), 200_000, "{source}");
+        });
+    }
+}
