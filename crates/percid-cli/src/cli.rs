@@ -15,7 +15,7 @@ Output:
 
 Exit status:
   0    everything asked for was measured
-  1    a measurement could not be made, or a counter's sum was not exact
+  1    a measurement could not be made, or a structure lost or doubled something
   2    wrong arguments (one line on standard error says what is allowed)
   130  Ctrl-C; what had been measured was printed, with \"interrupted\": true in JSON
 
@@ -29,7 +29,8 @@ Says what this machine offers for per-CPU data in user space, and measures what 
 costs here.
 
 Without a subcommand it runs `percid bench`: a summary of the machine, the cost of
-single operations, and the intermittent benchmark, in about 20 seconds.";
+single operations, membership of a mask, and the intermittent benchmark, in about 20
+seconds.";
 
 const INFO_ABOUT: &str = "\
 Shows what the running kernel and the machine offer: the restartable-sequences area
@@ -38,16 +39,16 @@ process may use, cores, L3 caches and NUMA nodes, each source of IDs with the re
 if it is not available, and the source chosen.";
 
 const BENCH_ABOUT: &str = "\
-Measures this machine: first the summary of it, then `bench ops`, then `bench
-intermittent`, scaled to fit the time given by --seconds. On machines with many CPUs
-the intermittent part is cut to fewer bursts and then to fewer CPUs; its rows say
-so.";
+Measures this machine: first the summary of it, then `bench ops`, `bench mask` and
+`bench intermittent`, scaled to fit the time given by --seconds. On machines with
+many CPUs the intermittent part is cut to fewer bursts and then to fewer CPUs; its
+rows say so.";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
   percid                             measure this machine for about 20 seconds
   percid info                        what it offers, which source of IDs was chosen, and why
-  percid bench ops --json | jq .results
+  percid bench ops --json | jq .ratios
   percid bench intermittent --delay-ms 10,200 --prefault
   taskset -c 0-3 percid bench        measure as a program confined to four CPUs
   PERCID_SOURCE=table percid info";
@@ -101,25 +102,53 @@ pub(crate) struct BenchArguments {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum BenchPart {
-    /// Cost of one addition: plain, atomic, thread-local and percid's Counter
+    /// Cost of single operations: percid's counters, lists, pools, locks, histograms and rings beside others
     #[command(long_about = OPS_ABOUT, after_long_help = manual(OPS_EXAMPLES))]
     Ops(Length),
+    /// Cost of setting one's bit in a mask that all threads share
+    #[command(long_about = MASK_ABOUT, after_long_help = manual(MASK_EXAMPLES))]
+    Mask(Length),
     /// Cost of coming back to per-CPU memory after a pause
     #[command(long_about = INTERMITTENT_ABOUT, after_long_help = manual(INTERMITTENT_EXAMPLES))]
     Intermittent(IntermittentArguments),
 }
 
 const OPS_ABOUT: &str = "\
-Measures the cost of one addition, in nanoseconds, in one process and one run:
+Measures what single operations cost, in nanoseconds, in one process and one run:
+percid's for each source of IDs that is available, and beside them what people use
+today (source none). A thing called private is one per thread, a thing called shared
+is one for all.
 
-  plain_add       one addition to memory that no other thread touches: the floor
-  atomic_private  an atomic addition to memory that no other thread touches
-  atomic_shared   an atomic addition to one integer that all threads share
-  thread_local    an addition to a `thread_local!` cell
-  counter_add     Counter::add of a static counter, per source of IDs that is available
+  counters
+    plain_add            one addition to memory that no other thread touches: the floor
+    atomic_private       an atomic addition to memory that no other thread touches
+    atomic_shared        an atomic addition to one integer that all threads share
+    thread_local         an addition to a `thread_local!` cell
+    counter_add          Counter::add
+  lists and pools: one word pushed and popped, or 64 bytes taken and given back
+    thread_local_vec     a `thread_local!` RefCell<Vec>
+    mutex_vec            one Mutex<Vec> of the standard library for all threads
+    array_queue          one ArrayQueue of crossbeam for all threads
+    stack_push_pop       Stack::push and Stack::pop
+    malloc_free          malloc and free of the C library
+    mimalloc             mi_malloc and mi_free
+    pool_get_put         Pool::get, and the object dropped
+  locks: one addition to an integer that is reached under a lock
+    std_mutex_private    the standard library's Mutex, which no other thread takes
+    std_mutex_shared     the same Mutex for all threads
+    parking_lot_mutex_private, parking_lot_mutex_shared
+                         the same with the Mutex of parking_lot
+    local_with           Local::with
+  histograms: one value below 2^20 recorded, another one each time
+    hdrhistogram         one hdrhistogram with two digits behind a Mutex for all threads
+    histogram_record     Histogram::record
+  rings: one record of 16 bytes appended, which nobody reads
+    ring_append          Ring::append that overwrites the oldest
 
 each with one thread, with one thread pinned to each allowed CPU, and with four
-unpinned threads per allowed CPU.
+unpinned threads per allowed CPU. Other people's crates are there unless the program
+was built with --no-default-features; more counters come with --features
+counter-peers.
 
 A round visits every one of these once, in an order that changes from round to
 round, in batches of about one millisecond; rounds repeat until the time is up. A
@@ -135,13 +164,41 @@ the rounds. ratio_to_plain_add is the median of each round's own ratio to plain_
 with the same threads. Varying clock speeds disturb it least: compare machines and
 builds by it.
 
-At the end every counter's sum is compared with the number of additions made to it;
-a difference is an error.";
+A second table, in JSON the list `ratios`, says how many times percid's operation
+costs what another one does: `median` of each round's own ratio, and `of_minima`.
+
+At the end every structure has to account for all that went into it: a counter's sum
+is the number of additions, a histogram's count the number of records; what was
+popped and what is left of a list is what was pushed; all objects of a pool are
+dropped once; what a ring holds and what it lost is what was appended. A difference
+is an error. In JSON these are the list `sums`, with `added` and `sum`.";
 
 const OPS_EXAMPLES: &str = "\
 Examples:
   percid bench ops
-  percid bench ops --seconds 30 --json | jq '.results[] | select(.op == \"counter_add\")'";
+  percid bench ops --seconds 30 --json | jq '.results[] | select(.op == \"counter_add\")'
+  taskset -c 1 percid bench ops --json | jq '.ratios[] | select(.to == \"mimalloc\")'";
+
+const MASK_ABOUT: &str = "\
+Measures what it costs a thread to be a member of a mask that all threads share, in
+nanoseconds. Each thread sets its own bit of one mask, again and again; the bit is
+set already all times but the first, as it is where members leave rarely.
+
+  mask_fetch_or  sets the bit by an atomic instruction, whether it is set or not
+  mask_test_set  loads and tests the bit, and sets it only if it is clear
+  mask_mark      ActiveMask::mark
+  plain_add      one addition to memory that no other thread touches, for comparison
+
+with one thread, and with one thread pinned to each allowed CPU. With several threads
+the unconditional instruction takes the cache line away from all others each time;
+a load leaves it where it is. Rounds, batches and figures are those of `percid bench
+ops`. At the end every thread that set its bit must be found in the mask; otherwise
+`mask_exact` is false, which is an error.";
+
+const MASK_EXAMPLES: &str = "\
+Examples:
+  percid bench mask
+  percid bench mask --seconds 10 --json | jq '.mask[] | [.op, .threads, .ns_min]'";
 
 const INTERMITTENT_ABOUT: &str = "\
 Measures what it costs to come back to per-CPU memory after a pause, and whether one
@@ -191,7 +248,7 @@ Examples:
 /// How long to measure
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Length {
-    /// Time to measure for, in seconds [default: 20 for everything, 10 for ops alone]
+    /// Time to measure for, in seconds [default: 20 for everything, 10 for ops alone, 3 for mask alone]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) seconds: Option<Duration>,
 }
@@ -247,6 +304,9 @@ fn misplaced(cli: &Cli) -> Option<&'static str> {
             Some(match part {
                 BenchPart::Ops(_) => {
                     "'--seconds' belongs after 'ops': percid bench ops --seconds SECONDS"
+                }
+                BenchPart::Mask(_) => {
+                    "'--seconds' belongs after 'mask': percid bench mask --seconds SECONDS"
                 }
                 BenchPart::Intermittent(_) => {
                     "'--seconds' is not allowed with 'intermittent', whose length follows from --delay-ms and --bursts"

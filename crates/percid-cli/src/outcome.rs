@@ -11,8 +11,8 @@ pub(crate) enum Outcome {
     Complete,
     /// Ctrl-C came first; what had been measured by then was printed. Exit status 130.
     Interrupted,
-    /// A counter's sum was not the number of additions made to it. Exit status 1.
-    WrongSum,
+    /// A structure did not account for all that went into it. Exit status 1.
+    WrongCount,
 }
 
 /// Why a subcommand could not print a result. Exit status 1.
@@ -44,7 +44,7 @@ pub(crate) fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
     match result {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Interrupted) => ExitCode::from(130),
-        Ok(Outcome::WrongSum) => ExitCode::FAILURE,
+        Ok(Outcome::WrongCount) => ExitCode::FAILURE,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             complain(format_args!("error: {failure}"));

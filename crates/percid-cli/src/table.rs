@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Between two columns.
+const GAP: &str = "  ";
+
 /// Which edge of its column a cell touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -9,51 +12,136 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A heading and rows of as many cells.
+/// A heading and rows of as many cells. Neighbouring columns can have a name in common, and rows a heading.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<(String, Align)>,
-    rows: Vec<Vec<String>>,
+    groups: Vec<Group>,
+    lines: Vec<Line>,
+}
+
+/// Columns with a name in common: all from `first` to the next group's.
+#[derive(Debug)]
+struct Group {
+    name: String,
+    first: usize,
+}
+
+#[derive(Debug)]
+enum Line {
+    Heading(String),
+    Row(Vec<String>),
 }
 
 impl Table {
     pub(crate) fn new<H: Into<String>>(columns: impl IntoIterator<Item = (H, Align)>) -> Self {
         let columns = columns.into_iter().map(|(heading, align)| (heading.into(), align)).collect();
-        Table { columns, rows: Vec::new() }
+        Table { columns, groups: Vec::new(), lines: Vec::new() }
+    }
+
+    /// Adds columns with a name in common, which stands in a line above theirs.
+    pub(crate) fn group<H: Into<String>>(
+        &mut self,
+        name: String,
+        columns: impl IntoIterator<Item = (H, Align)>,
+    ) {
+        self.groups.push(Group { name, first: self.columns.len() });
+        self.columns.extend(columns.into_iter().map(|(heading, align)| (heading.into(), align)));
+    }
+
+    /// A line of its own above the rows that follow, which are indented under it.
+    pub(crate) fn heading(&mut self, heading: String) {
+        self.lines.push(Line::Heading(heading));
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
-        self.rows.push(cells);
+        self.lines.push(Line::Row(cells));
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.lines.iter().filter_map(|line| match line {
+            Line::Row(cells) => Some(cells),
+            Line::Heading(_) => None,
+        })
     }
 
     fn widths(&self) -> Vec<usize> {
         let width = |text: &str| text.chars().count();
-        (0..self.columns.len())
-            .map(|at| {
-                let cells = self.rows.iter().map(|row| width(&row[at]));
-                cells.fold(width(&self.columns[at].0), usize::max)
-            })
-            .collect()
+        let column = |at: usize| {
+            let cells = self.rows().map(|cells| width(&cells[at]));
+            cells.fold(width(&self.columns[at].0), usize::max)
+        };
+        (0..self.columns.len()).map(column).collect()
+    }
+
+    /// Rows stand further to the right than the headings above them.
+    fn indent(&self) -> &'static str {
+        let has_headings = self.lines.iter().any(|line| matches!(line, Line::Heading(_)));
+        if has_headings { "    " } else { "  " }
+    }
+
+    fn padded<'a>(&self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) -> String {
+        let padded =
+            cells.zip(&self.columns).zip(widths).map(|((cell, (_, align)), &width)| match align {
+                Align::Left => format!("{cell:<width$}"),
+                Align::Right => format!("{cell:>width$}"),
+            });
+        let line = padded.collect::<Vec<_>>().join(GAP);
+        format!("{}{}", self.indent(), line.trim_end())
+    }
+
+    /// The names of the groups, each ending where its columns end.
+    fn group_names(&self, widths: &[usize]) -> String {
+        let ends = self.groups.iter().skip(1).map(|group| group.first).chain([widths.len()]);
+        let line = self.groups.iter().zip(ends).fold(String::new(), |line, (group, end)| {
+            let width: usize = widths[..end].iter().map(|width| width + GAP.len()).sum();
+            format!("{line}{:>1$}", group.name, width - GAP.len() - line.chars().count())
+        });
+        format!("{}{line}", self.indent())
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
-        let line = |cells: &mut dyn Iterator<Item = &str>| {
-            let padded = cells.zip(&self.columns).zip(&widths).map(
-                |((cell, (_, align)), &width)| match align {
-                    Align::Left => format!("{cell:<width$}"),
-                    Align::Right => format!("{cell:>width$}"),
-                },
-            );
-            padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-        };
-        writeln!(f, "  {}", line(&mut self.columns.iter().map(|(heading, _)| heading.as_str())))?;
-        for row in &self.rows {
-            writeln!(f, "  {}", line(&mut row.iter().map(String::as_str)))?;
+        if !self.groups.is_empty() {
+            writeln!(f, "{}", self.group_names(&widths))?;
+        }
+        let headings = self.columns.iter().map(|(heading, _)| heading.as_str());
+        writeln!(f, "{}", self.padded(headings, &widths))?;
+        for line in &self.lines {
+            match line {
+                Line::Heading(heading) => writeln!(f, "  {heading}")?,
+                Line::Row(cells) => {
+                    writeln!(f, "{}", self.padded(cells.iter().map(String::as_str), &widths))?
+                }
+            }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_end_above_the_last_column_of_their_group() {
+        let mut table = Table::new([("op", Align::Left)]);
+        for team in ["1 thread", "2 pinned"] {
+            table.group(team.to_owned(), [("minimum", Align::Right), ("x", Align::Right)]);
+        }
+        table.heading("counters".to_owned());
+        table.row(["add", "0.4", "1.00", "0.5", "1.25"].map(str::to_owned).into());
+        assert_eq!(
+            table.to_string(),
+            concat!(
+                "              1 thread       2 pinned\n",
+                "    op   minimum     x  minimum     x\n",
+                "  counters\n",
+                "    add      0.4  1.00      0.5  1.25\n",
+            )
+        );
     }
 }

@@ -20,17 +20,21 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("nonsense", "info, bench"),
         ("--nonsense", "--json"),
         ("info nonsense", "--json"),
-        ("bench nonsense", "ops, intermittent"),
+        ("bench nonsense", "ops, mask, intermittent"),
         ("bench ops --nonsense", "--seconds"),
         ("bench ops --seconds 0", "0.1 to 3600"),
         ("bench ops --seconds nan", "0.1 to 3600"),
         ("bench ops --seconds", "--seconds"),
+        ("bench mask --nonsense", "--seconds"),
+        ("bench mask --seconds 0", "0.1 to 3600"),
         ("bench intermittent --delay-ms 10,x", "1 to 10000"),
         ("bench intermittent --bursts 1", "2 to 10000"),
         ("bench intermittent --warmup 0", "1 to 10000000"),
         ("bench intermittent --cpus 0", "1 to 1000000"),
         ("--seconds 3 info", "bench"),
         ("--seconds 3 bench", "after the subcommand"),
+        ("bench --seconds 3 ops", "after 'ops'"),
+        ("bench --seconds 3 mask", "after 'mask'"),
         ("bench --seconds 3 intermittent", "--delay-ms"),
     ];
     for (arguments, allowed) in cases {
@@ -45,9 +49,14 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
 
 #[test]
 fn help_is_a_manual() {
-    for arguments in
-        ["--help", "info --help", "bench --help", "bench ops --help", "bench intermittent --help"]
-    {
+    for arguments in [
+        "--help",
+        "info --help",
+        "bench --help",
+        "bench ops --help",
+        "bench mask --help",
+        "bench intermittent --help",
+    ] {
         let output = run(arguments);
         let manual = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{arguments}");

@@ -5,7 +5,40 @@ mod percid;
 use percid::{allowed, available_sources, bounded, command, json, list};
 use serde_json::Value;
 
-const OPS: [&str; 4] = ["plain_add", "atomic_private", "atomic_shared", "thread_local"];
+/// Operations that need no percid.
+const OTHERS: [&str; 8] = [
+    "plain_add",
+    "atomic_private",
+    "atomic_shared",
+    "thread_local",
+    "thread_local_vec",
+    "mutex_vec",
+    "std_mutex_private",
+    "std_mutex_shared",
+];
+/// Those that leave nothing behind that could be counted.
+const ALLOCATORS: [&str; 2] = ["malloc_free", "mimalloc"];
+const PEERS: [&str; 4] =
+    ["array_queue", "parking_lot_mutex_private", "parking_lot_mutex_shared", "hdrhistogram"];
+const COUNTER_PEERS: [&str; 3] = ["contatori", "fast_counter", "prometheus"];
+/// percid's operations, each once per source.
+const PERCID: [&str; 6] = [
+    "counter_add",
+    "stack_push_pop",
+    "pool_get_put",
+    "local_with",
+    "histogram_record",
+    "ring_append",
+];
+/// Whose ratio to what is printed.
+const COMPARISONS: [(&str, &str); 5] = [
+    ("stack_push_pop", "mimalloc"),
+    ("stack_push_pop", "array_queue"),
+    ("pool_get_put", "mimalloc"),
+    ("local_with", "parking_lot_mutex_private"),
+    ("histogram_record", "counter_add"),
+];
+const MASK: [&str; 4] = ["plain_add", "mask_fetch_or", "mask_test_set", "mask_mark"];
 const INDICES: [&str; 5] = ["cpu", "kernel", "table", "thread", "forced-remote"];
 
 #[test]
@@ -15,36 +48,105 @@ fn ops_measures_everything_with_every_team() {
     assert!(document.get("rows").is_none());
 }
 
-fn check_ops(document: &Value) {
-    let cpus = allowed(document);
-    assert_eq!(document["sums_exact"], true);
-    assert_eq!(document["interrupted"], false);
-    for (threads, pinned) in [(1, false), (cpus, true), (4 * cpus, false)] {
-        for op in OPS {
-            check_result(document, op, "none", threads, pinned);
-        }
-        for source in available_sources(document) {
-            check_result(document, "counter_add", source, threads, pinned);
-        }
-    }
-    let variants = OPS.len() + available_sources(document).len();
-    assert_eq!(list(document, "results").len(), 3 * variants);
+/// Operations of others that leave something behind.
+fn accountable() -> impl Iterator<Item = &'static str> {
+    let peers = PEERS.into_iter().filter(|_| cfg!(feature = "peers"));
+    let counters = COUNTER_PEERS.into_iter().filter(|_| cfg!(feature = "counter-peers"));
+    OTHERS.into_iter().chain(peers).chain(counters)
 }
 
-fn check_result(document: &Value, op: &str, source: &str, threads: u64, pinned: bool) {
-    let is_it = |result: &&Value| {
-        result["op"] == op
-            && result["source"] == source
-            && result["threads"] == threads
-            && result["pinned"] == pinned
+fn allocators() -> impl Iterator<Item = &'static str> {
+    ALLOCATORS.into_iter().filter(|&name| name != "mimalloc" || cfg!(feature = "peers"))
+}
+
+/// The teams of `bench ops`: threads, and whether they are pinned.
+fn teams(document: &Value) -> [(u64, bool); 3] {
+    let cpus = allowed(document);
+    [(1, false), (cpus, true), (4 * cpus, false)]
+}
+
+fn check_ops(document: &Value) {
+    assert_eq!(document["interrupted"], false);
+    for team in teams(document) {
+        for op in accountable().chain(allocators()) {
+            check_figure(list(document, "results"), op, "none", team);
+        }
+        for source in available_sources(document) {
+            PERCID.iter().for_each(|op| check_figure(list(document, "results"), op, source, team));
+        }
+    }
+    let of_percid = PERCID.len() * available_sources(document).len();
+    let variants = accountable().chain(allocators()).count() + of_percid;
+    assert_eq!(list(document, "results").len(), 3 * variants);
+    check_sums(document, accountable().count() + of_percid);
+    check_ratios(document);
+}
+
+/// The one row of this operation, source and team has figures.
+fn check_figure(rows: &[Value], op: &str, source: &str, (threads, pinned): (u64, bool)) {
+    let is_it = |row: &&Value| {
+        row["op"] == op
+            && row["source"] == source
+            && row["threads"] == threads
+            && row["pinned"] == pinned
     };
-    let found: Vec<&Value> = list(document, "results").iter().filter(is_it).collect();
+    let found: Vec<&Value> = rows.iter().filter(is_it).collect();
     assert_eq!(found.len(), 1, "{op} {source} {threads} {pinned}");
     let number =
         |key: &str| found[0][key].as_f64().unwrap_or_else(|| panic!("{op} {source}: {key}"));
     assert!(number("ns_min") > 0.0 && number("ns_min") <= number("ns_median"));
     assert!(number("ratio_to_plain_add") > 0.0);
     assert!(number("rounds") >= 1.0);
+}
+
+/// Every structure was given something and accounts for all of it.
+fn check_sums(document: &Value, expected: usize) {
+    assert_eq!(document["sums_exact"], true);
+    let sums = list(document, "sums");
+    assert_eq!(sums.len(), expected);
+    for sum in sums {
+        assert!(sum["added"].as_i64().is_some_and(|added| added > 0), "{sum}");
+        assert_eq!(sum["added"], sum["sum"], "{sum}");
+    }
+}
+
+/// Every comparison whose other side was measured, once per source and team.
+fn check_ratios(document: &Value) {
+    let others: Vec<&str> = accountable().chain(allocators()).chain(PERCID).collect();
+    let mut expected = Vec::new();
+    for (op, to) in COMPARISONS.into_iter().filter(|(_, to)| others.contains(to)) {
+        for source in available_sources(document) {
+            expected.extend(teams(document).map(|team| (op, source, to, team)));
+        }
+    }
+    let found = list(document, "ratios").iter().map(|ratio| {
+        assert!(ratio["median"].as_f64().is_some_and(|ratio| ratio > 0.0), "{ratio}");
+        assert!(ratio["of_minima"].as_f64().is_some_and(|ratio| ratio > 0.0), "{ratio}");
+        let text = |key: &str| ratio[key].as_str().expect("text");
+        let team = (ratio["threads"].as_u64().unwrap(), ratio["pinned"].as_bool().unwrap());
+        (text("op"), text("source"), text("to"), team)
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn mask_measures_one_thread_and_one_per_cpu() {
+    let document = json("bench mask --seconds 0.2 --json");
+    check_mask(&document);
+    assert!(document.get("results").is_none());
+    assert!(document.get("rows").is_none());
+}
+
+fn check_mask(document: &Value) {
+    assert_eq!(document["mask_exact"], true);
+    let rows = list(document, "mask");
+    for team in [(1, false), (allowed(document), true)] {
+        MASK.iter().for_each(|op| check_figure(rows, op, "none", team));
+    }
+    assert_eq!(rows.len(), 2 * MASK.len());
 }
 
 #[test]
@@ -121,10 +223,11 @@ fn one_cpu_is_enough() {
 }
 
 #[test]
-fn everything_is_one_document_with_the_keys_of_both() {
+fn everything_is_one_document_with_the_keys_of_all_parts() {
     for arguments in ["--seconds 1 --json", "bench --seconds 1 --json"] {
         let document = json(arguments);
         check_ops(&document);
+        check_mask(&document);
         check_rows(&document, &[10]);
     }
 }
@@ -134,7 +237,9 @@ fn text_shows_every_row() {
     let output = bounded(&mut command("bench --seconds 1"));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
-    for word in OPS.iter().chain(&INDICES) {
+    let ops = accountable().chain(allocators()).chain(PERCID).chain(MASK).chain(INDICES);
+    let families = ["counters", "lists and pools", "locks", "histograms", "rings", "masks"];
+    for word in ops.chain(families) {
         assert!(text.contains(word), "{word}:\n{text}");
     }
 }

@@ -63,6 +63,15 @@ fn ops_prints_what_was_measured() {
 }
 
 #[test]
+fn mask_prints_what_was_measured() {
+    let output = interrupted_after("bench mask --seconds 600 --json", Duration::from_secs(1));
+    let document = document(&output);
+    assert_eq!(document["interrupted"], true);
+    assert_eq!(document["mask_exact"], true);
+    assert!(!list(&document, "mask").is_empty());
+}
+
+#[test]
 fn intermittent_prints_what_was_measured() {
     let output = interrupted_after(
         "bench intermittent --delay-ms 10000 --warmup 10 --json",
@@ -78,7 +87,9 @@ fn intermittent_prints_what_was_measured() {
 
 #[test]
 fn at_once_is_early_enough() {
-    for arguments in ["bench --json", "bench ops --json", "bench intermittent --json"] {
+    for arguments in
+        ["bench --json", "bench ops --json", "bench mask --json", "bench intermittent --json"]
+    {
         let output = interrupted_after(arguments, Duration::ZERO);
         assert_eq!(document(&output)["interrupted"], true, "{arguments}");
     }

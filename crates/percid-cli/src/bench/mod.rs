@@ -1,12 +1,14 @@
 //! `percid bench`: measures this machine, all of it or one part.
 
+mod accounts;
 mod areas;
+mod contest;
 mod cpu;
+mod figures;
 mod intermittent;
 mod loops;
+mod mask;
 mod ops;
-#[cfg(feature = "peers")]
-mod peers;
 mod samples;
 mod shuffle;
 mod team;
@@ -24,25 +26,30 @@ use crate::outcome::{Failure, Outcome, complain};
 use crate::output;
 
 use intermittent::IntermittentReport;
+use mask::MaskReport;
 use ops::OpsReport;
 
 const DEFAULT_EVERYTHING: Duration = Duration::from_secs(20);
 const DEFAULT_OPS: Duration = Duration::from_secs(10);
+const DEFAULT_MASK: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Outcome, Failure> {
     match &arguments.part {
         None => everything(arguments.length, json),
         Some(BenchPart::Ops(length)) => ops_only(*length, json),
+        Some(BenchPart::Mask(length)) => mask_only(*length, json),
         Some(BenchPart::Intermittent(arguments)) => intermittent_only(arguments, json),
     }
 }
 
-/// The machine's summary, then operations, then the intermittent benchmark.
+/// The machine's summary, then operations, then the mask, then the intermittent benchmark.
 pub(crate) fn everything(length: Length, json: bool) -> Result<Outcome, Failure> {
     let length = length.seconds.unwrap_or(DEFAULT_EVERYTHING);
     let mut session = Session::start(json)?;
     let plan = intermittent::Plan::fitting(length / 2, session.cpus());
-    session.ops(length.saturating_sub(plan.expected()))?;
+    let mask = length / 20;
+    session.ops(length.saturating_sub(plan.expected() + mask))?;
+    session.mask(mask)?;
     session.intermittent(plan)?;
     session.finish()
 }
@@ -50,6 +57,12 @@ pub(crate) fn everything(length: Length, json: bool) -> Result<Outcome, Failure>
 fn ops_only(length: Length, json: bool) -> Result<Outcome, Failure> {
     let mut session = Session::start(json)?;
     session.ops(length.seconds.unwrap_or(DEFAULT_OPS))?;
+    session.finish()
+}
+
+fn mask_only(length: Length, json: bool) -> Result<Outcome, Failure> {
+    let mut session = Session::start(json)?;
+    session.mask(length.seconds.unwrap_or(DEFAULT_MASK))?;
     session.finish()
 }
 
@@ -77,20 +90,16 @@ struct Document {
     #[serde(flatten)]
     ops: Option<OpsReport>,
     #[serde(flatten)]
+    mask: Option<MaskReport>,
+    #[serde(flatten)]
     intermittent: Option<IntermittentReport>,
 }
 
 impl Session {
     fn start(json: bool) -> Result<Self, Failure> {
         let interrupt = Interrupt::listen()?;
-        let machine = MachineReport::read();
         let cpus = percid::machine::read().allowed.iter().collect();
-        let session = Session {
-            json,
-            interrupt,
-            cpus,
-            document: Document { machine, interrupted: false, ops: None, intermittent: None },
-        };
+        let session = Session { json, interrupt, cpus, document: Document::new() };
         session.tell(&session.document.machine.summary())?;
         Ok(session)
     }
@@ -106,6 +115,16 @@ impl Session {
         let report = ops::measure(&self.cpus, length, &self.interrupt)?;
         self.tell(&report)?;
         self.document.ops = Some(report);
+        Ok(())
+    }
+
+    fn mask(&mut self, length: Duration) -> Result<(), Failure> {
+        if self.interrupt.pressed() {
+            return Ok(());
+        }
+        let report = mask::measure(&self.cpus, length, &self.interrupt)?;
+        self.tell(&report)?;
+        self.document.mask = Some(report);
         Ok(())
     }
 
@@ -130,14 +149,58 @@ impl Session {
         } else if self.document.interrupted {
             complain(format_args!("interrupted: the figures are those measured so far"));
         }
-        Ok(self.outcome())
+        Ok(self.document.outcome())
+    }
+}
+
+impl Document {
+    fn new() -> Self {
+        Document {
+            machine: MachineReport::read(),
+            interrupted: false,
+            ops: None,
+            mask: None,
+            intermittent: None,
+        }
     }
 
     fn outcome(&self) -> Outcome {
-        match &self.document.ops {
-            Some(ops) if !ops.sums_exact => Outcome::WrongSum,
-            _ if self.document.interrupted => Outcome::Interrupted,
-            _ => Outcome::Complete,
+        if !self.is_exact() {
+            Outcome::WrongCount
+        } else if self.interrupted {
+            Outcome::Interrupted
+        } else {
+            Outcome::Complete
+        }
+    }
+
+    /// Whether everything that was counted is as it must be.
+    fn is_exact(&self) -> bool {
+        self.ops.as_ref().is_none_or(|ops| ops.sums_exact)
+            && self.mask.as_ref().is_none_or(|mask| mask.mask_exact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use accounts::tests::{Conduct, contest_of};
+
+    #[test]
+    fn what_was_lost_or_doubled_ends_in_an_error() {
+        for (conduct, outcome) in [
+            (Conduct::Honest, Outcome::Interrupted),
+            (Conduct::LosesOne, Outcome::WrongCount),
+            (Conduct::DoublesOne, Outcome::WrongCount),
+        ] {
+            let mut document = Document::new();
+            document.interrupted = true;
+            assert_eq!(document.outcome(), Outcome::Interrupted);
+            document.ops = Some(OpsReport::of(&contest_of(conduct), Duration::ZERO));
+            assert_eq!(document.outcome(), outcome, "ops, {conduct:?}");
+            document.ops = None;
+            document.mask = Some(MaskReport::of(&contest_of(conduct)));
+            assert_eq!(document.outcome(), outcome, "mask, {conduct:?}");
         }
     }
 }

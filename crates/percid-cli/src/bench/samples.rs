@@ -5,10 +5,6 @@
 pub(crate) struct Samples(Vec<f64>);
 
 impl Samples {
-    pub(crate) fn push(&mut self, sample: f64) {
-        self.0.push(sample);
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

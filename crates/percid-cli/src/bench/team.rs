@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::cpu;
-use super::loops::{Op, Private};
+use super::loops::Subject;
 use super::thread_usage::ThreadUsage;
 use crate::outcome::Failure;
 
@@ -82,7 +82,7 @@ enum Order {
     /// Run batch `number` (from 1).
     Run {
         number: u64,
-        op: Op,
+        subject: &'static dyn Subject,
         times: u64,
     },
     Leave,
@@ -92,6 +92,16 @@ struct Report {
     start: Instant,
     end: Instant,
     preempted: bool,
+}
+
+impl Report {
+    fn of(work: impl FnOnce()) -> Self {
+        let before = ThreadUsage::now();
+        let start = Instant::now();
+        work();
+        let end = Instant::now();
+        Report { start, end, preempted: ThreadUsage::now().preemptions != before.preemptions }
+    }
 }
 
 impl Team {
@@ -112,7 +122,7 @@ impl Team {
         });
         let mut team = Team { shared, workers: Vec::with_capacity(threads), batches: 0 };
         for worker in 0..threads {
-            let handle = team.spawn(placement.cpu(worker));
+            let handle = team.spawn(worker, placement.cpu(worker));
             team.workers
                 .push(handle.map_err(|cause| Failure::new("cannot start a thread", cause))?);
         }
@@ -120,9 +130,10 @@ impl Team {
         Ok(team)
     }
 
-    fn spawn(&self, cpu: Option<u32>) -> io::Result<JoinHandle<()>> {
+    fn spawn(&self, worker: usize, cpu: Option<u32>) -> io::Result<JoinHandle<()>> {
         let shared = Arc::clone(&self.shared);
-        thread::Builder::new().name("percid-ops".to_owned()).spawn(move || shared.work(cpu))
+        let name = "percid-ops".to_owned();
+        thread::Builder::new().name(name).spawn(move || shared.work(worker, cpu))
     }
 
     fn first_reports(&self) -> Result<(), Failure> {
@@ -132,10 +143,10 @@ impl Team {
         pinning.map_err(|cause| Failure::new("cannot pin a thread to an allowed CPU", cause))
     }
 
-    /// Lets every worker do `op` `times` times.
-    pub(crate) fn run(&mut self, op: Op, times: u64) -> Batch {
+    /// Lets every worker do the operation `times` times.
+    pub(crate) fn run(&mut self, subject: &'static dyn Subject, times: u64) -> Batch {
         self.batches += 1;
-        self.shared.give(Order::Run { number: self.batches, op, times });
+        self.shared.give(Order::Run { number: self.batches, subject, times });
         let mut state = self.shared.wait_for_reports();
         let batch = Batch::of(&state.reports);
         state.reports.clear();
@@ -190,22 +201,23 @@ impl Shared {
     }
 
     /// A worker's life.
-    fn work(&self, cpu: Option<u32>) {
+    fn work(&self, worker: usize, cpu: Option<u32>) {
         if let Some(Err(cause)) = cpu.map(cpu::pin_this_thread) {
             self.lock().pinning = Err(cause);
         }
         let now = Instant::now();
         self.report(Report { start: now, end: now, preempted: false });
-        let mut private = Box::<Private>::default();
         let mut last = 0;
-        while let Some((number, op, times)) = self.next_order(last) {
+        while let Some((number, subject, times)) = self.next_order(last) {
             last = number;
-            let report = self.run(number, op, times, &mut private);
-            self.report(report);
+            if self.start_together {
+                self.wait_for_the_others(number);
+            }
+            self.report(Report::of(|| subject.repeat(times, worker)));
         }
     }
 
-    fn next_order(&self, last: u64) -> Option<(u64, Op, u64)> {
+    fn next_order(&self, last: u64) -> Option<(u64, &'static dyn Subject, u64)> {
         let old = |state: &mut State| match state.order {
             Order::Gather => true,
             Order::Run { number, .. } => number == last,
@@ -216,20 +228,9 @@ impl Shared {
             .wait_while(self.lock(), old)
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         match state.order {
-            Order::Run { number, op, times } => Some((number, op, times)),
+            Order::Run { number, subject, times } => Some((number, subject, times)),
             Order::Gather | Order::Leave => None,
         }
-    }
-
-    fn run(&self, number: u64, op: Op, times: u64, private: &mut Private) -> Report {
-        if self.start_together {
-            self.wait_for_the_others(number);
-        }
-        let before = ThreadUsage::now();
-        let start = Instant::now();
-        op.repeat(times, private);
-        let end = Instant::now();
-        Report { start, end, preempted: ThreadUsage::now().preemptions != before.preemptions }
     }
 
     /// Spins, since a thread that sleeps here would start late by the time it takes to wake up.

@@ -1,0 +1,112 @@
+//! Whether everything that went into a structure came out of it or is still there.
+
+use serde::Serialize;
+
+use super::contest::{Contender, Contest};
+use crate::outcome::complain;
+
+/// What one structure was given, and what it accounts for.
+#[derive(Debug, Serialize)]
+pub(crate) struct AccountReport {
+    op: &'static str,
+    source: String,
+    pub(crate) added: i64,
+    sum: i64,
+}
+
+impl AccountReport {
+    /// Of every contender that leaves something behind. Asks for it once, when no team works any more, and complains
+    /// where the two numbers differ.
+    pub(crate) fn all(contest: &Contest) -> Vec<AccountReport> {
+        let reports: Vec<_> = contest.contenders.iter().filter_map(AccountReport::of).collect();
+        for wrong in reports.iter().filter(|report| !report.is_exact()) {
+            complain(format_args!(
+                "error: {} of source {} was given {} and accounts for {}",
+                wrong.op, wrong.source, wrong.added, wrong.sum
+            ));
+        }
+        reports
+    }
+
+    fn of(contender: &Contender) -> Option<Self> {
+        let operation = contender.operation;
+        let account = operation.subject.account(contender.done)?;
+        Some(AccountReport {
+            op: operation.name,
+            source: operation.source_name(),
+            added: account.added,
+            sum: account.sum,
+        })
+    }
+
+    pub(crate) fn is_exact(&self) -> bool {
+        self.added == self.sum
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::bench::loops::{Account, Family, Operation, Subject};
+    use crate::bench::team::Placement;
+    use crate::interrupt::Interrupt;
+
+    /// How a structure treats what is put into it.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) enum Conduct {
+        Honest,
+        LosesOne,
+        DoublesOne,
+    }
+
+    struct Structure {
+        conduct: Conduct,
+        kept: AtomicU64,
+    }
+
+    impl Subject for Structure {
+        fn repeat(&self, times: u64, _: usize) {
+            std::thread::sleep(Duration::from_millis(1));
+            self.kept.fetch_add(times, Ordering::Relaxed);
+        }
+
+        fn account(&self, done: u64) -> Option<Account> {
+            let kept = self.kept.load(Ordering::Relaxed) as i64;
+            let sum = match self.conduct {
+                Conduct::Honest => kept,
+                Conduct::LosesOne => kept - 1,
+                Conduct::DoublesOne => kept + 1,
+            };
+            Some(Account { added: done as i64, sum })
+        }
+    }
+
+    /// One round of two threads with such a structure.
+    pub(crate) fn contest_of(conduct: Conduct) -> Contest {
+        let structure = Structure { conduct, kept: AtomicU64::new(0) };
+        let subject: &'static Structure = Box::leak(Box::new(structure));
+        let operation =
+            Operation { family: Family::Counters, name: "structure", source: None, subject };
+        let placement = vec![Placement::Anywhere(2)];
+        let mut contest = Contest::new(placement, &[0, 1], |_| vec![operation]).expect("a team");
+        let interrupt = Interrupt::listen().expect("a socket");
+        contest.run("test", Duration::ZERO, &interrupt);
+        contest
+    }
+
+    #[test]
+    fn one_lost_or_doubled_is_seen() {
+        let exact = |conduct| {
+            let reports = AccountReport::all(&contest_of(conduct));
+            assert_eq!(reports.len(), 2, "plain_add and the structure");
+            assert!(reports[0].is_exact());
+            reports[1].is_exact()
+        };
+        assert!(exact(Conduct::Honest));
+        assert!(!exact(Conduct::LosesOne));
+        assert!(!exact(Conduct::DoublesOne));
+    }
+}

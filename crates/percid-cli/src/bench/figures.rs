@@ -1,0 +1,115 @@
+//! What a contest measured: one figure per operation and team, for JSON and as a table.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::contest::{Contender, Contest, Course, PLAIN};
+use super::loops::Family;
+use crate::table::{Align, Table};
+
+/// One operation with one team. Times in nanoseconds per operation.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figure {
+    #[serde(skip)]
+    family: Family,
+    op: &'static str,
+    source: String,
+    #[serde(flatten)]
+    team: TeamName,
+    rounds: usize,
+    ns_min: f64,
+    ns_median: f64,
+    ratio_to_plain_add: Option<f64>,
+    /// Batches discarded because the kernel took a CPU away.
+    discarded: u64,
+}
+
+/// What tells one team from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct TeamName {
+    threads: usize,
+    pinned: bool,
+}
+
+impl TeamName {
+    pub(crate) fn of(course: &Course) -> Self {
+        TeamName { threads: course.placement.threads(), pinned: course.placement.pinned() }
+    }
+}
+
+impl fmt::Display for TeamName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.threads, self.pinned) {
+            (1, false) => write!(f, "1 thread"),
+            (threads, true) => write!(f, "{threads} pinned"),
+            (threads, false) => write!(f, "{threads} unpinned"),
+        }
+    }
+}
+
+/// The figures of all operations, team by team.
+pub(crate) fn figures(contest: &Contest) -> Vec<Figure> {
+    let contenders = || contest.contenders.iter().enumerate();
+    let of_course = |course| contenders().filter_map(move |contender| figure(course, contender));
+    contest.courses.iter().flat_map(of_course).collect()
+}
+
+/// `None` where Ctrl-C came before the first sample.
+fn figure(course: &Course, (position, contender): (usize, &Contender)) -> Option<Figure> {
+    let lane = course.lane(position);
+    let ns = lane.ns();
+    Some(Figure {
+        family: contender.operation.family,
+        op: contender.operation.name,
+        source: contender.operation.source_name(),
+        team: TeamName::of(course),
+        rounds: ns.len(),
+        ns_min: ns.min()?,
+        ns_median: ns.median()?,
+        ratio_to_plain_add: lane.ratios_to(course.lane(PLAIN)).median(),
+        discarded: lane.discarded,
+    })
+}
+
+/// A line per operation under the name of its family, three columns per team.
+pub(crate) fn table(figures: &[Figure]) -> Table {
+    let teams = distinct(figures.iter().map(|figure| figure.team));
+    let mut table = Table::new([("op", Align::Left), ("source", Align::Left)]);
+    for team in &teams {
+        let columns = ["min", "median", "x"].map(|column| (column, Align::Right));
+        table.group(team.to_string(), columns);
+    }
+    let mut family = None;
+    for (op, source) in distinct(figures.iter().map(|figure| (figure.op, &figure.source))) {
+        let line: Vec<&Figure> =
+            figures.iter().filter(|figure| figure.op == op && figure.source == *source).collect();
+        let here = line.first().map(|figure| figure.family);
+        if let Some(heading) = here.filter(|_| here != family) {
+            table.heading(heading.to_string());
+            family = here;
+        }
+        let cells = teams.iter().flat_map(|&team| cells(&line, team));
+        table.row([op.to_owned(), source.clone()].into_iter().chain(cells).collect());
+    }
+    table
+}
+
+fn cells(line: &[&Figure], team: TeamName) -> [String; 3] {
+    let Some(figure) = line.iter().find(|figure| figure.team == team) else {
+        return ["-", "-", "-"].map(str::to_owned);
+    };
+    let ratio = figure.ratio_to_plain_add.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+    [format!("{:.3}", figure.ns_min), format!("{:.3}", figure.ns_median), ratio]
+}
+
+/// Each item once, in the order of first appearance.
+pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}

@@ -1,0 +1,144 @@
+//! Pools and allocators: 64 bytes taken, and given back.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use percid::id::Unavailable;
+use percid::{Pool, Source};
+
+use super::form::{observe, repeat};
+use super::{Account, Family, Operation, Subject};
+
+const FAMILY: Family = Family::ListsAndPools;
+/// Bytes of an object: a cache line.
+const SIZE: usize = 64;
+/// Objects that a pool keeps for each ID.
+const CAPACITY: u32 = 1024;
+
+pub(super) fn operations() -> impl Iterator<Item = Operation> {
+    let others = [
+        Operation::other(FAMILY, "malloc_free", Malloc),
+        #[cfg(feature = "peers")]
+        Operation::other(FAMILY, "mimalloc", Mimalloc),
+    ];
+    others.into_iter().chain(Operation::per_source(FAMILY, "pool_get_put", Objects::with_source))
+}
+
+/// The C library's allocator.
+struct Malloc;
+
+impl Subject for Malloc {
+    fn repeat(&self, times: u64, _: usize) {
+        malloc_free(times);
+    }
+
+    fn account(&self, _: u64) -> Option<Account> {
+        None
+    }
+}
+
+#[inline(never)]
+fn malloc_free(times: u64) {
+    repeat(times, |_| {
+        // SAFETY: takes a size.
+        let block = unsafe { libc::malloc(SIZE) };
+        observe(block.addr() as u64);
+        // SAFETY: `block` comes from `malloc` and is freed once; null is allowed.
+        unsafe { libc::free(block) };
+    });
+}
+
+/// mimalloc, called as its C interface.
+#[cfg(feature = "peers")]
+struct Mimalloc;
+
+#[cfg(feature = "peers")]
+impl Subject for Mimalloc {
+    fn repeat(&self, times: u64, _: usize) {
+        mimalloc(times);
+    }
+
+    fn account(&self, _: u64) -> Option<Account> {
+        None
+    }
+}
+
+#[cfg(feature = "peers")]
+#[inline(never)]
+fn mimalloc(times: u64) {
+    repeat(times, |_| {
+        // SAFETY: takes a size.
+        let block = unsafe { libmimalloc_sys::mi_malloc(SIZE) };
+        observe(block.addr() as u64);
+        // SAFETY: `block` comes from `mi_malloc` and is freed once; null is allowed.
+        unsafe { libmimalloc_sys::mi_free(block) };
+    });
+}
+
+/// percid's pool, and the lives of its objects.
+struct Objects {
+    pool: Pool<Object>,
+    lives: &'static Lives,
+}
+
+/// An object that is counted when it is made and when it is dropped for good.
+#[repr(align(64))]
+struct Object {
+    lives: &'static Lives,
+}
+
+const _: () = assert!(size_of::<Object>() == SIZE);
+
+/// How many objects were made, and how many dropped.
+struct Lives {
+    made: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// One for each source, since what makes an object is told nothing.
+static LIVES: [Lives; Source::ALL.len()] =
+    [const { Lives { made: AtomicU64::new(0), dropped: AtomicU64::new(0) } }; Source::ALL.len()];
+
+fn make<const SOURCE: usize>() -> Object {
+    let lives = &LIVES[SOURCE];
+    lives.made.fetch_add(1, Ordering::Relaxed);
+    Object { lives }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.lives.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Objects {
+    fn with_source(source: Source) -> Result<Self, Unavailable> {
+        let (make, number): (fn() -> Object, _) = match source {
+            Source::Kernel => (make::<0>, 0),
+            Source::Table => (make::<1>, 1),
+            Source::Atomic => (make::<2>, 2),
+        };
+        Ok(Objects { pool: Pool::with_source(source, make, CAPACITY)?, lives: &LIVES[number] })
+    }
+}
+
+impl Subject for Objects {
+    fn repeat(&self, times: u64, _: usize) {
+        get_put(&self.pool, times);
+    }
+
+    /// Objects made, against those dropped, which all are once the pool has been emptied.
+    fn account(&self, _: u64) -> Option<Account> {
+        self.pool.drain();
+        let made = self.lives.made.load(Ordering::Relaxed);
+        let dropped = self.lives.dropped.load(Ordering::Relaxed);
+        Some(Account { added: made as i64, sum: dropped as i64 })
+    }
+}
+
+#[inline(never)]
+fn get_put(pool: &Pool<Object>, times: u64) {
+    repeat(times, |_| {
+        let object = pool.get();
+        observe((&raw const *object).addr() as u64);
+    });
+}

@@ -1,0 +1,56 @@
+//! `percid bench mask`: what it costs to be a member of a mask that all threads share.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::accounts::AccountReport;
+use super::contest::Contest;
+use super::figures::{self, Figure};
+use super::loops;
+use super::team::Placement;
+use crate::interrupt::Interrupt;
+use crate::outcome::Failure;
+
+/// The keys of `bench mask` in the JSON document.
+#[derive(Debug, Serialize)]
+pub(crate) struct MaskReport {
+    /// Every worker that marked itself was found in the mask, and nobody else.
+    pub(crate) mask_exact: bool,
+    mask: Vec<Figure>,
+}
+
+/// Measures until `length` is over or Ctrl-C is pressed.
+pub(crate) fn measure(
+    cpus: &[u32],
+    length: Duration,
+    interrupt: &Interrupt,
+) -> Result<MaskReport, Failure> {
+    let placements = vec![Placement::Anywhere(1), Placement::OneOn(cpus.to_vec())];
+    let mut contest = Contest::new(placements, cpus, |_| loops::mask_operations())?;
+    contest.run("bench mask", length, interrupt);
+    Ok(MaskReport::of(&contest))
+}
+
+impl MaskReport {
+    pub(crate) fn of(contest: &Contest) -> Self {
+        MaskReport {
+            mask_exact: AccountReport::all(contest).iter().all(AccountReport::is_exact),
+            mask: figures::figures(contest),
+        }
+    }
+}
+
+impl fmt::Display for MaskReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "Setting one's bit in a mask that all threads share, in nanoseconds; x: how many times plain_add"
+        )?;
+        write!(f, "{}", figures::table(&self.mask))?;
+        let verdict =
+            if self.mask_exact { "every member was found" } else { "A MEMBER IS MISSING" };
+        writeln!(f, "  {verdict}")
+    }
+}

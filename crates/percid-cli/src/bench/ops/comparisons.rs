@@ -1,0 +1,96 @@
+//! How many times an operation costs what another does: the comparisons that people ask for.
+
+use serde::Serialize;
+
+use crate::bench::contest::{Contender, Contest, Course};
+use crate::bench::figures::{TeamName, distinct};
+use crate::table::{Align, Table};
+
+/// An operation of percid's and what it is compared with.
+const COMPARISONS: [(&str, &str); 5] = [
+    ("stack_push_pop", "mimalloc"),
+    ("stack_push_pop", "array_queue"),
+    ("pool_get_put", "mimalloc"),
+    ("local_with", "parking_lot_mutex_private"),
+    ("histogram_record", "counter_add"),
+];
+
+/// One comparison for one source with one team.
+#[derive(Debug, Serialize)]
+pub(crate) struct Ratio {
+    op: &'static str,
+    source: String,
+    to: &'static str,
+    #[serde(flatten)]
+    team: TeamName,
+    /// The median of every round's own ratio.
+    median: f64,
+    /// The smallest figure of the one over the smallest of the other.
+    of_minima: f64,
+}
+
+/// All comparisons whose both sides were measured.
+pub(crate) fn ratios(contest: &Contest) -> Vec<Ratio> {
+    let pairs: Vec<_> = COMPARISONS.into_iter().flat_map(|names| pairs(contest, names)).collect();
+    let of_course = |course| pairs.iter().filter_map(move |&pair| ratio(course, pair));
+    contest.courses.iter().flat_map(of_course).collect()
+}
+
+/// A contender and where it stands.
+type Placed<'c> = (usize, &'c Contender);
+
+/// Every source's `op` with `to`: with that of the same source, if `to` is percid's as well.
+fn pairs<'c>(
+    contest: &'c Contest,
+    (op, to): (&'static str, &'static str),
+) -> impl Iterator<Item = (Placed<'c>, Placed<'c>)> {
+    let called = move |name| {
+        contest.contenders.iter().enumerate().filter(move |(_, one)| one.operation.name == name)
+    };
+    called(op).flat_map(move |mine| {
+        let source = mine.1.operation.source;
+        called(to)
+            .filter(move |(_, other)| other.operation.source.is_none_or(|its| Some(its) == source))
+            .map(move |other| (mine, other))
+    })
+}
+
+/// `None` where Ctrl-C came before both were measured in one round.
+fn ratio(course: &Course, ((mine, op), (other, to)): (Placed<'_>, Placed<'_>)) -> Option<Ratio> {
+    let (mine, other) = (course.lane(mine), course.lane(other));
+    Some(Ratio {
+        op: op.operation.name,
+        source: op.operation.source_name(),
+        to: to.operation.name,
+        team: TeamName::of(course),
+        median: mine.ratios_to(other).median()?,
+        of_minima: mine.ns().min()? / other.ns().min()?,
+    })
+}
+
+/// A line per comparison, two columns per team.
+pub(crate) fn table(ratios: &[Ratio]) -> Table {
+    let teams = distinct(ratios.iter().map(|ratio| ratio.team));
+    let mut table = Table::new(["op", "source", "to"].map(|heading| (heading, Align::Left)));
+    for team in &teams {
+        let columns = ["of minima", "median"].map(|column| (column, Align::Right));
+        table.group(team.to_string(), columns);
+    }
+    let key = |ratio: &Ratio| (ratio.op, ratio.source.clone(), ratio.to);
+    for line in distinct(ratios.iter().map(key)) {
+        let cells = teams.iter().flat_map(|&team| {
+            let here = ratios.iter().find(|ratio| key(ratio) == line && ratio.team == team);
+            here.map_or(["-", "-"].map(str::to_owned), |ratio| {
+                [ratio.of_minima, ratio.median].map(times)
+            })
+        });
+        let names = [line.0.to_owned(), line.1.clone(), line.2.to_owned()];
+        table.row(names.into_iter().chain(cells).collect());
+    }
+    table
+}
+
+/// A ratio to what threads queue for is small, and its digits come late.
+fn times(ratio: f64) -> String {
+    if ratio < 0.1 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
+}

@@ -1,0 +1,57 @@
+//! The result of `percid bench ops`.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::comparisons::{self, Ratio};
+use crate::bench::accounts::AccountReport;
+use crate::bench::contest::Contest;
+use crate::bench::figures::{self, Figure};
+
+/// The keys of `bench ops` in the JSON document.
+#[derive(Debug, Serialize)]
+pub(crate) struct OpsReport {
+    /// How long the measurement took, in seconds.
+    seconds: f64,
+    /// Every structure accounts for all that went into it.
+    pub(crate) sums_exact: bool,
+    sums: Vec<AccountReport>,
+    results: Vec<Figure>,
+    ratios: Vec<Ratio>,
+}
+
+impl OpsReport {
+    pub(crate) fn of(contest: &Contest, took: Duration) -> Self {
+        let sums = AccountReport::all(contest);
+        OpsReport {
+            seconds: took.as_secs_f64(),
+            sums_exact: sums.iter().all(AccountReport::is_exact),
+            sums,
+            results: figures::figures(contest),
+            ratios: comparisons::ratios(contest),
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
+        if self.sums_exact { "every count is exact" } else { "A COUNT IS WRONG" }
+    }
+}
+
+impl fmt::Display for OpsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "One operation, in nanoseconds; x: how many times plain_add with the same threads"
+        )?;
+        write!(f, "{}", figures::table(&self.results))?;
+        let added: i64 = self.sums.iter().map(|sum| sum.added).sum();
+        writeln!(f, "  {}: {added} operations accounted for", self.verdict())?;
+        if self.ratios.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\nHow many times what percid's operation is compared with")?;
+        write!(f, "{}", comparisons::table(&self.ratios))
+    }
+}
