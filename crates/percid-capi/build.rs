@@ -1,0 +1,20 @@
+//! Compiles the C half of `percid-inline-bench`, if that is wanted.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    #[cfg(feature = "bench")]
+    compile_loops();
+}
+
+/// For the benchmark alone: the library must not contain this object.
+#[cfg(feature = "bench")]
+fn compile_loops() {
+    const LOOPS: &str = "src/bin/percid-inline-bench/loops.c";
+    println!("cargo:rerun-if-changed={LOOPS}");
+    println!("cargo:rerun-if-changed=include");
+    let mut compiler = cc::Build::new();
+    compiler.file(LOOPS).include("include").std("c11").opt_level(2).debug(false);
+    for object in compiler.warnings_into_errors(true).compile_intermediates() {
+        println!("cargo:rustc-link-arg-bin=percid-inline-bench={}", object.display());
+    }
+}

@@ -1,0 +1,154 @@
+//! Counters. The increment itself is in `include/percid_inline.h`, in the caller's code.
+
+use std::ffi::c_int;
+
+use crate::barrier::guard;
+use crate::errno;
+use crate::process::source;
+
+/// A signed 64-bit counter that every CPU updates in memory of its own.
+///
+/// It is valid when all its bytes are zero: initialise it with PERCID_COUNTER_INIT, statically or
+/// otherwise, or with calloc(). It may be moved (but not copied) while nobody uses it.
+///
+/// Threads: any number of threads may use it at once. An increment is never lost and never counted twice.
+/// Signals: everything but percid_counter_destroy() is async-signal-safe and leaves errno alone.
+/// Fork: the child's counter starts with the value the parent had, on memory of its own.
+/// Overflow: values wrap around at 64 bits (at 60 bits for a counter that found no memory for copies).
+/// Memory: these 8 bytes, and 8 bytes for every ID that used it, page by page.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Counter {
+    /// The library's business.
+    word: u64,
+}
+
+const _: () = {
+    assert!(size_of::<Counter>() == size_of::<percid::Counter>());
+    assert!(align_of::<Counter>() == align_of::<percid::Counter>());
+    // SAFETY: both are eight bytes.
+    let word: u64 = unsafe { std::mem::transmute(percid::Counter::new()) };
+    assert!(word == 0, "PERCID_COUNTER_INIT is a new counter");
+};
+
+/// The counter as the library knows it, for as long as the caller's pointer is good; `None` for NULL.
+///
+/// # Safety
+///
+/// `counter` is NULL or points to a counter that outlives `'a`.
+unsafe fn counter<'a>(counter: *const Counter) -> Option<&'a percid::Counter> {
+    // SAFETY: size and alignment are those of the library's type, all of whose changes are atomic; every
+    // value that a C program can have lawfully stored is a counter.
+    unsafe { counter.cast::<percid::Counter>().as_ref() }
+}
+
+/// Adds `n`, which may be negative.
+///
+/// C and C++ programs have this as an inline function, see percid_inline.h; the function is for those who
+/// cannot include that file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_counter_add(counter: *mut Counter, n: i64) {
+    // SAFETY: the caller's pointer.
+    unsafe { percid_counter_add_slow(counter, n) }
+}
+
+/// Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an aborted
+/// critical section, PERCID_SOURCE_ATOMIC. The same by a call: 1 ns more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_counter_add_slow(counter: *mut Counter, n: i64) {
+    // SAFETY: the caller's pointer.
+    if let Some(counter) = unsafe { self::counter(counter) } {
+        guard((), || counter.add(n));
+    }
+}
+
+/// Makes `counter`, whose content does not matter, a counter of value 0 that uses this source, whatever the
+/// process has chosen: for measurements and tests.
+///
+/// Returns 0; -EINVAL if `counter` is NULL or no source has this number; -ENOSYS, -ENOTSUP, -EPERM or
+/// another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On error it is
+/// left alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, source: c_int) -> c_int {
+    let Some(source) = self::source(source).filter(|_| !counter.is_null()) else {
+        return -libc::EINVAL;
+    };
+    guard(-libc::EFAULT, || match percid::Counter::with_source(source) {
+        Ok(made) => {
+            // SAFETY: the caller gives memory for a counter.
+            unsafe { counter.cast::<percid::Counter>().write(made) };
+            0
+        }
+        Err(why) => errno::of_unavailable(why),
+    })
+}
+
+/// The sum over all IDs; 0 for NULL.
+///
+/// It contains every increment that happens before it, so it is exact after joining threads; it may miss
+/// increments that run at the same time. Costs the reading of one word for every ID ever used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_counter_sum(counter: *const Counter) -> i64 {
+    // SAFETY: the caller's pointer.
+    let counter = unsafe { self::counter(counter) };
+    guard(0, || counter.map_or(0, percid::Counter::sum))
+}
+
+/// The sum over all IDs, which it resets to zero; 0 for NULL.
+///
+/// An increment that runs at the same time is either contained in the result or in the value that remains:
+/// the results of all calls and the last sum add up to what was added. Costs what a sum costs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_counter_take(counter: *mut Counter) -> i64 {
+    // SAFETY: the caller's pointer.
+    let counter = unsafe { self::counter(counter) };
+    guard(0, || counter.map_or(0, percid::Counter::take))
+}
+
+/// What each ID has added, by ID: writes the first `capacity` of them to `values` and returns how many
+/// there are. The rest of the sum is percid_counter_shared(). With `capacity` 0 nothing is written and
+/// `values` may be NULL; 0 is returned if `counter` is NULL.
+///
+/// Costs what a sum costs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_counter_by_id(
+    counter: *const Counter,
+    values: *mut i64,
+    capacity: usize,
+) -> usize {
+    // SAFETY: the caller's pointer.
+    let Some(counter) = (unsafe { self::counter(counter) }) else { return 0 };
+    let capacity = if values.is_null() { 0 } else { capacity };
+    guard(0, || {
+        counter.by_id().enumerate().fold(0, |_, (id, value)| {
+            if id < capacity {
+                // SAFETY: the caller gives memory for `capacity` values.
+                unsafe { values.add(id).write(value) };
+            }
+            id + 1
+        })
+    })
+}
+
+/// What was added without an ID, less what percid_counter_take() has taken; 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_counter_shared(counter: *const Counter) -> i64 {
+    // SAFETY: the caller's pointer.
+    let counter = unsafe { self::counter(counter) };
+    guard(0, || counter.map_or(0, percid::Counter::shared))
+}
+
+/// Gives the counter's memory back and makes it a new counter of value 0. NULL is allowed.
+///
+/// Nobody else may use the counter meanwhile: an increment that is in flight would go to whoever gets the
+/// memory next. Counters that live as long as the process need not be destroyed. Costs the reading of one
+/// word for every ID ever used. Not for signal handlers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_counter_destroy(counter: *mut Counter) {
+    if counter.is_null() {
+        return;
+    }
+    let counter = counter.cast::<percid::Counter>();
+    // SAFETY: the caller's pointer, which nobody else uses now.
+    guard((), || drop(unsafe { counter.replace(percid::Counter::new()) }));
+}

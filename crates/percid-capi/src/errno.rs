@@ -1,0 +1,46 @@
+//! Errors as C knows them: negative `errno` values.
+
+use std::ffi::c_int;
+
+use percid::id::Unavailable;
+use percid::machine::Registration;
+
+/// Why a source cannot be used.
+pub(crate) fn of_unavailable(why: Unavailable) -> c_int {
+    match why {
+        Unavailable::NoRseq(Registration::Refused(errno))
+        | Unavailable::MembarrierRefused(errno) => -errno,
+        Unavailable::NoKernelIds => -libc::ENOTSUP,
+        Unavailable::NoMemory => -libc::ENOMEM,
+        // `Unavailable` may grow; a machine without the means is what there is so far.
+        _ => -libc::ENOSYS,
+    }
+}
+
+/// Runs `body` and puts `errno` back as it was.
+pub(crate) fn preserved<T>(body: impl FnOnce() -> T) -> T {
+    // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: as above; nobody else writes through it.
+    let before = unsafe { *place };
+    let result = body();
+    // SAFETY: as above.
+    unsafe { *place = before };
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_become_errors() {
+        let refused = Registration::Refused(libc::EPERM);
+        assert_eq!(of_unavailable(Unavailable::NoRseq(refused)), -libc::EPERM);
+        assert_eq!(of_unavailable(Unavailable::NoRseq(Registration::Unsupported)), -libc::ENOSYS);
+        assert_eq!(of_unavailable(Unavailable::NoKernelIds), -libc::ENOTSUP);
+        assert_eq!(of_unavailable(Unavailable::NoMembarrier), -libc::ENOSYS);
+        assert_eq!(of_unavailable(Unavailable::MembarrierRefused(libc::EPERM)), -libc::EPERM);
+        assert_eq!(of_unavailable(Unavailable::NoMemory), -libc::ENOMEM);
+    }
+}

@@ -1,0 +1,326 @@
+//! Histograms. A record is in `include/percid_inline.h`, in the caller's code.
+
+use std::ffi::c_int;
+
+use percid::histogram::Snapshot as Counts;
+
+use crate::barrier::guard;
+use crate::errno;
+use crate::process::source;
+
+/// A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
+///
+/// Values below 128 have a bucket each; from there on 64 buckets lie between two powers of two. What is
+/// reported for a value is the middle of its bucket, at most 1/128 of the value away from it.
+///
+/// It is valid when all its bytes are zero: initialise it with PERCID_HISTOGRAM_INIT, or with calloc(). It
+/// may be moved (but not copied) while nobody uses it.
+///
+/// Threads: any number of threads may use it at once. A record is never lost and never counted twice.
+/// Signals: recording is async-signal-safe and leaves errno alone; the rest is not.
+/// Fork: the child's histogram starts with the parent's counts, on memory of its own.
+/// Memory: these 8 bytes, and address space for 3776 buckets (29.5 KiB) for every ID, of which the pages
+/// that are touched cost memory: values within a factor of 256 touch one or two.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Histogram {
+    /// The library's business.
+    word: u64,
+}
+
+const _: () = {
+    assert!(size_of::<Histogram>() == size_of::<percid::Histogram>());
+    assert!(align_of::<Histogram>() == align_of::<percid::Histogram>());
+    // SAFETY: both are eight bytes.
+    let word: u64 = unsafe { std::mem::transmute(percid::Histogram::new()) };
+    assert!(word == 0, "PERCID_HISTOGRAM_INIT is a new histogram");
+};
+
+/// What a histogram had recorded at some time: 29.5 KiB that belong to whoever asked for it.
+///
+/// Functions that change one must not run at the same time as others on the same one.
+#[derive(Debug)]
+pub struct Snapshot(Counts);
+
+/// A bucket of a snapshot.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Bucket {
+    /// The smallest value that belongs to it.
+    pub low: u64,
+    /// The largest value that belongs to it.
+    pub high: u64,
+    /// How many values it has.
+    pub count: u64,
+}
+
+/// The histogram as the library knows it; `None` for NULL.
+///
+/// # Safety
+///
+/// `histogram` is NULL or points to a histogram that outlives `'a`.
+unsafe fn histogram<'a>(histogram: *const Histogram) -> Option<&'a percid::Histogram> {
+    // SAFETY: size and alignment are those of the library's type, all of whose changes are atomic.
+    unsafe { histogram.cast::<percid::Histogram>().as_ref() }
+}
+
+/// Counts a value.
+///
+/// C and C++ programs have this as an inline function, see percid_inline.h; the function is for those who
+/// cannot include that file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_histogram_record(histogram: *mut Histogram, value: u64) {
+    // SAFETY: the caller's pointer.
+    unsafe { percid_histogram_record_slow(histogram, value, 1) }
+}
+
+/// Counts a value so many times, in one step. As percid_histogram_record().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_histogram_record_many(
+    histogram: *mut Histogram,
+    value: u64,
+    times: u64,
+) {
+    // SAFETY: the caller's pointer.
+    unsafe { percid_histogram_record_slow(histogram, value, times) }
+}
+
+/// Everything but the common case of percid_histogram_record_many(). The same by a call: 1 ns more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_histogram_record_slow(
+    histogram: *mut Histogram,
+    value: u64,
+    times: u64,
+) {
+    // SAFETY: the caller's pointer.
+    if let Some(histogram) = unsafe { self::histogram(histogram) } {
+        guard((), || histogram.record_many(value, times));
+    }
+}
+
+/// Makes `histogram`, whose content does not matter, an empty histogram that uses this source, whatever the
+/// process has chosen: for measurements and tests. Returns what percid_counter_with_source() does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_histogram_with_source(
+    histogram: *mut Histogram,
+    source: c_int,
+) -> c_int {
+    let Some(source) = self::source(source).filter(|_| !histogram.is_null()) else {
+        return -libc::EINVAL;
+    };
+    guard(-libc::EFAULT, || match percid::Histogram::with_source(source) {
+        Ok(made) => {
+            // SAFETY: the caller gives memory for a histogram.
+            unsafe { histogram.cast::<percid::Histogram>().write(made) };
+            0
+        }
+        Err(why) => errno::of_unavailable(why),
+    })
+}
+
+/// Stores a snapshot of what has been recorded so far in `snapshot`, to be freed by percid_snapshot_free().
+///
+/// It contains every record that happens before it, and may miss those that run at the same time. Returns
+/// 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_histogram_snapshot(
+    histogram: *const Histogram,
+    snapshot: *mut *mut Snapshot,
+) -> c_int {
+    // SAFETY: the caller's pointers.
+    unsafe { read(histogram, snapshot, percid::Histogram::snapshot) }
+}
+
+/// As percid_histogram_snapshot(), and removes what the snapshot contains: every record is in exactly one of
+/// the snapshots taken, or still there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_histogram_take(
+    histogram: *mut Histogram,
+    snapshot: *mut *mut Snapshot,
+) -> c_int {
+    // SAFETY: the caller's pointers.
+    unsafe { read(histogram, snapshot, percid::Histogram::take) }
+}
+
+/// How many values could not be recorded because the first use found no memory; 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_histogram_unrecorded(histogram: *const Histogram) -> u64 {
+    // SAFETY: the caller's pointer.
+    unsafe { self::histogram(histogram) }.map_or(0, percid::Histogram::unrecorded)
+}
+
+/// Gives the histogram's memory back and makes it a new one. NULL is allowed. Nobody else may use it
+/// meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_histogram_destroy(histogram: *mut Histogram) {
+    if histogram.is_null() {
+        return;
+    }
+    let histogram = histogram.cast::<percid::Histogram>();
+    // SAFETY: the caller's pointer, which nobody else uses now.
+    guard((), || drop(unsafe { histogram.replace(percid::Histogram::new()) }));
+}
+
+/// Stores a snapshot without values in `snapshot`, to merge others into. Returns 0, or -EINVAL for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_snapshot_create(snapshot: *mut *mut Snapshot) -> c_int {
+    if snapshot.is_null() {
+        return -libc::EINVAL;
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { store(snapshot, Counts::new) }
+}
+
+/// Frees a snapshot. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_snapshot_free(snapshot: *mut Snapshot) {
+    if !snapshot.is_null() {
+        // SAFETY: made by `store`, and the caller gives it up.
+        guard((), || drop(unsafe { Box::from_raw(snapshot) }));
+    }
+}
+
+/// How many values were recorded; 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_snapshot_count(snapshot: *const Snapshot) -> u64 {
+    // SAFETY: the caller's pointer.
+    unsafe { snapshot.as_ref() }.map_or(0, |snapshot| snapshot.0.count())
+}
+
+/// Stores in `value` what a share `q` of the values does not exceed: 0.5 for the median, 0 for the smallest,
+/// 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for NULL or a `q` that is no
+/// number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_snapshot_quantile(
+    snapshot: *const Snapshot,
+    q: f64,
+    value: *mut u64,
+) -> c_int {
+    if q.is_nan() {
+        return -libc::EINVAL;
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { figure(snapshot, value, |counts| counts.quantile(q)) }
+}
+
+/// Stores the smallest value, up to 1/128. Returns what percid_snapshot_quantile() does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_snapshot_min(snapshot: *const Snapshot, value: *mut u64) -> c_int {
+    // SAFETY: the caller's pointers.
+    unsafe { figure(snapshot, value, Counts::min) }
+}
+
+/// Stores the largest value, up to 1/128. Returns what percid_snapshot_quantile() does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_snapshot_max(snapshot: *const Snapshot, value: *mut u64) -> c_int {
+    // SAFETY: the caller's pointers.
+    unsafe { figure(snapshot, value, Counts::max) }
+}
+
+/// Stores the mean value, up to 1/128. Returns what percid_snapshot_quantile() does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_snapshot_mean(snapshot: *const Snapshot, mean: *mut f64) -> c_int {
+    // SAFETY: the caller's pointers.
+    unsafe { figure(snapshot, mean, Counts::mean) }
+}
+
+/// The buckets that have values, from the smallest: writes the first `capacity` of them to `buckets` and
+/// returns how many there are. With `capacity` 0 nothing is written and `buckets` may be NULL; 0 is returned
+/// if `snapshot` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_snapshot_buckets(
+    snapshot: *const Snapshot,
+    buckets: *mut Bucket,
+    capacity: usize,
+) -> usize {
+    // SAFETY: the caller's pointer.
+    let Some(snapshot) = (unsafe { snapshot.as_ref() }) else { return 0 };
+    let capacity = if buckets.is_null() { 0 } else { capacity };
+    guard(0, || {
+        snapshot.0.buckets().enumerate().fold(0, |_, (index, bucket)| {
+            if index < capacity {
+                let percid::histogram::Bucket { low, high, count } = bucket;
+                // SAFETY: the caller gives memory for `capacity` buckets.
+                unsafe { buckets.add(index).write(Bucket { low, high, count }) };
+            }
+            index + 1
+        })
+    })
+}
+
+/// Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or -EINVAL for
+/// NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_snapshot_merge(
+    snapshot: *mut Snapshot,
+    other: *const Snapshot,
+) -> c_int {
+    if snapshot.is_null() || other.is_null() {
+        return -libc::EINVAL;
+    }
+    guard(-libc::EFAULT, || {
+        if snapshot.cast_const() == other {
+            // SAFETY: the caller's pointer, which nobody else uses now.
+            let counts = unsafe { &mut (*snapshot).0 };
+            let same = counts.clone();
+            counts.merge(&same);
+        } else {
+            // SAFETY: the caller's pointers, to different snapshots.
+            unsafe { (*snapshot).0.merge(&(*other).0) };
+        }
+        0
+    })
+}
+
+/// # Safety
+///
+/// The pointers are NULL or good.
+unsafe fn read(
+    histogram: *const Histogram,
+    snapshot: *mut *mut Snapshot,
+    counts: impl FnOnce(&percid::Histogram) -> Counts,
+) -> c_int {
+    // SAFETY: the caller's pointer.
+    match unsafe { self::histogram(histogram) } {
+        // SAFETY: as above.
+        Some(histogram) if !snapshot.is_null() => unsafe { store(snapshot, || counts(histogram)) },
+        _ => -libc::EINVAL,
+    }
+}
+
+/// Stores a snapshot in the caller's memory, or NULL.
+///
+/// # Safety
+///
+/// `place` is good.
+unsafe fn store(place: *mut *mut Snapshot, counts: impl FnOnce() -> Counts) -> c_int {
+    let made = errno::preserved(|| guard(None, || Some(Box::new(Snapshot(counts())))));
+    let result = if made.is_some() { 0 } else { -libc::ENOMEM };
+    // SAFETY: by contract.
+    unsafe { place.write(made.map_or(std::ptr::null_mut(), Box::into_raw)) };
+    result
+}
+
+/// Stores a figure of a snapshot in the caller's memory.
+///
+/// # Safety
+///
+/// The pointers are NULL or good.
+unsafe fn figure<F>(
+    snapshot: *const Snapshot,
+    place: *mut F,
+    figure: impl FnOnce(&Counts) -> Option<F>,
+) -> c_int {
+    // SAFETY: by contract.
+    let Some(snapshot) = (unsafe { snapshot.as_ref() }).filter(|_| !place.is_null()) else {
+        return -libc::EINVAL;
+    };
+    match guard(None, || figure(&snapshot.0)) {
+        Some(found) => {
+            // SAFETY: by contract.
+            unsafe { place.write(found) };
+            0
+        }
+        None => -libc::ENODATA,
+    }
+}

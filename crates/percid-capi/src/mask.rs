@@ -1,0 +1,93 @@
+//! The active mask.
+
+use std::ffi::{c_int, c_void};
+
+use crate::barrier::guard;
+use crate::callback::count;
+use crate::handle::Handles;
+
+/// The largest number of CPUs that any Linux kernel supports.
+const MAX_IDS: u32 = 8192;
+
+/// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch that is
+/// pinned.
+///
+/// Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after it has
+/// returned visits the ID and finds what was stored, unless another drain has taken the mark, which then
+/// finds it. What is published while a drain runs is marked for the next one.
+/// Stale marks are possible and cost a needless visit.
+/// Threads: any number of threads may use it at once.
+/// Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback is.
+/// Fork: the child's mask is the parent's.
+/// Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
+#[derive(Debug)]
+pub struct Mask(percid::ActiveMask);
+
+static MASKS: Handles<Mask> = Handles::new();
+
+/// Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error `mask`
+/// becomes NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
+    // SAFETY: the caller's pointer.
+    unsafe { MASKS.create(mask, || Ok(Mask(percid::ActiveMask::new()))) }
+}
+
+/// Makes `id` a member, after something was published that a drain must find.
+///
+/// Returns 0, -ERANGE for an ID of 8192 or more, which no CPU can have, -EINVAL for NULL, -EBADF if the mask
+/// is destroyed. Costs a call, a load and a test if the bit is set, else one locked instruction. The first call
+/// that sets a bit registers the process for the kernel's fence: 2 us early in main(), 20 ms later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
+    // SAFETY: the caller's handle.
+    match unsafe { Handles::object(mask) } {
+        Ok(_) if id >= MAX_IDS => -libc::ERANGE,
+        Ok(mask) => guard(-libc::EFAULT, || {
+            mask.0.mark(id);
+            0
+        }),
+        Err(error) => error,
+    }
+}
+
+/// Whether `id` is a member at this moment: 1 or 0, or what percid_mask_mark() returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_int {
+    // SAFETY: the caller's handle.
+    match unsafe { Handles::object(mask) } {
+        Ok(_) if id >= MAX_IDS => -libc::ERANGE,
+        Ok(mask) => guard(-libc::EFAULT, || c_int::from(mask.0.is_marked(id))),
+        Err(error) => error,
+    }
+}
+
+/// Takes all members out and calls `visit` for each; what was published before they were marked is visible
+/// to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
+///
+/// Costs one fence of all CPUs, some 10 us, if there is any member; else 9 loads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_mask_drain(
+    mask: *mut Mask,
+    visit: Option<unsafe extern "C" fn(id: u32, argument: *mut c_void)>,
+    argument: *mut c_void,
+) -> i64 {
+    // SAFETY: the caller's handle.
+    match (unsafe { Handles::object(mask) }, visit) {
+        (Ok(mask), Some(visit)) => guard(i64::from(-libc::EFAULT), || {
+            // SAFETY: the caller's function.
+            count(mask.0.drain(|id| unsafe { visit(id, argument) }))
+        }),
+        (Ok(_), None) => i64::from(-libc::EINVAL),
+        (Err(error), _) => i64::from(error),
+    }
+}
+
+/// Destroys a mask. Nobody else may use it meanwhile.
+///
+/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_mask_destroy(mask: *mut Mask) -> c_int {
+    // SAFETY: the caller's handle, which nobody else uses.
+    unsafe { MASKS.destroy(mask) }
+}

@@ -1,0 +1,166 @@
+//! Rings of byte records.
+
+use std::ffi::{c_int, c_void};
+
+use crate::barrier::guard;
+use crate::callback::count;
+use crate::handle::Handles;
+
+/// What happens to a record when a ring is full.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overflow {
+    /// The new record is lost.
+    DropNewest = 1,
+    /// The oldest records are lost: an eighth of the ring at a time.
+    OverwriteOldest = 2,
+}
+
+/// A ring of byte records for every CPU, emptied by one consumer at a time.
+///
+/// Threads: any number of threads may append at once.
+/// Order: records of one ID come in the order in which they were appended. Between IDs there is no order, and
+/// a thread that moves to another CPU appends to another ID's ring: put a time into the record if order
+/// matters.
+/// Loss: a record is delivered once or counted as lost once.
+/// Signals: appending is async-signal-safe and waits for nobody; the rest is not.
+/// Fork: the child has a copy of the records that were not consumed yet.
+/// Memory: for every ID that used it 192 bytes and as much of the ring as was ever written, page by page.
+#[derive(Debug)]
+pub struct Ring(percid::Ring);
+
+/// A record as the consumer gets it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Event {
+    /// The ID in whose ring it was; -1 if it was appended without one.
+    pub id: i64,
+    /// Its number among the records of this ID: gaps are lost records.
+    pub number: u64,
+    /// The bytes that were appended: good until the callback returns, and aligned to 8.
+    pub bytes: *const c_void,
+    /// How many.
+    pub length: usize,
+}
+
+static RINGS: Handles<Ring> = Handles::new();
+
+/// Stores a new ring in `ring`, of `bytes` bytes (a power of two from 128 to 8 MiB) for every ID.
+/// `overflow` is one of enum percid_overflow.
+///
+/// Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `ring` becomes NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_ring_create(
+    ring: *mut *mut Ring,
+    bytes: usize,
+    overflow: c_int,
+) -> c_int {
+    let make = || {
+        let sizes = percid::Ring::MIN_BYTES..=percid::Ring::MAX_BYTES;
+        let overflow = policy(overflow).ok_or(-libc::EINVAL)?;
+        match bytes.is_power_of_two() && sizes.contains(&bytes) {
+            true => Ok(Ring(percid::Ring::new(bytes, overflow))),
+            false => Err(-libc::EINVAL),
+        }
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { RINGS.create(ring, make) }
+}
+
+fn policy(number: c_int) -> Option<percid::Overflow> {
+    let policies = [
+        (Overflow::DropNewest, percid::Overflow::DropNewest),
+        (Overflow::OverwriteOldest, percid::Overflow::OverwriteOldest),
+    ];
+    let found = policies.into_iter().find(|(policy, _)| *policy as c_int == number);
+    found.map(|(_, policy)| policy)
+}
+
+/// Appends a record of `length` bytes.
+///
+/// Returns 0; -EMSGSIZE if it is longer than percid_ring_longest(), or -ENOSPC if there is no room now: then
+/// it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0); -EBADF if the ring is destroyed.
+/// Async-signal-safe, waits for nobody. Costs some 30 instructions, 6 for each word, and a call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_ring_append(
+    ring: *mut Ring,
+    record: *const c_void,
+    length: usize,
+) -> c_int {
+    // SAFETY: the caller's handle.
+    let ring = match unsafe { Handles::object(ring) } {
+        Ok(ring) => &ring.0,
+        Err(error) => return error,
+    };
+    let record = match (record.is_null(), length) {
+        (_, 0) => &[],
+        (true, _) => return -libc::EINVAL,
+        // A slice cannot be longer than this, and no record is.
+        (false, length) if isize::try_from(length).is_err() => return -libc::EMSGSIZE,
+        // SAFETY: the caller gives so many bytes.
+        (false, length) => unsafe { std::slice::from_raw_parts(record.cast::<u8>(), length) },
+    };
+    guard(-libc::EFAULT, || match ring.append(record) {
+        true => 0,
+        false if length > ring.longest() => -libc::EMSGSIZE,
+        false => -libc::ENOSPC,
+    })
+}
+
+/// The longest record the ring takes, in bytes: a quarter of the ring less 16, and 65 535 at most. 0 if there
+/// is no such ring.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_ring_longest(ring: *const Ring) -> usize {
+    // SAFETY: the caller's handle.
+    unsafe { Handles::object(ring) }.map_or(0, |ring| ring.0.longest())
+}
+
+/// Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records that are
+/// appended meanwhile may be missed; the next poll goes on with them.
+///
+/// -EBUSY if another thread is polling (or the caller further up its stack), -EINVAL for NULL, -EBADF if the
+/// ring is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_ring_poll(
+    ring: *mut Ring,
+    visit: Option<unsafe extern "C" fn(event: *const Event, argument: *mut c_void)>,
+    argument: *mut c_void,
+) -> i64 {
+    // SAFETY: the caller's handle.
+    let (ring, visit) = match (unsafe { Handles::object(ring) }, visit) {
+        (Ok(ring), Some(visit)) => (&ring.0, visit),
+        (Ok(_), None) => return i64::from(-libc::EINVAL),
+        (Err(error), _) => return i64::from(error),
+    };
+    guard(i64::from(-libc::EFAULT), || {
+        let Some(mut consumer) = ring.consumer() else { return i64::from(-libc::EBUSY) };
+        let polled = consumer.poll(|event| {
+            let event = Event {
+                id: event.id.map_or(-1, i64::from),
+                number: event.number,
+                bytes: event.bytes.as_ptr().cast(),
+                length: event.bytes.len(),
+            };
+            // SAFETY: the caller's function.
+            unsafe { visit(&event, argument) };
+        });
+        count(polled)
+    })
+}
+
+/// How many records were lost so far: not appended, or found overwritten by the consumer. 0 if there is no
+/// such ring. Costs the reading of one word for every ID ever used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
+    // SAFETY: the caller's handle.
+    unsafe { Handles::object(ring) }.map_or(0, |ring| guard(0, || ring.0.lost()))
+}
+
+/// Destroys a ring, with the records that were not consumed. Nobody else may use it meanwhile.
+///
+/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_ring_destroy(ring: *mut Ring) -> c_int {
+    // SAFETY: the caller's handle, which nobody else uses.
+    unsafe { RINGS.destroy(ring) }
+}

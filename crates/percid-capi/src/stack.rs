@@ -1,0 +1,124 @@
+//! Stacks of pointers.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use crate::barrier::guard;
+use crate::callback::{Visit, count};
+use crate::handle::Handles;
+
+/// The most items of an ID's part, as the library's documentation says.
+pub(crate) const MAX_CAPACITY: u32 = 2_097_151;
+
+/// A list of pointers, last in, first out, of which every CPU has a part of its own.
+///
+/// What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose part is
+/// full moves a batch of up to 30 items to a list that all CPUs share; one whose part is empty fetches a
+/// batch from there.
+///
+/// Threads: any number of threads may use it at once. No item is lost or handed out twice.
+/// Signals: pushing and popping is async-signal-safe; the rest is not.
+/// Fork: the child has a copy of everything but the items that other threads of the parent were moving.
+/// Memory: 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256 bytes for
+/// every 30 items of the shared list. Leak checkers do not look there: drain a stack before they count.
+#[derive(Debug)]
+pub struct Stack(percid::Stack<usize>);
+
+static STACKS: Handles<Stack> = Handles::new();
+
+/// Stores a new stack in `stack`. It keeps up to `capacity` items for every ID (1 to 2 097 151), and about
+/// `shared` in the shared list: PERCID_UNBOUNDED for any number.
+///
+/// Returns 0, -EINVAL for NULL or another capacity, or -ENOMEM; on error `stack` becomes NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_stack_create(
+    stack: *mut *mut Stack,
+    capacity: u32,
+    shared: usize,
+) -> c_int {
+    let make = || match capacity {
+        1..=MAX_CAPACITY => Ok(Stack(percid::Stack::bounded(capacity, shared))),
+        _ => Err(-libc::EINVAL),
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { STACKS.create(stack, make) }
+}
+
+/// Pushes an item, which must not be NULL.
+///
+/// Returns 0; -ENOSPC if there is no room: this CPU's part is full, and the shared list as well, or no
+/// memory can be had for it; -EINVAL for NULL; -EBADF if the stack is destroyed. Async-signal-safe. Costs
+/// some 20 instructions and a call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void) -> c_int {
+    // SAFETY: the caller's handle.
+    match unsafe { Handles::object(stack) } {
+        Ok(_) if item.is_null() => -libc::EINVAL,
+        Ok(stack) => guard(-libc::EFAULT, || match stack.0.push(item.expose_provenance()) {
+            Ok(()) => 0,
+            Err(_) => -libc::ENOSPC,
+        }),
+        Err(error) => error,
+    }
+}
+
+/// Pops the item that this CPU pushed last, or one of the shared list.
+///
+/// NULL if there is none, or no such stack. Items in the parts of other CPUs are not found. Async-signal-safe.
+/// Costs some 20 instructions and a call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
+    // SAFETY: the caller's handle.
+    let popped = match unsafe { Handles::object(stack) } {
+        Ok(stack) => guard(None, || stack.0.pop()),
+        Err(_) => None,
+    };
+    popped.map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
+}
+
+/// Hands all items to `visit`, those of every ID and those of the shared list, and returns how many. It may
+/// miss what is pushed, or moved by another thread, meanwhile; and the parts of all CPUs, if the process has
+/// entered a sandbox since the first push that refuses membarrier().
+///
+/// -EINVAL for NULL, -EBADF if the stack is destroyed. Waits for a drain by another thread; called by `visit`
+/// it does nothing. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_stack_drain(
+    stack: *mut Stack,
+    visit: Option<unsafe extern "C" fn(item: *mut c_void, argument: *mut c_void)>,
+    argument: *mut c_void,
+) -> i64 {
+    // SAFETY: the caller's handle.
+    match (unsafe { Handles::object(stack) }, visit) {
+        (Ok(stack), Some(visit)) => drain(stack, visit, argument),
+        (Ok(_), None) => i64::from(-libc::EINVAL),
+        (Err(error), _) => i64::from(error),
+    }
+}
+
+/// Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. Nobody else may use it
+/// meanwhile.
+///
+/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Then its handle stays recognisable:
+/// every function answers -EBADF, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_stack_destroy(
+    stack: *mut Stack,
+    visit: Option<unsafe extern "C" fn(item: *mut c_void, argument: *mut c_void)>,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's handle.
+    if let (Ok(stack), Some(visit)) = (unsafe { Handles::object(stack) }, visit) {
+        drain(stack, visit, argument);
+    }
+    // SAFETY: as above; nobody else uses it.
+    unsafe { STACKS.destroy(stack) }
+}
+
+fn drain(stack: &Stack, visit: Visit, argument: *mut c_void) -> i64 {
+    guard(i64::from(-libc::EFAULT), || {
+        // SAFETY: the caller's function, to be called with this argument.
+        let visit = |item| unsafe { visit(ptr::with_exposed_provenance_mut(item), argument) };
+        count(stack.0.drain(visit))
+    })
+}

@@ -1,0 +1,180 @@
+//! Programs in every dialect, by every compiler, linked in every way, must compute what is right.
+
+use crate::installation::{all, only_static, shared};
+use crate::toolchain::{Build, WARNINGS, any_compiler, compilers};
+
+const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c17"];
+const THREADED: &str = "-pthread";
+
+/// A program for each structure. Those that come first are valid C99.
+pub(crate) const STRUCTURES: [&str; 7] =
+    ["counters.c", "histogram.c", "stack.c", "pool.c", "local.c", "ring.c", "mask.c"];
+
+/// The programs for the C++ wrapper.
+pub(crate) const WRAPPER: [&str; 2] = ["wrapper.cpp", "structures.cpp"];
+
+#[test]
+fn the_header_is_valid_in_every_dialect_of_c() {
+    for compiler in compilers() {
+        for (library, installation) in all() {
+            for (dialect, optimised) in C_DIALECTS.iter().zip(["-O0", "-O2", "-O3"]) {
+                for source in &STRUCTURES[..2] {
+                    let options = format!("{dialect} {optimised} {WARNINGS} {THREADED}");
+                    let build = Build::new(compiler.c, &[source], &options);
+                    let program = build.against(installation).make();
+                    println!("{} {library} {dialect} {optimised} {source}", compiler.c);
+                    program.must_pass(&mut program.command());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_header_is_valid_cpp() {
+    for compiler in compilers() {
+        for source in &STRUCTURES[..2] {
+            let options = format!("-x c++ -std=c++17 -O2 {WARNINGS} {THREADED}");
+            let build = Build::new(compiler.cpp, &[source], &options);
+            // What follows the source is no source.
+            let program = build.arguments(&["-x", "none"]).against(shared()).make();
+            program.must_pass(&mut program.command());
+        }
+    }
+}
+
+/// Whoever includes the headers with warnings that find fault with much.
+#[test]
+fn the_headers_are_silent() {
+    const STRICT: &str =
+        "-Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Wundef -Wfloat-equal -Wformat=2";
+    for compiler in compilers() {
+        let c = format!("-std=c11 {WARNINGS} {STRICT} -Wstrict-prototypes -Wmissing-prototypes");
+        let cpp = format!("-std=c++17 {WARNINGS} {STRICT} -Wold-style-cast -Wnon-virtual-dtor");
+        let c = Build::new(compiler.c, &["strict.c"], &c);
+        let cpp = Build::new(compiler.cpp, &["strict.cpp"], &cpp);
+        for build in [c, cpp] {
+            let program = build.against(shared()).make();
+            let (output, text) = program.outcome(&mut program.command());
+            assert!(output.status.success(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn every_structure_is_right_with_every_source() {
+    for compiler in compilers() {
+        for (_, installation) in all() {
+            for source in STRUCTURES {
+                let options = format!("-std=c11 -O2 {WARNINGS} {THREADED}");
+                let build = Build::new(compiler.c, &[source], &options).against(installation);
+                build.make().must_pass_with_every_source();
+            }
+        }
+    }
+}
+
+#[test]
+fn the_wrapper_works_in_every_dialect_of_cpp() {
+    let ways = [("-std=c++17 -O0", shared()), ("-std=c++20 -O2", only_static())];
+    for compiler in compilers() {
+        for (dialect, installation) in ways {
+            for source in WRAPPER {
+                let options = format!("{dialect} {WARNINGS} {THREADED}");
+                let build = Build::new(compiler.cpp, &[source], &options).against(installation);
+                let program = build.make();
+                program.must_pass(&mut program.command());
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_ends_the_program_where_no_memory_can_be_had() {
+    for (_, installation) in all() {
+        let options = format!("-std=gnu11 -O2 {WARNINGS}");
+        let build = Build::new(any_compiler().c, &["out_of_memory.c"], &options);
+        build.against(installation).make().must_pass_with_every_source();
+    }
+}
+
+#[test]
+fn every_source_counts_in_handlers_and_children() {
+    for (_, installation) in all() {
+        let options = format!("-std=gnu11 -O2 {WARNINGS}");
+        let build = Build::new(any_compiler().c, &["signals_and_fork.c"], &options);
+        build.against(installation).make().must_pass_with_every_source();
+    }
+}
+
+/// Position-dependent, position-independent and entirely static programs, optimised across files or by
+/// another linker: the critical sections must survive it all.
+#[test]
+fn every_kind_of_program_counts() {
+    let kinds = [
+        "-fno-pie -no-pie",
+        "-fPIE -pie",
+        "-flto",
+        "-ffunction-sections -Wl,--gc-sections",
+        "-fcf-protection=full",
+        "-fuse-ld=gold",
+        "-fuse-ld=lld",
+    ];
+    for compiler in compilers() {
+        for (_, installation) in all() {
+            for kind in kinds {
+                let options = format!("-O2 {THREADED} {kind}");
+                match Build::new(compiler.c, &["counters.c"], &options)
+                    .against(installation)
+                    .try_make()
+                {
+                    Ok(program) => program.must_pass(&mut program.command()),
+                    Err(failure) => must_be_a_missing_linker(kind, &failure),
+                }
+            }
+        }
+        for kind in ["-static", "-static-pie -fPIE"] {
+            let options = format!("-O2 {WARNINGS} {THREADED} {kind}");
+            let build = Build::new(compiler.c, &["counters.c"], &options);
+            let program = build.entirely_static(only_static()).make();
+            program.must_pass_with_every_source();
+        }
+    }
+}
+
+fn must_be_a_missing_linker(kind: &str, failure: &str) {
+    let missing = ["invalid linker name", "cannot find 'ld'", "unrecognized command-line option"];
+    assert!(
+        kind.contains("-fuse-ld") && missing.iter().any(|words| failure.contains(words)),
+        "{failure}"
+    );
+    println!("skipped: {kind} is not installed");
+}
+
+/// A library that is loaded after threads were started finds their rseq areas all the same.
+#[test]
+fn a_library_that_is_loaded_late_counts() {
+    for compiler in compilers() {
+        for (_, installation) in all() {
+            let options = format!("-O2 -shared -fPIC {WARNINGS} -Wl,-z,nodelete");
+            let plugin =
+                Build::new(compiler.c, &["plugin.c"], &options).against(installation).make();
+            let options = format!("-O2 {WARNINGS} {THREADED}");
+            let program =
+                Build::new(compiler.c, &["loads_late.c"], &options).arguments(&["-ldl"]).make();
+            for source in ["kernel", "table", "atomic"] {
+                let mut command = program.command();
+                command.arg(&plugin.path).env("PERCID_SOURCE", source);
+                program.must_pass(command.env("LD_LIBRARY_PATH", installation.libraries()));
+            }
+        }
+    }
+}
+
+/// Objects with and without the inline increment, in one program.
+#[test]
+fn inline_and_called_increments_add_up() {
+    let options = format!("-O2 {WARNINGS} {THREADED} -DPERCID_NO_INLINE");
+    let program = Build::new(any_compiler().c, &["counters.c"], &options).against(shared()).make();
+    program.must_pass_with_every_source();
+}

@@ -1,0 +1,71 @@
+//! Installations of percid that the tests share.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::toolchain::{output_of, scratch};
+
+/// percid, installed below a prefix.
+#[derive(Debug)]
+pub(crate) struct Installation {
+    pub(crate) prefix: PathBuf,
+}
+
+/// With both libraries: programs are linked with the shared one.
+pub(crate) fn shared() -> &'static Installation {
+    static INSTALLED: OnceLock<Installation> = OnceLock::new();
+    INSTALLED.get_or_init(|| Installation::new("shared", &[]))
+}
+
+/// With the static library alone.
+pub(crate) fn only_static() -> &'static Installation {
+    static INSTALLED: OnceLock<Installation> = OnceLock::new();
+    INSTALLED.get_or_init(|| Installation::new("static", &["--library-type=staticlib"]))
+}
+
+/// Both, with a word for each.
+pub(crate) fn all() -> [(&'static str, &'static Installation); 2] {
+    [("shared", shared()), ("static", only_static())]
+}
+
+impl Installation {
+    fn new(name: &str, options: &[&str]) -> Installation {
+        let prefix = scratch(name);
+        let output = installer().arg("--prefix").arg(&prefix).args(options).output();
+        let output = output.expect("the installer starts");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "percid-install {options:?}: {errors}");
+        Installation { prefix }
+    }
+
+    pub(crate) fn libraries(&self) -> PathBuf {
+        self.prefix.join("lib")
+    }
+
+    pub(crate) fn library(&self, name: &str) -> PathBuf {
+        self.libraries().join(name)
+    }
+
+    /// What pkg-config answers.
+    pub(crate) fn pkg_config(&self, options: &[&str]) -> Vec<String> {
+        let path = self.libraries().join("pkgconfig");
+        let path = path.to_str().expect("a path in UTF-8");
+        let variable = format!("PKG_CONFIG_PATH={path}");
+        let arguments = [&[&variable, "pkg-config"], options, &["percid"]].concat();
+        output_of("env", &arguments).split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+/// A command that installs with the flags of the tests: what is compiled goes where Cargo compiles.
+pub(crate) fn installer() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-install"));
+    command.arg("--target-dir").arg(target_folder());
+    command
+}
+
+/// Cargo's folder: the one with Cargo's mark.
+fn target_folder() -> &'static Path {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    folder.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists()).unwrap_or(folder)
+}

@@ -1,0 +1,19 @@
+//! The C and C++ interface as its users meet it: installed by `percid-install`, found by pkg-config, compiled
+//! by gcc and clang, linked in every way, and run.
+//!
+//! At least one C compiler, pkg-config and binutils are needed; what else is missing is skipped with a line
+//! that says so.
+
+mod correctness;
+mod examples;
+mod exports;
+mod header;
+mod inline_add;
+mod installation;
+mod installer;
+#[cfg(target_arch = "x86_64")]
+mod interruption;
+mod machine_code;
+mod other_architectures;
+mod sanitizers;
+mod toolchain;

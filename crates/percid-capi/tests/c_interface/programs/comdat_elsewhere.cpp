@@ -1,0 +1,6 @@
+#include "comdat.hpp"
+
+void mark_elsewhere()
+{
+    meter.mark();
+}

@@ -1,0 +1,72 @@
+//! The objects: pages of 4 KiB.
+
+use percid::Counter;
+
+/// A page holds this many words.
+const WORDS: usize = 512;
+
+/// The size of a page in bytes.
+pub(crate) const BYTES: usize = WORDS * size_of::<u64>();
+
+/// Pages made so far, by anybody: what the accounts are checked against.
+static MADE: Counter = Counter::new();
+
+/// Pages whose memory was given back so far.
+static FREED: Counter = Counter::new();
+
+/// How many pages were made.
+pub(crate) fn made() -> i64 {
+    MADE.sum()
+}
+
+/// How many pages were freed.
+pub(crate) fn freed() -> i64 {
+    FREED.sum()
+}
+
+/// A page of the backing store, or a blank one.
+pub(crate) struct Page {
+    words: [u64; WORDS],
+}
+
+impl Page {
+    /// A blank page: what the pool calls when it has none.
+    pub(crate) fn blank() -> Page {
+        MADE.add(1);
+        Page { words: [0; WORDS] }
+    }
+
+    /// Reads the page of a key from the backing store. There is none in this example: every word is computed.
+    pub(crate) fn load(&mut self, key: u64) {
+        for (word, index) in self.words.iter_mut().zip(0..) {
+            *word = content(key, index);
+        }
+    }
+
+    /// Whether this is the page of a key, so far as two of its words tell.
+    pub(crate) fn is_of(&self, key: u64) -> bool {
+        let last = WORDS - 1;
+        self.words[0] == content(key, 0) && self.words[last] == content(key, last as u64)
+    }
+
+    /// Makes the page blank again.
+    pub(crate) fn wipe(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// Whether the page is blank, so far as two of its words tell.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.words[0] == 0 && self.words[WORDS - 1] == 0
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        FREED.add(1);
+    }
+}
+
+/// Never zero, as a blank page is.
+fn content(key: u64, index: u64) -> u64 {
+    (key ^ index << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
