@@ -1,10 +1,11 @@
 #!/bin/sh
 # Installs what the real-kernel tests need on Debian: the emulator, the tools
 # that unpack kernels and packages, and what a static build links with.
-# Does nothing, quickly, where everything is there.
+# Does nothing, quickly, where everything is there. Packages that are named as
+# arguments are installed as well.
 set -eu
 
-packages="qemu-system-x86 zstd lz4 xz-utils gzip cpio gcc libc6-dev"
+packages="qemu-system-x86 zstd lz4 xz-utils gzip cpio gcc libc6-dev $*"
 
 # The package lists must know the kernels that the harness will download.
 kernels="linux-image-cloud-amd64 linux-image-6.12-cloud-amd64"

@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 pub enum Product {
     /// The program that is interrupted.
     Subject,
-    /// A program that counts.
+    /// A program that uses every structure.
     Probe,
-    /// A shared library with a function that counts.
+    /// A shared library that does.
     Library,
 }
 

@@ -1,5 +1,6 @@
 //! All the rounds of a subject: every instruction of every section, in every way.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use percid_subject::Operation;
@@ -15,8 +16,17 @@ use crate::text::Patch;
 /// How often a round is repeated if chance comes in between.
 const REPETITIONS: usize = 300;
 
+/// After so many violations no more are looked for.
+const ENOUGH: usize = 1000;
+
+/// How often a round is repeated if the operation does not come to a step.
+const DETOURS: usize = 3;
+
 /// The most tries that still count as bounded.
 const BOUND: usize = 64;
+
+/// The instructions of each section, by its index, to which an operation comes.
+type Reached = HashMap<usize, Vec<u64>>;
 
 /// A subject under examination.
 #[derive(Debug)]
@@ -66,34 +76,48 @@ pub fn visit(
     Ok(campaign.tally)
 }
 
-/// The control of the thefts: takes IDs away without the fence while the worker is inside a section.
+/// The control of thefts and visits: without their fence, while the worker is inside a section.
 ///
 /// # Errors
 ///
 /// Failures of the harness itself.
-pub fn run_without_fence(program: &Path, cpus: Cpus) -> Result<Tally, String> {
+pub fn run_without_fence(
+    program: &Path,
+    cpus: Cpus,
+    operation: Operation,
+    injection: Injection,
+) -> Result<Tally, String> {
     let mut campaign = Campaign::start(program, cpus, "table")?;
-    let operation = Operation::Reference;
     let visits = Visits::of(&mut campaign.subject, operation)?;
     let &section = visits.calm.first().ok_or("the operation has no section")?;
-    for address in campaign.subject.sections[section].instructions.clone() {
-        let injection = Injection::StealWithoutFence;
+    for address in campaign.reached(operation, section, &[])? {
         campaign.attempt(operation, &[Step { section, address, injection, nested: false }])?;
     }
     Ok(campaign.tally)
 }
 
-/// The sections of a program that no operation of percid's or of the subject's own came through.
+/// The sections of a program that no operation came through, and the instructions in those of percid that
+/// none came to.
 ///
 /// # Errors
 ///
 /// If the program cannot be read.
-pub fn forgotten(program: &Path, tallies: &[&Tally]) -> Result<Vec<String>, String> {
+pub fn forgotten(program: &Path, percid: &Tally, own: &Tally) -> Result<Vec<String>, String> {
     let image = crate::image::Image::read(program)?;
-    let all = crate::section::Section::all(&image)?;
-    let seen = |address| tallies.iter().any(|tally| tally.sections.contains(&address));
-    let missing = all.iter().filter(|section| !seen(section.descriptor.address));
-    Ok(missing.map(|section| section.describe(section.descriptor.start)).collect())
+    let mut places = Vec::new();
+    for section in crate::section::Section::all(&image)? {
+        let address = section.descriptor.address;
+        if percid.sections.contains(&address) {
+            let reached = |address: &&u64| !percid.instructions.contains(*address);
+            places.extend(
+                section.instructions.iter().filter(reached).map(|&at| (section.clone(), at)),
+            );
+        } else if !own.sections.contains(&address) {
+            let start = section.descriptor.start;
+            places.push((section, start));
+        }
+    }
+    Ok(places.iter().map(|(section, address)| section.describe(*address)).collect())
 }
 
 impl Campaign {
@@ -104,17 +128,39 @@ impl Campaign {
 
     fn examine(&mut self, operation: Operation) -> Result<(), String> {
         let visits = Visits::of(&mut self.subject, operation)?;
+        let mut all_reached = Reached::new();
         for section in visits.sections() {
             let way = visits.way_to(section).unwrap_or_default().to_vec();
             let descriptor = self.subject.sections[section].descriptor.address;
-            if self.tally.sections.insert(descriptor) {
-                self.every_instruction(operation, section, &way)?;
-                self.outside(operation, section, &way)?;
+            self.tally.sections.insert(descriptor);
+            let reached = self.reached(operation, section, &way)?;
+            self.every_instruction(operation, section, &way, &reached)?;
+            self.outside(operation, section, &way, &reached)?;
+            all_reached.insert(section, reached);
+        }
+        self.retries(operation, &visits, &all_reached)?;
+        self.inside_the_handler(operation, &visits, &all_reached)?;
+        self.all_tries(operation, &visits, &all_reached)
+    }
+
+    /// The instructions of a section to which an operation comes, at any of its visits: each is interrupted by
+    /// a stop.
+    fn reached(
+        &mut self,
+        operation: Operation,
+        section: usize,
+        way: &[usize],
+    ) -> Result<Vec<u64>, String> {
+        let mut reached = Vec::new();
+        for address in self.subject.sections[section].instructions.clone() {
+            let mut script = self.lead(way);
+            script.push(Step { section, address, injection: Injection::Stop, nested: false });
+            if !self.attempt(operation, &script)?.unreached {
+                self.tally.instructions.insert(address);
+                reached.push(address);
             }
         }
-        self.retries(operation, &visits)?;
-        self.inside_the_handler(operation, &visits)?;
-        self.all_tries(operation, &visits)
+        Ok(reached)
     }
 
     /// The steps that lead to a section: everything before it is aborted at its first instruction.
@@ -130,7 +176,8 @@ impl Campaign {
         let two = self.subject.cpus.away.is_some();
         let thefts = self.subject.source == "table" && !operation.is_own();
         let thefts = Injection::THEFTS.into_iter().filter(|_| thefts);
-        let all = Injection::GENERAL.into_iter().chain(thefts);
+        let visits = Injection::VISITS.into_iter().filter(|_| operation.has_visitors());
+        let all = Injection::GENERAL.into_iter().chain(thefts).chain(visits);
         all.filter(|injection| two || !injection.needs_two_cpus()).collect()
     }
 
@@ -139,12 +186,14 @@ impl Campaign {
         operation: Operation,
         section: usize,
         way: &[usize],
+        reached: &[u64],
     ) -> Result<(), String> {
-        for address in self.subject.sections[section].instructions.clone() {
-            self.tally.instructions.insert(address);
-            for injection in self.injections(operation) {
+        for &address in reached {
+            // The stops have been.
+            let others = self.injections(operation).into_iter().filter(|&it| it != Injection::Stop);
+            for injection in others {
                 let live = self.subject.live(address);
-                if injection == Injection::Delay && !Patch::can_be_removed_under_way(live) {
+                if injection.may_be_unfelt() && !Patch::can_be_removed_under_way(live) {
                     continue;
                 }
                 let mut script = self.lead(way);
@@ -162,6 +211,7 @@ impl Campaign {
         operation: Operation,
         section: usize,
         way: &[usize],
+        reached: &[u64],
     ) -> Result<(), String> {
         let this = self.subject.sections[section].clone();
         let injections = self.injections(operation);
@@ -174,7 +224,7 @@ impl Campaign {
             }
         }
         for &front in &this.in_front {
-            for &inside in &this.instructions {
+            for &inside in reached {
                 let mut script = self.lead(way);
                 for address in [front, inside] {
                     let injection = Injection::Stop;
@@ -187,7 +237,12 @@ impl Campaign {
     }
 
     /// All pairs: the first try aborted at one instruction, the second at another.
-    fn retries(&mut self, operation: Operation, visits: &Visits) -> Result<(), String> {
+    fn retries(
+        &mut self,
+        operation: Operation,
+        visits: &Visits,
+        reached: &Reached,
+    ) -> Result<(), String> {
         let &[first, second, ..] = &visits.aborted[..] else { return Ok(()) };
         use Injection::{Move, Signal, Stop};
         let kinds = [(Stop, Stop), (Signal, Signal), (Stop, Signal), (Move, Move), (Signal, Move)];
@@ -196,59 +251,77 @@ impl Campaign {
             if !two && (one == Move || other == Move) {
                 continue;
             }
-            self.pairs(operation, (first, one), (second, other), false)?;
-        }
-        Ok(())
-    }
-
-    /// All pairs: an instruction of the operation, and one of the handler that interrupted it there.
-    fn inside_the_handler(&mut self, operation: Operation, visits: &Visits) -> Result<(), String> {
-        if operation.is_own() || operation == Operation::Handler {
-            return Ok(());
-        }
-        let handler = Visits::of(&mut self.subject, Operation::Handler)?;
-        let (Some(&first), Some(&second)) = (visits.calm.first(), handler.calm.first()) else {
-            return Ok(());
-        };
-        self.pairs(operation, (first, Injection::Signal), (second, Injection::Stop), true)
-    }
-
-    fn pairs(
-        &mut self,
-        operation: Operation,
-        first: (usize, Injection),
-        second: (usize, Injection),
-        nested: bool,
-    ) -> Result<(), String> {
-        for one in self.subject.sections[first.0].instructions.clone() {
-            for other in self.subject.sections[second.0].instructions.clone() {
-                let steps = [
-                    Step { section: first.0, address: one, injection: first.1, nested: false },
-                    Step { section: second.0, address: other, injection: second.1, nested },
-                ];
-                self.attempt(operation, &steps)?;
+            for &address in &reached[&first] {
+                let step = Step { section: first, address, injection: one, nested: false };
+                self.pairs(operation, step, (second, other, false), &reached[&second])?;
             }
         }
         Ok(())
     }
 
+    /// All pairs: an instruction of the operation, and one of the handler that interrupted it there.
+    fn inside_the_handler(
+        &mut self,
+        operation: Operation,
+        visits: &Visits,
+        reached: &Reached,
+    ) -> Result<(), String> {
+        let Some(handler) = handler_of(operation) else { return Ok(()) };
+        let handler = Visits::of(&mut self.subject, handler)?;
+        let (Some(&first), Some(&second)) = (visits.calm.first(), handler.calm.first()) else {
+            return Ok(());
+        };
+        let others = match reached.get(&second) {
+            Some(reached) => reached.clone(),
+            None => self.subject.sections[second].instructions.clone(),
+        };
+        for &address in &reached[&first] {
+            let injection = Injection::Signal;
+            let step = Step { section: first, address, injection, nested: false };
+            self.pairs(operation, step, (second, Injection::Stop, true), &others)?;
+        }
+        Ok(())
+    }
+
+    fn pairs(
+        &mut self,
+        operation: Operation,
+        first: Step,
+        (section, injection, nested): (usize, Injection, bool),
+        addresses: &[u64],
+    ) -> Result<(), String> {
+        for &address in addresses {
+            let second = Step { section, address, injection, nested };
+            self.attempt(operation, &[first, second])?;
+        }
+        Ok(())
+    }
+
     /// Every try is aborted, each time at the same instruction (counted from the start): the operation
-    /// must end, with its effect in the shared slot, once.
-    fn all_tries(&mut self, operation: Operation, visits: &Visits) -> Result<(), String> {
+    /// must end, with its effect where no ID is needed, once.
+    fn all_tries(
+        &mut self,
+        operation: Operation,
+        visits: &Visits,
+        reached: &Reached,
+    ) -> Result<(), String> {
         let tries = &visits.aborted;
         self.tally.most_tries = self.tally.most_tries.max(tries.len());
         if tries.len() > BOUND * visits.calm.len().max(1) {
             self.tally.violations.push(format!("{operation:?} tries {} times", tries.len()));
             return Ok(());
         }
-        let longest =
-            tries.iter().map(|&try_| self.subject.sections[try_].instructions.len()).max();
+        if tries.iter().any(|try_| reached[try_].is_empty()) {
+            self.tally.violations.push(format!("{operation:?} goes another way each time"));
+            return Ok(());
+        }
+        let longest = tries.iter().map(|try_| reached[try_].len()).max();
         let two = self.subject.cpus.away.is_some();
         for injection in Injection::OUTSIDE.into_iter().filter(|one| two || !one.needs_two_cpus()) {
             for index in 0..longest.unwrap_or(0) {
                 let step = |&section: &usize| {
-                    let instructions = &self.subject.sections[section].instructions;
-                    let address = instructions[index.min(instructions.len() - 1)];
+                    let reached = &reached[&section];
+                    let address = reached[index.min(reached.len() - 1)];
                     Step { section, address, injection, nested: false }
                 };
                 let script: Vec<Step> = tries.iter().map(step).collect();
@@ -271,8 +344,12 @@ impl Campaign {
 
     /// Runs a round until chance leaves it alone, and books it.
     fn attempt(&mut self, operation: Operation, script: &[Step]) -> Result<Outcome, String> {
+        if self.tally.violations.len() >= ENOUGH {
+            return Ok(Outcome { unreached: true, ..Outcome::default() });
+        }
         let calm = self.calm_registers(operation)?;
         let mut outcome = Outcome::default();
+        let mut detours = 0;
         for _ in 0..REPETITIONS {
             outcome = round::run(&mut self.subject, operation, script)?;
             let preserved = outcome.registers.as_ref().map(round::preserved);
@@ -282,16 +359,22 @@ impl Campaign {
             self.tally.rounds += 1;
             self.tally.aborts += outcome.aborts;
             self.tally.unexplained += outcome.unexplained_aborts;
-            if outcome.ruined {
+            self.tally.wrong_effects += u64::from(outcome.wrong_effect);
+            let damaged = outcome.change.as_ref().is_some_and(|change| change.faults.0 != 0);
+            // A structure that is damaged once would be found wrong ever after.
+            if outcome.ruined || damaged || (outcome.wrong_effect && !operation.is_own()) {
                 self.calm = None;
                 self.subject.start_over()?;
             }
-            if outcome.complete || !outcome.violations.is_empty() {
+            // A step that was not reached by chance is reached some other time.
+            detours += usize::from(outcome.unreached);
+            if outcome.complete || !outcome.violations.is_empty() || detours == DETOURS {
                 break;
             }
-            self.tally.repeated += 1;
+            self.tally.repeated += u64::from(!outcome.unreached);
         }
-        if !outcome.complete && outcome.violations.is_empty() {
+        self.tally.unreached += u64::from(outcome.unreached);
+        if !outcome.complete && !outcome.unreached && outcome.violations.is_empty() {
             let what = match outcome.unexplained_aborts {
                 0 => "never took place",
                 _ => "aborted every time though it was not interrupted",
@@ -303,9 +386,11 @@ impl Campaign {
     }
 
     fn book(&mut self, operation: Operation, script: &[Step], outcome: &Outcome) {
-        self.tally.points += script.len() as u64;
-        for step in script {
-            *self.tally.by_injection.entry(step.injection).or_default() += 1;
+        if !outcome.unreached {
+            self.tally.points += script.len() as u64;
+            for step in script {
+                *self.tally.by_injection.entry(step.injection).or_default() += 1;
+            }
         }
         let place = |step: &Step| {
             let section = &self.subject.sections[step.section];
@@ -331,5 +416,18 @@ impl Campaign {
         })?;
         self.calm = Some((operation, registers));
         Ok(registers)
+    }
+}
+
+/// The operation whose first section is the first one of the handler that interrupts `operation`.
+fn handler_of(operation: Operation) -> Option<Operation> {
+    match operation {
+        Operation::Static | Operation::Reference | Operation::Twice => Some(Operation::Handler),
+        Operation::Handler => None,
+        Operation::Record => Some(Operation::RecordMany),
+        // The handler appends a short record by the function that is not for a known length.
+        Operation::Append => Some(Operation::AppendShort),
+        own if own.is_own() => None,
+        same => Some(same),
     }
 }

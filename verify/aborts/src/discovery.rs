@@ -96,5 +96,6 @@ fn run(subject: &mut Subject, abort: bool) -> Result<Vec<usize>, String> {
     for trap in traps.into_iter().flatten() {
         trap.remove(&subject.process).map_err(text)?;
     }
+    subject.settle()?;
     Ok(visited)
 }

@@ -2,10 +2,14 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use percid_subject::{HANDLER_AMOUNT, LOOT, Operation, STATIC_AMOUNT};
+use percid_subject::Operation;
+use percid_subject::party::{AMOUNT, HANDLER_AMOUNT, LOOT, RECORD_AMOUNT, STATIC_AMOUNT};
 
 use crate::round::Step;
-use crate::subject::{AMOUNT, Change, Subject};
+use crate::subject::{Change, Subject};
+
+/// No operation gives up before so many tries.
+const FEWEST_TRIES: usize = 8;
 
 /// A round that is over.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +33,11 @@ impl Effect<'_> {
     /// Everything that is wrong; `complete` says whether the whole script took place.
     pub fn wrong(&self, complete: bool) -> Vec<String> {
         let handlers = if complete { self.wrong_handlers() } else { None };
-        [self.wrong_sum(), handlers, self.wrong_place()].into_iter().flatten().collect()
+        let without_id = if complete { self.needlessly_without_id() } else { None };
+        let place = self.wrong_place();
+        let wrong =
+            [self.wrong_sum(), handlers, place, without_id, self.two_owners(), self.damage()];
+        wrong.into_iter().flatten().collect()
     }
 
     /// Everybody's amounts, each exactly as often as it was added.
@@ -38,12 +46,34 @@ impl Effect<'_> {
             Operation::Static => STATIC_AMOUNT,
             Operation::Handler => HANDLER_AMOUNT,
             Operation::Twice => 2 * AMOUNT,
+            Operation::Record => RECORD_AMOUNT,
             _ => AMOUNT,
         };
-        let Change { copies, shared, handled, stolen } = self.change;
+        let Change { copies, shared, handled, stolen, .. } = self.change;
         let expected = amount + handled * HANDLER_AMOUNT + stolen * LOOT;
         let sum = copies.iter().fold(*shared, |sum, &(_, value)| sum.wrapping_add(value));
         (sum != expected).then(|| format!("added {sum} instead of {expected}"))
+    }
+
+    /// What the subject has found: items that came out twice or never, torn records.
+    fn damage(&self) -> Option<String> {
+        let (count, last) = self.change.faults;
+        (count != 0).then(|| format!("{count} faults in the structure, the last one {last:?}"))
+    }
+
+    /// A handler that comes right behind the commit must not get the value that is lent out by then.
+    fn two_owners(&self) -> Option<String> {
+        let at_commit = |step: &Step| {
+            let commit = self.subject.sections[step.section].descriptor.end();
+            step.injection.signals() && step.address == commit
+        };
+        let both = |&&(_, value): &&(usize, i64)| own(value) != 0 && own(value) != value;
+        // The first use of a copy comes by the same address without having been lent anything.
+        if self.operation != Operation::With || !self.script.iter().any(at_commit) {
+            return None;
+        }
+        let copy = self.change.copies.iter().find(both)?;
+        Some(format!("two owners at once: {copy:?}"))
     }
 
     /// One handler per signal, and it was told that it interrupted the pad if the section was left.
@@ -61,7 +91,7 @@ impl Effect<'_> {
         (told != expected).then(|| format!("a handler returns to {told:#x}, not {expected:#x}"))
     }
 
-    /// One increment goes to one place: the copy of the CPU on which it was committed, or the shared slot.
+    /// One operation takes place once: in the copy of the CPU on which it was committed, or without an ID.
     fn wrong_place(&self) -> Option<String> {
         if matches!(self.operation, Operation::Twice | Operation::Handler) {
             return None;
@@ -74,6 +104,17 @@ impl Effect<'_> {
         let current = usize::try_from(self.subject.board.current_id.load(SeqCst)).ok();
         let elsewhere = self.id_is_fixed() && ids.iter().any(|&id| Some(id) != current);
         elsewhere.then(|| format!("counted for {ids:?} on the CPU of {current:?}"))
+    }
+
+    /// An operation that was not interrupted in all its tries works on an ID's copy.
+    fn needlessly_without_id(&self) -> Option<String> {
+        use Operation::{AppendLost, Pop, PopEmpty, PopFirst};
+        // What is popped may come from the shared list, and what is lost was nowhere.
+        let indifferent = matches!(self.operation, Pop | PopEmpty | PopFirst | AppendLost);
+        let stolen = self.script.iter().any(|step| step.injection.steals());
+        let excused = indifferent || stolen || self.script.len() >= FEWEST_TRIES;
+        (!excused && own(self.change.shared) != 0)
+            .then(|| format!("done without an ID: {:?}", self.change))
     }
 
     /// Whether the ID after the operation is still the one at its commit. The kernel's may change at any

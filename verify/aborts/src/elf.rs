@@ -1,6 +1,8 @@
 //! What must be true of the descriptors in an ELF file, whoever built it and however.
 
-use iced_x86::{Instruction, InstructionInfoFactory, OpAccess};
+use std::collections::BTreeSet;
+
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
 use crate::image::{DESCRIPTOR_BYTES, Descriptor, Image};
 use crate::section::decode;
@@ -26,6 +28,19 @@ pub fn faults(image: &Image) -> Vec<String> {
     faults
 }
 
+/// The kinds of sections that percid has: every operation for either source.
+pub const KINDS: usize = 2 * 6;
+
+/// How many kinds of sections a file has: those of one kind have the same instructions, whatever registers
+/// and displacements they were given.
+pub fn kinds(image: &Image) -> usize {
+    let mnemonics = |descriptor: Descriptor| -> Vec<Mnemonic> {
+        let code = decode(image, descriptor.start, descriptor.length).unwrap_or_default();
+        code.iter().map(Instruction::mnemonic).collect()
+    };
+    image.descriptors().into_iter().map(mnemonics).collect::<BTreeSet<_>>().len()
+}
+
 fn of_descriptor(image: &Image, descriptor: &Descriptor) -> Vec<&'static str> {
     let &Descriptor { start, length, abort, .. } = descriptor;
     let signature = abort.checked_sub(SIGNATURE.len() as u64);
@@ -42,7 +57,9 @@ fn of_descriptor(image: &Image, descriptor: &Descriptor) -> Vec<&'static str> {
     faults.into_iter().filter(|&(wrong, _)| wrong).map(|(_, fault)| fault).collect()
 }
 
-/// The instructions: whole ones, only the last of which writes, without calls and locks.
+/// The instructions: whole ones, without calls and locks, and the last one writes. What is written before
+/// goes to a place that the section computes, an item's or a record's; only the last one writes to a word
+/// that has its place in the copy.
 fn of_code(image: &Image, descriptor: &Descriptor) -> Vec<&'static str> {
     let Some(code) = decode(image, descriptor.start, descriptor.length) else { return Vec::new() };
     let Some((commit, before)) = code.split_last() else { return Vec::new() };
@@ -51,12 +68,16 @@ fn of_code(image: &Image, descriptor: &Descriptor) -> Vec<&'static str> {
         let reads = [OpAccess::None, OpAccess::NoMemAccess, OpAccess::Read, OpAccess::CondRead];
         info.info(instruction).used_memory().iter().any(|memory| !reads.contains(&memory.access()))
     };
+    let mut writes_to_fixed =
+        |one: &Instruction| writes(one) && one.memory_index() == Register::None;
+    let commits = writes_to_fixed(commit);
+    let writes_early = before.iter().any(writes_to_fixed);
     let calls = |one: &Instruction| one.is_call_near() || one.is_call_near_indirect();
     let faults = [
         (code.iter().any(Instruction::is_invalid), "bytes that are no instruction"),
         (commit.next_ip() != descriptor.end(), "the end is not behind an instruction"),
-        (!writes(commit), "the last instruction does not write"),
-        (before.iter().any(writes), "an instruction before the last one writes"),
+        (!commits, "the last instruction does not write to a fixed word"),
+        (writes_early, "an instruction before the last one writes to a fixed word"),
         (code.iter().any(calls), "a call"),
         (code.iter().any(Instruction::has_lock_prefix), "a locked instruction"),
     ];
@@ -74,17 +95,23 @@ pub enum Damage {
     StartOutside,
     /// One byte less than all instructions.
     HalfAnInstruction,
+    /// The last instruction, which commits, is outside.
+    WithoutCommit,
+    /// The instruction behind the commit is inside.
+    BeyondCommit,
     /// A flag.
     Flags,
 }
 
 impl Damage {
     /// All of them.
-    pub const ALL: [Damage; 5] = [
+    pub const ALL: [Damage; 7] = [
         Damage::Signature,
         Damage::AbortInside,
         Damage::StartOutside,
         Damage::HalfAnInstruction,
+        Damage::WithoutCommit,
+        Damage::BeyondCommit,
         Damage::Flags,
     ];
 
@@ -97,11 +124,17 @@ impl Damage {
         let descriptor = *image.descriptors().first().ok_or("no descriptor to spoil")?;
         let Descriptor { address, start, length, abort, .. } = descriptor;
         let signature = u64::from_le_bytes(word(image.bytes(abort - 4, 8))?);
+        let code = decode(image, start, length).unwrap_or_default();
+        let commit = code.last().map_or(0, |commit| commit.len() as u64);
+        let behind = decode(image, start + length, 16).unwrap_or_default();
+        let behind = behind.first().map_or(0, |next| next.len() as u64);
         let (place, value) = match self {
             Damage::Signature => (abort - 4, signature ^ 1),
             Damage::AbortInside => (address + 24, start),
             Damage::StartOutside => (address + 8, 0),
             Damage::HalfAnInstruction => (address + 16, length - 1),
+            Damage::WithoutCommit => (address + 16, length - commit),
+            Damage::BeyondCommit => (address + 16, length + behind),
             Damage::Flags => (address, 1 << 32),
         };
         let mut data = image.file().to_vec();

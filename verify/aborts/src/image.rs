@@ -164,7 +164,7 @@ impl Image {
     }
 
     /// The word at an address after relocation.
-    fn pointer(&self, address: u64) -> Option<u64> {
+    pub fn pointer(&self, address: u64) -> Option<u64> {
         if let Some(relocation) = self.relocations.iter().find(|known| known.address == address) {
             return Some(relocation.addend);
         }

@@ -13,23 +13,28 @@ pub enum Injection {
     Stop,
     /// Off the CPU for a while.
     Sleep,
-    /// A signal whose handler increments the same counter.
+    /// A signal whose handler does the same to the same structure.
     Signal,
     /// Goes on on another CPU.
     Move,
     /// Goes on on another CPU, with a signal.
     MoveAndSignal,
-    /// Another thread takes the ID meanwhile, writes through it and frees it.
+    /// Another thread takes the ID meanwhile, uses its copy and frees it.
     StealWhileStopped,
+    /// Another thread takes out what the structure holds meanwhile.
+    VisitWhileStopped,
 
     /// Nothing happens but that the instruction takes long: no abort may follow.
     Delay,
     /// Another thread fences the CPU.
     Fence,
-    /// Another thread takes the ID, writes through it and frees it.
+    /// Another thread takes the ID, uses its copy and frees it.
     Steal,
-    /// Another thread takes the ID, writes through it and hands it back to the CPU.
+    /// Another thread takes the ID, uses its copy and hands it back to the CPU.
     StealAndReturn,
+    /// Another thread takes out what the structure holds: it marks the copies, fences and confirms, or, where
+    /// there is nothing to take from a section, it merely reads.
+    Visit,
     /// Moved to another CPU while it runs.
     MoveRunning,
     /// Another thread wants the CPU and gets it.
@@ -37,6 +42,8 @@ pub enum Injection {
 
     /// Control: the ID is taken without a fence. It must be noticed.
     StealWithoutFence,
+    /// Control: the structure's contents are taken without a fence. It must be noticed.
+    VisitWithoutFence,
 }
 
 impl Injection {
@@ -57,6 +64,9 @@ impl Injection {
     pub const THEFTS: [Injection; 3] =
         [Injection::StealWhileStopped, Injection::Steal, Injection::StealAndReturn];
 
+    /// Those that come for what a structure holds.
+    pub const VISITS: [Injection; 2] = [Injection::VisitWhileStopped, Injection::Visit];
+
     /// Those that make sense in front of a section and behind its commit.
     pub const OUTSIDE: [Injection; 3] = [Injection::Stop, Injection::Signal, Injection::Move];
 
@@ -65,9 +75,9 @@ impl Injection {
         self >= Injection::Delay
     }
 
-    /// Whether an instruction inside a section must be followed by the abort pad.
-    pub fn aborts(self) -> bool {
-        self != Injection::Delay
+    /// Whether a thread that spins may have to be let go on without an abort.
+    pub fn may_be_unfelt(self) -> bool {
+        matches!(self, Injection::Delay | Injection::Visit)
     }
 
     /// Whether it needs a second CPU.
@@ -98,12 +108,16 @@ impl Injection {
             Injection::StealAndReturn => Some(Request::StealAndReturn),
             Injection::StealWithoutFence => Some(Request::StealWithoutFence),
             Injection::Preempt => Some(Request::Preempt),
+            Injection::Visit | Injection::VisitWhileStopped => Some(Request::Visit),
+            Injection::VisitWithoutFence => Some(Request::VisitWithoutFence),
             _ => None,
         }
     }
 
     /// Whether an ID is taken.
     pub fn steals(self) -> bool {
-        self.request().is_some_and(|request| !matches!(request, Request::Fence | Request::Preempt))
+        use Request::{StealAndFree, StealAndReturn, StealWithoutFence};
+        let request = self.request();
+        matches!(request, Some(StealAndFree | StealAndReturn | StealWithoutFence))
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use percid_subject::Operation;
+use percid_subject::board::Answer;
 
 use crate::effect::Effect;
 use crate::injection::Injection;
@@ -49,6 +50,10 @@ pub struct Outcome {
     pub unexplained_aborts: u64,
     /// What must not be.
     pub violations: Vec<String>,
+    /// Whether the effect of the operation is wrong: something was lost, doubled or torn.
+    pub wrong_effect: bool,
+    /// Whether a step was never reached, and nothing came in between.
+    pub unreached: bool,
     /// Set if the process cannot be used any more.
     pub ruined: bool,
     /// What the operation changed.
@@ -64,6 +69,15 @@ struct Pending {
     /// As they were inside; unknown of a thread that spun.
     registers: Option<Registers>,
     cpu: u32,
+}
+
+impl Pending {
+    /// Whether an arrival at the pad of a section is the one that is due. The handler may run the same
+    /// section, and be preempted in it, but further down the stack.
+    fn is_left_by(&self, section: usize, registers: &Registers) -> bool {
+        let same_frame = self.registers.is_none_or(|inside| inside.rsp == registers.rsp);
+        self.section == section && same_frame
+    }
 }
 
 /// A step that waits for its thread.
@@ -116,13 +130,20 @@ pub fn run(
     round.go_on(0)?;
     while round.event()? {}
     let mut outcome = round.finish()?;
-    if !outcome.ruined {
-        subject.move_worker(cpu)?;
-        let change = subject.change_since(&before);
-        let wrong = Effect { subject, operation, script, change: &change }.wrong(outcome.complete);
-        outcome.violations.extend(wrong);
-        outcome.change = Some(change);
+    if outcome.ruined {
+        return Ok(outcome);
     }
+    subject.move_worker(cpu)?;
+    if let Err(error) = subject.settle() {
+        outcome.violations.push(format!("the structure cannot be used any more: {error}"));
+        outcome.ruined = true;
+        return Ok(outcome);
+    }
+    let change = subject.change_since(&before);
+    let wrong = Effect { subject, operation, script, change: &change }.wrong(outcome.complete);
+    outcome.wrong_effect = !wrong.is_empty();
+    outcome.violations.extend(wrong);
+    outcome.change = Some(change);
     Ok(outcome)
 }
 
@@ -268,15 +289,10 @@ impl Round<'_> {
     fn interrupt_spinning(&mut self) -> Result<Option<Event>, String> {
         let Some(Planted { step, patch }) = self.planted.take() else { return Ok(None) };
         let mut event = self.await_arrival(step.section)?;
-        let mut granted = true;
-        if event.is_some() {
-            self.spoiled = true;
-        } else if step.injection == Injection::Delay {
-            event = self.wait(DELAY)?;
-            self.spoiled |= event.is_some();
-        } else {
-            granted = self.act_on_running(&step)?;
-            event = self.wait(GRACE)?;
+        let mut answer = Answer::Unfelt;
+        if event.is_none() {
+            answer = self.act_on_running(&step)?;
+            event = self.wait(if answer == Answer::Unfelt { DELAY } else { GRACE })?;
             if event.is_none() && (self.was_preempted()? || step.injection.takes_the_cpu()) {
                 event = self.wait(PATIENCE)?;
             }
@@ -284,11 +300,11 @@ impl Round<'_> {
         // Without an event it is let go as it is, to see what comes of it.
         patch.remove(&self.subject.process).map_err(text)?;
         if event.is_some() {
-            return self.classify_abort(event, step);
+            return self.classify_abort(event, step, answer);
         }
         self.let_go = Some(self.subject.live(step.address));
-        self.spoiled |= !granted;
-        if granted && step.injection.aborts() && self.is_inside(&step) {
+        self.spoiled |= answer == Answer::Refused;
+        if answer == Answer::Felt && self.is_inside(&step) {
             self.violation(format!("{:?} did not abort the section", step.injection));
         }
         self.plant_next()?;
@@ -309,11 +325,14 @@ impl Round<'_> {
         self.wait(ARRIVAL)
     }
 
-    fn act_on_running(&mut self, step: &Step) -> Result<bool, String> {
+    fn act_on_running(&mut self, step: &Step) -> Result<Answer, String> {
+        if step.injection == Injection::Delay {
+            return Ok(Answer::Unfelt);
+        }
         if let Some(request) = step.injection.request() {
             return Ok(self.subject.ask(request, self.cpu));
         }
-        self.move_away().map(|()| true)
+        self.move_away().map(|()| Answer::Felt)
     }
 
     /// A thread that spun has stopped: because of the step, or because the kernel preempted it first.
@@ -321,6 +340,7 @@ impl Round<'_> {
         &mut self,
         event: Option<Event>,
         step: Step,
+        answer: Answer,
     ) -> Result<Option<Event>, String> {
         if !matches!(event, Some(Event::Stopped(_))) {
             return Ok(event);
@@ -328,7 +348,7 @@ impl Round<'_> {
         let registers = self.subject.process.registers().map_err(text)?;
         let there = self.subject.pads.get(&(registers.rip.wrapping_sub(1))) == Some(&step.section);
         let by_step = match step.injection {
-            Injection::Delay => false,
+            _ if answer == Answer::Unfelt => false,
             Injection::Preempt => true,
             // The kernel preempts it in order to move it; if it has not been moved, that was chance.
             Injection::MoveRunning => self.subject.known_cpu().is_none_or(|cpu| cpu == self.cpu),
@@ -343,9 +363,7 @@ impl Round<'_> {
     }
 
     fn at_pad(&mut self, section: usize, registers: Registers) -> Result<(), String> {
-        let top = self.pending.last().map(|pending| pending.section);
-        if top == Some(section) {
-            let pending = self.pending.pop().ok_or("nothing is pending")?;
+        if let Some(pending) = self.pending.pop_if(|top| top.is_left_by(section, &registers)) {
             self.outcome.aborts += 1;
             self.compare(&pending, &registers);
         } else if self.spoiled || self.was_preempted()? {
@@ -377,6 +395,7 @@ impl Round<'_> {
     fn finish(mut self) -> Result<Outcome, String> {
         let left = self.planted.take();
         self.outcome.complete = left.is_none() && self.steps.len() == 0 && !self.spoiled;
+        self.outcome.unreached = left.is_some() && !self.spoiled && self.pending.is_empty();
         if let Some(Planted { patch, .. }) = left.filter(|_| !self.outcome.ruined) {
             patch.remove(&self.subject.process).map_err(text)?;
         }

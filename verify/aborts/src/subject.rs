@@ -6,17 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use percid_subject::Operation;
-use percid_subject::board::{Board, COPIES, Request};
+use percid_subject::board::{Answer, Board, COPIES, Request};
+use percid_subject::party::AMOUNT;
+use percid_subject::{Fault, Operation};
 
 use crate::affinity;
 use crate::image::{DESCRIPTOR_BYTES, Image};
 use crate::process::{Event, Process, Registers};
 use crate::section::Section;
 use crate::text::Patch;
-
-/// What an operation adds, except those that add a constant.
-pub const AMOUNT: i64 = 5;
 
 /// How long anything may take that does not depend on other processes.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -59,6 +57,7 @@ pub struct State {
     shared: i64,
     handled: i64,
     stolen: i64,
+    faults: i64,
 }
 
 /// What one operation changed.
@@ -72,6 +71,8 @@ pub struct Change {
     pub handled: i64,
     /// How often the thief wrote.
     pub stolen: i64,
+    /// How much damage the subject has found in its structure, and the last kind of it.
+    pub faults: (i64, Option<Fault>),
 }
 
 /// A running subject, stopped between two operations unless a round is on.
@@ -85,13 +86,13 @@ pub struct Subject {
     pub sections: Vec<Section>,
     /// Which CPUs it uses.
     pub cpus: Cpus,
-    /// The source of its counters.
+    /// The source of its structures.
     pub source: String,
     /// The traps at the abort pads: index of the section by run-time address.
     pub pads: HashMap<u64, usize>,
     /// What is added to the file's addresses.
     base: u64,
-    /// Where it stops between two operations: behind the trap.
+    /// Where it stops before and after an operation: behind the trap.
     resting_at: u64,
     operation: Option<Operation>,
     program: PathBuf,
@@ -180,12 +181,12 @@ impl Subject {
         self.base + address
     }
 
-    /// Whether the worker has come to the stop between two operations.
+    /// Whether the worker has come to the stop before or after an operation.
     pub fn is_resting(&self, registers: &Registers) -> bool {
         registers.rip == self.resting_at
     }
 
-    /// Makes an operation the present one; the board then shows its counter.
+    /// Makes an operation the present one; the board then shows its structure.
     ///
     /// # Errors
     ///
@@ -194,17 +195,48 @@ impl Subject {
         if self.operation == Some(operation) {
             return Ok(());
         }
-        self.board.operation.store(operation as u32, SeqCst);
-        self.board.amount.store(AMOUNT, SeqCst);
-        self.board.look_only.store(1, SeqCst);
-        self.process.go_on(0).map_err(|error| error.to_string())?;
-        let event = self.process.wait().map_err(|error| error.to_string())?;
-        self.board.look_only.store(0, SeqCst);
-        if event != Event::Stopped(libc::SIGTRAP) {
-            return Err(format!("{event:?} without an operation"));
+        // Once for the state in which the operation starts, once to publish that.
+        for _ in 0..2 {
+            self.board.operation.store(operation as u32, SeqCst);
+            self.board.amount.store(AMOUNT, SeqCst);
+            self.board.look_only.store(1, SeqCst);
+            self.come_to_rest()?;
+            self.board.look_only.store(0, SeqCst);
+            self.settle()?;
         }
         self.operation = Some(operation);
         Ok(())
+    }
+
+    /// From the stop after an operation to the one before the next: the worker examines what the operation
+    /// has done, and prepares what the next one needs.
+    ///
+    /// # Errors
+    ///
+    /// If it does not come back.
+    pub fn settle(&mut self) -> Result<(), String> {
+        self.come_to_rest()
+    }
+
+    /// Lets the worker run to its next stop. If the kernel preempts it in a section, it leaves that through
+    /// the pad, as always.
+    fn come_to_rest(&mut self) -> Result<(), String> {
+        let text = |error: std::io::Error| error.to_string();
+        loop {
+            self.process.go_on(0).map_err(text)?;
+            let event = self.process.wait_for(PATIENCE).map_err(text)?;
+            if event != Some(Event::Stopped(libc::SIGTRAP)) {
+                return Err(format!("{event:?} between two operations"));
+            }
+            let registers = self.process.registers().map_err(text)?;
+            if self.is_resting(&registers) {
+                return Ok(());
+            }
+            let pad = self.pads.get(&(registers.rip - 1));
+            let &pad = pad.ok_or_else(|| format!("a trap at {:#x}", registers.rip))?;
+            let rip = self.live(self.sections[pad].pad_target);
+            self.process.set_registers(&Registers { rip, ..registers }).map_err(text)?;
+        }
     }
 
     /// What the board says now.
@@ -214,6 +246,7 @@ impl Subject {
             shared: self.board.shared.load(SeqCst),
             handled: self.board.handled.load(SeqCst),
             stolen: self.board.stolen.load(SeqCst),
+            faults: self.board.faults.load(SeqCst),
         }
     }
 
@@ -227,7 +260,13 @@ impl Subject {
             shared: now.shared.wrapping_sub(before.shared),
             handled: now.handled - before.handled,
             stolen: now.stolen - before.stolen,
+            faults: (now.faults - before.faults, self.last_fault()),
         }
+    }
+
+    fn last_fault(&self) -> Option<Fault> {
+        let number = self.board.last_fault.load(SeqCst);
+        Fault::ALL.into_iter().find(|&fault| fault as u32 == number)
     }
 
     /// The CPU of which the kernel has told the worker; `None` if its area is unknown.
@@ -255,8 +294,8 @@ impl Subject {
         if area == 0 { Ok(()) } else { self.process.write(area + 8, &[0; 8]) }
     }
 
-    /// Has the accomplice do something to a CPU and waits for it. Answers whether it could.
-    pub fn ask(&self, request: Request, cpu: u32) -> bool {
+    /// Has the accomplice do something to a CPU and waits for it.
+    pub fn ask(&self, request: Request, cpu: u32) -> Answer {
         let done = self.board.done.count();
         self.board.request.store(request as u32, SeqCst);
         self.board.request_cpu.store(cpu, SeqCst);
@@ -265,7 +304,10 @@ impl Subject {
         while self.board.done.count() == done && Instant::now() < end {
             self.board.done.wait_beyond(done);
         }
-        self.board.done.count() != done && self.board.granted.load(SeqCst) == 1
+        if self.board.done.count() == done {
+            return Answer::Refused;
+        }
+        Answer::from_number(self.board.answer.load(SeqCst))
     }
 
     /// Restricts the worker to a CPU.

@@ -12,12 +12,25 @@ use crate::campaign;
 use crate::elf::{self, Damage};
 use crate::golden::{self, Compared, FUNCTIONS};
 use crate::image::Image;
+use crate::injection::Injection;
 use crate::probe;
 use crate::subject::Cpus;
 use crate::tally::Tally;
 
 /// A summary line if all is well; else that and what is wrong.
 pub type Verdict = Result<String, String>;
+
+/// What must go wrong without the fence.
+const WITHOUT_FENCE: [(Operation, Injection); 8] = [
+    (Operation::Reference, Injection::StealWithoutFence),
+    (Operation::With, Injection::StealWithoutFence),
+    (Operation::Push, Injection::StealWithoutFence),
+    (Operation::Pop, Injection::StealWithoutFence),
+    (Operation::Append, Injection::StealWithoutFence),
+    (Operation::With, Injection::VisitWithoutFence),
+    (Operation::Push, Injection::VisitWithoutFence),
+    (Operation::Pop, Injection::VisitWithoutFence),
+];
 
 /// How many findings are shown.
 const SHOWN: usize = 10;
@@ -38,8 +51,8 @@ pub fn instructions(program: &Path, cpus: Cpus) -> Verdict {
     let own = own_sections(program, cpus)?;
     // A source that is missing here leaves its sections unvisited.
     if sources.len() == 2 {
-        for place in campaign::forgotten(program, &[&all, &own])? {
-            all.violations.push(format!("no operation comes through the section {place}"));
+        for place in campaign::forgotten(program, &all, &own)? {
+            all.violations.push(format!("no operation comes through {place}"));
         }
     }
     let line =
@@ -49,7 +62,7 @@ pub fn instructions(program: &Path, cpus: Cpus) -> Verdict {
 
 /// The sections of the subject's own: visited by the suite of the controls, but there all the same.
 fn own_sections(program: &Path, cpus: Cpus) -> Result<Tally, String> {
-    let operations: Vec<_> = [Operation::Sound].into_iter().chain(Operation::CONTROLS).collect();
+    let operations: Vec<_> = Operation::SOUND.into_iter().chain(Operation::CONTROLS).collect();
     campaign::visit(program, cpus, "table", &operations)
 }
 
@@ -72,27 +85,41 @@ fn verdict(line: String, violations: &[String]) -> Verdict {
 pub fn controls(program: &Path, cpus: Cpus) -> Verdict {
     // Any source: these operations use none.
     let run = |operation| campaign::run(program, cpus, "table", &[operation]);
-    let sound = run(Operation::Sound)?;
-    if !sound.violations.is_empty() {
-        return verdict(format!("the section without a fault: {sound}"), &sound.violations);
+    for operation in Operation::SOUND {
+        let sound = run(operation)?;
+        if !sound.violations.is_empty() {
+            return verdict(
+                format!("{operation:?}, which has no fault: {sound}"),
+                &sound.violations,
+            );
+        }
     }
     let mut found = BTreeMap::new();
     for operation in Operation::CONTROLS {
         // This fault shows itself only on a second CPU.
         if operation != Operation::IndexTooEarly || cpus.away.is_some() {
-            found.insert(format!("{operation:?}"), run(operation)?.violations.len());
+            found.insert(format!("{operation:?}"), run(operation)?.violations.len() as u64);
         }
     }
-    let mut lost = 0;
+    let mut damaged = BTreeMap::new();
     if cpus.away.is_some() && Source::Table.available().is_ok() {
-        let violations = campaign::run_without_fence(program, cpus)?.violations;
-        lost = violations.iter().filter(|violation| violation.contains("instead of")).count();
-        found.insert("MissingFence".to_owned(), violations.len());
+        for (operation, injection) in WITHOUT_FENCE {
+            let tally = campaign::run_without_fence(program, cpus, operation, injection)?;
+            damaged.insert(format!("{operation:?}/{injection:?}"), tally.wrong_effects);
+        }
     }
-    let figures = found.iter().map(|(name, count)| format!(" {name}={count}"));
-    let figures = figures.collect::<String>();
-    let line = format!("violations found by control:{figures} updates_lost_without_fence={lost}");
-    if found.values().all(|&count| count > 0) { Ok(line) } else { Err(line) }
+    let figures = |found: &BTreeMap<String, u64>| {
+        found.iter().map(|(name, count)| format!(" {name}={count}")).collect::<String>()
+    };
+    let (by_control, by_missing_fence) = (figures(&found), figures(&damaged));
+    let line = format!(
+        "violations found by control:{by_control}; damage without the fence:{by_missing_fence}"
+    );
+    if found.values().chain(damaged.values()).all(|&count| count > 0) {
+        Ok(line)
+    } else {
+        Err(line)
+    }
 }
 
 /// The descriptors of every build, its program's sum, and spoiled copies.
@@ -108,6 +135,10 @@ pub fn descriptors() -> Verdict {
         let path = build.make()?;
         let image = Image::read(&path)?;
         line += &format!(" {}={}", build.name, image.descriptors().len());
+        let kinds = elf::kinds(&image);
+        if kinds != elf::KINDS {
+            faults.push(format!("{}: {kinds} kinds of sections, not {}", build.name, elf::KINDS));
+        }
         faults.extend(elf::faults(&image).iter().map(|fault| format!("{}: {fault}", build.name)));
         let ran = match build.product {
             Product::Library => probe::run_library(&path),

@@ -25,7 +25,11 @@ pub struct Tally {
     /// Arrivals at an abort pad of a thread that nobody is known to have interrupted; the rounds were
     /// repeated.
     pub unexplained: u64,
-    /// The most tries that one operation made before it used the shared slot.
+    /// Scripts with a step to which the operation did not come, because an abort had sent it another way.
+    pub unreached: u64,
+    /// Rounds in which something was lost, doubled or torn.
+    pub wrong_effects: u64,
+    /// The most tries that one operation made before it did without an ID.
     pub most_tries: usize,
     /// How often each injection took place.
     pub by_injection: BTreeMap<Injection, u64>,
@@ -44,6 +48,8 @@ impl Tally {
         self.repeated += other.repeated;
         self.aborts += other.aborts;
         self.unexplained += other.unexplained;
+        self.unreached += other.unreached;
+        self.wrong_effects += other.wrong_effects;
         self.most_tries = self.most_tries.max(other.most_tries);
         for (injection, count) in other.by_injection {
             *self.by_injection.entry(injection).or_default() += count;
@@ -57,7 +63,7 @@ impl fmt::Display for Tally {
         write!(
             f,
             "sections={} instructions={} outside={} interrupt_points={} rounds={} repeated={} aborts={} \
-             unexplained={} tries={} violations={}",
+             unexplained={} unreached={} tries={} violations={}",
             self.sections.len(),
             self.instructions.len(),
             self.outside.len(),
@@ -66,6 +72,7 @@ impl fmt::Display for Tally {
             self.repeated,
             self.aborts,
             self.unexplained,
+            self.unreached,
             self.most_tries,
             self.violations.len(),
         )

@@ -9,6 +9,15 @@ pub(crate) fn all(name: &str, test: impl Fn() + Sync + Send + 'static) {
     println!("loom: {name}: {} interleavings, none wrong", explore(test));
 }
 
+/// As [`all`], but only interleavings in which threads are preempted at most so many times, for tests that
+/// have millions of others.
+pub(crate) fn bounded(preemptions: usize, name: &str, test: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    let count = explore_with(&builder, test);
+    println!("loom: {name}, up to {preemptions} preemptions: {count} interleavings, none wrong");
+}
+
 /// Explores `test`, a negative control, until an interleaving fails; fails itself if none does.
 pub(crate) fn expect_failure(name: &str, test: impl Fn() + Sync + Send + 'static) {
     let caught = catch_unwind(AssertUnwindSafe(|| explore(test)));
@@ -17,9 +26,13 @@ pub(crate) fn expect_failure(name: &str, test: impl Fn() + Sync + Send + 'static
 }
 
 fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
+    explore_with(&loom::model::Builder::new(), test)
+}
+
+fn explore_with(builder: &loom::model::Builder, test: impl Fn() + Sync + Send + 'static) -> usize {
     let count = Arc::new(AtomicUsize::new(0));
     let counting = Arc::clone(&count);
-    loom::model(move || {
+    builder.check(move || {
         counting.fetch_add(1, Relaxed);
         test();
     });

@@ -12,6 +12,11 @@
 
 #[path = "../../../crates/percid/src/arena/free_list.rs"]
 mod free_list;
+#[path = "../../../crates/percid/src/local/lock.rs"]
+#[expect(dead_code, reason = "what needs no exploration is not used here")]
+mod lock;
+#[path = "../../../crates/percid/src/membership.rs"]
+mod membership;
 #[path = "../../../crates/percid/src/id/once.rs"]
 mod once;
 #[path = "../../../crates/percid/src/shared_slot.rs"]
@@ -21,6 +26,8 @@ mod try_lock;
 
 mod explore;
 mod free_list_tests;
+mod lock_tests;
+mod membership_tests;
 mod once_tests;
 mod shared_slot_tests;
 mod try_lock_tests;
@@ -32,5 +39,57 @@ mod sys {
     }
     pub(crate) mod cell {
         pub(crate) use loom::cell::UnsafeCell;
+    }
+    pub(crate) mod thread {
+        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+        static NEXT: AtomicUsize = AtomicUsize::new(16);
+
+        loom::thread_local! {
+            static OWN: usize = NEXT.fetch_add(16, Relaxed);
+        }
+
+        /// A number that no other thread has. In the library it is an address, which a thread that is
+        /// started later may have again; but starting it comes after the end of the other.
+        pub(crate) fn token() -> usize {
+            OWN.with(|own| *own)
+        }
+    }
+}
+
+/// The fence of the library, which loom does not know. `light` is what `all` makes of it: a full barrier
+/// at the point where the thread is. Loom explores all points, since it explores all orders.
+mod id {
+    pub(crate) mod fence {
+        use loom::sync::atomic::{Ordering::SeqCst, fence};
+        use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+        /// The negative control: no drainer fences, so `light` is nothing but a barrier to the compiler.
+        pub(crate) static SKIP: AtomicBool = AtomicBool::new(false);
+
+        pub(crate) fn light() {
+            all();
+        }
+
+        pub(crate) fn all() {
+            if !SKIP.load(Relaxed) {
+                fence(SeqCst);
+            }
+        }
+    }
+}
+
+/// Waiting, in loom's kind.
+mod turn {
+    #[derive(Debug, Default)]
+    pub(crate) struct Patience {
+        rounds: u32,
+    }
+
+    impl Patience {
+        pub(crate) fn wait(&mut self) {
+            self.rounds += 1;
+            loom::thread::yield_now();
+        }
     }
 }

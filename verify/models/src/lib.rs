@@ -1,11 +1,17 @@
-//! Explicit-state models of concurrency-ID protocols: is the ID of a running thread its own,
-//! whatever happens?
+//! Explicit-state models: of concurrency-ID protocols (is the ID of a running thread its own,
+//! whatever happens?), and of what percid's structures do without locked instructions (is data of
+//! another CPU ever missed, lost or used by two?).
 //!
 //! - [`kernel`]: the kernel's slot protocol in its generations b (Linux 6.4), c (6.13) and d
 //!   (6.14), step by step;
 //! - [`rules`]: what these generations have in common, with everything else left open: what holds
 //!   here holds for all three;
 //! - [`table`]: percid's own table from CPU to ID;
+//! - [`mask`]: the active mask, whose bits are tested before they are set, with the barrier on the
+//!   drainer's side;
+//! - [`seizure`]: taking a block of an ID's memory away from the CPU that uses it;
+//! - [`local`]: the lock of a value that one thread uses at a time, and how a visitor gets it;
+//! - [`memory`]: the store buffers of the last three;
 //! - [`catalogue`]: the configurations that are explored, and the verdict that each of them must
 //!   have;
 //! - [`explore`]: the explorer.
@@ -18,6 +24,10 @@
 pub mod catalogue;
 pub mod explore;
 pub mod kernel;
+pub mod local;
+pub mod mask;
+pub mod memory;
 pub mod rules;
+pub mod seizure;
 mod symmetry;
 pub mod table;

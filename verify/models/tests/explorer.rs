@@ -6,7 +6,11 @@ use std::hash::Hash;
 
 use percid_models::explore::{Model, Verdict, explore};
 use percid_models::kernel::{Generation, Kernel, Role};
+use percid_models::local::{self, Local};
+use percid_models::mask::{Draining, Mask};
+use percid_models::memory::Memory;
 use percid_models::rules::Rules;
+use percid_models::seizure::{self, Seizure};
 use percid_models::table::{Order, Table};
 use stateright::{Checker, Model as _, Property};
 
@@ -23,6 +27,20 @@ fn rules(tagged: bool) -> Rules {
 fn table(order: Order) -> Table {
     Table { cpus: 2, threads: 2, ids: 1, agents: 1, handlers: 1, order, ..Table::new() }
 }
+
+/// All kinds of things are interchangeable in one of these two.
+const MASKS: [Mask; 2] = [
+    Mask::new(),
+    Mask { ids: 2, words: 2, drainers: 1, memory: Memory::Sequential, ..Mask::new() },
+];
+
+const SEIZURE: Seizure = Seizure { threads: 1, memory: Memory::Fifo, ..Seizure::with_theft() };
+
+const LOCALS: [Local; 3] = [
+    Local { threads: 1, visitors: 1, memory: Memory::Fifo, ..Local::with_theft() },
+    Local { threads: 1, visitors: 1, ids: 2, ..Local::with_theft() },
+    Local { visitors: 1, memory: Memory::Unordered, ..Local::with_exchange() },
+];
 
 /// One of our models, as `stateright` sees it.
 #[derive(Clone)]
@@ -81,6 +99,19 @@ fn stateright_finds_the_same() {
     agrees_with_stateright(Rules { symmetric: false, ..rules(false) });
     agrees_with_stateright(Table { symmetric: false, ..table(Order::Sound) });
     agrees_with_stateright(Table { symmetric: false, ..table(Order::NoFence) });
+    for mask in MASKS {
+        agrees_with_stateright(Mask { symmetric: false, ..mask });
+    }
+    let no_barrier = Mask { draining: Draining::NoBarrier, ..Mask::new() };
+    agrees_with_stateright(Mask { symmetric: false, ..no_barrier });
+    agrees_with_stateright(Seizure { symmetric: false, ..SEIZURE });
+    let no_membarrier = Seizure { flaw: Some(seizure::Flaw::NoMembarrier), ..SEIZURE };
+    agrees_with_stateright(Seizure { symmetric: false, ..no_membarrier });
+    for local in LOCALS {
+        agrees_with_stateright(Local { symmetric: false, ..local });
+        let flawed = Local { flaw: Some(local::Flaw::NoClosing), ..local };
+        agrees_with_stateright(Local { symmetric: false, ..flawed });
+    }
 }
 
 /// All reachable states, without symmetry.
@@ -113,6 +144,13 @@ fn symmetry_loses_nothing() {
     symmetry_is_exact(&Kernel { symmetric: false, ..kernel() }, &kernel());
     symmetry_is_exact(&Rules { symmetric: false, ..rules(true) }, &rules(true));
     symmetry_is_exact(&Table { symmetric: false, ..table(Order::Sound) }, &table(Order::Sound));
+    for mask in MASKS {
+        symmetry_is_exact(&Mask { symmetric: false, ..mask }, &mask);
+    }
+    symmetry_is_exact(&Seizure { symmetric: false, ..SEIZURE }, &SEIZURE);
+    for local in LOCALS {
+        symmetry_is_exact(&Local { symmetric: false, ..local }, &local);
+    }
 }
 
 #[test]

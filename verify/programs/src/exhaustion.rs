@@ -1,17 +1,20 @@
 //! More counters than the arena has room for, and no arena at all: everything still counts.
 
-use percid::{Counter, Source};
+use percid::{Counter, Histogram, Local, Overflow, Pool, Ring, Source, Stack};
 
 use crate::Verdict;
 use crate::options::Options;
 
-/// More than fit: an ID's memory holds 2^21 words.
+/// More than fit one extent: 2^21 words. The others are taken by rings.
 const COUNTERS: usize = (1 << 21) + 1000;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     if options.confined {
         confine_address_space()?;
     }
+    // The largest there are, without touching their memory: each takes an extent.
+    let ring = || Ring::with_source(Source::Atomic, Ring::MAX_BYTES, Overflow::DropNewest);
+    let rings: Vec<Ring> = std::iter::from_fn(|| ring().ok()).collect();
     let mut counters: Vec<Counter> = Vec::with_capacity(COUNTERS);
     counters.resize_with(COUNTERS, Counter::new);
     for round in 1..=2 {
@@ -20,12 +23,39 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let wrong = counters.iter().filter(|counter| counter.sum() != 3).count();
     let refused = Source::Atomic.available().and_then(|()| Counter::with_source(Source::Atomic));
     let full = refused.err().map(|error| error.to_string());
-    // What is given back can be had again.
-    drop(counters);
+    let structures = without_memory();
+    // What is given back can be had again, also in smaller pieces: that of the rings as counters.
+    let fitted = counters.iter().filter(|counter| counter.by_id().next().is_some()).count();
+    drop(rings);
     let again = Counter::with_source(Source::Atomic).is_ok();
-    let figures = format!("counters={COUNTERS} wrong={wrong} full={full:?} again={again}");
-    let right = wrong == 0 && full.is_some() && again != options.confined;
+    let figures = format!(
+        "counters={COUNTERS} fitted={fitted} wrong={wrong} full={full:?} structures={structures:?} \
+         again={again}"
+    );
+    let used = options.confined || fitted > COUNTERS / 2;
+    let told = full.is_some() && structures.is_ok();
+    let right = wrong == 0 && used && told && again != options.confined;
     if right { Ok(figures) } else { Err(figures) }
+}
+
+/// What structures do that find no memory: nothing is lost without being said.
+fn without_memory() -> Result<(), &'static str> {
+    let told = |right: bool, what| if right { Ok(()) } else { Err(what) };
+    let histogram = Histogram::new();
+    histogram.record_many(5, 3);
+    told(histogram.unrecorded() + histogram.snapshot().count() == 3, "histogram")?;
+    // A stack's part and its shared list take blocks.
+    let stack = Stack::new(100_000);
+    told(stack.push(1) == Err(1) && stack.pop().is_none(), "stack")?;
+    let pool = Pool::new(|| 7, 100_000);
+    told(*pool.get() == 7 && pool.drain() == 0, "pool")?;
+    let ring = Ring::new(1 << 20, Overflow::OverwriteOldest);
+    told(!ring.append(b"lost") && ring.lost() == 1, "ring")?;
+    let local = Local::new(|| 0);
+    local.with(|value| *value += 1);
+    let mut sum = 0;
+    local.for_each(|value| sum += *value);
+    told(sum == 1, "local")
 }
 
 /// Leaves room for the counters' handles, but for no reservation of the arena.

@@ -3,22 +3,77 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 
-use percid::{Counter, Source, testing};
+use percid::{Counter, Histogram, Local, Overflow, Ring, Source, Stack, testing};
 
 use crate::Verdict;
 use crate::options::Options;
 
-const CHILDREN: usize = 60;
+/// Fewer where a drain in a child waits a second for a thread that is not there.
+fn children(source: Source) -> usize {
+    if source == Source::Atomic { 12 } else { 60 }
+}
+
+/// Everything that parents and children use.
+struct Structures {
+    source: Source,
+    counter: Counter,
+    histogram: Histogram,
+    stack: Stack<u64>,
+    local: Local<u64>,
+    ring: Ring,
+}
+
+impl Structures {
+    fn new(source: Source) -> Result<Structures, percid::id::Unavailable> {
+        Ok(Structures {
+            source,
+            counter: Counter::with_source(source)?,
+            histogram: Histogram::with_source(source)?,
+            stack: Stack::with_source(source, 32)?,
+            local: Local::with_source(source, || 0)?,
+            ring: Ring::with_source(source, 4096, Overflow::OverwriteOldest)?,
+        })
+    }
+
+    /// What the threads of the parent do all the time.
+    fn use_all(&self) {
+        self.histogram.record(7);
+        let _ = self.stack.push(1);
+        self.stack.pop();
+        self.local.with(|value| *value += 1);
+        self.ring.append(b"a record of the parent");
+    }
+
+    /// Whether they all work in a child: nothing waits for threads that are not there.
+    fn work_in_child(&self) -> bool {
+        let item = 1 << 40;
+        self.local.with(|value| *value = 1 << 50);
+        let lent = self.local.with(|value| *value >= 1 << 50);
+        let mut found = false;
+        let pushed = self.stack.push(item).is_ok();
+        found |= self.stack.pop() == Some(item);
+        self.stack.drain(|drained| found |= drained == item);
+        self.histogram.record(7);
+        // It overwrites, so there is room; but without sections a thread of the parent may have had the
+        // locks, and then the record is counted as lost.
+        let lost = self.ring.lost();
+        let appended = self.ring.append(b"a record of the child");
+        let appended = appended || (self.source == Source::Atomic && self.ring.lost() == lost + 1);
+        lent && pushed && found && appended
+    }
+}
 
 pub(crate) fn run(options: &Options) -> Verdict {
     let source = options.source.unwrap_or(percid::init().source);
-    let counter = Counter::with_source(source).map_err(|error| error.to_string())?;
+    let structures = Structures::new(source).map_err(|error| error.to_string())?;
+    let counter = &structures.counter;
     let (stop, added) = (AtomicBool::new(false), AtomicI64::new(0));
     let outcome = std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 while !stop.load(Relaxed) {
                     (0..1000).for_each(|_| counter.add(1));
+                    (0..100).for_each(|_| structures.use_all());
                     added.fetch_add(1000, Relaxed);
                 }
             });
@@ -29,23 +84,23 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 testing::while_table_is_locked(std::hint::spin_loop);
             }
         });
-        let outcome = (0..CHILDREN).try_for_each(|_| one_child(&counter, source));
+        let outcome = (0..children(source)).try_for_each(|_| one_child(&structures));
         stop.store(true, Relaxed);
         outcome
     });
     outcome?;
     let (sum, added) = (counter.sum(), added.load(Relaxed));
-    let figures = format!("source={source} children={CHILDREN} sum={sum} added={added}");
+    let figures = format!("source={source} children={} sum={sum} added={added}", children(source));
     if sum == added { Ok(figures) } else { Err(figures) }
 }
 
-fn one_child(counter: &Counter, source: Source) -> Result<(), String> {
+fn one_child(structures: &Structures) -> Result<(), String> {
     // SAFETY: the child only does what is allowed after fork in a threaded process: it counts (which is
     // async-signal-safe) and exits.
     match unsafe { libc::fork() } {
         -1 => Err(format!("fork: {}", std::io::Error::last_os_error())),
         // SAFETY: `_exit` runs no handlers of the parent.
-        0 => unsafe { libc::_exit(in_child(counter, source)) },
+        0 => unsafe { libc::_exit(in_child(structures)) },
         child => {
             let mut status = 0;
             // SAFETY: waits for the child just made.
@@ -59,7 +114,8 @@ fn one_child(counter: &Counter, source: Source) -> Result<(), String> {
 }
 
 /// The exit status: 0 if all is well.
-fn in_child(counter: &Counter, source: Source) -> i32 {
+fn in_child(structures: &Structures) -> i32 {
+    let (counter, source) = (&structures.counter, structures.source);
     let before = counter.sum();
     (0..10_000).for_each(|_| counter.add(1));
     if counter.sum() != before + 10_000 {
@@ -70,6 +126,9 @@ fn in_child(counter: &Counter, source: Source) -> i32 {
         && (source.current_id() != Some(0) || testing::table_ids_in_use() != Some(1))
     {
         return 2;
+    }
+    if !structures.work_in_child() {
+        return 4;
     }
     // Children of children.
     // SAFETY: as in `one_child`.

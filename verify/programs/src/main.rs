@@ -8,6 +8,7 @@
 mod bounds;
 mod bursts;
 mod choice;
+mod commotion;
 mod count;
 mod density;
 mod detached;
@@ -16,9 +17,12 @@ mod first_use;
 mod forking;
 mod handlers;
 mod hotplug;
+mod leak;
+mod mask_order;
 mod memory;
 mod options;
 mod pinning;
+mod pool_cost;
 mod random;
 mod sandbox;
 mod stack;
@@ -58,9 +62,12 @@ const PROGRAMS: &[Program] = &[
     program("forking", forking::run, "children start fresh and lose nothing"),
     program("handlers", handlers::run, "signal handlers that interrupt operations and slow paths"),
     program("hotplug", hotplug::run, "CPUs come and go while threads count (changes the machine)"),
+    program("leak", leak::run, "forgets an object, for those who look for leaks"),
+    program("mask-order", mask_order::run, "a drain of the active mask misses nobody"),
     program("memory", memory::run, "what ten thousand counters cost"),
+    program("pool-cost", pool_cost::run, "what a pool costs on a machine with --possible CPUs"),
     program("stack", stack::run, "how much of a signal stack an increment takes"),
-    program("stress", stress::run, "no increment is lost or counted twice"),
+    program("stress", stress::run, "nothing is lost or doubled, whatever happens around it"),
 ];
 
 /// What a virtual machine runs: per line a time limit, variables, a program and its options.
@@ -81,6 +88,15 @@ limit=60 stress --seconds 5
 limit=60 stress --seconds 5 --source table
 limit=60 stress --seconds 5 --source table --evict
 limit=60 stress --seconds 3 --source atomic
+limit=60 stress --structure stack --seconds 3
+limit=60 stress --structure stack --seconds 3 --source table
+limit=60 stress --structure pool --seconds 3 --source table
+limit=60 stress --structure local --seconds 3 --source table
+limit=60 stress --structure ring --seconds 3 --source table
+limit=60 stress --structure histogram --seconds 2
+limit=60 stress --structure mask --seconds 2
+mask-order
+pool-cost --possible 1024
 limit=60 hotplug --seconds 3
 ";
 

@@ -71,7 +71,7 @@ fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
 ///
 /// Linux 6.1 was seen to leave memory out of a summary while threads that had just ended gave theirs back:
 /// two equal readings count.
-fn resident_kib() -> Result<usize, String> {
+pub(crate) fn resident_kib() -> Result<usize, String> {
     loop {
         let first = read_resident_kib()?;
         std::thread::sleep(std::time::Duration::from_millis(5));

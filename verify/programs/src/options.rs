@@ -3,12 +3,14 @@
 use percid::Source;
 
 /// What may be given.
-pub(crate) const HELP: &str = "--source kernel|table|atomic --seconds N --threads N --cpus N --skip-fence --evict --unregister \
+pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined";
 
 /// The options, each with its default.
 #[derive(Debug)]
 pub(crate) struct Options {
+    /// What to put under stress.
+    pub(crate) structure: String,
     /// The source that the program's counters use; the process's choice if not given.
     pub(crate) source: Option<Source>,
     /// How long to run.
@@ -17,6 +19,8 @@ pub(crate) struct Options {
     pub(crate) threads: usize,
     /// How many of the allowed CPUs to use; all if not given.
     pub(crate) cpus: Option<usize>,
+    /// How many CPUs the machine is said to have at most.
+    pub(crate) possible: usize,
     /// The negative control: steal without a fence.
     pub(crate) skip_fence: bool,
     /// The thief takes IDs by the way of compaction.
@@ -36,10 +40,12 @@ pub(crate) struct Options {
 /// Reads the command line: the program's name and its options.
 pub(crate) fn read() -> Result<(String, Options), String> {
     let mut options = Options {
+        structure: "counter".to_owned(),
         source: None,
         seconds: 2.0,
         threads: 8,
         cpus: None,
+        possible: 1024,
         skip_fence: false,
         evict: false,
         unregister: false,
@@ -59,10 +65,12 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
     while let Some(argument) = parser.next()? {
         match argument {
             Value(value) if name.is_none() => name = Some(value.string()?),
+            Long("structure") => options.structure = parser.value()?.string()?,
             Long("source") => options.source = Some(parser.value()?.parse()?),
             Long("seconds") => options.seconds = parser.value()?.parse()?,
             Long("threads") => options.threads = parser.value()?.parse()?,
             Long("cpus") => options.cpus = Some(parser.value()?.parse()?),
+            Long("possible") => options.possible = parser.value()?.parse()?,
             Long("skip-fence") => options.skip_fence = true,
             Long("evict") => options.evict = true,
             Long("unregister") => options.unregister = true,

@@ -88,6 +88,42 @@ fn the_stress_sees_a_missing_fence() {
     }
 }
 
+#[test]
+fn structures_keep_what_they_promise_with_any_source() {
+    let seconds =
+        [("stack", 20), ("pool", 20), ("local", 20), ("ring", 20), ("histogram", 5), ("mask", 5)];
+    for (structure, seconds) in seconds {
+        for source in sources() {
+            pass(&format!("stress --structure {structure} --seconds {seconds} --source {source}"));
+        }
+    }
+}
+
+#[test]
+fn a_drain_of_the_mask_misses_nobody() {
+    pass("mask-order --seconds 5");
+}
+
+#[test]
+fn the_stress_of_structures_sees_a_missing_fence() {
+    if cpus() < 2 {
+        println!("one CPU: nothing runs beside a drain, so the fence cannot be missed");
+        return;
+    }
+    for source in sources().into_iter().filter(|&source| source != "atomic") {
+        for structure in ["--structure stack", "--structure local --threads 2"] {
+            assert_fails(&format!("stress {structure} --seconds 5 --skip-fence --source {source}"));
+        }
+    }
+    assert_fails("mask-order --seconds 10 --skip-fence");
+}
+
+/// Without its fence a structure breaks before long: more than one try, though the first usually does.
+fn assert_fails(arguments: &str) {
+    let caught = (0..5).any(|_| !run(arguments).passed);
+    assert!(caught, "the negative control passed five times: {arguments}");
+}
+
 /// The window is two instructions wide: more than one try, though the first usually does.
 fn assert_loses(arguments: &str) {
     let caught = (0..5).any(|_| {
@@ -183,6 +219,50 @@ fn children_start_fresh() {
 fn ten_thousand_counters_cost_what_is_promised() {
     for source in sources() {
         pass(&format!("memory --source {source}"));
+    }
+}
+
+/// With the atomic source: valgrind has no rseq. `PERCID_VALGRIND=require` fails where it is missing.
+#[test]
+fn nothing_leaks_and_nothing_unset_is_read_under_valgrind() {
+    let _alone = alone();
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        let required = std::env::var_os("PERCID_VALGRIND").is_some_and(|wish| wish == "require");
+        assert!(!required, "valgrind is required and not installed");
+        println!("valgrind is not installed: nothing was checked");
+        return;
+    }
+    for structure in ["counter", "histogram", "local", "stack", "pool", "ring", "mask"] {
+        let stress = format!("stress --seconds 1 --threads 3 --structure {structure}");
+        let output = under_valgrind(&stress);
+        let messages = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{structure}: {}\n{messages}", output.status);
+    }
+    let control = under_valgrind("leak");
+    assert_eq!(control.status.code(), Some(VALGRIND_FOUND), "the negative control passed");
+}
+
+/// What valgrind exits with if it has found something.
+const VALGRIND_FOUND: i32 = 9;
+
+fn under_valgrind(arguments: &str) -> Output {
+    let found = format!("--error-exitcode={VALGRIND_FOUND}");
+    let mut command = Command::new("valgrind");
+    // Fair: else the thread that is to end the others may never get its turn among them.
+    command.args(["--quiet", "--fair-sched=yes", &found, "--leak-check=full"]);
+    command
+        .args(["--errors-for-leak-kinds=definite,indirect", env!("CARGO_BIN_EXE_percid-programs")]);
+    command.args(arguments.split_whitespace()).args(["--source", "atomic"]);
+    command.output().expect("valgrind starts")
+}
+
+/// Time is printed and not asserted; what is counted is the same however many CPUs there may be.
+#[test]
+fn a_pool_costs_nothing_for_cpus_that_do_not_use_it() {
+    for source in sources() {
+        for possible in [cpus(), 1024, 8192] {
+            pass(&format!("pool-cost --possible {possible} --source {source}"));
+        }
     }
 }
 

@@ -45,7 +45,7 @@ fn fault(place: &str, is_test: bool) -> Option<String> {
         return Some(format!("{place}: no such file"));
     };
     let defines = |line: &&str| {
-        ["fn ", "const ", "static ", "struct ", "enum "].iter().any(|kind| {
+        ["fn ", "const ", "static ", "struct ", "enum ", "macro_rules! "].iter().any(|kind| {
             line.split_once(kind).is_some_and(|(_, rest)| {
                 let name = rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next();
                 name == Some(item)

@@ -1,12 +1,19 @@
-//! The probe as a shared library: one function that counts.
+//! The probe as a shared library.
 
-use percid::Counter;
+#[path = "../src/exercise.rs"]
+mod exercise;
 
-static STATIC: Counter = Counter::new();
+static STATIC: exercise::Exercise = exercise::Exercise::new();
 
-/// Adds 1 `times` times; answers the sum so far, of all threads.
+/// Uses every structure `times` times.
 #[unsafe(no_mangle)]
-pub extern "C" fn percid_probe_count(times: i64) -> i64 {
-    (0..times).for_each(|_| STATIC.add(1));
-    STATIC.sum()
+pub extern "C" fn percid_probe_work(times: u64) {
+    STATIC.work(times);
+}
+
+/// How often they were used so far, by all threads; negative if they do not agree. To be called when nobody
+/// is at work.
+#[unsafe(no_mangle)]
+pub extern "C" fn percid_probe_total() -> i64 {
+    STATIC.total().unwrap_or(-1)
 }

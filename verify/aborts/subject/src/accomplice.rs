@@ -4,10 +4,9 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use percid::testing;
-use percid_subject::board::{Board, Request};
-use percid_subject::{LOOT, Operation};
+use percid_subject::board::{Answer, Board, Request};
 
-use crate::counters;
+use crate::structure;
 
 pub(crate) fn start(board: &'static Board) {
     std::thread::spawn(move || serve(board));
@@ -28,38 +27,47 @@ fn serve(board: &Board) {
             continue;
         }
         seen = board.asked.count();
-        let granted = grant(board);
-        board.granted.store(granted.into(), SeqCst);
+        let answer = serve_one(board);
+        board.answer.store(answer as u32, SeqCst);
         board.done.ring();
     }
 }
 
-fn grant(board: &Board) -> bool {
+fn serve_one(board: &Board) -> Answer {
     let cpu = board.request_cpu.load(SeqCst);
+    let felt = |done| if done { Answer::Felt } else { Answer::Refused };
     match Request::from_number(board.request.load(SeqCst)) {
-        Some(Request::Fence) => testing::fence(cpu),
-        Some(Request::StealAndFree) => steal(board, cpu, None),
-        Some(Request::StealAndReturn) => steal(board, cpu, Some(cpu)),
+        Some(Request::Fence) => felt(testing::fence(cpu)),
+        Some(Request::StealAndFree) => felt(steal(board, cpu, None)),
+        Some(Request::StealAndReturn) => felt(steal(board, cpu, Some(cpu))),
         Some(Request::StealWithoutFence) => {
             testing::skip_fence(true);
-            steal(board, cpu, None)
+            felt(steal(board, cpu, None))
         }
-        Some(Request::Preempt) => preempt(board, cpu),
-        None => false,
+        Some(Request::Preempt) => felt(preempt(board, cpu)),
+        Some(Request::Visit) => visit(board),
+        Some(Request::VisitWithoutFence) => {
+            testing::skip_fence(true);
+            visit(board)
+        }
+        None => Answer::Refused,
     }
 }
 
-/// Takes the ID of a CPU and adds to the counter of the present operation through it, by a load and a
-/// store.
+/// Takes the ID of a CPU and does to its copy what the present operation does, by loads and stores.
 fn steal(board: &Board, cpu: u32, back_to: Option<u32>) -> bool {
-    let Some(operation) = Operation::from_number(board.operation.load(SeqCst)) else {
-        return false;
-    };
+    let Some((structure, operation)) = structure::chosen(board) else { return false };
     let Some(stolen) = testing::steal(cpu) else { return false };
-    stolen.add_unprotected(counters::counter(operation), LOOT);
-    board.stolen.fetch_add(1, SeqCst);
+    if structure.rob(operation, &stolen) {
+        board.stolen.fetch_add(1, SeqCst);
+    }
     stolen.put_back(back_to);
     true
+}
+
+fn visit(board: &Board) -> Answer {
+    let chosen = structure::chosen(board);
+    chosen.map_or(Answer::Refused, |(structure, operation)| structure.visit(operation))
 }
 
 /// Runs on the CPU: whoever ran there does not meanwhile.

@@ -23,15 +23,46 @@ pub enum Request {
     StealWithoutFence = 4,
     /// Run on the CPU for a moment, so that whoever runs there is preempted.
     Preempt = 5,
+    /// Take out what the structure holds: a drain of all IDs, a poll.
+    Visit = 6,
+    /// As `Visit`, but without the fence: the control.
+    VisitWithoutFence = 7,
 }
 
 impl Request {
+    const ALL: [Request; 7] = [
+        Request::Fence,
+        Request::StealAndFree,
+        Request::StealAndReturn,
+        Request::StealWithoutFence,
+        Request::Preempt,
+        Request::Visit,
+        Request::VisitWithoutFence,
+    ];
+
     /// The request of this number.
     pub fn from_number(number: u32) -> Option<Request> {
-        use Request::{Fence, Preempt, StealAndFree, StealAndReturn, StealWithoutFence};
-        [Fence, StealAndFree, StealAndReturn, StealWithoutFence, Preempt]
-            .into_iter()
-            .find(|&request| request as u32 == number)
+        Request::ALL.into_iter().find(|&request| request as u32 == number)
+    }
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Answer {
+    /// It could not be done.
+    Refused = 0,
+    /// It was done, and a section in flight must not have noticed.
+    Unfelt = 1,
+    /// It was done, and a section in flight must have been aborted.
+    Felt = 2,
+}
+
+impl Answer {
+    /// The answer of this number.
+    pub fn from_number(number: u32) -> Answer {
+        let done = [Answer::Unfelt, Answer::Felt];
+        done.into_iter().find(|&answer| answer as u32 == number).unwrap_or(Answer::Refused)
     }
 }
 
@@ -54,8 +85,8 @@ pub struct Board {
     pub request_cpu: AtomicU32,
     /// Tracer: the CPU on which the accomplice stays out of the worker's way.
     pub accomplice_cpu: AtomicU32,
-    /// Accomplice: whether it could do what it was asked.
-    pub granted: AtomicU32,
+    /// Accomplice: what became of the request, an [`Answer`].
+    pub answer: AtomicU32,
     /// Tracer: rung with each request.
     pub asked: Bell,
     /// Accomplice: rung when it is done, and once when it is ready.
@@ -70,9 +101,13 @@ pub struct Board {
 
     /// Worker, after each operation: the ID of its CPU.
     pub current_id: AtomicI32,
-    /// Worker, after each operation: the shared slot.
+    /// Worker, after each operation: the faults found so far.
+    pub faults: AtomicI64,
+    /// Worker, after each operation: the last of them, a [`Fault`](crate::Fault).
+    pub last_fault: AtomicU32,
+    /// Worker, after each operation: what took place without an ID.
     pub shared: AtomicI64,
-    /// Worker, after each operation: the copies by ID.
+    /// Worker, after each operation: what took place in the copies, by ID.
     pub copies: [AtomicI64; COPIES],
 }
 

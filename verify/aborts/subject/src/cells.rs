@@ -8,10 +8,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
 use percid_subject::board::{Board, COPIES};
-use percid_subject::{HANDLER_AMOUNT, Operation};
+use percid_subject::{Operation, Party};
+
+use crate::structure::Structure;
 
 /// How often a section is tried before the shared cell is used.
-const TRIES: usize = 8;
+pub(crate) const TRIES: usize = 8;
 
 /// One cell per CPU, on a line of its own.
 #[repr(align(64))]
@@ -23,7 +25,7 @@ static SHARED: AtomicI64 = AtomicI64::new(0);
 static OFFSET: OnceLock<Option<isize>> = OnceLock::new();
 
 /// From the thread pointer to the C library's rseq area; `None` if it has none.
-fn offset() -> Option<isize> {
+pub(crate) fn offset() -> Option<isize> {
     // SAFETY: the names are terminated strings, and the variables have the documented types.
     *OFFSET.get_or_init(|| unsafe {
         let find = |name: *const libc::c_char| libc::dlsym(libc::RTLD_DEFAULT, name);
@@ -182,28 +184,40 @@ operation!(control_input_overwritten, input_overwritten);
 operation!(control_gap_before_start, gap_before_start);
 operation!(control_index_too_early, index_too_early);
 
-/// The function of an operation on these cells.
-pub(crate) fn of(operation: Operation) -> fn(i64) {
-    match operation {
-        Operation::CommitNotLast => control_commit_not_last,
-        Operation::PadBehindCommit => control_pad_behind_commit,
-        Operation::InputOverwritten => control_input_overwritten,
-        Operation::GapBeforeStart => control_gap_before_start,
-        Operation::IndexTooEarly => control_index_too_early,
-        _ => own_sound,
+pub(crate) struct Cells;
+
+impl Structure for Cells {
+    fn perform(&self, operation: Operation, amount: i64) {
+        let run = match operation {
+            Operation::CommitNotLast => control_commit_not_last,
+            Operation::PadBehindCommit => control_pad_behind_commit,
+            Operation::InputOverwritten => control_input_overwritten,
+            Operation::GapBeforeStart => control_gap_before_start,
+            Operation::IndexTooEarly => control_index_too_early,
+            _ => own_sound,
+        };
+        run(amount);
+    }
+
+    /// A section would prove nothing here.
+    fn interrupt(&self, _: Operation) {
+        SHARED.fetch_add(Party::Handler.amount(), SeqCst);
+    }
+
+    fn audit(&self, _: Operation, board: &Board) {
+        for (place, cell) in board.copies.iter().zip(&CELLS) {
+            place.store(cell.0.load(SeqCst), SeqCst);
+        }
+        board.shared.store(SHARED.load(SeqCst), SeqCst);
+    }
+
+    fn current_id(&self) -> Option<u32> {
+        Some(cpu())
     }
 }
 
-/// The handler's increment: its own section would prove nothing here.
-pub(crate) fn handler_add() {
-    SHARED.fetch_add(HANDLER_AMOUNT, SeqCst);
-}
-
-pub(crate) fn publish(_: Operation, board: &Board) {
-    for (place, cell) in board.copies.iter().zip(&CELLS) {
-        place.store(cell.0.load(SeqCst), SeqCst);
-    }
-    board.shared.store(SHARED.load(SeqCst), SeqCst);
-    // SAFETY: the call takes nothing.
-    board.current_id.store(unsafe { libc::sched_getcpu() }, SeqCst);
+/// The CPU that the thread is on at this moment.
+pub(crate) fn cpu() -> u32 {
+    // SAFETY: the call takes nothing. It does not fail where there is rseq.
+    unsafe { libc::sched_getcpu() as u32 }
 }

@@ -1,42 +1,64 @@
-//! The operations of percid.
+//! The operations of percid's counters.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
 
-use percid::{Counter, Source};
+use percid::Counter;
+use percid::testing::Stolen;
 use percid_subject::board::{Board, COPIES};
-use percid_subject::{HANDLER_AMOUNT, Operation, STATIC_AMOUNT};
+use percid_subject::party::STATIC_AMOUNT;
+use percid_subject::{Operation, Party};
+
+use crate::structure::Structure;
 
 static STATIC: Counter = Counter::new();
 static REFERENCE: OnceLock<Counter> = OnceLock::new();
 
-/// Makes the counters ready, so that no operation is a first use: their first uses, one per operation,
-/// would take another way.
-pub(crate) fn prepare() {
-    let source = percid::init().source;
-    if let Ok(counter) = Counter::with_source(source) {
-        REFERENCE.get_or_init(|| counter);
+pub(crate) struct Counters;
+
+impl Structure for Counters {
+    /// No operation is a first use: those would take another way.
+    fn prepare(&self, operation: Operation, _: &Board) {
+        REFERENCE.get_or_init(|| {
+            let source = percid::init().source;
+            Counter::with_source(source).unwrap_or_default()
+        });
+        percid_reference_add(counter(operation), 0);
     }
-    for operation in Operation::PERCID {
-        of(operation)(0);
+
+    fn perform(&self, operation: Operation, amount: i64) {
+        match operation {
+            Operation::Static => percid_static_add(),
+            Operation::Reference => percid_reference_add(counter(operation), amount),
+            Operation::Twice => percid_twice_add(counter(operation), amount),
+            _ => self.interrupt(operation),
+        }
+    }
+
+    fn interrupt(&self, operation: Operation) {
+        handler_add(counter(operation));
+    }
+
+    fn rob(&self, operation: Operation, stolen: &Stolen) -> bool {
+        stolen.add_unprotected(counter(operation), Party::Thief.amount());
+        true
+    }
+
+    fn audit(&self, operation: Operation, board: &Board) {
+        let counter = counter(operation);
+        let mut copies = counter.by_id();
+        for place in &board.copies[..COPIES] {
+            place.store(copies.next().unwrap_or(0), SeqCst);
+        }
+        board.shared.store(counter.shared(), SeqCst);
     }
 }
 
 /// The counter that an operation changes.
-pub(crate) fn counter(operation: Operation) -> &'static Counter {
+fn counter(operation: Operation) -> &'static Counter {
     match operation {
         Operation::Static => &STATIC,
         _ => REFERENCE.get().unwrap_or(&STATIC),
-    }
-}
-
-/// The function of an operation of percid.
-pub(crate) fn of(operation: Operation) -> fn(i64) {
-    match operation {
-        Operation::Static => |_| percid_static_add(),
-        Operation::Reference => |n| percid_reference_add(counter(Operation::Reference), n),
-        Operation::Twice => |n| percid_twice_add(counter(Operation::Twice), n),
-        _ => |_| handler_add(counter(Operation::Handler)),
     }
 }
 
@@ -62,19 +84,8 @@ fn percid_twice_add(counter: &Counter, n: i64) {
     counter.add(n);
 }
 
-/// The handler's increment: a section of its own, since the interrupted one may hold a trap.
+/// The handler's increment.
 #[inline(never)]
-pub(crate) fn handler_add(counter: &Counter) {
-    counter.add(HANDLER_AMOUNT);
-}
-
-pub(crate) fn publish(operation: Operation, board: &Board) {
-    let counter = counter(operation);
-    let source: Source = percid::init().source;
-    let mut copies = counter.by_id();
-    for place in &board.copies[..COPIES] {
-        place.store(copies.next().unwrap_or(0), SeqCst);
-    }
-    board.shared.store(counter.shared(), SeqCst);
-    board.current_id.store(source.current_id().map_or(-1, |id| id as i32), SeqCst);
+fn handler_add(counter: &Counter) {
+    counter.add(Party::Handler.amount());
 }

@@ -1,13 +1,12 @@
-//! The signal handler: increments the counter that the interrupted operation increments.
+//! The signal handler: does what the interrupted operation does, to the same structure.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
 
-use percid_subject::Operation;
 use percid_subject::board::Board;
 
-use crate::{cells, counters};
+use crate::structure;
 
 static BOARD: OnceLock<&Board> = OnceLock::new();
 
@@ -27,10 +26,7 @@ extern "C" fn handler(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes the context it will restore.
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     board.interrupted_at.store(registers[libc::REG_RIP as usize] as u64, SeqCst);
-    match Operation::from_number(board.operation.load(SeqCst)) {
-        Some(operation) if operation.is_own() => cells::handler_add(),
-        Some(operation) => counters::handler_add(counters::counter(operation)),
-        None => return,
-    }
+    let Some((structure, operation)) = structure::chosen(board) else { return };
+    structure.interrupt(operation);
     board.handled.fetch_add(1, SeqCst);
 }

@@ -10,7 +10,25 @@ mod cells;
 #[cfg(target_arch = "x86_64")]
 mod counters;
 #[cfg(target_arch = "x86_64")]
+mod findings;
+#[cfg(target_arch = "x86_64")]
 mod handler;
+#[cfg(target_arch = "x86_64")]
+mod histograms;
+#[cfg(target_arch = "x86_64")]
+mod ledger;
+#[cfg(target_arch = "x86_64")]
+mod lists;
+#[cfg(target_arch = "x86_64")]
+mod locals;
+#[cfg(target_arch = "x86_64")]
+mod masks;
+#[cfg(target_arch = "x86_64")]
+mod rings;
+#[cfg(target_arch = "x86_64")]
+mod stacks;
+#[cfg(target_arch = "x86_64")]
+mod structure;
 #[cfg(target_arch = "x86_64")]
 mod worker;
 

@@ -1,43 +1,66 @@
-//! The worker: does one operation after the other and stops in between for its tracer.
+//! The worker: does one operation after the other and stops before and after for its tracer.
 
 use std::sync::atomic::Ordering::SeqCst;
 
 use percid_subject::Operation;
 use percid_subject::board::Board;
 
-use crate::{accomplice, cells, counters, handler};
+use crate::structure::{self, Structure};
+use crate::{accomplice, cells, handler, masks};
 
 /// Works for ever; the tracer ends the process.
 pub(crate) fn work(board: &'static Board) -> ! {
-    counters::prepare();
+    // First uses and the registration for the fence, which would take another way and long.
+    for operation in Operation::PERCID {
+        structure::of(operation).prepare(operation, board);
+        structure::of(operation).perform(operation, 0);
+        structure::of(operation).audit(operation, board);
+    }
+    masks::prepare();
     board.area.store(cells::area(), SeqCst);
     handler::install(board);
     accomplice::start(board);
     loop {
-        publish(board);
+        prepare(board);
         stop();
         if board.look_only.load(SeqCst) == 0 {
             perform(board);
         }
+        stop();
+        audit(board);
     }
 }
 
-/// Where the tracer finds the worker between two operations.
+/// Where the tracer finds the worker. What comes before an operation and after it is no part of the
+/// examination: while that goes on, nothing is planted but the traps of the pads.
 #[inline(never)]
 fn stop() {
     // SAFETY: a trap that changes nothing; the tracer answers it.
     unsafe { std::arch::asm!("int3") };
 }
 
-fn perform(board: &Board) {
-    let Some(operation) = Operation::from_number(board.operation.load(SeqCst)) else { return };
-    let amount = board.amount.load(SeqCst);
-    let run = if operation.is_own() { cells::of(operation) } else { counters::of(operation) };
-    run(amount);
+fn prepare(board: &Board) {
+    if let Some((structure, operation)) = structure::chosen(board) {
+        structure.prepare(operation, board);
+    }
 }
 
-fn publish(board: &Board) {
-    let Some(operation) = Operation::from_number(board.operation.load(SeqCst)) else { return };
-    let publish = if operation.is_own() { cells::publish } else { counters::publish };
-    publish(operation, board);
+fn perform(board: &Board) {
+    if let Some((structure, operation)) = structure::chosen(board) {
+        structure.perform(operation, board.amount.load(SeqCst));
+        note_id(structure, board);
+    }
+}
+
+/// Out of line, so that an ID stays in no register that the tracer compares.
+#[inline(never)]
+fn note_id(structure: &dyn Structure, board: &Board) {
+    let id = structure.current_id();
+    board.current_id.store(id.map_or(-1, |id| id as i32), SeqCst);
+}
+
+fn audit(board: &Board) {
+    if let Some((structure, operation)) = structure::chosen(board) {
+        structure.audit(operation, board);
+    }
 }

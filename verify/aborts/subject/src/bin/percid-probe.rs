@@ -1,31 +1,39 @@
-//! Counts with every source there is and checks the sums: the program that is built in every way programs
-//! are built.
+//! Uses every structure with every source there is and checks the sums: the program that is built in every
+//! way programs are built.
 
 use std::process::ExitCode;
 
-use percid::{Counter, Source};
+use percid::Source;
 
-static STATIC: Counter = Counter::new();
+#[path = "../exercise.rs"]
+mod exercise;
+
+use exercise::Exercise;
+
+const THREADS: u64 = 4;
+const TIMES: u64 = 50_000;
+
+static STATIC: Exercise = Exercise::new();
 
 fn main() -> ExitCode {
     let mut line = format!("source={}", percid::init().source);
-    let mut right = count(&STATIC) == 400_000;
+    let mut right = is_right("static", &STATIC, &mut line);
     for source in Source::ALL {
-        if let Ok(counter) = Counter::with_source(source) {
-            let sum = count(&counter);
-            right &= sum == 400_000;
-            line += &format!(" {source}={sum}");
+        if let Some(made) = Exercise::with_source(source) {
+            right &= is_right(&source.to_string(), &made, &mut line);
         }
     }
     println!("{} {line}", if right { "PASS" } else { "FAIL" });
     if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn count(counter: &Counter) -> i64 {
+fn is_right(name: &str, exercise: &Exercise, line: &mut String) -> bool {
     std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| (0..100_000).for_each(|_| counter.add(1)));
+        for _ in 0..THREADS {
+            scope.spawn(|| exercise.work(TIMES));
         }
     });
-    counter.sum()
+    let total = exercise.total();
+    *line += &format!(" {name}={total:?}");
+    total == Ok((THREADS * TIMES) as i64)
 }

@@ -1,0 +1,131 @@
+//! The operations: what the worker does between two stops.
+
+/// One operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Operation {
+    /// `Counter::add` of a constant to a `static` counter, which uses the source of the process.
+    Static,
+    /// `Counter::add` of a variable through a `&Counter` made by `Counter::with_source`.
+    Reference,
+    /// Two increments of one counter in a row, which share what the compiler can hoist.
+    Twice,
+    /// The increment of the signal handler, called like a function.
+    Handler,
+    /// `Histogram::record`.
+    Record,
+    /// `Histogram::record_many`, which the signal handler uses.
+    RecordMany,
+    /// `Local::with` where the ID has a value.
+    With,
+    /// `Local::with` where it has none yet.
+    WithFirst,
+    /// `Stack::push` where there is room.
+    Push,
+    /// `Stack::push` to a full part, which moves a batch to the shared list.
+    PushFull,
+    /// `Stack::push` to an inactive part.
+    PushFirst,
+    /// `Stack::pop` of an item of the CPU's part.
+    Pop,
+    /// `Stack::pop` from an empty part, which fetches a batch from the shared list.
+    PopEmpty,
+    /// `Stack::pop` from an inactive part, which fetches a batch as well.
+    PopFirst,
+    /// `Ring::append` of two words, whose number the compiler knows.
+    Append,
+    /// `Ring::append` of seven words and a rest, from the end of the ring to its beginning.
+    AppendWrapping,
+    /// `Ring::append` of three bytes.
+    AppendShort,
+    /// `Ring::append` to a full ring, whose oldest records it discards.
+    AppendFull,
+    /// `Ring::append` to a full ring that keeps the oldest records: the loss is counted.
+    AppendLost,
+
+    /// A section of the subject's own without a fault, on which the controls are modelled.
+    Sound,
+    /// As `Sound`: a push to a stack of the subject's own.
+    SoundPush,
+    /// As `Sound`: a pop from it.
+    SoundPop,
+    /// As `Sound`: a record appended to a log of the subject's own.
+    SoundAppend,
+
+    /// Control: an instruction follows the commit inside the section.
+    CommitNotLast,
+    /// Control: the abort pad leads behind the commit.
+    PadBehindCommit,
+    /// Control: the section overwrites one of its inputs.
+    InputOverwritten,
+    /// Control: an instruction stands between the declaration and the start.
+    GapBeforeStart,
+    /// Control: the index is read before the section is declared.
+    IndexTooEarly,
+    /// Control: a push that announces its item before it has written it: live memory changes before the
+    /// commit.
+    PushBeforeItem,
+    /// Control: a pop that takes its item off before it has read it.
+    PopBeforeItem,
+    /// Control: an append that takes for granted what an aborted try may have left in the next header.
+    HeaderAsLeft,
+}
+
+use Operation::*;
+
+impl Operation {
+    /// The operations of percid.
+    pub const PERCID: [Operation; 19] = [
+        Static,
+        Reference,
+        Twice,
+        Handler,
+        Record,
+        RecordMany,
+        With,
+        WithFirst,
+        Push,
+        PushFull,
+        PushFirst,
+        Pop,
+        PopEmpty,
+        PopFirst,
+        Append,
+        AppendWrapping,
+        AppendShort,
+        AppendFull,
+        AppendLost,
+    ];
+
+    /// The subject's own operations that are right.
+    pub const SOUND: [Operation; 4] = [Sound, SoundPush, SoundPop, SoundAppend];
+
+    /// The operations that are wrong on purpose.
+    pub const CONTROLS: [Operation; 8] = [
+        CommitNotLast,
+        PadBehindCommit,
+        InputOverwritten,
+        GapBeforeStart,
+        IndexTooEarly,
+        PushBeforeItem,
+        PopBeforeItem,
+        HeaderAsLeft,
+    ];
+
+    /// The operation of this number.
+    pub fn from_number(number: u32) -> Option<Operation> {
+        let all = Operation::PERCID.into_iter().chain(Operation::SOUND);
+        let mut all = all.chain(Operation::CONTROLS);
+        all.find(|&operation| operation as u32 == number)
+    }
+
+    /// Whether it works on the subject's own memory rather than on a structure of percid.
+    pub fn is_own(self) -> bool {
+        self as u32 >= Sound as u32
+    }
+
+    /// Whether another thread may come for what the structure holds while the operation runs.
+    pub fn has_visitors(self) -> bool {
+        self as u32 >= With as u32 && !self.is_own()
+    }
+}

@@ -1,0 +1,45 @@
+//! Who does something to a structure, and how what they did is told apart.
+
+/// What an operation adds, except those that add a constant.
+pub const AMOUNT: i64 = 5;
+
+/// What the operation [`Operation::Static`](crate::Operation::Static) adds.
+pub const STATIC_AMOUNT: i64 = 3;
+
+/// What the operation [`Operation::Record`](crate::Operation::Record) adds.
+pub const RECORD_AMOUNT: i64 = 1;
+
+/// What the signal handler adds each time.
+pub const HANDLER_AMOUNT: i64 = 1 << 20;
+
+/// What the thief adds through each stolen ID.
+pub const LOOT: i64 = 1 << 40;
+
+/// Who pushes, pops or appends something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Party {
+    /// The worker between two operations, so that there is something to work on.
+    Stock = 0,
+    /// The operation under examination.
+    Own = 1,
+    /// The signal handler that interrupted it.
+    Handler = 2,
+    /// The accomplice, through a stolen ID.
+    Thief = 3,
+}
+
+impl Party {
+    /// All of them, by number.
+    pub const ALL: [Party; 4] = [Party::Stock, Party::Own, Party::Handler, Party::Thief];
+
+    /// What one push, pop or record of this party counts where it took place.
+    pub fn amount(self) -> i64 {
+        match self {
+            Party::Stock => 0,
+            Party::Own => AMOUNT,
+            Party::Handler => HANDLER_AMOUNT,
+            Party::Thief => LOOT,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The lock of a local's copy where no section takes it: takers and a visitor never have it together.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use loom::thread;
+
+use crate::explore;
+use crate::lock::{Lock, NONE, READY};
+
+/// A copy: loom checks that its value is never used by two.
+struct Copy {
+    lock: Lock,
+    value: UnsafeCell<u32>,
+}
+
+impl Copy {
+    fn new() -> Copy {
+        let lock = Lock { state: AtomicI64::new(READY), closed: AtomicU64::new(0) };
+        Copy { lock, value: UnsafeCell::new(0) }
+    }
+
+    fn add(&self) {
+        // SAFETY: that nobody else has the value is what is checked.
+        self.value.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    /// What a closure does; answers whether it got the copy.
+    fn with(&self, try_take: fn(&Lock) -> bool) -> bool {
+        let taken = try_take(&self.lock);
+        if taken {
+            self.add();
+            self.lock.release(READY);
+        }
+        taken
+    }
+
+    fn visit(&self) {
+        self.lock.close();
+        assert!(self.lock.take_closed());
+        self.add();
+        self.lock.release(READY);
+        self.lock.open();
+    }
+
+    /// As `visit`, and takes the value out; answers whether there was one.
+    fn drain(&self) -> bool {
+        self.lock.close();
+        let taken = self.lock.take_closed();
+        if taken {
+            self.add();
+            self.lock.release(NONE);
+        }
+        self.lock.open();
+        taken
+    }
+}
+
+fn takers_and_a_visitor(takers: usize, try_take: fn(&Lock) -> bool) {
+    let copy = Arc::new(Copy::new());
+    let takers: Vec<_> = (0..takers)
+        .map(|_| {
+            let copy = Arc::clone(&copy);
+            thread::spawn(move || u32::from(copy.with(try_take)))
+        })
+        .collect();
+    copy.visit();
+    let taken: u32 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
+    // SAFETY: all threads have ended.
+    copy.value.with(|value| assert_eq!(unsafe { *value }, taken + 1));
+    assert_eq!(copy.lock.state(), READY);
+}
+
+#[test]
+fn a_visitor_has_a_copy_for_himself() {
+    explore::all("lock, a taker and a visitor", || {
+        takers_and_a_visitor(1, |lock| lock.try_take(READY));
+    });
+    explore::bounded(3, "lock, two takers and a visitor", || {
+        takers_and_a_visitor(2, |lock| lock.try_take(READY));
+    });
+}
+
+/// Somebody who has to give the copy back puts back what he found: never a value that was taken out.
+#[test]
+fn a_drained_copy_stays_without_a_value() {
+    explore::all("lock, a taker and a drain", || {
+        let copy = Arc::new(Copy::new());
+        let theirs = Arc::clone(&copy);
+        let taker = thread::spawn(move || theirs.with(|lock| lock.try_take(READY)));
+        assert!(copy.drain());
+        taker.join().unwrap();
+        assert_eq!(copy.lock.state(), NONE);
+    });
+}
+
+#[test]
+fn a_drain_that_only_finds_the_lock_free_is_caught() {
+    explore::expect_failure("lock, a drain without an exchange", || {
+        let copy = Arc::new(Copy::new());
+        let theirs = Arc::clone(&copy);
+        let taker = thread::spawn(move || theirs.with(|lock| lock.try_take(READY)));
+        copy.lock.close();
+        while copy.lock.state() != READY {
+            thread::yield_now();
+        }
+        copy.lock.release(NONE);
+        copy.lock.open();
+        taker.join().unwrap();
+        assert_eq!(copy.lock.state(), NONE);
+    });
+}
+
+#[test]
+fn taking_without_a_second_look_is_caught() {
+    explore::expect_failure("lock, taken without looking again", || {
+        takers_and_a_visitor(1, |lock| {
+            let closed = lock.is_closed();
+            !closed && lock.state.compare_exchange(READY, 77, Relaxed, Relaxed).is_ok()
+        });
+    });
+}
+
+#[test]
+fn a_copy_without_a_value_is_passed() {
+    explore::all("lock, no value", || {
+        let lock = Lock { state: AtomicI64::new(NONE), closed: AtomicU64::new(0) };
+        lock.close();
+        assert!(!lock.take_closed());
+    });
+}

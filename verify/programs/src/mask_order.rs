@@ -1,0 +1,102 @@
+//! The order that the active mask promises, as often as two CPUs can try: one publishes by a plain store and
+//! marks, the other drains and looks. Without the fence on the drainer's side the publisher's load of the bit
+//! overtakes its store, and a drain misses what was published.
+
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::time::{Duration, Instant};
+
+use percid::{ActiveMask, testing};
+
+use crate::options::Options;
+use crate::random::{Random, seed};
+use crate::{Verdict, pinning};
+
+/// The publisher's ID, and one that is marked all the time to keep the drainer busy.
+const ID: u32 = 5;
+
+#[repr(align(128))]
+struct Alone(AtomicU64);
+
+struct Race {
+    mask: ActiveMask,
+    published: Alone,
+    began: Alone,
+    ended: Alone,
+    stop: AtomicBool,
+    missed: AtomicU64,
+    rounds: AtomicU64,
+}
+
+pub(crate) fn run(options: &Options) -> Verdict {
+    let cpus = pinning::allowed();
+    let [first, second, ..] = cpus[..] else {
+        return Ok("skipped: one CPU, so nothing is ever out of order".to_owned());
+    };
+    let alone = || Alone(AtomicU64::new(0));
+    let race = Race {
+        mask: ActiveMask::new(),
+        published: alone(),
+        began: alone(),
+        ended: alone(),
+        stop: AtomicBool::new(false),
+        missed: AtomicU64::new(0),
+        rounds: AtomicU64::new(0),
+    };
+    // The choice to fence is made before fences are skipped.
+    race.mask.mark(ID);
+    testing::skip_fence(options.skip_fence);
+    std::thread::scope(|scope| {
+        scope.spawn(|| race.publish(first));
+        scope.spawn(|| race.drain(second));
+        let end = Instant::now() + Duration::from_secs_f64(options.seconds);
+        while Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        race.stop.store(true, Relaxed);
+    });
+    testing::skip_fence(false);
+    let (missed, rounds) = (race.missed.load(Relaxed), race.rounds.load(Relaxed));
+    let drains = race.ended.0.load(Relaxed);
+    let figures = format!("published={rounds} drains={drains} missed={missed}");
+    if missed == 0 && rounds > 0 { Ok(figures) } else { Err(figures) }
+}
+
+impl Race {
+    fn publish(&self, cpu: u32) {
+        pinning::restrict(0, &[cpu]);
+        let mut random = Random::new(seed(), 0);
+        while !self.stop.load(Relaxed) {
+            // The bit is set now, unless a drain comes in between: the case in which nothing but the fence
+            // orders the store and the test.
+            self.mask.mark(ID);
+            (0..random.below(64)).for_each(|_| std::hint::black_box(()));
+            self.published.0.store(1, Relaxed);
+            self.mask.mark(ID);
+            self.rounds.fetch_add(1, Relaxed);
+            let began = self.began.0.load(Acquire);
+            while self.ended.0.load(Acquire) <= began {
+                if self.stop.load(Relaxed) {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+            // A mere load leaves the line with the drainer, who has written it last: so the next store takes
+            // its time to become visible.
+            if self.published.0.load(Relaxed) != 0 {
+                self.missed.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    fn drain(&self, cpu: u32) {
+        pinning::restrict(0, &[cpu]);
+        while !self.stop.load(Relaxed) {
+            self.began.0.fetch_add(1, Release);
+            self.mask.drain(|_| self.published.0.store(0, Relaxed));
+            self.ended.0.fetch_add(1, Release);
+        }
+    }
+}

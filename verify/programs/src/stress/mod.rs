@@ -1,0 +1,48 @@
+//! The stress of every structure: nothing is lost, doubled, torn or handed to two, whatever happens around
+//! it. What that means is said by each subject.
+
+mod counter;
+mod histogram;
+mod items;
+mod local;
+mod mask;
+mod pool;
+mod ring;
+mod stack;
+
+use percid::Source;
+use percid::id::Unavailable;
+
+use crate::Verdict;
+use crate::commotion::{self, Subject};
+use crate::options::Options;
+
+/// A subject that uses a source.
+type Make = fn(Source) -> Result<Box<dyn Subject>, Unavailable>;
+
+const STRUCTURES: [(&str, Make); 7] = [
+    ("counter", counter::make),
+    ("histogram", histogram::make),
+    ("local", local::make),
+    ("stack", stack::make),
+    ("pool", pool::make),
+    ("ring", ring::make),
+    ("mask", mask::make),
+];
+
+pub(crate) fn run(options: &Options) -> Verdict {
+    let source = options.source.unwrap_or(percid::init().source);
+    let wanted = &options.structure;
+    let found = STRUCTURES.iter().find(|(name, _)| name == wanted);
+    let (_, make) = found.ok_or_else(|| {
+        let names = STRUCTURES.map(|(name, _)| name).join(", ");
+        format!("no structure {wanted:?}: expected one of {names}")
+    })?;
+    let subject = make(source).map_err(|error| error.to_string())?;
+    commotion::run(subject, source, options)
+}
+
+/// Figures, as the verdict says.
+fn verdict(right: bool, figures: String) -> Verdict {
+    if right { Ok(figures) } else { Err(figures) }
+}
