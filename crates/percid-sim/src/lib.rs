@@ -1,0 +1,20 @@
+//! Simulates policies that keep data near the CPU that uses it, on machines that one does not have.
+//!
+//! Everything here is deterministic: the same inputs and the same seed give the same result, bit for bit,
+//! on every machine. Times are whole nanoseconds ([`Ns`]), random numbers come from a generator whose
+//! sequence is specified, and logarithms from a library that computes them without the platform's help.
+
+pub mod policies;
+pub mod published;
+pub mod random;
+pub mod topology;
+
+/// A time or a duration, in nanoseconds of simulated time.
+pub type Ns = u64;
+
+/// A microsecond.
+pub const US: Ns = 1_000;
+/// A millisecond.
+pub const MS: Ns = 1_000_000;
+/// A second.
+pub const SECOND: Ns = 1_000_000_000;

@@ -1,0 +1,24 @@
+//! The number of the CPU. What programs use that have no concurrency IDs: always at home, never dense.
+
+use super::{Entry, Id, Policy, Process, Thread, Work};
+use crate::topology::Cpu;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "per-cpu",
+    about: "the number of the CPU: local, and as many as the machine has",
+    create: |_| Box::new(PerCpu),
+};
+
+struct PerCpu;
+
+impl Policy for PerCpu {
+    fn exec(&mut self, _: &Process<'_>, _: Cpu, _: Thread) {}
+
+    fn id(&mut self, _: &Process<'_>, cpu: Cpu, _: Thread) -> Id {
+        cpu
+    }
+
+    fn work(&self) -> Work {
+        Work::default()
+    }
+}

@@ -1,0 +1,51 @@
+//! The number of the thread, the lowest that no living thread has: what `thread_local!` registries hand out.
+//! It wanders over the CPUs with its thread.
+
+use super::{Entry, Id, Policy, Process, Thread, Work};
+use crate::topology::{Cpu, Topology};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "per-thread",
+    about: "a number for each living thread: it moves with the thread",
+    create: |_: &Topology| Box::new(PerThread::default()),
+};
+
+#[derive(Default)]
+struct PerThread {
+    /// For each ID the thread that has it.
+    owners: Vec<Option<Thread>>,
+    /// For each thread its ID.
+    ids: Vec<Option<Id>>,
+    work: Work,
+}
+
+impl Policy for PerThread {
+    fn exit(&mut self, _: &Process<'_>, thread: Thread, _: Cpu) {
+        if let Some(id) = self.ids.get_mut(thread as usize).and_then(Option::take) {
+            self.owners[id as usize] = None;
+        }
+    }
+
+    fn exec(&mut self, _: &Process<'_>, _: Cpu, _: Thread) {
+        self.owners.clear();
+        self.ids.clear();
+    }
+
+    fn id(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Id {
+        let thread_index = thread as usize;
+        if self.ids.len() <= thread_index {
+            self.ids.resize(thread_index + 1, None);
+        }
+        *self.ids[thread_index].get_or_insert_with(|| {
+            self.work.slow_paths += 1;
+            let free = self.owners.iter().position(Option::is_none).unwrap_or(self.owners.len());
+            self.owners.resize(self.owners.len().max(free + 1), None);
+            self.owners[free] = Some(thread);
+            free as Id
+        })
+    }
+
+    fn work(&self) -> Work {
+        self.work
+    }
+}
