@@ -75,6 +75,8 @@ impl<'i> Build<'i> {
         let stem = Path::new(sources[0]).file_stem().expect("a file").to_string_lossy();
         let output = scratch("built").join(format!("{stem}-{number}"));
         let mut command = Command::new(compiler);
+        // Its complaints are compared with what it says in English.
+        command.env("LC_ALL", "C");
         command.args(options.split_whitespace());
         command.arg(format!("-DEXPECTED_VERSION=\"{}\"", env!("CARGO_PKG_VERSION")));
         command.arg("-I").arg(programs()).arg("-o").arg(&output);
