@@ -1,0 +1,72 @@
+//! Files that people write: what is wrong in one is said with its line and field.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+
+/// Why a file does not describe what it should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    line: Option<usize>,
+    message: String,
+}
+
+impl Error {
+    /// Says what the value of a field should have been. `path` leads to it: keys, and the numbers of entries
+    /// in lists.
+    pub(crate) fn of_field(text: &str, path: &[&str], expected: impl fmt::Display) -> Error {
+        Error {
+            line: line_of_field(text, path),
+            message: format!("{}: {expected}", path.join(".")),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => write!(f, "{}", self.message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Reads TOML into a type; the type says which fields there are.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let line = error.span().map(|span| line_of(text, span.start));
+        Error { line, message: error.message().trim_end().replace('\n', ", ") }
+    })
+}
+
+/// The line of a byte, counted from 1.
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|&&byte| byte == b'\n').count() + 1
+}
+
+/// The line on which a field is given, or the nearest thing around it that is there.
+fn line_of_field(text: &str, path: &[&str]) -> Option<usize> {
+    let table = toml::de::DeTable::parse(text).ok()?;
+    let mut line = None;
+    let mut value: Option<&toml::de::DeValue<'_>> = None;
+    for key in path {
+        let found = match value {
+            None => table.get_ref().get_key_value(*key),
+            Some(toml::de::DeValue::Table(inner)) => inner.get_key_value(*key),
+            Some(toml::de::DeValue::Array(items)) => {
+                let item = key.parse().ok().and_then(|index: usize| items.get(index));
+                let Some(item) = item else { break };
+                line = Some(line_of(text, item.span().start));
+                value = Some(item.get_ref());
+                continue;
+            }
+            Some(_) => break,
+        };
+        let Some((key, inner)) = found else { break };
+        line = Some(line_of(text, key.span().start));
+        value = Some(inner.get_ref());
+    }
+    line
+}

@@ -1,0 +1,196 @@
+//! Machines: where their CPUs sit, how their kernel ticks, and what memory costs on them.
+
+mod check;
+
+use serde::Deserialize;
+
+use crate::topology::{Place, Topology};
+
+/// A machine as a policy and a workload see it. Every number says where it comes from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The name, for tables.
+    pub name: String,
+    /// Sockets, caches, cores and hardware threads.
+    pub topology: Shape,
+    /// What the kernel does by the clock.
+    pub kernel: Kernel,
+    /// What touching memory costs.
+    pub costs: Costs,
+}
+
+/// A number and where it comes from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// The number, in the unit that the field's name ends with.
+    pub value: f64,
+    /// A publication, a measurement, a fit or an assumption, in words.
+    pub origin: String,
+    /// Whether it was chosen so that a published table comes out.
+    #[serde(default)]
+    pub fitted: bool,
+}
+
+/// The regular part of a machine's topology; all counts are at least 1.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    /// Sockets of the machine.
+    pub sockets: u32,
+    /// NUMA nodes of a socket, which divide its last-level caches evenly.
+    pub nodes_per_socket: u32,
+    /// Last-level caches of a socket.
+    pub l3s_per_socket: u32,
+    /// Cores behind one last-level cache.
+    pub cores_per_l3: u32,
+    /// Hardware threads of a core.
+    pub threads_per_core: u32,
+    /// In which order the kernel numbers them.
+    pub numbering: Numbering,
+}
+
+/// The order in which CPUs are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Numbering {
+    /// First one hardware thread of every core, then the next of every core.
+    CoresFirst,
+    /// The hardware threads of a core follow each other.
+    SiblingsAdjacent,
+}
+
+/// What the kernel does by the clock.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// Timer ticks in a second on a CPU that is not idle.
+    pub hz: Given,
+    /// How long a thread runs, in milliseconds, before a waiting one takes its place at the next tick.
+    pub slice_ms: Given,
+}
+
+/// What one burst costs: one added to each byte of a 16 kB area, 256 cache lines.
+///
+/// The classes and the law of cooling are those of the event model in `docs/simulator.md`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// An area that this core touched last and has not idled since, in nanoseconds per burst.
+    pub hot_ns: Given,
+    /// What this core touched last costs after it idled for 10 ms, in nanoseconds per burst.
+    pub own_ns: Given,
+    /// What is added each time the idle period is e times longer, in nanoseconds per burst.
+    pub cooling_ns: Given,
+    /// Lines in flight at the same time when they come from another core.
+    pub overlap: Given,
+    /// A line from another core behind the same last-level cache, in nanoseconds.
+    pub same_l3_ns: Given,
+    /// A line from another last-level cache in the same socket, in nanoseconds.
+    pub same_socket_ns: Given,
+    /// A line from another socket, in nanoseconds.
+    pub other_socket_ns: Given,
+    /// First touch of an area: its four faults on copy-on-write memory when the whole machine had idled for
+    /// 10 ms, in microseconds.
+    pub first_touch_us: Given,
+    /// What is added to that each time the idle period is e times longer, in microseconds.
+    pub first_touch_cooling_us: Given,
+    /// What first touch of memory that starts as zeroes costs, as a share of that of copy-on-write memory.
+    pub zero_page_share: Given,
+}
+
+impl Costs {
+    /// All parameters by name.
+    pub fn all(&self) -> [(&'static str, &Given); 10] {
+        [
+            ("hot_ns", &self.hot_ns),
+            ("own_ns", &self.own_ns),
+            ("cooling_ns", &self.cooling_ns),
+            ("overlap", &self.overlap),
+            ("same_l3_ns", &self.same_l3_ns),
+            ("same_socket_ns", &self.same_socket_ns),
+            ("other_socket_ns", &self.other_socket_ns),
+            ("first_touch_us", &self.first_touch_us),
+            ("first_touch_cooling_us", &self.first_touch_cooling_us),
+            ("zero_page_share", &self.zero_page_share),
+        ]
+    }
+}
+
+impl Kernel {
+    /// The time from one tick to the next, in nanoseconds.
+    pub fn tick_ns(&self) -> u64 {
+        (1e9 / self.hz.value) as u64
+    }
+}
+
+impl Shape {
+    /// Cores of the whole machine.
+    pub fn cores(&self) -> u32 {
+        self.sockets * self.l3s_per_socket * self.cores_per_l3
+    }
+
+    /// Hardware threads of the whole machine.
+    pub fn cpus(&self) -> u32 {
+        self.cores() * self.threads_per_core
+    }
+
+    /// Where each CPU sits.
+    pub fn places(&self) -> Topology {
+        let core_of = |cpu: u32| match self.numbering {
+            Numbering::CoresFirst => cpu % self.cores(),
+            Numbering::SiblingsAdjacent => cpu / self.threads_per_core,
+        };
+        let place = |cpu: u32| {
+            let core = core_of(cpu);
+            let l3 = core / self.cores_per_l3;
+            let l3s_per_node = self.l3s_per_socket / self.nodes_per_socket;
+            Place { core, l3, socket: l3 / self.l3s_per_socket, node: l3 / l3s_per_node }
+        };
+        Topology::new((0..self.cpus()).map(place).collect())
+    }
+}
+
+/// The machines that come with the simulator: a short name and the file's text.
+const PRESETS: [(&str, &str); 3] = [
+    ("epyc-9654", include_str!("../../machines/epyc-9654.toml")),
+    ("cascade-lake", include_str!("../../machines/cascade-lake.toml")),
+    ("ivy-bridge-ex", include_str!("../../machines/ivy-bridge-ex.toml")),
+];
+
+impl Machine {
+    /// The names of the machines that come with the simulator.
+    pub fn presets() -> impl Iterator<Item = &'static str> {
+        PRESETS.iter().map(|(name, _)| *name)
+    }
+
+    /// The machine with this name among those that come with the simulator.
+    pub fn preset(name: &str) -> Option<Machine> {
+        let (_, text) = PRESETS.iter().find(|(known, _)| *known == name)?;
+        Some(Machine::parse(text).expect("the tests read all presets"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_presets_can_be_read() {
+        let cpus: Vec<u32> = Machine::presets()
+            .map(|name| Machine::preset(name).expect("a preset").topology.cpus())
+            .collect();
+        assert_eq!(cpus, [384, 96, 120]);
+    }
+
+    #[test]
+    fn siblings_share_a_core_and_neighbours_a_cache() {
+        let places = Machine::preset("epyc-9654").expect("a preset").topology.places();
+        assert_eq!(places.place(0).core, places.place(192).core);
+        assert_eq!(places.place(7).l3, places.place(0).l3);
+        assert_ne!(places.place(8).l3, places.place(0).l3);
+        assert_eq!(places.place(95).socket, 0);
+        assert_eq!(places.place(96).socket, 1);
+    }
+}
