@@ -10,6 +10,7 @@ pub mod policies;
 pub mod published;
 pub mod random;
 pub mod topology;
+pub mod workload;
 
 /// A time or a duration, in nanoseconds of simulated time.
 pub type Ns = u64;

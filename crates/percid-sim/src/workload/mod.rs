@@ -1,0 +1,302 @@
+//! Workloads: what the threads of a program do, as files with parameters.
+
+mod program;
+
+pub(crate) use program::MAX_DEPTH;
+pub use program::{Act, Deed, Group, Op, Program, Spread};
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::file::{self, Error};
+
+/// A workload as its file describes it; [`Workload::program`] makes it definite.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The name, for tables.
+    pub name: String,
+    /// What it stands for.
+    pub about: String,
+    /// What the areas are that bursts write to.
+    #[serde(default)]
+    pub memory: Memory,
+    /// How long to simulate, in milliseconds. Without it, until all threads have ended or wait for ever.
+    duration_ms: Option<Amount>,
+    /// How many processes run this, one if nothing is said.
+    processes: Option<Amount>,
+    /// Numbers with names, which can be set from outside.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, f64>,
+    /// Which CPUs of the machine it may use, all if nothing is said.
+    #[serde(default)]
+    cpus: Selection,
+    /// Groups of threads that do the same.
+    threads: Vec<Threads>,
+    /// What is done to the process from outside.
+    #[serde(default)]
+    acts: Vec<Outside>,
+    /// The file, to name lines of it.
+    #[serde(skip)]
+    text: String,
+}
+
+/// The memory that bursts write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// Pages that are copied when they are written to first.
+    #[default]
+    CopyOnWrite,
+    /// Pages that appear as zeroes when they are written to first.
+    ZeroPage,
+    /// Pages that the main thread wrote to at the start.
+    PreFaulted,
+}
+
+impl Memory {
+    /// All kinds, with their names.
+    pub const ALL: [(&'static str, Memory); 3] = [
+        ("copy-on-write", Memory::CopyOnWrite),
+        ("zero-page", Memory::ZeroPage),
+        ("pre-faulted", Memory::PreFaulted),
+    ];
+}
+
+/// A number, or a product of numbers, parameters and `cpus` (how many are selected), such as `"2 * cpus"`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Amount {
+    Number(f64),
+    Product(String),
+}
+
+/// The regular part of a machine that a workload uses.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Selection {
+    l3s: Option<Amount>,
+    cores_per_l3: Option<Amount>,
+    threads_per_core: Option<Amount>,
+}
+
+/// A group of threads.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Threads {
+    name: String,
+    count: Amount,
+    /// Each on a CPU of its own, in the order of their numbers.
+    #[serde(default)]
+    pinned: bool,
+    /// When they are created, in milliseconds from the start of the process.
+    start_ms: Option<Amount>,
+    script: Vec<Step>,
+}
+
+/// A step of a thread's script.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum Step {
+    /// Waits until all threads of the group have come here.
+    Barrier,
+    /// Waits until it is this thread's turn. Turns go round in an order that is shuffled once.
+    Turn { after_ms: Amount, jitter_us: Option<Amount> },
+    /// Lets the next thread have its turn.
+    EndTurn,
+    /// Computes.
+    Run {
+        us: Amount,
+        #[serde(default)]
+        spread: SpreadKind,
+    },
+    /// Adds one to each byte of the area that the thread's ID selects.
+    Burst {
+        times: Option<Amount>,
+        #[serde(default = "yes")]
+        timed: bool,
+    },
+    /// Sleeps.
+    Sleep {
+        us: Amount,
+        #[serde(default)]
+        spread: SpreadKind,
+    },
+    /// Does other steps several times, or until the end.
+    Repeat { times: Option<Amount>, steps: Vec<Step> },
+    /// Ends, and lets a new thread of the same group begin.
+    Respawn,
+    /// Makes a copy of the process, with one thread, which does the script of another group.
+    Fork { group: String },
+    /// Replaces the program: the address space starts anew.
+    Exec,
+    /// Waits for ever.
+    Wait,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// How a duration varies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SpreadKind {
+    /// Always the same.
+    #[default]
+    Constant,
+    /// Anything up to twice the mean, equally likely.
+    Uniform,
+    /// The exponential distribution: many short ones, a few long ones.
+    Exponential,
+}
+
+/// What is done to all threads of the process from outside.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Outside {
+    /// When first, in milliseconds.
+    at_ms: Amount,
+    /// After which time again, in milliseconds.
+    every_ms: Option<Amount>,
+    /// Confine all threads to this many neighbouring CPUs, from a random one on.
+    wander: Option<Amount>,
+    /// Confine all threads to the first so many of the selected CPUs.
+    confine: Option<Amount>,
+}
+
+/// The workloads that come with the simulator: a short name and the file's text.
+const PRESETS: [(&str, &str); 7] = [
+    ("intermittent", include_str!("../../workloads/intermittent.toml")),
+    ("thread-pool", include_str!("../../workloads/thread-pool.toml")),
+    ("container", include_str!("../../workloads/container.toml")),
+    ("churn", include_str!("../../workloads/churn.toml")),
+    ("shrink", include_str!("../../workloads/shrink.toml")),
+    ("oversubscribed", include_str!("../../workloads/oversubscribed.toml")),
+    ("fork-exec", include_str!("../../workloads/fork-exec.toml")),
+];
+
+impl Workload {
+    /// The names of the workloads that come with the simulator.
+    pub fn presets() -> impl Iterator<Item = &'static str> {
+        PRESETS.iter().map(|(name, _)| *name)
+    }
+
+    /// The workload with this name among those that come with the simulator.
+    pub fn preset(name: &str) -> Option<Workload> {
+        let (_, text) = PRESETS.iter().find(|(known, _)| *known == name)?;
+        Some(Workload::parse(text).expect("the tests read all presets"))
+    }
+
+    /// Reads a workload from the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// What is no TOML, lacks a field or has one that is unknown: the line and what was expected. Whether its
+    /// numbers make sense depends on the machine: see [`Workload::program`].
+    pub fn parse(text: &str) -> Result<Workload, Error> {
+        let mut workload: Workload = file::parse(text)?;
+        workload.text = text.to_owned();
+        Ok(workload)
+    }
+
+    /// Sets a parameter.
+    ///
+    /// # Errors
+    ///
+    /// The names of the parameters, if there is none of this name.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), String> {
+        match self.parameters.get_mut(name) {
+            Some(parameter) => {
+                *parameter = value;
+                Ok(())
+            }
+            None => {
+                let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
+                Err(format!("{} has the parameters {}", self.name, known.join(", ")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+
+    fn machine() -> Machine {
+        Machine::preset("epyc-9654").expect("a preset")
+    }
+
+    fn error(text: &str) -> String {
+        match Workload::parse(text) {
+            Ok(workload) => workload.program(&machine()).expect_err("a fault").to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn all_presets_make_programs_on_all_machines() {
+        for name in Workload::presets() {
+            let mut workload = Workload::preset(name).expect("a preset");
+            for machine in Machine::presets().filter_map(Machine::preset) {
+                if name == "intermittent" {
+                    let shape = &machine.topology;
+                    let l3s = f64::from(shape.sockets * shape.l3s_per_socket);
+                    workload.set("l3s", l3s).expect("a parameter");
+                }
+                let program = workload.program(&machine).unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert!(program.groups.iter().any(|group| group.count > 0), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_published_rows_select_their_cpus() {
+        for (row, l3s, cores, threads) in
+            [(8, 1, 8, 1), (24, 24, 1, 1), (192, 24, 8, 1), (384, 24, 8, 2)]
+        {
+            let mut workload = Workload::preset("intermittent").expect("a preset");
+            for (name, value) in
+                [("l3s", l3s), ("cores_per_l3", cores), ("threads_per_core", threads)]
+            {
+                workload.set(name, f64::from(value)).expect("a parameter");
+            }
+            let program = workload.program(&machine()).expect("a program");
+            assert_eq!(program.cpus.len(), row);
+            assert_eq!(program.groups[1].count as usize, row);
+        }
+    }
+
+    #[test]
+    fn errors_name_the_line_and_the_field() {
+        let head = "name = \"x\"\nabout = \"y\"\n";
+        let group = |count: &str, script: &str| {
+            format!("{head}[[threads]]\nname = \"w\"\ncount = {count}\nscript = [{script}]\n")
+        };
+        assert!(
+            error(&group("\"many\"", "")).contains("line 5: threads.0.count: \"many\" is neither")
+        );
+        assert!(error(&group("1.5", "")).contains("threads.0.count: expected a whole number"));
+        assert!(
+            error(&group("1", "{ run = { us = -1 } }"))
+                .contains("line 6: threads.0.script.0: expected")
+        );
+        assert!(error(&group("1", "{ fork = { group = \"z\" } }")).contains("\"z\" is no group"));
+        assert!(
+            error(&group("1", "{ repeat = { steps = [\"barrier\"] } }")).contains("takes time")
+        );
+        assert!(error(&group("1", "\"jump\"")).contains("line 6: unknown variant `jump`"));
+        assert!(error(head).contains("missing field `threads`"));
+        let act = format!("{}[[acts]]\nat_ms = 1\n", group("1", "\"wait\""));
+        assert!(error(&act).contains("line 7: acts.0: expected either"));
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_answered_with_the_known_ones() {
+        let mut workload = Workload::preset("container").expect("a preset");
+        let answer = workload.set("cpus", 3.0).expect_err("no such parameter");
+        assert!(answer.contains("allowed, duration_ms"), "{answer}");
+    }
+}

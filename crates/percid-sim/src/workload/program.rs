@@ -1,0 +1,389 @@
+//! A workload on a certain machine: all numbers known, scripts as lists of operations.
+
+use super::{Amount, Memory, Outside, Selection, SpreadKind, Step, Threads, Workload};
+use crate::file::Error;
+use crate::machine::Machine;
+use crate::random::Random;
+use crate::topology::Cpu;
+use crate::{MS, Ns, US};
+
+/// What to simulate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// The memory that bursts write to.
+    pub memory: Memory,
+    /// When to stop.
+    pub duration: Option<Ns>,
+    /// How many processes run.
+    pub processes: u32,
+    /// The CPUs that may be used, in the order of their numbers.
+    pub cpus: Vec<Cpu>,
+    /// The groups of threads of each process.
+    pub groups: Vec<Group>,
+    /// What is done from outside.
+    pub acts: Vec<Act>,
+}
+
+/// Threads that do the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// The name in the file.
+    pub name: String,
+    /// How many.
+    pub count: u32,
+    /// Whether each stays on a CPU of its own.
+    pub pinned: bool,
+    /// When they are created.
+    pub start: Ns,
+    /// What they do. Whoever comes to its end ends.
+    pub ops: Vec<Op>,
+}
+
+/// One operation of a thread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Op {
+    /// Waits until all threads of the group have come here.
+    Barrier,
+    /// Waits for this thread's turn, which begins so long after the turn before.
+    Turn {
+        /// The pause between two turns.
+        after: Ns,
+        /// At most so much is added to it.
+        jitter: Ns,
+    },
+    /// Ends the turn.
+    EndTurn,
+    /// Computes.
+    Run(Spread),
+    /// Writes to the area that the ID selects.
+    Burst {
+        /// How often at once.
+        times: u32,
+        /// Whether results tell of it.
+        timed: bool,
+    },
+    /// Sleeps.
+    Sleep(Spread),
+    /// Begins a loop of the given depth.
+    Repeat {
+        /// How often to do what follows.
+        times: u32,
+        /// Loops around this one.
+        depth: u32,
+    },
+    /// The end of a loop, which began at an operation.
+    Again {
+        /// The first operation inside the loop.
+        first: u32,
+        /// Loops around this one.
+        depth: u32,
+    },
+    /// Ends this thread and begins another one.
+    Respawn,
+    /// Copies the process.
+    Fork {
+        /// The group whose script the child's thread does.
+        group: u32,
+    },
+    /// Replaces the program.
+    Exec,
+    /// Blocks for ever.
+    Wait,
+}
+
+/// Loops that may be inside each other.
+pub(crate) const MAX_DEPTH: usize = 4;
+
+/// A duration that varies around a mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Spread {
+    /// Always the same.
+    Constant(Ns),
+    /// From 0 to twice this mean.
+    Uniform(Ns),
+    /// The exponential distribution with this mean.
+    Exponential(Ns),
+}
+
+impl Spread {
+    /// A duration; drawn by `random` if it varies.
+    pub fn draw(self, random: &mut Random) -> Ns {
+        match self {
+            Spread::Constant(ns) => ns,
+            Spread::Uniform(mean) => random.below(2 * mean + 1),
+            Spread::Exponential(mean) => random.exponential(mean as f64) as Ns,
+        }
+    }
+}
+
+/// Something that is done to all threads from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Act {
+    /// When first.
+    pub at: Ns,
+    /// How long after that again.
+    pub every: Option<Ns>,
+    /// What.
+    pub deed: Deed,
+}
+
+/// What is done to all threads from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// Confine them to so many neighbouring CPUs, from a random one on.
+    Wander(u32),
+    /// Confine them to the first so many CPUs.
+    Confine(u32),
+}
+
+/// The largest number of threads of all processes together.
+const MAX_THREADS: f64 = 1_000_000.0;
+/// A day, in milliseconds: nothing lasts longer.
+const MAX_MS: f64 = 86_400_000.0;
+
+impl Workload {
+    /// The workload on a machine, with all numbers known.
+    ///
+    /// # Errors
+    ///
+    /// A number that makes no sense, here or on any machine; a name that nothing has: the line, the field, and
+    /// what was expected.
+    pub fn program(&self, machine: &Machine) -> Result<Program, Error> {
+        let selected = select(self, machine)?;
+        let compiler = Compiler { workload: self, cpus: selected.len() as u32 };
+        let processes = match &self.processes {
+            Some(amount) => compiler.count(amount, &["processes"], 1.0, MAX_THREADS)?,
+            None => 1,
+        };
+        let duration = match &self.duration_ms {
+            Some(amount) => Some(compiler.time(amount, &["duration_ms"], MS)?),
+            None => None,
+        };
+        let groups: Result<Vec<Group>, Error> =
+            self.threads.iter().enumerate().map(|(at, group)| compiler.group(at, group)).collect();
+        let groups = groups?;
+        if groups.is_empty() {
+            return Err(compiler.fault(&["threads"], "expected at least one group of threads"));
+        }
+        let acts: Result<Vec<Act>, Error> =
+            self.acts.iter().enumerate().map(|(at, act)| compiler.act(at, act)).collect();
+        Ok(Program {
+            memory: self.memory,
+            duration,
+            processes,
+            cpus: selected,
+            groups,
+            acts: acts?,
+        })
+    }
+}
+
+/// The CPUs that the workload may use, in the order of their numbers.
+fn select(workload: &Workload, machine: &Machine) -> Result<Vec<Cpu>, Error> {
+    let compiler = Compiler { workload, cpus: machine.topology.cpus() };
+    let Selection { l3s, cores_per_l3, threads_per_core } = &workload.cpus;
+    let shape = &machine.topology;
+    let limit = |amount: &Option<Amount>, field: &str, most: u32| match amount {
+        Some(amount) => compiler.count(amount, &["cpus", field], 1.0, f64::from(most)),
+        None => Ok(most),
+    };
+    let l3s = limit(l3s, "l3s", shape.sockets * shape.l3s_per_socket)?;
+    let cores = limit(cores_per_l3, "cores_per_l3", shape.cores_per_l3)?;
+    let threads = limit(threads_per_core, "threads_per_core", shape.threads_per_core)?;
+    let places = shape.places();
+    let mut seen = vec![0; shape.cores() as usize];
+    let is_selected = |cpu: &Cpu| {
+        let place = places.place(*cpu);
+        let thread = seen[place.core as usize];
+        seen[place.core as usize] += 1;
+        place.l3 < l3s && place.core % shape.cores_per_l3 < cores && thread < threads
+    };
+    Ok((0..shape.cpus()).filter(is_selected).collect())
+}
+
+struct Compiler<'a> {
+    workload: &'a Workload,
+    cpus: u32,
+}
+
+impl Compiler<'_> {
+    fn fault(&self, path: &[&str], expected: &str) -> Error {
+        Error::of_field(&self.workload.text, path, expected)
+    }
+
+    fn value(&self, amount: &Amount, path: &[&str]) -> Result<f64, Error> {
+        let product = match amount {
+            Amount::Number(number) => return Ok(*number),
+            Amount::Product(product) => product,
+        };
+        product.split('*').map(str::trim).try_fold(1.0, |value, factor| {
+            let known = match factor {
+                "cpus" => Some(f64::from(self.cpus)),
+                name => self.workload.parameters.get(name).copied(),
+            };
+            let factor = known.or_else(|| factor.parse().ok()).ok_or_else(|| {
+                let expected =
+                    format!("{factor:?} is neither a number, nor `cpus`, nor a parameter");
+                self.fault(path, &expected)
+            })?;
+            Ok(value * factor)
+        })
+    }
+
+    fn count(&self, amount: &Amount, path: &[&str], least: f64, most: f64) -> Result<u32, Error> {
+        let value = self.value(amount, path)?;
+        if value.fract() == 0.0 && (least..=most).contains(&value) {
+            Ok(value as u32)
+        } else {
+            let expected = format!("expected a whole number from {least} to {most}, found {value}");
+            Err(self.fault(path, &expected))
+        }
+    }
+
+    fn time(&self, amount: &Amount, path: &[&str], unit: Ns) -> Result<Ns, Error> {
+        let value = self.value(amount, path)?;
+        let most = MAX_MS * MS as f64 / unit as f64;
+        if (0.0..=most).contains(&value) {
+            Ok((value * unit as f64) as Ns)
+        } else {
+            let expected = format!("expected a number from 0 to {most}, found {value}");
+            Err(self.fault(path, &expected))
+        }
+    }
+
+    fn group(&self, at: usize, group: &Threads) -> Result<Group, Error> {
+        let at = at.to_string();
+        let path = |field: &'static str| ["threads", &at, field];
+        let most = if group.pinned { f64::from(self.cpus) } else { MAX_THREADS };
+        let start = match &group.start_ms {
+            Some(amount) => self.time(amount, &path("start_ms"), MS)?,
+            None => 0,
+        };
+        let mut ops = Vec::new();
+        self.script(&mut ops, &group.script, &path("script"), 0)?;
+        Ok(Group {
+            name: group.name.clone(),
+            count: self.count(&group.count, &path("count"), 0.0, most)?,
+            pinned: group.pinned,
+            start,
+            ops,
+        })
+    }
+
+    fn script(
+        &self,
+        ops: &mut Vec<Op>,
+        steps: &[Step],
+        path: &[&str],
+        depth: u32,
+    ) -> Result<(), Error> {
+        for (at, step) in steps.iter().enumerate() {
+            let at = at.to_string();
+            let path = [path, &[at.as_str()]].concat();
+            match step {
+                Step::Repeat { times, steps } => {
+                    self.repeat(ops, times.as_ref(), steps, &path, depth)?
+                }
+                step => ops.push(self.step(step, &path)?),
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat(
+        &self,
+        ops: &mut Vec<Op>,
+        times: Option<&Amount>,
+        steps: &[Step],
+        path: &[&str],
+        depth: u32,
+    ) -> Result<(), Error> {
+        if depth as usize == MAX_DEPTH {
+            return Err(self.fault(path, "expected at most 4 loops inside each other"));
+        }
+        if !steps.iter().any(Step::takes_time) {
+            return Err(self.fault(path, "expected a step that takes time, else it never ends"));
+        }
+        let times = match times {
+            Some(amount) => self.count(amount, path, 0.0, f64::from(u32::MAX))?,
+            None => u32::MAX,
+        };
+        ops.push(Op::Repeat { times, depth });
+        let first = ops.len() as u32;
+        self.script(ops, steps, path, depth + 1)?;
+        ops.push(Op::Again { first, depth });
+        Ok(())
+    }
+
+    fn step(&self, step: &Step, path: &[&str]) -> Result<Op, Error> {
+        Ok(match step {
+            Step::Barrier => Op::Barrier,
+            Step::Turn { after_ms, jitter_us } => {
+                let jitter = jitter_us.as_ref().map_or(Ok(0), |amount| self.time(amount, path, US));
+                Op::Turn { after: self.time(after_ms, path, MS)?, jitter: jitter? }
+            }
+            Step::EndTurn => Op::EndTurn,
+            Step::Run { us, spread } => Op::Run(self.spread(us, *spread, path)?),
+            Step::Sleep { us, spread } => Op::Sleep(self.spread(us, *spread, path)?),
+            Step::Burst { times, timed } => {
+                let most = f64::from(u32::MAX);
+                let times =
+                    times.as_ref().map_or(Ok(1), |amount| self.count(amount, path, 1.0, most));
+                Op::Burst { times: times?, timed: *timed }
+            }
+            Step::Respawn => Op::Respawn,
+            Step::Fork { group } => Op::Fork { group: self.group_named(group, path)? },
+            Step::Exec => Op::Exec,
+            Step::Wait | Step::Repeat { .. } => Op::Wait,
+        })
+    }
+
+    fn spread(&self, us: &Amount, kind: SpreadKind, path: &[&str]) -> Result<Spread, Error> {
+        let mean = self.time(us, path, US)?;
+        Ok(match kind {
+            SpreadKind::Constant => Spread::Constant(mean),
+            SpreadKind::Uniform => Spread::Uniform(mean),
+            SpreadKind::Exponential => Spread::Exponential(mean),
+        })
+    }
+
+    fn group_named(&self, name: &str, path: &[&str]) -> Result<u32, Error> {
+        let found = self.workload.threads.iter().position(|group| group.name == name);
+        let expected = format!("{name:?} is no group of threads");
+        found.map(|at| at as u32).ok_or_else(|| self.fault(path, &expected))
+    }
+
+    fn act(&self, at: usize, act: &Outside) -> Result<Act, Error> {
+        let number = at.to_string();
+        let path = |field: &'static str| ["acts", &number, field];
+        let cpus = |amount: &Amount, field: &'static str| {
+            self.count(amount, &path(field), 1.0, f64::from(self.cpus))
+        };
+        let deed = match (&act.wander, &act.confine) {
+            (Some(amount), None) => Deed::Wander(cpus(amount, "wander")?),
+            (None, Some(amount)) => Deed::Confine(cpus(amount, "confine")?),
+            _ => {
+                return Err(self.fault(&["acts", &number], "expected either `wander` or `confine`"));
+            }
+        };
+        let every = match &act.every_ms {
+            Some(amount) => Some(self.time(amount, &path("every_ms"), MS)?),
+            None => None,
+        };
+        if every == Some(0) {
+            return Err(self.fault(&path("every_ms"), "expected more than 0"));
+        }
+        Ok(Act { at: self.time(&act.at_ms, &path("at_ms"), MS)?, every, deed })
+    }
+}
+
+impl Step {
+    /// Whether simulated time can pass in this step.
+    fn takes_time(&self) -> bool {
+        match self {
+            Step::Run { .. } | Step::Burst { .. } | Step::Sleep { .. } | Step::Wait => true,
+            Step::Repeat { steps, .. } => steps.iter().any(Step::takes_time),
+            _ => false,
+        }
+    }
+}
