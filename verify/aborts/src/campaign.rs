@@ -353,8 +353,9 @@ impl Campaign {
         for _ in 0..REPETITIONS {
             outcome = round::run(&mut self.subject, operation, script)?;
             let preserved = outcome.registers.as_ref().map(round::preserved);
-            if preserved.is_some_and(|registers| registers != calm) {
-                outcome.violations.push("a preserved register has changed".to_owned());
+            if let Some(changed) = preserved.and_then(|registers| round::changed(&calm, &registers))
+            {
+                outcome.violations.push(format!("preserved registers have changed: {changed}"));
             }
             self.tally.rounds += 1;
             self.tally.aborts += outcome.aborts;

@@ -442,6 +442,16 @@ pub fn preserved(registers: &Registers) -> [u64; 7] {
     ]
 }
 
+/// Which of the preserved registers differ, and how.
+pub fn changed(calm: &[u64; 7], found: &[u64; 7]) -> Option<String> {
+    const NAMES: [&str; 7] = ["rbx", "rsp", "rbp", "r12", "r13", "r14", "r15"];
+    let differ =
+        NAMES.iter().zip(calm.iter().zip(found)).filter(|(_, (calm, found))| calm != found);
+    let words: Vec<String> =
+        differ.map(|(name, (calm, found))| format!("{name} {calm:#x} -> {found:#x}")).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
 fn text(error: std::io::Error) -> String {
     error.to_string()
 }

@@ -66,8 +66,10 @@ pub enum Op {
     Sleep(Spread),
     /// Begins a loop of the given depth.
     Repeat {
-        /// How often to do what follows.
+        /// How often to do what follows; `u32::MAX` is without end.
         times: u32,
+        /// The first operation behind the loop.
+        past: u32,
         /// Loops around this one.
         depth: u32,
     },
@@ -308,10 +310,11 @@ impl Compiler<'_> {
             Some(amount) => self.count(amount, path, 0.0, f64::from(u32::MAX))?,
             None => u32::MAX,
         };
-        ops.push(Op::Repeat { times, depth });
-        let first = ops.len() as u32;
+        let head = ops.len();
+        ops.push(Op::Wait);
         self.script(ops, steps, path, depth + 1)?;
-        ops.push(Op::Again { first, depth });
+        ops.push(Op::Again { first: head as u32 + 1, depth });
+        ops[head] = Op::Repeat { times, past: ops.len() as u32, depth };
         Ok(())
     }
 

@@ -1,0 +1,178 @@
+//! What a burst costs: the class of what it touches, and the law of each class.
+
+use serde::Serialize;
+
+use crate::machine::{Costs, Machine};
+use crate::topology::{Cpu, Reach, Topology};
+use crate::workload::Memory;
+use crate::{MS, Ns};
+
+/// What a burst finds where its ID's area is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// This core touched it last, and has not idled since.
+    Hot,
+    /// This core touched it last, and has idled since.
+    Own,
+    /// Another core behind the same last-level cache touched it last.
+    SameL3,
+    /// A core behind another last-level cache of the same socket did.
+    SameSocket,
+    /// A core of another socket did.
+    OtherSocket,
+    /// Nobody ever touched it.
+    FirstTouch,
+}
+
+impl Class {
+    /// All classes, from cheap to dear.
+    pub const ALL: [Class; 6] = [
+        Class::Hot,
+        Class::Own,
+        Class::SameL3,
+        Class::SameSocket,
+        Class::OtherSocket,
+        Class::FirstTouch,
+    ];
+
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Hot => "hot",
+            Class::Own => "own",
+            Class::SameL3 => "same L3",
+            Class::SameSocket => "same socket",
+            Class::OtherSocket => "other socket",
+            Class::FirstTouch => "first touch",
+        }
+    }
+}
+
+/// How long the parts of the machine had been idle before the burst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Idle {
+    /// The core of the CPU, since it touched the area last.
+    pub core: Ns,
+    /// The whole machine.
+    pub machine: Ns,
+}
+
+/// Cache lines of a burst.
+const LINES: f64 = 256.0;
+
+/// The unit of idle time in the laws of cooling.
+const COOLING_UNIT: f64 = 10.0 * MS as f64;
+
+/// The prices of one machine and one kind of memory.
+#[derive(Debug, Clone)]
+pub struct Prices {
+    costs: Costs,
+    memory: Memory,
+}
+
+impl Prices {
+    /// The prices of bursts on this kind of memory.
+    pub fn new(machine: &Machine, memory: Memory) -> Prices {
+        Prices { costs: machine.costs.clone(), memory }
+    }
+
+    /// What a burst on `cpu` finds, if `last` touched the area before it, and what it costs.
+    ///
+    /// The laws, with an idle time T and the machine file's names:
+    ///
+    /// ```text
+    /// own(T)         = max(hot_ns, own_ns + cooling_ns x ln(T / 10 ms))
+    /// from elsewhere = own(T) + 256 lines x latency / overlap
+    /// first touch    = own(T) + first_touch_us + first_touch_cooling_us x ln(T' / 10 ms)
+    /// ```
+    ///
+    /// T is the idle time of the core, T' that of the whole machine. An area of this core is hot where
+    /// own(T) is not above `hot_ns`.
+    pub fn burst(
+        &self,
+        topology: &Topology,
+        cpu: Cpu,
+        last: Option<Cpu>,
+        idle: Idle,
+    ) -> (Class, Ns) {
+        let own = self.own(idle.core);
+        let (class, ns) = match last.map(|last| topology.reach(cpu, last)) {
+            None => (Class::FirstTouch, own + self.first_touch(idle.machine)),
+            Some(Reach::Core) if own <= self.costs.hot_ns.value => (Class::Hot, own),
+            Some(Reach::Core) => (Class::Own, own),
+            Some(Reach::L3) => (Class::SameL3, own + self.transfer(self.costs.same_l3_ns.value)),
+            Some(Reach::Socket) => {
+                (Class::SameSocket, own + self.transfer(self.costs.same_socket_ns.value))
+            }
+            Some(Reach::Machine) => {
+                (Class::OtherSocket, own + self.transfer(self.costs.other_socket_ns.value))
+            }
+        };
+        (class, ns as Ns)
+    }
+
+    /// What each further burst at once costs.
+    pub fn hot(&self) -> Ns {
+        self.costs.hot_ns.value as Ns
+    }
+
+    fn own(&self, idle: Ns) -> f64 {
+        let cooled = cooled(self.costs.own_ns.value, self.costs.cooling_ns.value, idle);
+        cooled.max(self.costs.hot_ns.value)
+    }
+
+    fn transfer(&self, latency: f64) -> f64 {
+        LINES * latency / self.costs.overlap.value
+    }
+
+    fn first_touch(&self, idle: Ns) -> f64 {
+        let (start, slope) = (&self.costs.first_touch_us, &self.costs.first_touch_cooling_us);
+        let share =
+            if self.memory == Memory::ZeroPage { self.costs.zero_page_share.value } else { 1.0 };
+        // Faults on a machine that has not idled cost what they cost after 10 ms: nothing is known of less.
+        let idle = idle.max(COOLING_UNIT as Ns);
+        1000.0 * share * cooled(start.value, slope.value, idle).max(0.0)
+    }
+}
+
+fn cooled(start: f64, slope: f64, idle: Ns) -> f64 {
+    start + slope * libm::log(idle.max(1) as f64 / COOLING_UNIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prices() -> (Prices, Topology) {
+        let machine = Machine::preset("epyc-9654").expect("a preset");
+        (Prices::new(&machine, Memory::CopyOnWrite), machine.topology.places())
+    }
+
+    #[test]
+    fn classes_follow_who_touched_last_and_dearer_ones_cost_more() {
+        let (prices, topology) = prices();
+        let idle = Idle { core: 200 * MS, machine: 200 * MS };
+        let found = [Some(0), Some(192), Some(1), Some(8), Some(96), None]
+            .map(|last| prices.burst(&topology, 0, last, idle));
+        assert_eq!(
+            found.map(|(class, _)| class),
+            [
+                Class::Own,
+                Class::Own,
+                Class::SameL3,
+                Class::SameSocket,
+                Class::OtherSocket,
+                Class::FirstTouch
+            ]
+        );
+        assert!(found.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{found:?}");
+    }
+
+    #[test]
+    fn what_this_core_just_touched_is_hot() {
+        let (prices, topology) = prices();
+        let idle = Idle { core: 0, machine: 0 };
+        assert_eq!(prices.burst(&topology, 5, Some(5), idle), (Class::Hot, prices.hot()));
+    }
+}

@@ -1,0 +1,78 @@
+//! Sets of CPUs, as words of bits.
+
+use crate::topology::Cpu;
+
+/// A set of CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct CpuSet {
+    words: Vec<u64>,
+}
+
+impl CpuSet {
+    /// No CPU of a machine with so many.
+    pub(super) fn empty(cpus: u32) -> CpuSet {
+        CpuSet { words: vec![0; cpus.div_ceil(64) as usize] }
+    }
+
+    /// These CPUs of a machine with so many.
+    pub(super) fn of(cpus: u32, members: impl IntoIterator<Item = Cpu>) -> CpuSet {
+        let mut set = CpuSet::empty(cpus);
+        members.into_iter().for_each(|cpu| set.insert(cpu));
+        set
+    }
+
+    pub(super) fn insert(&mut self, cpu: Cpu) {
+        self.words[cpu as usize / 64] |= 1 << (cpu % 64);
+    }
+
+    pub(super) fn remove(&mut self, cpu: Cpu) {
+        self.words[cpu as usize / 64] &= !(1 << (cpu % 64));
+    }
+
+    pub(super) fn contains(&self, cpu: Cpu) -> bool {
+        self.words[cpu as usize / 64] >> (cpu % 64) & 1 == 1
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
+        (0..self.words.len() as u32 * 64).filter(|&cpu| self.contains(cpu))
+    }
+
+    /// Adds all members of another set.
+    pub(super) fn add_all(&mut self, other: &CpuSet) {
+        self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
+    }
+
+    /// The first CPU that is in this set and in both others.
+    pub(super) fn first_in_all(&self, a: &CpuSet, b: &CpuSet) -> Option<Cpu> {
+        let words = self.words.iter().zip(&a.words).zip(&b.words);
+        let mut common = words.map(|((word, a), b)| word & a & b).enumerate();
+        let (at, word) = common.find(|(_, word)| *word != 0)?;
+        Some(at as u32 * 64 + word.trailing_zeros())
+    }
+
+    /// The first CPU that is in this set and in the other one.
+    pub(super) fn first_in_both(&self, other: &CpuSet) -> Option<Cpu> {
+        self.first_in_all(other, other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_common_cpu_may_be_in_any_word() {
+        let a = CpuSet::of(200, [3, 64, 199]);
+        let b = CpuSet::of(200, [4, 64, 199]);
+        let c = CpuSet::of(200, [3, 4, 199]);
+        assert_eq!(a.first_in_both(&b), Some(64));
+        assert_eq!(a.first_in_all(&b, &c), Some(199));
+        assert_eq!(a.first_in_both(&CpuSet::empty(200)), None);
+        assert_eq!(a.iter().collect::<Vec<_>>(), [3, 64, 199]);
+        assert_eq!(a.len(), 3);
+    }
+}

@@ -1,0 +1,143 @@
+//! A simulated process: its policy, its memory, and what its threads wait for together.
+
+use super::cpu_set::CpuSet;
+use crate::Ns;
+use crate::policies::{self, Id, Policy, Thread};
+use crate::random::Random;
+use crate::topology::{Cpu, Topology};
+
+/// Who touched an area last, and when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Touch {
+    pub(super) cpu: Cpu,
+    pub(super) at: Ns,
+}
+
+/// The turns of a group: who comes after whom, and whose turn it is.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    order: Vec<u32>,
+    at: usize,
+}
+
+impl Turns {
+    /// Lets these threads take turns in a random order, if they do not yet.
+    pub(super) fn begin(&mut self, members: impl Iterator<Item = u32>, random: &mut Random) {
+        if self.order.is_empty() {
+            self.order.extend(members);
+            random.shuffle(&mut self.order);
+        }
+    }
+
+    /// Whose turn it is.
+    pub(super) fn current(&self) -> Option<u32> {
+        self.order.get(self.at).copied()
+    }
+
+    /// Lets the next one have its turn.
+    pub(super) fn pass(&mut self) {
+        self.at = (self.at + 1) % self.order.len().max(1);
+    }
+
+    /// Takes one who ended out of the round.
+    pub(super) fn leave(&mut self, thread: u32) {
+        if let Some(place) = self.order.iter().position(|&other| other == thread) {
+            self.order.remove(place);
+            if place < self.at {
+                self.at -= 1;
+            }
+            if self.at >= self.order.len() {
+                self.at = 0;
+            }
+        }
+    }
+}
+
+/// What one group of threads does together.
+#[derive(Debug, Default)]
+pub(super) struct Together {
+    pub(super) at_barrier: Vec<u32>,
+    pub(super) turns: Turns,
+}
+
+/// A process.
+pub(super) struct ProcessState {
+    pub(super) policy: Box<dyn Policy>,
+    /// The thread of this process that runs on each CPU.
+    pub(super) running: Vec<Option<Thread>>,
+    /// For each thread of its life, how many CPUs it may use.
+    pub(super) thread_allowed: Vec<u32>,
+    /// The CPUs that any of its threads was allowed so far (R2).
+    allowed: CpuSet,
+    nr_cpus_allowed: u32,
+    pub(super) users: u32,
+    /// For each ID, who touched its area last.
+    pub(super) areas: Vec<Option<Touch>>,
+    /// Who touched all areas before anybody used them.
+    pub(super) prepared: Option<Touch>,
+    /// By group.
+    pub(super) together: Vec<Together>,
+}
+
+impl ProcessState {
+    pub(super) fn new(policy: Box<dyn Policy>, topology: &Topology, groups: usize) -> ProcessState {
+        ProcessState {
+            policy,
+            running: vec![None; topology.cpus() as usize],
+            thread_allowed: Vec::new(),
+            allowed: CpuSet::empty(topology.cpus()),
+            nr_cpus_allowed: 0,
+            users: 0,
+            areas: Vec::new(),
+            prepared: None,
+            together: (0..groups).map(|_| Together::default()).collect(),
+        }
+    }
+
+    /// The policy, and what it may see.
+    pub(super) fn parts<'a>(
+        &'a mut self,
+        now: Ns,
+        topology: &'a Topology,
+    ) -> (&'a mut dyn Policy, policies::Process<'a>) {
+        let view = policies::Process {
+            now,
+            topology,
+            users: self.users,
+            nr_cpus_allowed: self.nr_cpus_allowed,
+            thread_allowed: &self.thread_allowed,
+            running: &self.running,
+        };
+        (&mut *self.policy, view)
+    }
+
+    /// Counts a new thread with this affinity and gives it its number.
+    pub(super) fn join(&mut self, affinity: &CpuSet) -> Thread {
+        self.users += 1;
+        self.thread_allowed.push(affinity.len());
+        self.allow(affinity);
+        self.thread_allowed.len() as Thread - 1
+    }
+
+    /// Adds to the CPUs that any thread was allowed.
+    pub(super) fn allow(&mut self, affinity: &CpuSet) {
+        self.allowed.add_all(affinity);
+        self.nr_cpus_allowed = self.allowed.len();
+    }
+
+    /// Begins a new address space for its only thread.
+    pub(super) fn exec(&mut self, affinity: &CpuSet) {
+        self.areas.clear();
+        self.allowed = affinity.clone();
+        self.nr_cpus_allowed = affinity.len();
+    }
+
+    /// Who touched the area of an ID last. From now on it is this CPU.
+    pub(super) fn touch(&mut self, id: Id, cpu: Cpu, at: Ns) -> Option<Touch> {
+        let id = id as usize;
+        if self.areas.len() <= id {
+            self.areas.resize(id + 1, None);
+        }
+        self.areas[id].replace(Touch { cpu, at }).or(self.prepared)
+    }
+}

@@ -1,0 +1,83 @@
+//! What happens next.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::Ns;
+use crate::topology::Cpu;
+
+/// Something that happens at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// What a CPU does ends, or its timer ticks.
+    Cpu(Cpu),
+    /// A thread wakes.
+    Wake(u32),
+    /// Something is done from outside.
+    Act(u32),
+}
+
+/// Names one event that was put into the queue; numbers grow.
+pub(super) type Ticket = u64;
+
+/// Events in the order of their times; those of one time in the order in which they were put in, so that
+/// the order is the same everywhere.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// Time, ticket and event in one number, in this order of weight.
+    heap: BinaryHeap<Reverse<u128>>,
+    next: Ticket,
+}
+
+const KIND_BITS: u32 = 2;
+const WHO_BITS: u32 = 24;
+const TICKET_BITS: u32 = 64 - KIND_BITS - WHO_BITS;
+
+/// The largest number of CPUs, threads and acts that fits into an event.
+pub(super) const MAX_WHO: u32 = (1 << WHO_BITS) - 1;
+
+impl Queue {
+    /// Puts an event in. Tickets last for 2^38 events.
+    pub(super) fn put(&mut self, at: Ns, event: Event) -> Ticket {
+        let (kind, who) = match event {
+            Event::Cpu(cpu) => (0, cpu),
+            Event::Wake(thread) => (1, thread),
+            Event::Act(act) => (2, act),
+        };
+        debug_assert!(who <= MAX_WHO && self.next < 1 << TICKET_BITS);
+        let ticket = self.next;
+        self.next += 1;
+        let low = ticket << (KIND_BITS + WHO_BITS) | u64::from(who) << KIND_BITS | kind;
+        self.heap.push(Reverse(u128::from(at) << 64 | u128::from(low)));
+        ticket
+    }
+
+    /// Takes the next event out.
+    pub(super) fn take(&mut self) -> Option<(Ns, Ticket, Event)> {
+        let Reverse(packed) = self.heap.pop()?;
+        let low = packed as u64;
+        let who = (low >> KIND_BITS) as u32 & MAX_WHO;
+        let event = match low & ((1 << KIND_BITS) - 1) {
+            0 => Event::Cpu(who),
+            1 => Event::Wake(who),
+            _ => Event::Act(who),
+        };
+        Some(((packed >> 64) as Ns, low >> (KIND_BITS + WHO_BITS), event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_by_time_and_then_in_the_order_they_went_in() {
+        let mut queue = Queue::default();
+        queue.put(5, Event::Wake(MAX_WHO));
+        queue.put(3, Event::Cpu(7));
+        queue.put(5, Event::Act(1));
+        let order: Vec<(Ns, Event)> =
+            std::iter::from_fn(|| queue.take()).map(|(at, _, event)| (at, event)).collect();
+        assert_eq!(order, [(3, Event::Cpu(7)), (5, Event::Wake(MAX_WHO)), (5, Event::Act(1))]);
+    }
+}

@@ -1,0 +1,286 @@
+//! Which thread runs where.
+
+use std::rc::Rc;
+
+use super::cpu_set::CpuSet;
+use super::{Event, Simulation, State};
+use crate::Ns;
+use crate::policies::Thread;
+use crate::topology::Cpu;
+
+impl Simulation<'_> {
+    /// A blocked thread can run again.
+    pub(super) fn wake(&mut self, thread: u32) {
+        if self.threads[thread as usize].state != State::Blocked {
+            return;
+        }
+        self.outcome.scheduling.wakes += 1;
+        let cpu = self.place(thread);
+        self.enqueue(thread, cpu);
+    }
+
+    /// The CPU on which a thread should run: where it ran last if that is idle, else an idle one behind the same
+    /// cache, on a core that is idle as a whole if there is one; else it waits where it ran last, and idle
+    /// CPUs elsewhere may come and take it.
+    fn place(&self, thread: u32) -> Cpu {
+        let state = &self.threads[thread as usize];
+        let (last, allowed) = (state.cpu, &*state.affinity);
+        if allowed.contains(last) {
+            if self.idle.contains(last) {
+                return last;
+            }
+            let near = &self.l3s[self.topology.place(last).l3 as usize];
+            return self
+                .idle_cores
+                .first_in_all(near, allowed)
+                .or_else(|| self.idle.first_in_all(near, allowed))
+                .or_else(|| self.idle.first_in_both(allowed))
+                .unwrap_or(last);
+        }
+        let idle =
+            self.idle_cores.first_in_both(allowed).or_else(|| self.idle.first_in_both(allowed));
+        idle.unwrap_or_else(|| self.least_crowded(allowed))
+    }
+
+    fn least_crowded(&self, allowed: &CpuSet) -> Cpu {
+        let waiting = |cpu: &Cpu| self.cpus[*cpu as usize].waiting.len();
+        allowed.iter().min_by_key(waiting).unwrap_or(0)
+    }
+
+    /// Lets a thread run on a CPU, at once if that is idle.
+    fn enqueue(&mut self, thread: u32, cpu: Cpu) {
+        self.move_to(thread, cpu);
+        self.threads[thread as usize].state = State::Queued;
+        if self.idle.contains(cpu) {
+            self.switch(cpu, Some(thread));
+            return;
+        }
+        self.cpus[cpu as usize].waiting.push_back(thread);
+        self.crowded.insert(cpu);
+        self.waiting += 1;
+    }
+
+    /// Notes that a thread that does not run is on another CPU from now on.
+    fn move_to(&mut self, thread: u32, to: Cpu) {
+        let state = &mut self.threads[thread as usize];
+        let from = std::mem::replace(&mut state.cpu, to);
+        if from == to {
+            return;
+        }
+        self.outcome.scheduling.migrations += 1;
+        let number = state.number;
+        let process = &mut self.processes[state.process as usize];
+        let (policy, view) = process.parts(self.now, &self.topology);
+        policy.migrate(&view, number, from, to);
+    }
+
+    /// Takes a waiting thread out of its CPU's queue.
+    fn dequeue(&mut self, thread: u32) {
+        let cpu = self.threads[thread as usize].cpu;
+        let waiting = &mut self.cpus[cpu as usize].waiting;
+        let place = waiting.iter().position(|&other| other == thread);
+        if let Some(place) = place {
+            waiting.remove(place);
+            self.waiting -= 1;
+            if waiting.is_empty() {
+                self.crowded.remove(cpu);
+            }
+        }
+    }
+
+    /// The first thread that waits for this CPU; if there is none, one that waits for another CPU, from near to far.
+    fn next_for(&mut self, cpu: Cpu) -> Option<u32> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let thread = match self.cpus[cpu as usize].waiting.front() {
+            Some(&thread) => thread,
+            None => self.waiting_elsewhere(cpu)?,
+        };
+        self.dequeue(thread);
+        self.move_to(thread, cpu);
+        Some(thread)
+    }
+
+    fn waiting_elsewhere(&self, cpu: Cpu) -> Option<u32> {
+        let place = self.topology.place(cpu);
+        let near =
+            [&self.l3s[place.l3 as usize], &self.sockets[place.socket as usize], &self.crowded];
+        near.iter().find_map(|near| {
+            let from = self.crowded.first_in_both(near)?;
+            let mut waiting = self.cpus[from as usize].waiting.iter().copied();
+            waiting.find(|&thread| self.threads[thread as usize].affinity.contains(cpu))
+        })
+    }
+
+    /// Lets a CPU run another thread, or nothing.
+    pub(super) fn switch(&mut self, cpu: Cpu, next: Option<u32>) {
+        let prev = std::mem::replace(&mut self.cpus[cpu as usize].runs, next);
+        self.end_span(cpu);
+        self.outcome.scheduling.switches += 1;
+        self.note_idleness(cpu, prev.is_some(), next.is_some());
+        self.tell_policies(cpu, prev, next);
+        if let Some(thread) = next {
+            let state = &mut self.threads[thread as usize];
+            state.state = State::Running;
+            let left = std::mem::take(&mut state.left);
+            let now = self.now;
+            let ours = &mut self.cpus[cpu as usize];
+            ours.since = now;
+            ours.next_tick = (now / self.tick + 1) * self.tick;
+            self.occupy(cpu, left);
+        }
+    }
+
+    fn note_idleness(&mut self, cpu: Cpu, was_busy: bool, is_busy: bool) {
+        if was_busy == is_busy {
+            return;
+        }
+        let core = self.topology.place(cpu).core as usize;
+        if is_busy {
+            self.idle.remove(cpu);
+            if self.cores[core].busy == 0 {
+                self.core_cpus[core].iter().for_each(|&cpu| self.idle_cores.remove(cpu));
+            }
+            self.cores[core].enter(self.now);
+            self.whole.enter(self.now);
+        } else {
+            self.idle.insert(cpu);
+            self.cores[core].leave(self.now);
+            self.whole.leave(self.now);
+            if self.cores[core].busy == 0 {
+                self.core_cpus[core].iter().for_each(|&cpu| self.idle_cores.insert(cpu));
+            }
+        }
+    }
+
+    /// Tells the processes of both threads, once if it is the same one.
+    fn tell_policies(&mut self, cpu: Cpu, prev: Option<u32>, next: Option<u32>) {
+        let of = |thread: Option<u32>| {
+            let state = &self.threads[thread? as usize];
+            Some((state.process, state.number))
+        };
+        match (of(prev), of(next)) {
+            (Some((process, prev)), Some((same, next))) if process == same => {
+                self.tell(process, cpu, Some(prev), Some(next));
+            }
+            (prev, next) => {
+                if let Some((process, number)) = prev {
+                    self.tell(process, cpu, Some(number), None);
+                }
+                if let Some((process, number)) = next {
+                    self.tell(process, cpu, None, Some(number));
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, process: u32, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
+        let process = &mut self.processes[process as usize];
+        process.running[cpu as usize] = next;
+        let (policy, view) = process.parts(self.now, &self.topology);
+        policy.switch(&view, cpu, prev, next);
+    }
+
+    /// A CPU is busy for so long, or until its next tick.
+    pub(super) fn occupy(&mut self, cpu: Cpu, time: Ns) {
+        let state = &mut self.cpus[cpu as usize];
+        state.ends = self.now + time;
+        state.ticket = self.queue.put(state.ends.min(state.next_tick), Event::Cpu(cpu));
+    }
+
+    /// What a CPU does ends, or its timer ticks, or both.
+    pub(super) fn cpu_event(&mut self, cpu: Cpu) {
+        let state = &mut self.cpus[cpu as usize];
+        let Some(thread) = state.runs else { return };
+        let ticks = state.next_tick == self.now;
+        if ticks {
+            state.next_tick += self.tick;
+            self.tick(cpu, thread);
+        }
+        let state = &self.cpus[cpu as usize];
+        let left = state.ends - self.now;
+        if ticks && self.slice_is_over(cpu) {
+            self.preempt(cpu);
+        } else if left > 0 {
+            self.occupy(cpu, left);
+        } else {
+            self.advance(cpu, thread);
+        }
+    }
+
+    fn tick(&mut self, cpu: Cpu, thread: u32) {
+        self.outcome.scheduling.ticks += 1;
+        let state = &self.threads[thread as usize];
+        let process = &mut self.processes[state.process as usize];
+        let (policy, view) = process.parts(self.now, &self.topology);
+        policy.tick(&view, cpu, state.number);
+    }
+
+    fn slice_is_over(&self, cpu: Cpu) -> bool {
+        let state = &self.cpus[cpu as usize];
+        !state.waiting.is_empty() && self.now - state.since >= self.slice
+    }
+
+    /// Lets the thread of a CPU wait, behind those that wait already.
+    fn preempt(&mut self, cpu: Cpu) {
+        if let Some(thread) = self.interrupt(cpu) {
+            self.threads[thread as usize].state = State::Queued;
+            self.cpus[cpu as usize].waiting.push_back(thread);
+            self.crowded.insert(cpu);
+            self.waiting += 1;
+        }
+        let next = self.next_for(cpu);
+        self.switch(cpu, next);
+    }
+
+    /// Notes what is left of what the thread of a CPU does.
+    fn interrupt(&mut self, cpu: Cpu) -> Option<u32> {
+        let state = &self.cpus[cpu as usize];
+        let thread = state.runs?;
+        self.threads[thread as usize].left = state.ends.saturating_sub(self.now);
+        Some(thread)
+    }
+
+    /// The thread of a CPU does not run any more; another one does, if one waits.
+    pub(super) fn leave(&mut self, cpu: Cpu) {
+        let next = self.next_for(cpu);
+        self.switch(cpu, next);
+    }
+
+    /// Confines a thread, and moves it if it is elsewhere.
+    pub(super) fn set_affinity(&mut self, thread: u32, affinity: Rc<CpuSet>) {
+        let state = &mut self.threads[thread as usize];
+        if state.state == State::Ended {
+            return;
+        }
+        let (number, cpu, was) = (state.number, state.cpu, state.state);
+        state.affinity = affinity.clone();
+        let process = &mut self.processes[state.process as usize];
+        process.thread_allowed[number as usize] = affinity.len();
+        process.allow(&affinity);
+        let (policy, view) = process.parts(self.now, &self.topology);
+        policy.affinity(&view, number);
+        if affinity.contains(cpu) {
+            return;
+        }
+        match was {
+            State::Queued => self.dequeue(thread),
+            State::Running => {
+                self.interrupt(cpu);
+                self.leave(cpu);
+            }
+            State::Blocked | State::Ended => return,
+        }
+        let to = self.place(thread);
+        self.enqueue(thread, to);
+    }
+
+    /// Takes a thread that ends out of everything. Whether it runs stays as it is.
+    pub(super) fn forget(&mut self, thread: u32) {
+        if self.threads[thread as usize].state == State::Queued {
+            self.dequeue(thread);
+        }
+        self.threads[thread as usize].state = State::Ended;
+    }
+}
