@@ -4,8 +4,21 @@
 //! or a replay of a recorded schedule, tells it what the scheduler does, in the order in which a kernel would notice,
 //! and asks for the ID when a running thread uses its per-ID data.
 
+mod bitmap;
+mod linux_6_13;
+mod linux_6_14;
+mod linux_6_19;
+mod linux_6_3;
+mod linux_6_4;
 mod per_cpu;
 mod per_thread;
+mod percid_table;
+#[cfg(test)]
+mod scenario;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod threads;
 
 use crate::Ns;
 use crate::topology::{Cpu, Topology};
@@ -98,7 +111,16 @@ pub struct Entry {
 }
 
 /// All policies.
-pub const ALL: &[Entry] = &[per_cpu::ENTRY, per_thread::ENTRY];
+pub const ALL: &[Entry] = &[
+    linux_6_3::ENTRY,
+    linux_6_4::ENTRY,
+    linux_6_13::ENTRY,
+    linux_6_14::ENTRY,
+    linux_6_19::ENTRY,
+    percid_table::ENTRY,
+    per_cpu::ENTRY,
+    per_thread::ENTRY,
+];
 
 /// The policy with this name.
 pub fn find(name: &str) -> Option<&'static Entry> {

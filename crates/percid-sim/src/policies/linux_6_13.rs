@@ -1,0 +1,142 @@
+//! Linux 6.13 (commit 7e019dcc470f): cache-local IDs. On top of [`super::slots`], a CPU remembers its ID
+//! (R1), and IDs are spread within the bound before any is shared (R3 to R5).
+
+use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
+use super::{Entry, Id, Process, Thread};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "linux-6.13",
+    about: "Linux 6.13: a CPU comes back to the ID that it had",
+    create: |topology| Box::new(Slots::<Linux613>::new(topology.cpus())),
+};
+
+struct Linux613;
+
+impl Generation for Linux613 {
+    fn allocate(ids: &mut Ids, process: &Process<'_>, recent: Option<Id>) -> Id {
+        if let Some(id) = recent.filter(|&id| ids.taken.take(id)) {
+            return id;
+        }
+        expand_or_first_free(ids, process)
+    }
+
+    fn is_settled(to: &CpuSlot) -> bool {
+        is_settled(to)
+    }
+
+    fn is_full(process: &Process<'_>, _: Thread) -> bool {
+        is_full(process)
+    }
+}
+
+/// R4 and R5: a new ID while the bound allows it, then the first free one.
+pub(super) fn expand_or_first_free(ids: &mut Ids, process: &Process<'_>) -> Id {
+    while ids.max_nr_cid < process.nr_cpus_allowed.min(process.users) {
+        ids.max_nr_cid += 1;
+        if ids.taken.take(ids.max_nr_cid - 1) {
+            return ids.max_nr_cid - 1;
+        }
+    }
+    let first = ids.taken.take_first_below(process.nr_cpus_allowed);
+    first.expect("only the slots of other allowed CPUs hold IDs")
+}
+
+/// R6: a CPU that remembers an ID needs none.
+pub(super) fn is_settled(to: &CpuSlot) -> bool {
+    to.slot != Slot::Unset || to.recent.is_some()
+}
+
+/// R6: as many threads as the process may have IDs.
+pub(super) fn is_full(process: &Process<'_>) -> bool {
+    process.users >= process.nr_cpus_allowed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scenario::Scenario;
+    use super::super::{Entry, linux_6_4, linux_6_14};
+    use super::*;
+
+    /// The IDs of four CPUs whose pinned threads run one after the other, each 20 ms with a pause of
+    /// 60 ms for everybody between two rounds.
+    fn rounds(entry: &Entry) -> Vec<Vec<Id>> {
+        let mut s = Scenario::new(entry, 4);
+        s.spawn(3);
+        let mut rounds = vec![(0..4).map(|cpu| s.run(cpu, cpu)).collect()];
+        (0..4).for_each(|cpu| s.idle(cpu));
+        for order in [[2, 0, 3, 1], [1, 3, 0, 2], [3, 2, 1, 0]] {
+            let mut ids = vec![0; 4];
+            for cpu in order {
+                ids[cpu as usize] = s.run(cpu, cpu);
+                s.advance_ms(20);
+                s.tick(cpu);
+                s.idle(cpu);
+            }
+            s.advance_ms(60);
+            rounds.push(ids);
+        }
+        rounds
+    }
+
+    #[test]
+    fn r1_r7_a_cpu_whose_slot_expired_gets_its_id_back() {
+        for entry in [&ENTRY, &linux_6_14::ENTRY] {
+            let rounds = rounds(entry);
+            assert!(rounds.iter().all(|round| *round == [0, 1, 2, 3]), "{rounds:?}");
+        }
+        let wandering = rounds(&linux_6_4::ENTRY);
+        assert_ne!(wandering[3], wandering[0], "the control: 6.4 has no recent ID");
+    }
+
+    #[test]
+    fn r4_expansion_comes_before_reuse() {
+        let mut s = Scenario::new(&ENTRY, 4);
+        s.spawn(2);
+        assert_eq!(s.run(0, 0), 0);
+        s.exit(0);
+        s.spawn(1);
+        assert_eq!(s.run(1, 1), 1, "0 is free, and 1 was never used");
+        assert_eq!(s.run(2, 2), 2);
+        assert_eq!(s.run(3, 3), 0, "R5: no more than threads");
+    }
+
+    #[test]
+    fn r3_r5_the_allowed_cpus_bound_too() {
+        let mut s = Scenario::new(&ENTRY, 8);
+        s.allow(2);
+        s.spawn(5);
+        assert_eq!((s.run(6, 0), s.run(7, 1)), (0, 1));
+        s.idle(7);
+        assert_eq!(s.run(7, 2), 1);
+    }
+
+    #[test]
+    fn r6_a_cpu_that_remembers_an_id_counts_as_settled() {
+        let mut s = Scenario::new(&ENTRY, 3);
+        s.spawn(2);
+        assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
+        s.exit(1);
+        // CPU 1 remembers 1 and its slot is unset. Two threads on three CPUs: the ID is freed.
+        assert_eq!(s.run(1, 0), 1);
+        assert_eq!(s.work().steals, 1);
+        s.spawn(1);
+        assert_eq!(s.run(0, 3), 2, "it was made to forget 0");
+        // Three threads: everything is left alone.
+        assert_eq!(s.run(0, 0), 2);
+        assert_eq!(s.work().steals, 1);
+    }
+
+    #[test]
+    fn r8_a_slot_above_the_ids_in_use_is_cleared() {
+        let mut s = Scenario::new(&ENTRY, 4);
+        s.spawn(2);
+        assert_eq!((s.run(0, 0), s.run(1, 1), s.run(2, 2)), (0, 1, 2));
+        s.exit(0);
+        s.exit(1);
+        s.advance_ms(100);
+        s.tick(2);
+        assert_eq!((s.work().expired, s.id(2)), (1, 2), "2 >= 1 in use");
+        s.idle(2);
+        assert_eq!(s.run(2, 2), 2, "R9 is missing: the recent ID, although one thread is left");
+    }
+}

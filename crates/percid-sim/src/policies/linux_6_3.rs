@@ -1,0 +1,112 @@
+//! Linux 6.3: one set of IDs for the process, and nothing that remembers who had which.
+
+use super::bitmap::Bitmap;
+use super::threads::Threads;
+use super::{Entry, Id, Policy, Process, Thread, Work};
+use crate::topology::Cpu;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "linux-6.3",
+    about: "Linux 6.3: the first free ID at every switch between processes",
+    create: |topology| Box::new(Linux63::new(topology.cpus())),
+};
+
+struct Linux63 {
+    taken: Bitmap,
+    cpus: u32,
+    /// For each thread the ID that it holds, which it does only while it runs.
+    held: Threads<Option<Id>>,
+    work: Work,
+}
+
+impl Linux63 {
+    fn new(cpus: u32) -> Linux63 {
+        Linux63 { taken: Bitmap::new(cpus), cpus, held: Threads::default(), work: Work::default() }
+    }
+
+    fn obtain(&mut self) -> Id {
+        self.work.slow_paths += 1;
+        self.taken.take_first_below(self.cpus).expect("at most one ID for each CPU is held")
+    }
+}
+
+impl Policy for Linux63 {
+    fn switch(&mut self, _: &Process<'_>, _: Cpu, prev: Option<Thread>, next: Option<Thread>) {
+        let released = prev.and_then(|prev| self.held.of(prev).take());
+        let id = match (released, next) {
+            // Between two threads of the process the ID is handed over, without the lock.
+            (Some(id), Some(_)) => Some(id),
+            (Some(id), None) => {
+                self.taken.free(id);
+                None
+            }
+            (None, Some(_)) => Some(self.obtain()),
+            (None, None) => None,
+        };
+        if let Some(next) = next {
+            *self.held.of(next) = id;
+        }
+    }
+
+    fn exit(&mut self, _: &Process<'_>, thread: Thread, _: Cpu) {
+        if let Some(id) = self.held.of(thread).take() {
+            self.taken.free(id);
+        }
+    }
+
+    fn exec(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) {
+        self.taken.clear();
+        self.held.clear();
+        *self.held.of(thread) = Some(self.obtain());
+    }
+
+    fn id(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Id {
+        if let Some(id) = *self.held.of(thread) {
+            return id;
+        }
+        let id = self.obtain();
+        *self.held.of(thread) = Some(id);
+        id
+    }
+
+    fn work(&self) -> Work {
+        self.work
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scenario::Scenario;
+    use super::*;
+
+    #[test]
+    fn a_switch_inside_the_process_hands_the_id_over() {
+        let mut s = Scenario::new(&ENTRY, 4);
+        s.spawn(2);
+        assert_eq!((s.run(0, 0), s.run(3, 1)), (0, 1));
+        let before = s.work().slow_paths;
+        assert_eq!(s.run(3, 2), 1);
+        assert_eq!(s.work().slow_paths, before);
+    }
+
+    #[test]
+    fn r1_is_missing_so_a_cpu_that_comes_back_gets_whatever_is_free() {
+        let mut s = Scenario::new(&ENTRY, 4);
+        s.spawn(1);
+        assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
+        s.idle(0);
+        s.idle(1);
+        assert_eq!((s.run(1, 1), s.run(0, 0)), (0, 1), "the other way round");
+    }
+
+    #[test]
+    fn r10_exit_gives_the_id_back_and_exec_begins_at_zero() {
+        let mut s = Scenario::new(&ENTRY, 4);
+        s.spawn(1);
+        assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
+        s.exit(0);
+        assert_eq!(s.run(1, 1), 1);
+        s.exec(1);
+        assert_eq!(s.id(1), 0);
+    }
+}

@@ -1,0 +1,176 @@
+//! percid's own table, by the library's [`Space`]: this file does what the library's table source does with it, in
+//! the same order, without fences and signals. An ID is looked for when it is used, not at the switch.
+
+use percid::id::space::{Counts, CpuState, Grant, IdState, Limits, Request, Space};
+
+use super::threads::Threads;
+use super::{Entry, Id, Policy, Process, Thread, Work};
+use crate::MS;
+use crate::topology::Cpu;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "percid-table",
+    about: "percid's table from CPU to ID, in user space",
+    create: |topology| Box::new(PercidTable::new(topology.cpus())),
+};
+
+struct PercidTable {
+    counts: Counts,
+    cpus: Vec<CpuState>,
+    ids: Vec<IdState>,
+    /// The CPU on which each thread last took an ID.
+    came_from: Threads<Option<Cpu>>,
+    work: Work,
+}
+
+impl PercidTable {
+    fn new(cpus: u32) -> PercidTable {
+        PercidTable {
+            counts: Counts::default(),
+            cpus: vec![CpuState::default(); cpus as usize],
+            ids: vec![IdState::default(); cpus as usize],
+            came_from: Threads::default(),
+            work: Work::default(),
+        }
+    }
+
+    fn space(&mut self) -> Space<'_> {
+        Space::new(&mut self.counts, &mut self.cpus, &mut self.ids)
+    }
+
+    /// Finds an ID for a CPU without one.
+    fn enter(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
+        self.work.slow_paths += 1;
+        let limits = Limits { allowed: process.nr_cpus_allowed, threads: process.users };
+        if self.space().shrink(limits) {
+            self.evict(|space, cpu| space.is_above_bound(cpu));
+        }
+        let request = Request { cpu, thread, came_from: *self.came_from.of(thread) };
+        let id = self.obtain(process, request, limits);
+        self.space().give(cpu, id, thread, process.now / MS);
+        *self.came_from.of(thread) = Some(cpu);
+        id
+    }
+
+    /// Takes an ID for the request out of the space: it is free or in transit afterwards.
+    fn obtain(&mut self, process: &Process<'_>, request: Request, limits: Limits) -> Id {
+        match self.choose(process, request, limits) {
+            Grant::Steal { from, .. } if Some(from) != request.came_from => {}
+            grant => return self.carry_out(grant),
+        }
+        let now_ms = process.now / MS;
+        if self.space().scan_due(now_ms) {
+            self.space().scanned(now_ms);
+            self.work.scans += 1;
+            self.work.expired += self.evict(|space, cpu| space.is_expired(cpu, now_ms));
+        }
+        let grant = self.choose(process, request, limits);
+        self.carry_out(grant)
+    }
+
+    fn choose(&mut self, process: &Process<'_>, request: Request, limits: Limits) -> Grant {
+        self.space().choose(request, limits, |a, b| process.topology.distance(a, b))
+    }
+
+    fn carry_out(&mut self, grant: Grant) -> Id {
+        match grant {
+            Grant::Free(id) => id,
+            Grant::Steal { from, id } => {
+                self.work.steals += 1;
+                self.space().take(from, true);
+                id
+            }
+            // No ID stays in transit here, so each is free or held by a CPU to steal from.
+            Grant::Nothing => unreachable!("an ID is free or held"),
+        }
+    }
+
+    /// Frees the IDs of all CPUs that `condemned` names. Returns how many.
+    fn evict(&mut self, condemned: impl Fn(&Space<'_>, Cpu) -> bool) -> u64 {
+        let cpus = self.cpus.len() as Cpu;
+        let mut space = self.space();
+        let mut count = 0;
+        for cpu in 0..cpus {
+            if !condemned(&space, cpu) {
+                continue;
+            }
+            if let Some(id) = space.take(cpu, false) {
+                space.free(id);
+                count += 1;
+            }
+        }
+        count
+    }
+}
+
+impl Policy for PercidTable {
+    fn exec(&mut self, process: &Process<'_>, _: Cpu, _: Thread) {
+        *self = PercidTable { work: self.work, ..PercidTable::new(process.topology.cpus()) };
+    }
+
+    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
+        match self.space().held(cpu) {
+            Some(id) => id,
+            None => self.enter(process, cpu, thread),
+        }
+    }
+
+    fn work(&self) -> Work {
+        self.work
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scenario::Scenario;
+    use super::*;
+
+    #[test]
+    fn r1_r4_a_cpu_keeps_its_id_and_new_ones_come_first() {
+        let mut s = Scenario::new(&ENTRY, 4);
+        s.spawn(2);
+        assert_eq!((s.run(3, 0), s.run(1, 1)), (0, 1));
+        s.idle(3);
+        s.idle(1);
+        assert_eq!((s.run(0, 2), s.run(1, 0)), (2, 1));
+    }
+
+    #[test]
+    fn r6_a_thread_that_moves_takes_its_id_along() {
+        let mut s = Scenario::new(&ENTRY, 4);
+        s.spawn(1);
+        assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
+        s.idle(1);
+        assert_eq!(s.run(2, 1), 1);
+        assert_eq!(s.work().steals, 1);
+    }
+
+    #[test]
+    fn r7_before_a_theft_what_was_not_renewed_is_given_back() {
+        let mut s = Scenario::new(&ENTRY, 4);
+        s.spawn(1);
+        assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
+        s.advance_ms(200);
+        assert_eq!(s.run(2, 1), 1);
+        assert_eq!((s.work().steals, s.work().scans), (1, 0), "the thread's own: no scan");
+        s.exit(2);
+        s.spawn(1);
+        assert_eq!(s.run(3, 2), 0, "CPU 0 took it longest ago");
+        let work = s.work();
+        assert_eq!((work.steals, work.scans, work.expired), (1, 1, 1), "freed, not stolen");
+    }
+
+    #[test]
+    fn r8_r9_the_bound_follows_the_threads() {
+        let mut s = Scenario::new(&ENTRY, 5);
+        s.spawn(3);
+        for cpu in 0..4 {
+            assert_eq!(s.run(cpu, cpu), cpu);
+        }
+        s.exit(1);
+        s.exit(2);
+        assert_eq!(s.id(3), 3, "until somebody looks for an ID");
+        s.run(4, 0);
+        assert!(s.id(3) < 2);
+    }
+}

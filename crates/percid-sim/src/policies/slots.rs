@@ -1,0 +1,263 @@
+//! What Linux 6.4 to 6.18 have in common: a slot per CPU, with the time of its last use, and a scan that
+//! clears slots which were not used lately.
+//!
+//! The generations differ in how an ID is found for an empty slot, and in when a thread that moves takes
+//! its ID along; that is their [`Generation`].
+//!
+//! In the kernel, a remote agent marks a slot as lazy, looks whether the process runs there, and releases
+//! the slot by a second exchange if not. Here events are atomic, so a mark outlives its event in one case only: the
+//! scan's pass over the weights, which does not look first, marks the slot of a CPU that runs the process.
+
+use super::bitmap::Bitmap;
+use super::threads::Threads;
+use super::{Id, Policy, Process, Thread, Work};
+use crate::topology::Cpu;
+use crate::{MS, Ns};
+
+/// How long a slot stays without being used (R7), and the least time between two scans.
+const PERIOD: Ns = 100 * MS;
+
+/// What a CPU holds for the process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// Nothing.
+    #[default]
+    Unset,
+    /// The ID of whichever thread of the process runs here.
+    Valid(Id),
+    /// An ID that the thread running here still uses, and that nobody may start using.
+    Lazy(Id),
+}
+
+impl Slot {
+    fn id(self) -> Option<Id> {
+        match self {
+            Slot::Unset => None,
+            Slot::Valid(id) | Slot::Lazy(id) => Some(id),
+        }
+    }
+}
+
+/// A CPU's part in the process.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CpuSlot {
+    /// What it holds.
+    pub(super) slot: Slot,
+    /// When it was used last.
+    time: Ns,
+    /// The ID that it held last (R1); Linux 6.13 began to look at it.
+    pub(super) recent: Option<Id>,
+}
+
+/// A thread's part.
+#[derive(Debug, Default)]
+struct ThreadNote {
+    /// The ID that it uses while it runs.
+    id: Option<Id>,
+    /// The ID that it used last, if a migration has not found it useless.
+    last: Option<Id>,
+    /// It has ended: it may still be on a CPU, but is none of the process's any more.
+    exited: bool,
+}
+
+/// The IDs of the process, of which a generation takes one.
+#[derive(Debug)]
+pub(super) struct Ids {
+    /// Those that are held.
+    pub(super) taken: Bitmap,
+    /// The number of IDs ever handed out (R4).
+    pub(super) max_nr_cid: u32,
+}
+
+/// In what the generations differ.
+pub(super) trait Generation: Send {
+    /// Takes an ID for a CPU whose slot is unset.
+    fn allocate(ids: &mut Ids, process: &Process<'_>, recent: Option<Id>) -> Id;
+
+    /// Whether the destination of a migration needs no ID.
+    fn is_settled(to: &CpuSlot) -> bool;
+
+    /// Whether the process has so many threads that moving IDs would not make them denser.
+    fn is_full(process: &Process<'_>, thread: Thread) -> bool;
+}
+
+/// The mechanism, for one process.
+pub(super) struct Slots<G> {
+    cpus: Vec<CpuSlot>,
+    ids: Ids,
+    threads: Threads<ThreadNote>,
+    /// When the next scan is due; unknown until the process does anything.
+    next_scan: Option<Ns>,
+    work: Work,
+    generation: std::marker::PhantomData<G>,
+}
+
+impl<G: Generation> Slots<G> {
+    pub(super) fn new(cpus: u32) -> Slots<G> {
+        Slots {
+            cpus: vec![CpuSlot::default(); cpus as usize],
+            ids: Ids { taken: Bitmap::new(cpus), max_nr_cid: 0 },
+            threads: Threads::default(),
+            next_scan: None,
+            work: Work::default(),
+            generation: std::marker::PhantomData,
+        }
+    }
+
+    /// Whether a thread of the process that has not ended runs on `cpu`.
+    fn runs(&self, process: &Process<'_>, cpu: usize) -> bool {
+        process.running[cpu].is_some_and(|thread| !self.has_exited(thread))
+    }
+
+    fn has_exited(&self, thread: Thread) -> bool {
+        self.threads.get(thread).is_some_and(|note| note.exited)
+    }
+
+    fn switch_out(&mut self, now: Ns, cpu: usize, thread: Thread) {
+        self.threads.of(thread).id = None;
+        let ours = &mut self.cpus[cpu];
+        ours.time = now;
+        if let Slot::Lazy(id) = ours.slot {
+            ours.slot = Slot::Unset;
+            self.ids.taken.free(id);
+        }
+    }
+
+    fn switch_in(&mut self, process: &Process<'_>, cpu: usize, thread: Thread) -> Id {
+        let id = self.get(process, cpu);
+        let note = self.threads.of(thread);
+        (note.id, note.last) = (Some(id), Some(id));
+        id
+    }
+
+    fn get(&mut self, process: &Process<'_>, cpu: usize) -> Id {
+        self.next_scan.get_or_insert(process.now + PERIOD);
+        let ours = &mut self.cpus[cpu];
+        ours.time = process.now;
+        match ours.slot {
+            Slot::Valid(id) => return id,
+            Slot::Lazy(id) => self.ids.taken.free(id),
+            Slot::Unset => {}
+        }
+        let id = G::allocate(&mut self.ids, process, ours.recent);
+        ours.slot = Slot::Valid(id);
+        ours.recent = Some(id);
+        self.work.slow_paths += 1;
+        id
+    }
+
+    /// The ID that `thread` used last on `from`, if that CPU still has it and does not need it.
+    fn left_behind(&mut self, process: &Process<'_>, thread: Thread, from: usize) -> Option<Id> {
+        let last = self.threads.of(thread).last?;
+        if self.cpus[from].slot != Slot::Valid(last) {
+            return None;
+        }
+        if self.runs(process, from) {
+            self.threads.of(thread).last = None;
+            return None;
+        }
+        Some(last)
+    }
+
+    fn scan(&mut self, process: &Process<'_>) {
+        self.work.scans += 1;
+        for cpu in 0..self.cpus.len() {
+            if self.runs(process, cpu) {
+                self.cpus[cpu].time = process.now;
+            } else if process.now.saturating_sub(self.cpus[cpu].time) >= PERIOD {
+                self.remote_clear(process, cpu);
+            }
+        }
+        let weight = self.ids.taken.weight();
+        for cpu in 0..self.cpus.len() {
+            if matches!(self.cpus[cpu].slot, Slot::Valid(id) if id >= weight) {
+                self.remote_clear(process, cpu);
+            }
+        }
+    }
+
+    /// Takes the ID of a CPU back; a thread that uses it keeps it until it is switched away from.
+    fn remote_clear(&mut self, process: &Process<'_>, cpu: usize) {
+        let Slot::Valid(id) = self.cpus[cpu].slot else { return };
+        if self.runs(process, cpu) {
+            self.cpus[cpu].slot = Slot::Lazy(id);
+        } else {
+            self.cpus[cpu].slot = Slot::Unset;
+            self.ids.taken.free(id);
+        }
+        self.work.expired += 1;
+    }
+}
+
+impl<G: Generation> Policy for Slots<G> {
+    fn switch(
+        &mut self,
+        process: &Process<'_>,
+        cpu: Cpu,
+        prev: Option<Thread>,
+        next: Option<Thread>,
+    ) {
+        if let Some(prev) = prev.filter(|&prev| !self.has_exited(prev)) {
+            self.switch_out(process.now, cpu as usize, prev);
+        }
+        if let Some(next) = next {
+            self.switch_in(process, cpu as usize, next);
+        }
+    }
+
+    fn migrate(&mut self, process: &Process<'_>, thread: Thread, from: Cpu, to: Cpu) {
+        let (from, to) = (from as usize, to as usize);
+        let settled = G::is_settled(&self.cpus[to]);
+        if settled && G::is_full(process, thread) {
+            return;
+        }
+        let Some(id) = self.left_behind(process, thread, from) else { return };
+        self.work.steals += 1;
+        self.cpus[from].slot = Slot::Unset;
+        self.cpus[from].recent = None;
+        if settled {
+            self.ids.taken.free(id);
+        } else {
+            self.cpus[to] = CpuSlot { slot: Slot::Valid(id), time: process.now, recent: Some(id) };
+        }
+    }
+
+    fn tick(&mut self, process: &Process<'_>, _: Cpu, thread: Thread) {
+        if self.has_exited(thread) {
+            return;
+        }
+        let due = *self.next_scan.get_or_insert(process.now + PERIOD);
+        if process.now >= due {
+            self.next_scan = Some(process.now + PERIOD);
+            self.scan(process);
+        }
+    }
+
+    fn exit(&mut self, _: &Process<'_>, thread: Thread, cpu: Cpu) {
+        *self.threads.of(thread) = ThreadNote { exited: true, ..ThreadNote::default() };
+        let ours = &mut self.cpus[cpu as usize];
+        if let Some(id) = std::mem::take(&mut ours.slot).id() {
+            self.ids.taken.free(id);
+        }
+    }
+
+    fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) {
+        self.cpus.fill(CpuSlot::default());
+        self.ids.taken.clear();
+        self.ids.max_nr_cid = 0;
+        self.threads.clear();
+        self.next_scan = None;
+        self.switch_in(process, cpu as usize, thread);
+    }
+
+    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
+        match self.threads.get(thread).and_then(|note| note.id) {
+            Some(id) => id,
+            None => self.switch_in(process, cpu as usize, thread),
+        }
+    }
+
+    fn work(&self) -> Work {
+        self.work
+    }
+}

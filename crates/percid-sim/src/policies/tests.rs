@@ -1,0 +1,159 @@
+//! What must hold for every policy, whatever the scheduler does.
+
+use super::scenario::Scenario;
+use super::{ALL, Entry, Id, Policy, Process, Thread, Work};
+use crate::random::Random;
+use crate::topology::{Cpu, Topology};
+
+const CPUS: u32 = 6;
+const STEPS: usize = 3000;
+
+/// What a policy promises.
+struct Promise {
+    create: fn(&Topology) -> Box<dyn Policy>,
+    /// Whether a running thread's ID may be taken from it, so that it must look again.
+    revokes: bool,
+    /// The number that no ID reaches: from the possible CPUs, the allowed CPUs, and the most threads that the
+    /// process had at once.
+    bound: fn(u32, u32, u32) -> u32,
+}
+
+fn promise(entry: &Entry) -> Promise {
+    let bound: fn(u32, u32, u32) -> u32 = match entry.name {
+        "linux-6.3" | "linux-6.4" | "linux-6.19" | "per-cpu" => |possible, _, _| possible,
+        "linux-6.13" | "linux-6.14" | "percid-table" => |_, allowed, _| allowed,
+        "per-thread" => |_, _, users| users,
+        other => panic!("{other}: what does it promise?"),
+    };
+    Promise { create: entry.create, revokes: entry.name == "percid-table", bound }
+}
+
+/// A random life of a process: the IDs that its threads had, or what was broken.
+fn live(promise: &Promise, seed: u64) -> Result<Vec<Id>, String> {
+    let mut random = Random::new(seed);
+    let mut s = Scenario::with_policy(CPUS, promise.create);
+    let allowed = CPUS - random.below(3) as u32;
+    s.allow(allowed);
+    let (mut living, mut most) = (vec![0], 1);
+    let mut next_thread = 1;
+    let mut all_ids = Vec::new();
+    for step in 0..STEPS {
+        // Only allowed CPUs are used, so that a bound by their number can be kept.
+        let cpu = random.below(u64::from(allowed)) as Cpu;
+        let thread = living[random.below(living.len() as u64) as usize];
+        match random.below(20) {
+            0..8 => {
+                s.run(cpu, thread);
+            }
+            8..12 => s.idle(cpu),
+            12..14 => s.tick(cpu),
+            14 => s.advance_ms(random.below(150)),
+            15 if !s.running().contains(&Some(thread)) => s.migrate(thread, cpu),
+            16 if living.len() < 12 => {
+                s.spawn(1);
+                living.push(next_thread);
+                next_thread += 1;
+                most = most.max(s.users());
+            }
+            17 if living.len() > 1 => {
+                if let Some(gone) = s.running()[cpu as usize] {
+                    s.exit(cpu);
+                    living.retain(|&thread| thread != gone);
+                }
+            }
+            18 => s.restrict(thread, 1 + random.below(u64::from(allowed)) as u32),
+            19 if random.below(20) == 0 => {
+                if let Some(caller) = s.running()[cpu as usize] {
+                    s.exec(cpu);
+                    living = vec![caller];
+                }
+            }
+            _ => {}
+        }
+        let ids = settled_ids(&mut s, promise.revokes);
+        check(&ids, (promise.bound)(CPUS, allowed, most))
+            .map_err(|fault| format!("step {step}: {fault}"))?;
+        all_ids.extend(ids);
+    }
+    Ok(all_ids)
+}
+
+/// The IDs of all running threads. If they may be revoked, each thread looks again until none has changed,
+/// which takes a round for each of them at most, as the IDs that were taken last are the last to be stolen.
+fn settled_ids(s: &mut Scenario, revokes: bool) -> Vec<Id> {
+    let running: Vec<Cpu> = (0..CPUS).filter(|&cpu| s.running()[cpu as usize].is_some()).collect();
+    let mut ids: Vec<Id> = running.iter().map(|&cpu| s.id(cpu)).collect();
+    for _ in 0..if revokes { CPUS } else { 0 } {
+        for (id, &cpu) in ids.iter_mut().zip(&running) {
+            s.advance_ms(1);
+            *id = s.id(cpu);
+        }
+    }
+    ids
+}
+
+fn check(ids: &[Id], bound: u32) -> Result<(), String> {
+    for (index, id) in ids.iter().enumerate() {
+        if ids[..index].contains(id) {
+            return Err(format!("two running threads share ID {id}: {ids:?}"));
+        }
+        if *id >= bound {
+            return Err(format!("ID {id} is not below {bound}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn running_threads_never_share_an_id_and_ids_stay_below_the_bound() {
+    for entry in ALL {
+        for seed in 0..40 {
+            if let Err(fault) = live(&promise(entry), seed) {
+                panic!("{}, seed {seed}: {fault}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_ids() {
+    for entry in ALL {
+        assert_eq!(live(&promise(entry), 5), live(&promise(entry), 5), "{}", entry.name);
+        assert_ne!(live(&promise(entry), 5), live(&promise(entry), 6), "{}", entry.name);
+    }
+}
+
+/// Gives two CPUs one ID.
+struct Shares;
+
+impl Policy for Shares {
+    fn exec(&mut self, _: &Process<'_>, _: Cpu, _: Thread) {}
+
+    fn id(&mut self, _: &Process<'_>, cpu: Cpu, _: Thread) -> Id {
+        cpu / 2
+    }
+
+    fn work(&self) -> Work {
+        Work::default()
+    }
+}
+
+#[test]
+fn a_broken_policy_is_caught() {
+    let shares =
+        Promise { create: |_| Box::new(Shares), revokes: false, bound: |possible, _, _| possible };
+    let fault = live(&shares, 0).expect_err("two CPUs have one ID");
+    assert!(fault.contains("share ID"), "{fault}");
+    let per_cpu = super::find("per-cpu").expect("a policy");
+    let dense = Promise { bound: |_, _, _| 2, ..promise(per_cpu) };
+    let fault = live(&dense, 0).expect_err("CPU numbers are not dense");
+    assert!(fault.contains("is not below 2"), "{fault}");
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    for entry in ALL {
+        assert_eq!(super::find(entry.name).map(|found| found.about), Some(entry.about));
+    }
+    assert!(super::find("linux-2.6").is_none());
+}
