@@ -69,12 +69,19 @@ const COOLING_UNIT: f64 = 10.0 * MS as f64;
 pub struct Prices {
     costs: Costs,
     memory: Memory,
+    /// Idle times up to which what this core touched last stays hot, in nanoseconds.
+    stays_hot: f64,
 }
 
 impl Prices {
     /// The prices of bursts on this kind of memory.
     pub fn new(machine: &Machine, memory: Memory) -> Prices {
-        Prices { costs: machine.costs.clone(), memory }
+        let costs = machine.costs.clone();
+        let warmth = (costs.hot_ns.value - costs.own_ns.value) / costs.cooling_ns.value;
+        // Without cooling the quotient is infinite, or no number where nothing is gained: then all stays hot.
+        let stays_hot =
+            if warmth.is_nan() { f64::INFINITY } else { COOLING_UNIT * libm::exp(warmth) };
+        Prices { costs, memory, stays_hot }
     }
 
     /// What a burst on `cpu` finds, if `last` touched the area before it, and what it costs.
@@ -118,6 +125,9 @@ impl Prices {
     }
 
     fn own(&self, idle: Ns) -> f64 {
+        if idle as f64 <= self.stays_hot {
+            return self.costs.hot_ns.value;
+        }
         let cooled = cooled(self.costs.own_ns.value, self.costs.cooling_ns.value, idle);
         cooled.max(self.costs.hot_ns.value)
     }

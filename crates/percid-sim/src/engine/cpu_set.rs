@@ -38,7 +38,20 @@ impl CpuSet {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
-        (0..self.words.len() as u32 * 64).filter(|&cpu| self.contains(cpu))
+        self.common(self)
+    }
+
+    /// The CPUs that are in this set and in the other one.
+    pub(super) fn common<'s>(&'s self, other: &'s CpuSet) -> impl Iterator<Item = Cpu> + 's {
+        let words = self.words.iter().zip(&other.words).enumerate();
+        words.flat_map(|(at, (word, other))| {
+            let mut left = word & other;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some(at as u32 * 64 + bit)
+            })
+        })
     }
 
     /// Adds all members of another set.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use crate::Ns;
 use crate::topology::Cpu;
@@ -26,6 +27,9 @@ pub(super) type Ticket = u64;
 pub(super) struct Queue {
     /// Time, ticket and event in one number, in this order of weight.
     heap: BinaryHeap<Reverse<u128>>,
+    /// Whether the first one has been taken out already. It stays until something takes its place, because most
+    /// events put in another one, and replacing the first costs half of taking out and putting in.
+    first_is_taken: bool,
     next: Ticket,
 }
 
@@ -48,13 +52,24 @@ impl Queue {
         let ticket = self.next;
         self.next += 1;
         let low = ticket << (KIND_BITS + WHO_BITS) | u64::from(who) << KIND_BITS | kind;
-        self.heap.push(Reverse(u128::from(at) << 64 | u128::from(low)));
+        let packed = Reverse(u128::from(at) << 64 | u128::from(low));
+        if std::mem::take(&mut self.first_is_taken) {
+            if let Some(mut first) = self.heap.peek_mut() {
+                *first = packed;
+            }
+        } else {
+            self.heap.push(packed);
+        }
         ticket
     }
 
     /// Takes the next event out.
     pub(super) fn take(&mut self) -> Option<(Ns, Ticket, Event)> {
-        let Reverse(packed) = self.heap.pop()?;
+        if std::mem::take(&mut self.first_is_taken) {
+            self.heap.peek_mut().map(PeekMut::pop);
+        }
+        let Reverse(packed) = *self.heap.peek()?;
+        self.first_is_taken = true;
         let low = packed as u64;
         let who = (low >> KIND_BITS) as u32 & MAX_WHO;
         let event = match low & ((1 << KIND_BITS) - 1) {

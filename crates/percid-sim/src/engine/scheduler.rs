@@ -1,5 +1,6 @@
 //! Which thread runs where.
 
+use std::cmp::Reverse;
 use std::rc::Rc;
 
 use super::cpu_set::CpuSet;
@@ -21,11 +22,12 @@ impl Simulation<'_> {
 
     /// The CPU on which a thread should run: where it ran last if that is idle, else an idle one behind the same
     /// cache, on a core that is idle as a whole if there is one; else it waits where it ran last, and idle
-    /// CPUs elsewhere may come and take it.
+    /// CPUs elsewhere may come and take it. A new thread goes wherever there is most room.
     fn place(&self, thread: u32) -> Cpu {
         let state = &self.threads[thread as usize];
         let (last, allowed) = (state.cpu, &*state.affinity);
-        if allowed.contains(last) {
+        let is_new = state.op == 0;
+        if allowed.contains(last) && !is_new {
             if self.idle.contains(last) {
                 return last;
             }
@@ -215,6 +217,36 @@ impl Simulation<'_> {
         let process = &mut self.processes[state.process as usize];
         let (policy, view) = process.parts(self.now, &self.topology);
         policy.tick(&view, cpu, state.number);
+        self.balance(cpu);
+    }
+
+    /// Takes a waiting thread from another CPU where several wait: behind the same cache at each tick, in the same
+    /// socket at each fourth, on the whole machine at each sixteenth.
+    fn balance(&mut self, cpu: Cpu) {
+        if self.waiting == 0 {
+            return;
+        }
+        let place = self.topology.place(cpu);
+        let ticks = self.now / self.tick;
+        let near = match () {
+            () if ticks % 16 == 0 => &self.crowded,
+            () if ticks % 4 == 0 => &self.sockets[place.socket as usize],
+            () => &self.l3s[place.l3 as usize],
+        };
+        let waiting = |cpu: Cpu| self.cpus[cpu as usize].waiting.len();
+        let crowded = self.crowded.common(near);
+        let Some(from) = crowded.max_by_key(|&other| (waiting(other), Reverse(other))) else {
+            return;
+        };
+        if waiting(from) < waiting(cpu) + 2 {
+            return;
+        }
+        let mut movable = self.cpus[from as usize].waiting.iter().copied();
+        let found = movable.find(|&thread| self.threads[thread as usize].affinity.contains(cpu));
+        if let Some(thread) = found {
+            self.dequeue(thread);
+            self.enqueue(thread, cpu);
+        }
     }
 
     fn slice_is_over(&self, cpu: Cpu) -> bool {

@@ -88,7 +88,10 @@ impl Simulation<'_> {
         loop {
             match self.operation(cpu, thread) {
                 Then::GoesOn => {}
-                Then::IsBusy(time) => return self.occupy(cpu, time.max(1)),
+                Then::IsBusy(time) => {
+                    let time = time + self.computing_after(thread);
+                    return self.occupy(cpu, time.max(1));
+                }
                 Then::Blocks => {
                     self.threads[thread as usize].state = State::Blocked;
                     return self.leave(cpu);
@@ -98,6 +101,19 @@ impl Simulation<'_> {
                     return self.leave_for_good(cpu, thread);
                 }
             }
+        }
+    }
+
+    /// Computing needs no event of its own behind another operation that takes time.
+    fn computing_after(&mut self, thread: u32) -> Ns {
+        let state = &mut self.threads[thread as usize];
+        let group = &self.program.groups[state.group as usize];
+        match group.ops.get(state.op as usize) {
+            Some(Op::Run(spread)) => {
+                state.op += 1;
+                spread.draw(&mut self.random)
+            }
+            _ => 0,
         }
     }
 
