@@ -8,6 +8,7 @@ pub mod cost;
 pub mod engine;
 pub mod file;
 pub mod machine;
+pub mod mask;
 pub mod policies;
 pub mod published;
 pub mod random;

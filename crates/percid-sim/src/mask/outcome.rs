@@ -1,0 +1,154 @@
+//! What a simulation measures.
+
+use serde::Serialize;
+
+use super::line::Grant;
+use super::{Cycles, Parameters, Source, Way};
+
+/// Loads below this many cycles were no samples: the usual threshold of `perf mem` and `perf c2c`.
+const SAMPLE_THRESHOLD: Cycles = 30;
+
+/// The result of one simulation. Latencies are in cycles and cover the accesses to the mask that switches
+/// make; there is none if no access was of the kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// What the CPUs did with their bits.
+    pub way: Way,
+    /// How many CPUs ran the program.
+    pub cpus: u32,
+    /// The simulated time that was measured, in seconds.
+    pub seconds: f64,
+    /// Switches in that time.
+    pub switches: u64,
+    /// Mean latency of the accesses that missed the socket's caches: the figure that is compared.
+    pub miss_latency: Option<f64>,
+    /// Mean latency of the accesses that found the line modified by another core.
+    pub modified_latency: Option<f64>,
+    /// Mean latency of the accesses that took 30 cycles or more.
+    pub slow_latency: Option<f64>,
+    /// Mean latency of all accesses.
+    pub latency: Option<f64>,
+    /// The scheduler's share of the program's CPU time, from 0 to 1.
+    pub scheduler_share: f64,
+    /// Work done in each cycle, in CPUs that run beside a busy sibling.
+    pub throughput: f64,
+    /// Times a second that the line was fetched from a core that had modified it, or that a modification
+    /// invalidated others' copies.
+    pub transfers_per_second: f64,
+    /// The share of time in which the line was on its way from one owner to the next.
+    pub line_busy: f64,
+    /// CPUs that were waiting for the line, on average, those being served included.
+    pub waiting_cpus: f64,
+    /// Accesses of switches by where they found the line.
+    pub sources: Vec<(Source, u64)>,
+    /// Flushes of translations.
+    pub flushes: u64,
+    /// Interrupts that flushes sent to CPUs that did not run the program.
+    pub needless_interrupts: u64,
+    /// Bits that were cleared.
+    pub cleared: u64,
+}
+
+/// Sums and counts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mean {
+    sum: Cycles,
+    count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, latency: Cycles) {
+        self.sum += latency;
+        self.count += 1;
+    }
+
+    fn value(self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+}
+
+const SOURCES: [Source; 5] = [
+    Source::Core,
+    Source::Socket,
+    Source::ModifiedInSocket,
+    Source::Machine,
+    Source::ModifiedInMachine,
+];
+
+/// The books of a simulation.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// Since when these books are kept.
+    pub(super) since: Cycles,
+    pub(super) switches: u64,
+    /// CPU time in the scheduler, with the mask.
+    pub(super) scheduler: Cycles,
+    /// CPU time in the program and in the scheduler for it.
+    pub(super) present: Cycles,
+    pub(super) work: f64,
+    pub(super) flushes: u64,
+    pub(super) needless_interrupts: u64,
+    pub(super) cleared: u64,
+    waiting: Cycles,
+    occupied: Cycles,
+    transfers: u64,
+    miss: Mean,
+    modified: Mean,
+    slow: Mean,
+    all: Mean,
+    sources: [u64; SOURCES.len()],
+}
+
+impl Account {
+    pub(super) fn since(now: Cycles) -> Account {
+        Account { since: now, ..Account::default() }
+    }
+
+    /// Any access to the line.
+    pub(super) fn access(&mut self, grant: &Grant, requested: Cycles) {
+        self.waiting += grant.done - requested;
+        self.occupied += grant.occupied;
+        let moves = grant.occupied > 0 && grant.source != Source::Core;
+        self.transfers += u64::from(moves);
+    }
+
+    /// An access that a switch makes.
+    pub(super) fn sample(&mut self, grant: &Grant, requested: Cycles) {
+        let latency = grant.done - requested;
+        self.all.add(latency);
+        if latency >= SAMPLE_THRESHOLD {
+            self.slow.add(latency);
+        }
+        if grant.source.is_miss() {
+            self.miss.add(latency);
+        }
+        if grant.source.is_modified() {
+            self.modified.add(latency);
+        }
+        self.sources[grant.source as usize] += 1;
+    }
+
+    pub(super) fn outcome(&self, parameters: &Parameters, way: Way, now: Cycles) -> Outcome {
+        let cycles = (now - self.since) as f64;
+        let seconds = cycles / (parameters.clock_ghz * 1e9);
+        Outcome {
+            way,
+            cpus: parameters.cpus,
+            seconds,
+            switches: self.switches,
+            miss_latency: self.miss.value(),
+            modified_latency: self.modified.value(),
+            slow_latency: self.slow.value(),
+            latency: self.all.value(),
+            scheduler_share: self.scheduler as f64 / self.present as f64,
+            throughput: self.work / cycles,
+            transfers_per_second: self.transfers as f64 / seconds,
+            line_busy: self.occupied as f64 / cycles,
+            waiting_cpus: self.waiting as f64 / cycles,
+            sources: SOURCES.into_iter().zip(self.sources).collect(),
+            flushes: self.flushes,
+            needless_interrupts: self.needless_interrupts,
+            cleared: self.cleared,
+        }
+    }
+}
