@@ -9,6 +9,7 @@ pub mod engine;
 pub mod file;
 pub mod machine;
 pub mod mask;
+pub mod paper;
 pub mod policies;
 pub mod published;
 pub mod random;

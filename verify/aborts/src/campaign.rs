@@ -347,10 +347,11 @@ impl Campaign {
         if self.tally.violations.len() >= ENOUGH {
             return Ok(Outcome { unreached: true, ..Outcome::default() });
         }
-        let calm = self.calm_registers(operation)?;
         let mut outcome = Outcome::default();
         let mut detours = 0;
         for _ in 0..REPETITIONS {
+            // Each time: a subject that had to start over has other addresses.
+            let calm = self.calm_registers(operation)?;
             outcome = round::run(&mut self.subject, operation, script)?;
             let preserved = outcome.registers.as_ref().map(round::preserved);
             if let Some(changed) = preserved.and_then(|registers| round::changed(&calm, &registers))

@@ -17,7 +17,7 @@ mod scheduler;
 mod script;
 mod thread;
 
-pub use outcome::{Outcome, Scheduling, Span, Tally};
+pub use outcome::{Outcome, Scheduling, Share, Span, Tally};
 
 use std::collections::VecDeque;
 use std::fmt;

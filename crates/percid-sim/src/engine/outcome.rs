@@ -16,6 +16,17 @@ pub struct Tally {
     pub ns: Ns,
 }
 
+/// The share of bursts of one class.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Share {
+    /// The class.
+    pub class: Class,
+    /// Its share of all bursts.
+    pub bursts: f64,
+    /// Its share of their cost.
+    pub cost: f64,
+}
+
 /// A CPU used one ID for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Span {
@@ -82,9 +93,15 @@ impl Outcome {
         ns as f64 / self.bursts() as f64
     }
 
-    /// The share of timed bursts of this class.
-    pub fn share(&self, class: Class) -> f64 {
-        self.classes[class as usize].bursts as f64 / self.bursts() as f64
+    /// The shares of all classes.
+    pub fn shares(&self) -> Vec<Share> {
+        let bursts = self.bursts() as f64;
+        let ns = self.ns_per_burst() * bursts;
+        let share = |class: Class| {
+            let tally = self.classes[class as usize];
+            Share { class, bursts: tally.bursts as f64 / bursts, cost: tally.ns as f64 / ns }
+        };
+        Class::ALL.map(share).to_vec()
     }
 
     /// Adds what another run found, as if both were one: counts add up, bounds are the larger ones.

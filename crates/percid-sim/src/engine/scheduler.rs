@@ -229,8 +229,8 @@ impl Simulation<'_> {
         let place = self.topology.place(cpu);
         let ticks = self.now / self.tick;
         let near = match () {
-            () if ticks % 16 == 0 => &self.crowded,
-            () if ticks % 4 == 0 => &self.sockets[place.socket as usize],
+            () if ticks.is_multiple_of(16) => &self.crowded,
+            () if ticks.is_multiple_of(4) => &self.sockets[place.socket as usize],
             () => &self.l3s[place.l3 as usize],
         };
         let waiting = |cpu: Cpu| self.cpus[cpu as usize].waiting.len();
