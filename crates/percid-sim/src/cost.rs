@@ -105,7 +105,7 @@ impl Prices {
     ) -> (Class, Ns) {
         let own = self.own(idle.core);
         let (class, ns) = match last.map(|last| topology.reach(cpu, last)) {
-            None => (Class::FirstTouch, own + self.first_touch(idle.machine)),
+            None => (Class::FirstTouch, own + self.first_touch(idle.core)),
             Some(Reach::Core) if own <= self.costs.hot_ns.value => (Class::Hot, own),
             Some(Reach::Core) => (Class::Own, own),
             Some(Reach::L3) => (Class::SameL3, own + self.transfer(self.costs.same_l3_ns.value)),

@@ -22,6 +22,13 @@ impl Error {
     }
 }
 
+impl Error {
+    /// What is wrong with no line in particular.
+    pub(crate) fn of_file(message: String) -> Error {
+        Error { line: None, message }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {

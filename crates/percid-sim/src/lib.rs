@@ -4,6 +4,7 @@
 //! on every machine. Times are whole nanoseconds ([`Ns`]), random numbers come from a generator whose
 //! sequence is specified, and logarithms from a library that computes them without the platform's help.
 
+pub mod comparison;
 pub mod cost;
 pub mod engine;
 pub mod file;

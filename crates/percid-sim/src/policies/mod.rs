@@ -20,6 +20,8 @@ mod slots;
 mod tests;
 mod threads;
 
+use serde::Serialize;
+
 use crate::Ns;
 use crate::topology::{Cpu, Topology};
 
@@ -47,7 +49,7 @@ pub struct Process<'a> {
 }
 
 /// What a policy did besides answering, summed up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Work {
     /// IDs taken from another CPU.
     pub steals: u64,

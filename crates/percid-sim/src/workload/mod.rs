@@ -206,7 +206,7 @@ impl Workload {
     /// # Errors
     ///
     /// The names of the parameters, if there is none of this name.
-    pub fn set(&mut self, name: &str, value: f64) -> Result<(), String> {
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
         match self.parameters.get_mut(name) {
             Some(parameter) => {
                 *parameter = value;
@@ -214,7 +214,8 @@ impl Workload {
             }
             None => {
                 let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
-                Err(format!("{} has the parameters {}", self.name, known.join(", ")))
+                let known = known.join(", ");
+                Err(Error::of_file(format!("expected one of the parameters {known}, found {name}")))
             }
         }
     }
@@ -297,6 +298,6 @@ mod tests {
     fn an_unknown_parameter_is_answered_with_the_known_ones() {
         let mut workload = Workload::preset("container").expect("a preset");
         let answer = workload.set("cpus", 3.0).expect_err("no such parameter");
-        assert!(answer.contains("allowed, duration_ms"), "{answer}");
+        assert!(answer.to_string().contains("allowed, duration_ms"), "{answer}");
     }
 }

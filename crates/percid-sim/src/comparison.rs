@@ -1,0 +1,238 @@
+//! Policies beside each other: the same machine, workload and seeds for each.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::engine::{Outcome, Scheduling, Share, Simulation, Span};
+use crate::file::Error;
+use crate::machine::Machine;
+use crate::policies::{Entry, Work};
+use crate::workload::{Program, Workload};
+
+/// What to compare.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The workload, with all parameters set that are not swept.
+    pub workload: &'a Workload,
+    /// Parameters that take several values; every combination is simulated.
+    pub sweeps: &'a [(String, Vec<f64>)],
+    /// The policies.
+    pub policies: &'a [&'static Entry],
+    /// How many runs of each, with seeds that follow each other.
+    pub seeds: u64,
+    /// The first seed.
+    pub seed: u64,
+    /// How many uses of IDs by CPUs to note in the first run of each.
+    pub spans: usize,
+}
+
+/// How far a comparison has come; whoever watches it may stop it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Runs that are over.
+    pub done: AtomicU64,
+    /// Set to end early: runs that have not begun are left out.
+    pub stop: AtomicBool,
+}
+
+/// What one policy did with one combination of parameters.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// The swept parameters.
+    pub parameters: BTreeMap<String, f64>,
+    /// The policy's name.
+    pub policy: &'static str,
+    /// How many runs this is the sum of.
+    pub runs: u64,
+    /// The mean cost of a timed burst, in nanoseconds; none if there was no burst.
+    pub ns_per_burst: Option<f64>,
+    /// The same in the run where it was least.
+    pub ns_per_burst_min: Option<f64>,
+    /// The same in the run where it was most.
+    pub ns_per_burst_max: Option<f64>,
+    /// The share of bursts of each class.
+    pub shares: Vec<Share>,
+    /// Timed bursts of all runs.
+    pub bursts: u64,
+    /// Distinct IDs that a process used, in the run where these were most.
+    pub ids_distinct: u32,
+    /// One more than the largest ID used: what an array indexed by IDs needs.
+    pub ids_bound: u32,
+    /// Memory that bursts touched, in bytes, in the run where it was most.
+    pub memory: u64,
+    /// What the policy did, all runs together.
+    pub work: Work,
+    /// What the scheduler did, all runs together.
+    pub scheduling: Scheduling,
+    /// Simulated time of all runs, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Which CPU used which ID when, in the first run, as far as asked for.
+    #[serde(skip)]
+    pub spans: Vec<Span>,
+}
+
+/// A combination of parameters and the program it makes.
+struct Combination {
+    parameters: BTreeMap<String, f64>,
+    program: Program,
+}
+
+impl Comparison<'_> {
+    /// How many runs there will be.
+    pub fn runs(&self) -> u64 {
+        let combinations: u64 = self.sweeps.iter().map(|(_, values)| values.len() as u64).product();
+        combinations * self.policies.len() as u64 * self.seeds
+    }
+
+    /// Simulates everything on all CPUs of this machine. The rows do not depend on how many these are.
+    ///
+    /// # Errors
+    ///
+    /// A workload whose numbers make no sense with one of the combinations.
+    pub fn simulate(&self, progress: &Progress) -> Result<Vec<Row>, Error> {
+        let combinations = self.combinations()?;
+        let policies = self.policies;
+        let cases: Vec<(&Combination, &'static Entry)> = combinations
+            .iter()
+            .flat_map(|one| policies.iter().map(move |&policy| (one, policy)))
+            .collect();
+        let rows =
+            cases.par_iter().map(|&(combination, policy)| self.row(combination, policy, progress));
+        Ok(rows.collect())
+    }
+
+    fn combinations(&self) -> Result<Vec<Combination>, Error> {
+        let mut all = vec![(self.workload.clone(), BTreeMap::new())];
+        for (name, values) in self.sweeps {
+            let with = |(workload, parameters): &(Workload, BTreeMap<String, f64>), value: f64| {
+                let (mut workload, mut parameters) = (workload.clone(), parameters.clone());
+                workload.set(name, value)?;
+                parameters.insert(name.clone(), value);
+                Ok((workload, parameters))
+            };
+            let combined =
+                all.iter().flat_map(|one| values.iter().map(move |&value| with(one, value)));
+            all = combined.collect::<Result<_, Error>>()?;
+        }
+        let combination = |(workload, parameters): (Workload, _)| {
+            Ok(Combination { parameters, program: workload.program(self.machine)? })
+        };
+        all.into_iter().map(combination).collect()
+    }
+
+    fn row(&self, combination: &Combination, policy: &'static Entry, progress: &Progress) -> Row {
+        let runs: Vec<Outcome> = (0..self.seeds)
+            .into_par_iter()
+            .filter(|_| !progress.stop.load(Relaxed))
+            .map(|run| {
+                let seed = self.seed.wrapping_add(run);
+                let spans = if run == 0 { self.spans } else { 0 };
+                let simulation = Simulation::new(self.machine, &combination.program, policy, seed);
+                let outcome = simulation.record_spans(spans).run(&progress.stop);
+                progress.done.fetch_add(1, Relaxed);
+                outcome
+            })
+            .collect();
+        summary(combination.parameters.clone(), policy.name, runs)
+    }
+}
+
+fn summary(parameters: BTreeMap<String, f64>, policy: &'static str, mut runs: Vec<Outcome>) -> Row {
+    let mut all = Outcome::default();
+    runs.iter().for_each(|run| all.add(run));
+    let some = |ns: f64| ns.is_finite().then_some(ns);
+    let each = || runs.iter().filter_map(|run| some(run.ns_per_burst()));
+    Row {
+        parameters,
+        policy,
+        runs: runs.len() as u64,
+        ns_per_burst: some(all.ns_per_burst()),
+        ns_per_burst_min: each().min_by(f64::total_cmp),
+        ns_per_burst_max: each().max_by(f64::total_cmp),
+        shares: if all.bursts() > 0 { all.shares() } else { Vec::new() },
+        bursts: all.bursts(),
+        ids_distinct: all.ids_distinct,
+        ids_bound: all.ids_bound,
+        memory: all.memory,
+        work: all.work,
+        scheduling: all.scheduling,
+        elapsed_ns: all.elapsed,
+        spans: runs.first_mut().map(|run| std::mem::take(&mut run.spans)).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policies;
+
+    fn compare(threads: usize) -> Vec<Row> {
+        let machine = Machine::preset("cascade-lake").expect("a preset");
+        let mut workload = Workload::preset("container").expect("a preset");
+        workload.set("duration_ms", 200.0).expect("a parameter");
+        let named = |name| policies::find(name).expect("a policy");
+        let comparison = Comparison {
+            machine: &machine,
+            workload: &workload,
+            sweeps: &[
+                ("allowed".to_owned(), vec![4.0, 8.0]),
+                ("stay_ms".to_owned(), vec![5.0, 10.0]),
+            ],
+            policies: &[named("per-cpu"), named("percid-table")],
+            seeds: 3,
+            seed: 1,
+            spans: 10,
+        };
+        assert_eq!(comparison.runs(), 24);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        let progress = Progress::default();
+        let rows = pool.install(|| comparison.simulate(&progress)).expect("a valid workload");
+        assert_eq!(progress.done.load(Relaxed), 24);
+        rows
+    }
+
+    #[test]
+    fn rows_do_not_depend_on_the_number_of_threads() {
+        let (one, three) = (compare(1), compare(3));
+        assert_eq!(one.len(), 8);
+        for (a, b) in one.iter().zip(&three) {
+            assert_eq!(
+                (&a.parameters, a.policy, a.ns_per_burst),
+                (&b.parameters, b.policy, b.ns_per_burst)
+            );
+            assert_eq!(a.spans, b.spans);
+        }
+    }
+
+    #[test]
+    fn dense_ids_are_fewer_than_the_cpus_that_a_container_sees() {
+        let rows = compare(2);
+        for pair in rows.chunks(2) {
+            let [cpus, table] = pair else { unreachable!("two policies") };
+            assert_eq!((cpus.policy, table.policy), ("per-cpu", "percid-table"));
+            assert!(table.ids_distinct <= 16, "{table:?}");
+            assert!(table.ids_distinct < cpus.ids_distinct, "{cpus:?}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_the_workload_lacks_is_an_error() {
+        let machine = Machine::preset("cascade-lake").expect("a preset");
+        let workload = Workload::preset("container").expect("a preset");
+        let comparison = Comparison {
+            machine: &machine,
+            workload: &workload,
+            sweeps: &[("colour".to_owned(), vec![1.0])],
+            policies: &[],
+            seeds: 1,
+            seed: 1,
+            spans: 0,
+        };
+        assert!(comparison.simulate(&Progress::default()).is_err());
+    }
+}
