@@ -1,0 +1,88 @@
+//! What the probe reports, and what is wrong with it.
+
+use serde::Deserialize;
+
+/// Text is told from its background at this ratio: WCAG 2.1, criterion 1.4.3.
+const READABLE: f64 = 4.5;
+
+/// What `probe.js` has seen.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Findings {
+    /// Of scripts, of the console, and what the policy has forbidden.
+    pub(crate) errors: Vec<String>,
+    pub(crate) dark: bool,
+    pub(crate) width: u32,
+    /// CSS pixels by which the page is wider than its window.
+    overflow: f64,
+    pub(crate) charts: Vec<Chart>,
+    /// Texts whose contrast was computed.
+    pub(crate) texts: usize,
+    pub(crate) lowest_contrast: f64,
+    /// Those with the lowest contrast: the text, and the ratio.
+    faintest: Vec<(String, f64)>,
+    /// The start of a plot saved as a picture.
+    pub(crate) image: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Chart {
+    id: String,
+    /// What the page says of it: drawn or failed.
+    state: Option<String>,
+    /// Bars, lines' paths and points that have an extent.
+    marks: usize,
+    /// The height of the lowest bar, in CSS pixels.
+    pub(crate) lowest_bar: Option<f64>,
+    /// Pairs of texts that lie upon each other.
+    overlaps: Vec<(String, String)>,
+    /// Texts that reach beyond the plot.
+    cut: Vec<String>,
+    /// All texts of the plot.
+    pub(crate) words: Vec<String>,
+    /// What appears when one points at the first mark.
+    pub(crate) hover: String,
+}
+
+impl Findings {
+    /// Reads them out of the window's document.
+    pub(crate) fn read(dom: &str) -> Option<Findings> {
+        let (_, rest) = dom.split_once("<pre id=\"findings\">")?;
+        let (json, _) = rest.split_once("</pre>")?;
+        let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u{a0}");
+        serde_json::from_str(&json.replace("&amp;", "&")).ok()
+    }
+
+    /// All that is wrong if the charts should have these numbers of marks.
+    pub(crate) fn problems(&self, marks: &[usize]) -> Vec<String> {
+        let mut problems = self.errors.clone();
+        if self.overflow > 0.0 {
+            problems.push(format!("{} pixels wider than the window", self.overflow));
+        }
+        if self.charts.len() != marks.len() {
+            problems.push(format!("{} charts, expected {}", self.charts.len(), marks.len()));
+        }
+        for (chart, marks) in self.charts.iter().zip(marks) {
+            problems.extend(chart.problems(*marks));
+        }
+        let faint = self.faintest.iter().filter(|(_, ratio)| *ratio < READABLE);
+        problems.extend(faint.map(|(text, ratio)| format!("contrast {ratio:.2}: {text:?}")));
+        problems
+    }
+}
+
+impl Chart {
+    fn problems(&self, marks: usize) -> Vec<String> {
+        let Chart { id, .. } = self;
+        let mut problems = Vec::new();
+        if self.state.as_deref() != Some("drawn") {
+            problems.push(format!("{id}: {}", self.state.as_deref().unwrap_or("not drawn")));
+        }
+        if self.marks != marks {
+            problems.push(format!("{id}: {} marks, expected {marks}", self.marks));
+        }
+        let overlaps = self.overlaps.iter();
+        problems.extend(overlaps.map(|(one, other)| format!("{id}: {one:?} overlaps {other:?}")));
+        problems.extend(self.cut.iter().map(|text| format!("{id}: {text:?} is cut off")));
+        problems
+    }
+}

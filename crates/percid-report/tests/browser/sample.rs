@@ -1,0 +1,142 @@
+//! Pages to look at: every kind of plot, names as awkward as names can be, and a large one. No figure in them
+//! was measured or published.
+
+use percid_report::{Align, Axis, Bars, Cell, Lines, Page, Span, Table, Timeline};
+
+/// The marks of [`page`]'s charts.
+pub(crate) const MARKS: [usize; 5] = [11, 24, 4, 3 * (1 + 6), 8 * 12];
+/// What pointing at the first mark of each chart shows.
+pub(crate) const HOVER: [&str; 5] = [
+    "large machine, 384 | threads, pauses of 10 ms | published: 6,120.5 ns",
+    "policy A, 10 ms | hot: 61 %",
+    "a <b>bold</b> | & \"quoted\" one | %{y} </script>: 3",
+    "policy A | pause: 1 ms | time per burst: 4,002 ns",
+    "CPU 0, ID 0 | 0 to 8.5 ms",
+];
+/// Names that would be markup if they were not escaped. They appear in the plots as they are.
+pub(crate) const HOSTILE: [&str; 2] = ["%{y} </script>", "$x$ &amp; {z}"];
+
+/// Every kind of plot.
+pub(crate) fn page() -> Page {
+    let mut page = Page::new(
+        "Sample: coming back to per-CPU memory after a pause",
+        "Figures of a test, not of a machine.\n\n\
+         Each thread adds to 256 cache lines, pauses, and comes back.",
+    );
+    page.section("Against the published figures", "Bounds: 10 % beside the published figure.");
+    page.table(against_published());
+    page.chart("Time per burst", "Shorter is better. One figure was never published.", grouped());
+    page.section("Where the memory was", "");
+    page.chart("Shares of bursts", "How far away the lines were that a burst touched.", stacked());
+    page.chart("Awkward <i>names</i>", "Texts that must not be taken for markup.", awkward());
+    page.section("Sweep and time line", "");
+    page.chart("Time over pause", "All three grow with the pause, one much more.", lines());
+    page.chart("IDs over CPUs", "Eight CPUs that hand IDs to each other.", timeline());
+    page
+}
+
+fn against_published() -> Table {
+    let mut table = Table::new([
+        ("machine", Align::Left),
+        ("published, ns", Align::Right),
+        ("simulated, ns", Align::Right),
+        ("difference", Align::Right),
+    ]);
+    table.row(["large machine, pauses of 10 ms", "6120.5", "6004.2", "-1.9 %"]);
+    table.row([
+        Cell::from("small machine, pauses of 200 ms"),
+        Cell::from("14300"),
+        Cell::from("17100"),
+        Cell::outside("+19.6 %"),
+    ]);
+    table
+}
+
+fn grouped() -> Bars {
+    let time = Axis::new("time per burst").unit("ns").logarithmic();
+    let mut bars = Bars::grouped(Axis::new("machine and load"), time, ["published", "simulated"]);
+    bars.category("large machine, 384 threads, pauses of 10 ms", [6_120.5, 6_004.2]);
+    bars.category("large machine, 384 threads, pauses of 200 ms", [12_800.0, 13_111.0]);
+    bars.category("large machine, one L3, pauses of 10 ms", [4_100.0, 4_022.0]);
+    bars.category("small machine, 10 ms", [8_730.0, 9_120.0]);
+    bars.category("small machine, 200 ms", [14_300.0, 17_100.0]);
+    bars.category("Never published", [None, Some(123_456.0)]);
+    bars
+}
+
+fn stacked() -> Bars {
+    let shares = Axis::new("share of bursts").unit("%");
+    let distances = ["hot", "own L2", "same L3", "same node", "other node", "first touch"];
+    let mut bars = Bars::stacked(Axis::new("policy"), shares, distances);
+    bars.category("policy A, 10 ms", [61.0, 18.0, 11.0, 5.0, 3.0, 2.0]);
+    bars.category("policy B, 10 ms", [48.0, 22.0, 14.0, 7.0, 5.0, 4.0]);
+    bars.category("policy C, 10 ms", [5.0, 8.0, 21.0, 24.0, 38.0, 4.0]);
+    bars.category("policy D, 10 ms", [64.0, 19.0, 1.0, 1.0, 1.0, 14.0]);
+    bars
+}
+
+fn awkward() -> Bars {
+    let mut bars = Bars::grouped(Axis::new("<name>"), Axis::new("count"), HOSTILE);
+    bars.category("a <b>bold</b> & \"quoted\" one", [3.0, 2.0]);
+    // Neither is a number or a date, and both rows are drawn.
+    bars.category("2024-01-01", [1.0, f64::NAN]);
+    bars.category("2024-01-01", [Some(4.0)]);
+    bars
+}
+
+fn lines() -> Lines {
+    let pause = Axis::new("pause").unit("ms").logarithmic();
+    let mut lines = Lines::new(pause, Axis::new("time per burst").unit("ns"));
+    let pauses = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0];
+    lines.series("policy A", pauses.map(|ms| (ms, 4_000.0 + 2.0 * ms)));
+    lines.series("policy B", pauses.map(|ms| (ms, 4_100.0 + 3.0 * ms)));
+    lines.series("policy C", pauses.map(|ms| (ms, 9_000.0 + 55.0 * ms)));
+    lines
+}
+
+fn timeline() -> Timeline {
+    let mut timeline = Timeline::new(Axis::new("time").unit("ms"), "CPU", "ID");
+    for row in 0..8 {
+        for turn in 0..12 {
+            let from = f64::from(turn) * 10.0 + f64::from(row) * 0.5;
+            let id = (row + turn / 4) % 8;
+            timeline.span(Span { row, id, from, to: from + 8.5 });
+        }
+    }
+    timeline
+}
+
+/// The spans of [`large_timeline`].
+pub(crate) const LARGE: usize = 384 * 52;
+
+/// As many CPUs and spans as a large machine has in some hundred milliseconds.
+pub(crate) fn large_timeline() -> Page {
+    let mut timeline = Timeline::new(Axis::new("time").unit("ms"), "CPU", "ID");
+    let mut state = 1_u32;
+    let mut random = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 16
+    };
+    for row in 0..384 {
+        let mut from = 0.0;
+        for _ in 0..LARGE / 384 {
+            let to = from + 0.5 + f64::from(random()) / 32_768.0;
+            timeline.span(Span { row, id: random() % 400, from, to });
+            from = to + f64::from(random()) / 262_144.0;
+        }
+    }
+    let mut page = Page::new("A large time line", "");
+    page.chart("IDs over CPUs", "", timeline);
+    page
+}
+
+/// Charts without a single mark, of every kind.
+pub(crate) fn empty() -> Page {
+    let mut page = Page::new("Nothing", "");
+    let (name, count, time) = (|| Axis::new("name"), || Axis::new("count"), || Axis::new("time"));
+    page.chart("Bars", "", Bars::grouped(name(), count().logarithmic(), ["one"]));
+    page.chart("Stacks", "", Bars::stacked(name(), count(), ["one"]));
+    page.chart("Lines", "", Lines::new(time().logarithmic(), count()));
+    page.chart("Time line", "", Timeline::new(time(), "CPU", "ID"));
+    page
+}
