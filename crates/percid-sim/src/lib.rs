@@ -11,6 +11,7 @@ pub mod file;
 pub mod machine;
 pub mod mask;
 pub mod paper;
+pub mod numa;
 pub mod policies;
 pub mod published;
 pub mod random;

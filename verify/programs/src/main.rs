@@ -25,6 +25,7 @@ mod pinning;
 mod pool_cost;
 mod random;
 mod sandbox;
+mod scan_walk;
 mod stack;
 mod stress;
 
@@ -66,6 +67,7 @@ const PROGRAMS: &[Program] = &[
     program("mask-order", mask_order::run, "a drain of the active mask misses nobody"),
     program("memory", memory::run, "what ten thousand counters cost"),
     program("pool-cost", pool_cost::run, "what a pool costs on a machine with --possible CPUs"),
+    program("scan-walk", scan_walk::run, "records the kernel's NUMA scan (changes the machine)"),
     program("stack", stack::run, "how much of a signal stack an increment takes"),
     program("stress", stress::run, "nothing is lost or doubled, whatever happens around it"),
 ];

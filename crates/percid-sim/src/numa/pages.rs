@@ -1,0 +1,85 @@
+//! The pages of a simulated process: where they are, which are armed, who trapped last.
+
+use std::ops::Range;
+
+use super::settings::HUGE;
+use super::walk::Memory;
+use super::workload::{PAGE, Part, Use};
+
+/// A node of the machine.
+pub(super) type Node = u8;
+
+/// What a page-table entry maps: a page or, where alignment allows it, a huge page.
+#[derive(Debug, Clone)]
+pub(super) struct Page {
+    pub(super) start: u64,
+    /// Its size in pages.
+    pub(super) pages: u64,
+    pub(super) node: Node,
+    pub(super) armed: bool,
+    /// The thread that trapped here last, and its node then.
+    pub(super) last: Option<(u32, Node)>,
+    /// Whether it was ever armed.
+    seen: bool,
+}
+
+/// The memory of a process, region by region.
+#[derive(Debug)]
+pub(super) struct Pages {
+    pub(super) regions: Vec<Vec<Page>>,
+    /// What the last pass armed: region and index.
+    pub(super) armed: Vec<(usize, usize)>,
+    /// Pages that were armed at least once.
+    pub(super) seen: u64,
+    pub(super) pte_updates: u64,
+    pub(super) pmd_updates: u64,
+}
+
+impl Pages {
+    /// All on one node, as the binding of the preparation leaves them.
+    pub(super) fn new(parts: &[Part], node: Node) -> Pages {
+        let regions = parts.iter().map(|part| map(part, node)).collect();
+        Pages { regions, armed: Vec::new(), seen: 0, pte_updates: 0, pmd_updates: 0 }
+    }
+}
+
+/// Huge pages where the memory that is zeroed covers them, pages elsewhere. Stacks grow from their upper end.
+fn map(part: &Part, node: Node) -> Vec<Page> {
+    let Range { start, end } = part.region.range;
+    let mut at = if part.used == Use::Parts { start } else { end - part.resident * PAGE };
+    let mut pages = Vec::new();
+    while at < end {
+        let huge = part.used == Use::Parts && at % HUGE == 0 && at + HUGE <= end;
+        let size = if huge { HUGE } else { PAGE };
+        let page =
+            Page { start: at, pages: size / PAGE, node, armed: false, last: None, seen: false };
+        pages.push(page);
+        at += size;
+    }
+    pages
+}
+
+impl Memory for Pages {
+    fn arm(&mut self, region: usize, range: Range<u64>) -> u64 {
+        let pages = &mut self.regions[region];
+        let first = pages.partition_point(|page| page.start < range.start);
+        let mut changed = 0;
+        for (index, page) in pages.iter_mut().enumerate().skip(first) {
+            if page.start >= range.end {
+                break;
+            }
+            if page.armed {
+                continue;
+            }
+            page.armed = true;
+            changed += page.pages;
+            self.armed.push((region, index));
+            *if page.pages > 1 { &mut self.pmd_updates } else { &mut self.pte_updates } += 1;
+            if !page.seen {
+                page.seen = true;
+                self.seen += page.pages;
+            }
+        }
+        changed
+    }
+}

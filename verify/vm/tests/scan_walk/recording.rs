@@ -1,0 +1,129 @@
+//! What the program `scan-walk` prints, read back.
+
+use std::ops::Range;
+
+use percid_sim::numa::region::{Policy, Region, Traits};
+use percid_sim::numa::settings::{MIB, Settings};
+use percid_sim::numa::walk::Reason;
+use percid_sim::{MS, Ns};
+
+/// Something that happened, in order.
+#[derive(Debug, Clone)]
+pub(crate) enum Entry {
+    /// From here on these are the regions.
+    Regions(Vec<Region>),
+    /// A thread's own policy lets pages migrate, or does not.
+    Policy { thread: u32, balancing: bool },
+    /// A pass by a thread.
+    Pass { thread: u32, at: Ns, actions: Vec<Done> },
+    /// A thread trapped a hint fault.
+    Hint { thread: u32, address: u64 },
+}
+
+/// What the kernel did in a pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// It left a region out, or remarked on it.
+    Traced { start: u64, reason: Reason },
+    /// It armed a chunk.
+    Armed { range: Range<u64>, changed: u64 },
+}
+
+/// A recording.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recording {
+    pub(crate) settings: Settings,
+    pub(crate) threads: u32,
+    pub(crate) entries: Vec<Entry>,
+    maps: Vec<Vec<Region>>,
+    tick: Ns,
+}
+
+impl Recording {
+    /// Reads one. Lines in front of the settings and after the last entry are no part of it.
+    pub(crate) fn read(text: &str) -> Result<Recording, String> {
+        let lines = text.lines().skip_while(|line| !line.starts_with("settings "));
+        let mut recording = Recording::default();
+        for line in lines.take_while(|line| !line.starts_with("PASS ") && !line.is_empty()) {
+            recording.line(line).ok_or_else(|| format!("expected an entry, found {line:?}"))?;
+        }
+        if recording.entries.is_empty() {
+            return Err("expected a recording of scan-walk, found none".to_owned());
+        }
+        Ok(recording)
+    }
+
+    fn line(&mut self, line: &str) -> Option<()> {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["settings", _, delay, _, size, _, tick, _, threads] => {
+                self.settings.scan_delay = delay.parse::<u64>().ok()? * MS;
+                self.settings.scan_size = size.parse::<u64>().ok()? * MIB;
+                self.tick = tick.parse::<u64>().ok()? * MS;
+                self.threads = threads.parse().ok()?;
+            }
+            ["region", map, start, end, flags, ref rest @ ..] => {
+                let map = hex(map)? as usize;
+                self.maps.resize(self.maps.len().max(map + 1), Vec::new());
+                self.maps[map].push(Region::new(hex(start)?..hex(end)?, traits(flags, rest)));
+            }
+            ["map", map] => {
+                let regions = self.maps.get(hex(map)? as usize)?.clone();
+                self.entries.push(Entry::Regions(regions));
+            }
+            ["policy", thread, policy] => {
+                let (thread, balancing) = (hex(thread)? as u32, policy == "default");
+                self.entries.push(Entry::Policy { thread, balancing });
+            }
+            ["pass", thread, ticks] => {
+                let (thread, at) = (hex(thread)? as u32, hex(ticks)? * self.tick);
+                self.entries.push(Entry::Pass { thread, at, actions: Vec::new() });
+            }
+            ["skip", start, reason] => {
+                let (start, reason) = (hex(start)?, Reason::from_name(reason)?);
+                self.did(Done::Traced { start, reason })?;
+            }
+            ["arm", start, end, changed] => {
+                self.did(Done::Armed { range: hex(start)?..hex(end)?, changed: hex(changed)? })?;
+            }
+            ["hint", thread, address] => {
+                let (thread, address) = (hex(thread)? as u32, hex(address)?);
+                self.entries.push(Entry::Hint { thread, address });
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Adds to the last pass; nothing can happen in between.
+    fn did(&mut self, done: Done) -> Option<()> {
+        match self.entries.last_mut()? {
+            Entry::Pass { actions, .. } => actions.push(done),
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn hex(word: &str) -> Option<u64> {
+    u64::from_str_radix(word, 16).ok()
+}
+
+/// The traits by the flags of smaps, and by what the program knows of its own regions.
+fn traits(flags: &str, rest: &[&str]) -> Traits {
+    let flags: Vec<&str> = flags.split(',').collect();
+    let has = |flag: &str| flags.contains(&flag);
+    let policy = match () {
+        () if rest.contains(&"fixed") => Policy::Fixed,
+        () if rest.contains(&"balancing") => Policy::Balancing,
+        () => Policy::Thread,
+    };
+    Traits {
+        migratable: !["io", "pf", "mm", "ht"].into_iter().any(has),
+        policy,
+        file: rest.contains(&"file"),
+        readable: has("rd"),
+        writable: has("wr"),
+        executable: has("ex"),
+    }
+}
