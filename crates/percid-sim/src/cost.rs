@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::machine::{Costs, Machine};
 use crate::topology::{Cpu, Reach, Topology};
 use crate::workload::Memory;
-use crate::{MS, Ns};
+use crate::{Ns, SECOND};
 
 /// What a burst finds where its ID's area is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -49,20 +49,11 @@ impl Class {
     }
 }
 
-/// How long the parts of the machine had been idle before the burst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Idle {
-    /// The core of the CPU, since it touched the area last.
-    pub core: Ns,
-    /// The whole machine.
-    pub machine: Ns,
-}
-
 /// Cache lines of a burst.
 const LINES: f64 = 256.0;
 
-/// The unit of idle time in the laws of cooling.
-const COOLING_UNIT: f64 = 10.0 * MS as f64;
+/// The idle time at which the laws of cooling start.
+const COOLING_UNIT: f64 = SECOND as f64;
 
 /// The prices of one machine and one kind of memory.
 #[derive(Debug, Clone)]
@@ -84,28 +75,22 @@ impl Prices {
         Prices { costs, memory, stays_hot }
     }
 
-    /// What a burst on `cpu` finds, if `last` touched the area before it, and what it costs.
+    /// What a burst on `cpu` finds, if `last` touched the area before it, and what it costs. `idle` is how long the
+    /// core idled since it touched the area; if it did not, how long it idled before it woke.
     ///
-    /// The laws, with an idle time T and the machine file's names:
+    /// The laws, with that time T and the machine file's names:
     ///
     /// ```text
-    /// own(T)         = max(hot_ns, own_ns + cooling_ns x ln(T / 10 ms))
+    /// own(T)         = max(hot_ns, own_ns + cooling_ns x ln(T / 1 s))
     /// from elsewhere = own(T) + 256 lines x latency / overlap
-    /// first touch    = own(T) + first_touch_us + first_touch_cooling_us x ln(T' / 10 ms)
+    /// first touch    = own(T) + max(first_touch_hot_us, first_touch_us + first_touch_cooling_us x ln(T / 1 s))
     /// ```
     ///
-    /// T is the idle time of the core, T' that of the whole machine. An area of this core is hot where
-    /// own(T) is not above `hot_ns`.
-    pub fn burst(
-        &self,
-        topology: &Topology,
-        cpu: Cpu,
-        last: Option<Cpu>,
-        idle: Idle,
-    ) -> (Class, Ns) {
-        let own = self.own(idle.core);
+    /// An area of this core is hot where own(T) is not above `hot_ns`.
+    pub fn burst(&self, topology: &Topology, cpu: Cpu, last: Option<Cpu>, idle: Ns) -> (Class, Ns) {
+        let own = self.own(idle);
         let (class, ns) = match last.map(|last| topology.reach(cpu, last)) {
-            None => (Class::FirstTouch, own + self.first_touch(idle.core)),
+            None => (Class::FirstTouch, own + self.first_touch(idle)),
             Some(Reach::Core) if own <= self.costs.hot_ns.value => (Class::Hot, own),
             Some(Reach::Core) => (Class::Own, own),
             Some(Reach::L3) => (Class::SameL3, own + self.transfer(self.costs.same_l3_ns.value)),
@@ -137,12 +122,13 @@ impl Prices {
     }
 
     fn first_touch(&self, idle: Ns) -> f64 {
-        let (start, slope) = (&self.costs.first_touch_us, &self.costs.first_touch_cooling_us);
-        let share =
-            if self.memory == Memory::ZeroPage { self.costs.zero_page_share.value } else { 1.0 };
-        // Faults on a machine that has not idled cost what they cost after 10 ms: nothing is known of less.
-        let idle = idle.max(COOLING_UNIT as Ns);
-        1000.0 * share * cooled(start.value, slope.value, idle).max(0.0)
+        let costs = &self.costs;
+        let cooled = cooled(costs.first_touch_us.value, costs.first_touch_cooling_us.value, idle);
+        let share = match self.memory {
+            Memory::ZeroPage => costs.zero_page_share.value,
+            Memory::CopyOnWrite | Memory::PreFaulted => 1.0,
+        };
+        1000.0 * share * cooled.max(costs.first_touch_hot_us.value)
     }
 }
 
@@ -162,7 +148,7 @@ mod tests {
     #[test]
     fn classes_follow_who_touched_last_and_dearer_ones_cost_more() {
         let (prices, topology) = prices();
-        let idle = Idle { core: 200 * MS, machine: 200 * MS };
+        let idle = SECOND / 5;
         let found = [Some(0), Some(192), Some(1), Some(8), Some(96), None]
             .map(|last| prices.burst(&topology, 0, last, idle));
         assert_eq!(
@@ -182,7 +168,6 @@ mod tests {
     #[test]
     fn what_this_core_just_touched_is_hot() {
         let (prices, topology) = prices();
-        let idle = Idle { core: 0, machine: 0 };
-        assert_eq!(prices.burst(&topology, 5, Some(5), idle), (Class::Hot, prices.hot()));
+        assert_eq!(prices.burst(&topology, 5, Some(5), 0), (Class::Hot, prices.hot()));
     }
 }

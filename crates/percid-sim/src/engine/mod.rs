@@ -56,7 +56,7 @@ struct CpuState {
     used: Option<(Id, Ns)>,
 }
 
-/// How long something was idle before it woke, and when that was.
+/// How long a core was idle before it woke, and when that was.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rest {
     busy: u32,
@@ -113,7 +113,6 @@ pub struct Simulation<'a> {
     sockets: Vec<CpuSet>,
     cores: Vec<Rest>,
     core_cpus: Vec<Vec<Cpu>>,
-    whole: Rest,
     spans_wanted: usize,
     outcome: Outcome,
 }
@@ -166,7 +165,6 @@ impl<'a> Simulation<'a> {
             sockets,
             cores: vec![Rest::default(); shape.cores() as usize],
             core_cpus,
-            whole: Rest::default(),
             spans_wanted: 0,
             outcome: Outcome::default(),
             topology,

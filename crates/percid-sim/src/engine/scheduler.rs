@@ -145,11 +145,9 @@ impl Simulation<'_> {
                 self.core_cpus[core].iter().for_each(|&cpu| self.idle_cores.remove(cpu));
             }
             self.cores[core].enter(self.now);
-            self.whole.enter(self.now);
         } else {
             self.idle.insert(cpu);
             self.cores[core].leave(self.now);
-            self.whole.leave(self.now);
             if self.cores[core].busy == 0 {
                 self.core_cpus[core].iter().for_each(|&cpu| self.idle_cores.insert(cpu));
             }

@@ -7,7 +7,6 @@ use super::process::{ProcessState, Touch};
 use super::queue::MAX_WHO;
 use super::{Event, Simulation, Span, State, ThreadState};
 use crate::Ns;
-use crate::cost::Idle;
 use crate::topology::Cpu;
 use crate::workload::{MAX_DEPTH, Memory, Op};
 
@@ -176,8 +175,7 @@ impl Simulation<'_> {
         let last = process.touch(id, cpu, self.now);
         let core = &self.cores[self.topology.place(cpu).core as usize];
         let touched_since = last.is_some_and(|touch| touch.at >= core.awake_since);
-        let idle =
-            Idle { core: if touched_since { 0 } else { core.lasted }, machine: self.whole.lasted };
+        let idle = if touched_since { 0 } else { core.lasted };
         let last = last.map(|touch| touch.cpu);
         let (class, first) = self.prices.burst(&self.topology, cpu, last, idle);
         let ns = first + Ns::from(times - 1) * self.prices.hot();

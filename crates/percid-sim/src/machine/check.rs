@@ -47,8 +47,8 @@ fn check(text: &str, machine: &Machine) -> Result<(), Error> {
         return Err(fault("topology", "nodes_per_socket", "expected a divisor of l3s_per_socket"));
     }
     for (field, given) in machine.costs.all() {
-        // The law of cooling may start anywhere; its slopes and all else cost something.
-        let may_be_negative = field == "own_ns";
+        // The laws of cooling may start anywhere; their slopes and all else cost something.
+        let may_be_negative = ["own_ns", "first_touch_us"].contains(&field);
         if !given.value.is_finite() || (given.value < 0.0 && !may_be_negative) {
             return Err(fault("costs", field, "expected a number that is not negative"));
         }

@@ -79,7 +79,7 @@ pub struct Kernel {
 pub struct Costs {
     /// An area that this core touched last and has not idled since, in nanoseconds per burst.
     pub hot_ns: Given,
-    /// What this core touched last costs after it idled for 10 ms, in nanoseconds per burst.
+    /// What this core touched last costs after it idled for one second, in nanoseconds per burst.
     pub own_ns: Given,
     /// What is added each time the idle period is e times longer, in nanoseconds per burst.
     pub cooling_ns: Given,
@@ -91,18 +91,20 @@ pub struct Costs {
     pub same_socket_ns: Given,
     /// A line from another socket, in nanoseconds.
     pub other_socket_ns: Given,
-    /// First touch of an area: its four faults on copy-on-write memory when the whole machine had idled for
-    /// 10 ms, in microseconds.
+    /// First touch of an area: its four faults on copy-on-write memory after the core idled for one second,
+    /// in microseconds.
     pub first_touch_us: Given,
     /// What is added to that each time the idle period is e times longer, in microseconds.
     pub first_touch_cooling_us: Given,
+    /// What the four faults cost at least, in microseconds.
+    pub first_touch_hot_us: Given,
     /// What first touch of memory that starts as zeroes costs, as a share of that of copy-on-write memory.
     pub zero_page_share: Given,
 }
 
 impl Costs {
     /// All parameters by name.
-    pub fn all(&self) -> [(&'static str, &Given); 10] {
+    pub fn all(&self) -> [(&'static str, &Given); 11] {
         [
             ("hot_ns", &self.hot_ns),
             ("own_ns", &self.own_ns),
@@ -113,6 +115,7 @@ impl Costs {
             ("other_socket_ns", &self.other_socket_ns),
             ("first_touch_us", &self.first_touch_us),
             ("first_touch_cooling_us", &self.first_touch_cooling_us),
+            ("first_touch_hot_us", &self.first_touch_hot_us),
             ("zero_page_share", &self.zero_page_share),
         ]
     }

@@ -249,6 +249,7 @@ const DROPS: [Drop; 9] = [
         change: |setting| {
             setting.machine.costs.first_touch_us.value = 0.0;
             setting.machine.costs.first_touch_cooling_us.value = 0.0;
+            setting.machine.costs.first_touch_hot_us.value = 0.0;
         },
     },
     Drop {
@@ -263,12 +264,12 @@ const DROPS: [Drop; 9] = [
     },
     Drop {
         name: "a core's own data cools while it idles",
-        instead: "it stays as after 10 ms",
+        instead: "it is as after a second",
         change: |setting| setting.machine.costs.cooling_ns.value = 0.0,
     },
     Drop {
-        name: "faults take longer the longer the machine idled",
-        instead: "as long as after 10 ms",
+        name: "faults take longer the longer the core idled",
+        instead: "as long as after a second",
         change: |setting| setting.machine.costs.first_touch_cooling_us.value = 0.0,
     },
     Drop {
@@ -277,14 +278,14 @@ const DROPS: [Drop; 9] = [
         change: |setting| setting.machine.kernel.hz.value = 1000.0,
     },
     Drop {
-        name: "wake-ups vary by up to 1 ms",
+        name: "wake-ups vary by up to 200 us",
         instead: "pauses are exact, and many are whole numbers of ticks",
         change: |setting| setting.set("jitter_us", 0.0),
     },
     Drop {
-        name: "a timed wake-up takes 80 us on the CPU",
-        instead: "it takes 160 us",
-        change: |setting| setting.set("wake_us", 160.0),
+        name: "a timed wake-up takes 100 us on the CPU",
+        instead: "it takes 200 us",
+        change: |setting| setting.set("wake_us", 200.0),
     },
     Drop {
         name: "the process is 20 ms old when its threads start",
