@@ -349,6 +349,7 @@ impl Campaign {
         }
         let mut outcome = Outcome::default();
         let mut detours = 0;
+        let mut was_late = false;
         for _ in 0..REPETITIONS {
             // Each time: a subject that had to start over has other addresses.
             let calm = self.calm_registers(operation)?;
@@ -357,6 +358,12 @@ impl Campaign {
             if let Some(changed) = preserved.and_then(|registers| round::changed(&calm, &registers))
             {
                 outcome.violations.push(format!("preserved registers have changed: {changed}"));
+            }
+            // A machine with much else to do lets a process wait for long; an operation that hangs does so again.
+            if outcome.late && !was_late {
+                was_late = true;
+                outcome.violations.clear();
+                self.tally.late += 1;
             }
             self.tally.rounds += 1;
             self.tally.aborts += outcome.aborts;

@@ -56,6 +56,8 @@ pub struct Outcome {
     pub unreached: bool,
     /// Set if the process cannot be used any more.
     pub ruined: bool,
+    /// Whether it is so because nothing happened for too long.
+    pub late: bool,
     /// What the operation changed.
     pub change: Option<Change>,
     /// The registers at the end.
@@ -199,7 +201,10 @@ impl Round<'_> {
                 let place = self.whereabouts();
                 self.ruin(format!("the subject ended or faulted: {other:?}{place}"))
             }
-            None => self.ruin("the operation does not end".to_owned()),
+            None => {
+                self.outcome.late = true;
+                self.ruin("the operation does not end".to_owned())
+            }
         }
     }
 

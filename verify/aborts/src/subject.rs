@@ -17,7 +17,7 @@ use crate::section::Section;
 use crate::text::Patch;
 
 /// How long anything may take that does not depend on other processes.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Which CPUs a run uses.
 #[derive(Debug, Clone, Copy)]

@@ -25,6 +25,8 @@ pub struct Tally {
     /// Arrivals at an abort pad of a thread that nobody is known to have interrupted; the rounds were
     /// repeated.
     pub unexplained: u64,
+    /// Rounds in which nothing happened for too long, once; they were repeated.
+    pub late: u64,
     /// Scripts with a step to which the operation did not come, because an abort had sent it another way.
     pub unreached: u64,
     /// Rounds in which something was lost, doubled or torn.
@@ -48,6 +50,7 @@ impl Tally {
         self.repeated += other.repeated;
         self.aborts += other.aborts;
         self.unexplained += other.unexplained;
+        self.late += other.late;
         self.unreached += other.unreached;
         self.wrong_effects += other.wrong_effects;
         self.most_tries = self.most_tries.max(other.most_tries);
@@ -63,7 +66,7 @@ impl fmt::Display for Tally {
         write!(
             f,
             "sections={} instructions={} outside={} interrupt_points={} rounds={} repeated={} aborts={} \
-             unexplained={} unreached={} tries={} violations={}",
+             unexplained={} late={} unreached={} tries={} violations={}",
             self.sections.len(),
             self.instructions.len(),
             self.outside.len(),
@@ -72,6 +75,7 @@ impl fmt::Display for Tally {
             self.repeated,
             self.aborts,
             self.unexplained,
+            self.late,
             self.unreached,
             self.most_tries,
             self.violations.len(),
