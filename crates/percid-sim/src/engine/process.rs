@@ -21,12 +21,15 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Lets these threads take turns in a random order, if they do not yet.
-    pub(super) fn begin(&mut self, members: impl Iterator<Item = u32>, random: &mut Random) {
-        if self.order.is_empty() {
-            self.order.extend(members);
-            random.shuffle(&mut self.order);
-        }
+    /// Whether nobody has come for a turn yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Lets these threads take turns in a random order.
+    pub(super) fn begin(&mut self, members: Vec<u32>, random: &mut Random) {
+        self.order = members;
+        random.shuffle(&mut self.order);
     }
 
     /// Whose turn it is.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::cpu_set::CpuSet;
-use super::process::{ProcessState, Touch};
+use super::process::{ProcessState, Touch, Turns};
 use super::queue::MAX_WHO;
 use super::{Event, Simulation, Span, State, ThreadState};
 use crate::Ns;
@@ -226,13 +226,20 @@ impl Simulation<'_> {
         // It comes back to this operation when it wakes.
         state.op -= 1;
         let (process, group) = (state.process, state.group);
-        let members = self.members(process, group);
-        let turns = &mut self.processes[process as usize].together[group as usize].turns;
-        turns.begin(members.into_iter(), &mut self.random);
-        if turns.current() == Some(thread) {
+        if self.turns(process, group).is_empty() {
+            let members = self.members(process, group);
+            self.processes[process as usize].together[group as usize]
+                .turns
+                .begin(members, &mut self.random);
+        }
+        if self.turns(process, group).current() == Some(thread) {
             self.offer(thread, after, jitter);
         }
         Then::Blocks
+    }
+
+    fn turns(&self, process: u32, group: u32) -> &Turns {
+        &self.processes[process as usize].together[group as usize].turns
     }
 
     /// Lets the turn of a thread come after a pause.

@@ -17,6 +17,9 @@ pub const POLICIES: [&str; 3] = ["per-cpu", "linux-6.4", "linux-6.13"];
 /// Simulated runs of a cell. What threads find depends on where the ticks fall, so there must be many.
 pub const RUNS: u64 = 40;
 
+/// Simulated runs of a cell where an assumption is dropped, which changes more than chance does.
+const RUNS_WITHOUT: u64 = 10;
+
 /// The published table and the simulated one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Paper {
@@ -301,7 +304,7 @@ fn assumptions(setting: &Setting, simulated: &[Outcome], seed: u64) -> Vec<Assum
 fn assumption(drop: &Drop, setting: &Setting, simulated: &[Outcome], seed: u64) -> Assumption {
     let mut without = setting.clone();
     (drop.change)(&mut without);
-    let table = table(&without, RUNS, seed);
+    let table = table(&without, RUNS_WITHOUT, seed);
     let (mean_abs_error, worst_abs_error) = errors(&table);
     let cold = simulated.chunks(POLICIES.len()).zip(table.chunks(POLICIES.len()));
     let changes: Vec<f64> = cold
@@ -313,5 +316,54 @@ fn assumption(drop: &Drop, setting: &Setting, simulated: &[Outcome], seed: u64) 
         mean_abs_error,
         worst_abs_error,
         change_of_cold_cells: changes.iter().sum::<f64>() / changes.len() as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What must hold for the published table: the mean and the worst absolute error.
+    const MEAN: f64 = 0.10;
+    const WORST: f64 = 0.35;
+
+    #[test]
+    fn the_table_is_reproduced_with_five_fitted_parameters() {
+        let setting = Setting::published();
+        let simulated = table(&setting, RUNS, 1);
+        let (mean, worst) = errors(&simulated);
+        assert!(mean <= MEAN && worst <= WORST, "mean {mean}, worst {worst}");
+        let fitted = parameters(&setting.machine).iter().filter(|one| one.fitted).count();
+        assert_eq!(fitted, 5);
+    }
+
+    #[test]
+    fn cache_cold_ids_are_the_slowest_where_they_were_found_to_be() {
+        let rows = cells(&table(&Setting::published(), 10, 3), &table(&Setting::published(), 1, 3));
+        for (row, cells) in published::intermittent().iter().zip(rows.chunks(POLICIES.len())) {
+            let [cpu, cold, local] = cells else { unreachable!("three policies") };
+            let others = cpu.model_ns.max(local.model_ns);
+            if row.published_speedup > 1.5 {
+                assert!(cold.model_ns > 1.5 * others, "{} {} ms", row.config, row.delay_ms);
+            } else {
+                assert!(
+                    (cold.model_ns / others - 1.0).abs() < 0.1,
+                    "{} {}",
+                    row.config,
+                    row.delay_ms
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn without_page_faults_or_with_fewer_scans_the_table_does_not_come_out() {
+        let setting = Setting::published();
+        let simulated = table(&setting, RUNS_WITHOUT, 1);
+        for drop in &DROPS {
+            let without = assumption(drop, &setting, &simulated, 1);
+            let is_essential = drop.name.contains("page faults") || drop.name.contains("overlap");
+            assert!(!is_essential || without.mean_abs_error > MEAN, "{without:?}");
+        }
     }
 }
