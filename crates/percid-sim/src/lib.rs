@@ -15,6 +15,7 @@ pub mod paper;
 pub mod policies;
 pub mod published;
 pub mod random;
+pub mod replay;
 pub mod topology;
 pub mod workload;
 

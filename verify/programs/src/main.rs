@@ -17,6 +17,7 @@ mod first_use;
 mod forking;
 mod handlers;
 mod hotplug;
+mod id_steps;
 mod leak;
 mod mask_order;
 mod memory;
@@ -63,6 +64,7 @@ const PROGRAMS: &[Program] = &[
     program("forking", forking::run, "children start fresh and lose nothing"),
     program("handlers", handlers::run, "signal handlers that interrupt operations and slow paths"),
     program("hotplug", hotplug::run, "CPUs come and go while threads count (changes the machine)"),
+    program("id-steps", id_steps::run, "records the scheduler's events and the kernel's IDs"),
     program("leak", leak::run, "forgets an object, for those who look for leaks"),
     program("mask-order", mask_order::run, "a drain of the active mask misses nobody"),
     program("memory", memory::run, "what ten thousand counters cost"),

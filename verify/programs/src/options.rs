@@ -33,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) errno: i32,
     /// Set in the process that already runs in the sandbox; or asks for one.
     pub(crate) confined: bool,
+    /// Set in the process that is being traced.
+    pub(crate) traced: bool,
     /// The arguments as given, for a process that starts itself again.
     pub(crate) given: Vec<std::ffi::OsString>,
 }
@@ -52,6 +54,7 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         deny: Vec::new(),
         errno: libc::EPERM,
         confined: false,
+        traced: false,
         given: std::env::args_os().skip(1).collect(),
     };
     let name = parse(&mut options).map_err(|error| error.to_string())?;
@@ -75,6 +78,7 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("evict") => options.evict = true,
             Long("unregister") => options.unregister = true,
             Long("confined") => options.confined = true,
+            Long("traced") => options.traced = true,
             Long("deny") => options.deny = parser.value()?.parse_with(calls)?,
             Long("errno") => options.errno = parser.value()?.parse_with(errno)?,
             other => return Err(other.unexpected()),

@@ -1,0 +1,119 @@
+//! Recordings of two real kernels, replayed: the policies are those kernels' state machines, step by step.
+//!
+//! `recordings/` holds what `percid-programs id-steps` printed on Linux 6.12 (4 emulated CPUs) and 6.18 (2 CPUs): threads
+//! pinned to a CPU each, all at once, then the intermittent pattern, then a random schedule, then both
+//! again with half of the threads.
+
+use percid_sim::policies::find;
+use percid_sim::replay::{Comparison, Event, Recording, generation};
+
+const RECORDINGS: [(&str, &str); 2] = [
+    ("linux-6.4", include_str!("recordings/linux-6.12.txt")),
+    ("linux-6.14", include_str!("recordings/linux-6.18.txt")),
+];
+
+fn compare(recording: &Recording, policy: &str) -> Comparison {
+    recording.compare(find(policy).expect("a policy"))
+}
+
+#[test]
+fn every_id_of_a_real_kernel_is_that_of_its_policy() {
+    for (policy, text) in RECORDINGS {
+        let recording = Recording::read(text).unwrap_or_else(|error| panic!("{policy}: {error}"));
+        assert_eq!(generation(&recording.release).map(|entry| entry.name), Some(policy));
+        let comparison = compare(&recording, policy);
+        println!("{} {policy}: {comparison}", recording.release);
+        assert!(comparison.agrees() && comparison.border.is_none(), "{comparison}");
+        assert!(comparison.expired > 0, "without a scan there is little to see: {comparison}");
+    }
+}
+
+/// The control: a policy that is nearly right is found out.
+#[test]
+fn a_recording_disagrees_with_every_other_generation() {
+    for (policy, text) in RECORDINGS {
+        let recording = Recording::read(text).expect("as above");
+        let all = ["linux-6.3", "linux-6.4", "linux-6.13", "linux-6.14", "linux-6.19"];
+        for other in all.into_iter().filter(|&other| other != policy) {
+            let comparison = compare(&recording, other);
+            assert!(!comparison.differences.is_empty(), "{other} explains {policy}: {comparison}");
+        }
+    }
+}
+
+/// The control: one ID is changed.
+#[test]
+fn one_wrong_id_is_named() {
+    for (policy, text) in RECORDINGS {
+        let mut recording = Recording::read(text).expect("as above");
+        let is_id = |event| matches!(event, Event::Id(..));
+        let count = recording.steps.iter().filter(|step| is_id(step.event)).count();
+        let mut ids = recording.steps.iter_mut().filter(|step| is_id(step.event));
+        let step = ids.nth(count / 2).expect("the middle of them");
+        let Event::Id(thread, right) = step.event else { unreachable!("an ID") };
+        step.event = Event::Id(thread, right + 1);
+        let time = step.time;
+        let differences = compare(&recording, policy).differences;
+        let [wrong] = differences[..] else { panic!("{differences:?}") };
+        assert_eq!((wrong.time, wrong.thread, wrong.expected), (time, thread, right));
+        let said = format!("thread {thread}: expected ID {right}, found {}", right + 1);
+        assert!(wrong.to_string().ends_with(&said), "{wrong}");
+    }
+}
+
+/// The control: without ticks nothing is scanned.
+#[test]
+fn ticks_matter() {
+    for (policy, text) in RECORDINGS {
+        let mut recording = Recording::read(text).expect("as above");
+        recording.steps.retain(|step| !matches!(step.event, Event::Tick(..)));
+        assert!(!compare(&recording, policy).differences.is_empty(), "{policy}");
+    }
+}
+
+#[test]
+fn a_recording_is_written_as_it_was_read() {
+    for (_, text) in RECORDINGS {
+        let recording = Recording::read(text).expect("as above");
+        assert_eq!(Recording::read(&recording.to_string()).as_ref(), Ok(&recording));
+    }
+}
+
+#[test]
+fn generations_are_told_by_the_release() {
+    let name = |release| generation(release).map(|entry| entry.name);
+    assert_eq!(name("6.12.117+deb12-cloud-amd64"), Some("linux-6.4"));
+    assert_eq!(name("6.3.0"), Some("linux-6.3"));
+    assert_eq!(name("6.13-rc1"), Some("linux-6.13"));
+    assert_eq!(name("6.18.44"), Some("linux-6.14"));
+    assert_eq!(name("7.0.1"), Some("linux-6.19"));
+    assert_eq!((name("6.1.0-56-cloud-amd64"), name("5.10.0"), name("")), (None, None, None));
+}
+
+#[test]
+fn what_cannot_have_happened_is_refused() {
+    for (steps, line, expected) in [
+        ("", 1, "`end`"),
+        ("0 exec 0 0\n", 2, "`end`"),
+        ("0 exec 0\nend", 2, "TIME EVENT"),
+        ("0 exec 2 0\nend", 2, "one of 2 CPUs"),
+        ("0 exec 0 0\n1 exec 0 0\nend", 3, "one exec"),
+        ("0 exec 0 0\n9 switch 0 0 -\n8 switch 0 - 0\nend", 4, "from 9 us on"),
+        ("0 exec 0 0\n1 switch 0 - 0\nend", 3, "away from thread 0"),
+        ("0 exec 0 0\n1 switch 1 - 0\nend", 3, "does not run elsewhere"),
+        ("0 exec 0 0\n1 switch 1 - 4000000000\nend", 3, "one of the 1 threads"),
+        ("0 exec 0 0\n1 switch 0 0 -\n2 id 0 0\nend", 4, "running thread"),
+        ("0 exec 0 0\n1 tick 1 0\nend", 3, "runs on CPU 1"),
+        ("0 exec 0 0\n1 spawn 7 0\nend", 3, "thread 1"),
+        ("0 exec 0 0\n1 spawn 1 0\n2 switch 1 - 1\nend", 4, "at most 1"),
+        ("99999999999999999999 exec 0 0\nend", 2, "TIME EVENT"),
+    ] {
+        let text = format!("percid-steps 6.12.0 2 1\n{steps}");
+        let error = Recording::read(&text).expect_err(steps);
+        assert_eq!(error.line, line, "{steps:?}: {error}");
+        assert!(error.expected.contains(expected), "{steps:?}: {error}");
+    }
+    for head in ["percid-steps 6.12.0 1 2", "percid-steps 6.12.0 4000000000 1", "percid-steps 6"] {
+        assert!(Recording::read(&format!("{head}\nend")).is_err(), "{head}");
+    }
+}

@@ -1,0 +1,82 @@
+//! The kernel's event trace, in a buffer of our own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const TRACING: &str = "/sys/kernel/tracing";
+
+/// The events without which nothing can be replayed.
+const EVENTS: [&str; 6] = [
+    "sched/sched_switch",
+    "sched/sched_migrate_task",
+    "sched/sched_process_exec",
+    "sched/sched_process_fork",
+    "sched/sched_process_exit",
+    "timer/hrtimer_expire_entry",
+];
+
+/// The end of a timer interrupt, on x86; the ID that a thread returns to user space with, on newer kernels.
+const WELCOME: [&str; 2] = ["irq_vectors/local_timer_exit", "rseq/rseq_update"];
+
+/// For each CPU: many times what ten seconds of a busy one take.
+const BUFFER_KB: &str = "8192";
+
+/// Whether this process can trace.
+pub(super) fn missing() -> Result<(), String> {
+    let instances = Path::new(TRACING).join("instances");
+    if !instances.is_dir() {
+        return Err(format!("{TRACING} is no tracefs"));
+    }
+    let probe = Instance::new()?;
+    probe.write("tracing_on", "0")
+}
+
+/// A buffer of its own, which goes with this value.
+pub(super) struct Instance(PathBuf);
+
+impl Instance {
+    pub(super) fn new() -> Result<Instance, String> {
+        let name = format!("percid-{}", std::process::id());
+        let path = Path::new(TRACING).join("instances").join(name);
+        fs::create_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Instance(path))
+    }
+
+    /// Begins to record, with the clock that user space reads too.
+    pub(super) fn start(&self) -> Result<(), String> {
+        self.write("tracing_on", "0")?;
+        self.write("trace_clock", "mono")?;
+        self.write("buffer_size_kb", BUFFER_KB)?;
+        for event in EVENTS {
+            self.write(&format!("events/{event}/enable"), "1")?;
+        }
+        let offered = |event: &&str| self.0.join("events").join(event).is_dir();
+        for event in WELCOME.into_iter().filter(offered) {
+            self.write(&format!("events/{event}/enable"), "1")?;
+        }
+        self.write("tracing_on", "1")
+    }
+
+    pub(super) fn stop(&self) -> Result<(), String> {
+        self.write("tracing_on", "0")
+    }
+
+    /// All events, in the order of their times.
+    pub(super) fn read(&self) -> Result<String, String> {
+        let path = self.0.join("trace");
+        let text = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), String> {
+        let path = self.0.join(file);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // One that stays costs memory and nothing else.
+        let _ = fs::remove_dir(&self.0);
+    }
+}

@@ -1,0 +1,57 @@
+//! The IDs of the running kernel, step by step, against the simulator's policy of its generation. Without a kernel
+//! that has IDs and lets us trace it nothing is compared, unless `PERCID_TRACE=require` is set.
+
+use std::env;
+use std::process::Command;
+
+use percid_sim::policies::find;
+use percid_sim::replay::{Recording, generation};
+
+/// Schedules to record.
+const SEEDS: [&str; 3] = ["1", "2", "3"];
+
+/// What the program prints for one schedule.
+fn record(seed: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-programs"));
+    let output = command.arg("id-steps").env("PERCID_SEED", seed).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+#[test]
+fn ids_of_this_kernel_are_those_of_its_policy() {
+    let release = percid::machine::read().kernel_release;
+    let policy = match generation(&release) {
+        // Its changes of mode take time, and leave no trace.
+        Some(policy) if policy.name == "linux-6.19" => {
+            return skip(&format!(
+                "{release}: no recording of this generation can be replayed yet"
+            ));
+        }
+        Some(policy) => policy,
+        None => return skip(&format!("{release}: this kernel has no concurrency IDs")),
+    };
+    let (mut whole, mut told_apart) = (0, 0);
+    for seed in SEEDS {
+        let text = record(seed);
+        if let Some((_, why)) = text.split_once("skipped: ") {
+            return skip(why.trim());
+        }
+        let recording = Recording::read(&text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+        let comparison = recording.compare(policy);
+        println!("{release}, seed {seed}: {}: {comparison}", policy.name);
+        assert!(comparison.agrees(), "seed {seed}: {comparison}\n{recording}");
+        whole += usize::from(comparison.border.is_none());
+        // The control: the oldest generation gives other IDs.
+        let oldest = recording.compare(find("linux-6.3").expect("a policy"));
+        told_apart += usize::from(!oldest.agrees());
+    }
+    assert!(whole > 0, "in every recording a decision fell on the border");
+    assert!(told_apart > 0 || policy.name == "linux-6.3", "nothing tells generations apart");
+}
+
+fn skip(why: &str) {
+    assert!(env::var("PERCID_TRACE").as_deref() != Ok("require"), "{why}");
+    println!("skipped, nothing was compared: {why}");
+}
