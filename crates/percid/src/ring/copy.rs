@@ -34,10 +34,11 @@ impl Copy {
         unsafe { &*word(self.address + LOCK).cast::<TryLock>() }
     }
 
-    /// Whether there is room for a record at this moment.
+    /// Whether there is room for a record. A hint to whoever does not hold the lock: the two ends are loaded one after the
+    /// other, and if others append and discard in between, the tail may be the later one. There is room then.
     pub(crate) fn has_room(&self, request: &Append) -> bool {
-        let used = self.at(HEAD).load(Relaxed).wrapping_sub(self.at(TAIL).load(Relaxed));
-        used + request.needed <= self.capacity
+        let used = self.at(HEAD).load(Relaxed).wrapping_sub(self.at(TAIL).load(Relaxed)) as i64;
+        used <= self.capacity as i64 - request.needed as i64
     }
 
     /// How many bytes to keep when room is made for a record.
@@ -187,6 +188,41 @@ impl Reading {
         if self.keeps_oldest {
             // Release: what was read is read before writers reuse it.
             self.copy.at(TAIL).store(self.position, Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPACITY: u64 = 1024;
+
+    /// A copy whose ends are these.
+    fn with_ends(head: u64, tail: u64) -> (Vec<AtomicU64>, Copy) {
+        let words = (DATA + CAPACITY as usize) / 8;
+        let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let copy = Copy { address: memory.as_ptr().expose_provenance(), capacity: CAPACITY };
+        copy.at(HEAD).store(head, Relaxed);
+        copy.at(TAIL).store(tail, Relaxed);
+        (memory, copy)
+    }
+
+    #[test]
+    fn room_is_what_the_ends_leave_even_if_they_are_of_different_times() {
+        let request = Append::new(&[0; 8], CAPACITY).expect("a record that fits");
+        for (head, tail, expected) in [
+            (0, 0, true),
+            (CAPACITY, 0, false),
+            (CAPACITY, CAPACITY, true),
+            // The tail was loaded after others had appended and discarded.
+            (64, 128, true),
+            (u64::MAX - 7, 8, true),
+            (8, u64::MAX - 7, true),
+            (CAPACITY - 8, u64::MAX - 7, false),
+        ] {
+            let (_memory, copy) = with_ends(head, tail);
+            assert_eq!(copy.has_room(&request), expected, "head {head}, tail {tail}");
         }
     }
 }
