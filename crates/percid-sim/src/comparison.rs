@@ -36,7 +36,7 @@ pub struct Comparison<'a> {
 pub struct Progress {
     /// Runs that are over.
     pub done: AtomicU64,
-    /// Set to end early: runs that have not begun are left out.
+    /// Set to end early: runs that are not over by then are left out.
     pub stop: AtomicBool,
 }
 
@@ -129,13 +129,17 @@ impl Comparison<'_> {
         let runs: Vec<Outcome> = (0..self.seeds)
             .into_par_iter()
             .filter(|_| !progress.stop.load(Relaxed))
-            .map(|run| {
+            .filter_map(|run| {
                 let seed = self.seed.wrapping_add(run);
                 let spans = if run == 0 { self.spans } else { 0 };
                 let simulation = Simulation::new(self.machine, &combination.program, policy, seed);
                 let outcome = simulation.record_spans(spans).run(&progress.stop);
+                // Half of a run would be taken for a whole one.
+                if progress.stop.load(Relaxed) {
+                    return None;
+                }
                 progress.done.fetch_add(1, Relaxed);
-                outcome
+                Some(outcome)
             })
             .collect();
         summary(combination.parameters.clone(), policy.name, runs)

@@ -142,7 +142,7 @@ mod tests {
 
     fn prices() -> (Prices, Topology) {
         let machine = Machine::preset("epyc-9654").expect("a preset");
-        (Prices::new(&machine, Memory::CopyOnWrite), machine.topology.places())
+        (Prices::new(&machine, Memory::CopyOnWrite), machine.topology)
     }
 
     #[test]

@@ -31,6 +31,15 @@ pub enum Reach {
     Machine,
 }
 
+/// Which one a CPU is among those that share with it, counted from 0 in the order of the CPUs' numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rank {
+    /// Its core among those of its last-level cache.
+    pub(crate) core_of_l3: u32,
+    /// Itself among the hardware threads of its core.
+    pub(crate) thread_of_core: u32,
+}
+
 /// The CPUs of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
@@ -38,7 +47,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The CPU with number `n` sits at `places[n]`.
+    /// The CPU with number `n` sits at `places[n]`. Cores, caches, sockets and nodes are numbered from 0
+    /// without gaps.
     pub fn new(places: Vec<Place>) -> Topology {
         Topology { places }
     }
@@ -46,6 +56,61 @@ impl Topology {
     /// The number of CPUs.
     pub fn cpus(&self) -> u32 {
         self.places.len() as u32
+    }
+
+    /// How many cores there are.
+    pub fn cores(&self) -> u32 {
+        self.count(|place| place.core)
+    }
+
+    /// How many last-level caches there are.
+    pub fn l3s(&self) -> u32 {
+        self.count(|place| place.l3)
+    }
+
+    /// How many sockets there are.
+    pub fn sockets(&self) -> u32 {
+        self.count(|place| place.socket)
+    }
+
+    /// How many NUMA nodes there are.
+    pub fn nodes(&self) -> u32 {
+        self.count(|place| place.node)
+    }
+
+    /// Cores of the last-level cache that has most of them.
+    pub fn cores_per_l3(&self) -> u32 {
+        let cores = self.ranks().into_iter().map(|rank| rank.core_of_l3);
+        cores.max().map_or(0, |last| last + 1)
+    }
+
+    /// Hardware threads of the core that has most of them.
+    pub fn threads_per_core(&self) -> u32 {
+        let threads = self.ranks().into_iter().map(|rank| rank.thread_of_core);
+        threads.max().map_or(0, |last| last + 1)
+    }
+
+    /// Places are numbered without gaps, so the largest number tells how many there are.
+    fn count(&self, number: fn(&Place) -> u32) -> u32 {
+        self.places.iter().map(number).max().map_or(0, |last| last + 1)
+    }
+
+    /// Which of its cache's cores and which of its core's threads each CPU is.
+    pub(crate) fn ranks(&self) -> Vec<Rank> {
+        let mut cores_seen = vec![0; self.l3s() as usize];
+        let mut threads_seen = vec![0; self.cores() as usize];
+        let mut core_ranks = vec![0; self.cores() as usize];
+        let rank = |place: &Place| {
+            let core = place.core as usize;
+            if threads_seen[core] == 0 {
+                let cores = &mut cores_seen[place.l3 as usize];
+                core_ranks[core] = *cores;
+                *cores += 1;
+            }
+            threads_seen[core] += 1;
+            Rank { core_of_l3: core_ranks[core], thread_of_core: threads_seen[core] - 1 }
+        };
+        self.places.iter().map(rank).collect()
     }
 
     /// Where `cpu` sits.
@@ -73,5 +138,23 @@ impl Topology {
             () if a.node == b.node => Distance::SameNode,
             () => Distance::Far,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two caches: one with a core of two threads and a core of one, one with a single core.
+    #[test]
+    fn machines_need_not_be_regular() {
+        let at = |core, l3| Place { core, l3, socket: 0, node: 0 };
+        let topology = Topology::new(vec![at(0, 0), at(1, 0), at(2, 1), at(0, 0)]);
+        let counts = (topology.cpus(), topology.cores(), topology.l3s(), topology.sockets());
+        assert_eq!(counts, (4, 3, 2, 1));
+        assert_eq!((topology.cores_per_l3(), topology.threads_per_core()), (2, 2));
+        let ranks = topology.ranks();
+        let ranks = ranks.iter().map(|rank| (rank.core_of_l3, rank.thread_of_core));
+        assert_eq!(ranks.collect::<Vec<_>>(), [(0, 0), (1, 0), (0, 0), (0, 1)]);
     }
 }

@@ -128,17 +128,16 @@ impl<'a> Simulation<'a> {
         policy: &'static Entry,
         seed: u64,
     ) -> Simulation<'a> {
-        let topology = machine.topology.places();
+        let topology = machine.topology.clone();
         let cpus = topology.cpus();
         let all = || 0..cpus;
         let sets = |count: u32, of: &dyn Fn(Cpu) -> u32| -> Vec<CpuSet> {
             let members = |n| all().filter(move |&cpu| of(cpu) == n);
             (0..count).map(|n| CpuSet::of(cpus, members(n))).collect()
         };
-        let shape = &machine.topology;
-        let l3s = sets(shape.sockets * shape.l3s_per_socket, &|cpu| topology.place(cpu).l3);
-        let sockets = sets(shape.sockets, &|cpu| topology.place(cpu).socket);
-        let mut core_cpus = vec![Vec::new(); shape.cores() as usize];
+        let l3s = sets(topology.l3s(), &|cpu| topology.place(cpu).l3);
+        let sockets = sets(topology.sockets(), &|cpu| topology.place(cpu).socket);
+        let mut core_cpus = vec![Vec::new(); topology.cores() as usize];
         all().for_each(|cpu| core_cpus[topology.place(cpu).core as usize].push(cpu));
         let pinned = all().map(|cpu| Rc::new(CpuSet::of(cpus, [cpu]))).collect();
         let mut simulation = Simulation {
@@ -163,7 +162,7 @@ impl<'a> Simulation<'a> {
             waiting: 0,
             l3s,
             sockets,
-            cores: vec![Rest::default(); shape.cores() as usize],
+            cores: vec![Rest::default(); topology.cores() as usize],
             core_cpus,
             spans_wanted: 0,
             outcome: Outcome::default(),

@@ -1,6 +1,6 @@
 //! Which machines can be.
 
-use super::{Machine, Shape};
+use super::{Description, Machine, Shape};
 use crate::file::{self, Error};
 
 impl Machine {
@@ -11,16 +11,17 @@ impl Machine {
     /// What is no TOML, lacks a field, has one that is unknown, or describes a machine that cannot be: the
     /// line, the field, and what was expected.
     pub fn parse(text: &str) -> Result<Machine, Error> {
-        let machine: Machine = file::parse(text)?;
-        check(text, &machine)?;
-        Ok(machine)
+        let description: Description = file::parse(text)?;
+        check(text, &description)?;
+        let Description { name, topology, kernel, costs } = description;
+        Ok(Machine { name, topology: topology.places(), kernel, costs })
     }
 }
 
 /// The largest machine that is simulated: what a Linux kernel of today can be built for.
 const MAX_CPUS: u64 = 8192;
 
-fn check(text: &str, machine: &Machine) -> Result<(), Error> {
+fn check(text: &str, machine: &Description) -> Result<(), Error> {
     let Shape { sockets, nodes_per_socket, l3s_per_socket, cores_per_l3, threads_per_core, .. } =
         machine.topology;
     let counts = [

@@ -7,17 +7,26 @@ use serde::Deserialize;
 use crate::topology::{Place, Topology};
 
 /// A machine as a policy and a workload see it. Every number says where it comes from.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// The name, for tables.
     pub name: String,
-    /// Sockets, caches, cores and hardware threads.
-    pub topology: Shape,
+    /// Where each CPU sits.
+    pub topology: Topology,
     /// What the kernel does by the clock.
     pub kernel: Kernel,
     /// What touching memory costs.
     pub costs: Costs,
+}
+
+/// A machine as its file describes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    name: String,
+    topology: Shape,
+    kernel: Kernel,
+    costs: Costs,
 }
 
 /// A number and where it comes from.
@@ -33,28 +42,23 @@ pub struct Given {
     pub fitted: bool,
 }
 
-/// The regular part of a machine's topology; all counts are at least 1.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// A regular topology, as files describe it; all counts are at least 1.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shape {
-    /// Sockets of the machine.
-    pub sockets: u32,
-    /// NUMA nodes of a socket, which divide its last-level caches evenly.
-    pub nodes_per_socket: u32,
-    /// Last-level caches of a socket.
-    pub l3s_per_socket: u32,
-    /// Cores behind one last-level cache.
-    pub cores_per_l3: u32,
-    /// Hardware threads of a core.
-    pub threads_per_core: u32,
-    /// In which order the kernel numbers them.
-    pub numbering: Numbering,
+struct Shape {
+    sockets: u32,
+    /// Which divide a socket's last-level caches evenly.
+    nodes_per_socket: u32,
+    l3s_per_socket: u32,
+    cores_per_l3: u32,
+    threads_per_core: u32,
+    numbering: Numbering,
 }
 
 /// The order in which CPUs are numbered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Numbering {
+enum Numbering {
     /// First one hardware thread of every core, then the next of every core.
     CoresFirst,
     /// The hardware threads of a core follow each other.
@@ -129,18 +133,16 @@ impl Kernel {
 }
 
 impl Shape {
-    /// Cores of the whole machine.
-    pub fn cores(&self) -> u32 {
+    fn cores(&self) -> u32 {
         self.sockets * self.l3s_per_socket * self.cores_per_l3
     }
 
-    /// Hardware threads of the whole machine.
-    pub fn cpus(&self) -> u32 {
+    fn cpus(&self) -> u32 {
         self.cores() * self.threads_per_core
     }
 
     /// Where each CPU sits.
-    pub fn places(&self) -> Topology {
+    fn places(&self) -> Topology {
         let core_of = |cpu: u32| match self.numbering {
             Numbering::CoresFirst => cpu % self.cores(),
             Numbering::SiblingsAdjacent => cpu / self.threads_per_core,
@@ -170,8 +172,13 @@ impl Machine {
 
     /// The machine with this name among those that come with the simulator.
     pub fn preset(name: &str) -> Option<Machine> {
-        let (_, text) = PRESETS.iter().find(|(known, _)| *known == name)?;
-        Some(Machine::parse(text).expect("the tests read all presets"))
+        Machine::preset_text(name)
+            .map(|text| Machine::parse(text).expect("the tests read all presets"))
+    }
+
+    /// The file of a machine that comes with the simulator: a start for one's own.
+    pub fn preset_text(name: &str) -> Option<&'static str> {
+        PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 }
 
@@ -189,7 +196,7 @@ mod tests {
 
     #[test]
     fn siblings_share_a_core_and_neighbours_a_cache() {
-        let places = Machine::preset("epyc-9654").expect("a preset").topology.places();
+        let places = Machine::preset("epyc-9654").expect("a preset").topology;
         assert_eq!(places.place(0).core, places.place(192).core);
         assert_eq!(places.place(7).l3, places.place(0).l3);
         assert_ne!(places.place(8).l3, places.place(0).l3);

@@ -1,3 +1,4 @@
 //! The published tables beside what the simulator makes of them.
 
+pub mod bounds;
 pub mod intermittent;

@@ -185,8 +185,13 @@ impl Workload {
 
     /// The workload with this name among those that come with the simulator.
     pub fn preset(name: &str) -> Option<Workload> {
-        let (_, text) = PRESETS.iter().find(|(known, _)| *known == name)?;
-        Some(Workload::parse(text).expect("the tests read all presets"))
+        Workload::preset_text(name)
+            .map(|text| Workload::parse(text).expect("the tests read all presets"))
+    }
+
+    /// The file of a workload that comes with the simulator: a start for one's own.
+    pub fn preset_text(name: &str) -> Option<&'static str> {
+        PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 
     /// Reads a workload from the text of a file.
@@ -243,8 +248,7 @@ mod tests {
             let mut workload = Workload::preset(name).expect("a preset");
             for machine in Machine::presets().filter_map(Machine::preset) {
                 if name == "intermittent" {
-                    let shape = &machine.topology;
-                    let l3s = f64::from(shape.sockets * shape.l3s_per_socket);
+                    let l3s = f64::from(machine.topology.l3s());
                     workload.set("l3s", l3s).expect("a parameter");
                 }
                 let program = workload.program(&machine).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -184,23 +184,20 @@ impl Workload {
 fn select(workload: &Workload, machine: &Machine) -> Result<Vec<Cpu>, Error> {
     let compiler = Compiler { workload, cpus: machine.topology.cpus() };
     let Selection { l3s, cores_per_l3, threads_per_core } = &workload.cpus;
-    let shape = &machine.topology;
+    let topology = &machine.topology;
     let limit = |amount: &Option<Amount>, field: &str, most: u32| match amount {
         Some(amount) => compiler.count(amount, &["cpus", field], 1.0, f64::from(most)),
         None => Ok(most),
     };
-    let l3s = limit(l3s, "l3s", shape.sockets * shape.l3s_per_socket)?;
-    let cores = limit(cores_per_l3, "cores_per_l3", shape.cores_per_l3)?;
-    let threads = limit(threads_per_core, "threads_per_core", shape.threads_per_core)?;
-    let places = shape.places();
-    let mut seen = vec![0; shape.cores() as usize];
+    let l3s = limit(l3s, "l3s", topology.l3s())?;
+    let cores = limit(cores_per_l3, "cores_per_l3", topology.cores_per_l3())?;
+    let threads = limit(threads_per_core, "threads_per_core", topology.threads_per_core())?;
+    let ranks = topology.ranks();
     let is_selected = |cpu: &Cpu| {
-        let place = places.place(*cpu);
-        let thread = seen[place.core as usize];
-        seen[place.core as usize] += 1;
-        place.l3 < l3s && place.core % shape.cores_per_l3 < cores && thread < threads
+        let rank = ranks[*cpu as usize];
+        topology.place(*cpu).l3 < l3s && rank.core_of_l3 < cores && rank.thread_of_core < threads
     };
-    Ok((0..shape.cpus()).filter(is_selected).collect())
+    Ok((0..topology.cpus()).filter(is_selected).collect())
 }
 
 struct Compiler<'a> {

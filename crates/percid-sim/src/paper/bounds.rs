@@ -1,0 +1,122 @@
+//! What must hold of a simulated table for it to count as the published one.
+
+use serde::Serialize;
+
+use super::intermittent::Paper;
+
+/// A figure and the range in which it must be.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bound {
+    /// What the figure is, with its unit.
+    pub name: String,
+    /// The figure.
+    pub figure: f64,
+    /// The least that it may be; none if it may be as small as it likes.
+    pub least: Option<f64>,
+    /// The most that it may be; none if it may be as large as it likes.
+    pub most: Option<f64>,
+    /// Whether it is in the range.
+    pub holds: bool,
+}
+
+impl Bound {
+    /// Judges a figure. One that is no number is in no range.
+    pub fn new(
+        name: impl Into<String>,
+        figure: f64,
+        least: Option<f64>,
+        most: Option<f64>,
+    ) -> Bound {
+        let above = least.is_none_or(|least| figure >= least);
+        let below = most.is_none_or(|most| figure <= most);
+        Bound { name: name.into(), figure, least, most, holds: above && below && !figure.is_nan() }
+    }
+}
+
+/// The largest mean of the cells' absolute errors in the intermittent table.
+pub const MEAN_ERROR: f64 = 0.10;
+/// The largest absolute error of any of its cells.
+pub const WORST_ERROR: f64 = 0.35;
+/// Rows in which the cache-cold IDs are published to be slower than this many times the cache-local ones must be
+/// so in the simulation; in the others all must be alike.
+const SLOWER: f64 = 1.5;
+/// How far those that must be alike may be apart, as a share.
+const ALIKE: f64 = 0.10;
+
+/// The bounds of the intermittent table: its errors, and in each row whether the cache-cold IDs cost more than
+/// both others, or the same where they were published to cost the same.
+pub fn intermittent(paper: &Paper) -> Vec<Bound> {
+    let mut bounds = vec![
+        Bound::new("mean absolute error", paper.mean_abs_error, None, Some(MEAN_ERROR)),
+        Bound::new("worst absolute error", paper.worst_abs_error, None, Some(WORST_ERROR)),
+    ];
+    let rows = paper.speedups.iter().zip(paper.rows.chunks(super::intermittent::POLICIES.len()));
+    for (row, cells) in rows {
+        let [per_cpu, cold, local] = cells else { continue };
+        let place = format!("{}, {} ms", row.config, row.delay_ms);
+        if row.published > SLOWER {
+            let ratio = cold.model_ns / per_cpu.model_ns.max(local.model_ns);
+            let name = format!("{}: linux-6.4 over the slower of the others", place);
+            bounds.push(Bound::new(name, ratio, Some(SLOWER), None));
+        } else {
+            for other in [per_cpu, local] {
+                let ratio = cold.model_ns / other.model_ns;
+                let name = format!("{place}: linux-6.4 over {}", other.policy);
+                bounds.push(Bound::new(name, ratio, Some(1.0 - ALIKE), Some(1.0 + ALIKE)));
+            }
+        }
+    }
+    bounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paper::intermittent::{Cell, POLICIES, Speedup};
+
+    /// One row with these costs, published as so many times slower.
+    fn paper(costs: [f64; 3], published: f64) -> Paper {
+        let cell = |at: usize| Cell {
+            config: "row".to_owned(),
+            delay_ms: 10,
+            policy: POLICIES[at],
+            model_ns: costs[at],
+            published_ns: costs[at],
+            error: 0.0,
+            pre_faulted_ns: costs[at],
+            shares: Vec::new(),
+            ids_distinct: 1,
+            scans: 0.0,
+        };
+        let model = costs[1] / costs[2];
+        Paper {
+            rows: (0..3).map(cell).collect(),
+            mean_abs_error: 0.05,
+            worst_abs_error: 0.3,
+            speedups: vec![Speedup { config: "row".to_owned(), delay_ms: 10, model, published }],
+            assumptions: Vec::new(),
+            parameters: Vec::new(),
+        }
+    }
+
+    fn broken(paper: &Paper) -> Vec<String> {
+        let bounds = intermittent(paper).into_iter();
+        bounds.filter(|bound| !bound.holds).map(|bound| bound.name).collect()
+    }
+
+    #[test]
+    fn each_bound_can_be_broken() {
+        assert_eq!(broken(&paper([1.0, 2.0, 1.1], 2.0)), [] as [String; 0]);
+        assert_eq!(broken(&paper([1.0, 1.05, 1.0], 1.1)), [] as [String; 0]);
+        // Slower than one of the others only.
+        let one = broken(&paper([1.9, 2.0, 1.0], 2.0));
+        assert_eq!(one, ["row, 10 ms: linux-6.4 over the slower of the others"]);
+        let apart = broken(&paper([1.0, 1.2, 1.15], 1.1));
+        assert_eq!(apart, ["row, 10 ms: linux-6.4 over per-cpu"]);
+        let mut far = paper([1.0, 2.0, 1.0], 2.0);
+        (far.mean_abs_error, far.worst_abs_error) = (0.11, 0.36);
+        assert_eq!(broken(&far), ["mean absolute error", "worst absolute error"]);
+        far.mean_abs_error = f64::NAN;
+        assert_eq!(broken(&far).len(), 2, "no number is in no range");
+    }
+}
