@@ -3,18 +3,19 @@
 //! The browser is Chromium without a window. `PERCID_BROWSER=require` fails where it is missing. The pages are
 //! left in the target folder's `tmp/`, for a look at them.
 
-mod chromium;
-mod findings;
 mod sample;
 mod server;
 
-use chromium::{Browser, Frame, Scheme};
-use findings::Findings;
+use percid_browser::{Browser, Findings, Frame, Scheme};
 use percid_report::Page;
 use server::Server;
 
 const WIDE: u32 = 1200;
 const NARROW: u32 = 400;
+
+fn browser() -> Option<Browser> {
+    Browser::find(env!("CARGO_TARGET_TMPDIR"))
+}
 
 fn inspect(browser: &Browser, name: &str, html: &str, scheme: Scheme, width: u32) -> Findings {
     browser.inspect(name, html, Frame { scheme, width })
@@ -32,7 +33,7 @@ fn before_the_end(html: &str, addition: &str) -> String {
 
 #[test]
 fn every_kind_of_plot_is_drawn_and_read_in_light_and_dark_and_on_narrow_screens() {
-    let Some(browser) = Browser::find() else { return };
+    let Some(browser) = browser() else { return };
     let html = sample::page().render();
     for (scheme, width) in [
         (Scheme::Light, WIDE),
@@ -59,7 +60,7 @@ fn every_kind_of_plot_is_drawn_and_read_in_light_and_dark_and_on_narrow_screens(
 
 #[test]
 fn pointing_at_a_mark_shows_its_numbers() {
-    let Some(browser) = Browser::find() else { return };
+    let Some(browser) = browser() else { return };
     let found = inspect(&browser, "hover", &sample::page().render(), Scheme::Dark, WIDE);
     let hover: Vec<&str> = found.charts.iter().map(|chart| chart.hover.as_str()).collect();
     assert_eq!(hover, sample::HOVER);
@@ -67,7 +68,7 @@ fn pointing_at_a_mark_shows_its_numbers() {
 
 #[test]
 fn twenty_thousand_spans_on_384_cpus_are_drawn() {
-    let Some(browser) = Browser::find() else { return };
+    let Some(browser) = browser() else { return };
     let page = sample::large_timeline();
     let found = inspect(&browser, "large-timeline", &page.render(), Scheme::Light, WIDE);
     assert_eq!(found.problems(&[sample::LARGE]), [] as [String; 0]);
@@ -75,7 +76,7 @@ fn twenty_thousand_spans_on_384_cpus_are_drawn() {
 
 #[test]
 fn what_is_wrong_is_found() {
-    let Some(browser) = Browser::find() else { return };
+    let Some(browser) = browser() else { return };
     let html = sample::page().render();
     let problems = |name: &str, html: &str, scheme, width| {
         let found = inspect(&browser, &format!("control-{name}"), html, scheme, width);
@@ -109,7 +110,7 @@ fn what_is_wrong_is_found() {
 
 #[test]
 fn empty_charts_are_found_and_break_nothing() {
-    let Some(browser) = Browser::find() else { return };
+    let Some(browser) = browser() else { return };
     let found = inspect(&browser, "control-empty", &sample::empty().render(), Scheme::Light, WIDE);
     let expected = [1, 2, 3, 4].map(|at| format!("chart-{at}: 0 marks, expected 1"));
     assert_eq!(found.problems(&[1; 4]), expected);
@@ -117,7 +118,7 @@ fn empty_charts_are_found_and_break_nothing() {
 
 #[test]
 fn nothing_is_fetched_and_the_policy_is_what_forbids_it() {
-    let Some(browser) = Browser::find() else { return };
+    let Some(browser) = browser() else { return };
     let server = Server::start();
     let html = sample::page().render();
     let address = format!("http://{}", server.address);

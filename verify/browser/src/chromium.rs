@@ -1,7 +1,7 @@
 //! Runs Chromium on a page and reads what the probe in it has found.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,30 +9,40 @@ use crate::findings::Findings;
 
 /// What the reader prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scheme {
+pub enum Scheme {
+    /// Dark text on a light page.
     Light,
+    /// Light text on a dark page.
     Dark,
 }
 
 /// How the page is shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
-    pub(crate) scheme: Scheme,
+pub struct Frame {
+    /// What the reader prefers.
+    pub scheme: Scheme,
     /// In CSS pixels. Chromium's own windows are never narrower than 500.
-    pub(crate) width: u32,
+    pub width: u32,
 }
 
+/// A browser, and the folder in which it leaves what it was shown.
 #[derive(Debug)]
-pub(crate) struct Browser {
+pub struct Browser {
     program: &'static str,
+    folder: PathBuf,
 }
 
 /// A page takes some seconds, a busy machine several times that.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 impl Browser {
-    /// `None`, which the output says, if there is none and none is required.
-    pub(crate) fn find() -> Option<Browser> {
+    /// Pages will be left in `folder`, for a look at them. `None`, which the output says, if there is no browser
+    /// and none is required.
+    ///
+    /// # Panics
+    ///
+    /// If one is required and there is none.
+    pub fn find(folder: impl Into<PathBuf>) -> Option<Browser> {
         let starts = |program: &&str| {
             let mut command = Command::new(program);
             command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -44,12 +54,16 @@ impl Browser {
             assert!(!required, "chromium is required and not installed");
             println!("chromium is not installed: nothing was checked");
         }
-        found.map(|program| Browser { program })
+        found.map(|program| Browser { program, folder: folder.into() })
     }
 
-    /// Shows a copy of the page that has the probe in it.
-    pub(crate) fn inspect(&self, name: &str, html: &str, frame: Frame) -> Findings {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    /// Shows a copy of the page that has the probe in it. Takes seconds.
+    ///
+    /// # Panics
+    ///
+    /// If the page cannot be written or shown, or the probe does not report: that is a failed test.
+    pub fn inspect(&self, name: &str, html: &str, frame: Frame) -> Findings {
+        let folder = self.folder.join(name);
         // Of an earlier run.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder");

@@ -7,40 +7,45 @@ const READABLE: f64 = 4.5;
 
 /// What `probe.js` has seen.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Findings {
+pub struct Findings {
     /// Of scripts, of the console, and what the policy has forbidden.
-    pub(crate) errors: Vec<String>,
-    pub(crate) dark: bool,
-    pub(crate) width: u32,
+    pub errors: Vec<String>,
+    /// Whether the page was told that the reader prefers dark.
+    pub dark: bool,
+    /// Of the page's window, in CSS pixels.
+    pub width: u32,
     /// CSS pixels by which the page is wider than its window.
     overflow: f64,
-    pub(crate) charts: Vec<Chart>,
+    /// The charts in their order.
+    pub charts: Vec<Chart>,
     /// Texts whose contrast was computed.
-    pub(crate) texts: usize,
-    pub(crate) lowest_contrast: f64,
+    pub texts: usize,
+    /// The lowest contrast of any of them.
+    pub lowest_contrast: f64,
     /// Those with the lowest contrast: the text, and the ratio.
     faintest: Vec<(String, f64)>,
     /// The start of a plot saved as a picture.
-    pub(crate) image: String,
+    pub image: String,
 }
 
+/// What the probe has seen of one chart.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Chart {
+pub struct Chart {
     id: String,
     /// What the page says of it: drawn or failed.
     state: Option<String>,
     /// Bars, lines' paths and points that have an extent.
-    marks: usize,
+    pub marks: usize,
     /// The height of the lowest bar, in CSS pixels.
-    pub(crate) lowest_bar: Option<f64>,
+    pub lowest_bar: Option<f64>,
     /// Pairs of texts that lie upon each other.
     overlaps: Vec<(String, String)>,
     /// Texts that reach beyond the plot.
     cut: Vec<String>,
     /// All texts of the plot.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
     /// What appears when one points at the first mark.
-    pub(crate) hover: String,
+    pub hover: String,
 }
 
 impl Findings {
@@ -53,7 +58,7 @@ impl Findings {
     }
 
     /// All that is wrong if the charts should have these numbers of marks.
-    pub(crate) fn problems(&self, marks: &[usize]) -> Vec<String> {
+    pub fn problems(&self, marks: &[usize]) -> Vec<String> {
         let mut problems = self.errors.clone();
         if self.overflow > 0.0 {
             problems.push(format!("{} pixels wider than the window", self.overflow));
