@@ -1,11 +1,17 @@
 //! The command line: what can be asked for, and the manual that `--help` prints.
 
+mod sim;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::usage_error;
+pub(crate) use sim::{
+    HashArguments, PaperArguments, PaperPart, PolicyChoice, RunArguments, ShowArguments, Shown,
+    SimArguments, SimPart,
+};
 
 const EXIT_AND_ENVIRONMENT: &str = "\
 Output:
@@ -14,10 +20,13 @@ Output:
   the name says otherwise. Whatever takes more than two seconds tells its progress.
 
 Exit status:
-  0    everything asked for was measured
-  1    a measurement could not be made, or a structure lost or doubled something
-  2    wrong arguments (one line on standard error says what is allowed)
-  130  Ctrl-C; what had been measured was printed, with \"interrupted\": true in JSON
+  0    everything asked for was measured or simulated
+  1    a measurement could not be made, a structure lost or doubled something, a simulated
+       figure is outside its bounds around the published one, or a file could not be
+       written; what there is was printed
+  2    wrong arguments, or a file that is not what it should be (one line on standard error
+       says what is allowed)
+  130  Ctrl-C; what was finished by then was printed, with \"interrupted\": true in JSON
 
 Environment:
   PERCID_SOURCE=kernel|table|atomic
@@ -25,8 +34,8 @@ Environment:
        this machine lacks is named on standard error once and the best possible one is used.";
 
 const TOP_ABOUT: &str = "\
-Says what this machine offers for per-CPU data in user space, and measures what it
-costs here.
+Says what this machine offers for per-CPU data in user space, measures what it costs
+here, and simulates what policies for it would cost on other machines.
 
 Without a subcommand it runs `percid bench`: a summary of the machine, the cost of
 single operations, membership of a mask, and the intermittent benchmark, in about 20
@@ -51,9 +60,11 @@ Examples:
   percid bench ops --json | jq .ratios
   percid bench intermittent --delay-ms 10,200 --prefault
   taskset -c 0-3 percid bench        measure as a program confined to four CPUs
-  PERCID_SOURCE=table percid info";
+  PERCID_SOURCE=table percid info
+  percid sim paper                   published results beside simulated ones
+  percid sim run --workload container --policy per-cpu,percid-table";
 
-/// What this machine offers for per-CPU data, and what it costs here
+/// What this machine offers for per-CPU data, what it costs here, and what it would cost elsewhere
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "percid",
@@ -89,6 +100,13 @@ pub(crate) enum Command {
         disable_help_subcommand = true,
     )]
     Bench(BenchArguments),
+    /// Simulate policies on machines that one does not have
+    #[command(
+        long_about = sim::ABOUT,
+        after_long_help = manual(sim::EXAMPLES),
+        disable_help_subcommand = true,
+    )]
+    Sim(SimArguments),
 }
 
 #[derive(Clone, Debug, Args)]
@@ -292,7 +310,7 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
 /// `--seconds` in front of a subcommand would otherwise be silently ignored.
 fn misplaced(cli: &Cli) -> Option<&'static str> {
     match &cli.command {
-        Some(Command::Info) if cli.length.seconds.is_some() => {
+        Some(Command::Info | Command::Sim(_)) if cli.length.seconds.is_some() => {
             Some("'--seconds' is allowed with 'bench' only")
         }
         Some(_) if cli.length.seconds.is_some() => {

@@ -1,4 +1,5 @@
-//! The `percid` command: says what this machine offers for per-CPU data and measures what it costs here.
+//! The `percid` command: says what this machine offers for per-CPU data, measures what it costs here, and simulates
+//! what it would cost elsewhere.
 //!
 //! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit status.
 
@@ -10,6 +11,7 @@ mod machine;
 mod outcome;
 mod output;
 mod progress;
+mod sim;
 mod table;
 mod usage_error;
 
@@ -29,6 +31,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
     match &cli.command {
         Some(Command::Info) => info::run(cli.json),
         Some(Command::Bench(arguments)) => bench::run(arguments, cli.json),
+        Some(Command::Sim(arguments)) => sim::run(arguments, cli.json),
         None => bench::everything(cli.length, cli.json),
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::usage_error;
+
 /// The ways a subcommand can end after it has printed its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -13,29 +15,36 @@ pub(crate) enum Outcome {
     Interrupted,
     /// A structure did not account for all that went into it. Exit status 1.
     WrongCount,
+    /// A simulated figure is outside of the bounds around what was published. Exit status 1.
+    OutOfBounds,
 }
 
-/// Why a subcommand could not print a result. Exit status 1.
+/// Why a subcommand could not print a result.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    what: String,
-    cause: io::Error,
+pub(crate) enum Failure {
+    /// Something outside of this program went wrong. Exit status 1.
+    Io { what: String, cause: io::Error },
+    /// What was asked for makes no sense, or a file that was named does not. Exit status 2.
+    Usage(String),
 }
 
 impl Failure {
     pub(crate) fn new(what: impl Into<String>, cause: io::Error) -> Self {
-        Failure { what: what.into(), cause }
+        Failure::Io { what: what.into(), cause }
     }
 
     /// The reader of our output went away, as `percid info | head -1` does: nobody is left to tell.
     fn is_broken_pipe(&self) -> bool {
-        self.cause.kind() == io::ErrorKind::BrokenPipe
+        matches!(self, Failure::Io { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.cause)
+        match self {
+            Failure::Io { what, cause } => write!(f, "{what}: {cause}"),
+            Failure::Usage(what) => write!(f, "{what}"),
+        }
     }
 }
 
@@ -44,8 +53,9 @@ pub(crate) fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
     match result {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Interrupted) => ExitCode::from(130),
-        Ok(Outcome::WrongCount) => ExitCode::FAILURE,
+        Ok(Outcome::WrongCount | Outcome::OutOfBounds) => ExitCode::FAILURE,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(Failure::Usage(what)) => usage_error::refuse(format_args!("{what}")),
         Err(failure) => {
             complain(format_args!("error: {failure}"));
             ExitCode::FAILURE

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Shorter work than this passes in silence.
-const WORTH_TELLING: Duration = Duration::from_secs(2);
+pub(crate) const WORTH_TELLING: Duration = Duration::from_secs(2);
 /// A terminal's line is redrawn in place; a log gets few lines.
 const REDRAW: Duration = Duration::from_millis(200);
 const LOG_EVERY: Duration = Duration::from_secs(5);
@@ -33,25 +33,26 @@ impl Progress {
 
     /// Says that `fraction` (0 to 1) is done and about `left` remains, unless it was said a moment ago.
     pub(crate) fn at(&self, fraction: f64, left: Duration) {
+        let percent = (fraction.clamp(0.0, 1.0) * 100.0) as u32;
+        let left = left.as_secs_f64().ceil();
+        self.tell(|| format!("{percent:3} %, about {left} s left"));
+    }
+
+    /// Says how long it has taken, unless something was said a moment ago: for work of which nobody knows how far it is.
+    pub(crate) fn after(&self, elapsed: Duration) {
+        self.tell(|| format!("{} s so far", elapsed.as_secs()));
+    }
+
+    fn tell(&self, state: impl FnOnce() -> String) {
         let Some(last) = &self.last else { return };
         let mut last = last.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let pause = if self.terminal { REDRAW } else { LOG_EVERY };
         if last.is_none_or(|at| at.elapsed() >= pause) {
             *last = Some(Instant::now());
-            self.write(fraction, left);
+            let (start, end) = if self.terminal { ("\r", "\x1b[K") } else { ("", "\n") };
+            // A closed or full stderr is no reason to stop measuring.
+            let _ = write!(io::stderr(), "{start}percid: {}: {}{end}", self.label, state());
         }
-    }
-
-    fn write(&self, fraction: f64, left: Duration) {
-        let percent = (fraction.clamp(0.0, 1.0) * 100.0) as u32;
-        let (start, end) = if self.terminal { ("\r", "\x1b[K") } else { ("", "\n") };
-        let left = left.as_secs_f64().ceil();
-        // A closed or full stderr is no reason to stop measuring.
-        let _ = write!(
-            io::stderr(),
-            "{start}percid: {}: {percent:3} %, about {left} s left{end}",
-            self.label
-        );
     }
 }
 

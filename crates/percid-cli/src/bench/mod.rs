@@ -25,6 +25,7 @@ use crate::machine::MachineReport;
 use crate::outcome::{Failure, Outcome, complain};
 use crate::output;
 
+pub(crate) use areas::{AREA, burst};
 use intermittent::IntermittentReport;
 use mask::MaskReport;
 use ops::OpsReport;

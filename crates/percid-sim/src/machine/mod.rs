@@ -123,6 +123,23 @@ impl Costs {
             ("zero_page_share", &self.zero_page_share),
         ]
     }
+
+    /// The same, to be changed.
+    pub fn all_mut(&mut self) -> [(&'static str, &mut Given); 11] {
+        [
+            ("hot_ns", &mut self.hot_ns),
+            ("own_ns", &mut self.own_ns),
+            ("cooling_ns", &mut self.cooling_ns),
+            ("overlap", &mut self.overlap),
+            ("same_l3_ns", &mut self.same_l3_ns),
+            ("same_socket_ns", &mut self.same_socket_ns),
+            ("other_socket_ns", &mut self.other_socket_ns),
+            ("first_touch_us", &mut self.first_touch_us),
+            ("first_touch_cooling_us", &mut self.first_touch_cooling_us),
+            ("first_touch_hot_us", &mut self.first_touch_hot_us),
+            ("zero_page_share", &mut self.zero_page_share),
+        ]
+    }
 }
 
 impl Kernel {

@@ -31,6 +31,14 @@ pub enum Series {
 impl Series {
     const ALL: [Series; 2] = [Series::Base, Series::Selective];
 
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Series::Base => "base",
+            Series::Selective => "selective",
+        }
+    }
+
     fn rules(self) -> Rules {
         match self {
             Series::Base => Rules::BASE,
@@ -436,27 +444,16 @@ fn mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The two counts that are smallest in the published table.
-    const SMALLEST: [Reason; 2] = [Reason::IgnorePidInactive, Reason::SeqCompleted];
-
-    fn within_bounds(row: &Row) -> bool {
-        let Cell { model, published, .. } = row.cell;
-        match row.cell.error_percent {
-            None => model == 0.0,
-            Some(_) if SMALLEST.contains(&row.reason) => {
-                model <= 2.0 * published && published <= 2.0 * model
-            }
-            Some(error) => error.abs() <= 25.0,
-        }
-    }
+    use crate::paper::bounds;
 
     #[test]
     fn the_published_figures_are_met_within_their_bounds() {
         let paper = paper(1);
         for row in &paper.rows {
             println!("{row:?}");
-            assert!(within_bounds(row), "{row:?}");
+        }
+        for bound in bounds::numa(&paper) {
+            assert!(bound.holds, "{bound:?}");
         }
         assert_eq!(paper.rows.len(), 14);
         for cell in [&paper.elapsed.base, &paper.elapsed.selective] {
@@ -475,7 +472,7 @@ mod tests {
     fn without_an_assumption_the_bounds_are_broken() {
         let broken = |parameters: &Parameters, series: Series, rules: &Rules| {
             let experiment = Experiment::run(parameters, rules, 1, 1);
-            rows(series, &experiment).iter().any(|row| !within_bounds(row))
+            rows(series, &experiment).iter().any(|row| !bounds::numa_count(row).holds)
         };
         let unchanged = Parameters::default();
         assert!(broken(&unchanged, Series::Selective, &Rules::BASE));

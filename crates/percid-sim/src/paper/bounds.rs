@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use super::intermittent::Paper;
+use crate::numa::walk::Reason;
+use crate::{mask, numa};
 
 /// A figure and the range in which it must be.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,6 +69,47 @@ pub fn intermittent(paper: &Paper) -> Vec<Bound> {
         }
     }
     bounds
+}
+
+/// The bounds of the mask's figures: those that it states itself.
+pub fn mask(paper: &mask::Paper) -> Vec<Bound> {
+    let bound = |row: &mask::Row| {
+        let [least, most] = row.accepted?;
+        let name = format!("{}, {}", row.metric, row.when);
+        Some(Bound::new(name, row.model.unwrap_or(f64::NAN), Some(least), Some(most)))
+    };
+    paper.rows.iter().filter_map(bound).collect()
+}
+
+/// How far a count of the NUMA scan may be from the published one, as a share.
+const COUNT_ERROR: f64 = 0.25;
+/// The two smallest counts may be so many times larger or smaller.
+const SMALL_COUNT_FACTOR: f64 = 2.0;
+const SMALL_COUNTS: [Reason; 2] = [Reason::IgnorePidInactive, Reason::SeqCompleted];
+/// How far an elapsed time may be from the published one, as a share.
+const ELAPSED_ERROR: f64 = 0.05;
+
+/// The bounds of the NUMA scan: its counts by reason, and its times.
+pub fn numa(paper: &numa::Paper) -> Vec<Bound> {
+    let elapsed = [("base", &paper.elapsed.base), ("selective", &paper.elapsed.selective)];
+    let times = elapsed.map(|(series, cell)| {
+        around(format!("{series}: elapsed, s"), cell, 1.0 - ELAPSED_ERROR, 1.0 + ELAPSED_ERROR)
+    });
+    paper.rows.iter().map(numa_count).chain(times).collect()
+}
+
+/// The bounds of one count of the NUMA scan. Where nothing was counted nothing may be.
+pub fn numa_count(row: &numa::paper::Row) -> Bound {
+    let (least, most) = match SMALL_COUNTS.contains(&row.reason) {
+        true => (1.0 / SMALL_COUNT_FACTOR, SMALL_COUNT_FACTOR),
+        false => (1.0 - COUNT_ERROR, 1.0 + COUNT_ERROR),
+    };
+    around(format!("{}: {}", row.series.name(), row.reason.name()), &row.cell, least, most)
+}
+
+/// From one multiple of the published figure to another.
+fn around(name: String, cell: &numa::paper::Cell, least: f64, most: f64) -> Bound {
+    Bound::new(name, cell.model, Some(least * cell.published), Some(most * cell.published))
 }
 
 #[cfg(test)]

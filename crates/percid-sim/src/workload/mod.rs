@@ -62,6 +62,12 @@ impl Memory {
         ("zero-page", Memory::ZeroPage),
         ("pre-faulted", Memory::PreFaulted),
     ];
+
+    /// The name, as in files and on the command line.
+    pub fn name(self) -> &'static str {
+        let known = Memory::ALL.iter().find(|(_, memory)| *memory == self);
+        known.map_or("", |(name, _)| name)
+    }
 }
 
 /// A number, or a product of numbers, parameters and `cpus` (how many are selected), such as `"2 * cpus"`.

@@ -1,0 +1,55 @@
+//! Bounds around what was published, and whether the simulated figures are within.
+
+use std::fmt;
+
+use percid_report::Page;
+use percid_sim::paper::bounds::Bound;
+use serde::Serialize;
+
+use super::numbers::{figure, optional};
+use super::sheet::{Cell, Sheet};
+
+/// The keys of every part of `sim paper` that say whether its bounds hold.
+#[derive(Debug, Serialize)]
+pub(crate) struct Bounds {
+    pub(crate) within_bounds: bool,
+    bounds: Vec<Bound>,
+}
+
+impl Bounds {
+    pub(crate) fn new(bounds: Vec<Bound>) -> Bounds {
+        Bounds { within_bounds: bounds.iter().all(|bound| bound.holds), bounds }
+    }
+
+    fn verdict(&self) -> String {
+        let broken = self.bounds.iter().filter(|bound| !bound.holds).count();
+        match broken {
+            0 => format!("All {} bounds hold.", self.bounds.len()),
+            _ => format!("{broken} of {} BOUNDS DO NOT HOLD.", self.bounds.len()),
+        }
+    }
+
+    fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::new(["bound", "figure", "least", "most"], 1);
+        for bound in &self.bounds {
+            sheet.row([
+                Cell::from(bound.name.as_str()),
+                Cell::judged(figure(bound.figure), !bound.holds),
+                Cell::from(optional(bound.least)),
+                Cell::from(optional(bound.most)),
+            ]);
+        }
+        sheet
+    }
+
+    pub(crate) fn show_on(&self, part: &str, page: &mut Page) {
+        page.section(format!("{part}: bounds"), self.verdict());
+        self.sheet().show_on(page);
+    }
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}  {}", self.sheet(), self.verdict())
+    }
+}

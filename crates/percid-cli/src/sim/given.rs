@@ -1,0 +1,46 @@
+//! Machines and workloads by name, or from files of the user's own.
+
+use std::fs;
+
+use percid_sim::machine::Machine;
+use percid_sim::workload::Workload;
+
+use super::here;
+use crate::outcome::Failure;
+
+/// The name of the machine that this program runs on.
+pub(crate) const HERE: &str = "here";
+
+/// The machine with this name, or in this file.
+pub(crate) fn machine(name: &str) -> Result<Machine, Failure> {
+    if name == HERE {
+        return here::machine();
+    }
+    if let Some(machine) = Machine::preset(name) {
+        return Ok(machine);
+    }
+    let known: Vec<&str> = [HERE].into_iter().chain(Machine::presets()).collect();
+    let text = read("machine", name, &known)?;
+    Machine::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
+}
+
+/// The workload with this name, or in this file.
+pub(crate) fn workload(name: &str) -> Result<Workload, Failure> {
+    if let Some(workload) = Workload::preset(name) {
+        return Ok(workload);
+    }
+    let known: Vec<&str> = Workload::presets().collect();
+    let text = read("workload", name, &known)?;
+    Workload::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
+}
+
+fn read(kind: &str, name: &str, known: &[&str]) -> Result<String, Failure> {
+    if !name.contains('/') && !name.ends_with(".toml") {
+        let known = known.join(", ");
+        let expected = format!(
+            "no {kind} is named '{name}'; allowed are {known}, or a file that ends in .toml"
+        );
+        return Err(Failure::Usage(expected));
+    }
+    fs::read_to_string(name).map_err(|cause| Failure::Usage(format!("{name}: {cause}")))
+}

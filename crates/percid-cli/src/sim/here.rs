@@ -1,0 +1,134 @@
+//! This machine, for the simulator: its CPUs and caches as they are, and what of its costs is known.
+
+use std::collections::HashMap;
+use std::fs;
+use std::hash::Hash;
+use std::hint;
+use std::io;
+use std::time::{Duration, Instant};
+
+use percid_sim::machine::{Costs, Given, Machine};
+use percid_sim::topology::{Place, Topology};
+
+use crate::bench::{AREA, burst};
+use crate::outcome::Failure;
+
+/// The machine whose costs are taken where none are measured.
+const LIKE: &str = "epyc-9654";
+
+/// Reads the machine and measures a hot burst, which takes some milliseconds.
+pub(crate) fn machine() -> Result<Machine, Failure> {
+    let here = percid::machine::read();
+    let like = Machine::preset(LIKE).expect("a machine that comes with the simulator");
+    let places = places(&here.cpus);
+    if places.is_empty() {
+        let cause = io::Error::new(io::ErrorKind::NotFound, "the kernel names no core of any CPU");
+        return Err(Failure::new("cannot describe this machine", cause));
+    }
+    let model = here.cpu_model.as_deref().unwrap_or("unnamed processor");
+    let mut kernel = like.kernel.clone();
+    assume(&mut kernel.hz, &like.name);
+    assume(&mut kernel.slice_ms, &like.name);
+    let name = format!("this machine, {model}");
+    Ok(Machine { name, topology: Topology::new(places), kernel, costs: costs(&like) })
+}
+
+fn assume(given: &mut Given, like: &str) {
+    given.origin = format!("assumption: not measured here, as for {like} ({})", given.origin);
+    given.fitted = false;
+}
+
+fn costs(like: &Machine) -> Costs {
+    let mut costs = like.costs.clone();
+    costs.all_mut().into_iter().for_each(|(_, given)| assume(given, &like.name));
+    costs.hot_ns = Given {
+        value: hot_ns(),
+        origin: "measured here: the fastest of the bursts of a few milliseconds".to_owned(),
+        fitted: false,
+    };
+    costs
+}
+
+/// The place of every CPU that is plugged in, in the order of their numbers. The simulator numbers them without gaps.
+fn places(cpus: &[percid::machine::Cpu]) -> Vec<Place> {
+    let (mut cores, mut l3s) = (Numbers::default(), Numbers::default());
+    let (mut sockets, mut nodes) = (Numbers::default(), Numbers::default());
+    let place = |cpu: &percid::machine::Cpu| {
+        let core = cpu.core?;
+        // Virtual machines may say nothing of sockets, caches or nodes: then there is one of them.
+        let socket = socket(cpu.number).unwrap_or(0);
+        Some(Place {
+            core: cores.of(core),
+            l3: l3s.of((socket, cpu.l3)),
+            socket: sockets.of(socket),
+            node: nodes.of(cpu.node),
+        })
+    };
+    cpus.iter().filter_map(place).collect()
+}
+
+fn socket(cpu: u32) -> Option<i64> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id");
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Numbers from 0 without gaps, in the order in which things are met first.
+struct Numbers<T>(HashMap<T, u32>);
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Numbers(HashMap::new())
+    }
+}
+
+impl<T: Hash + Eq> Numbers<T> {
+    fn of(&mut self, thing: T) -> u32 {
+        let next = self.0.len() as u32;
+        *self.0.entry(thing).or_insert(next)
+    }
+}
+
+/// How long to look for the fastest burst.
+const MEASURED: Duration = Duration::from_millis(5);
+/// Bursts that are timed together, so that reading the clock does not count.
+const BATCH: u32 = 16;
+
+/// A burst on memory that this core touched last, in nanoseconds.
+fn hot_ns() -> f64 {
+    let mut area = [0; AREA];
+    let mut batch = || {
+        let began = Instant::now();
+        (0..BATCH).for_each(|_| burst(hint::black_box(&mut area)));
+        began.elapsed().as_nanos() as f64 / f64::from(BATCH)
+    };
+    let end = Instant::now() + MEASURED;
+    let mut fastest = batch();
+    while Instant::now() < end {
+        fastest = fastest.min(batch());
+    }
+    // Of a clock that stands still nothing can be learned but that it was short.
+    fastest.max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_are_numbered_without_gaps_as_they_are_met() {
+        let mut numbers = Numbers::default();
+        assert_eq!([7, 3, 7, 9].map(|thing| numbers.of(thing)), [0, 1, 0, 2]);
+    }
+
+    #[test]
+    fn this_machine_can_be_simulated_and_says_what_was_measured() {
+        let machine = machine().expect("a machine");
+        assert!(machine.topology.cpus() >= 1 && machine.topology.cores() >= 1);
+        for (name, given) in machine.costs.all() {
+            assert_eq!(given.origin.contains("measured here:"), name == "hot_ns", "{name}");
+            assert!(!given.fitted, "{name}: nothing was fitted to this machine");
+        }
+        let hot = machine.costs.hot_ns.value;
+        assert!((50.0..100_000.0).contains(&hot), "{hot} ns for 256 cache lines");
+    }
+}

@@ -1,0 +1,30 @@
+//! `percid sim`: simulates policies on machines that one does not have.
+//!
+//! One file per subcommand. Each makes its figures (the JSON document), shows them as text, and puts them on a
+//! page; nothing is computed twice.
+
+mod bounds;
+mod given;
+mod here;
+mod list;
+mod numa_hash;
+mod numbers;
+mod paper;
+mod report;
+mod run;
+mod sheet;
+mod show;
+mod watch;
+
+use crate::cli::{SimArguments, SimPart};
+use crate::outcome::{Failure, Outcome};
+
+pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Outcome, Failure> {
+    match &arguments.part {
+        Some(SimPart::Run(arguments)) => run::run(arguments, json),
+        Some(SimPart::Paper(arguments)) => paper::run(arguments, json),
+        Some(SimPart::NumaHash(arguments)) => numa_hash::run(arguments, json),
+        Some(SimPart::Show(arguments)) => show::run(arguments, json),
+        Some(SimPart::List) | None => list::run(json),
+    }
+}

@@ -1,0 +1,166 @@
+//! `percid sim numa-hash`: how well activity sets tell the threads of a process apart.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use percid_sim::numa::activity::Width;
+use percid_sim::numa::hash::{self, Crowd, Method, Study};
+use serde::Serialize;
+
+use super::numbers::{figure, hundredths};
+use super::paper::tables_sheet;
+use crate::cli::HashArguments;
+use crate::outcome::{Failure, Outcome};
+use crate::output;
+use crate::table::{Align, Table};
+
+/// The document of `percid sim numa-hash --json`.
+#[derive(Debug, Serialize)]
+struct Document {
+    tables: Tables,
+    crowds: Vec<Crowd>,
+    never_collide: Vec<Limit>,
+    blind: Vec<Limit>,
+}
+
+/// Of the published runs, or of the ranges asked for.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Tables {
+    Published(Vec<hash::Table>),
+    Asked(Vec<Frequencies>),
+}
+
+/// How many of the threads with IDs from `first` to `last` have each bit.
+#[derive(Debug, Serialize)]
+struct Frequencies {
+    first: u32,
+    last: u32,
+    method: Method,
+    bits: u32,
+    computed: BTreeMap<u32, u32>,
+}
+
+/// A number of threads for sets of one width.
+#[derive(Debug, Serialize)]
+struct Limit {
+    bits: u32,
+    threads: u32,
+}
+
+const METHODS: [Method; 2] = [Method::LowBits, Method::Hash];
+const WIDTHS: [Width; 2] = [Width::Bits64, Width::Bits128];
+
+pub(crate) fn run(arguments: &HashArguments, json: bool) -> Result<Outcome, Failure> {
+    let document = Document::compute(arguments);
+    if json { output::print_json(&document) } else { output::print_text(&document) }?;
+    Ok(Outcome::Complete)
+}
+
+impl Document {
+    fn compute(arguments: &HashArguments) -> Document {
+        let sizes: Vec<u32> = arguments.threads.iter().map(|&threads| threads as u32).collect();
+        let Study { tables, crowds, never_collide, blind } = hash::study(&sizes);
+        let limits = |of: Vec<(u32, u32)>| -> Vec<Limit> {
+            of.into_iter().map(|(bits, threads)| Limit { bits, threads }).collect()
+        };
+        let tables = match &arguments.range[..] {
+            [] => Tables::Published(tables),
+            ranges => Tables::Asked(ranges.iter().flat_map(|&range| frequencies(range)).collect()),
+        };
+        Document { tables, crowds, never_collide: limits(never_collide), blind: limits(blind) }
+    }
+}
+
+fn frequencies((first, last): (u32, u32)) -> Vec<Frequencies> {
+    let ways = METHODS.into_iter().flat_map(|method| WIDTHS.map(|width| (method, width)));
+    let table = |(method, width): (Method, Width)| Frequencies {
+        first,
+        last,
+        method,
+        bits: width.bits(),
+        computed: hash::frequencies(method, width, first..=last),
+    };
+    ways.map(table).collect()
+}
+
+fn name(method: Method) -> &'static str {
+    match method {
+        Method::LowBits => "pid_6bit",
+        Method::Hash => "hash32",
+    }
+}
+
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.tables {
+            Tables::Published(tables) => {
+                writeln!(f, "The published runs, sets of 64 bits\n{}", tables_sheet(tables))?;
+            }
+            Tables::Asked(tables) => writeln!(f, "Threads by bit\n{}", asked(tables))?,
+        }
+        writeln!(f, "Threads with consecutive IDs, over every first ID\n{}", crowds(&self.crowds))?;
+        for Limit { bits, threads } in &self.never_collide {
+            writeln!(f, "  {bits} bits: up to {threads} threads never collide (hash32)")?;
+        }
+        for Limit { bits, threads } in &self.blind {
+            writeln!(
+                f,
+                "  {bits} bits: from {threads} threads on every bit is always set (hash32)"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn asked(tables: &[Frequencies]) -> Table {
+    let right = Align::Right;
+    let mut text = Table::new([
+        ("thread IDs", Align::Left),
+        ("method", Align::Left),
+        ("set", right),
+        ("bits used", right),
+        ("most threads of a bit", right),
+        ("bit:threads", Align::Left),
+    ]);
+    for table in tables {
+        let counts: Vec<String> =
+            table.computed.iter().map(|(bit, count)| format!("{bit}:{count}")).collect();
+        text.row(vec![
+            format!("{}-{}", table.first, table.last),
+            name(table.method).to_owned(),
+            table.bits.to_string(),
+            table.computed.len().to_string(),
+            table.computed.values().max().unwrap_or(&0).to_string(),
+            counts.join(" "),
+        ]);
+    }
+    text
+}
+
+fn crowds(crowds: &[Crowd]) -> Table {
+    let mut text =
+        Table::new([("method", Align::Left), ("set", Align::Right), ("threads", Align::Right)]);
+    text.group(
+        "distinct bits".to_owned(),
+        ["fewest", "mean", "most"].map(|name| (name, Align::Right)),
+    );
+    text.group(
+        "%".to_owned(),
+        ["pairs that collide", "first IDs without collision"].map(|name| (name, Align::Right)),
+    );
+    for crowd in crowds {
+        let (fewest, mean, most) = crowd.distinct;
+        text.row(vec![
+            name(crowd.method).to_owned(),
+            crowd.bits.to_string(),
+            crowd.threads.to_string(),
+            fewest.to_string(),
+            figure(mean),
+            most.to_string(),
+            format!("{:.3}", 100.0 * crowd.colliding_pairs),
+            hundredths(crowd.free),
+        ]);
+    }
+    text
+}

@@ -1,0 +1,61 @@
+//! How figures are written, and the tables of numbers that went into a simulation.
+
+use super::sheet::Sheet;
+
+/// A number as short as it can be written.
+pub(crate) fn plain(value: f64) -> String {
+    value.to_string()
+}
+
+/// A figure with as many digits as it deserves: none behind the point above 100, two below 10.
+pub(crate) fn figure(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.95 || size == 0.0 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// The same, or a dash where there is none.
+pub(crate) fn optional(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), figure)
+}
+
+/// A difference in percent, with its sign.
+pub(crate) fn percent(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:+.1} %"))
+}
+
+/// A share as a percentage, without the sign of percent.
+pub(crate) fn hundredths(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
+}
+
+/// One of the numbers that a simulation was told.
+pub(crate) struct Number<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) value: String,
+    pub(crate) origin: &'a str,
+    pub(crate) fitted: bool,
+}
+
+/// Numbers with where they come from.
+pub(crate) fn sheet<'a>(numbers: impl IntoIterator<Item = Number<'a>>) -> Sheet {
+    let mut sheet = Sheet::new(["number", "value", "where it comes from"], 3);
+    for Number { name, value, origin, fitted } in numbers {
+        let mark = if fitted { " (fitted)" } else { "" };
+        sheet.row([format!("{name}{mark}"), value, origin.to_owned()]);
+    }
+    sheet
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_as_many_digits_as_they_deserve() {
+        let written = [0.0, 0.0312, 9.99, 9.996, 52.04, 99.96, 19289.4, -0.25].map(figure);
+        assert_eq!(written, ["0", "0.03", "9.99", "10.0", "52.0", "100", "19289", "-0.25"]);
+    }
+}

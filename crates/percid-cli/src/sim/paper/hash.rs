@@ -1,0 +1,105 @@
+//! The published activity sets of the NUMA scan, computed from their thread IDs.
+
+use std::fmt;
+
+use percid_report as html;
+use percid_sim::numa::hash::{self, Method, Table as Computed};
+use percid_sim::paper::bounds::Bound;
+use serde::Serialize;
+
+use crate::sim::bounds::Bounds;
+use crate::sim::sheet::{Cell, Sheet};
+
+/// The keys of this part.
+#[derive(Debug, Serialize)]
+pub(super) struct HashFigures {
+    tables: Vec<Computed>,
+    #[serde(flatten)]
+    pub(super) bounds: Bounds,
+}
+
+const TITLE: &str =
+    "Activity sets of the NUMA scan: how many threads have each of 64 bits, from their thread IDs";
+
+impl HashFigures {
+    pub(super) fn compute() -> HashFigures {
+        let tables = hash::study(&[]).tables;
+        // Bits that have more threads than their IDs give them cannot be explained by threads that did not scan.
+        let bound = |table: &Computed| {
+            let name = format!(
+                "{}, {}: bits with more threads than computed",
+                table.threads.table,
+                method(table.method)
+            );
+            Bound::new(name, f64::from(unexplained(table)), None, Some(0.0))
+        };
+        let bounds = Bounds::new(tables.iter().map(bound).collect());
+        HashFigures { tables, bounds }
+    }
+}
+
+fn unexplained(table: &Computed) -> u32 {
+    let more = |(bit, count): (&u32, &u32)| table.computed.get(bit).unwrap_or(&0) < count;
+    table.published.iter().filter(|&row| more(row)).count() as u32
+}
+
+fn method(method: Method) -> &'static str {
+    match method {
+        Method::LowBits => "pid_6bit",
+        Method::Hash => "hash32",
+    }
+}
+
+/// The published tables beside the computed ones, a line each.
+pub(crate) fn tables_sheet(tables: &[Computed]) -> Sheet {
+    let columns = ["run", "method", "threads", "verdict", "bits computed", "bits published"];
+    let mut sheet = Sheet::new(columns, 4);
+    for table in tables {
+        let threads = &table.threads;
+        sheet.row([
+            Cell::from(threads.table),
+            Cell::from(method(table.method)),
+            Cell::from(format!("{}, {}-{}", threads.main, threads.workers.0, threads.workers.1)),
+            verdict(table),
+            Cell::from(table.computed.len().to_string()),
+            Cell::from(table.published.len().to_string()),
+        ]);
+    }
+    sheet
+}
+
+fn verdict(table: &Computed) -> Cell {
+    match table.absent {
+        Some(0) => Cell::from("every frequency is the published one"),
+        Some(absent) => Cell::from(format!("{absent} of the threads did not scan in the run")),
+        None => Cell::judged(format!("{} bits are not explained", unexplained(table)), true),
+    }
+}
+
+impl fmt::Display for HashFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{TITLE}\n{}\n{}", tables_sheet(&self.tables), self.bounds)
+    }
+}
+
+impl HashFigures {
+    pub(super) fn show_on(&self, page: &mut html::Page) {
+        page.section("Activity sets", TITLE);
+        tables_sheet(&self.tables).show_on(page);
+        for table in &self.tables {
+            let title = format!("{}, {}", table.threads.table, method(table.method));
+            page.chart(title, "", lines(table));
+        }
+        self.bounds.show_on("Activity sets", page);
+    }
+}
+
+/// Frequencies over bits.
+fn lines(table: &Computed) -> html::Lines {
+    let mut lines = html::Lines::new(html::Axis::new("bit"), html::Axis::new("threads"));
+    for (name, counts) in [("computed", &table.computed), ("published", &table.published)] {
+        let count = |bit: u32| (f64::from(bit), f64::from(*counts.get(&bit).unwrap_or(&0)));
+        lines.series(name, (0..64).map(count));
+    }
+    lines
+}

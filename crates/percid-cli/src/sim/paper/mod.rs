@@ -1,0 +1,177 @@
+//! `percid sim paper`: published results beside simulated ones.
+//!
+//! One file for each part, with its figures, its text and its sections of the page.
+
+mod hash;
+mod intermittent;
+mod mask;
+mod numa;
+
+use std::fmt;
+
+use percid_report::Page;
+use serde::Serialize;
+
+use super::report::{Report, lead};
+use super::watch::watched;
+use crate::cli::{PaperArguments, PaperPart};
+use crate::interrupt::Interrupt;
+use crate::outcome::{Failure, Outcome, complain};
+use crate::output;
+
+use hash::HashFigures;
+pub(super) use hash::tables_sheet;
+use intermittent::IntermittentFigures;
+use mask::MaskFigures;
+use numa::NumaFigures;
+
+pub(crate) fn run(arguments: &PaperArguments, json: bool) -> Result<Outcome, Failure> {
+    let report = Report::to(arguments.html.as_deref())?;
+    let mut session = Session { json, interrupt: Interrupt::listen()?, printed: Ok(()) };
+    let parts = arguments
+        .part
+        .map_or(vec![Part::Intermittent, Part::Mask, Part::Numa, Part::Hash], |part| vec![part]);
+    let mut document = Document::new(arguments.seed);
+    for part in parts {
+        session.simulate(part, &mut document);
+    }
+    document.interrupted = session.interrupt.pressed();
+    let printed = session.finish(&document, arguments.part.is_some());
+    report.write(printed, || document.page(), document.outcome())
+}
+
+use PaperPart as Part;
+
+/// The document of `percid sim paper --json`. With one part, its keys take the place of its name.
+#[derive(Debug, Serialize)]
+struct Document {
+    seed: u64,
+    interrupted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intermittent: Option<IntermittentFigures>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mask: Option<MaskFigures>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numa: Option<NumaFigures>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<HashFigures>,
+}
+
+/// A part alone.
+#[derive(Debug, Serialize)]
+struct Alone<'a> {
+    interrupted: bool,
+    #[serde(flatten)]
+    intermittent: &'a Option<IntermittentFigures>,
+    #[serde(flatten)]
+    mask: &'a Option<MaskFigures>,
+    #[serde(flatten)]
+    numa: &'a Option<NumaFigures>,
+    #[serde(flatten)]
+    hash: &'a Option<HashFigures>,
+}
+
+/// One run of `percid sim paper`. Text is printed part by part, JSON at the end.
+struct Session {
+    json: bool,
+    interrupt: Interrupt,
+    /// Whether printing has failed: the report is written all the same.
+    printed: Result<(), Failure>,
+}
+
+impl Session {
+    /// Simulates a part, unless Ctrl-C was pressed, and shows it. What Ctrl-C cut short is left out.
+    fn simulate(&mut self, part: Part, document: &mut Document) {
+        let (seed, interrupt) = (document.seed, &self.interrupt);
+        if interrupt.pressed() {
+            return;
+        }
+        match part {
+            Part::Intermittent => {
+                let total = Some(percid_sim::paper::intermittent::runs());
+                document.intermittent =
+                    watched("sim paper intermittent", total, interrupt, |counters| {
+                        IntermittentFigures::simulate(seed, counters)
+                    });
+                self.tell(&document.intermittent);
+            }
+            Part::Mask => {
+                let figures =
+                    watched("sim paper mask", None, interrupt, |_| MaskFigures::simulate(seed));
+                document.mask = Some(figures);
+                self.tell(&document.mask);
+            }
+            Part::Numa => {
+                let figures =
+                    watched("sim paper numa", None, interrupt, |_| NumaFigures::simulate(seed));
+                document.numa = Some(figures);
+                self.tell(&document.numa);
+            }
+            Part::Hash => {
+                document.hash = Some(HashFigures::compute());
+                self.tell(&document.hash);
+            }
+        }
+    }
+
+    fn tell(&mut self, part: &Option<impl fmt::Display>) {
+        if let (Some(part), Ok(()), false) = (part, &self.printed, self.json) {
+            self.printed = output::print_text(&format_args!("{part}\n"));
+        }
+    }
+
+    fn finish(self, document: &Document, alone: bool) -> Result<(), Failure> {
+        match (self.json, alone) {
+            (true, true) => output::print_json(&document.alone()),
+            (true, false) => output::print_json(document),
+            (false, _) => {
+                if document.interrupted {
+                    complain(format_args!("interrupted: what was finished by then is shown"));
+                }
+                self.printed
+            }
+        }
+    }
+}
+
+impl Document {
+    fn new(seed: u64) -> Document {
+        let (intermittent, mask, numa, hash) = (None, None, None, None);
+        Document { seed, interrupted: false, intermittent, mask, numa, hash }
+    }
+
+    fn alone(&self) -> Alone<'_> {
+        let Document { interrupted, intermittent, mask, numa, hash, .. } = self;
+        Alone { interrupted: *interrupted, intermittent, mask, numa, hash }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let within = self.intermittent.as_ref().is_none_or(|part| part.bounds.within_bounds)
+            && self.mask.as_ref().is_none_or(|part| part.bounds.within_bounds)
+            && self.numa.as_ref().is_none_or(|part| part.bounds.within_bounds)
+            && self.hash.as_ref().is_none_or(|part| part.bounds.within_bounds);
+        match (within, self.interrupted) {
+            (false, _) => Outcome::OutOfBounds,
+            (true, true) => Outcome::Interrupted,
+            (true, false) => Outcome::Complete,
+        }
+    }
+
+    fn page(&self) -> Page {
+        let what = format!("Published results beside simulated ones, seed {}.", self.seed);
+        let mut page = Page::new("percid sim paper", lead(&what, self.interrupted));
+        if let Some(part) = &self.intermittent {
+            part.show_on(&mut page);
+        }
+        if let Some(part) = &self.mask {
+            part.show_on(&mut page, self.seed);
+        }
+        if let Some(part) = &self.numa {
+            part.show_on(&mut page);
+        }
+        if let Some(part) = &self.hash {
+            part.show_on(&mut page);
+        }
+        page
+    }
+}

@@ -1,0 +1,56 @@
+//! The file behind `--html`: asked for early, written last.
+
+use std::path::{Path, PathBuf};
+
+use percid_report::Page;
+
+use crate::outcome::{Failure, Outcome, complain};
+
+/// Where the report goes, if one is wanted.
+#[derive(Debug)]
+pub(crate) struct Report {
+    path: Option<PathBuf>,
+}
+
+impl Report {
+    /// Refuses what cannot be written before minutes of simulation.
+    pub(crate) fn to(path: Option<&Path>) -> Result<Report, Failure> {
+        if let Some(path) = path {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let missing = folder.is_some_and(|folder| !folder.is_dir());
+            if missing || path.is_dir() || path.file_name().is_none() {
+                let expected = "expected a file in a folder that exists";
+                return Err(Failure::Usage(format!("--html {}: {expected}", path.display())));
+            }
+        }
+        Ok(Report { path: path.map(Path::to_owned) })
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.path.is_some()
+    }
+
+    /// Writes the page after the result was printed, also if nobody reads that any more.
+    pub(crate) fn write(
+        &self,
+        printed: Result<(), Failure>,
+        page: impl FnOnce() -> Page,
+        outcome: Outcome,
+    ) -> Result<Outcome, Failure> {
+        if let Some(path) = &self.path {
+            let written = page().write(path);
+            written.map_err(|cause| Failure::new("cannot write the report", cause))?;
+            complain(format_args!("report written to {}", path.display()));
+        }
+        printed.map(|()| outcome)
+    }
+}
+
+/// What introduces every page: how it was made. No clock, so that the same command makes the same page.
+pub(crate) fn lead(what: &str, interrupted: bool) -> String {
+    let command: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let note = if interrupted { "\n\nInterrupted: what was finished by then.\n" } else { "" };
+    let (version, command) = (env!("CARGO_PKG_VERSION"), command.join(" "));
+    format!("{what}{note}\n\npercid {version}, made by: percid {command}")
+}

@@ -1,0 +1,136 @@
+//! What a comparison found: the JSON document.
+
+use std::collections::BTreeMap;
+
+use percid_sim::comparison::Row;
+use percid_sim::machine::{Given, Machine};
+use serde::Serialize;
+
+use super::Plan;
+use crate::sim::numbers::{Number, plain};
+
+/// The document of `percid sim run --json`.
+#[derive(Debug, Serialize)]
+pub(super) struct Results {
+    pub(super) machine: MachineFigures,
+    pub(super) workload: WorkloadFigures,
+    pub(super) seed: u64,
+    pub(super) seeds: u64,
+    pub(super) interrupted: bool,
+    /// Those of which at least one run is over.
+    pub(super) rows: Vec<Row>,
+    /// What is swept, in the order in which it was asked for.
+    #[serde(skip)]
+    pub(super) sweeps: Vec<(String, Vec<f64>)>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct MachineFigures {
+    pub(super) name: String,
+    pub(super) cpus: u32,
+    cores: u32,
+    l3s: u32,
+    nodes: u32,
+    sockets: u32,
+    /// Costs and clocks.
+    numbers: Vec<NumberFigures>,
+}
+
+#[derive(Debug, Serialize)]
+struct NumberFigures {
+    name: &'static str,
+    value: f64,
+    origin: String,
+    fitted: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct WorkloadFigures {
+    pub(super) name: String,
+    pub(super) about: String,
+    pub(super) memory: &'static str,
+    /// Those that are not swept.
+    pub(super) parameters: BTreeMap<String, f64>,
+}
+
+impl Results {
+    pub(super) fn new(plan: &Plan, rows: Vec<Row>, interrupted: bool) -> Results {
+        let mut parameters = plan.workload.parameters.clone();
+        parameters.retain(|name, _| plan.sweeps.iter().all(|(swept, _)| swept != name));
+        Results {
+            machine: MachineFigures::of(&plan.machine),
+            workload: WorkloadFigures {
+                name: plan.workload.name.clone(),
+                about: plan.workload.about.clone(),
+                memory: plan.workload.memory.name(),
+                parameters,
+            },
+            seed: plan.seed,
+            seeds: plan.seeds,
+            interrupted,
+            rows: rows.into_iter().filter(|row| row.runs > 0).collect(),
+            sweeps: plan.sweeps.clone(),
+        }
+    }
+
+    /// What was simulated, in one line.
+    pub(super) fn title(&self) -> String {
+        format!(
+            "{} on {} ({} CPUs), memory {}, {} from {}",
+            self.workload.name,
+            self.machine.name,
+            self.machine.cpus,
+            self.workload.memory,
+            if self.seeds == 1 { "1 run".to_owned() } else { format!("{} runs", self.seeds) },
+            if self.seeds == 1 {
+                format!("seed {}", self.seed)
+            } else {
+                format!("seed {} on", self.seed)
+            },
+        )
+    }
+}
+
+impl MachineFigures {
+    fn of(machine: &Machine) -> MachineFigures {
+        let topology = &machine.topology;
+        let kernel = [("hz", &machine.kernel.hz), ("slice_ms", &machine.kernel.slice_ms)];
+        let number = |(name, given): (&'static str, &Given)| NumberFigures {
+            name,
+            value: given.value,
+            origin: given.origin.clone(),
+            fitted: given.fitted,
+        };
+        MachineFigures {
+            name: machine.name.clone(),
+            cpus: topology.cpus(),
+            cores: topology.cores(),
+            l3s: topology.l3s(),
+            nodes: topology.nodes(),
+            sockets: topology.sockets(),
+            numbers: machine.costs.all().into_iter().chain(kernel).map(number).collect(),
+        }
+    }
+
+    pub(super) fn numbers(&self) -> impl Iterator<Item = Number<'_>> {
+        self.numbers.iter().map(|number| Number {
+            name: number.name,
+            value: plain(number.value),
+            origin: &number.origin,
+            fitted: number.fitted,
+        })
+    }
+
+    /// Where its CPUs sit, in one line.
+    pub(super) fn shape(&self) -> String {
+        let MachineFigures { cpus, cores, l3s, nodes, sockets, .. } = self;
+        format!("{cpus} CPUs, {cores} cores, {l3s} L3 caches, {nodes} nodes, {sockets} sockets")
+    }
+}
+
+/// Values of parameters, in one line; empty if there are none.
+pub(super) fn settings(parameters: &BTreeMap<String, f64>) -> String {
+    let settings: Vec<String> =
+        parameters.iter().map(|(name, value)| format!("{name}={}", plain(*value))).collect();
+    settings.join(" ")
+}

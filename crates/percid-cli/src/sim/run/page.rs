@@ -1,0 +1,142 @@
+//! The comparison as a page.
+
+use percid_report::{Axis, Bars, Lines, Page, Span, Timeline};
+use percid_sim::comparison::Row;
+use percid_sim::cost::Class;
+
+use super::figures::{Results, settings};
+use crate::sim::numbers::{self, hundredths, optional, plain};
+use crate::sim::report::lead;
+use crate::sim::sheet::Sheet;
+
+/// Nanoseconds in a millisecond.
+const MS: f64 = 1e6;
+
+pub(super) fn page(results: &Results) -> Page {
+    let what = format!("{}: {}.", results.title(), results.workload.about);
+    let mut page = Page::new("percid sim run", lead(&what, results.interrupted));
+    costs(results, &mut page);
+    shares(results, &mut page);
+    counts(results, &mut page);
+    timelines(results, &mut page);
+    let shape = results.machine.shape();
+    let parameters = settings(&results.workload.parameters);
+    page.section("What was simulated", format!("{shape}.\n\n{parameters}"));
+    numbers::sheet(results.machine.numbers()).show_on(&mut page);
+    page
+}
+
+/// The policy, and the values of what is swept.
+fn name(row: &Row) -> String {
+    let settings = settings(&row.parameters);
+    if settings.is_empty() { row.policy.to_owned() } else { format!("{}, {settings}", row.policy) }
+}
+
+fn ns() -> Axis {
+    Axis::new("time per burst").unit("ns")
+}
+
+fn costs(results: &Results, page: &mut Page) {
+    page.section("Time per burst", "Simulated time. Shorter is better.");
+    if let [(swept, _)] = &results.sweeps[..] {
+        let mut lines = Lines::new(Axis::new(swept), ns());
+        let mut policies: Vec<&str> = Vec::new();
+        for row in &results.rows {
+            if !policies.contains(&row.policy) {
+                policies.push(row.policy);
+            }
+        }
+        for policy in policies {
+            let rows = results.rows.iter().filter(|row| row.policy == policy);
+            let points = rows.filter_map(|row| Some((row.parameters[swept], row.ns_per_burst?)));
+            lines.series(policy, points);
+        }
+        page.chart(format!("Mean over {swept}"), "All runs of each policy.", lines);
+    }
+    let mut bars = Bars::grouped(Axis::new("policy"), ns(), ["mean"]);
+    for row in &results.rows {
+        bars.category(name(row), [row.ns_per_burst]);
+    }
+    page.chart("Mean of all runs", "", bars);
+}
+
+fn shares(results: &Results, page: &mut Page) {
+    page.section(
+        "Where the memory was",
+        "What bursts found: memory that this core touched last, memory from other caches, or memory that \
+         nobody had touched.",
+    );
+    let classes = Class::ALL.map(Class::name);
+    let share = |of| Axis::new(format!("share of {of}")).unit("%");
+    let mut bursts = Bars::stacked(Axis::new("policy"), share("bursts"), classes);
+    let mut cost = Bars::stacked(Axis::new("policy"), share("cost"), classes);
+    for row in &results.rows {
+        bursts.category(name(row), row.shares.iter().map(|share| 100.0 * share.bursts));
+        cost.category(name(row), row.shares.iter().map(|share| 100.0 * share.cost));
+    }
+    page.chart("Shares of bursts", "", bursts);
+    page.chart(
+        "Shares of their cost",
+        "Few bursts of a dear kind can cost most of the time.",
+        cost,
+    );
+}
+
+fn counts(results: &Results, page: &mut Page) {
+    let columns = ["policy", "ns/burst", "min", "max"].into_iter().map(str::to_owned);
+    let columns = columns.chain(Class::ALL.map(|class| format!("{}, %", class.name())));
+    let counts =
+        ["IDs", "bound", "memory, bytes", "steals", "scans", "expired", "slow paths", "migrations"];
+    let mut sheet = Sheet::new(columns.chain(counts.map(str::to_owned)), 1);
+    results.rows.iter().for_each(|row| sheet.row(cells(row)));
+    page.section(
+        "All figures",
+        "IDs and memory are those of the run that needed most; counts those of all runs.",
+    );
+    sheet.show_on(page);
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let mut cells = vec![name(row)];
+    cells.extend([row.ns_per_burst, row.ns_per_burst_min, row.ns_per_burst_max].map(optional));
+    let share =
+        |at: usize| row.shares.get(at).map_or("-".to_owned(), |share| hundredths(share.bursts));
+    cells.extend((0..Class::ALL.len()).map(share));
+    let (work, scheduling) = (&row.work, &row.scheduling);
+    let ids = [u64::from(row.ids_distinct), u64::from(row.ids_bound), row.memory];
+    let counts = [work.steals, work.scans, work.expired, work.slow_paths, scheduling.migrations];
+    cells.extend(ids.into_iter().chain(counts).map(|count| count.to_string()));
+    cells
+}
+
+/// One for each policy, of the first combination of what is swept.
+fn timelines(results: &Results, page: &mut Page) {
+    let Some(first) = results.rows.first() else { return };
+    let rows: Vec<&Row> =
+        results.rows.iter().filter(|row| row.parameters == first.parameters).collect();
+    let of = settings(&first.parameters);
+    let of = if of.is_empty() { String::new() } else { format!(", {of}") };
+    page.section(
+        "IDs over CPUs",
+        format!("Which CPU used which ID when, in the first run of each policy{of}. Ten colours are used in turn."),
+    );
+    for row in rows {
+        let mut timeline = Timeline::new(Axis::new("time").unit("ms"), "CPU", "ID");
+        for span in &row.spans {
+            let (from, to) = (span.from as f64 / MS, span.to as f64 / MS);
+            timeline.span(Span { row: span.cpu, id: span.id, from, to });
+        }
+        page.chart(row.policy, extent(row), timeline);
+    }
+}
+
+/// How much of the run a time line shows.
+fn extent(row: &Row) -> String {
+    match row.spans.iter().map(|span| span.to).max() {
+        None => "No CPU used an ID.".to_owned(),
+        Some(end) => {
+            let end = plain((end as f64 / MS).round());
+            format!("The first {} uses of an ID, which end after {end} ms.", row.spans.len())
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! One table, shown as text and on a page alike.
+
+use std::fmt;
+
+use percid_report as html;
+
+use crate::table;
+
+/// Stands behind a figure that is out of its bounds, where there are no colours.
+const MARK: &str = "!";
+
+/// Column headings, and rows of names and figures.
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    columns: Vec<String>,
+    /// The first so many columns hold names, the others figures.
+    names: usize,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// What stands in one place.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    text: String,
+    is_outside: bool,
+}
+
+impl Cell {
+    /// A figure, and whether it is out of its bounds.
+    pub(crate) fn judged(text: impl Into<String>, is_outside: bool) -> Cell {
+        Cell { text: text.into(), is_outside }
+    }
+
+    /// As text: marked by a sign.
+    pub(crate) fn marked(&self) -> String {
+        let mark = if self.is_outside { MARK } else { "" };
+        format!("{}{mark}", self.text)
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Cell {
+        Cell::judged(text, false)
+    }
+}
+
+impl Sheet {
+    /// A table without rows whose first `names` columns hold names.
+    pub(crate) fn new<C: Into<String>>(
+        columns: impl IntoIterator<Item = C>,
+        names: usize,
+    ) -> Sheet {
+        Sheet { columns: columns.into_iter().map(Into::into).collect(), names, rows: Vec::new() }
+    }
+
+    /// Adds a row of as many cells as there are columns.
+    pub(crate) fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        let cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+
+    /// The same on a page.
+    pub(crate) fn show_on(&self, page: &mut html::Page) {
+        let align = |at| if at < self.names { html::Align::Left } else { html::Align::Right };
+        let columns = self.columns.iter().enumerate().map(|(at, name)| (name.as_str(), align(at)));
+        let mut table = html::Table::new(columns);
+        for cells in &self.rows {
+            table.row(cells.iter().map(|cell| match cell.is_outside {
+                true => html::Cell::outside(&cell.text),
+                false => html::Cell::from(&cell.text),
+            }));
+        }
+        page.table(table);
+    }
+}
+
+impl fmt::Display for Sheet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let align = |at| if at < self.names { table::Align::Left } else { table::Align::Right };
+        let columns = self.columns.iter().enumerate().map(|(at, name)| (name.as_str(), align(at)));
+        let mut table = table::Table::new(columns);
+        for cells in &self.rows {
+            table.row(cells.iter().map(Cell::marked).collect());
+        }
+        write!(f, "{table}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_bounds_is_marked_in_text_and_on_pages() {
+        let mut sheet = Sheet::new(["figure", "error"], 1);
+        sheet.row([Cell::from("one"), Cell::judged("+1 %", false)]);
+        sheet.row([Cell::from("two"), Cell::judged("+99 %", true)]);
+        assert_eq!(sheet.to_string(), "  figure   error\n  one       +1 %\n  two     +99 %!\n");
+        let mut page = html::Page::new("", "");
+        sheet.show_on(&mut page);
+        let mut marked = html::Table::new([("", html::Align::Right)]);
+        marked.row([html::Cell::outside("+99 %")]);
+        let mut other = html::Page::new("", "");
+        other.table(marked);
+        let cell = |html: &str| {
+            let row = html.lines().find(|line| line.contains("+99")).expect("the cell");
+            row[row.rfind("<t").expect("a cell")..].to_owned()
+        };
+        assert!(cell(&other.render()).len() > "<td>+99 %</td>".len(), "the page marks it");
+        let ours = page.render();
+        assert!(ours.contains("+99 %") && ours.contains("+1 %"));
+    }
+}

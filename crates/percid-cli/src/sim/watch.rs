@@ -1,0 +1,65 @@
+//! Simulations under the eyes of whoever started them: progress, and Ctrl-C.
+
+use std::panic;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use percid_sim::comparison::Progress as Counters;
+
+use crate::interrupt::Interrupt;
+use crate::progress::{Progress, WORTH_TELLING};
+
+/// How often the simulation is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Lets `work` run on a thread of its own, tells how far it is, and asks it to stop if Ctrl-C is pressed. It is
+/// `total` runs long, if that is known.
+pub(crate) fn watched<T: Send>(
+    label: &str,
+    total: Option<u64>,
+    interrupt: &Interrupt,
+    work: impl FnOnce(&Counters) -> T + Send,
+) -> T {
+    let counters = Counters::default();
+    let meter =
+        Meter { began: Instant::now(), progress: Progress::new(label, Duration::MAX), total };
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| work(&counters));
+        while !worker.is_finished() {
+            if interrupt.pressed() {
+                counters.stop.store(true, Ordering::Relaxed);
+                thread::sleep(LOOK);
+            } else {
+                interrupt.sleep(LOOK);
+                meter.tell(&counters);
+            }
+        }
+        worker.join().unwrap_or_else(|cause| panic::resume_unwind(cause))
+    })
+}
+
+/// How far a simulation is.
+struct Meter {
+    began: Instant,
+    progress: Progress,
+    total: Option<u64>,
+}
+
+impl Meter {
+    /// Nobody knows beforehand how long a simulation takes: what is over soon passes in silence.
+    fn tell(&self, counters: &Counters) {
+        let elapsed = self.began.elapsed();
+        if elapsed < WORTH_TELLING {
+            return;
+        }
+        let done = counters.done.load(Ordering::Relaxed) as f64;
+        match self.total {
+            Some(total) if done > 0.0 => {
+                let fraction = done / total as f64;
+                self.progress.at(fraction, elapsed.mul_f64((1.0 / fraction - 1.0).max(0.0)));
+            }
+            _ => self.progress.after(elapsed),
+        }
+    }
+}
