@@ -17,7 +17,7 @@ fn stderr(output: &Output) -> String {
 #[test]
 fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
     let cases = [
-        ("nonsense", "info, bench"),
+        ("nonsense", "info, bench, sim"),
         ("--nonsense", "--json"),
         ("info nonsense", "--json"),
         ("bench nonsense", "ops, mask, intermittent"),
@@ -36,6 +36,24 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("bench --seconds 3 ops", "after 'ops'"),
         ("bench --seconds 3 mask", "after 'mask'"),
         ("bench --seconds 3 intermittent", "--delay-ms"),
+        ("--seconds 3 sim", "bench"),
+        ("sim nonsense", "run, paper, numa-hash, list, show"),
+        ("sim run --nonsense", "--workload"),
+        ("sim run --policy linux-7", "linux-6.13, linux-6.14"),
+        ("sim run --memory red", "copy-on-write, zero-page, pre-faulted"),
+        ("sim run --set threads", "threads=8,16"),
+        ("sim run --set threads=8,many", "threads=8,16"),
+        ("sim run --set =8", "threads=8,16"),
+        ("sim run --set threads=inf", "threads=8,16"),
+        ("sim run --seeds 0", "1 to 1000000"),
+        ("sim run --seed -1", "--seed"),
+        ("sim paper nonsense", "intermittent, mask, numa, hash"),
+        ("sim numa-hash --threads 32768", "1 to 32767"),
+        ("sim numa-hash --range 5", "FIRST-LAST"),
+        ("sim numa-hash --range 5-4", "FIRST <= LAST"),
+        ("sim numa-hash --range 0-4", "1 <= FIRST"),
+        ("sim show nonsense x", "machine, workload"),
+        ("sim show machine here", "epyc-9654, cascade-lake"),
     ];
     for (arguments, allowed) in cases {
         let output = run(arguments);
@@ -56,6 +74,12 @@ fn help_is_a_manual() {
         "bench ops --help",
         "bench mask --help",
         "bench intermittent --help",
+        "sim --help",
+        "sim run --help",
+        "sim paper --help",
+        "sim numa-hash --help",
+        "sim list --help",
+        "sim show --help",
     ] {
         let output = run(arguments);
         let manual = String::from_utf8_lossy(&output.stdout);
@@ -70,8 +94,14 @@ fn help_is_a_manual() {
 
 #[test]
 fn a_reader_that_went_away_is_no_error() {
-    for arguments in ["info", "info --json", "--help", "bench intermittent --delay-ms 1 --warmup 1"]
-    {
+    for arguments in [
+        "info",
+        "info --json",
+        "--help",
+        "bench intermittent --delay-ms 1 --warmup 1",
+        "sim list",
+        "sim run --seeds 1 --policy per-cpu",
+    ] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let output = bounded(command(arguments).stdout(writer));

@@ -96,6 +96,30 @@ fn at_once_is_early_enough() {
 }
 
 #[test]
+fn simulations_print_the_runs_that_are_over() {
+    // Thousands of runs of a tenth of a second each: some are over after a while, and never all.
+    let arguments = "sim run --seeds 20000 --policy per-cpu,percid-table --json";
+    let document = document(&interrupted_after(arguments, Duration::from_secs(3)));
+    assert_eq!(document["interrupted"], true);
+    let rows = list(&document, "rows");
+    assert!(!rows.is_empty());
+    for row in rows {
+        let runs = row["runs"].as_u64().expect("a number of runs");
+        assert!((1..20_000).contains(&runs), "{row}");
+        // Whole runs only: two seconds of simulated time each.
+        assert_eq!(row["elapsed_ns"].as_u64(), Some(runs * 2_000_000_000), "{row}");
+    }
+}
+
+#[test]
+fn published_tables_that_were_not_finished_are_left_out() {
+    let arguments = "sim paper intermittent --json";
+    let document = document(&interrupted_after(arguments, Duration::ZERO));
+    assert_eq!(document["interrupted"], true);
+    assert!(document.get("rows").is_none());
+}
+
+#[test]
 fn text_says_so_on_stderr() {
     let output = interrupted_after("bench ops --seconds 600", Duration::from_secs(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));

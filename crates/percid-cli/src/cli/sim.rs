@@ -58,7 +58,7 @@ policy and every seed. The columns, in JSON the keys of `rows`:
                 elapsed_ns       simulated time of all runs
 
 Counts are those of all runs together; IDs and memory are those of the run that needed
-most. JSON also has `machine` (name, numbers of CPUs, cores, L3 caches, nodes, sockets,
+most of them. JSON also has `machine` (name, numbers of CPUs, cores, L3 caches, nodes, sockets,
 and `numbers`, each with its origin), `workload` (name, about, memory, parameters),
 `seed`, `seeds` and `interrupted`. After Ctrl-C rows hold whole runs only.
 
@@ -183,7 +183,7 @@ pub(crate) struct RunArguments {
     pub(crate) machine: String,
 
     /// A workload's name, or a file
-    #[arg(long, value_name = "WORKLOAD", default_value = "thread-pool")]
+    #[arg(long, value_name = "WORKLOAD", default_value = "container")]
     pub(crate) workload: String,
 
     /// Policies, separated by commas, or `all`

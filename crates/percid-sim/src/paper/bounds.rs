@@ -49,8 +49,8 @@ const ALIKE: f64 = 0.10;
 /// both others, or the same where they were published to cost the same.
 pub fn intermittent(paper: &Paper) -> Vec<Bound> {
     let mut bounds = vec![
-        Bound::new("mean absolute error", paper.mean_abs_error, None, Some(MEAN_ERROR)),
-        Bound::new("worst absolute error", paper.worst_abs_error, None, Some(WORST_ERROR)),
+        error("mean absolute error, %", paper.mean_abs_error, MEAN_ERROR),
+        error("worst absolute error, %", paper.worst_abs_error, WORST_ERROR),
     ];
     let rows = paper.speedups.iter().zip(paper.rows.chunks(super::intermittent::POLICIES.len()));
     for (row, cells) in rows {
@@ -69,6 +69,11 @@ pub fn intermittent(paper: &Paper) -> Vec<Bound> {
         }
     }
     bounds
+}
+
+/// Of a share, in percent.
+fn error(name: &str, error: f64, most: f64) -> Bound {
+    Bound::new(name, 100.0 * error, None, Some(100.0 * most))
 }
 
 /// The bounds of the mask's figures: those that it states itself.
@@ -158,7 +163,7 @@ mod tests {
         assert_eq!(apart, ["row, 10 ms: linux-6.4 over per-cpu"]);
         let mut far = paper([1.0, 2.0, 1.0], 2.0);
         (far.mean_abs_error, far.worst_abs_error) = (0.11, 0.36);
-        assert_eq!(broken(&far), ["mean absolute error", "worst absolute error"]);
+        assert_eq!(broken(&far), ["mean absolute error, %", "worst absolute error, %"]);
         far.mean_abs_error = f64::NAN;
         assert_eq!(broken(&far).len(), 2, "no number is in no range");
     }

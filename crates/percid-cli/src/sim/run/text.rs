@@ -23,10 +23,13 @@ impl fmt::Display for Results {
             ("max", Align::Right),
         ]);
         table.group("% of bursts".to_owned(), Class::ALL.map(|class| (class.name(), Align::Right)));
-        table.group("IDs".to_owned(), ["distinct", "bound"].map(|name| (name, Align::Right)));
+        table.group(
+            "largest run".to_owned(),
+            ["IDs", "bound", "memory kB"].map(|name| (name, Align::Right)),
+        );
         table.group(
             "all runs".to_owned(),
-            ["memory kB", "steals", "scans", "slow paths"].map(|name| (name, Align::Right)),
+            ["steals", "scans", "slow paths"].map(|name| (name, Align::Right)),
         );
         let mut heading = String::new();
         for row in &self.rows {
@@ -40,7 +43,7 @@ impl fmt::Display for Results {
         write!(f, "{table}")?;
         writeln!(
             f,
-            "  min, max: means of single runs. IDs and memory: of the run that needed most, all other counts of all runs"
+            "  min, max: means of single runs. IDs, bound, memory: of the run that needed most"
         )
     }
 }
