@@ -458,11 +458,24 @@ fn a_comparison_has_a_page_with_all_its_numbers_and_plots() {
         }
         assert!(html.contains(&format!(">{}<", row["memory"])), "{row}");
     }
-    // Costs over what is swept and as bars, shares of bursts and of cost, a time line for each policy.
-    look_at(&folder, "run", &html, 4 + 2);
+    // Costs over what is swept and as bars; of each policy shares of bursts and of cost, and a time line.
+    look_at(&folder, "run", &html, 2 + 2 * 2 + 2);
     let again = bounded(&mut command(&arguments));
     assert_eq!(again.stdout, output.stdout);
     assert!(fs::read_to_string(&page).expect("written again") == html, "the same page");
+}
+
+/// The largest machine, all policies and 20 000 stays of IDs on CPUs.
+#[test]
+fn a_large_comparison_has_a_page_too() {
+    let folder = folder("large");
+    let page = folder.join("large.html");
+    let workload = "--workload oversubscribed --set duration_ms=100";
+    let output =
+        bounded(&mut command(&format!("sim run {workload} --seeds 1 --html {}", page.display())));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let html = fs::read_to_string(&page).expect("the page is written");
+    look_at(&folder, "large", &html, 1 + 2 + 8);
 }
 
 #[test]

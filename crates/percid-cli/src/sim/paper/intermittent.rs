@@ -125,7 +125,7 @@ impl IntermittentFigures {
         page.section("Intermittent benchmark", TITLE);
         self.sheet().show_on(page);
         for (at, policy) in POLICIES.iter().enumerate() {
-            let ns = html::Axis::new("time per burst").unit("ns");
+            let ns = html::Axis::new("time per burst").unit("ns").logarithmic();
             let series = ["published", "simulated", "simulated, pre-faulted"];
             let mut bars = html::Bars::grouped(html::Axis::new("machine and pause"), ns, series);
             for cell in self.rows().filter_map(|row| row.get(at)) {
@@ -138,7 +138,7 @@ impl IntermittentFigures {
         self.speedups().show_on(page);
         page.section("Intermittent benchmark: without one assumption", "");
         self.assumptions().show_on(page);
-        page.chart("Mean absolute error of the cells", "", self.assumption_bars());
+        page.chart("Errors of the cells", "", self.assumption_bars());
         page.section("Intermittent benchmark: numbers of the machine", "");
         numbers::sheet(self.numbers()).show_on(page);
         self.bounds.show_on("Intermittent benchmark", page);
@@ -169,11 +169,14 @@ impl IntermittentFigures {
     }
 
     fn assumption_bars(&self) -> html::Bars {
-        let error = html::Axis::new("mean absolute error").unit("%");
-        let mut bars = html::Bars::grouped(html::Axis::new("without"), error, ["mean error"]);
-        bars.category("(with all assumptions)", [100.0 * self.paper.mean_abs_error]);
+        let error = html::Axis::new("absolute error").unit("%");
+        let mut bars = html::Bars::grouped(html::Axis::new("without"), error, ["mean", "worst"]);
+        let percent = |mean: f64, worst: f64| [100.0 * mean, 100.0 * worst];
+        let own = percent(self.paper.mean_abs_error, self.paper.worst_abs_error);
+        bars.category("(with all assumptions)", own);
         for without in &self.paper.assumptions {
-            bars.category(without.name, [100.0 * without.mean_abs_error]);
+            let errors = percent(without.mean_abs_error, without.worst_abs_error);
+            bars.category(without.name, errors);
         }
         bars
     }

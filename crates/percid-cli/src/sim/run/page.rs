@@ -26,68 +26,96 @@ pub(super) fn page(results: &Results) -> Page {
     page
 }
 
-/// The policy, and the values of what is swept.
-fn name(row: &Row) -> String {
-    let settings = settings(&row.parameters);
-    if settings.is_empty() { row.policy.to_owned() } else { format!("{}, {settings}", row.policy) }
-}
-
 fn ns() -> Axis {
     Axis::new("time per burst").unit("ns")
 }
 
 fn costs(results: &Results, page: &mut Page) {
     page.section("Time per burst", "Simulated time. Shorter is better.");
+    let policies = policies(results);
     if let [(swept, _)] = &results.sweeps[..] {
         let mut lines = Lines::new(Axis::new(swept), ns());
-        let mut policies: Vec<&str> = Vec::new();
+        for policy in &policies {
+            let points = rows_of(results, policy)
+                .filter_map(|row| Some((*row.parameters.get(swept)?, row.ns_per_burst?)));
+            lines.series(*policy, points);
+        }
+        page.chart(format!("Mean over {swept}"), "", lines);
+    }
+    if results.sweeps.is_empty() {
+        let series = ["least of the runs", "mean of all", "most of the runs"];
+        let mut bars = Bars::grouped(Axis::new("policy"), ns().logarithmic(), series);
         for row in &results.rows {
-            if !policies.contains(&row.policy) {
-                policies.push(row.policy);
-            }
+            let costs = [row.ns_per_burst_min, row.ns_per_burst, row.ns_per_burst_max];
+            bars.category(row.policy, costs);
         }
-        for policy in policies {
-            let rows = results.rows.iter().filter(|row| row.policy == policy);
-            let points = rows.filter_map(|row| Some((row.parameters[swept], row.ns_per_burst?)));
-            lines.series(policy, points);
+        page.chart("Policies", "", bars);
+    } else {
+        let mut bars = Bars::grouped(Axis::new("parameters"), ns().logarithmic(), policies);
+        for rows in results.rows.chunk_by(|one, other| one.parameters == other.parameters) {
+            bars.category(settings(&rows[0].parameters), rows.iter().map(|row| row.ns_per_burst));
         }
-        page.chart(format!("Mean over {swept}"), "All runs of each policy.", lines);
+        page.chart("Means of all runs", "", bars);
     }
-    let mut bars = Bars::grouped(Axis::new("policy"), ns(), ["mean"]);
+}
+
+/// The policies of which there are rows.
+fn policies(results: &Results) -> Vec<&'static str> {
+    let mut policies = Vec::new();
     for row in &results.rows {
-        bars.category(name(row), [row.ns_per_burst]);
+        if !policies.contains(&row.policy) {
+            policies.push(row.policy);
+        }
     }
-    page.chart("Mean of all runs", "", bars);
+    policies
+}
+
+fn rows_of<'a>(results: &'a Results, policy: &str) -> impl Iterator<Item = &'a Row> {
+    results.rows.iter().filter(move |row| row.policy == policy)
 }
 
 fn shares(results: &Results, page: &mut Page) {
     page.section(
         "Where the memory was",
         "What bursts found: memory that this core touched last, memory from other caches, or memory that \
-         nobody had touched.",
+         nobody had touched. Few bursts of a dear kind can cost most of the time.",
     );
-    let classes = Class::ALL.map(Class::name);
-    let share = |of| Axis::new(format!("share of {of}")).unit("%");
-    let mut bursts = Bars::stacked(Axis::new("policy"), share("bursts"), classes);
-    let mut cost = Bars::stacked(Axis::new("policy"), share("cost"), classes);
-    for row in &results.rows {
-        bursts.category(name(row), row.shares.iter().map(|share| 100.0 * share.bursts));
-        cost.category(name(row), row.shares.iter().map(|share| 100.0 * share.cost));
+    let all = || results.rows.iter().map(|row| (row.policy.to_owned(), row));
+    if results.sweeps.is_empty() {
+        show_shares("", "policy", all(), page);
+        return;
     }
-    page.chart("Shares of bursts", "", bursts);
-    page.chart(
-        "Shares of their cost",
-        "Few bursts of a dear kind can cost most of the time.",
-        cost,
-    );
+    for policy in policies(results) {
+        let rows = rows_of(results, policy).map(|row| (settings(&row.parameters), row));
+        show_shares(&format!(", {policy}"), "parameters", rows, page);
+    }
+}
+
+/// The shares of some rows by their names.
+fn show_shares<'a>(
+    of: &str,
+    what: &str,
+    rows: impl Iterator<Item = (String, &'a Row)>,
+    page: &mut Page,
+) {
+    let classes = Class::ALL.map(Class::name);
+    let axis = |of| Axis::new(format!("share of {of}")).unit("%");
+    let mut bursts = Bars::stacked(Axis::new(what), axis("bursts"), classes);
+    let mut cost = Bars::stacked(Axis::new(what), axis("cost"), classes);
+    for (name, row) in rows {
+        bursts.category(name.as_str(), row.shares.iter().map(|share| 100.0 * share.bursts));
+        cost.category(name, row.shares.iter().map(|share| 100.0 * share.cost));
+    }
+    page.chart(format!("Shares of bursts{of}"), "", bursts);
+    page.chart(format!("Shares of their cost{of}"), "", cost);
 }
 
 fn counts(results: &Results, page: &mut Page) {
-    let columns = ["policy", "ns/burst", "min", "max"].into_iter().map(str::to_owned);
+    let columns = ["policy", "parameters", "ns/burst", "min", "max"].into_iter().map(str::to_owned);
     let columns = columns.chain(Class::ALL.map(|class| format!("{}, %", class.name())));
     let counts =
         ["IDs", "bound", "memory, bytes", "steals", "scans", "expired", "slow paths", "migrations"];
-    let mut sheet = Sheet::new(columns.chain(counts.map(str::to_owned)), 1);
+    let mut sheet = Sheet::new(columns.chain(counts.map(str::to_owned)), 2);
     results.rows.iter().for_each(|row| sheet.row(cells(row)));
     page.section(
         "All figures",
@@ -97,7 +125,7 @@ fn counts(results: &Results, page: &mut Page) {
 }
 
 fn cells(row: &Row) -> Vec<String> {
-    let mut cells = vec![name(row)];
+    let mut cells = vec![row.policy.to_owned(), settings(&row.parameters)];
     cells.extend([row.ns_per_burst, row.ns_per_burst_min, row.ns_per_burst_max].map(optional));
     let share =
         |at: usize| row.shares.get(at).map_or("-".to_owned(), |share| hundredths(share.bursts));
