@@ -13,6 +13,7 @@ mod cpu_set;
 mod outcome;
 mod process;
 mod queue;
+mod rest;
 mod scheduler;
 mod script;
 mod thread;
@@ -34,6 +35,7 @@ use crate::workload::{Deed, Program};
 use cpu_set::CpuSet;
 use process::ProcessState;
 use queue::{Event, Queue, Ticket};
+use rest::Rest;
 use thread::{State, ThreadState};
 
 /// Bytes of an area that a burst writes to.
@@ -56,32 +58,6 @@ struct CpuState {
     used: Option<(Id, Ns)>,
 }
 
-/// How long a core was idle before it woke, and when that was.
-#[derive(Debug, Clone, Copy, Default)]
-struct Rest {
-    busy: u32,
-    idle_since: Ns,
-    awake_since: Ns,
-    lasted: Ns,
-}
-
-impl Rest {
-    fn enter(&mut self, now: Ns) {
-        if self.busy == 0 {
-            self.awake_since = now;
-            self.lasted = now - self.idle_since;
-        }
-        self.busy += 1;
-    }
-
-    fn leave(&mut self, now: Ns) {
-        self.busy -= 1;
-        if self.busy == 0 {
-            self.idle_since = now;
-        }
-    }
-}
-
 /// A simulation of one program on one machine with one policy.
 pub struct Simulation<'a> {
     program: &'a Program,
@@ -95,8 +71,10 @@ pub struct Simulation<'a> {
     queue: Queue,
     cpus: Vec<CpuState>,
     threads: Vec<ThreadState>,
-    /// Places of threads that ended and that no event names.
+    /// Places of threads that ended.
     free_threads: Vec<u32>,
+    /// Threads that an event will wake, and groups that an event will begin.
+    expected: u32,
     processes: Vec<ProcessState>,
     free_processes: Vec<u32>,
     /// The CPUs that the program may use.
@@ -152,6 +130,7 @@ impl<'a> Simulation<'a> {
             cpus: all().map(|_| CpuState::default()).collect(),
             threads: Vec::new(),
             free_threads: Vec::new(),
+            expected: 0,
             processes: Vec::new(),
             free_processes: Vec::new(),
             usable: Rc::new(CpuSet::of(cpus, program.cpus.iter().copied())),
@@ -178,7 +157,7 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Simulates until the duration is over, all threads have ended or wait for ever, or `stop` is set.
+    /// Simulates until the duration is over, nothing but acts from outside can happen any more, or `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) -> Outcome {
         let end = self.program.duration.unwrap_or(Ns::MAX);
         let mut until_look = EVENTS_PER_LOOK;
@@ -206,25 +185,47 @@ impl<'a> Simulation<'a> {
         }
         for _ in 0..self.program.processes {
             let process = self.new_process();
-            for (group, description) in self.program.groups.iter().enumerate() {
-                for nth in 0..description.count {
-                    let affinity = match description.pinned {
-                        true => self.pinned[self.program.cpus[nth as usize] as usize].clone(),
-                        false => self.usable.clone(),
-                    };
-                    self.new_thread(process, group as u32, affinity, None, description.start);
+            self.pre_fault(process);
+            let groups = self.program.groups.len() as u32;
+            self.processes[process as usize].unborn = groups;
+            self.expected += groups;
+            for (group, description) in (0..).zip(&self.program.groups) {
+                match description.start {
+                    0 => self.begin_group(process, group),
+                    start => drop(self.queue.put(start, Event::Begin(process * groups + group))),
                 }
             }
-            self.pre_fault(process);
         }
+    }
+
+    fn begin_group(&mut self, process: u32, group: u32) {
+        self.expected -= 1;
+        self.processes[process as usize].unborn -= 1;
+        let description = &self.program.groups[group as usize];
+        for nth in 0..description.count {
+            let affinity = match description.pinned {
+                true => self.pinned[self.program.cpus[nth as usize] as usize].clone(),
+                false => self.usable.clone(),
+            };
+            self.new_thread(process, group, affinity, None, 0);
+        }
+        self.bury_if_over(process);
     }
 
     fn happen(&mut self, ticket: Ticket, event: Event) {
         match event {
             Event::Cpu(cpu) if self.cpus[cpu as usize].ticket == ticket => self.cpu_event(cpu),
             Event::Cpu(_) => {}
-            Event::Wake(thread) => self.wake(thread),
+            Event::Wake(thread) if self.threads[thread as usize].alarm == Some(ticket) => {
+                self.silence(thread);
+                self.wake(thread);
+            }
+            Event::Wake(_) => {}
             Event::Act(act) => self.act(act),
+            Event::Begin(number) => {
+                let groups = self.program.groups.len() as u32;
+                self.begin_group(number / groups, number % groups);
+            }
         }
     }
 
@@ -243,7 +244,8 @@ impl<'a> Simulation<'a> {
         for thread in 0..self.threads.len() as u32 {
             self.set_affinity(thread, affinity.clone());
         }
-        if let Some(every) = act.every {
+        let is_alive = self.expected > 0 || self.cpus.iter().any(|cpu| cpu.runs.is_some());
+        if let Some(every) = act.every.filter(|_| is_alive) {
             self.queue.put(self.now + every, Event::Act(number));
         }
     }
@@ -261,21 +263,31 @@ impl<'a> Simulation<'a> {
 
     /// Adds what a process used and what its policy did to the outcome.
     fn account(&mut self, process: u32) {
-        let process = &self.processes[process as usize];
-        let touched = process.areas.iter().filter(|touch| touch.is_some()).count() as u32;
-        let outcome = &mut self.outcome;
-        outcome.ids_distinct = outcome.ids_distinct.max(touched);
-        outcome.ids_bound = outcome.ids_bound.max(process.areas.len() as u32);
-        outcome.memory += u64::from(touched) * AREA_BYTES;
-        outcome.work += process.policy.work();
+        self.account_memory(process);
+        self.outcome.work += self.processes[process as usize].policy.work();
     }
 
-    /// Accounts for a process that ended, and lets another one take its place.
-    fn bury(&mut self, process: u32) {
+    /// Adds the memory of a process, which it is about to lose, to the outcome.
+    fn account_memory(&mut self, process: u32) {
+        let areas = &self.processes[process as usize].areas;
+        let touched = areas.iter().filter(|touch| touch.is_some()).count() as u32;
+        let outcome = &mut self.outcome;
+        outcome.ids_distinct = outcome.ids_distinct.max(touched);
+        outcome.ids_bound = outcome.ids_bound.max(areas.len() as u32);
+        outcome.memory += u64::from(touched) * AREA_BYTES;
+    }
+
+    /// Accounts for a process whose last thread has ended, and lets another one take its place.
+    fn bury_if_over(&mut self, process: u32) {
+        let state = &self.processes[process as usize];
+        if state.users > 0 || state.unborn > 0 {
+            return;
+        }
         self.account(process);
         let groups = self.program.groups.len();
         let fresh = ProcessState::new((self.policy.create)(&self.topology), &self.topology, groups);
         self.processes[process as usize] = fresh;
+        self.free_processes.push(process);
     }
 }
 

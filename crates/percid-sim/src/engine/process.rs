@@ -29,7 +29,13 @@ impl Turns {
     /// Lets these threads take turns in a random order.
     pub(super) fn begin(&mut self, members: Vec<u32>, random: &mut Random) {
         self.order = members;
+        self.at = 0;
         random.shuffle(&mut self.order);
+    }
+
+    /// Lets one more thread take turns, after all others.
+    pub(super) fn join(&mut self, thread: u32) {
+        self.order.push(thread);
     }
 
     /// Whose turn it is.
@@ -42,16 +48,15 @@ impl Turns {
         self.at = (self.at + 1) % self.order.len().max(1);
     }
 
-    /// Takes one who ended out of the round.
+    /// Takes one who ended out of the round. If it was its turn, it is the next one's now.
     pub(super) fn leave(&mut self, thread: u32) {
-        if let Some(place) = self.order.iter().position(|&other| other == thread) {
-            self.order.remove(place);
-            if place < self.at {
-                self.at -= 1;
-            }
-            if self.at >= self.order.len() {
-                self.at = 0;
-            }
+        let Some(place) = self.order.iter().position(|&other| other == thread) else { return };
+        self.order.remove(place);
+        if place < self.at {
+            self.at -= 1;
+        }
+        if self.at >= self.order.len() {
+            self.at = 0;
         }
     }
 }
@@ -59,6 +64,8 @@ impl Turns {
 /// What one group of threads does together.
 #[derive(Debug, Default)]
 pub(super) struct Together {
+    /// Threads that began and did not end.
+    pub(super) living: u32,
     pub(super) at_barrier: Vec<u32>,
     pub(super) turns: Turns,
 }
@@ -74,6 +81,8 @@ pub(super) struct ProcessState {
     allowed: CpuSet,
     nr_cpus_allowed: u32,
     pub(super) users: u32,
+    /// Groups that have still to begin.
+    pub(super) unborn: u32,
     /// For each ID, who touched its area last.
     pub(super) areas: Vec<Option<Touch>>,
     /// Who touched all areas before anybody used them.
@@ -91,6 +100,7 @@ impl ProcessState {
             allowed: CpuSet::empty(topology.cpus()),
             nr_cpus_allowed: 0,
             users: 0,
+            unborn: 0,
             areas: Vec::new(),
             prepared: None,
             together: (0..groups).map(|_| Together::default()).collect(),

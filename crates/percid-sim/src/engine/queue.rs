@@ -16,6 +16,8 @@ pub(super) enum Event {
     Wake(u32),
     /// Something is done from outside.
     Act(u32),
+    /// A group of threads of a process begins: the process times the number of groups, plus the group.
+    Begin(u32),
 }
 
 /// Names one event that was put into the queue; numbers grow.
@@ -37,16 +39,17 @@ const KIND_BITS: u32 = 2;
 const WHO_BITS: u32 = 24;
 const TICKET_BITS: u32 = 64 - KIND_BITS - WHO_BITS;
 
-/// The largest number of CPUs, threads and acts that fits into an event.
+/// The largest number of a CPU, a thread, an act or a group that fits into an event.
 pub(super) const MAX_WHO: u32 = (1 << WHO_BITS) - 1;
 
 impl Queue {
-    /// Puts an event in. Tickets last for 2^38 events.
+    /// Puts an event in. Tickets last for 2^38 events, which take hours to simulate.
     pub(super) fn put(&mut self, at: Ns, event: Event) -> Ticket {
         let (kind, who) = match event {
             Event::Cpu(cpu) => (0, cpu),
             Event::Wake(thread) => (1, thread),
             Event::Act(act) => (2, act),
+            Event::Begin(group) => (3, group),
         };
         debug_assert!(who <= MAX_WHO && self.next < 1 << TICKET_BITS);
         let ticket = self.next;
@@ -75,7 +78,8 @@ impl Queue {
         let event = match low & ((1 << KIND_BITS) - 1) {
             0 => Event::Cpu(who),
             1 => Event::Wake(who),
-            _ => Event::Act(who),
+            2 => Event::Act(who),
+            _ => Event::Begin(who),
         };
         Some(((packed >> 64) as Ns, low >> (KIND_BITS + WHO_BITS), event))
     }
@@ -91,8 +95,17 @@ mod tests {
         queue.put(5, Event::Wake(MAX_WHO));
         queue.put(3, Event::Cpu(7));
         queue.put(5, Event::Act(1));
+        queue.put(5, Event::Begin(4));
         let order: Vec<(Ns, Event)> =
             std::iter::from_fn(|| queue.take()).map(|(at, _, event)| (at, event)).collect();
-        assert_eq!(order, [(3, Event::Cpu(7)), (5, Event::Wake(MAX_WHO)), (5, Event::Act(1))]);
+        assert_eq!(
+            order,
+            [
+                (3, Event::Cpu(7)),
+                (5, Event::Wake(MAX_WHO)),
+                (5, Event::Act(1)),
+                (5, Event::Begin(4))
+            ]
+        );
     }
 }

@@ -10,6 +10,21 @@ use crate::policies::Thread;
 use crate::topology::Cpu;
 
 impl Simulation<'_> {
+    /// Lets a blocked thread wake at a time, and at no other.
+    pub(super) fn set_alarm(&mut self, thread: u32, at: Ns) {
+        self.silence(thread);
+        self.expected += 1;
+        let ticket = self.queue.put(at, Event::Wake(thread));
+        self.threads[thread as usize].alarm = Some(ticket);
+    }
+
+    /// Whatever event was to wake a thread is void.
+    pub(super) fn silence(&mut self, thread: u32) {
+        if self.threads[thread as usize].alarm.take().is_some() {
+            self.expected -= 1;
+        }
+    }
+
     /// A blocked thread can run again.
     pub(super) fn wake(&mut self, thread: u32) {
         if self.threads[thread as usize].state != State::Blocked {
@@ -21,8 +36,8 @@ impl Simulation<'_> {
     }
 
     /// The CPU on which a thread should run: where it ran last if that is idle, else an idle one behind the same
-    /// cache, on a core that is idle as a whole if there is one; else it waits where it ran last, and idle
-    /// CPUs elsewhere may come and take it. A new thread goes wherever there is most room.
+    /// cache, on a core that is idle as a whole if there is one, then in the same socket, then anywhere. If there is
+    /// none it waits where it ran last. A new thread goes wherever there is most room.
     fn place(&self, thread: u32) -> Cpu {
         let state = &self.threads[thread as usize];
         let (last, allowed) = (state.cpu, &*state.affinity);
@@ -31,11 +46,13 @@ impl Simulation<'_> {
             if self.idle.contains(last) {
                 return last;
             }
-            let near = &self.l3s[self.topology.place(last).l3 as usize];
+            let place = self.topology.place(last);
+            let near = &self.l3s[place.l3 as usize];
             return self
                 .idle_cores
                 .first_in_all(near, allowed)
                 .or_else(|| self.idle.first_in_all(near, allowed))
+                .or_else(|| self.idle.first_in_all(&self.sockets[place.socket as usize], allowed))
                 .or_else(|| self.idle.first_in_both(allowed))
                 .unwrap_or(last);
         }
@@ -62,11 +79,12 @@ impl Simulation<'_> {
         self.waiting += 1;
     }
 
-    /// Notes that a thread that does not run is on another CPU from now on.
+    /// Notes that a thread that does not run is on another CPU from now on. One that never ran has nothing to take
+    /// along.
     fn move_to(&mut self, thread: u32, to: Cpu) {
         let state = &mut self.threads[thread as usize];
         let from = std::mem::replace(&mut state.cpu, to);
-        if from == to {
+        if from == to || state.op == 0 {
             return;
         }
         self.outcome.scheduling.migrations += 1;
@@ -108,11 +126,14 @@ impl Simulation<'_> {
         let place = self.topology.place(cpu);
         let near =
             [&self.l3s[place.l3 as usize], &self.sockets[place.socket as usize], &self.crowded];
-        near.iter().find_map(|near| {
-            let from = self.crowded.first_in_both(near)?;
-            let mut waiting = self.cpus[from as usize].waiting.iter().copied();
-            waiting.find(|&thread| self.threads[thread as usize].affinity.contains(cpu))
-        })
+        let mut crowded = near.iter().flat_map(|near| self.crowded.common(near));
+        crowded.find_map(|from| self.first_waiting(from, |allowed| allowed.contains(cpu)))
+    }
+
+    /// The first thread that waits for a CPU and whose affinity is as wanted.
+    fn first_waiting(&self, cpu: Cpu, is_wanted: impl Fn(&CpuSet) -> bool) -> Option<u32> {
+        let mut waiting = self.cpus[cpu as usize].waiting.iter().copied();
+        waiting.find(|&thread| is_wanted(&self.threads[thread as usize].affinity))
     }
 
     /// Lets a CPU run another thread, or nothing.
@@ -141,14 +162,14 @@ impl Simulation<'_> {
         let core = self.topology.place(cpu).core as usize;
         if is_busy {
             self.idle.remove(cpu);
-            if self.cores[core].busy == 0 {
+            if self.cores[core].is_idle() {
                 self.core_cpus[core].iter().for_each(|&cpu| self.idle_cores.remove(cpu));
             }
             self.cores[core].enter(self.now);
         } else {
             self.idle.insert(cpu);
             self.cores[core].leave(self.now);
-            if self.cores[core].busy == 0 {
+            if self.cores[core].is_idle() {
                 self.core_cpus[core].iter().for_each(|&cpu| self.idle_cores.insert(cpu));
             }
         }
@@ -215,15 +236,32 @@ impl Simulation<'_> {
         let process = &mut self.processes[state.process as usize];
         let (policy, view) = process.parts(self.now, &self.topology);
         policy.tick(&view, cpu, state.number);
-        self.balance(cpu);
+        if self.waiting > 0 {
+            self.hand_on(cpu);
+            self.balance(cpu);
+        }
+    }
+
+    /// Hands a thread that waits for this CPU to an idle one: idle CPUs do not tick, so nobody else would see that
+    /// there is room since it began to wait.
+    fn hand_on(&mut self, cpu: Cpu) {
+        let found = self.first_waiting(cpu, |allowed| self.idle.first_in_both(allowed).is_some());
+        if let Some(thread) = found {
+            self.move_to_idle(thread);
+        }
+    }
+
+    /// Moves a waiting thread to an idle CPU, if it may use one.
+    fn move_to_idle(&mut self, thread: u32) {
+        if let Some(to) = self.idle.first_in_both(&self.threads[thread as usize].affinity) {
+            self.dequeue(thread);
+            self.enqueue(thread, to);
+        }
     }
 
     /// Takes a waiting thread from another CPU where several wait: behind the same cache at each tick, in the same
     /// socket at each fourth, on the whole machine at each sixteenth.
     fn balance(&mut self, cpu: Cpu) {
-        if self.waiting == 0 {
-            return;
-        }
         let place = self.topology.place(cpu);
         let ticks = self.now / self.tick;
         let near = match () {
@@ -239,9 +277,7 @@ impl Simulation<'_> {
         if waiting(from) < waiting(cpu) + 2 {
             return;
         }
-        let mut movable = self.cpus[from as usize].waiting.iter().copied();
-        let found = movable.find(|&thread| self.threads[thread as usize].affinity.contains(cpu));
-        if let Some(thread) = found {
+        if let Some(thread) = self.first_waiting(from, |allowed| allowed.contains(cpu)) {
             self.dequeue(thread);
             self.enqueue(thread, cpu);
         }
@@ -292,6 +328,9 @@ impl Simulation<'_> {
         let (policy, view) = process.parts(self.now, &self.topology);
         policy.affinity(&view, number);
         if affinity.contains(cpu) {
+            if was == State::Queued {
+                self.move_to_idle(thread);
+            }
             return;
         }
         match was {
@@ -308,6 +347,7 @@ impl Simulation<'_> {
 
     /// Takes a thread that ends out of everything. Whether it runs stays as it is.
     pub(super) fn forget(&mut self, thread: u32) {
+        self.silence(thread);
         if self.threads[thread as usize].state == State::Queued {
             self.dequeue(thread);
         }

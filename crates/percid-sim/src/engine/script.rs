@@ -3,12 +3,16 @@
 use std::rc::Rc;
 
 use super::cpu_set::CpuSet;
-use super::process::{ProcessState, Touch, Turns};
+use super::process::{ProcessState, Touch};
 use super::queue::MAX_WHO;
-use super::{Event, Simulation, Span, State, ThreadState};
+use super::thread::Turn;
+use super::{Simulation, Span, State, ThreadState};
 use crate::Ns;
 use crate::topology::Cpu;
 use crate::workload::{MAX_DEPTH, Memory, Op};
+
+/// How many processes there can be: Linux' default for the largest process ID.
+const MAX_PROCESSES: usize = 32_768;
 
 /// What becomes of a thread after an operation.
 enum Then {
@@ -32,19 +36,20 @@ impl Simulation<'_> {
         self.processes.len() as u32 - 1
     }
 
-    /// Makes a thread that begins its group's script at a time. `near` is the CPU of whoever makes it.
+    /// Makes a thread that begins its group's script after a time. `near` is the CPU of whoever makes it.
     pub(super) fn new_thread(
         &mut self,
         process: u32,
         group: u32,
         affinity: Rc<CpuSet>,
         near: Option<Cpu>,
-        start: Ns,
+        after: Ns,
     ) {
         let first = || affinity.iter().next().unwrap_or(0);
         let cpu = near.filter(|&cpu| affinity.contains(cpu)).unwrap_or_else(first);
         let state = &mut self.processes[process as usize];
         let number = state.join(&affinity);
+        state.together[group as usize].living += 1;
         let (policy, view) = state.parts(self.now, &self.topology);
         policy.spawn(&view, number);
         let state = ThreadState {
@@ -57,7 +62,8 @@ impl Simulation<'_> {
             op: 0,
             loops: [0; MAX_DEPTH],
             left: 0,
-            has_turn: false,
+            alarm: None,
+            turn: Turn::Outside,
         };
         let thread = match self.free_threads.pop() {
             Some(place) => {
@@ -69,8 +75,8 @@ impl Simulation<'_> {
                 self.threads.len() as u32 - 1
             }
         };
-        assert!(thread <= MAX_WHO, "programs have fewer threads");
-        self.queue.put(start.max(self.now), Event::Wake(thread));
+        debug_assert!(thread <= MAX_WHO, "programs have fewer threads");
+        self.set_alarm(thread, self.now + after);
     }
 
     /// Writes to all areas there can be from the first CPU, as a main thread does.
@@ -95,10 +101,7 @@ impl Simulation<'_> {
                     self.threads[thread as usize].state = State::Blocked;
                     return self.leave(cpu);
                 }
-                Then::Ends => {
-                    self.end(cpu, thread);
-                    return self.leave_for_good(cpu, thread);
-                }
+                Then::Ends => return self.end_running(cpu, thread),
             }
         }
     }
@@ -126,7 +129,7 @@ impl Simulation<'_> {
             Op::Burst { times, timed } => Then::IsBusy(self.burst(cpu, thread, times, timed)),
             Op::Sleep(spread) => {
                 let time = spread.draw(&mut self.random).max(1);
-                self.queue.put(self.now + time, Event::Wake(thread));
+                self.set_alarm(thread, self.now.saturating_add(time));
                 Then::Blocks
             }
             Op::Repeat { times, past, depth } => {
@@ -152,15 +155,10 @@ impl Simulation<'_> {
             Op::Respawn => {
                 let (process, group) = (state.process, state.group);
                 let affinity = state.affinity.clone();
-                self.new_thread(process, group, affinity, Some(cpu), self.now);
+                self.new_thread(process, group, affinity, Some(cpu), 1);
                 Then::Ends
             }
-            Op::Fork { group } => {
-                let affinity = state.affinity.clone();
-                let child = self.new_process();
-                self.new_thread(child, group, affinity, Some(cpu), self.now);
-                Then::GoesOn
-            }
+            Op::Fork { group } => self.fork(cpu, thread, group),
             Op::Exec => self.exec(cpu, thread),
             Op::Wait => Then::Blocks,
         }
@@ -174,8 +172,7 @@ impl Simulation<'_> {
         let id = policy.id(&view, cpu, state.number);
         let last = process.touch(id, cpu, self.now);
         let core = &self.cores[self.topology.place(cpu).core as usize];
-        let touched_since = last.is_some_and(|touch| touch.at >= core.awake_since);
-        let idle = if touched_since { 0 } else { core.lasted };
+        let idle = last.map_or(core.last(), |touch| core.longest_since(touch.at));
         let last = last.map(|touch| touch.cpu);
         let (class, first) = self.prices.burst(&self.topology, cpu, last, idle);
         let ns = first + Ns::from(times - 1) * self.prices.hot();
@@ -202,71 +199,88 @@ impl Simulation<'_> {
         }
     }
 
-    fn barrier(&mut self, thread: u32) -> Then {
-        let state = &self.threads[thread as usize];
-        let group = state.group as usize;
-        let together = &mut self.processes[state.process as usize].together[group];
-        together.at_barrier.push(thread);
-        if together.at_barrier.len() < self.program.groups[group].count as usize {
-            return Then::Blocks;
-        }
-        for other in std::mem::take(&mut together.at_barrier) {
-            if other != thread {
-                self.queue.put(self.now, Event::Wake(other));
-            }
+    /// Copies the process, unless there are as many as a kernel has by default.
+    fn fork(&mut self, cpu: Cpu, thread: u32, group: u32) -> Then {
+        let living = self.processes.len() - self.free_processes.len();
+        if living < MAX_PROCESSES {
+            let affinity = self.threads[thread as usize].affinity.clone();
+            let child = self.new_process();
+            self.new_thread(child, group, affinity, Some(cpu), 1);
         }
         Then::GoesOn
     }
 
+    fn barrier(&mut self, thread: u32) -> Then {
+        let state = &self.threads[thread as usize];
+        let (process, group) = (state.process, state.group);
+        let together = &mut self.processes[process as usize].together[group as usize];
+        together.at_barrier.push(thread);
+        if (together.at_barrier.len() as u32) < together.living {
+            return Then::Blocks;
+        }
+        together.at_barrier.pop();
+        self.open_barrier(process, group);
+        Then::GoesOn
+    }
+
+    /// Lets all who wait at the barrier of a group go on.
+    fn open_barrier(&mut self, process: u32, group: u32) {
+        let together = &mut self.processes[process as usize].together[group as usize];
+        for thread in std::mem::take(&mut together.at_barrier) {
+            self.set_alarm(thread, self.now);
+        }
+    }
+
     fn turn(&mut self, thread: u32, after: Ns, jitter: Ns) -> Then {
         let state = &mut self.threads[thread as usize];
-        if std::mem::take(&mut state.has_turn) {
+        let before = std::mem::replace(&mut state.turn, Turn::Awaited { after, jitter });
+        if before == Turn::Offered {
+            state.turn = Turn::Inside;
             return Then::GoesOn;
         }
         // It comes back to this operation when it wakes.
         state.op -= 1;
         let (process, group) = (state.process, state.group);
-        if self.turns(process, group).is_empty() {
-            let members = self.members(process, group);
-            self.processes[process as usize].together[group as usize]
-                .turns
-                .begin(members, &mut self.random);
+        if before == Turn::Outside {
+            self.join_round(process, group, thread);
         }
-        if self.turns(process, group).current() == Some(thread) {
-            self.offer(thread, after, jitter);
-        }
+        self.offer_turn(process, group);
         Then::Blocks
     }
 
-    fn turns(&self, process: u32, group: u32) -> &Turns {
-        &self.processes[process as usize].together[group as usize].turns
+    /// Lets a thread take turns; with whoever lives, if it is the first one.
+    fn join_round(&mut self, process: u32, group: u32, thread: u32) {
+        let members = self.members(process, group);
+        let turns = &mut self.processes[process as usize].together[group as usize].turns;
+        if !turns.is_empty() {
+            return turns.join(thread);
+        }
+        turns.begin(members.clone(), &mut self.random);
+        for member in members.into_iter().filter(|&member| member != thread) {
+            self.threads[member as usize].turn = Turn::Inside;
+        }
     }
 
-    /// Lets the turn of a thread come after a pause.
-    fn offer(&mut self, thread: u32, after: Ns, jitter: Ns) {
-        self.threads[thread as usize].has_turn = true;
-        let pause = after + self.random.below(jitter + 1);
-        self.queue.put(self.now + pause.max(1), Event::Wake(thread));
+    /// If whoever's turn it is waits for it, lets it come after the pause.
+    fn offer_turn(&mut self, process: u32, group: u32) {
+        let turns = &self.processes[process as usize].together[group as usize].turns;
+        let Some(thread) = turns.current() else { return };
+        if let Turn::Awaited { after, jitter } = self.threads[thread as usize].turn {
+            self.threads[thread as usize].turn = Turn::Offered;
+            let pause = after + self.random.below(jitter + 1);
+            self.set_alarm(thread, self.now + pause.max(1));
+        }
     }
 
     fn end_turn(&mut self, thread: u32) -> Then {
         let state = &self.threads[thread as usize];
-        let (process, group) = (state.process, state.group as usize);
-        let turns = &mut self.processes[process as usize].together[group].turns;
-        turns.pass();
-        if let Some(next) = turns.current() {
-            self.offer_to_waiting(next);
+        let (process, group) = (state.process, state.group);
+        let turns = &mut self.processes[process as usize].together[group as usize].turns;
+        if turns.current() == Some(thread) {
+            turns.pass();
+            self.offer_turn(process, group);
         }
         Then::GoesOn
-    }
-
-    /// Offers the turn to a thread if it has come to the point where it waits for it.
-    fn offer_to_waiting(&mut self, thread: u32) {
-        let state = &self.threads[thread as usize];
-        let op = self.program.groups[state.group as usize].ops.get(state.op as usize);
-        if let (State::Blocked, Some(&Op::Turn { after, jitter })) = (state.state, op) {
-            self.offer(thread, after, jitter);
-        }
     }
 
     fn members(&self, process: u32, group: u32) -> Vec<u32> {
@@ -286,6 +300,7 @@ impl Simulation<'_> {
                 self.end_other(other);
             }
         }
+        self.account_memory(process);
         let process = &mut self.processes[process as usize];
         process.exec(&affinity);
         let (policy, view) = process.parts(self.now, &self.topology);
@@ -293,35 +308,44 @@ impl Simulation<'_> {
         Then::GoesOn
     }
 
-    /// Ends a thread that is not the one that asks for it. An event may still name it, so its place stays.
+    /// Ends a thread because another one replaces the program. The policy hears of that, not of each thread.
     fn end_other(&mut self, thread: u32) {
         let state = &self.threads[thread as usize];
         let (cpu, runs) = (state.cpu, state.state == State::Running);
-        self.end(cpu, thread);
+        self.end(thread);
         if runs {
             self.leave(cpu);
         }
+        self.free_threads.push(thread);
     }
 
-    fn end(&mut self, cpu: Cpu, thread: u32) {
-        let state = &self.threads[thread as usize];
-        let (process, number, group) = (state.process, state.number, state.group as usize);
-        let process = &mut self.processes[process as usize];
-        process.users -= 1;
-        process.together[group].turns.leave(thread);
-        let (policy, view) = process.parts(self.now, &self.topology);
-        policy.exit(&view, number, cpu);
+    /// Takes a thread out of its process. Whether it runs stays as it is.
+    fn end(&mut self, thread: u32) {
         self.forget(thread);
+        let state = &self.threads[thread as usize];
+        let (process, group) = (state.process, state.group);
+        let ours = &mut self.processes[process as usize];
+        ours.users -= 1;
+        let together = &mut ours.together[group as usize];
+        together.living -= 1;
+        together.at_barrier.retain(|&other| other != thread);
+        together.turns.leave(thread);
+        let all_wait = together.at_barrier.len() as u32 == together.living;
+        if all_wait {
+            self.open_barrier(process, group);
+        }
+        self.offer_turn(process, group);
     }
 
-    /// Switches away from a thread that ended by itself. The process ends with its last thread.
-    fn leave_for_good(&mut self, cpu: Cpu, thread: u32) {
+    /// A thread that runs on a CPU ends, and perhaps its process with it.
+    fn end_running(&mut self, cpu: Cpu, thread: u32) {
+        self.end(thread);
+        let state = &self.threads[thread as usize];
+        let (process, number) = (state.process, state.number);
+        let (policy, view) = self.processes[process as usize].parts(self.now, &self.topology);
+        policy.exit(&view, number, cpu);
         self.leave(cpu);
         self.free_threads.push(thread);
-        let process = self.threads[thread as usize].process;
-        if self.processes[process as usize].users == 0 {
-            self.bury(process);
-            self.free_processes.push(process);
-        }
+        self.bury_if_over(process);
     }
 }

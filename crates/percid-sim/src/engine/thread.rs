@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::cpu_set::CpuSet;
+use super::queue::Ticket;
 use crate::Ns;
 use crate::policies::Thread;
 use crate::topology::Cpu;
@@ -19,6 +20,19 @@ pub(super) enum State {
     Running,
     /// Ended.
     Ended,
+}
+
+/// Where a thread is in the round of turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It takes no turns, or not yet.
+    Outside,
+    /// It is in the round, and does something else.
+    Inside,
+    /// It waits for its turn, which is to come so long after the one before.
+    Awaited { after: Ns, jitter: Ns },
+    /// Its turn will have come when it wakes.
+    Offered,
 }
 
 /// A thread.
@@ -38,6 +52,8 @@ pub(super) struct ThreadState {
     pub(super) loops: [u32; MAX_DEPTH],
     /// What is left of an operation that was interrupted.
     pub(super) left: Ns,
-    /// Whether it has been told that its turn has come.
-    pub(super) has_turn: bool,
+    /// The event that wakes it; earlier ones are void.
+    pub(super) alarm: Option<Ticket>,
+    /// Where it is in the round of turns.
+    pub(super) turn: Turn,
 }

@@ -21,52 +21,54 @@ impl Machine {
 /// The largest machine that is simulated: what a Linux kernel of today can be built for.
 const MAX_CPUS: u64 = 8192;
 
+/// The largest cost, in the unit of its field: a second, if that is nanoseconds.
+const MAX_COST: f64 = 1e9;
+
 fn check(text: &str, machine: &Description) -> Result<(), Error> {
-    let Shape { sockets, nodes_per_socket, l3s_per_socket, cores_per_l3, threads_per_core, .. } =
-        machine.topology;
-    let counts = [
-        ("sockets", sockets),
-        ("nodes_per_socket", nodes_per_socket),
-        ("l3s_per_socket", l3s_per_socket),
-        ("cores_per_l3", cores_per_l3),
-        ("threads_per_core", threads_per_core),
-    ];
-    let fault = |section: &str, field: &str, expected: &str| {
-        Error::of_field(text, &[section, field], expected)
+    let fault = |section: &str, field: &str, expected: String| {
+        Err(Error::of_field(text, &[section, field], expected))
     };
-    for (field, count) in counts {
-        if count == 0 {
-            return Err(fault("topology", field, "expected at least 1"));
-        }
-    }
-    let cpus = counts.iter().filter(|(field, _)| *field != "nodes_per_socket");
-    let cpus = cpus.fold(1u64, |cpus, (_, count)| cpus.saturating_mul(u64::from(*count)));
-    if cpus > MAX_CPUS {
-        return Err(fault("topology", "sockets", "expected at most 8192 CPUs in all"));
-    }
-    if l3s_per_socket % nodes_per_socket != 0 {
-        return Err(fault("topology", "nodes_per_socket", "expected a divisor of l3s_per_socket"));
+    if let Some((field, expected)) = fault_of_shape(&machine.topology) {
+        return fault("topology", field, expected.to_owned());
     }
     for (field, given) in machine.costs.all() {
         // The laws of cooling may start anywhere; their slopes and all else cost something.
-        let may_be_negative = ["own_ns", "first_touch_us"].contains(&field);
-        if !given.value.is_finite() || (given.value < 0.0 && !may_be_negative) {
-            return Err(fault("costs", field, "expected a number that is not negative"));
+        let least = match field {
+            "own_ns" | "first_touch_us" => -MAX_COST,
+            "hot_ns" | "overlap" => 1.0,
+            _ => 0.0,
+        };
+        if !(least..=MAX_COST).contains(&given.value) {
+            return fault("costs", field, format!("expected a number from {least} to {MAX_COST}"));
         }
     }
-    let kernel = &machine.kernel;
-    let positive = [
-        ("kernel", "hz", kernel.hz.value),
-        ("kernel", "slice_ms", kernel.slice_ms.value),
-        ("costs", "hot_ns", machine.costs.hot_ns.value),
-        ("costs", "overlap", machine.costs.overlap.value),
-    ];
-    for (section, field, value) in positive {
-        if !(value > 0.0 && value <= 1e6) {
-            return Err(fault(section, field, "expected a number above 0 and at most 1000000"));
+    for (field, given) in [("hz", &machine.kernel.hz), ("slice_ms", &machine.kernel.slice_ms)] {
+        if !(0.001..=1e6).contains(&given.value) {
+            return fault("kernel", field, "expected a number from 0.001 to 1000000".to_owned());
         }
     }
     Ok(())
+}
+
+/// What is wrong with a topology: the field, and what was expected.
+fn fault_of_shape(shape: &Shape) -> Option<(&'static str, &'static str)> {
+    let counts = [
+        ("sockets", shape.sockets),
+        ("l3s_per_socket", shape.l3s_per_socket),
+        ("cores_per_l3", shape.cores_per_l3),
+        ("threads_per_core", shape.threads_per_core),
+        ("nodes_per_socket", shape.nodes_per_socket),
+    ];
+    if let Some((field, _)) = counts.iter().find(|(_, count)| *count == 0) {
+        return Some((field, "expected at least 1"));
+    }
+    let cpus =
+        counts[..4].iter().fold(1u64, |cpus, (_, count)| cpus.saturating_mul(u64::from(*count)));
+    if cpus > MAX_CPUS {
+        return Some(("sockets", "expected at most 8192 CPUs in all"));
+    }
+    let is_even = shape.l3s_per_socket % shape.nodes_per_socket == 0;
+    (!is_even).then_some(("nodes_per_socket", "expected a divisor of l3s_per_socket"))
 }
 
 #[cfg(test)]
@@ -105,6 +107,13 @@ mod tests {
         assert!(text.contains("costs.hot_ns: expected"), "{text}");
         let text = error(&with("[kernel.hz]\nvalue = 250", "[kernel.hz]\nvalue = 0"));
         assert!(text.contains("kernel.hz: expected"), "{text}");
+        for value in ["1e300", "1e-300", "-1"] {
+            let text = error(&with(
+                "[costs.overlap]\nvalue = 24",
+                &format!("[costs.overlap]\nvalue = {value}"),
+            ));
+            assert!(text.contains("costs.overlap: expected a number from 1 to"), "{text}");
+        }
     }
 
     #[test]

@@ -464,7 +464,7 @@ mod tests {
         paper.contributions.iter().for_each(|variant| println!("{variant:?}"));
         paper.rules.iter().for_each(|variant| println!("{variant:?}"));
         assert_eq!(paper.counters.len(), 14);
-        assert_eq!(paper.fitted, 7);
+        assert_eq!(paper.fitted, 8);
     }
 
     /// Negative control: the bounds are such that an assumption less, or another kernel, breaks them.

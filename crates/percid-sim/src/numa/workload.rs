@@ -130,7 +130,7 @@ impl Parameters {
                 yes(self.hurry_after_move),
                 "Linux, for threads that leave the node they prefer",
             ),
-            fact(
+            fitted(
                 "a doubled period puts off the process's pass",
                 yes(self.put_off),
                 "Linux does; left out because the counts fit better without",

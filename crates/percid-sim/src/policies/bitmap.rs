@@ -36,7 +36,7 @@ impl Bitmap {
 
     /// Gives back `id`, which was taken.
     pub(super) fn free(&mut self, id: Id) {
-        debug_assert!(self.words[id as usize / 64] >> (id % 64) & 1 == 1, "ID {id} freed twice");
+        assert!(self.words[id as usize / 64] >> (id % 64) & 1 == 1, "ID {id} freed twice");
         self.words[id as usize / 64] &= !(1 << (id % 64));
         self.weight -= 1;
     }

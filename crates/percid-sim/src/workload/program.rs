@@ -138,8 +138,12 @@ pub enum Deed {
     Confine(u32),
 }
 
-/// The largest number of threads of all processes together.
+/// The largest number of threads of all processes together, when they start.
 const MAX_THREADS: f64 = 1_000_000.0;
+/// The largest number of processes, and of groups of threads: with both, every group of every process has a
+/// number that the engine can name.
+const MAX_PROCESSES: f64 = 32_768.0;
+const MAX_GROUPS: usize = 256;
 /// A day, in milliseconds: nothing lasts longer.
 const MAX_MS: f64 = 86_400_000.0;
 
@@ -154,7 +158,7 @@ impl Workload {
         let selected = select(self, machine)?;
         let compiler = Compiler { workload: self, cpus: selected.len() as u32 };
         let processes = match &self.processes {
-            Some(amount) => compiler.count(amount, &["processes"], 1.0, MAX_THREADS)?,
+            Some(amount) => compiler.count(amount, &["processes"], 1.0, MAX_PROCESSES)?,
             None => 1,
         };
         let duration = match &self.duration_ms {
@@ -164,8 +168,13 @@ impl Workload {
         let groups: Result<Vec<Group>, Error> =
             self.threads.iter().enumerate().map(|(at, group)| compiler.group(at, group)).collect();
         let groups = groups?;
-        if groups.is_empty() {
-            return Err(compiler.fault(&["threads"], "expected at least one group of threads"));
+        if groups.is_empty() || groups.len() > MAX_GROUPS {
+            return Err(compiler.fault(&["threads"], "expected 1 to 256 groups of threads"));
+        }
+        let threads: f64 = groups.iter().map(|group| f64::from(group.count)).sum();
+        if threads * f64::from(processes) > MAX_THREADS {
+            let expected = "expected at most 1000000 threads, those of all processes together";
+            return Err(compiler.fault(&["threads"], expected));
         }
         let acts: Result<Vec<Act>, Error> =
             self.acts.iter().enumerate().map(|(at, act)| compiler.act(at, act)).collect();
@@ -283,6 +292,11 @@ impl Compiler<'_> {
                 Step::Repeat { times, steps } => {
                     self.repeat(ops, times.as_ref(), steps, &path, depth)?
                 }
+                Step::Respawn if !lets_time_pass(ops, 0) => {
+                    let expected =
+                        "expected a step that takes time before, else threads never end to begin";
+                    return Err(self.fault(&path, expected));
+                }
                 step => ops.push(self.step(step, &path)?),
             }
         }
@@ -300,16 +314,17 @@ impl Compiler<'_> {
         if depth as usize == MAX_DEPTH {
             return Err(self.fault(path, "expected at most 4 loops inside each other"));
         }
-        if !steps.iter().any(Step::takes_time) {
-            return Err(self.fault(path, "expected a step that takes time, else it never ends"));
-        }
         let times = match times {
             Some(amount) => self.count(amount, path, 0.0, f64::from(u32::MAX))?,
             None => u32::MAX,
         };
         let head = ops.len();
-        ops.push(Op::Wait);
+        let past = u32::MAX;
+        ops.push(Op::Repeat { times, past, depth });
         self.script(ops, steps, path, depth + 1)?;
+        if !lets_time_pass(&ops[head + 1..], head + 1) {
+            return Err(self.fault(path, "expected a step that takes time, else it never ends"));
+        }
         ops.push(Op::Again { first: head as u32 + 1, depth });
         ops[head] = Op::Repeat { times, past: ops.len() as u32, depth };
         Ok(())
@@ -377,13 +392,17 @@ impl Compiler<'_> {
     }
 }
 
-impl Step {
-    /// Whether simulated time can pass in this step.
-    fn takes_time(&self) -> bool {
-        match self {
-            Step::Run { .. } | Step::Burst { .. } | Step::Sleep { .. } | Step::Wait => true,
-            Step::Repeat { steps, .. } => steps.iter().any(Step::takes_time),
-            _ => false,
+/// Whether time passes in these operations, of which the first one has this number in its script.
+fn lets_time_pass(ops: &[Op], first: usize) -> bool {
+    let mut at = 0;
+    while let Some(op) = ops.get(at) {
+        match op {
+            Op::Run(_) | Op::Burst { .. } | Op::Sleep(_) | Op::Wait => return true,
+            Op::Repeat { times: 0, past, .. } => {
+                at = (*past as usize).saturating_sub(first).max(at + 1)
+            }
+            _ => at += 1,
         }
     }
+    false
 }

@@ -1,0 +1,93 @@
+//! How long a core idled.
+
+use crate::Ns;
+
+/// A core that is busy as long as one of its CPUs is, and how long it idled in between.
+///
+/// What cools a core's data is how deep it slept, and it sleeps the deeper the longer a single period is. So
+/// what counts is the longest idle period since some time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rest {
+    busy: u32,
+    idle_since: Ns,
+    /// When idle periods ended, and how long they had been, each shorter than those before it: a longer one makes
+    /// those before it forgotten.
+    periods: Vec<(Ns, Ns)>,
+}
+
+impl Rest {
+    /// Whether all CPUs of the core are idle.
+    pub(super) fn is_idle(&self) -> bool {
+        self.busy == 0
+    }
+
+    /// A CPU of the core begins to run something.
+    pub(super) fn enter(&mut self, now: Ns) {
+        if self.busy == 0 {
+            let period = now - self.idle_since;
+            while self.periods.last().is_some_and(|&(_, earlier)| earlier <= period) {
+                self.periods.pop();
+            }
+            self.periods.push((now, period));
+        }
+        self.busy += 1;
+    }
+
+    /// A CPU of the core runs nothing any more.
+    pub(super) fn leave(&mut self, now: Ns) {
+        self.busy -= 1;
+        if self.busy == 0 {
+            self.idle_since = now;
+        }
+    }
+
+    /// The longest idle period that ended after a time.
+    pub(super) fn longest_since(&self, time: Ns) -> Ns {
+        match self.periods.last() {
+            Some(&(ended, _)) if ended > time => {
+                let first = self.periods.partition_point(|&(ended, _)| ended <= time);
+                self.periods[first].1
+            }
+            _ => 0,
+        }
+    }
+
+    /// The idle period that ended last.
+    pub(super) fn last(&self) -> Ns {
+        self.periods.last().map_or(0, |&(_, period)| period)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_period_since_a_time_is_found() {
+        let mut rest = Rest::default();
+        for (from, to) in [(0, 5), (6, 106), (107, 117), (118, 138), (139, 140)] {
+            if from > 0 {
+                rest.leave(from);
+            }
+            rest.enter(to);
+        }
+        assert_eq!(rest.longest_since(0), 100);
+        assert_eq!(rest.longest_since(106), 20, "what ended then is over");
+        assert_eq!(rest.longest_since(138), 1);
+        assert_eq!(rest.longest_since(140), 0);
+        assert_eq!(rest.last(), 1);
+        assert_eq!(rest.periods.len(), 3, "10 was forgotten for 20");
+    }
+
+    #[test]
+    fn a_core_is_idle_when_all_its_cpus_are() {
+        let mut rest = Rest::default();
+        rest.enter(0);
+        rest.enter(10);
+        rest.leave(20);
+        assert!(!rest.is_idle());
+        rest.leave(30);
+        rest.enter(35);
+        assert_eq!(rest.last(), 5);
+    }
+}
