@@ -67,7 +67,7 @@ fn damaged_files_are_read_or_refused() {
         let text = damaged(MACHINE, &mut random);
         match Machine::parse(&text) {
             Ok(machine) => {
-                assert!(machine.topology.places().cpus() <= 8192);
+                assert!(machine.topology.cpus() <= 8192);
                 count(true);
             }
             Err(error) => {
