@@ -355,8 +355,9 @@ fn paper(arguments: &str) -> (Value, Vec<u8>) {
     let parts = ["intermittent", "mask", "numa", "hash"].map(|part| document.get(part));
     let parts: Vec<&Value> = parts.into_iter().flatten().collect();
     let parts = if parts.is_empty() { vec![&document] } else { parts };
-    let within = parts.iter().map(|part| check_bounds(part)).fold(true, |all, one| all && one);
-    let status = if within { 0 } else { 1 };
+    // Each is checked, also after one that is not within.
+    let within: Vec<bool> = parts.iter().map(|part| check_bounds(part)).collect();
+    let status = if within.iter().all(|&within| within) { 0 } else { 1 };
     assert_eq!(output.status.code(), Some(status), "{arguments}: {}", stderr(&output));
     (document, output.stdout)
 }
