@@ -137,9 +137,13 @@ impl Worker {
     }
 
     fn warm_up(&mut self, baton: &mut Baton, at: usize, turn: Turn) {
-        let before = ThreadUsage::now();
-        self.burst(baton, at, turn);
-        self.tallies[at].faults_first = Some(ThreadUsage::now().minor_faults - before.minor_faults);
+        // Noting the index may take a fault of its own, which is none of the area's.
+        if let Some(area) = self.select(baton, at, turn) {
+            let before = ThreadUsage::now();
+            burst(area);
+            let faults = ThreadUsage::now().minor_faults - before.minor_faults;
+            self.tallies[at].faults_first = Some(faults);
+        }
         for _ in 1..self.course.warmup {
             if self.course.interrupt.pressed() {
                 break;
