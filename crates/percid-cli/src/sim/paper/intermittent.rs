@@ -88,7 +88,7 @@ impl fmt::Display for IntermittentFigures {
         writeln!(f, "  pre-faulted: a prediction, if all memory had been written to beforehand\n")?;
         writeln!(f, "How many times slower linux-6.4 is than linux-6.13\n{}", self.speedups())?;
         writeln!(f, "Without one assumption\n{}", self.assumptions())?;
-        writeln!(f, "Numbers of the machine\n{}", numbers::sheet(self.numbers()))?;
+        writeln!(f, "Numbers of the machine and the benchmark\n{}", numbers::sheet(self.numbers()))?;
         write!(f, "{}", self.bounds)
     }
 }
@@ -139,7 +139,7 @@ impl IntermittentFigures {
         page.section("Intermittent benchmark: without one assumption", "");
         self.assumptions().show_on(page);
         page.chart("Errors of the cells", "", self.assumption_bars());
-        page.section("Intermittent benchmark: numbers of the machine", "");
+        page.section("Intermittent benchmark: numbers of the machine and the benchmark", "");
         numbers::sheet(self.numbers()).show_on(page);
         self.bounds.show_on("Intermittent benchmark", page);
     }
