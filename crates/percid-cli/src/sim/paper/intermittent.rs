@@ -88,7 +88,11 @@ impl fmt::Display for IntermittentFigures {
         writeln!(f, "  pre-faulted: a prediction, if all memory had been written to beforehand\n")?;
         writeln!(f, "How many times slower linux-6.4 is than linux-6.13\n{}", self.speedups())?;
         writeln!(f, "Without one assumption\n{}", self.assumptions())?;
-        writeln!(f, "Numbers of the machine and the benchmark\n{}", numbers::sheet(self.numbers()))?;
+        writeln!(
+            f,
+            "Numbers of the machine and the benchmark\n{}",
+            numbers::sheet(self.numbers())
+        )?;
         write!(f, "{}", self.bounds)
     }
 }
