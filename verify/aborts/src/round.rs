@@ -189,10 +189,11 @@ impl Round<'_> {
         let event = if spins { self.interrupt_spinning()? } else { self.wait(PATIENCE)? };
         match event {
             Some(Event::Stopped(libc::SIGTRAP)) => self.stopped(),
-            Some(Event::Stopped(libc::SIGILL))
+            Some(Event::Stopped(libc::SIGILL | libc::SIGSEGV))
                 if self.let_go.is_some() && self.let_go == self.rip() =>
             {
-                // Not every processor copes with code that another one changes under its feet.
+                // Not every processor copes with code that another one changes under its feet: it may see one
+                // byte of the loop and one of the instruction, which is another instruction or none.
                 self.spoiled = true;
                 self.outcome.ruined = true;
                 Ok(false)
