@@ -11,7 +11,6 @@ use crate::injection::Injection;
 use crate::round::{self, Outcome, Step};
 use crate::subject::{Cpus, Subject};
 use crate::tally::Tally;
-use crate::text::Patch;
 
 /// How often a round is repeated if chance comes in between.
 const REPETITIONS: usize = 300;
@@ -192,10 +191,6 @@ impl Campaign {
             // The stops have been.
             let others = self.injections(operation).into_iter().filter(|&it| it != Injection::Stop);
             for injection in others {
-                let live = self.subject.live(address);
-                if injection.may_be_unfelt() && !Patch::can_be_removed_under_way(live) {
-                    continue;
-                }
                 let mut script = self.lead(way);
                 script.push(Step { section, address, injection, nested: false });
                 self.attempt(operation, &script)?;

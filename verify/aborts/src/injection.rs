@@ -75,9 +75,9 @@ impl Injection {
         self >= Injection::Delay
     }
 
-    /// Whether a thread that spins may have to be let go on without an abort.
-    pub fn may_be_unfelt(self) -> bool {
-        matches!(self, Injection::Delay | Injection::Visit)
+    /// Whether it does without the fence that it needs.
+    pub fn lacks_the_fence(self) -> bool {
+        matches!(self, Injection::StealWithoutFence | Injection::VisitWithoutFence)
     }
 
     /// Whether it needs a second CPU.

@@ -55,7 +55,7 @@
 //!
 //! | self-test | here ([`injection::Injection`]) |
 //! |---|---|
-//! | delay loops | `Delay`, at every instruction inside |
+//! | delay loops | `Delay`, at every instruction inside; then a stop |
 //! | with `sched_yield` | `Stop` (off the CPU and on again) and `Preempt` |
 //! | with `poll` (sleep) | `Sleep` |
 //! | with a signal (kill) | `Signal`, with a handler that does the same to the same structure; `MoveAndSignal` |
@@ -70,8 +70,8 @@
 //!   interrupted after all of it.
 //! * Pairs of instructions on slow paths beyond the second try.
 //! * `take` of counters and histograms as a visit: it writes to no ID's copy.
-//! * Instructions whose first two bytes lie on two cache lines, where a thread must be let go while it spins
-//!   (`Delay`, a `Visit` that aborts nothing): not every processor copes with that.
+//! * A section in which a `Delay`, or a `Visit` that aborts nothing, is followed by its commit: the thread spins
+//!   in changed code, and is stopped before that is changed back, which aborts the section.
 //!
 //! # Controls
 //!

@@ -103,6 +103,18 @@ impl Process {
         self.request(libc::PTRACE_CONT, 0, signal as usize)
     }
 
+    /// Asks the running main thread to stop, which is an event ([`libc::SIGSTOP`]).
+    ///
+    /// # Errors
+    ///
+    /// If it is gone.
+    pub fn stop(&self) -> io::Result<()> {
+        let number = self.number();
+        // SAFETY: a signal to a thread of a child that has not been waited for to its end. (One to the process
+        // might reach the accomplice, which is not traced, and stop all threads.)
+        check(unsafe { libc::syscall(libc::SYS_tgkill, number, number, libc::SIGSTOP) })
+    }
+
     /// The registers of the stopped process.
     ///
     /// # Errors

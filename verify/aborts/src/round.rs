@@ -102,6 +102,8 @@ struct Round<'a> {
     spoiled: bool,
     /// Where a thread that spun was let go without being stopped.
     let_go: Option<u64>,
+    /// Whether a stop has been sent that has not been seen yet.
+    stop_sent: bool,
 }
 
 /// Runs an operation under a script.
@@ -127,6 +129,7 @@ pub fn run(
         switches: Switches::default(),
         spoiled: false,
         let_go: None,
+        stop_sent: false,
     };
     round.plant_next()?;
     round.go_on(0)?;
@@ -189,6 +192,10 @@ impl Round<'_> {
         let event = if spins { self.interrupt_spinning()? } else { self.wait(PATIENCE)? };
         match event {
             Some(Event::Stopped(libc::SIGTRAP)) => self.stopped(),
+            // Something else had stopped it first.
+            Some(Event::Stopped(libc::SIGSTOP)) if std::mem::take(&mut self.stop_sent) => {
+                self.go_on(0).map(|()| true)
+            }
             Some(Event::Stopped(libc::SIGILL | libc::SIGSEGV))
                 if self.let_go.is_some() && self.let_go == self.rip() =>
             {
@@ -258,6 +265,12 @@ impl Round<'_> {
         let Planted { step, patch } = planted;
         patch.remove(&self.subject.process).map_err(text)?;
         self.subject.process.set_registers(&registers).map_err(text)?;
+        self.act_on_stopped(&step)?;
+        self.expect_abort(&step, registers)?;
+        self.go_on(if step.injection.signals() { libc::SIGUSR1 } else { 0 })
+    }
+
+    fn act_on_stopped(&mut self, step: &Step) -> Result<(), String> {
         if step.injection == Injection::Sleep {
             std::thread::sleep(SLEEP);
         }
@@ -267,17 +280,20 @@ impl Round<'_> {
         if step.injection.moves() {
             self.move_away()?;
         }
-        if self.is_inside(&step) {
-            self.pending.push(Pending {
-                section: step.section,
-                registers: Some(registers),
-                cpu: self.cpu,
-            });
+        Ok(())
+    }
+
+    /// The thread is about to go on from the instruction of a step at which it was off its CPU.
+    fn expect_abort(&mut self, step: &Step, registers: Registers) -> Result<(), String> {
+        let inside = self.is_inside(step);
+        if inside {
+            let registers = Some(registers);
+            self.pending.push(Pending { section: step.section, registers, cpu: self.cpu });
         }
-        if !self.is_inside(&step) || self.next_is_nested() {
+        if !inside || self.next_is_nested() {
             self.plant_next()?;
         }
-        self.go_on(if step.injection.signals() { libc::SIGUSR1 } else { 0 })
+        Ok(())
     }
 
     fn is_inside(&self, step: &Step) -> bool {
@@ -303,18 +319,49 @@ impl Round<'_> {
                 event = self.wait(PATIENCE)?;
             }
         }
-        // Without an event it is let go as it is, to see what comes of it.
-        patch.remove(&self.subject.process).map_err(text)?;
         if event.is_some() {
+            patch.remove(&self.subject.process).map_err(text)?;
             return self.classify_abort(event, step, answer);
         }
-        self.let_go = Some(self.subject.live(step.address));
         self.spoiled |= answer == Answer::Refused;
         if answer == Answer::Felt && self.is_inside(&step) {
             self.violation(format!("{:?} did not abort the section", step.injection));
         }
-        self.plant_next()?;
+        if step.injection.lacks_the_fence() {
+            self.let_go(&step, patch)?;
+        } else if let Some(event) = self.stop_spinning(Planted { step, patch })? {
+            return Ok(Some(event));
+        }
         self.wait(PATIENCE)
+    }
+
+    /// Lets a thread go that spins, without stopping it: a section that nobody aborts must commit, so that
+    /// the control finds what that damages.
+    fn let_go(&mut self, step: &Step, patch: Patch) -> Result<(), String> {
+        patch.remove(&self.subject.process).map_err(text)?;
+        self.let_go = Some(self.subject.live(step.address));
+        self.plant_next()
+    }
+
+    /// Stops a thread that spins and that nothing has aborted, which aborts it. (A processor whose code
+    /// another one changes may execute the first byte of one instruction with the second of another, so only
+    /// a thread that stands still is let go.) Answers with what happened instead, if it had stopped already.
+    fn stop_spinning(&mut self, planted: Planted) -> Result<Option<Event>, String> {
+        self.subject.process.stop().map_err(text)?;
+        let event = self.wait(PATIENCE)?;
+        self.stop_sent = event != Some(Event::Stopped(libc::SIGSTOP));
+        planted.patch.remove(&self.subject.process).map_err(text)?;
+        if self.stop_sent {
+            self.spoiled = true;
+            return Ok(event);
+        }
+        let registers = self.subject.process.registers().map_err(text)?;
+        if registers.rip == self.subject.live(planted.step.address) {
+            self.expect_abort(&planted.step, registers)?;
+        } else {
+            self.spoiled = true;
+        }
+        self.go_on(0).map(|()| None)
     }
 
     /// Waits until the thread has declared the section, after which it is a few instructions from where it

@@ -48,7 +48,7 @@ impl Patch {
     }
 
     /// Whether a thread that spins here can be let go without being stopped.
-    pub fn can_be_removed_under_way(address: u64) -> bool {
+    fn can_be_removed_under_way(address: u64) -> bool {
         address % LINE <= LINE - SPIN.len() as u64
     }
 
