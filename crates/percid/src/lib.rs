@@ -16,6 +16,7 @@ mod local;
 pub mod machine;
 mod mask;
 mod membership;
+pub mod numa;
 mod object;
 pub mod pool;
 pub mod ring;

@@ -9,7 +9,7 @@ use crate::id::table::{self, hooks};
 use crate::local::Local;
 use crate::ring::Ring;
 use crate::stack::Stack;
-use crate::sys::{affinity, rseq};
+use crate::sys::{affinity, numa, rseq};
 
 /// An ID that was taken from a CPU and belongs to the holder of this value alone.
 #[derive(Debug)]
@@ -142,4 +142,10 @@ pub fn copy_of_id<T>(local: &Local<T>, id: u32) -> Option<(&AtomicI64, *mut T)> 
 /// sections are protected by nothing. `false` if the kernel refuses.
 pub fn unregister_this_thread() -> bool {
     rseq::unregister_by_hand()
+}
+
+/// Makes the library believe that so many nodes have memory, and that CPU `c` is on node `c` modulo that. To be
+/// called before a balancer is made.
+pub fn pretend_nodes(count: u32) {
+    numa::PRETENDED.store(count, Relaxed);
 }

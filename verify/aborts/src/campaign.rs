@@ -8,7 +8,9 @@ use percid_subject::Operation;
 use crate::discovery::Visits;
 use crate::effect::own;
 use crate::injection::Injection;
+use crate::references::References;
 use crate::round::{self, Outcome, Step};
+use crate::section::Section;
 use crate::subject::{Cpus, Subject};
 use crate::tally::Tally;
 
@@ -95,23 +97,27 @@ pub fn run_without_fence(
     Ok(campaign.tally)
 }
 
-/// The sections of a program that no operation came through, and the instructions in those of percid that
-/// none came to.
+/// The sections of a program that can run and that no operation came through, and the instructions in those of
+/// percid that none came to.
 ///
 /// # Errors
 ///
 /// If the program cannot be read.
 pub fn forgotten(program: &Path, percid: &Tally, own: &Tally) -> Result<Vec<String>, String> {
     let image = crate::image::Image::read(program)?;
+    let references = References::of(&image);
+    let can_run = |section: &Section| {
+        image.function_at(section.descriptor.start).is_some_and(|it| references.lead_to(it))
+    };
     let mut places = Vec::new();
-    for section in crate::section::Section::all(&image)? {
+    for section in Section::all(&image)? {
         let address = section.descriptor.address;
         if percid.sections.contains(&address) {
             let reached = |address: &&u64| !percid.instructions.contains(*address);
             places.extend(
                 section.instructions.iter().filter(reached).map(|&at| (section.clone(), at)),
             );
-        } else if !own.sections.contains(&address) {
+        } else if !own.sections.contains(&address) && can_run(&section) {
             let start = section.descriptor.start;
             places.push((section, start));
         }

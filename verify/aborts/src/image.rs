@@ -130,6 +130,16 @@ impl Image {
             .find(|function| address.wrapping_sub(function.address) < function.length)
     }
 
+    /// All functions of the symbol table.
+    pub fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// What the loader makes of the words that it relocates.
+    pub fn relocated_words(&self) -> impl Iterator<Item = u64> + '_ {
+        self.relocations.iter().map(|relocation| relocation.addend)
+    }
+
     /// The function of this name.
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == name)

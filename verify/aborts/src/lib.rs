@@ -72,6 +72,7 @@
 //! * `take` of counters and histograms as a visit: it writes to no ID's copy.
 //! * A section in which a `Delay`, or a `Visit` that aborts nothing, is followed by its commit: the thread spins
 //!   in changed code, and is stopped before that is changed back, which aborts the section.
+//! * Functions that nothing leads to, which a linker may keep for their sections' sake (see [`references`]).
 //!
 //! # Controls
 //!
@@ -95,6 +96,7 @@ pub mod injection;
 pub mod probe;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod process;
+pub mod references;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod round;
 pub mod section;

@@ -21,6 +21,7 @@ mod id_steps;
 mod leak;
 mod mask_order;
 mod memory;
+mod numa;
 mod options;
 mod pinning;
 mod pool_cost;
@@ -68,6 +69,15 @@ const PROGRAMS: &[Program] = &[
     program("leak", leak::run, "forgets an object, for those who look for leaks"),
     program("mask-order", mask_order::run, "a drain of the active mask misses nobody"),
     program("memory", memory::run, "what ten thousand counters cost"),
+    program(
+        "numa-follow",
+        numa::follow,
+        "memory on the wrong node follows the thread that uses it",
+    ),
+    program("numa-partial", numa::partial, "what the scanning thread does not use is scanned too"),
+    program("numa-shared", numa::shared, "memory that all nodes use alike does not wander"),
+    program("numa-touch", numa::touch, "what a reported access costs, on pretended nodes"),
+    program("numa-trap", numa::trap, "faults, crashes, signals, fork, system calls at armed pages"),
     program("pool-cost", pool_cost::run, "what a pool costs on a machine with --possible CPUs"),
     program("scan-walk", scan_walk::run, "records the kernel's NUMA scan (changes the machine)"),
     program("stack", stack::run, "how much of a signal stack an increment takes"),
@@ -101,6 +111,11 @@ limit=60 stress --structure histogram --seconds 2
 limit=60 stress --structure mask --seconds 2
 mask-order
 pool-cost --possible 1024
+limit=200 numa-follow --seconds 150
+limit=200 numa-follow --seconds 150 --access trapped
+limit=200 numa-partial
+limit=200 numa-shared
+limit=120 numa-trap --seconds 4
 limit=60 hotplug --seconds 3
 ";
 
@@ -131,7 +146,7 @@ fn main() -> ExitCode {
 fn usage(error: &str) -> ExitCode {
     eprintln!("percid-programs: {error}\nprograms:");
     for Program { name, purpose, .. } in PROGRAMS {
-        eprintln!("  {name:10} {purpose}");
+        eprintln!("  {name:12} {purpose}");
     }
     eprintln!("options: {}", options::HELP);
     ExitCode::from(2)

@@ -1,10 +1,11 @@
 //! The options that the programs share.
 
 use percid::Source;
+use percid::numa::Access;
 
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister \
-                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined";
+                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped --idle";
 
 /// The options, each with its default.
 #[derive(Debug)]
@@ -31,6 +32,10 @@ pub(crate) struct Options {
     pub(crate) deny: Vec<libc::c_long>,
     /// The error that denied calls return.
     pub(crate) errno: i32,
+    /// How a balancer sees access.
+    pub(crate) access: Access,
+    /// The negative control: the balancer is not started.
+    pub(crate) idle: bool,
     /// Set in the process that already runs in the sandbox; or asks for one.
     pub(crate) confined: bool,
     /// Set in the process that is being traced.
@@ -53,6 +58,8 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         unregister: false,
         deny: Vec::new(),
         errno: libc::EPERM,
+        access: Access::Reported,
+        idle: false,
         confined: false,
         traced: false,
         given: std::env::args_os().skip(1).collect(),
@@ -77,6 +84,8 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("skip-fence") => options.skip_fence = true,
             Long("evict") => options.evict = true,
             Long("unregister") => options.unregister = true,
+            Long("access") => options.access = parser.value()?.parse_with(access)?,
+            Long("idle") => options.idle = true,
             Long("confined") => options.confined = true,
             Long("traced") => options.traced = true,
             Long("deny") => options.deny = parser.value()?.parse_with(calls)?,
@@ -93,6 +102,14 @@ fn calls(text: &str) -> Result<Vec<libc::c_long>, &'static str> {
         "membarrier" => Ok(vec![libc::SYS_membarrier]),
         "both" => Ok(vec![libc::SYS_rseq, libc::SYS_membarrier]),
         _ => Err("expected rseq, membarrier or both"),
+    }
+}
+
+fn access(text: &str) -> Result<Access, &'static str> {
+    match text {
+        "reported" => Ok(Access::Reported),
+        "trapped" => Ok(Access::Trapped),
+        _ => Err("expected reported or trapped"),
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn start_over(options: &Options) -> String {
 }
 
 /// The classic BPF program: load the call's number, compare it with each denied one, allow the rest.
-fn install(denied: &[libc::c_long], errno: i32) -> Result<(), std::io::Error> {
+pub(crate) fn install(denied: &[libc::c_long], errno: i32) -> Result<(), std::io::Error> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;

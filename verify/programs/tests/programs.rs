@@ -320,3 +320,26 @@ fn without_the_c_librarys_registration_percid_registers_itself() {
         assert!(outcome.passed, "{}", outcome.line);
     }
 }
+
+/// On pretended nodes: this machine may have one.
+#[test]
+fn a_reported_access_costs_two_nanoseconds_at_most() {
+    let outcome = pass("numa-touch");
+    assert!(outcome.number("armed") > 0 && outcome.number("seen") == outcome.number("armed"));
+}
+
+#[test]
+fn trapped_memory_survives_whatever_happens_to_it() {
+    let outcome = pass("numa-trap --seconds 5");
+    assert_eq!(outcome.number("lost"), 0);
+    assert!(outcome.number("trapped") > 0 && outcome.number("signals") > 0);
+    assert!(outcome.number("crashes") > 0 && outcome.number("children") > 0);
+}
+
+/// The rest needs several nodes: `verify/vm` has machines with 2, 4 and 8.
+#[test]
+fn memory_follows_where_there_are_nodes() {
+    for program in ["numa-follow --seconds 60", "numa-partial", "numa-shared"] {
+        pass(program);
+    }
+}

@@ -57,6 +57,27 @@ pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
     unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) == 0 }
 }
 
+/// The size of a page in bytes.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: the call only reads the auxiliary vector.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+/// Changes the access rights of whole pages: `PROT_READ`, `PROT_WRITE`, `PROT_EXEC`, or none of them.
+///
+/// # Errors
+///
+/// The `errno`: `ENOMEM` if a part is not mapped, or the process has too many mappings.
+///
+/// # Safety
+///
+/// The program expects its memory there to have these rights, or deals with the faults of what it lacks.
+pub(crate) unsafe fn protect(start: usize, bytes: usize, rights: i32) -> Result<(), i32> {
+    let start: *mut libc::c_void = ptr::with_exposed_provenance_mut(start);
+    // SAFETY: by contract.
+    if unsafe { libc::mprotect(start, bytes, rights) } == 0 { Ok(()) } else { Err(super::errno()) }
+}
+
 /// Gives a mapping back.
 ///
 /// # Safety

@@ -47,6 +47,18 @@ pub(crate) fn thread_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
+/// The numbers of all threads of the process; empty without `/proc`. Allocates: not async-signal-safe.
+pub(crate) fn thread_ids() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The number of the process.
+pub(crate) fn id() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::getpid() as u32 }
+}
+
 /// Whether a thread of this number lives in this process, as far as the kernel says: a sandbox that refuses
 /// the question has not answered it.
 pub(crate) fn has_thread(number: u32) -> bool {

@@ -1,0 +1,90 @@
+//! The set of threads that used a region of late, one bit a thread.
+
+/// 2^32 divided by the square of the golden ratio (Knuth, "The Art of Computer Programming", volume 3,
+/// section 6.4), rounded to the value that Linux multiplies thread numbers by.
+const GOLDEN: u32 = 0x61C8_8647;
+
+/// How many bits a set has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// As published. Up to 34 threads with consecutive numbers have a bit each; from 129 on every bit is
+    /// set and activity says nothing.
+    Bits64,
+    /// Twice as many: up to 65 threads with consecutive numbers have a bit each.
+    Bits128,
+}
+
+impl Width {
+    /// The number of bits.
+    pub fn bits(self) -> u32 {
+        match self {
+            Width::Bits64 => 64,
+            Width::Bits128 => 128,
+        }
+    }
+
+    /// The bit of a thread: the uppermost bits of its number times a constant, modulo 2^32. Two threads
+    /// may share one; then each passes for the other.
+    pub fn bit(self, thread: u32) -> u32 {
+        thread.wrapping_mul(GOLDEN) >> (32 - self.bits().trailing_zeros())
+    }
+
+    /// How many of these threads share their bit with one before them.
+    pub fn collisions(self, threads: &[u32]) -> usize {
+        let set = threads.iter().fold(0u128, |set, &thread| set | 1 << self.bit(thread));
+        threads.len() - set.count_ones() as usize
+    }
+}
+
+/// Who used a region in the window before this one, and in this one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Activity {
+    before: u128,
+    now: u128,
+}
+
+impl Activity {
+    /// Adds a set of threads to the current window.
+    pub(crate) fn add(&mut self, threads: u128) {
+        self.now |= threads;
+    }
+
+    /// Begins another window; the one before the last is forgotten.
+    pub(crate) fn turn(&mut self) {
+        *self = Activity { before: self.now, now: 0 };
+    }
+
+    /// Whether a thread's bit is set in either window.
+    pub(crate) fn has(self, width: Width, thread: u32) -> bool {
+        (self.before | self.now) >> width.bit(thread) & 1 == 1
+    }
+
+    /// How many bits are set.
+    pub(crate) fn len(self) -> u32 {
+        (self.before | self.now).count_ones()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_threads_collide_as_published() {
+        let run = |length: u32| (4000..4000 + length).collect::<Vec<u32>>();
+        assert_eq!((0..34).map(|n| Width::Bits64.collisions(&run(n))).sum::<usize>(), 0);
+        assert_eq!(Width::Bits64.collisions(&run(129)), 129 - 64);
+        assert_eq!(Width::Bits128.collisions(&run(65)), 0);
+    }
+
+    #[test]
+    fn a_window_is_remembered_for_one_more() {
+        let (mut activity, width) = (Activity::default(), Width::Bits64);
+        activity.add(1 << width.bit(7));
+        activity.turn();
+        assert!(activity.has(width, 7));
+        activity.turn();
+        assert!(!activity.has(width, 7));
+        assert_eq!(activity.len(), 0);
+    }
+}

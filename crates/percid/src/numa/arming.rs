@@ -1,0 +1,159 @@
+//! Arming pages, which is what a pass of the scan does to memory; and disarming them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
+
+use super::entry::{Access, Entry, Tally};
+use super::event::{Event, Log};
+use super::pages::{Pages, Work};
+use super::trap;
+use super::walk::{Effects, Reason};
+use crate::sys::{memory, numa};
+
+/// How many pages are looked up by one system call.
+const LOOK_UP: usize = 512;
+
+/// What a pass may do, and where it leaves its notes.
+pub(super) struct World<'a> {
+    pub(super) entries: &'a BTreeMap<usize, Arc<Entry>>,
+    pub(super) log: &'a mut Log,
+    /// Pages that were armed.
+    pub(super) armed: u64,
+    /// Regions that were left out.
+    pub(super) skipped: u64,
+    pub(super) handler_replaced: bool,
+}
+
+impl Effects for World<'_> {
+    fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
+        let region = region as usize;
+        let Some(entry) = self.entries.get(&region) else { return 0 };
+        let Some(pages) = &entry.pages else { return 0 };
+        if entry.access == Access::Trapped && !trap::prepare() {
+            self.handler_replaced = true;
+            return 0;
+        }
+        let began = Instant::now();
+        let part = part.start as usize..part.end as usize;
+        let mut tally = entry.tally();
+        let armed = arm(pages, entry.access, part.clone(), &mut tally);
+        tally.scanned += armed;
+        tally.scan_time += began.elapsed();
+        self.armed += armed;
+        self.log.push(Event::Armed { region, part, pages: armed });
+        armed
+    }
+
+    fn note(&mut self, region: u64, reason: Reason) {
+        let region = region as usize;
+        if let Some(entry) = self.entries.get(&region) {
+            entry.tally().skipped[reason as usize] += 1;
+        }
+        self.skipped += u64::from(reason != Reason::IgnorePidInactive);
+        self.log.push(Event::Skipped { region, reason });
+    }
+}
+
+/// Arms the grains of a part of a region. Returns how many of its pages were not armed before.
+fn arm(pages: &Pages, access: Access, part: Range<usize>, tally: &mut Tally) -> u64 {
+    let layout = pages.layout;
+    let first = (part.start - layout.start) >> layout.shift;
+    let end = ((part.end - 1 - layout.start) >> layout.shift) + 1;
+    let at_once = (LOOK_UP >> (layout.shift - memory::page_size().trailing_zeros())).max(1);
+    let mut armed = 0;
+    for start in (first..end).step_by(at_once) {
+        // Given up in between, so that whoever excludes or unregisters waits for one piece only.
+        let work = pages.go_on_with_work();
+        if work.over {
+            break;
+        }
+        let wanted = (start..end.min(start + at_once))
+            .filter(|&grain| !pages.is_armed(grain) && !work.excludes(grain));
+        let found = match look_up(pages, wanted) {
+            Ok(found) => found,
+            Err((errno, count)) => {
+                tally.fail(errno, count);
+                break;
+            }
+        };
+        armed += match access {
+            Access::Reported => {
+                let new = found.iter().filter(|there| pages.arm(there.grain, there.node));
+                new.map(|there| there.pages).sum()
+            }
+            Access::Trapped => arm_runs(pages, &found, tally),
+        };
+    }
+    armed
+}
+
+/// A grain with memory.
+#[derive(Debug, Clone, Copy)]
+struct There {
+    grain: usize,
+    /// The node of its first page.
+    node: u32,
+    pages: u64,
+}
+
+/// Finds out which grains have memory, and where. The error comes with the number of pages.
+fn look_up(pages: &Pages, grains: impl Iterator<Item = usize>) -> Result<Vec<There>, (i32, u64)> {
+    let page = memory::page_size();
+    let mut asked = Vec::new();
+    for grain in grains {
+        asked.extend(pages.layout.grain(grain).step_by(page).map(|address| (grain, address)));
+    }
+    let addresses: Vec<usize> = asked.iter().map(|(_, address)| *address).collect();
+    let mut nodes = vec![numa::UNTOUCHED; addresses.len()];
+    if !addresses.is_empty() {
+        numa::query(&addresses, &mut nodes).map_err(|errno| (errno, addresses.len() as u64))?;
+    }
+    let mut found: Vec<There> = Vec::new();
+    for ((grain, _), node) in asked.into_iter().zip(nodes) {
+        let Ok(node) = u32::try_from(node) else { continue };
+        match found.last_mut().filter(|there| there.grain == grain) {
+            Some(there) => there.pages += 1,
+            None => found.push(There { grain, node, pages: 1 }),
+        }
+    }
+    Ok(found)
+}
+
+/// Takes the rights of grains away, of neighbours by one system call.
+fn arm_runs(pages: &Pages, found: &[There], tally: &mut Tally) -> u64 {
+    let mut armed = 0;
+    for run in found.chunk_by(|one, next| one.grain + 1 == next.grain) {
+        let (first, last) = (run[0].grain, run[run.len() - 1].grain);
+        let (start, end) = (pages.layout.grain(first).start, pages.layout.grain(last).end);
+        let mark = || run.iter().for_each(|there| _ = pages.arm(there.grain, there.node));
+        let count: u64 = run.iter().map(|there| there.pages).sum();
+        match trap::arm(pages, start, end - start, mark) {
+            Ok(()) => armed += count,
+            Err(errno) => {
+                let _ = trap::give_back(pages, start, end - start);
+                run.iter().for_each(|there| _ = pages.disarm(there.grain));
+                tally.fail(errno, count);
+            }
+        }
+    }
+    armed
+}
+
+/// Gives the rights of some grains back, armed or not: one that is not armed may lack them nevertheless, see
+/// [`trap`]. The lock on `work` shows that nobody arms meanwhile.
+pub(super) fn disarm(pages: &Pages, _: &MutexGuard<'_, Work>, grains: Range<usize>) {
+    if grains.is_empty() {
+        return;
+    }
+    let (start, end) =
+        (pages.layout.grain(grains.start).start, pages.layout.grain(grains.end - 1).end);
+    // All at once; if a part is not mapped any more, one by one.
+    if trap::give_back(pages, start, end - start).is_err() {
+        for part in grains.clone().map(|grain| pages.layout.grain(grain)) {
+            let _ = trap::give_back(pages, part.start, part.len());
+        }
+    }
+    grains.for_each(|grain| _ = pages.disarm(grain));
+}

@@ -1,0 +1,168 @@
+//! The balancer: the face of it all.
+
+use std::sync::{Arc, Mutex};
+
+use super::background::Background;
+use super::core::{Core, Pass};
+use super::entry::{Access, RegisterError};
+use super::event::Event;
+use super::migration::Batch;
+use super::pages::lock;
+use super::region::Region;
+use super::report::Report;
+use super::rules::Rules;
+use super::settings::{BadSetting, Settings};
+use super::walk::Scanner;
+use crate::sys::{numa, process};
+
+/// Keeps memory near the threads that use it; see the [module](super).
+#[derive(Debug)]
+pub struct Balancer {
+    core: Arc<Core>,
+    background: Mutex<Option<Background>>,
+}
+
+impl Balancer {
+    /// A balancer without regions, with the published constants and all fixes.
+    pub fn new() -> Balancer {
+        Balancer::build(Settings::default(), Rules::default())
+    }
+
+    /// A balancer with other constants or rules.
+    ///
+    /// # Errors
+    ///
+    /// The setting that cannot be used.
+    pub fn with(settings: Settings, rules: Rules) -> Result<Balancer, BadSetting> {
+        settings.check()?;
+        Ok(Balancer::build(settings, rules))
+    }
+
+    fn build(settings: Settings, rules: Rules) -> Balancer {
+        let core = Core::new(settings, rules);
+        Balancer { core: Arc::new(core), background: Mutex::new(None) }
+    }
+
+    /// Whether there is anything to balance: several nodes with memory.
+    pub fn has_nodes(&self) -> bool {
+        self.core.has_nodes()
+    }
+
+    /// Registers memory whose use the program reports by [`Region::touch`].
+    ///
+    /// The memory may be unmapped while it is registered: that is noticed and the region left alone. Reads
+    /// `/proc/self/maps`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the range.
+    pub fn register(&self, start: *const u8, bytes: usize) -> Result<Region, RegisterError> {
+        self.add(start, bytes, Access::Reported)
+    }
+
+    /// Registers memory whose use is seen by faults.
+    ///
+    /// Installs a handler of SIGSEGV at the first call, which passes on what is not for it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the range.
+    ///
+    /// # Safety
+    ///
+    /// Until the region is dropped:
+    ///
+    /// * the memory stays mapped, with the access rights that it has now, and nobody changes these rights;
+    /// * no thread runs on a stack in it, blocks SIGSEGV while it uses it, or installs another handler of
+    ///   SIGSEGV that does not pass on to the one before;
+    /// * no pointer into it is given to a system call unless the part is [excluded](Region::exclude): the
+    ///   call would fail with `EFAULT`, or do half of its work;
+    /// * no child of `vfork` and no other process that shares the address space uses it.
+    pub unsafe fn register_trapped(
+        &self,
+        start: *const u8,
+        bytes: usize,
+    ) -> Result<Region, RegisterError> {
+        self.add(start, bytes, Access::Trapped)
+    }
+
+    fn add(&self, start: *const u8, bytes: usize, access: Access) -> Result<Region, RegisterError> {
+        let entry = self.core.register(start, bytes, access)?;
+        Ok(Region::new(entry, Arc::clone(&self.core)))
+    }
+
+    /// Makes a pass on behalf of the calling thread: arms what it is the turn of. Moves nothing. Costs one
+    /// look at `/proc/self/maps` and about 0.2 us for every page; nothing without nodes.
+    pub fn pass(&self) -> Pass {
+        if !self.core.is_active() {
+            return Pass::default();
+        }
+        let balances = numa::own_policy().is_none_or(|mode| mode.is_default() || mode.balances());
+        let threads = process::threads().unwrap_or(1);
+        self.core.pass(Scanner { thread: process::thread_id(), balances, threads })
+    }
+
+    /// Moves a batch of the pages that are to move. No thread of the program waits for longer than that
+    /// takes.
+    pub fn move_batch(&self) -> Batch {
+        if !self.core.is_active() {
+            return Batch::default();
+        }
+        self.core.move_batch()
+    }
+
+    /// Starts a thread that makes passes and moves pages by itself, unless there is one already or nothing
+    /// to balance. Its passes are on behalf of the program's threads: one is due when a thread has *run* for a
+    /// period, and never before the balancer has rested for 33 times what the last pass took.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started.
+    pub fn start(&self) -> std::io::Result<()> {
+        let mut background = lock(&self.background);
+        if background.is_none() && self.core.has_nodes() && !self.core.is_forked() {
+            *background = Some(Background::start(Arc::clone(&self.core))?);
+        }
+        Ok(())
+    }
+
+    /// Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays armed.
+    pub fn stop(&self) {
+        if self.core.is_forked() {
+            return;
+        }
+        // Taken out first: the lock is not held while the thread ends.
+        let running = lock(&self.background).take();
+        drop(running);
+    }
+
+    /// The decisions since the last call, the oldest first; at most 4096.
+    pub fn take_events(&self) -> Vec<Event> {
+        if self.core.is_forked() {
+            return Vec::new();
+        }
+        self.core.take_events()
+    }
+
+    /// What was done and seen so far. Asks the kernel where every page of every region is: about a
+    /// microsecond for every ten pages.
+    pub fn report(&self) -> Report {
+        self.core.report()
+    }
+}
+
+impl Default for Balancer {
+    fn default() -> Balancer {
+        Balancer::new()
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        match self.core.is_forked() {
+            // The thread is the parent's.
+            true => std::mem::forget(lock(&self.background).take()),
+            false => self.stop(),
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! What the balancer, its thread and its regions share: the scan, the regions, and what was done so far.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::arming::{World, disarm};
+use super::entry::{Access, Entry, RegisterError};
+use super::event::{Event, Log};
+use super::mapping;
+use super::migration::{self, Batch};
+use super::pages::{Layout, Pages, lock};
+use super::period::{self, Seen};
+use super::report::{RegionReport, Report};
+use super::rules::Rules;
+use super::settings::Settings;
+use super::trap;
+use super::walk::{Reason, Scan, Scanner};
+use crate::sys::{maps, memory, numa, process};
+
+/// log2 of a grain of a trapped region: 64 KiB. Every armed grain may become a mapping of its own, of which
+/// a process can have 65530 unless told otherwise.
+const TRAPPED_SHIFT: u32 = 16;
+
+/// After so many faults in a trapped region it is given all its rights back before the next pass, which
+/// makes one mapping of it again.
+const FAULTS_BETWEEN_RESETS: u64 = 8192;
+
+/// After a pass there is none for so many times what it took, so that it costs less than 3 % of the time. The
+/// published system rests for 32 times, which is 3.03 %.
+const REST: u32 = 33;
+
+/// How many pages a report asks for at once.
+const LOOK_UP: usize = 4096;
+
+/// What a pass did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pass {
+    /// Pages that were armed.
+    pub armed: u64,
+    /// Regions that were left out.
+    pub skipped: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What the balancer, its thread and its regions share. A state that a thread of the parent was changing at
+/// the time of a `fork` is of no use to the child, so the child leaves all of it alone.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) settings: Settings,
+    rules: Rules,
+    /// The nodes that have memory.
+    nodes: Vec<u32>,
+    process: u32,
+    began: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    scan: Scan,
+    entries: BTreeMap<usize, Arc<Entry>>,
+    log: Log,
+    passes: u64,
+    scan_time: Duration,
+    move_time: Duration,
+    period: Duration,
+    /// What had been seen when the period was adapted last, and pages that could not be moved since.
+    seen_before: Seen,
+    failed: u64,
+    /// Where the last batch came from.
+    moved_last: usize,
+}
+
+impl State {
+    fn new(settings: &Settings) -> State {
+        State {
+            scan: Scan::new(),
+            entries: BTreeMap::new(),
+            log: Log::default(),
+            passes: 0,
+            scan_time: Duration::ZERO,
+            move_time: Duration::ZERO,
+            period: settings.period_min,
+            seen_before: Seen::default(),
+            failed: 0,
+            moved_last: 0,
+        }
+    }
+
+    fn pages(&self) -> impl Iterator<Item = &Pages> {
+        self.entries.values().filter_map(|entry| entry.pages.as_ref())
+    }
+
+    fn seen(&self) -> Seen {
+        self.pages().map(|pages| pages.seen()).fold(Seen::default(), |sum, seen| Seen {
+            local: sum.local + seen.local,
+            remote: sum.remote + seen.remote,
+            private: sum.private + seen.private,
+            shared: sum.shared + seen.shared,
+            failed: 0,
+        })
+    }
+
+    /// A sequence is over: the period follows from what was seen in it.
+    fn adapt(&mut self, settings: &Settings) {
+        let (seen, before) = (self.seen(), self.seen_before);
+        // Regions that were unregistered meanwhile have taken their numbers with them.
+        let new = Seen {
+            local: seen.local.saturating_sub(before.local),
+            remote: seen.remote.saturating_sub(before.remote),
+            private: seen.private.saturating_sub(before.private),
+            shared: seen.shared.saturating_sub(before.shared),
+            failed: std::mem::take(&mut self.failed),
+        };
+        self.period = period::next(self.period, &new, settings, self.scan.bytes());
+        self.seen_before = seen;
+        self.pages().for_each(|pages| pages.age());
+    }
+
+    fn overlapping(&self, range: &Range<usize>) -> Option<usize> {
+        let below = self.entries.range(..range.end).next_back()?.1;
+        (below.range.end > range.start).then_some(below.range.start)
+    }
+}
+
+impl Core {
+    pub(super) fn new(settings: Settings, rules: Rules) -> Core {
+        Core {
+            settings,
+            rules,
+            nodes: numa::nodes_with_memory().iter().collect(),
+            process: process::id(),
+            began: Instant::now(),
+            state: Mutex::new(State::new(&settings)),
+        }
+    }
+
+    /// The decisions that nobody has taken yet.
+    pub(super) fn take_events(&self) -> Vec<Event> {
+        lock(&self.state).log.take()
+    }
+
+    pub(super) fn has_nodes(&self) -> bool {
+        self.nodes.len() > 1
+    }
+
+    /// Whether this is a child of the process that made the balancer.
+    pub(super) fn is_forked(&self) -> bool {
+        process::id() != self.process
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.has_nodes() && !self.is_forked()
+    }
+
+    /// Registers memory.
+    pub(super) fn register(
+        &self,
+        start: *const u8,
+        bytes: usize,
+        access: Access,
+    ) -> Result<Arc<Entry>, RegisterError> {
+        if self.is_forked() {
+            return Err(RegisterError::Forked);
+        }
+        let start = start.expose_provenance();
+        let range =
+            start..start.checked_add(bytes).ok_or(RegisterError::NotMapped { address: start })?;
+        let behind = mapping::look_up(&range)?;
+        if access == Access::Trapped && range.contains(&(&raw const access as usize)) {
+            return Err(RegisterError::OwnStack);
+        }
+        let mut state = lock(&self.state);
+        if let Some(region) = state.overlapping(&range) {
+            return Err(RegisterError::Overlaps { region });
+        }
+        let pages = match self.has_nodes() {
+            true => Some(self.track(&range, access, behind.rights)?),
+            false => None,
+        };
+        let (tally, gone) = (Mutex::default(), AtomicBool::new(false));
+        let entry = Arc::new(Entry { range: range.clone(), access, pages, tally, gone });
+        if entry.pages.is_some() {
+            state.scan.add(range.start as u64..range.end as u64, behind.traits);
+        }
+        state.entries.insert(range.start, Arc::clone(&entry));
+        Ok(entry)
+    }
+
+    /// Prepares to keep track of a region's pages.
+    fn track(
+        &self,
+        range: &Range<usize>,
+        access: Access,
+        rights: i32,
+    ) -> Result<Pages, RegisterError> {
+        let page = memory::page_size().trailing_zeros();
+        let layout = Layout {
+            start: range.start,
+            bytes: range.len(),
+            shift: if access == Access::Trapped { TRAPPED_SHIFT.max(page) } else { page },
+            nodes: self.nodes.last().map_or(1, |last| *last as usize + 1),
+            rights,
+            width: self.rules.width,
+            backoff: self.settings.backoff,
+        };
+        let pages = Pages::new(layout, &self.nodes).ok_or(RegisterError::NoMemory)?;
+        if access == Access::Trapped {
+            if !trap::prepare() {
+                return Err(RegisterError::HandlerReplaced);
+            }
+            if !trap::insert(&pages) {
+                return Err(RegisterError::TooManyTrapped);
+            }
+        }
+        Ok(pages)
+    }
+
+    /// A region is unregistered.
+    pub(super) fn forget(&self, entry: &Entry) {
+        if self.is_forked() {
+            return;
+        }
+        let mut state = lock(&self.state);
+        state.scan.remove(entry.range.start as u64);
+        state.entries.remove(&entry.range.start);
+    }
+
+    /// When the next pass may be made at the earliest, after one that took so long; and the period.
+    pub(super) fn pause_after(&self, took: Duration) -> (Duration, Duration) {
+        let period = lock(&self.state).period;
+        (period.max(took * REST), period)
+    }
+
+    pub(super) fn pass(&self, scanner: Scanner) -> Pass {
+        let began = Instant::now();
+        let mut state = lock(&self.state);
+        let State { scan, entries, log, .. } = &mut *state;
+        log.push(Event::Pass { thread: scanner.thread, sequence: scan.sequence() });
+        refresh(scan, entries, log);
+        let before = scan.sequence();
+        let mut world = World { entries, log, armed: 0, skipped: 0, handler_replaced: false };
+        scan.pass(scanner, self.began.elapsed(), &self.settings, &self.rules, &mut world);
+        let World { armed, skipped, handler_replaced, .. } = world;
+        if handler_replaced {
+            log.push(Event::HandlerReplaced);
+        }
+        if scan.sequence() != before {
+            state.adapt(&self.settings);
+        }
+        let took = began.elapsed();
+        state.passes += 1;
+        state.scan_time += took;
+        Pass { armed, skipped, took }
+    }
+
+    /// Moves a batch, of another region each time.
+    pub(super) fn move_batch(&self) -> Batch {
+        let began = Instant::now();
+        let next = {
+            let state = lock(&self.state);
+            let after = state.entries.range(state.moved_last + 1..);
+            let all = after.chain(state.entries.range(..=state.moved_last));
+            let pending =
+                |entry: &&Arc<Entry>| entry.pages.as_ref().is_some_and(|pages| pages.pending() > 0);
+            all.map(|(_, entry)| entry).find(pending).cloned()
+        };
+        let Some(entry) = next else { return Batch::default() };
+        let mut batch = migration::move_some(&entry, self.settings.batch);
+        let mut state = lock(&self.state);
+        state.moved_last = entry.range.start;
+        state.failed += batch.failed;
+        state.move_time += began.elapsed();
+        let (region, Batch { moved: pages, failed, .. }) = (entry.range.start, batch);
+        state.log.push(Event::Moved { region, pages, failed });
+        batch.more = state.pages().any(|pages| pages.pending() > 0);
+        batch
+    }
+
+    /// What was done and seen so far.
+    pub(super) fn report(&self) -> Report {
+        let threads = process::thread_ids();
+        let mut report = Report {
+            nodes: self.nodes.clone(),
+            sequence: 0,
+            passes: 0,
+            period: self.settings.period_min,
+            scan_time: Duration::ZERO,
+            move_time: Duration::ZERO,
+            age: self.began.elapsed(),
+            threads: threads.len(),
+            collisions: self.rules.width.collisions(&threads),
+            events_lost: 0,
+            regions: Vec::new(),
+        };
+        if self.is_forked() {
+            return report;
+        }
+        let entries: Vec<(Arc<Entry>, u32)> = {
+            let state = lock(&self.state);
+            report.sequence = state.scan.sequence();
+            report.passes = state.passes;
+            report.period = state.period;
+            (report.scan_time, report.move_time) = (state.scan_time, state.move_time);
+            report.events_lost = state.log.lost();
+            let users = |entry: &Arc<Entry>| state.scan.users(entry.range.start as u64);
+            state.entries.values().map(|entry| (Arc::clone(entry), users(entry))).collect()
+        };
+        report.regions = entries.iter().map(|(entry, active)| describe(entry, *active)).collect();
+        report
+    }
+}
+
+/// Looks at all regions again before a pass: whether they are still there, who used them.
+fn refresh(scan: &mut Scan, entries: &BTreeMap<usize, Arc<Entry>>, log: &mut Log) {
+    let mappings = maps::all().unwrap_or_default();
+    for (&start, entry) in entries {
+        let Some(pages) = entry.pages.as_ref().filter(|_| !entry.gone.load(Relaxed)) else {
+            continue;
+        };
+        let trapped = entry.access == Access::Trapped;
+        match mapping::look_again(&mappings, &entry.range, pages.layout.rights, trapped) {
+            Some(traits) => scan.set_traits(start as u64, traits),
+            None if entry.lose() => {
+                scan.remove(start as u64);
+                log.push(Event::Gone { region: start });
+                continue;
+            }
+            None => continue,
+        }
+        scan.used_by(start as u64, pages.take_users());
+        pages.sequence.store(scan.sequence(), Relaxed);
+        if trapped && pages.needs_reset(FAULTS_BETWEEN_RESETS) {
+            let work = pages.go_on_with_work();
+            if !work.over {
+                disarm(pages, &work, 0..pages.layout.grains());
+            }
+        }
+    }
+}
+
+fn describe(entry: &Entry, active: u32) -> RegionReport {
+    let tally = entry.tally().clone();
+    let seen = entry.pages.as_ref().map_or(Seen::default(), |pages| pages.seen());
+    let mut uses = Vec::new();
+    if let Some(pages) = &entry.pages {
+        let counts =
+            (0..).zip(pages.use_by_node()).map(|(node, count)| (node, count.load(Relaxed)));
+        uses.extend(counts.filter(|(_, count)| *count > 0));
+    }
+    let (pages_by_node, absent) = whereabouts(&entry.range);
+    RegionReport {
+        range: entry.range.clone(),
+        access: entry.access,
+        gone: entry.gone.load(Relaxed),
+        pages_by_node,
+        absent,
+        local: seen.local,
+        remote: seen.remote,
+        private: seen.private,
+        shared: seen.shared,
+        use_by_node: uses,
+        active,
+        scanned: tally.scanned,
+        skipped: Reason::ALL.map(|reason| (reason, tally.skipped[reason as usize])),
+        moved: tally.moved,
+        pending: entry.pages.as_ref().map_or(0, |pages| pages.pending()),
+        failed: tally.failed.into_iter().collect(),
+        disarmed_whole: entry.pages.as_ref().map_or(0, |pages| pages.disarmed_whole.load(Relaxed)),
+        scan_time: tally.scan_time,
+        move_time: tally.move_time,
+    }
+}
+
+/// How many pages of a range are on each node, and how many are nowhere, or where the kernel does not say.
+fn whereabouts(range: &Range<usize>) -> (Vec<(u32, u64)>, u64) {
+    let mut by_node: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut absent = 0;
+    let page = memory::page_size();
+    for start in range.clone().step_by(LOOK_UP * page) {
+        let end = range.end.min(start + LOOK_UP * page);
+        let part: Vec<usize> = (start..end).step_by(page).collect();
+        let mut nodes = vec![numa::UNTOUCHED; part.len()];
+        let _ = numa::query(&part, &mut nodes);
+        for node in nodes {
+            match u32::try_from(node) {
+                Ok(node) => *by_node.entry(node).or_default() += 1,
+                Err(_) => absent += 1,
+            }
+        }
+    }
+    (by_node.into_iter().collect(), absent)
+}

@@ -1,0 +1,148 @@
+//! A registered region as the balancer knows it: what it is, and what has happened to it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::pages::{Pages, lock};
+use super::walk::Reason;
+
+/// How the balancer learns who uses a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// The program says so, by [`Region::touch`](super::Region::touch).
+    Reported,
+    /// By faults: armed pages have no access rights.
+    Trapped,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Access::Reported => "reported",
+            Access::Trapped => "trapped",
+        })
+    }
+}
+
+/// Why memory cannot be registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The range has no bytes.
+    Empty,
+    /// It does not begin and end at multiples of the page size.
+    NotAligned {
+        /// The page size in bytes.
+        page: usize,
+    },
+    /// Part of it is registered already, with this balancer.
+    Overlaps {
+        /// Where that region starts.
+        region: usize,
+    },
+    /// Nothing is mapped here.
+    NotMapped {
+        /// The first such address.
+        address: usize,
+    },
+    /// The kernel never moves what is mapped here: its own pages, or huge pages of their own file system.
+    NotMovable {
+        /// The start of that mapping.
+        address: usize,
+    },
+    /// It consists of mappings with different access rights, or of memory and files: register each by itself.
+    Mixed {
+        /// The start of the first mapping that differs from the first.
+        address: usize,
+    },
+    /// It holds the stack of the calling thread, where a fault could not be handled.
+    OwnStack,
+    /// There are 256 trapped regions already.
+    TooManyTrapped,
+    /// The process has another handler of SIGSEGV, which was installed after percid's.
+    HandlerReplaced,
+    /// There is no memory for what has to be known of its pages.
+    NoMemory,
+    /// `/proc/self/maps` cannot be read.
+    NoProc,
+    /// The balancer belongs to the parent of this process.
+    Forked,
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegisterError::Empty => f.write_str("the range is empty"),
+            RegisterError::NotAligned { page } => {
+                write!(f, "the range must begin and end at multiples of {page} bytes")
+            }
+            RegisterError::Overlaps { region } => {
+                write!(f, "the range overlaps the region registered at {region:#x}")
+            }
+            RegisterError::NotMapped { address } => write!(f, "nothing is mapped at {address:#x}"),
+            RegisterError::NotMovable { address } => {
+                write!(f, "the kernel does not move the pages mapped at {address:#x}")
+            }
+            RegisterError::Mixed { address } => {
+                write!(
+                    f,
+                    "the mapping at {address:#x} is of another kind than the first: register each"
+                )
+            }
+            RegisterError::OwnStack => f.write_str("the range holds the calling thread's stack"),
+            RegisterError::TooManyTrapped => f.write_str("there are 256 trapped regions already"),
+            RegisterError::HandlerReplaced => {
+                f.write_str("another SIGSEGV handler was installed after percid's")
+            }
+            RegisterError::NoMemory => f.write_str("no memory to keep track of the pages"),
+            RegisterError::NoProc => f.write_str("/proc/self/maps cannot be read"),
+            RegisterError::Forked => f.write_str("the balancer belongs to the parent process"),
+        }
+    }
+}
+
+impl std::error::Error for RegisterError {}
+
+/// What has happened to a region, for reports.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Tally {
+    pub(super) skipped: [u64; Reason::ALL.len()],
+    pub(super) scanned: u64,
+    pub(super) moved: u64,
+    pub(super) failed: BTreeMap<i32, u64>,
+    pub(super) scan_time: Duration,
+    pub(super) move_time: Duration,
+}
+
+impl Tally {
+    pub(super) fn fail(&mut self, errno: i32, pages: u64) {
+        *self.failed.entry(errno).or_default() += pages;
+    }
+}
+
+/// A region as the balancer knows it.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) range: Range<usize>,
+    pub(super) access: Access,
+    /// `None` where nothing is ever armed: a machine with one node.
+    pub(super) pages: Option<Pages>,
+    pub(super) tally: Mutex<Tally>,
+    /// Its memory is no longer what was registered.
+    pub(super) gone: AtomicBool,
+}
+
+impl Entry {
+    /// Marks the region as gone; answers whether it was not before.
+    pub(super) fn lose(&self) -> bool {
+        !self.gone.swap(true, AcqRel)
+    }
+
+    pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
+        lock(&self.tally)
+    }
+}

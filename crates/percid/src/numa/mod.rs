@@ -1,0 +1,89 @@
+//! Memory that follows its threads: NUMA balancing that a program switches on for its own memory, without root
+//! and without the machine-wide switch.
+//!
+//! A [`Balancer`] looks after *regions*: memory that the program registers. Now and then it *arms* pages, so that
+//! the next access to each is seen; who uses a page from another node twice in a row gets it. Which regions are
+//! armed when is the published scan (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f): see [`walk`], [`Rules`] and
+//! [`Settings`]. Every decision is counted by region and reason, and listed by [`Balancer::take_events`].
+//!
+//! ```no_run
+//! use percid::numa::Balancer;
+//!
+//! let mut table = vec![0u8; 64 << 20];
+//! let start = table.as_ptr().map_addr(|address| address.next_multiple_of(4096));
+//! let balancer = Balancer::new();
+//! let region = balancer.register(start, 63 << 20)?;
+//! balancer.start()?;
+//! // In the threads that use it, once per page or so:
+//! region.touch(12345);
+//! # table[0] = 1;
+//! for region in balancer.report().regions {
+//!     println!("{:?}: {:?} pages, {} moved", region.range, region.pages_by_node, region.moved);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # How access is seen
+//!
+//! * *Reported* ([`Balancer::register`]): the program calls [`Region::touch`]. It tests one bit and writes
+//!   nothing unless the page is armed, so the scan itself is the sampling: each armed page is counted once, for
+//!   the thread and node that came first. No fault, nothing that the program could notice.
+//! * *Trapped* ([`Balancer::register_trapped`]): armed memory has no access rights, and a handler of SIGSEGV
+//!   notes who faulted and gives them back. The program need not say anything, but it breaks what a handler
+//!   cannot mend; see below. In grains of 64 KiB, because every armed grain may become a mapping of its own.
+//!
+//! # Contract
+//!
+//! * **Threads**: everything may be called by any number of threads. Pages are moved by the balancer's thread
+//!   or by who calls [`Balancer::move_batch`]; a thread of the program that faults or maps memory meanwhile
+//!   waits for one batch at most ([`Settings::batch`]), and pages move at no more than
+//!   [`Settings::bandwidth`].
+//! * **Signals**: only [`Region::touch`] is async-signal-safe, and access to trapped memory. The balancer's own
+//!   thread blocks all signals.
+//! * **Fork**: a child has all of the memory. Its balancer does nothing, faults at pages that were armed are
+//!   caught, and its regions may be dropped. To balance the child, make another balancer.
+//! * **Cost**: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every page that
+//!   is armed, and less than 3 % of the time together; for the first access to an armed grain 0.3 us if it
+//!   is reported and 4 us if it is trapped (an x86-64 virtual machine; `verify/programs` measures it:
+//!   `numa-touch`, `numa-trap`); a copy for every page that moves.
+//! * **Memory**: 6.25 bytes a grain.
+//! * **What trapping breaks**: system calls fail with `EFAULT` at armed pages: [`Region::exclude`] buffers that
+//!   are given to the kernel. Access by other processes (`process_vm_readv`, debuggers) fails too. A thread that
+//!   blocks SIGSEGV dies at its next access to an armed page, and so does one whose stack lies there. A
+//!   handler that the program installs later, and that does not pass on, takes faults for crashes: it is noticed
+//!   before the next pass, and nothing is armed any more. The access rights must not be changed.
+//! * **What is not broken**: a crash stays a crash. The handler before percid's, or the default, gets every fault
+//!   that no armed page explains, with the signals blocked that it expects.
+//! * **Limits**: the period is one for the process, not one per thread as in the kernel; pages that other
+//!   processes map too do not move; where a sandbox forbids `move_pages`, everything is counted as failed.
+
+mod activity;
+mod arming;
+mod background;
+mod balancer;
+mod core;
+mod entry;
+mod event;
+mod judgement;
+mod mapping;
+mod migration;
+mod pages;
+mod period;
+mod region;
+mod report;
+mod rules;
+mod settings;
+mod trap;
+pub mod walk;
+
+pub use activity::Width;
+pub use balancer::Balancer;
+pub use core::Pass;
+pub use entry::{Access, RegisterError};
+pub use event::Event;
+pub use migration::Batch;
+pub use region::{Exclusion, Region};
+pub use report::{RegionReport, Report};
+pub use rules::Rules;
+pub use settings::{BadSetting, Settings};
+pub use walk::Reason;

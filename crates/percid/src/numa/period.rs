@@ -1,0 +1,83 @@
+//! How often to scan: the published adaptation of the period to what was seen.
+
+use std::time::Duration;
+
+use super::settings::Settings;
+
+/// Shares are counted in tenths. From so many on, memory is where it is used.
+const ENOUGH: u64 = 7;
+const TENTHS: u64 = 10;
+
+/// What was seen since the period was adapted last, in accesses to armed pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// By threads on the page's own node.
+    pub(crate) local: u64,
+    /// By threads on other nodes.
+    pub(crate) remote: u64,
+    /// By the thread that was seen there before, or where none was.
+    pub(crate) private: u64,
+    /// By another thread than the one before.
+    pub(crate) shared: u64,
+    /// Pages that could not be moved.
+    pub(crate) failed: u64,
+}
+
+/// The period after this one, for regions of `bytes` together. Whole milliseconds.
+pub(crate) fn next(period: Duration, seen: &Seen, settings: &Settings, bytes: u64) -> Duration {
+    let (shortest, longest) = settings.periods(bytes);
+    if seen.failed > 0 || seen.local + seen.shared == 0 {
+        return (period * 2).min(longest);
+    }
+    let slot = Duration::from_millis(period.as_millis().div_ceil(u128::from(TENTHS)) as u64);
+    let local = share(seen.local, seen.remote);
+    let private = share(seen.private, seen.shared);
+    let slots = |tenths: u64| slot * tenths as u32;
+    // Memory that few share cannot be placed any better, be it local or not: asked first.
+    let next = if private >= ENOUGH {
+        period + slots((private - ENOUGH).max(1))
+    } else if local >= ENOUGH {
+        period + slots((local - ENOUGH).max(1))
+    } else {
+        period.saturating_sub(slots(ENOUGH - local.max(private)))
+    };
+    next.clamp(shortest, longest)
+}
+
+fn share(part: u64, rest: u64) -> u64 {
+    (part * TENTHS).checked_div(part + rest).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The period after 1000 ms, for 3 GiB.
+    fn after_a_second(local: u64, remote: u64, private: u64, shared: u64, failed: u64) -> u128 {
+        let seen = Seen { local, remote, private, shared, failed };
+        next(Duration::from_secs(1), &seen, &Settings::default(), 3 << 30).as_millis()
+    }
+
+    #[test]
+    fn nothing_useful_doubles_the_period() {
+        assert_eq!(after_a_second(0, 0, 0, 0, 0), 2000);
+        assert_eq!(after_a_second(0, 9, 9, 0, 0), 2000, "nothing local, nothing shared");
+        assert_eq!(after_a_second(5, 0, 5, 0, 1), 2000, "a page that cannot be moved");
+    }
+
+    #[test]
+    fn well_placed_memory_is_scanned_less_and_other_memory_more() {
+        assert_eq!(after_a_second(1, 4, 4, 0, 0), 1300, "private");
+        assert_eq!(after_a_second(8, 2, 5, 5, 0), 1100, "local");
+        assert_eq!(after_a_second(3, 7, 5, 5, 0), 800, "neither");
+    }
+
+    #[test]
+    fn the_bounds_hold() {
+        let seen = Seen { remote: 9, local: 1, shared: 10, ..Seen::default() };
+        let short = next(Duration::from_millis(101), &seen, &Settings::default(), 3 << 30);
+        assert_eq!(short.as_millis(), 100);
+        let none = next(Duration::from_secs(59), &Seen::default(), &Settings::default(), 0);
+        assert_eq!(none.as_secs(), 60);
+    }
+}

@@ -1,0 +1,158 @@
+//! Regions: memory that is registered with a balancer.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::arming::disarm;
+use super::core::Core;
+use super::entry::{Access, Entry};
+use super::trap;
+
+/// Memory that a [`Balancer`](super::Balancer) looks after, until this value is dropped.
+///
+/// # Contract
+///
+/// * **Threads**: all methods may be called by any number of threads.
+/// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
+/// * **Fork**: in the child nothing is armed any more; pages that are, are disarmed as they are touched.
+/// * **Memory**: 6.25 bytes a grain, which is a page where access is reported and 64 KiB where it is trapped;
+///   none on a machine with one node.
+/// * **Cost**: [`touch`](Region::touch) a load and a test if the page is not armed, else two system calls
+///   and some ten atomic instructions; it never waits. Dropping waits for the pass or the batch that is
+///   under way.
+pub struct Region {
+    /// The bits of the armed grains, 64 a word.
+    armed: *const AtomicU64,
+    /// The bytes that can be armed; 0 on a machine with one node.
+    bytes: usize,
+    shift: u32,
+    entry: Arc<Entry>,
+    balancer: Arc<Core>,
+}
+
+// SAFETY: `armed` points to atomics that belong to `entry`, which lives as long as this value.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    pub(super) fn new(entry: Arc<Entry>, balancer: Arc<Core>) -> Region {
+        let reported = entry.pages.as_ref().filter(|_| entry.access == Access::Reported);
+        let (armed, bytes, shift) = match reported {
+            Some(pages) => (pages.armed().as_ptr(), pages.layout.bytes, pages.layout.shift),
+            None => (std::ptr::null(), 0, 0),
+        };
+        Region { armed, bytes, shift, entry, balancer }
+    }
+
+    /// Says that the calling thread uses the memory `offset` bytes from the region's start. To be called
+    /// about as often as the program goes from one page to another; more often costs a nanosecond and changes
+    /// nothing, because an armed page counts once. Offsets beyond the region, and regions whose accesses are
+    /// trapped, are ignored.
+    #[inline(always)]
+    pub fn touch(&self, offset: usize) {
+        if offset >= self.bytes {
+            return;
+        }
+        let grain = offset >> self.shift;
+        // SAFETY: there is a word for every 64 grains of the region, and the offset is inside.
+        let word = unsafe { &*self.armed.add(grain / 64) };
+        if word.load(Relaxed) >> (grain % 64) & 1 == 1 {
+            self.touch_armed(grain);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn touch_armed(&self, grain: usize) {
+        if let Some(pages) = &self.entry.pages {
+            crate::sys::preserving_errno(|| pages.use_armed(grain));
+        }
+    }
+
+    /// The addresses of the region.
+    pub fn range(&self) -> Range<usize> {
+        self.entry.range.clone()
+    }
+
+    /// How access to it is seen.
+    pub fn access(&self) -> Access {
+        self.entry.access
+    }
+
+    /// Keeps a part of a trapped region, in bytes from its start, accessible as long as the value lives: for
+    /// buffers that are handed to system calls, which fail with `EFAULT` at armed pages. Whole grains around
+    /// the part are disarmed and not armed again meanwhile.
+    ///
+    /// Waits for the piece that is being armed, or the batch that is being moved, at this moment. Takes a
+    /// lock and allocates: not async-signal-safe. Costs nothing where nothing is trapped.
+    #[must_use = "the memory is armed again once this is dropped"]
+    pub fn exclude(&self, part: Range<usize>) -> Exclusion<'_> {
+        let trapped = self.entry.pages.as_ref().filter(|_| self.access() == Access::Trapped);
+        let part = part.start.min(self.range().len())..part.end.min(self.range().len());
+        let ours = !self.balancer.is_forked() && !self.entry.gone.load(Relaxed);
+        let Some(pages) = trapped.filter(|_| !part.is_empty() && ours) else {
+            return Exclusion { region: self, grains: None };
+        };
+        let shift = pages.layout.shift;
+        let grains = part.start >> shift..((part.end - 1) >> shift) + 1;
+        let mut work = pages.interrupt_work();
+        work.excluded.push(grains.clone());
+        disarm(pages, &work, grains.clone());
+        Exclusion { region: self, grains: Some(grains) }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        self.balancer.forget(&self.entry);
+        let Some(pages) = self.entry.pages.as_ref().filter(|_| self.access() == Access::Trapped)
+        else {
+            return;
+        };
+        if self.balancer.is_forked() {
+            // A thread of the parent may have held the lock. Its bookkeeping stays, and faults are caught.
+            std::mem::forget(Arc::clone(&self.entry));
+            return;
+        }
+        let mut work = pages.interrupt_work();
+        work.over = true;
+        // Memory that is not what was registered is not ours to change.
+        if !self.entry.gone.load(Relaxed) {
+            disarm(pages, &work, 0..pages.layout.grains());
+        }
+        drop(work);
+        if !trap::remove(pages) {
+            std::mem::forget(Arc::clone(&self.entry));
+        }
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { start, end } = self.entry.range;
+        write!(f, "Region({start:#x}..{end:#x}, {})", self.access())
+    }
+}
+
+/// A part of a region stays accessible as long as this lives; see [`Region::exclude`].
+#[derive(Debug)]
+pub struct Exclusion<'r> {
+    region: &'r Region,
+    grains: Option<Range<usize>>,
+}
+
+impl Drop for Exclusion<'_> {
+    fn drop(&mut self) {
+        let (Some(grains), Some(pages)) = (&self.grains, &self.region.entry.pages) else { return };
+        if self.region.balancer.is_forked() {
+            return;
+        }
+        let mut work = pages.interrupt_work();
+        if let Some(place) = work.excluded.iter().position(|other| other == grains) {
+            work.excluded.swap_remove(place);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The constants of scanning and migration.
+
+use std::fmt;
+use std::time::Duration;
+
+const MIB: u64 = 1 << 20;
+
+/// Memory that a pass may look at, in multiples of what it may arm.
+const LOOK: u64 = 8;
+/// A window of activity, in multiples of the scan delay.
+const WINDOW: u32 = 4;
+
+/// The constants, all of which may be changed. The first five and their values are the published ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// A new region is left alone for this long; 1 s.
+    pub scan_delay: Duration,
+    /// What a pass may arm, in bytes; 256 MiB. It may look at eight times as much.
+    pub scan_size: u64,
+    /// The fastest that all regions together are scanned once; 1 s.
+    pub period_min: Duration,
+    /// The slowest; 60 s.
+    pub period_max: Duration,
+    /// What may be armed a second, in bytes; 2560 MiB.
+    pub max_rate: u64,
+    /// What one system call may move, in bytes: as long as it takes, threads of the program may have to
+    /// wait for a page fault or a mapping of their own. 2 MiB, percid's own value.
+    pub batch: u64,
+    /// What may be moved a second, in bytes; as much as may be armed, percid's own value.
+    pub bandwidth: u64,
+    /// Pages that were moved before need longer evidence to be moved again. percid's own addition: without
+    /// it, memory that two nodes share by chance keeps moving.
+    pub backoff: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            scan_delay: Duration::from_secs(1),
+            scan_size: 256 * MIB,
+            period_min: Duration::from_secs(1),
+            period_max: Duration::from_secs(60),
+            max_rate: 2560 * MIB,
+            batch: 2 * MIB,
+            bandwidth: 2560 * MIB,
+            backoff: true,
+        }
+    }
+}
+
+/// A setting that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadSetting {
+    /// A size or rate, by its name, is zero.
+    Zero(&'static str),
+    /// The shortest period is longer than the longest one.
+    Periods,
+    /// The scan size is so large that what a pass may look at, eight times as much, has no number.
+    ScanSize,
+}
+
+impl fmt::Display for BadSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadSetting::Zero(name) => write!(f, "{name} is 0: expected a number of bytes"),
+            BadSetting::Periods => f.write_str("period_min is longer than period_max"),
+            BadSetting::ScanSize => write!(f, "scan_size is larger than {} bytes", largest_scan()),
+        }
+    }
+}
+
+impl std::error::Error for BadSetting {}
+
+fn largest_scan() -> u64 {
+    i64::MAX as u64 / LOOK
+}
+
+impl Settings {
+    /// Checks that the walk can work with these settings.
+    ///
+    /// # Errors
+    ///
+    /// The first setting that it cannot work with.
+    pub fn check(&self) -> Result<(), BadSetting> {
+        let sizes = [
+            ("scan_size", self.scan_size),
+            ("max_rate", self.max_rate),
+            ("batch", self.batch),
+            ("bandwidth", self.bandwidth),
+        ];
+        if let Some((name, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
+            return Err(BadSetting::Zero(name));
+        }
+        if self.scan_size > largest_scan() {
+            return Err(BadSetting::ScanSize);
+        }
+        if self.period_min > self.period_max {
+            return Err(BadSetting::Periods);
+        }
+        Ok(())
+    }
+
+    /// What a pass may look at, in bytes.
+    pub(crate) fn look_size(&self) -> u64 {
+        self.scan_size * LOOK
+    }
+
+    /// How long a thread counts as user of a region at the least; at most twice as long.
+    pub(crate) fn window(&self) -> Duration {
+        self.scan_delay * WINDOW
+    }
+
+    /// The shortest and the longest period between two passes over `bytes` of memory.
+    pub(crate) fn periods(&self, bytes: u64) -> (Duration, Duration) {
+        let passes = bytes.div_ceil(self.scan_size).clamp(1, u64::from(u32::MAX)) as u32;
+        // At the greatest rate so many passes fit into a second; their period is whole milliseconds.
+        let at_rate = Duration::from_millis(1000 / (self.max_rate / self.scan_size).max(1));
+        let shortest = at_rate.max(self.period_min / passes);
+        (shortest, shortest.max(self.period_max / passes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_the_published_ones() {
+        let settings = Settings::default();
+        let of = |mib: u64| {
+            let (shortest, longest) = settings.periods(mib * MIB);
+            (shortest.as_millis(), longest.as_millis())
+        };
+        assert_eq!(of(0), (1000, 60_000));
+        assert_eq!(of(512), (500, 30_000));
+        assert_eq!(of(3072), (100, 5000), "the greatest rate bounds it");
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_named() {
+        let good = Settings::default();
+        assert_eq!(good.check(), Ok(()));
+        assert_eq!(Settings { batch: 0, ..good }.check(), Err(BadSetting::Zero("batch")));
+        let huge = Settings { scan_size: u64::MAX, ..good };
+        assert_eq!(huge.check(), Err(BadSetting::ScanSize));
+        let swapped = Settings { period_max: Duration::ZERO, ..good };
+        assert_eq!(swapped.check(), Err(BadSetting::Periods));
+    }
+}

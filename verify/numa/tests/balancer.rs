@@ -1,0 +1,247 @@
+//! A whole balancer, driven by a random script of registrations, accesses and passes: the simulated walk, fed with
+//! the same script, must make the same decisions, and count the same reasons for every region.
+//!
+//! On two pretended nodes. Time is out of the script: the scan delay is a nanosecond, so every visit finds it over.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use percid::numa::walk::Reason;
+use percid::numa::{Balancer, Event, Region, Rules, Settings};
+use percid_numa::compare::their_rules;
+use percid_sim::numa::{region, rules, settings, walk};
+use percid_sim::random::Random;
+
+const PAGE: usize = 4096;
+const MIB: usize = 1 << 20;
+const STEPS: usize = 600;
+
+/// A registered region with the memory behind it.
+struct Owned {
+    region: Region,
+    memory: Vec<u8>,
+    /// Whether a page of it is armed.
+    armed: bool,
+}
+
+impl Owned {
+    fn new(balancer: &Balancer, bytes: usize) -> Owned {
+        let memory = vec![1u8; bytes + PAGE];
+        let start = memory.as_ptr().map_addr(|address| address.next_multiple_of(PAGE));
+        let region = balancer.register(start, bytes).expect("memory of our own");
+        Owned { region, memory, armed: false }
+    }
+
+    /// The calling thread uses all pages. Answers whether that is seen.
+    fn use_all(&mut self) -> bool {
+        (0..self.memory.len() - PAGE).step_by(PAGE).for_each(|offset| self.region.touch(offset));
+        std::mem::take(&mut self.armed)
+    }
+}
+
+/// The simulated memory: as many pages change as the real one said.
+struct Said(Vec<u64>);
+
+impl walk::Memory for Said {
+    fn arm(&mut self, _: usize, _: Range<u64>) -> u64 {
+        if self.0.is_empty() { 0 } else { self.0.remove(0) }
+    }
+}
+
+/// Both at once.
+struct Pair {
+    balancer: Balancer,
+    settings: Settings,
+    owned: Vec<Owned>,
+    process: walk::Process,
+    rules: rules::Rules,
+    /// By region, of those that are registered; and of all that ever were.
+    reasons: BTreeMap<(u64, &'static str), u64>,
+    all_reasons: BTreeMap<&'static str, u64>,
+    passes: u64,
+}
+
+impl Pair {
+    fn new(ours: Rules, simulated: Rules) -> Pair {
+        let scan_size = MIB as u64;
+        let settings =
+            Settings { scan_delay: Duration::from_nanos(1), scan_size, ..Settings::default() };
+        Pair {
+            balancer: Balancer::with(settings, ours).expect("good settings"),
+            settings,
+            owned: Vec::new(),
+            process: walk::Process::new(Vec::new(), 1),
+            rules: their_rules(&simulated),
+            reasons: BTreeMap::new(),
+            all_reasons: BTreeMap::new(),
+            passes: 0,
+        }
+    }
+
+    fn map(&mut self, bytes: usize) {
+        let owned = Owned::new(&self.balancer, bytes);
+        let Range { start, end } = owned.region.range();
+        let new = region::Region::new(start as u64..end as u64, region::Traits::ANONYMOUS);
+        let mut regions = self.process.regions.clone();
+        regions.push(new);
+        regions.sort_by_key(|region| region.range.start);
+        self.process.remap(regions);
+        self.owned.push(owned);
+    }
+
+    fn unmap(&mut self, place: usize) {
+        let owned = self.owned.swap_remove(place);
+        let start = owned.region.range().start as u64;
+        let mut regions = self.process.regions.clone();
+        regions.retain(|region| region.range.start != start);
+        self.process.remap(regions);
+        self.reasons.retain(|(region, _), _| *region != start);
+        drop(owned.region);
+    }
+
+    fn use_region(&mut self, place: usize, thread: u32) {
+        let owned = &mut self.owned[place];
+        let start = owned.region.range().start as u64;
+        if owned.use_all() {
+            let regions = &mut self.process.regions;
+            let used = regions.iter_mut().find(|region| region.range.start == start);
+            used.expect("registered").used_by(self.rules.width, thread);
+        }
+    }
+
+    /// A pass of both. The error says what differs.
+    fn pass(&mut self, thread: u32) -> Result<(), String> {
+        self.balancer.take_events();
+        self.balancer.pass();
+        let (mut ours, mut changed) = (Vec::new(), Vec::new());
+        for event in self.balancer.take_events() {
+            match event {
+                Event::Skipped { region, reason } => ours.push((region, reason.name().to_owned())),
+                Event::Armed { region, part, pages } => {
+                    changed.push(pages);
+                    ours.push((region, format!("{part:?}")));
+                    let owned =
+                        self.owned.iter_mut().find(|own| own.region.range().start == region);
+                    owned.expect("registered").armed |= pages > 0;
+                }
+                _ => {}
+            }
+        }
+        self.passes += 1;
+        let settings = settings::Settings {
+            scan_delay: 1,
+            scan_size: self.settings.scan_size,
+            ..settings::Settings::default()
+        };
+        self.process.threads = threads();
+        let scanner = walk::Scanner { thread, balancing: true };
+        let now = self.passes * 1_000_000_000;
+        let mut said = Said(changed);
+        let done = walk::pass(&mut self.process, scanner, now, &settings, &self.rules, &mut said);
+        let mut theirs = Vec::new();
+        for (index, action) in done {
+            let region = self.process.regions[index].range.start;
+            theirs.push((
+                region as usize,
+                match action {
+                    walk::Action::Traced(reason) => {
+                        *self.reasons.entry((region, reason.name())).or_default() += 1;
+                        *self.all_reasons.entry(reason.name()).or_default() += 1;
+                        reason.name().to_owned()
+                    }
+                    walk::Action::Armed { range, .. } => format!("{range:?}"),
+                },
+            ));
+        }
+        if ours == theirs { Ok(()) } else { Err(format!("{ours:x?} is not {theirs:x?}")) }
+    }
+
+    /// Whether the report counts every reason for every region as the simulator does.
+    fn counts_agree(&self) -> bool {
+        let report = self.balancer.report();
+        report.regions.iter().all(|region| {
+            Reason::ALL.iter().all(|reason| {
+                let theirs = self.reasons.get(&(region.range.start as u64, reason.name()));
+                region.skipped_for(*reason) == theirs.copied().unwrap_or(0)
+            })
+        })
+    }
+}
+
+fn threads() -> u32 {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("/proc");
+    tasks.count() as u32
+}
+
+fn thread_id() -> u32 {
+    let link = std::fs::read_link("/proc/thread-self").expect("/proc");
+    let number = link.file_name().and_then(|name| name.to_str()?.parse().ok());
+    number.expect("a number")
+}
+
+fn seed() -> u64 {
+    let given = std::env::var("PERCID_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(1, |now| now.as_nanos() as u64)
+    });
+    println!("PERCID_SEED={seed}");
+    seed
+}
+
+/// Runs a script; the reasons that were given, or the first difference.
+fn run(seed: u64, ours: Rules, simulated: Rules) -> Result<BTreeMap<&'static str, u64>, String> {
+    let mut random = Random::new(seed);
+    let mut pair = Pair::new(ours, simulated);
+    pair.map(MIB);
+    let me = thread_id();
+    for step in 0..STEPS {
+        let place = random.below(pair.owned.len() as u64) as usize;
+        match random.below(20) {
+            0 if pair.owned.len() < 6 => pair.map((1 + random.below(6 * 256) as usize) * PAGE),
+            1 if pair.owned.len() > 1 => pair.unmap(place),
+            2..6 => pair.use_region(place, me),
+            // Another thread uses the region; a thread that has gone does not count as one.
+            6 => {
+                let other = |pair: &mut Pair| {
+                    let number = thread_id();
+                    pair.use_region(place, number);
+                };
+                std::thread::scope(|scope| scope.spawn(|| other(&mut pair)).join())
+                    .expect("no panic");
+            }
+            _ => pair.pass(me).map_err(|error| format!("step {step}: {error}"))?,
+        }
+    }
+    if !pair.counts_agree() {
+        return Err("the reasons are counted otherwise".to_owned());
+    }
+    Ok(pair.all_reasons)
+}
+
+/// One test: the number of threads of the process is part of the script.
+#[test]
+fn a_balancer_decides_and_counts_as_the_simulated_walk() {
+    percid::testing::pretend_nodes(2);
+    let seed = seed();
+    for rules in [Rules::BASE, Rules::SELECTIVE, Rules::FIXED] {
+        let total = (0..8).try_fold(BTreeMap::new(), |mut total, script| {
+            for (name, count) in run(seed.wrapping_add(script), rules, rules)? {
+                *total.entry(name).or_insert(0) += count;
+            }
+            Ok::<_, String>(total)
+        });
+        let total = total.unwrap_or_else(|error| panic!("{rules:?}: {error}"));
+        println!("{total:?}");
+        assert!(total["pid_inactive"] > 0);
+        assert_eq!(total.contains_key("ignore_pid_inactive"), rules.complete_partial);
+    }
+    // Negative controls.
+    let forgetful = Rules { complete_partial: false, ..Rules::SELECTIVE };
+    for simulated in [Rules::BASE, forgetful] {
+        let noticed = (0..8)
+            .find_map(|script| run(seed.wrapping_add(script), Rules::SELECTIVE, simulated).err());
+        println!("{simulated:?}: {:.200}", noticed.expect("a difference"));
+    }
+}

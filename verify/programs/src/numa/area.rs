@@ -1,0 +1,89 @@
+//! Memory that is mapped for a test.
+
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::pinning;
+
+pub(super) const PAGE: usize = 4096;
+
+/// A mapping of small pages; unmapped when dropped.
+#[derive(Debug)]
+pub(super) struct Area {
+    start: usize,
+    bytes: usize,
+}
+
+impl Area {
+    pub(super) fn new(bytes: usize) -> Result<Area, String> {
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(format!("no {bytes} bytes of memory"));
+        }
+        // SAFETY: the range was just mapped.
+        unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(Area { start: start as usize, bytes })
+    }
+
+    /// An area whose pages were first written on these CPUs.
+    pub(super) fn on(cpus: &[u32], bytes: usize) -> Result<Area, String> {
+        let area = Area::new(bytes)?;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                pinning::restrict(0, cpus);
+                (0..area.pages()).for_each(|page| area.word(page).store(1, Relaxed));
+            });
+        });
+        Ok(area)
+    }
+
+    pub(super) fn start(&self) -> *const u8 {
+        self.start as *const u8
+    }
+
+    pub(super) fn range(&self) -> Range<usize> {
+        self.start..self.start + self.bytes
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn pages(&self) -> usize {
+        self.bytes / PAGE
+    }
+
+    /// The first word of a page.
+    pub(super) fn word(&self, page: usize) -> &AtomicU64 {
+        assert!(page < self.pages());
+        // SAFETY: inside the mapping, aligned, and used as an atomic only.
+        unsafe { &*((self.start + page * PAGE) as *const AtomicU64) }
+    }
+
+    /// Changes the access rights.
+    pub(super) fn protect(&self, rights: i32) {
+        // SAFETY: the mapping is this value's own.
+        unsafe { libc::mprotect(self.start as *mut libc::c_void, self.bytes, rights) };
+    }
+}
+
+impl Area {
+    /// Forbids access to a page. `false` if the kernel refuses: every such page splits a mapping.
+    pub(super) fn protect_page(&self, page: usize) -> bool {
+        assert!(page < self.pages());
+        let start = (self.start + page * PAGE) as *mut libc::c_void;
+        // SAFETY: the page is this value's own.
+        unsafe { libc::mprotect(start, PAGE, libc::PROT_NONE) == 0 }
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own.
+        unsafe { libc::munmap(self.start as *mut libc::c_void, self.bytes) };
+    }
+}

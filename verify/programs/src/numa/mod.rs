@@ -1,0 +1,56 @@
+//! `percid::numa` at work: on several nodes where there are some, and on pretended ones.
+
+mod area;
+mod follow;
+mod partial;
+mod shared;
+mod touch;
+mod trap;
+
+pub(crate) use follow::run as follow;
+pub(crate) use partial::run as partial;
+pub(crate) use shared::run as shared;
+pub(crate) use touch::run as touch;
+pub(crate) use trap::run as trap;
+
+use std::time::Duration;
+
+use percid::machine;
+use percid::numa::Settings;
+
+/// Constants that fit memory of some MiB and a test of some seconds.
+fn quick() -> Settings {
+    Settings {
+        scan_delay: Duration::from_millis(100),
+        scan_size: 4 << 20,
+        period_min: Duration::from_millis(100),
+        period_max: Duration::from_millis(1000),
+        ..Settings::default()
+    }
+}
+
+/// The CPUs of each node that has some, by ascending node.
+fn nodes() -> Vec<(u32, Vec<u32>)> {
+    let mut nodes: Vec<(u32, Vec<u32>)> = Vec::new();
+    for cpu in machine::read().cpus.iter().filter(|cpu| cpu.allowed) {
+        let Some(node) = cpu.node else { continue };
+        match nodes.iter_mut().find(|(other, _)| *other == node) {
+            Some((_, cpus)) => cpus.push(cpu.number),
+            None => nodes.push((node, vec![cpu.number])),
+        }
+    }
+    nodes.sort_unstable();
+    nodes
+}
+
+/// Switches the kernel's own balancing off, which would do the work. Only a machine with several nodes has
+/// it: a virtual one, that belongs to the test.
+fn alone() -> Result<(), String> {
+    const SWITCH: &str = "/proc/sys/kernel/numa_balancing";
+    match std::fs::read_to_string(SWITCH) {
+        Ok(state) if state.trim() != "0" => {
+            std::fs::write(SWITCH, "0").map_err(|error| format!("{SWITCH}: {error}"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,111 @@
+//! Memory that the threads of all nodes use alike does not wander between them.
+//!
+//! A thread on each node uses all pages of one region, and each time that the region is armed another one is
+//! the first at each page, by lot: the worst that can happen to a filter that looks at who was first. Without
+//! the backoff pages keep moving; with it, after settling, less than 1 % of them may move in a scan. There is at
+//! most one scan a second of a region of this size, by the published constants.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use percid::numa::{Access, Balancer, Region, Rules, Settings};
+
+use super::area::{Area, PAGE};
+use super::follow::register;
+use super::{alone, nodes, quick};
+use crate::options::Options;
+use crate::random::{Random, seed};
+use crate::{Verdict, pinning};
+
+const BYTES: usize = 4 << 20;
+const ROUNDS: u64 = 60;
+const SETTLING: u64 = 30;
+/// Pages of a grain of a trapped region.
+const GRAIN: usize = 16;
+const MOST: f64 = 0.01;
+
+pub(crate) fn run(options: &Options) -> Verdict {
+    let nodes = nodes();
+    if nodes.len() < 2 {
+        return Ok("skipped: one node".to_owned());
+    }
+    alone()?;
+    let seed = seed();
+    let without = moved(options, &nodes, seed, false)?;
+    let with = moved(options, &nodes, seed, true)?;
+    let figures = format!(
+        "nodes={} access={} moved_per_scan_without_backoff={without:.4} with={with:.4} PERCID_SEED={seed}",
+        nodes.len(),
+        options.access,
+    );
+    // With more nodes the filter alone stops more: the same one has to be first twice in a row.
+    let right = with < MOST && without > 2.0 * MOST;
+    if right { Ok(figures) } else { Err(figures) }
+}
+
+/// The share of the region that moves in a scan after settling.
+fn moved(
+    options: &Options,
+    nodes: &[(u32, Vec<u32>)],
+    seed: u64,
+    backoff: bool,
+) -> Result<f64, String> {
+    let settings = Settings { backoff, scan_delay: Duration::from_millis(1), ..quick() };
+    let balancer = Balancer::with(settings, Rules::default()).map_err(|error| error.to_string())?;
+    let area = Area::on(&nodes[0].1, BYTES)?;
+    let region = register(&balancer, &area, options.access)?;
+    let (turn, stop, round) =
+        (Barrier::new(nodes.len() + 1), AtomicBool::new(false), AtomicU64::new(0));
+    let mut counted = 0;
+    // Who is first counts for a grain.
+    let unit = if options.access == Access::Trapped { GRAIN } else { 1 };
+    std::thread::scope(|scope| {
+        for (place, (_, cpus)) in nodes.iter().enumerate() {
+            let (turn, stop, round, area, region) = (&turn, &stop, &round, &area, &region);
+            scope.spawn(move || {
+                pinning::restrict(0, &cpus[..1]);
+                loop {
+                    turn.wait();
+                    if stop.load(Relaxed) {
+                        return;
+                    }
+                    // The same lots in every thread.
+                    let mut random = Random::new(seed, round.load(Relaxed));
+                    let lots: Vec<usize> =
+                        (0..area.pages()).map(|_| random.below(nodes.len())).collect();
+                    let first = |page| lots[page / unit] == place;
+                    let mine: Vec<bool> = (0..area.pages()).map(first).collect();
+                    use_those(area, region, &mine, true);
+                    turn.wait();
+                    use_those(area, region, &mine, false);
+                    turn.wait();
+                }
+            });
+        }
+        for number in 0..ROUNDS {
+            round.store(number, Relaxed);
+            balancer.pass();
+            (0..3).for_each(|_| _ = turn.wait());
+            loop {
+                let batch = balancer.move_batch();
+                counted += if number >= SETTLING { batch.moved } else { 0 };
+                if !batch.more {
+                    break;
+                }
+            }
+            std::thread::sleep(settings.scan_delay);
+        }
+        stop.store(true, Relaxed);
+        turn.wait();
+    });
+    Ok(counted as f64 / area.pages() as f64 / (ROUNDS - SETTLING) as f64)
+}
+
+/// Uses the pages that are the thread's own this time, or the others.
+fn use_those(area: &Area, region: &Region, mine: &[bool], which: bool) {
+    for page in (0..area.pages()).filter(|&page| mine[page] == which) {
+        region.touch(page * PAGE);
+        area.word(page).fetch_add(1, Relaxed);
+    }
+}
