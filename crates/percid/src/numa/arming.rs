@@ -19,6 +19,8 @@ const LOOK_UP: usize = 512;
 pub(super) struct World<'a> {
     pub(super) entries: &'a BTreeMap<usize, Arc<Entry>>,
     pub(super) log: &'a mut Log,
+    /// Bytes that were to be armed: as far as they had memory and were not armed yet, they are.
+    pub(super) looked_at: u64,
     /// Pages that were armed.
     pub(super) armed: u64,
     /// Regions that were left out.
@@ -41,6 +43,7 @@ impl Effects for World<'_> {
         let armed = arm(pages, entry.access, part.clone(), &mut tally);
         tally.scanned += armed;
         tally.scan_time += began.elapsed();
+        self.looked_at += part.len() as u64;
         self.armed += armed;
         self.log.push(Event::Armed { region, part, pages: armed });
         armed

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::core::Core;
+use super::core::{Core, Pass};
 use super::pages::lock;
 use super::walk::Scanner;
 use crate::sys::{clock, memory, process, signals};
@@ -66,18 +66,22 @@ fn run(core: &Core, stop: &Stop) {
     let mut turns = Turns::default();
     let mut next_pass = Instant::now();
     while stop.pause(tick) {
-        let (_, period) = core.pause_after(Duration::ZERO);
         if Instant::now() >= next_pass {
-            if let Some(scanner) = turns.next(core.settings.scan_delay, period) {
-                let pass = core.pass(scanner);
-                let (pause, _) = core.pause_after(pass.took);
-                next_pass = Instant::now() + pause;
+            if let Some(pass) = make_pass(core, &mut turns) {
+                next_pass = Instant::now() + core.pause_after(&pass);
             }
         }
         if !move_all(core, stop) {
             return;
         }
     }
+}
+
+/// Makes a pass if time may be spent on one and it is some thread's turn.
+fn make_pass(core: &Core, turns: &mut Turns) -> Option<Pass> {
+    let bytes = core.affordable()?;
+    let scanner = turns.next(core.settings.scan_delay, core.period())?;
+    Some(core.pass_over(bytes, scanner))
 }
 
 /// Moves what is to move, at no more than the bandwidth. Answers whether to go on.

@@ -113,7 +113,8 @@ impl Balancer {
 
     /// Starts a thread that makes passes and moves pages by itself, unless there is one already or nothing
     /// to balance. Its passes are on behalf of the program's threads: one is due when a thread has *run* for a
-    /// period, and never before the balancer has rested for 33 times what the last pass took.
+    /// period, and never before the balancer has rested for 33 times what the last pass took. A pass arms less
+    /// than [`Settings::scan_size`] if all passes together would take more than 3 % of the balancer's life.
     ///
     /// # Errors
     ///

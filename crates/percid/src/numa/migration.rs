@@ -1,9 +1,11 @@
 //! Moving pages to their users, batch by batch.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::entry::Entry;
+use super::pace::Pace;
 use super::pages::Pages;
+use super::settings::Settings;
 use crate::sys::{memory, numa};
 
 /// What became of a batch.
@@ -17,18 +19,51 @@ pub struct Batch {
     pub more: bool,
 }
 
-/// Moves up to `bytes` of a region's pages to where they were used last.
-pub(super) fn move_some(entry: &Entry, bytes: u64) -> Batch {
+/// The fewest bytes that a batch is made of: below, what every system call costs is most of it.
+const LEAST: u64 = 64 << 10;
+
+/// How large a batch is to be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    /// Of the moving alone, during which others may have to wait; not of what the kernel does before.
+    pace: Pace,
+    /// The bytes of the smallest batch so far and the least time for so many: what larger ones take beyond
+    /// that, they take for moving.
+    smallest: Option<(u64, Duration)>,
+}
+
+impl Size {
+    /// Small at first: older kernels (6.1) interrupt the other CPUs for every page.
+    pub(super) const FIRST: Size = Size { pace: Pace::assumed(6.5e6), smallest: None };
+
+    fn bytes(&self, settings: &Settings) -> u64 {
+        self.pace.fits(settings.batch_time).max(LEAST).min(settings.batch)
+    }
+
+    fn learn(&mut self, bytes: u64, took: Duration) {
+        let (least, shortest) = self.smallest.unwrap_or((bytes, took));
+        if bytes > least {
+            self.pace.learn(bytes - least, took.saturating_sub(shortest));
+        } else if bytes > 0 {
+            self.smallest = Some((bytes, if bytes < least { took } else { took.min(shortest) }));
+            self.pace.double();
+        }
+    }
+}
+
+/// Moves a batch of a region's pages to where they were used last.
+pub(super) fn move_some(entry: &Entry, settings: &Settings, size: &mut Size) -> Batch {
     let Some(pages) = &entry.pages else { return Batch::default() };
     let began = Instant::now();
     let mut work = pages.go_on_with_work();
     if work.over {
         return Batch::default();
     }
-    let most = (bytes >> pages.layout.shift).max(1) as usize;
+    let most = (size.bytes(settings) >> pages.layout.shift).max(1) as usize;
     let grains = pages.take_wanted(most, &mut work.next_wanted);
     let wishes = wishes(pages, &grains);
-    let outcomes = carry_out(&wishes);
+    let (outcomes, took) = carry_out(&wishes);
+    size.learn((wishes.len() * memory::page_size()) as u64, took);
     let done: Vec<(Wish, i32)> = wishes.into_iter().zip(outcomes).collect();
     for of_grain in done.chunk_by(|(one, _), (other, _)| one.grain == other.grain) {
         if of_grain.iter().all(|(wish, outcome)| *outcome == wish.node) {
@@ -78,19 +113,47 @@ fn wishes(pages: &Pages, grains: &[(usize, u32)]) -> Vec<Wish> {
     all.into_iter().zip(now).filter_map(elsewhere).collect()
 }
 
-/// The nodes of the pages afterwards, or negative `errno`s.
-fn carry_out(wishes: &[Wish]) -> Vec<i32> {
+/// The nodes of the pages afterwards, or negative `errno`s; and how long the kernel took.
+fn carry_out(wishes: &[Wish]) -> (Vec<i32>, Duration) {
     let addresses: Vec<usize> = wishes.iter().map(|wish| wish.address).collect();
     let nodes: Vec<i32> = wishes.iter().map(|wish| wish.node).collect();
     let mut outcomes = vec![numa::UNTOUCHED; wishes.len()];
     if wishes.is_empty() {
-        return outcomes;
+        return (outcomes, Duration::ZERO);
     }
+    let began = Instant::now();
     let refused = numa::move_to(&addresses, &nodes, &mut outcomes).err().unwrap_or(libc::EAGAIN);
+    let took = began.elapsed();
     for outcome in &mut outcomes {
         if *outcome == numa::UNTOUCHED {
             *outcome = -refused;
         }
     }
-    outcomes
+    (outcomes, took)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many pages a batch settles at, on a machine that takes so long for a call and for each page.
+    fn settles_at(call: Duration, page: Duration) -> u64 {
+        let settings = Settings::default();
+        let mut size = Size::FIRST;
+        for _ in 0..20 {
+            let pages = size.bytes(&settings) / 4096;
+            size.learn(pages * 4096, call + page * pages as u32);
+        }
+        size.bytes(&settings) / 4096
+    }
+
+    #[test]
+    fn a_batch_takes_as_long_as_it_may_beyond_what_a_call_costs() {
+        let (millisecond, microsecond) = (Duration::from_millis(1), Duration::from_micros(1));
+        assert_eq!(settles_at(millisecond, microsecond), 512, "2 MiB");
+        let slow = settles_at(80 * millisecond, 50 * microsecond);
+        assert!((190..=270).contains(&slow), "{slow}: 10 ms are 200 pages");
+        let very_slow = settles_at(80 * millisecond, 10 * millisecond);
+        assert!((16..=32).contains(&very_slow), "{very_slow}: 64 KiB are 16 pages");
+    }
 }

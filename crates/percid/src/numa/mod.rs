@@ -67,6 +67,7 @@ mod event;
 mod judgement;
 mod mapping;
 mod migration;
+mod pace;
 mod pages;
 mod period;
 mod region;

@@ -78,6 +78,13 @@ pub struct RegionReport {
     pub move_time: Duration,
 }
 
+impl Report {
+    /// The share of the balancer's life that its passes took.
+    pub fn scan_share(&self) -> f64 {
+        self.scan_time.as_secs_f64() / self.age.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+}
+
 impl RegionReport {
     /// The share of accesses that were local, from 0 to 1; `None` before any was seen.
     pub fn local_share(&self) -> Option<f64> {

@@ -23,9 +23,12 @@ pub struct Settings {
     pub period_max: Duration,
     /// What may be armed a second, in bytes; 2560 MiB.
     pub max_rate: u64,
-    /// What one system call may move, in bytes: as long as it takes, threads of the program may have to
-    /// wait for a page fault or a mapping of their own. 2 MiB, percid's own value.
+    /// What one system call may move at most, in bytes: as long as it takes, threads of the program may have
+    /// to wait for a page fault or a mapping of their own. 2 MiB, percid's own value.
     pub batch: u64,
+    /// For how long one system call may move pages, about: as many are moved at once as the times before
+    /// suggest, and 64 KiB at the least. 10 ms, percid's own value.
+    pub batch_time: Duration,
     /// What may be moved a second, in bytes; as much as may be armed, percid's own value.
     pub bandwidth: u64,
     /// Pages that were moved before need longer evidence to be moved again. percid's own addition: without
@@ -42,6 +45,7 @@ impl Default for Settings {
             period_max: Duration::from_secs(60),
             max_rate: 2560 * MIB,
             batch: 2 * MIB,
+            batch_time: Duration::from_millis(10),
             bandwidth: 2560 * MIB,
             backoff: true,
         }

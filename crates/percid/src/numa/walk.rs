@@ -14,7 +14,7 @@ use super::rules::Rules;
 use super::settings::Settings;
 
 /// A pass arms memory in pieces that end at multiples of this, the size of a huge page.
-const ALIGNMENT: u64 = 2 << 20;
+pub(crate) const ALIGNMENT: u64 = 2 << 20;
 
 /// Sequences in which activity does not count, because nobody could be seen yet.
 const BLIND_SEQUENCES: i64 = 2;

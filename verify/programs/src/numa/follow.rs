@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
         report.passes,
         sum(|region| region.scanned),
         sum(|region| region.moved),
-        report.scan_time.as_secs_f64() / took.as_secs_f64(),
+        report.scan_share(),
         report.move_time.as_secs_f64(),
         report.period.as_millis(),
     );
