@@ -15,7 +15,7 @@
  *     counter     added to by everybody        histogram   of values, with quantiles
  *     stack       of pointers                  pool        of objects of one size
  *     local       a value for any function     ring        of byte records
- *     mask        who has something to flush
+ *     mask        who has something to flush   numa        memory that follows its threads
  *
  * What holds everywhere, unless a function says otherwise:
  *
@@ -24,12 +24,13 @@
  *           and what a caller does wrong is answered as far as that is cheap to see.
  * Pointers  A pointer is NULL or points to what its type says, for as long as the call lasts. NULL is
  *           answered by -EINVAL where there is an answer, by 0 or by doing nothing where there is not.
- * Handles   percid_stack, percid_pool, percid_local, percid_ring and percid_mask are made by percid_..._create()
- *           and are no addresses. One that was destroyed is recognised for ever and answered by -EBADF.
+ * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask and percid_numa_balancer are made by
+ *           percid_..._create(), percid_numa_region by percid_numa_register(), and are no addresses. One that was
+ *           destroyed is recognised for ever and answered by -EBADF.
  * Callbacks are given the `argument` of the call. They must return: no exceptions, no longjmp().
- * Memory    Where none can be had, functions say so, by -ENOMEM or as they describe. Three cannot, and end the
+ * Memory    Where none can be had, functions say so, by -ENOMEM or as they describe. Some cannot, and end the
  *           process as abort() does: the snapshots of histograms, percid_ring_poll() and percid_pool_drain(),
- *           when malloc() has less than a few ten KiB left.
+ *           when malloc() has less than a few ten KiB left; and what begins with percid_numa, but for touches.
  * Threads   Every function may be called by any number of threads at once, on the same object too. Only
  *           creating and destroying an object excludes every other use of it.
  * Signals   "Async-signal-safe" functions may be called in a signal handler that interrupts anything,
@@ -91,6 +92,124 @@ typedef enum percid_overflow {
 } percid_overflow;
 
 /**
+ * Which of the published fixes a balancer's scan has. The numbers are fixed.
+ */
+typedef enum percid_numa_rules {
+    /**
+     * Linux 6.6, before the published series: what is not used by whoever scans may never be scanned.
+     */
+    PERCID_NUMA_RULES_BASE = 1,
+    /**
+     * The published series (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
+     */
+    PERCID_NUMA_RULES_SELECTIVE = 2,
+    /**
+     * The series and the fixes that followed, as in Linux 6.12. The default.
+     */
+    PERCID_NUMA_RULES_FIXED = 3,
+} percid_numa_rules;
+
+/**
+ * How a balancer learns who uses a region. The numbers are fixed.
+ */
+typedef enum percid_numa_access {
+    /**
+     * The program says so, by percid_numa_touch().
+     */
+    PERCID_NUMA_ACCESS_REPORTED = 1,
+    /**
+     * By faults: armed pages have no access rights.
+     */
+    PERCID_NUMA_ACCESS_TRAPPED = 2,
+} percid_numa_access;
+
+/**
+ * What an event says. The numbers are fixed; later versions may add some.
+ */
+typedef enum percid_numa_event_kind {
+    /**
+     * A pass begins: `thread`, `sequence`.
+     */
+    PERCID_NUMA_EVENT_KIND_PASS = 1,
+    /**
+     * A region was left out, or was not (PERCID_NUMA_REASON_IGNORE_PID_INACTIVE): `region`, `reason`.
+     */
+    PERCID_NUMA_EVENT_KIND_SKIPPED = 2,
+    /**
+     * A part of a region was armed: `region`, `start`, `end`, `pages`.
+     */
+    PERCID_NUMA_EVENT_KIND_ARMED = 3,
+    /**
+     * Pages were moved: `region`, `pages`, `failed`.
+     */
+    PERCID_NUMA_EVENT_KIND_MOVED = 4,
+    /**
+     * The memory of a region is not mapped any more, or something else is mapped there: the region is left alone
+     * from now on. `region`.
+     */
+    PERCID_NUMA_EVENT_KIND_GONE = 5,
+    /**
+     * Another SIGSEGV handler has taken the place of percid's: trapped regions are not armed.
+     */
+    PERCID_NUMA_EVENT_KIND_HANDLER_REPLACED = 6,
+} percid_numa_event_kind;
+
+/**
+ * Why a region was not scanned; but the last one says why it was. The numbers are fixed.
+ */
+typedef enum percid_numa_reason {
+    /**
+     * Its pages cannot migrate, or a memory policy says where they belong.
+     */
+    PERCID_NUMA_REASON_UNSUITABLE = 1,
+    /**
+     * A file's pages that nobody writes.
+     */
+    PERCID_NUMA_REASON_SHARED_RO = 2,
+    /**
+     * Without access rights nobody uses it.
+     */
+    PERCID_NUMA_REASON_INACCESSIBLE = 3,
+    /**
+     * It is too new.
+     */
+    PERCID_NUMA_REASON_SCAN_DELAY = 4,
+    /**
+     * It was scanned in this sequence already.
+     */
+    PERCID_NUMA_REASON_SEQ_COMPLETED = 5,
+    /**
+     * The scanning thread did not use it of late.
+     */
+    PERCID_NUMA_REASON_PID_INACTIVE = 6,
+    /**
+     * Nor did it here; but its scan had begun and is completed.
+     */
+    PERCID_NUMA_REASON_IGNORE_PID_INACTIVE = 7,
+} percid_numa_reason;
+
+/**
+ * Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of registered
+ * regions move to the nodes of their users. Needs no rights, and not the machine-wide switch.
+ *
+ * Now and then it *arms* pages of its regions, so that the next access to each is seen; who uses a page from
+ * another node twice in a row gets it. Every decision is counted by region and reason.
+ *
+ * Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread, which
+ * percid_numa_start() starts, or by who calls percid_numa_move_batch(); a thread of the program that faults or
+ * maps memory meanwhile waits for one batch at most.
+ * Signals: nothing but percid_numa_touch(), and access to trapped memory, is async-signal-safe. The balancer's
+ * own thread blocks all signals.
+ * Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed are caught, and
+ * its regions may be unregistered. To balance the child, create another balancer.
+ * Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every page that is
+ * armed, and less than 3 % of the time together; a copy for every page that moves.
+ * Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node. Leak checkers do not look
+ * where handles point: unregister regions and destroy the balancer before they count.
+ */
+typedef struct percid_numa_balancer percid_numa_balancer;
+
+/**
  * A value for every CPU that asks for one, to be used by any function.
  *
  * percid_local_with() lends the CPU's value out under a lock that takes no locked instruction; the others
@@ -143,6 +262,22 @@ typedef struct percid_mask percid_mask;
  * They go back when a drain finds all objects of a slab idle, and with the pool; their address space stays.
  */
 typedef struct percid_pool percid_pool;
+
+/**
+ * Memory that a balancer looks after, from percid_numa_register() to percid_numa_unregister().
+ *
+ * Threads: any number of threads may use it at once.
+ * Signals: percid_numa_touch() is async-signal-safe and leaves errno alone; the rest is not.
+ * Fork: in the child nothing is armed any more; pages that are, are disarmed as they are touched.
+ * Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node.
+ */
+typedef struct percid_numa_region percid_numa_region;
+
+/**
+ * What a balancer had done and seen at some time. It belongs to whoever asked for it, and does not change; any
+ * number of threads may read it.
+ */
+typedef struct percid_numa_report percid_numa_report;
 
 /**
  * A ring of byte records for every CPU, emptied by one consumer at a time.
@@ -260,6 +395,300 @@ typedef struct percid_event {
      */
     size_t length;
 } percid_event;
+
+/**
+ * The constants and rules of a balancer, filled by percid_numa_settings_init() and then changed as wanted.
+ *
+ * Later versions may add members at the end. Those of the scan have the published values at first (Linux 6.7,
+ * commits 9ae5c00ea2e6 to ef4e0604996f).
+ */
+typedef struct percid_numa_settings {
+    /**
+     * The size of this structure in bytes, which percid_numa_settings_init() stores. Leave it alone.
+     */
+    size_t size;
+    /**
+     * A new region is left alone for this long, in nanoseconds; 1 s.
+     */
+    uint64_t scan_delay_ns;
+    /**
+     * What a pass may arm, in bytes; 256 MiB. It may look at eight times as much.
+     */
+    uint64_t scan_size;
+    /**
+     * The fastest that all regions together are scanned once, in nanoseconds; 1 s.
+     */
+    uint64_t period_min_ns;
+    /**
+     * The slowest, in nanoseconds; 60 s.
+     */
+    uint64_t period_max_ns;
+    /**
+     * What may be armed a second, in bytes; 2560 MiB.
+     */
+    uint64_t max_rate;
+    /**
+     * What one system call may move at most, in bytes: for as long as it takes, threads of the program may have to wait
+     * for a page fault or a mapping of their own. 2 MiB, percid's own value.
+     */
+    uint64_t batch;
+    /**
+     * For how long one system call may move pages, about, in nanoseconds: as many are moved at once as the times
+     * before suggest, and 64 KiB at the least. 10 ms, percid's own value.
+     */
+    uint64_t batch_time_ns;
+    /**
+     * What may be moved a second, in bytes; 2560 MiB, percid's own value.
+     */
+    uint64_t bandwidth;
+    /**
+     * Not 0: pages that were moved before need longer evidence to be moved again. 1, percid's own addition.
+     */
+    int backoff;
+    /**
+     * One of enum percid_numa_rules; PERCID_NUMA_RULES_FIXED.
+     */
+    int rules;
+    /**
+     * The bits of the sets of threads that used a region of late: 64, as published, or 128.
+     */
+    int width;
+    /**
+     * Must be 0.
+     */
+    int reserved;
+} percid_numa_settings;
+
+/**
+ * What a pass did.
+ */
+typedef struct percid_numa_passed {
+    /**
+     * Pages that were armed.
+     */
+    uint64_t armed;
+    /**
+     * Regions that were left out.
+     */
+    uint64_t skipped;
+    /**
+     * How long it took, in nanoseconds.
+     */
+    uint64_t took_ns;
+} percid_numa_passed;
+
+/**
+ * What became of a batch of pages.
+ */
+typedef struct percid_numa_batch {
+    /**
+     * Pages that were moved.
+     */
+    uint64_t moved;
+    /**
+     * Pages that could not be moved; the report has them by errno.
+     */
+    uint64_t failed;
+    /**
+     * 1 if more pages are to move, else 0.
+     */
+    int more;
+} percid_numa_batch;
+
+/**
+ * A decision of a balancer, or what became of one. Members that its kind does not name are 0. Later versions
+ * may add kinds, but no members.
+ */
+typedef struct percid_numa_event {
+    /**
+     * One of enum percid_numa_event_kind.
+     */
+    int kind;
+    /**
+     * One of enum percid_numa_reason.
+     */
+    int reason;
+    /**
+     * The address at which the region starts.
+     */
+    uint64_t region;
+    /**
+     * The first address of the part.
+     */
+    uint64_t start;
+    /**
+     * The address behind the part.
+     */
+    uint64_t end;
+    /**
+     * How many pages were moved; how many were armed that were not before.
+     */
+    uint64_t pages;
+    /**
+     * How many pages could not be moved.
+     */
+    uint64_t failed;
+    /**
+     * How often all regions had been walked.
+     */
+    int64_t sequence;
+    /**
+     * The thread on whose behalf the pass is made, by the number that gettid() gives.
+     */
+    uint32_t thread;
+    /**
+     * 0.
+     */
+    uint32_t reserved;
+} percid_numa_event;
+
+/**
+ * What a balancer has done in all. Later versions may add members at the end.
+ */
+typedef struct percid_numa_totals {
+    /**
+     * How often all regions have been walked.
+     */
+    int64_t sequence;
+    /**
+     * How many passes were made.
+     */
+    uint64_t passes;
+    /**
+     * The time from one pass to the next, at this time, in nanoseconds.
+     */
+    uint64_t period_ns;
+    /**
+     * How long the passes took together, in nanoseconds.
+     */
+    uint64_t scan_time_ns;
+    /**
+     * How long moving pages took, in nanoseconds.
+     */
+    uint64_t move_time_ns;
+    /**
+     * How long the balancer has existed, in nanoseconds.
+     */
+    uint64_t age_ns;
+    /**
+     * How many threads the process has.
+     */
+    uint64_t threads;
+    /**
+     * How many of them share their bit in the sets of active threads with another.
+     */
+    uint64_t collisions;
+    /**
+     * Events that were lost because nobody took them.
+     */
+    uint64_t events_lost;
+} percid_numa_totals;
+
+/**
+ * What there is to say about a region. Later versions may add members at the end.
+ */
+typedef struct percid_numa_figures {
+    /**
+     * Where it starts.
+     */
+    void *start;
+    /**
+     * How many bytes it has.
+     */
+    size_t bytes;
+    /**
+     * How access to it is seen: one of enum percid_numa_access.
+     */
+    int access;
+    /**
+     * 1 if its memory is no longer what was registered, and is left alone; else 0.
+     */
+    int gone;
+    /**
+     * Pages that have no memory yet.
+     */
+    uint64_t absent;
+    /**
+     * First accesses to armed grains (a page, or 64 KiB of trapped memory) by threads on the grain's node.
+     */
+    uint64_t local_uses;
+    /**
+     * The same by threads on other nodes.
+     */
+    uint64_t remote_uses;
+    /**
+     * The same by the thread that was seen there before, or where none was.
+     */
+    uint64_t private_uses;
+    /**
+     * The same by another thread than was seen there before.
+     */
+    uint64_t shared_uses;
+    /**
+     * Distinct bits of the threads that used it of late.
+     */
+    uint64_t active;
+    /**
+     * Pages that were armed.
+     */
+    uint64_t scanned;
+    /**
+     * Pages that were moved.
+     */
+    uint64_t moved;
+    /**
+     * Pages that are to move.
+     */
+    uint64_t pending;
+    /**
+     * Times that all grains were disarmed because the process had too many mappings.
+     */
+    uint64_t disarmed_whole;
+    /**
+     * Time spent on arming, in nanoseconds.
+     */
+    uint64_t scan_time_ns;
+    /**
+     * Time spent on moving, in nanoseconds.
+     */
+    uint64_t move_time_ns;
+} percid_numa_figures;
+
+/**
+ * Something that there is so often on a node.
+ */
+typedef struct percid_numa_on_node {
+    /**
+     * The node.
+     */
+    uint32_t node;
+    /**
+     * 0.
+     */
+    uint32_t reserved;
+    /**
+     * How often.
+     */
+    uint64_t count;
+} percid_numa_on_node;
+
+/**
+ * Pages of a region that could not be looked up, armed or moved.
+ */
+typedef struct percid_numa_failure {
+    /**
+     * The errno that the kernel gave, above 0.
+     */
+    int error;
+    /**
+     * 0.
+     */
+    int reserved;
+    /**
+     * How many pages.
+     */
+    uint64_t pages;
+} percid_numa_failure;
 
 #ifdef __cplusplus
 extern "C" {
@@ -723,6 +1152,292 @@ int64_t percid_mask_drain(struct percid_mask *mask,
  * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
  */
 int percid_mask_destroy(struct percid_mask *mask);
+
+/**
+ * Fills `settings` with the defaults. `size` is sizeof(percid_numa_settings).
+ *
+ * Returns 0, or -EINVAL for NULL or a size that this structure never had.
+ */
+int percid_numa_settings_init(struct percid_numa_settings *settings, size_t size);
+
+/**
+ * Stores a new balancer without regions in `balancer`, with these settings, or with the defaults if `settings`
+ * is NULL.
+ *
+ * Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not, or settings
+ * that percid_numa_settings_init() has not filled; -ERANGE if the shortest period is longer than the longest
+ * one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the settings have members that this version
+ * of the library does not know, and they are not 0; -ENOMEM. On error `balancer` becomes NULL.
+ */
+int percid_numa_create(struct percid_numa_balancer **balancer,
+                       const struct percid_numa_settings *settings);
+
+/**
+ * Whether there is anything to balance, that is, several nodes with memory: 1 or 0. -EINVAL for NULL, -EBADF if
+ * the balancer is destroyed.
+ */
+int percid_numa_has_nodes(const struct percid_numa_balancer *balancer);
+
+/**
+ * Starts a thread that makes passes and moves pages by itself, unless there is one already or nothing to
+ * balance. A pass is due when a thread of the program has *run* for a period, and never before the balancer has
+ * rested for 33 times what the last pass took.
+ *
+ * Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL; -EBADF if the
+ * balancer is destroyed.
+ */
+int percid_numa_start(struct percid_numa_balancer *balancer);
+
+/**
+ * Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays armed.
+ *
+ * Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is destroyed.
+ */
+int percid_numa_stop(struct percid_numa_balancer *balancer);
+
+/**
+ * Makes a pass on behalf of the calling thread: arms what it is the turn of, and moves nothing. For programs
+ * that would rather not have a thread of the balancer's. Stores what it did in `passed`, unless that is NULL.
+ *
+ * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of /proc/self/maps and
+ * about 0.2 us for every page that is armed; with one node nothing.
+ */
+int percid_numa_pass(struct percid_numa_balancer *balancer,
+                     struct percid_numa_passed *passed);
+
+/**
+ * Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`, unless that is
+ * NULL. No thread of the program waits for longer than this takes.
+ *
+ * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed.
+ */
+int percid_numa_move_batch(struct percid_numa_balancer *balancer,
+                           struct percid_numa_batch *batch);
+
+/**
+ * Destroys a balancer, having stopped its thread. Nobody else may use it meanwhile. Its regions stay usable,
+ * are not looked after any more, and must be unregistered as before.
+ *
+ * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+ */
+int percid_numa_destroy(struct percid_numa_balancer *balancer);
+
+/**
+ * Registers `bytes` bytes of memory from `start` on, whose use the program reports by percid_numa_touch(), and
+ * stores the region in `region`.
+ *
+ * The range begins and ends at multiples of the page size, and consists of mappings of the same kind and
+ * access rights. The memory may be unmapped while it is registered: that is noticed, and the region left alone.
+ *
+ * Returns 0, or one of these, and then `region` becomes NULL; percid_numa_error() has a text for each:
+ *
+ *     -EINVAL   `region` or `balancer` is NULL, the range is empty, or is not made of whole pages
+ *     -EBADF    the balancer is destroyed
+ *     -EEXIST   a part is registered already, with this balancer
+ *     -ENXIO    nothing is mapped in a part
+ *     -ENOTSUP  the kernel never moves what is mapped there: its own pages, or huge pages of hugetlbfs
+ *     -EXDEV    the mappings have different rights, or are of memory and files: register each by itself
+ *     -ENOMEM   no memory for what has to be known of the pages
+ *     -ENOSYS   /proc/self/maps cannot be read
+ *     -EPERM    the balancer belongs to the parent of this process
+ *
+ * Costs a reading of /proc/self/maps.
+ */
+int percid_numa_register(struct percid_numa_region **region,
+                         struct percid_numa_balancer *balancer,
+                         const void *start,
+                         size_t bytes);
+
+/**
+ * Registers memory whose use is seen by faults, so that the program need not report it: armed memory has no
+ * access rights, and a handler of SIGSEGV, which the first call installs, notes who faulted and gives them
+ * back. What is no fault of armed memory goes on to the handler that was there before: a crash stays a crash.
+ *
+ * The program promises that, until the region is unregistered,
+ *
+ *   - the memory stays mapped, with the access rights that it has now, and nobody changes these rights;
+ *   - no thread runs on a stack in it, blocks SIGSEGV while it uses it, or installs another handler of SIGSEGV
+ *     that does not pass on to the one before;
+ *   - no pointer into it is given to a system call unless the part is excluded: the call would fail with
+ *     EFAULT, or do half of its work;
+ *   - no child of vfork() and no other process that shares the address space uses it.
+ *
+ * Returns what percid_numa_register() does, or
+ *
+ *     -EDEADLK  the range holds the calling thread's stack, where a fault could not be handled
+ *     -ENOSPC   there are 256 trapped regions already
+ *     -EBUSY    another handler of SIGSEGV was installed after percid's
+ *
+ * The first access to 64 KiB of armed memory costs 4 us.
+ */
+int percid_numa_register_trapped(struct percid_numa_region **region,
+                                 struct percid_numa_balancer *balancer,
+                                 const void *start,
+                                 size_t bytes);
+
+/**
+ * Says in a few words what an error of percid_numa_register() or percid_numa_register_trapped() means; NULL if
+ * the number is none of them.
+ *
+ * Async-signal-safe; costs a call.
+ */
+const char *percid_numa_error(int error);
+
+/**
+ * Says that the calling thread uses the memory `offset` bytes from the region's start. To be called about as
+ * often as the program goes from one page to another; more often changes nothing, because an armed page counts
+ * once. Offsets beyond the region, trapped regions and regions that are unregistered are ignored.
+ *
+ * Async-signal-safe, waits for nobody. Costs a call, four loads and two tests unless the page is armed; then two
+ * system calls.
+ */
+void percid_numa_touch(struct percid_numa_region *region,
+                       size_t offset);
+
+/**
+ * Where a region starts; NULL if there is no such region.
+ */
+void *percid_numa_region_start(const struct percid_numa_region *region);
+
+/**
+ * How many bytes a region has; 0 if there is no such region.
+ */
+size_t percid_numa_region_bytes(const struct percid_numa_region *region);
+
+/**
+ * How access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF if it is unregistered.
+ */
+int percid_numa_region_access(const struct percid_numa_region *region);
+
+/**
+ * Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until percid_numa_exclude_end():
+ * for buffers that are handed to system calls, which fail with EFAULT at armed memory. Whole grains of 64 KiB
+ * around the part are disarmed, and not armed again meanwhile. A part may be excluded several times.
+ *
+ * Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is unregistered.
+ * Waits for the piece that is being armed, or the batch that is being moved, at this moment.
+ */
+int percid_numa_exclude_begin(struct percid_numa_region *region,
+                              size_t offset,
+                              size_t bytes);
+
+/**
+ * Lets a part be armed again that percid_numa_exclude_begin() has excluded with the same numbers.
+ *
+ * Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as percid_numa_exclude_begin().
+ */
+int percid_numa_exclude_end(struct percid_numa_region *region,
+                            size_t offset,
+                            size_t bytes);
+
+/**
+ * Unregisters memory, which is disarmed and can be used for anything then. What is excluded need not be ended
+ * before. Nobody else may use the region meanwhile. Waits for the pass or the batch that is under way.
+ *
+ * Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays recognisable.
+ */
+int percid_numa_unregister(struct percid_numa_region *region);
+
+/**
+ * Takes the decisions that nobody has taken yet, the oldest first: writes up to `capacity` of them to `events`
+ * and returns how many. What does not fit is there for the next call; a balancer keeps 4096, and counts those
+ * that are lost.
+ *
+ * Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer` is NULL, or
+ * `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
+ */
+int64_t percid_numa_take_events(struct percid_numa_balancer *balancer,
+                                struct percid_numa_event *events,
+                                size_t capacity);
+
+/**
+ * Stores a report in `report`, to be freed by percid_numa_report_free().
+ *
+ * Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes NULL. Asks the
+ * kernel where every page of every region is: about a microsecond for every ten pages.
+ */
+int percid_numa_report_create(struct percid_numa_report **report,
+                              const struct percid_numa_balancer *balancer);
+
+/**
+ * Frees a report. NULL is allowed.
+ */
+void percid_numa_report_free(struct percid_numa_report *report);
+
+/**
+ * Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_numa_totals). Returns 0, or
+ * -EINVAL for NULL.
+ */
+int percid_numa_report_totals(const struct percid_numa_report *report,
+                              struct percid_numa_totals *totals,
+                              size_t size);
+
+/**
+ * The nodes that have memory, ascending: writes the first `capacity` of them to `nodes` and returns how many
+ * there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and `nodes` may be NULL; 0 is
+ * returned if `report` is NULL.
+ */
+size_t percid_numa_report_nodes(const struct percid_numa_report *report,
+                                uint32_t *nodes,
+                                size_t capacity);
+
+/**
+ * How many regions a report has, by ascending address; 0 if it is NULL.
+ */
+size_t percid_numa_report_regions(const struct percid_numa_report *report);
+
+/**
+ * Stores what there is to say about a region, the one of number `index`, in `figures`. `size` is
+ * sizeof(percid_numa_figures).
+ *
+ * Returns 0, -EINVAL for NULL, -ERANGE if there are no more than `index` regions.
+ */
+int percid_numa_report_region(const struct percid_numa_report *report,
+                              size_t index,
+                              struct percid_numa_figures *figures,
+                              size_t size);
+
+/**
+ * The pages of a region on each node that has any, at the time of the report: writes the first `capacity` nodes
+ * to `nodes` and returns how many there are. With `capacity` 0 nothing is written and `nodes` may be NULL; 0 is
+ * returned if there is no such region.
+ */
+size_t percid_numa_report_pages(const struct percid_numa_report *report,
+                                size_t index,
+                                struct percid_numa_on_node *nodes,
+                                size_t capacity);
+
+/**
+ * How much each node has used a region of late: accesses that were seen, halved every sequence. As
+ * percid_numa_report_pages().
+ */
+size_t percid_numa_report_use(const struct percid_numa_report *report,
+                              size_t index,
+                              struct percid_numa_on_node *nodes,
+                              size_t capacity);
+
+/**
+ * The pages of a region that could not be looked up, armed or moved, by errno. As percid_numa_report_pages().
+ */
+size_t percid_numa_report_failures(const struct percid_numa_report *report,
+                                   size_t index,
+                                   struct percid_numa_failure *failures,
+                                   size_t capacity);
+
+/**
+ * How often a region was left out for a reason (one of enum percid_numa_reason), or was scanned for the last one;
+ * 0 if there is no such region or reason.
+ */
+uint64_t percid_numa_report_skipped(const struct percid_numa_report *report,
+                                    size_t index,
+                                    int reason);
+
+/**
+ * The published name of a reason, such as "pid_inactive"; NULL if there is none of this number.
+ *
+ * Async-signal-safe; costs a call.
+ */
+const char *percid_numa_reason_name(int reason);
 
 #ifdef __cplusplus
 }  // extern "C"

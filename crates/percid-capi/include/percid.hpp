@@ -152,6 +152,18 @@ private:
     {
         percid_mask_destroy(mask);
     }
+    static void destroy(percid_numa_balancer *balancer) noexcept
+    {
+        percid_numa_destroy(balancer);
+    }
+    static void destroy(percid_numa_region *region) noexcept
+    {
+        percid_numa_unregister(region);
+    }
+    static void destroy(percid_numa_report *report) noexcept
+    {
+        percid_numa_report_free(report);
+    }
     static void destroy(percid_snapshot *snapshot) noexcept
     {
         percid_snapshot_free(snapshot);
@@ -775,6 +787,290 @@ public:
 private:
     detail::owner<percid_mask> mask_;
 };
+
+/* Memory that follows its threads, on machines with several nodes: see percid_numa_balancer. */
+namespace numa {
+
+/* Which of the published fixes a balancer's scan has. */
+enum class rules : int {
+    /* Linux 6.6, before the published series. */
+    base = PERCID_NUMA_RULES_BASE,
+    /* The published series, Linux 6.7. */
+    selective = PERCID_NUMA_RULES_SELECTIVE,
+    /* With the fixes that followed, as in Linux 6.12. The default. */
+    fixed = PERCID_NUMA_RULES_FIXED,
+};
+
+/* How a balancer learns who uses a region. */
+enum class access : int {
+    /* The program says so, by region::touch(). */
+    reported = PERCID_NUMA_ACCESS_REPORTED,
+    /* By faults. Whoever asks for it promises what percid_numa_register_trapped() says. */
+    trapped = PERCID_NUMA_ACCESS_TRAPPED,
+};
+
+/* Why a region was not scanned; but the last one says why it was. */
+enum class reason : int {
+    unsuitable = PERCID_NUMA_REASON_UNSUITABLE,
+    shared_ro = PERCID_NUMA_REASON_SHARED_RO,
+    inaccessible = PERCID_NUMA_REASON_INACCESSIBLE,
+    scan_delay = PERCID_NUMA_REASON_SCAN_DELAY,
+    seq_completed = PERCID_NUMA_REASON_SEQ_COMPLETED,
+    pid_inactive = PERCID_NUMA_REASON_PID_INACTIVE,
+    ignore_pid_inactive = PERCID_NUMA_REASON_IGNORE_PID_INACTIVE,
+};
+
+/* The published name. */
+inline const char *name(reason which) noexcept
+{
+    return percid_numa_reason_name(static_cast<int>(which));
+}
+
+/* The constants and rules of a balancer: the members of percid_numa_settings, with their defaults. */
+struct settings : percid_numa_settings {
+    settings() noexcept : percid_numa_settings()
+    {
+        percid_numa_settings_init(this, sizeof(percid_numa_settings));
+    }
+
+    /* Chooses the rules. */
+    settings &with(numa::rules which) noexcept
+    {
+        rules = static_cast<int>(which);
+        return *this;
+    }
+};
+
+/* A decision of a balancer: kind, one of percid_numa_event_kind, and the members that it names. */
+using event = percid_numa_event;
+
+/* What a pass did: armed, skipped, took_ns. */
+using passed = percid_numa_passed;
+
+/* What became of a batch of pages: moved, failed, more. */
+using batch = percid_numa_batch;
+
+/* What a balancer has done in all, and with a region. */
+using totals = percid_numa_totals;
+using figures = percid_numa_figures;
+
+/* A node and a count; an errno and a number of pages. */
+using on_node = percid_numa_on_node;
+using failure = percid_numa_failure;
+
+/* What a balancer had done and seen at some time. The functions that return vectors may throw std::bad_alloc; those
+ * for a region of an index that there is not answer with nothing. */
+class report {
+public:
+    numa::totals totals() const noexcept
+    {
+        numa::totals found{};
+        percid_numa_report_totals(report_.get(), &found, sizeof found);
+        return found;
+    }
+
+    /* The nodes that have memory, ascending. */
+    std::vector<std::uint32_t> nodes() const
+    {
+        std::vector<std::uint32_t> found(percid_numa_report_nodes(report_.get(), nullptr, 0));
+        percid_numa_report_nodes(report_.get(), found.data(), found.size());
+        return found;
+    }
+
+    /* How many regions there are, by ascending address. */
+    std::size_t regions() const noexcept
+    {
+        return percid_numa_report_regions(report_.get());
+    }
+
+    std::optional<numa::figures> region(std::size_t index) const noexcept
+    {
+        numa::figures found{};
+        const int result = percid_numa_report_region(report_.get(), index, &found, sizeof found);
+        return result == 0 ? std::optional<numa::figures>(found) : std::nullopt;
+    }
+
+    /* The pages of a region on each node that has any. */
+    std::vector<on_node> pages(std::size_t index) const
+    {
+        return list<on_node>(percid_numa_report_pages, index);
+    }
+
+    /* How much each node has used a region of late. */
+    std::vector<on_node> use(std::size_t index) const
+    {
+        return list<on_node>(percid_numa_report_use, index);
+    }
+
+    /* The pages of a region that could not be looked up, armed or moved, by errno. */
+    std::vector<failure> failures(std::size_t index) const
+    {
+        return list<failure>(percid_numa_report_failures, index);
+    }
+
+    /* How often a region was left out for a reason. */
+    std::uint64_t skipped(std::size_t index, reason which) const noexcept
+    {
+        return percid_numa_report_skipped(report_.get(), index, static_cast<int>(which));
+    }
+
+private:
+    friend class balancer;
+
+    report() noexcept = default;
+
+    template <class T>
+    std::vector<T> list(std::size_t (*of)(const percid_numa_report *, std::size_t, T *, std::size_t),
+                        std::size_t index) const
+    {
+        std::vector<T> found(of(report_.get(), index, nullptr, 0));
+        of(report_.get(), index, found.data(), found.size());
+        return found;
+    }
+
+    detail::owner<percid_numa_report> report_;
+};
+
+/* Keeps the memory of its regions near the threads that use it. Regions may outlive it, and are then left alone. */
+class balancer {
+public:
+    /* With the published constants and all fixes. Throws if there is no memory for it. */
+    balancer()
+    {
+        detail::check(percid_numa_create(balancer_.place(), nullptr), "percid::numa::balancer");
+    }
+
+    /* Throws for settings that cannot be used. */
+    explicit balancer(const settings &chosen)
+    {
+        detail::check(percid_numa_create(balancer_.place(), &chosen), "percid::numa::balancer");
+    }
+
+    /* Whether there is anything to balance: several nodes with memory. */
+    bool has_nodes() const noexcept
+    {
+        return percid_numa_has_nodes(balancer_.get()) == 1;
+    }
+
+    /* Starts a thread that makes passes and moves pages by itself. Throws if there can be none. */
+    void start()
+    {
+        detail::check(percid_numa_start(balancer_.get()), "percid::numa::balancer::start");
+    }
+
+    /* Ends that thread and waits for it. */
+    void stop() noexcept
+    {
+        percid_numa_stop(balancer_.get());
+    }
+
+    /* Makes a pass on behalf of the calling thread. */
+    numa::passed pass() noexcept
+    {
+        numa::passed done{};
+        percid_numa_pass(balancer_.get(), &done);
+        return done;
+    }
+
+    /* Moves a batch of the pages that are to move. */
+    numa::batch move_batch() noexcept
+    {
+        numa::batch done{};
+        percid_numa_move_batch(balancer_.get(), &done);
+        return done;
+    }
+
+    /* Takes up to so many of the decisions that nobody has taken yet, the oldest first; none if another thread is
+     * taking some. May throw std::bad_alloc. */
+    std::vector<event> take_events(std::size_t most = 4096)
+    {
+        std::vector<event> events(most);
+        const std::int64_t count = percid_numa_take_events(balancer_.get(), events.data(), events.size());
+        events.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+        return events;
+    }
+
+    /* What was done and seen so far. Throws if the balancer was moved from. */
+    numa::report report() const
+    {
+        numa::report made;
+        detail::check(percid_numa_report_create(made.report_.place(), balancer_.get()), "percid::numa::report");
+        return made;
+    }
+
+private:
+    friend class region;
+
+    detail::owner<percid_numa_balancer> balancer_;
+};
+
+/* Memory that a balancer looks after for as long as this object lives. */
+class region {
+public:
+    /* Registers memory of whole pages. Throws std::system_error, with the text of percid_numa_error(). */
+    region(balancer &by, const void *start, std::size_t bytes, numa::access how = numa::access::reported)
+    {
+        const auto add = how == numa::access::trapped ? percid_numa_register_trapped : percid_numa_register;
+        const int result = add(region_.place(), by.balancer_.get(), start, bytes);
+        if (result < 0) {
+            const char *const why = percid_numa_error(result);
+            detail::check(result, why == nullptr ? "percid::numa::region" : why);
+        }
+    }
+
+    /* Says that the calling thread uses the memory so many bytes from the start. Async-signal-safe. */
+    void touch(std::size_t offset) noexcept
+    {
+        percid_numa_touch(region_.get(), offset);
+    }
+
+    void *start() const noexcept
+    {
+        return percid_numa_region_start(region_.get());
+    }
+
+    std::size_t bytes() const noexcept
+    {
+        return percid_numa_region_bytes(region_.get());
+    }
+
+    numa::access access() const noexcept
+    {
+        return static_cast<numa::access>(percid_numa_region_access(region_.get()));
+    }
+
+private:
+    friend class exclusion;
+
+    detail::owner<percid_numa_region> region_;
+};
+
+/* A part of a trapped region stays accessible for as long as this object lives, for system calls. It may outlive the
+ * region. */
+class exclusion {
+public:
+    /* Throws if the part is not in the region. */
+    exclusion(region &of, std::size_t offset, std::size_t bytes)
+        : region_(of.region_.get()), offset_(offset), bytes_(bytes)
+    {
+        detail::check(percid_numa_exclude_begin(region_, offset, bytes), "percid::numa::exclusion");
+    }
+
+    exclusion(const exclusion &) = delete;
+    exclusion &operator=(const exclusion &) = delete;
+
+    ~exclusion()
+    {
+        percid_numa_exclude_end(region_, offset_, bytes_);
+    }
+
+private:
+    percid_numa_region *region_;
+    std::size_t offset_;
+    std::size_t bytes_;
+};
+
+} // namespace numa
 
 } // namespace percid
 

@@ -27,7 +27,13 @@ pub mod ring;
 
 pub mod mask;
 
+pub mod numa;
+
+#[cfg(feature = "testing")]
+pub mod testing;
+
 mod barrier;
 mod callback;
 mod errno;
 mod handle;
+mod sized;

@@ -65,7 +65,7 @@ pub(crate) fn installer() -> Command {
 }
 
 /// Cargo's folder: the one with Cargo's mark.
-fn target_folder() -> &'static Path {
+pub(crate) fn target_folder() -> &'static Path {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     folder.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists()).unwrap_or(folder)
 }

@@ -15,5 +15,6 @@ mod installer;
 mod interruption;
 mod machine_code;
 mod other_architectures;
+mod pretended_nodes;
 mod sanitizers;
 mod toolchain;

@@ -9,7 +9,15 @@ use crate::toolchain::{Build, Compiler, Program, any_compiler, compilers, is_ins
 /// The exit status by which the checkers report.
 const FOUND: i32 = 99;
 
-fn sanitized(command: &mut Command) -> &mut Command {
+/// The options for all that the checkers find but races.
+pub(crate) const SANITIZED: &str =
+    "-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -pthread";
+
+/// Runs a program under valgrind, which reports by the same status.
+pub(crate) const VALGRIND: [&str; 4] =
+    ["valgrind", "--quiet", "--leak-check=full", "--error-exitcode=99"];
+
+pub(crate) fn sanitized(command: &mut Command) -> &mut Command {
     command
         .env("ASAN_OPTIONS", format!("detect_leaks=1:exitcode={FOUND}"))
         .env("LSAN_OPTIONS", format!("exitcode={FOUND}"))
@@ -18,7 +26,7 @@ fn sanitized(command: &mut Command) -> &mut Command {
 }
 
 /// Whether the compiler has the sanitizers' libraries; says so if not.
-fn has(compiler: Compiler, sanitizer: &str) -> bool {
+pub(crate) fn has(compiler: Compiler, sanitizer: &str) -> bool {
     let there = Build::new(compiler.c, &["leak.c"], sanitizer).try_make().is_ok();
     if !there {
         println!("skipped: {} has no {sanitizer}", compiler.c);
@@ -33,7 +41,7 @@ fn must_find(program: &Program, command: &mut Command) {
 
 #[test]
 fn addresses_behaviour_and_leaks() {
-    let options = "-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -pthread";
+    let options = SANITIZED;
     for &compiler in compilers().iter().filter(|&&compiler| has(compiler, options)) {
         let leak = Build::new(compiler.c, &["leak.c"], options).make();
         must_find(&leak, sanitized(&mut leak.command()));
@@ -73,15 +81,13 @@ fn valgrind() {
         println!("skipped: valgrind is not installed");
         return;
     }
-    let status = format!("--error-exitcode={FOUND}");
-    let runner = ["valgrind", "--quiet", "--leak-check=full", &status];
     let options = "-g -gdwarf-4 -O1 -pthread";
     let compiler = any_compiler();
     let leak = Build::new(compiler.c, &["leak.c"], options).make();
-    must_find(&leak, &mut leak.command_under(&runner));
+    must_find(&leak, &mut leak.command_under(&VALGRIND));
     for source in STRUCTURES {
         let program = Build::new(compiler.c, &[source], options).against(shared()).make();
         // It knows no critical sections; the library finds that out by itself.
-        program.must_pass(&mut program.command_under(&runner));
+        program.must_pass(&mut program.command_under(&VALGRIND));
     }
 }

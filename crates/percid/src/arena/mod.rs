@@ -24,6 +24,7 @@
 mod block;
 mod free_list;
 
+use std::ops::Range;
 use std::sync::atomic::{
     AtomicU32, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
@@ -111,6 +112,14 @@ fn open_slots(base: usize, first: u32, end: u32) -> bool {
     let start = std::ptr::with_exposed_provenance_mut(base + first as usize * STRIDE);
     // SAFETY: slots below `slots()` lie inside the reservation, and no more are ever wanted.
     unsafe { memory::open(start, (end - first) as usize * STRIDE) }
+}
+
+/// The addresses of an ID's memory, one range for each extent that blocks have come from.
+pub(crate) fn memory_of(id: u32) -> impl Iterator<Item = Range<usize>> {
+    let slot = (id as usize + 1) * STRIDE;
+    let in_use = EXTENT.iter().map(|place| place.load(Acquire));
+    let opened = in_use.filter(|base| *base & (UNAVAILABLE | OPENING) == 0 && *base != 0);
+    opened.map(move |base| base + slot..base + slot + STRIDE)
 }
 
 /// Opens the memory of `id`. Answers whether it is open; it is not if the ID is beyond the number of

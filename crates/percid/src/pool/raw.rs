@@ -10,6 +10,7 @@
 use std::alloc::Layout;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{
     AtomicPtr, AtomicU32, AtomicU64,
@@ -311,6 +312,17 @@ impl RawPool {
             unsafe { (*slab).older = older };
         }
         Some(slab)
+    }
+
+    /// The addresses of all slabs, in no order.
+    pub(crate) fn slabs(&self) -> Vec<Range<usize>> {
+        let newest = self.slabs.load(Acquire);
+        // SAFETY: null, or a slab, which stays for ever.
+        let slabs = std::iter::successors(unsafe { newest.as_ref() }, |slab| unsafe {
+            slab.older.as_ref()
+        });
+        let range = |slab: &Slab| slab.start.addr()..slab.start.addr() + self.slab_bytes();
+        slabs.map(range).collect()
     }
 
     /// How many objects fit a slab.

@@ -1,15 +1,17 @@
-//! `percid-inline-bench`: what an increment costs in C, and in Rust, in one run.
+//! `percid-inline-bench`: what an increment costs in C, and in Rust, in one run; and a reported access.
 //!
 //! The ways take turns in rounds of a few milliseconds on one CPU, each round in another order, so that what
 //! the machine does meanwhile meets all of them.
 
 mod loops;
+mod touches;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use loops::Way;
 use percid::{Counter, Source};
+use touches::Touches;
 
 /// How long one way takes in one round, about.
 const TURN: Duration = Duration::from_millis(4);
@@ -22,7 +24,7 @@ const LIMIT: f64 = 1.3;
 fn main() -> ExitCode {
     percid::init();
     stay_on_this_cpu();
-    println!("one increment, ns, {ROUNDS} rounds of {} ms for each way", TURN.as_millis());
+    println!("one increment or touch, ns, {ROUNDS} rounds of {} ms for each way", TURN.as_millis());
     println!(
         "{:<8} {:<14} {:>7} {:>7} {:>7} {:>7}",
         "source", "way", "min", "x Rust", "median", "x Rust"
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
             Err(why) => println!("{source:<8} {why}"),
         }
     }
+    within &= touches();
     println!(
         "C inline within {LIMIT} times Rust, by the minima of the sources with sections: {within}"
     );
@@ -42,40 +45,68 @@ fn main() -> ExitCode {
 
 /// Measures and prints; answers whether C keeps to the limit and the sum is right.
 fn measure(source: Source, counter: &Counter) -> bool {
-    let times = calibrate(counter);
-    let mut samples = [const { Vec::new() }; Way::ALL.len()];
+    let repeat = |way: usize, times| Way::ALL[way].repeat(counter, times);
+    let times = calibrate(repeat);
     let before = counter.sum();
-    for round in 0..ROUNDS {
-        for turn in 0..Way::ALL.len() {
-            let way = (round + turn) % Way::ALL.len();
-            let start = Instant::now();
-            Way::ALL[way].repeat(counter, times);
-            samples[way].push(start.elapsed().as_nanos() as f64 / times as f64);
-        }
-    }
+    let figures: [Figures; Way::ALL.len()] = compare(times, repeat);
     let added = (ROUNDS * Way::ALL.len()) as i64 * times as i64;
     if counter.sum() - before != added {
         println!("{source}: THE SUM IS WRONG");
         return false;
     }
-    let [rust, inline, call] = samples.map(Figures::of);
-    for (way, figures) in Way::ALL.into_iter().zip([rust, inline, call]) {
-        let Figures { min, median } = figures;
-        let (of_min, of_median) = (min / rust.min, median / rust.median);
-        println!(
-            "{source:<8} {:<14} {min:>7.3} {of_min:>7.2} {median:>7.3} {of_median:>7.2}",
-            way.name()
-        );
-    }
+    print(source, Way::ALL.map(Way::name), figures);
+    let [rust, inline, _] = figures;
     source == Source::Atomic || inline.min <= LIMIT * rust.min
 }
 
-/// How many increments fill a turn.
-fn calibrate(counter: &Counter) -> u64 {
+/// Measures and prints what a touch costs; answers whether it could be measured.
+fn touches() -> bool {
+    match Touches::new() {
+        Ok(touches) => {
+            let repeat = |way, times| touches.repeat(way, times);
+            print("touch", Touches::WAYS, compare(calibrate(repeat), repeat));
+            true
+        }
+        Err(why) => {
+            println!("touch: {why}");
+            false
+        }
+    }
+}
+
+/// Lets the ways take turns, each of which repeats what is measured so many times.
+fn compare<const WAYS: usize>(times: u64, repeat: impl Fn(usize, u64)) -> [Figures; WAYS] {
+    let mut samples = [const { Vec::new() }; WAYS];
+    for round in 0..ROUNDS {
+        for turn in 0..WAYS {
+            let way = (round + turn) % WAYS;
+            let start = Instant::now();
+            repeat(way, times);
+            samples[way].push(start.elapsed().as_nanos() as f64 / times as f64);
+        }
+    }
+    samples.map(Figures::of)
+}
+
+/// A line for each way, the first of which is Rust's.
+fn print<const WAYS: usize>(
+    what: impl std::fmt::Display,
+    names: [&str; WAYS],
+    figures: [Figures; WAYS],
+) {
+    let rust = figures[0];
+    for (name, Figures { min, median }) in names.into_iter().zip(figures) {
+        let (of_min, of_median) = (min / rust.min, median / rust.median);
+        println!("{what:<8} {name:<14} {min:>7.3} {of_min:>7.2} {median:>7.3} {of_median:>7.2}");
+    }
+}
+
+/// How often the first way can be repeated in a turn.
+fn calibrate(repeat: impl Fn(usize, u64)) -> u64 {
     let mut times = 1000;
     loop {
         let start = Instant::now();
-        Way::Rust.repeat(counter, times);
+        repeat(0, times);
         let taken = start.elapsed();
         if taken * 2 >= TURN {
             let per_turn = TURN.as_nanos() * u128::from(times) / taken.as_nanos();

@@ -23,5 +23,8 @@ int main()
     const long value = local.with([](long &mine) { return mine; });
     count += local.drain([](long &&) {});
     count += histogram.take().buckets().size();
+    percid::numa::balancer balancer(percid::numa::settings().with(percid::numa::rules::base));
+    balancer.take_events();
+    count += balancer.report().regions();
     return count == 5 && value == 3 && *object == 8 && counter.take() == 5 ? 0 : 1;
 }

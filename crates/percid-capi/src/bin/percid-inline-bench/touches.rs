@@ -1,0 +1,90 @@
+//! What else is measured: a reported access to memory that a balancer looks after, by two ways, in loops of one form
+//! that wander through all pages. None of them is armed, as nearly all are nearly always.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use percid::numa::{Balancer, Region};
+use percid_capi::numa::balancer::{percid_numa_create, percid_numa_destroy};
+use percid_capi::numa::region::{
+    self, percid_numa_register, percid_numa_touch, percid_numa_unregister,
+};
+
+/// Some pages; a power of two.
+const BYTES: usize = 4 << 20;
+
+unsafe extern "C" {
+    fn percid_bench_touch(region: *mut c_void, bytes: usize, times: u64);
+}
+
+/// The C half calls it, and is linked behind the library.
+#[used]
+static CALLED_BY_C: unsafe extern "C" fn(*mut region::Region, usize) = percid_numa_touch;
+
+/// A region, as Rust and as C know it.
+pub(crate) struct Touches {
+    in_rust: Region,
+    in_c: *mut region::Region,
+    // Dropped after the regions in it.
+    _memory: Vec<u8>,
+}
+
+impl Touches {
+    pub(crate) const WAYS: [&'static str; 2] = ["Rust, inline", "C, called"];
+
+    /// On pretended nodes, since with one node a touch has less to do.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none.
+    pub(crate) fn new() -> Result<Touches, String> {
+        percid::testing::pretend_nodes(2);
+        let memory = vec![1_u8; 2 * BYTES];
+        let start = memory.as_ptr().map_addr(|address| address.next_multiple_of(BYTES));
+        let in_rust = Balancer::new().register(start, BYTES).map_err(|error| error.to_string())?;
+        let (mut balancer, mut in_c) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the places are valid, and a region outlives its balancer.
+        let result = unsafe {
+            percid_numa_create(&mut balancer, ptr::null());
+            let result = percid_numa_register(&mut in_c, balancer, start.cast(), BYTES);
+            percid_numa_destroy(balancer);
+            result
+        };
+        match result {
+            0 => Ok(Touches { in_rust, in_c, _memory: memory }),
+            error => Err(format!("the region cannot be registered: {error}")),
+        }
+    }
+
+    /// Touches so many times, at least once.
+    pub(crate) fn repeat(&self, way: usize, times: u64) {
+        match way {
+            0 => in_rust(&self.in_rust, times),
+            // SAFETY: the region is not unregistered yet.
+            _ => unsafe { percid_bench_touch(self.in_c.cast(), BYTES, times) },
+        }
+    }
+}
+
+impl Drop for Touches {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it any more.
+        unsafe { percid_numa_unregister(self.in_c) };
+    }
+}
+
+#[inline(never)]
+fn in_rust(region: &Region, mut times: u64) {
+    let mut offset = 0;
+    // SAFETY: the directive makes the assembler insert no-operations, and nothing else: the loop begins on
+    // a cache line.
+    unsafe { std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
+    loop {
+        region.touch(offset);
+        offset = (offset + 5 * 4096 + 64) & (BYTES - 1);
+        times -= 1;
+        if times == 0 {
+            break;
+        }
+    }
+}

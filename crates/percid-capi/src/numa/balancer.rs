@@ -1,0 +1,220 @@
+//! Balancers.
+
+use std::collections::VecDeque;
+use std::ffi::c_int;
+use std::mem::ManuallyDrop;
+use std::sync::Mutex;
+
+use super::error;
+use super::settings::{self, Settings, nanoseconds};
+use crate::barrier::guard;
+use crate::errno::preserved;
+use crate::handle::Handles;
+
+/// Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of registered
+/// regions move to the nodes of their users. Needs no rights, and not the machine-wide switch.
+///
+/// Now and then it *arms* pages of its regions, so that the next access to each is seen; who uses a page from
+/// another node twice in a row gets it. Every decision is counted by region and reason.
+///
+/// Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread, which
+/// percid_numa_start() starts, or by who calls percid_numa_move_batch(); a thread of the program that faults or
+/// maps memory meanwhile waits for one batch at most.
+/// Signals: nothing but percid_numa_touch(), and access to trapped memory, is async-signal-safe. The balancer's
+/// own thread blocks all signals.
+/// Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed are caught, and
+/// its regions may be unregistered. To balance the child, create another balancer.
+/// Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every page that is
+/// armed, and less than 3 % of the time together; a copy for every page that moves.
+/// Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node. Leak checkers do not look
+/// where handles point: unregister regions and destroy the balancer before they count.
+#[derive(Debug)]
+pub struct Balancer {
+    pub(super) balancer: percid::numa::Balancer,
+    /// Events that were taken from the balancer and that the caller had no room for. Not looked at in a
+    /// child of fork(): a thread of the parent may have been changing it.
+    pub(super) events: ManuallyDrop<Mutex<VecDeque<percid::numa::Event>>>,
+    /// The process it belongs to.
+    process: u32,
+}
+
+/// What a pass did.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Passed {
+    /// Pages that were armed.
+    pub armed: u64,
+    /// Regions that were left out.
+    pub skipped: u64,
+    /// How long it took, in nanoseconds.
+    pub took_ns: u64,
+}
+
+/// What became of a batch of pages.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Batch {
+    /// Pages that were moved.
+    pub moved: u64,
+    /// Pages that could not be moved; the report has them by errno.
+    pub failed: u64,
+    /// 1 if more pages are to move, else 0.
+    pub more: c_int,
+}
+
+static BALANCERS: Handles<Balancer> = Handles::new();
+
+impl Balancer {
+    fn new(balancer: percid::numa::Balancer) -> Balancer {
+        let events = ManuallyDrop::new(Mutex::default());
+        Balancer { balancer, events, process: std::process::id() }
+    }
+
+    /// Whether this is a child of the process that made it.
+    pub(super) fn is_forked(&self) -> bool {
+        std::process::id() != self.process
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        if !self.is_forked() {
+            // SAFETY: it is not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.events) };
+        }
+    }
+}
+
+/// The answer of `body` for the balancer of a handle, or what is wrong with the handle.
+///
+/// # Safety
+///
+/// As [`Handles::object`] says.
+pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) -> c_int) -> c_int {
+    // SAFETY: by contract.
+    match unsafe { Handles::object(handle) } {
+        Ok(balancer) => preserved(|| guard(-libc::EFAULT, || body(balancer))),
+        Err(error) => error,
+    }
+}
+
+/// Stores a new balancer without regions in `balancer`, with these settings, or with the defaults if `settings`
+/// is NULL.
+///
+/// Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not, or settings
+/// that percid_numa_settings_init() has not filled; -ERANGE if the shortest period is longer than the longest
+/// one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the settings have members that this version
+/// of the library does not know, and they are not 0; -ENOMEM. On error `balancer` becomes NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_create(
+    balancer: *mut *mut Balancer,
+    settings: *const Settings,
+) -> c_int {
+    let make = || {
+        let made = match settings.is_null() {
+            true => percid::numa::Balancer::new(),
+            // SAFETY: the caller's pointer.
+            false => unsafe { settings::balancer(settings) }?,
+        };
+        Ok(Balancer::new(made))
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { BALANCERS.create(balancer, make) }
+}
+
+/// Whether there is anything to balance, that is, several nodes with memory: 1 or 0. -EINVAL for NULL, -EBADF if
+/// the balancer is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_has_nodes(balancer: *const Balancer) -> c_int {
+    // SAFETY: the caller's handle.
+    unsafe { of(balancer, |balancer| c_int::from(balancer.balancer.has_nodes())) }
+}
+
+/// Starts a thread that makes passes and moves pages by itself, unless there is one already or nothing to
+/// balance. A pass is due when a thread of the program has *run* for a period, and never before the balancer has
+/// rested for 33 times what the last pass took.
+///
+/// Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL; -EBADF if the
+/// balancer is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_start(balancer: *mut Balancer) -> c_int {
+    // SAFETY: the caller's handle.
+    unsafe {
+        of(balancer, |balancer| match balancer.balancer.start() {
+            Ok(()) => 0,
+            Err(why) => error::of_system(&why),
+        })
+    }
+}
+
+/// Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays armed.
+///
+/// Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_stop(balancer: *mut Balancer) -> c_int {
+    // SAFETY: the caller's handle.
+    unsafe {
+        of(balancer, |balancer| {
+            balancer.balancer.stop();
+            0
+        })
+    }
+}
+
+/// Makes a pass on behalf of the calling thread: arms what it is the turn of, and moves nothing. For programs
+/// that would rather not have a thread of the balancer's. Stores what it did in `passed`, unless that is NULL.
+///
+/// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of /proc/self/maps and
+/// about 0.2 us for every page that is armed; with one node nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_pass(balancer: *mut Balancer, passed: *mut Passed) -> c_int {
+    // SAFETY: the caller's handle.
+    unsafe {
+        of(balancer, |balancer| {
+            let pass = balancer.balancer.pass();
+            let took_ns = nanoseconds(pass.took);
+            store(passed, Passed { armed: pass.armed, skipped: pass.skipped, took_ns })
+        })
+    }
+}
+
+/// Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`, unless that is
+/// NULL. No thread of the program waits for longer than this takes.
+///
+/// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_move_batch(
+    balancer: *mut Balancer,
+    batch: *mut Batch,
+) -> c_int {
+    // SAFETY: the caller's handle.
+    unsafe {
+        of(balancer, |balancer| {
+            let percid::numa::Batch { moved, failed, more } = balancer.balancer.move_batch();
+            store(batch, Batch { moved, failed, more: c_int::from(more) })
+        })
+    }
+}
+
+/// Stores a result where the caller wants it, if he does.
+///
+/// # Safety
+///
+/// `place` is NULL or good.
+unsafe fn store<T>(place: *mut T, value: T) -> c_int {
+    if !place.is_null() {
+        // SAFETY: by contract.
+        unsafe { place.write(value) };
+    }
+    0
+}
+
+/// Destroys a balancer, having stopped its thread. Nobody else may use it meanwhile. Its regions stay usable,
+/// are not looked after any more, and must be unregistered as before.
+///
+/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_destroy(balancer: *mut Balancer) -> c_int {
+    // SAFETY: the caller's handle, which nobody else uses.
+    unsafe { BALANCERS.destroy(balancer) }
+}

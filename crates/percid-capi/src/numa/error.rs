@@ -1,0 +1,73 @@
+//! What the library refuses, as negative `errno` values.
+
+use std::ffi::c_int;
+
+use percid::numa::{BadSetting, RegisterError};
+
+/// Why memory cannot be registered. `percid_numa_register()` documents them; `percid_numa_error()` has the texts.
+pub(crate) fn of_register(why: RegisterError) -> c_int {
+    match why {
+        RegisterError::Empty | RegisterError::NotAligned { .. } => -libc::EINVAL,
+        RegisterError::Overlaps { .. } => -libc::EEXIST,
+        RegisterError::NotMapped { .. } => -libc::ENXIO,
+        RegisterError::Mixed { .. } => -libc::EXDEV,
+        RegisterError::OwnStack => -libc::EDEADLK,
+        RegisterError::TooManyTrapped => -libc::ENOSPC,
+        RegisterError::HandlerReplaced => -libc::EBUSY,
+        RegisterError::NoMemory => -libc::ENOMEM,
+        RegisterError::NoProc => -libc::ENOSYS,
+        RegisterError::Forked => -libc::EPERM,
+        // `RegisterError` may grow; besides these, there is `NotMovable`.
+        _ => -libc::ENOTSUP,
+    }
+}
+
+/// Why settings cannot be used.
+pub(crate) fn of_setting(why: BadSetting) -> c_int {
+    match why {
+        BadSetting::Periods | BadSetting::ScanSize => -libc::ERANGE,
+        // `BadSetting` may grow; besides these, there is `Zero`.
+        _ => -libc::EINVAL,
+    }
+}
+
+/// Why the operating system refuses something.
+pub(crate) fn of_system(why: &std::io::Error) -> c_int {
+    -why.raw_os_error().unwrap_or(libc::EAGAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn refusals_can_be_told_apart() {
+        let refusals = [
+            RegisterError::Empty,
+            RegisterError::Overlaps { region: 1 },
+            RegisterError::NotMapped { address: 1 },
+            RegisterError::NotMovable { address: 1 },
+            RegisterError::Mixed { address: 1 },
+            RegisterError::OwnStack,
+            RegisterError::TooManyTrapped,
+            RegisterError::HandlerReplaced,
+            RegisterError::NoMemory,
+            RegisterError::NoProc,
+            RegisterError::Forked,
+        ];
+        let numbers: BTreeSet<_> = refusals.into_iter().map(of_register).collect();
+        assert_eq!(numbers.len(), refusals.len());
+        assert!(numbers.iter().all(|number| *number < 0));
+        let not_pages = of_register(RegisterError::NotAligned { page: 4096 });
+        assert_eq!(not_pages, of_register(RegisterError::Empty), "both are no range of pages");
+    }
+
+    #[test]
+    fn settings_that_cannot_be_used() {
+        assert_eq!(of_setting(BadSetting::Zero("batch")), -libc::EINVAL);
+        assert_eq!(of_setting(BadSetting::Periods), -libc::ERANGE);
+        assert_eq!(of_setting(BadSetting::ScanSize), -libc::ERANGE);
+    }
+}

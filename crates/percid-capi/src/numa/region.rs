@@ -1,0 +1,348 @@
+//! Regions: registering and unregistering memory, and reporting its use.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use percid::numa::Exclusion;
+
+use super::balancer::Balancer;
+use super::error;
+use crate::barrier::guard;
+use crate::errno::preserved;
+use crate::handle::Handles;
+
+/// How a balancer learns who uses a region. The numbers are fixed.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The program says so, by percid_numa_touch().
+    Reported = 1,
+    /// By faults: armed pages have no access rights.
+    Trapped = 2,
+}
+
+impl Access {
+    pub(super) fn of(access: percid::numa::Access) -> Access {
+        match access {
+            percid::numa::Access::Reported => Access::Reported,
+            percid::numa::Access::Trapped => Access::Trapped,
+        }
+    }
+}
+
+/// Memory that a balancer looks after, from percid_numa_register() to percid_numa_unregister().
+///
+/// Threads: any number of threads may use it at once.
+/// Signals: percid_numa_touch() is async-signal-safe and leaves errno alone; the rest is not.
+/// Fork: in the child nothing is armed any more; pages that are, are disarmed as they are touched.
+/// Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node.
+#[derive(Debug)]
+pub struct Region {
+    region: Arc<percid::numa::Region>,
+    /// What is excluded; each refers to `region`. Not looked at in a child of fork(): a thread of the
+    /// parent may have been changing it.
+    excluded: ManuallyDrop<Mutex<Vec<Excluded>>>,
+    /// The process it belongs to.
+    process: u32,
+}
+
+#[derive(Debug)]
+struct Excluded {
+    part: Range<usize>,
+    _exclusion: Exclusion<'static>,
+}
+
+static REGIONS: Handles<Region> = Handles::new();
+
+impl Region {
+    fn new(region: percid::numa::Region) -> Region {
+        let excluded = ManuallyDrop::new(Mutex::default());
+        Region { region: Arc::new(region), excluded, process: std::process::id() }
+    }
+
+    fn is_forked(&self) -> bool {
+        std::process::id() != self.process
+    }
+
+    fn excluded(&self) -> MutexGuard<'_, Vec<Excluded>> {
+        // Whoever panicked has changed the list or has not.
+        self.excluded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exclude(&self, part: Range<usize>) {
+        // SAFETY: the region lies behind the `Arc`, which is dropped after all that `excluded` holds. (In a
+        // child of fork() that is never dropped, nor used.)
+        let region: &'static percid::numa::Region = unsafe { &*Arc::as_ptr(&self.region) };
+        let exclusion = region.exclude(part.clone());
+        self.excluded().push(Excluded { part, _exclusion: exclusion });
+    }
+
+    /// Whether there was such a part.
+    fn include(&self, part: Range<usize>) -> bool {
+        let mut excluded = self.excluded();
+        let place = excluded.iter().position(|other| other.part == part);
+        let ended = place.map(|place| excluded.swap_remove(place));
+        drop(excluded);
+        ended.is_some()
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if !self.is_forked() {
+            // SAFETY: it is not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.excluded) };
+        }
+    }
+}
+
+/// Registers `bytes` bytes of memory from `start` on, whose use the program reports by percid_numa_touch(), and
+/// stores the region in `region`.
+///
+/// The range begins and ends at multiples of the page size, and consists of mappings of the same kind and
+/// access rights. The memory may be unmapped while it is registered: that is noticed, and the region left alone.
+///
+/// Returns 0, or one of these, and then `region` becomes NULL; percid_numa_error() has a text for each:
+///
+///     -EINVAL   `region` or `balancer` is NULL, the range is empty, or is not made of whole pages
+///     -EBADF    the balancer is destroyed
+///     -EEXIST   a part is registered already, with this balancer
+///     -ENXIO    nothing is mapped in a part
+///     -ENOTSUP  the kernel never moves what is mapped there: its own pages, or huge pages of hugetlbfs
+///     -EXDEV    the mappings have different rights, or are of memory and files: register each by itself
+///     -ENOMEM   no memory for what has to be known of the pages
+///     -ENOSYS   /proc/self/maps cannot be read
+///     -EPERM    the balancer belongs to the parent of this process
+///
+/// Costs a reading of /proc/self/maps.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_register(
+    region: *mut *mut Region,
+    balancer: *mut Balancer,
+    start: *const c_void,
+    bytes: usize,
+) -> c_int {
+    let register = |balancer: &percid::numa::Balancer| balancer.register(start.cast(), bytes);
+    // SAFETY: the caller's pointer and handle.
+    unsafe { add(region, balancer, register) }
+}
+
+/// Registers memory whose use is seen by faults, so that the program need not report it: armed memory has no
+/// access rights, and a handler of SIGSEGV, which the first call installs, notes who faulted and gives them
+/// back. What is no fault of armed memory goes on to the handler that was there before: a crash stays a crash.
+///
+/// The program promises that, until the region is unregistered,
+///
+///   - the memory stays mapped, with the access rights that it has now, and nobody changes these rights;
+///   - no thread runs on a stack in it, blocks SIGSEGV while it uses it, or installs another handler of SIGSEGV
+///     that does not pass on to the one before;
+///   - no pointer into it is given to a system call unless the part is excluded: the call would fail with
+///     EFAULT, or do half of its work;
+///   - no child of vfork() and no other process that shares the address space uses it.
+///
+/// Returns what percid_numa_register() does, or
+///
+///     -EDEADLK  the range holds the calling thread's stack, where a fault could not be handled
+///     -ENOSPC   there are 256 trapped regions already
+///     -EBUSY    another handler of SIGSEGV was installed after percid's
+///
+/// The first access to 64 KiB of armed memory costs 4 us.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_register_trapped(
+    region: *mut *mut Region,
+    balancer: *mut Balancer,
+    start: *const c_void,
+    bytes: usize,
+) -> c_int {
+    let register = |balancer: &percid::numa::Balancer| {
+        // SAFETY: the caller promises it.
+        unsafe { balancer.register_trapped(start.cast(), bytes) }
+    };
+    // SAFETY: the caller's pointer and handle.
+    unsafe { add(region, balancer, register) }
+}
+
+/// # Safety
+///
+/// The pointer and the handle are NULL or good.
+unsafe fn add(
+    region: *mut *mut Region,
+    balancer: *mut Balancer,
+    register: impl FnOnce(
+        &percid::numa::Balancer,
+    ) -> Result<percid::numa::Region, percid::numa::RegisterError>,
+) -> c_int {
+    let make = || {
+        // SAFETY: by contract.
+        let balancer = unsafe { Handles::object(balancer) }?;
+        register(&balancer.balancer).map(Region::new).map_err(error::of_register)
+    };
+    // SAFETY: by contract.
+    unsafe { REGIONS.create(region, make) }
+}
+
+/// Says in a few words what an error of percid_numa_register() or percid_numa_register_trapped() means; NULL if
+/// the number is none of them.
+///
+/// Async-signal-safe; costs a call.
+#[unsafe(no_mangle)]
+pub extern "C" fn percid_numa_error(error: c_int) -> *const c_char {
+    text(error).map_or(std::ptr::null(), CStr::as_ptr)
+}
+
+fn text(error: c_int) -> Option<&'static CStr> {
+    Some(match error.checked_neg()? {
+        libc::EINVAL => c"a pointer is NULL, or the range is empty or not made of whole pages",
+        libc::EBADF => c"the balancer is destroyed",
+        libc::EEXIST => c"part of the range is registered already",
+        libc::ENXIO => c"nothing is mapped in part of the range",
+        libc::ENOTSUP => c"the kernel does not move the pages of part of the range",
+        libc::EXDEV => c"the range has mappings of different kinds: register each",
+        libc::EDEADLK => c"the range holds the calling thread's stack",
+        libc::ENOSPC => c"there are 256 trapped regions already",
+        libc::EBUSY => c"another SIGSEGV handler was installed after percid's",
+        libc::ENOMEM => c"no memory to keep track of the pages",
+        libc::ENOSYS => c"/proc/self/maps cannot be read",
+        libc::EPERM => c"the balancer belongs to the parent process",
+        _ => return None,
+    })
+}
+
+/// Says that the calling thread uses the memory `offset` bytes from the region's start. To be called about as
+/// often as the program goes from one page to another; more often changes nothing, because an armed page counts
+/// once. Offsets beyond the region, trapped regions and regions that are unregistered are ignored.
+///
+/// Async-signal-safe, waits for nobody. Costs a call, four loads and two tests unless the page is armed; then two
+/// system calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_touch(region: *mut Region, offset: usize) {
+    // SAFETY: the caller's handle.
+    if let Ok(region) = unsafe { Handles::object(region) } {
+        guard((), || region.region.touch(offset));
+    }
+}
+
+/// Where a region starts; NULL if there is no such region.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_region_start(region: *const Region) -> *mut c_void {
+    // SAFETY: the caller's handle.
+    let start = unsafe { Handles::object(region) }.map_or(0, |region| region.region.range().start);
+    std::ptr::with_exposed_provenance_mut(start)
+}
+
+/// How many bytes a region has; 0 if there is no such region.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_region_bytes(region: *const Region) -> usize {
+    // SAFETY: the caller's handle.
+    unsafe { Handles::object(region) }.map_or(0, |region| region.region.range().len())
+}
+
+/// How access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF if it is unregistered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_region_access(region: *const Region) -> c_int {
+    // SAFETY: the caller's handle.
+    unsafe { of(region, |region| Access::of(region.region.access()) as c_int) }
+}
+
+/// Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until percid_numa_exclude_end():
+/// for buffers that are handed to system calls, which fail with EFAULT at armed memory. Whole grains of 64 KiB
+/// around the part are disarmed, and not armed again meanwhile. A part may be excluded several times.
+///
+/// Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is unregistered.
+/// Waits for the piece that is being armed, or the batch that is being moved, at this moment.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_exclude_begin(
+    region: *mut Region,
+    offset: usize,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: the caller's handle.
+    unsafe {
+        of(region, |region| match part(region, offset, bytes) {
+            Some(_) if region.is_forked() => 0,
+            Some(part) => {
+                region.exclude(part);
+                0
+            }
+            None => -libc::ERANGE,
+        })
+    }
+}
+
+/// Lets a part be armed again that percid_numa_exclude_begin() has excluded with the same numbers.
+///
+/// Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as percid_numa_exclude_begin().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_exclude_end(
+    region: *mut Region,
+    offset: usize,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: the caller's handle.
+    unsafe {
+        of(region, |region| match part(region, offset, bytes) {
+            Some(_) if region.is_forked() => 0,
+            Some(part) if region.include(part.clone()) => 0,
+            Some(_) => -libc::ENOENT,
+            None => -libc::ERANGE,
+        })
+    }
+}
+
+/// A part of a region, in bytes from its start.
+fn part(region: &Region, offset: usize, bytes: usize) -> Option<Range<usize>> {
+    let end = offset.checked_add(bytes)?;
+    (end <= region.region.range().len()).then_some(offset..end)
+}
+
+/// The answer of `body` for the region of a handle, or what is wrong with the handle.
+///
+/// # Safety
+///
+/// As [`Handles::object`] says.
+unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_int {
+    // SAFETY: by contract.
+    match unsafe { Handles::object(handle) } {
+        Ok(region) => preserved(|| guard(-libc::EFAULT, || body(region))),
+        Err(error) => error,
+    }
+}
+
+/// Unregisters memory, which is disarmed and can be used for anything then. What is excluded need not be ended
+/// before. Nobody else may use the region meanwhile. Waits for the pass or the batch that is under way.
+///
+/// Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays recognisable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_unregister(region: *mut Region) -> c_int {
+    // SAFETY: the caller's handle, which nobody else uses.
+    unsafe { REGIONS.destroy(region) }
+}
+
+#[cfg(test)]
+mod tests {
+    use percid::numa::RegisterError;
+
+    use super::*;
+
+    #[test]
+    fn every_refusal_has_a_text() {
+        for why in [
+            RegisterError::NotAligned { page: 4096 },
+            RegisterError::Overlaps { region: 1 },
+            RegisterError::NotMapped { address: 1 },
+            RegisterError::NotMovable { address: 1 },
+            RegisterError::Mixed { address: 1 },
+            RegisterError::OwnStack,
+            RegisterError::TooManyTrapped,
+            RegisterError::HandlerReplaced,
+            RegisterError::NoMemory,
+            RegisterError::NoProc,
+            RegisterError::Forked,
+        ] {
+            assert!(text(error::of_register(why)).is_some(), "{why}");
+        }
+        assert!([0, 1, libc::EINVAL, -libc::EIO, c_int::MIN].map(text).iter().all(Option::is_none));
+    }
+}

@@ -1,0 +1,207 @@
+/* Balancers where the machine is believed to have two nodes: what is armed, seen, tried and told. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <percid.h>
+
+#include "check.h"
+
+/* Of the library as it is built for this test alone. */
+void percid_testing_pretend_nodes(uint32_t count);
+
+enum { PAGES = 256, MOST_PASSES = 1000 };
+
+/* A grain of trapped memory. */
+static const size_t GRAIN = 64 << 10;
+
+static percid_numa_balancer *balancer;
+static size_t page;
+
+static char *map(size_t bytes)
+{
+    char *const start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(start != MAP_FAILED);
+    memset(start, 1, bytes);
+    return start;
+}
+
+/* CPU c is on node c modulo the number of nodes. */
+static int stay_on(unsigned cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+static percid_numa_figures figures(percid_numa_report **report)
+{
+    percid_numa_figures figures;
+    CHECK(percid_numa_report_create(report, balancer) == 0);
+    CHECK(percid_numa_report_regions(*report) == 1);
+    CHECK(percid_numa_report_region(*report, 0, &figures, sizeof figures) == 0);
+    return figures;
+}
+
+/* Makes passes until so many pages are armed anew, and answers whether that came about. */
+static int arm(uint64_t pages)
+{
+    percid_numa_passed passed;
+    uint64_t armed = 0;
+    for (int i = 0; i < MOST_PASSES && armed < pages; i++) {
+        CHECK(percid_numa_pass(balancer, &passed) == 0);
+        armed += passed.armed;
+    }
+    return armed == pages;
+}
+
+static void events(const char *memory)
+{
+    percid_numa_event event;
+    uint64_t armed = 0, passes = 0, kinds = 0;
+    /* One by one: what a call leaves is there for the next. */
+    while (percid_numa_take_events(balancer, &event, 1) == 1) {
+        CHECK(event.kind >= PERCID_NUMA_EVENT_KIND_PASS && event.kind <= PERCID_NUMA_EVENT_KIND_HANDLER_REPLACED);
+        CHECK(event.kind == PERCID_NUMA_EVENT_KIND_PASS || event.region == (uintptr_t)memory);
+        CHECK((event.reason != 0) == (event.kind == PERCID_NUMA_EVENT_KIND_SKIPPED));
+        CHECK(event.reason == 0 || percid_numa_reason_name(event.reason) != NULL);
+        kinds |= UINT64_C(1) << event.kind;
+        if (event.kind == PERCID_NUMA_EVENT_KIND_PASS) {
+            CHECK(event.thread == (uint32_t)getpid());
+            passes++;
+        }
+        if (event.kind == PERCID_NUMA_EVENT_KIND_ARMED) {
+            CHECK(event.start >= event.region && event.end > event.start);
+            armed += event.pages;
+        }
+    }
+    CHECK(passes > 0 && armed >= PAGES && (kinds >> PERCID_NUMA_EVENT_KIND_MOVED & 1) == 1);
+    CHECK(percid_numa_take_events(balancer, &event, 1) == 0);
+}
+
+static void reported(void)
+{
+    char *const memory = map(PAGES * page);
+    percid_numa_region *region;
+    percid_numa_report *report;
+    CHECK(percid_numa_register(&region, balancer, memory, PAGES * page) == 0);
+    CHECK(arm(PAGES));
+    CHECK(stay_on(1));
+    for (size_t i = 0; i < PAGES; i++) {
+        /* An armed page counts once. */
+        errno = 77;
+        percid_numa_touch(region, i * page);
+        percid_numa_touch(region, i * page + 1);
+        CHECK(errno == 77);
+    }
+    percid_numa_touch(region, PAGES * page);
+    percid_numa_touch(region, SIZE_MAX);
+    percid_numa_figures now = figures(&report);
+    CHECK(now.scanned == PAGES && now.local_uses + now.remote_uses == PAGES);
+    CHECK(now.remote_uses == PAGES && now.private_uses == PAGES && now.shared_uses == 0);
+    percid_numa_on_node node = {9, 9, 9};
+    CHECK(percid_numa_report_use(report, 0, &node, 1) == 1 && node.node == 1 && node.count == PAGES);
+    percid_numa_totals totals;
+    CHECK(percid_numa_report_totals(report, &totals, sizeof totals) == 0 && totals.passes > 0);
+    percid_numa_report_free(report);
+
+    /* All are to move to a node that is not there: the kernel says so. */
+    percid_numa_batch batch = {0, 0, 1};
+    uint64_t failed = 0;
+    CHECK(now.pending == PAGES);
+    while (batch.more) {
+        CHECK(percid_numa_move_batch(balancer, &batch) == 0 && batch.moved == 0);
+        failed += batch.failed;
+    }
+    now = figures(&report);
+    percid_numa_failure failure;
+    CHECK(failed == PAGES && now.moved == 0 && now.pending == 0);
+    CHECK(percid_numa_report_failures(report, 0, &failure, 1) == 1);
+    CHECK(failure.error > 0 && failure.pages == PAGES);
+    printf("%d pages not moved: %s\n", PAGES, strerror(failure.error));
+    percid_numa_report_free(report);
+    events(memory);
+    CHECK(percid_numa_unregister(region) == 0 && munmap(memory, PAGES * page) == 0);
+}
+
+/* What a system call says about a page of the region. */
+static int is_accessible(const char *memory)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    const ssize_t written = write(ends[1], memory, 1);
+    const int error = errno;
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+    CHECK(written == 1 || error == EFAULT);
+    return written == 1;
+}
+
+static void trapped(void)
+{
+    const size_t bytes = PAGES * page;
+    char *const memory = map(bytes);
+    percid_numa_region *region;
+    percid_numa_report *report;
+    CHECK(percid_numa_register_trapped(&region, balancer, memory, bytes) == 0);
+    CHECK(percid_numa_exclude_begin(region, GRAIN, 1) == 0);
+    CHECK(arm((bytes - GRAIN) / page));
+    /* Excluded, armed. */
+    CHECK(is_accessible(memory + GRAIN) && !is_accessible(memory + 2 * GRAIN));
+    CHECK(percid_numa_exclude_begin(region, 2 * GRAIN, 2) == 0 && is_accessible(memory + 2 * GRAIN));
+    CHECK(percid_numa_exclude_end(region, GRAIN, 1) == 0 && percid_numa_exclude_end(region, 2 * GRAIN, 2) == 0);
+    for (size_t at = 0; at < bytes; at += page) {
+        memory[at]++;
+    }
+    /* Those that were excluded were not armed when they were used. */
+    const percid_numa_figures now = figures(&report);
+    CHECK(now.access == PERCID_NUMA_ACCESS_TRAPPED && now.local_uses + now.remote_uses == bytes / GRAIN - 2);
+    percid_numa_report_free(report);
+    CHECK(arm(bytes / page) && !is_accessible(memory + GRAIN) && !is_accessible(memory));
+    /* With something excluded. */
+    CHECK(percid_numa_exclude_begin(region, 0, bytes) == 0);
+    CHECK(percid_numa_unregister(region) == 0 && is_accessible(memory + GRAIN));
+    CHECK(munmap(memory, bytes) == 0);
+}
+
+static void gone(void)
+{
+    char *const memory = map(PAGES * page);
+    percid_numa_region *region;
+    percid_numa_report *report;
+    percid_numa_event event = {0};
+    CHECK(percid_numa_register(&region, balancer, memory, PAGES * page) == 0);
+    CHECK(munmap(memory, PAGES * page) == 0);
+    while (percid_numa_take_events(balancer, &event, 1) == 1) {
+    }
+    CHECK(percid_numa_pass(balancer, NULL) == 0);
+    do {
+        CHECK(percid_numa_take_events(balancer, &event, 1) == 1);
+    } while (event.kind != PERCID_NUMA_EVENT_KIND_GONE);
+    CHECK(event.region == (uintptr_t)memory && figures(&report).gone == 1);
+    percid_numa_report_free(report);
+    CHECK(percid_numa_unregister(region) == 0);
+}
+
+int main(void)
+{
+    percid_numa_settings settings;
+    percid_testing_pretend_nodes(PRETENDED_NODES);
+    page = (size_t)sysconf(_SC_PAGESIZE);
+    CHECK(percid_numa_settings_init(&settings, sizeof settings) == 0);
+    settings.scan_delay_ns = 0;
+    CHECK(percid_numa_create(&balancer, &settings) == 0 && percid_numa_has_nodes(balancer) == 1);
+    if (!stay_on(1)) {
+        puts("skipped: there is no second CPU\nok");
+        return 0;
+    }
+    reported();
+    trapped();
+    gone();
+    CHECK(percid_numa_start(balancer) == 0 && percid_numa_destroy(balancer) == 0);
+    puts("ok");
+    return 0;
+}

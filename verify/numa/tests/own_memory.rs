@@ -1,0 +1,75 @@
+//! percid's own memory as regions, on two pretended nodes.
+
+use std::alloc::Layout;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use percid::numa::{Balancer, IdRegions, Rules, Settings};
+use percid::pool::RawPool;
+use percid::{Counter, Source};
+
+/// A balancer that scans at once.
+fn balancer() -> Balancer {
+    percid::testing::pretend_nodes(2);
+    let settings = Settings { scan_delay: Duration::from_nanos(1), ..Settings::default() };
+    Balancer::with(settings, Rules::default()).expect("good settings")
+}
+
+/// Accesses that the balancer has seen.
+fn seen(balancer: &Balancer) -> u64 {
+    balancer.report().regions.iter().map(|region| region.local + region.remote).sum()
+}
+
+/// A page that this balancer arms is seen at the next touch by the thread that has the ID.
+fn own_pages_are_seen(source: Source) {
+    let counters: Vec<Counter> =
+        (0..2000).map(|_| Counter::with_source(source).expect("an available source")).collect();
+    counters.iter().for_each(|counter| counter.add(1));
+    let balancer = balancer();
+    let ids: IdRegions = balancer.register_ids(source).expect("memory of percid's own");
+    let mine = source.current_id().expect("an ID");
+    assert!(!ids.of_id(mine).is_empty());
+    assert!(ids.of_id(source.ids_seen() + 1).is_empty());
+    ids.touch();
+    assert_eq!(seen(&balancer), 0, "nothing is armed yet");
+    let armed = balancer.pass().armed;
+    assert!(armed >= 2000 * 8 / 4096, "{armed} pages of 2000 counters");
+    ids.touch();
+    assert!(seen(&balancer) > 0);
+    counters.iter().for_each(|counter| counter.add(1));
+    assert!(counters.iter().all(|counter| counter.sum() == 2));
+}
+
+#[test]
+fn what_an_id_has_in_the_arena_is_seen_when_its_thread_says_so() {
+    for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+        own_pages_are_seen(source);
+    }
+}
+
+#[test]
+fn slabs_of_a_pool_are_regions() {
+    let layout = Layout::from_size_align(4000, 8).expect("a layout");
+    let pool = RawPool::new(layout, 16);
+    let objects: Vec<_> = (0..200).map(|_| pool.get().expect("memory")).collect();
+    // SAFETY: objects of this size, which nobody else uses.
+    objects.iter().for_each(|object| unsafe { object.as_ptr().write_bytes(1, layout.size()) });
+    let balancer = balancer();
+    let regions = balancer.register_pool(&pool).expect("memory of percid's own");
+    let of_object = |address: usize| {
+        regions.iter().find(|region| region.range().contains(&address)).expect("a region")
+    };
+    let addresses = || objects.iter().map(|object| object.as_ptr().addr());
+    let pages: BTreeSet<usize> = addresses().map(|address| address / 4096).collect();
+    let armed = balancer.pass().armed;
+    assert!(armed >= pages.len() as u64, "{armed} of {}", pages.len());
+    addresses().for_each(|address| {
+        let region = of_object(address);
+        region.touch(address - region.range().start);
+    });
+    assert_eq!(seen(&balancer), pages.len() as u64, "each page once");
+    // SAFETY: from this pool, and not used any more.
+    objects.iter().for_each(|object| unsafe { pool.put(*object) }.expect("an object of this pool"));
+    drop(pool);
+    balancer.pass();
+}
