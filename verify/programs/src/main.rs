@@ -113,8 +113,11 @@ mask-order
 pool-cost --possible 1024
 limit=200 numa-follow --seconds 150
 limit=200 numa-follow --seconds 150 --access trapped
+limit=100 numa-follow --seconds 60 --huge
+limit=100 numa-follow --seconds 60 --huge --access trapped
 limit=200 numa-partial
 limit=200 numa-shared
+limit=200 numa-shared --huge
 limit=120 numa-trap --seconds 4
 limit=60 hotplug --seconds 3
 ";

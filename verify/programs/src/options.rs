@@ -5,7 +5,7 @@ use percid::numa::Access;
 
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister \
-                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped --idle";
+                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped --huge --idle";
 
 /// The options, each with its default.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) errno: i32,
     /// How a balancer sees access.
     pub(crate) access: Access,
+    /// Whether memory is to consist of huge pages.
+    pub(crate) huge: bool,
     /// The negative control: the balancer is not started.
     pub(crate) idle: bool,
     /// Set in the process that already runs in the sandbox; or asks for one.
@@ -59,6 +61,7 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         deny: Vec::new(),
         errno: libc::EPERM,
         access: Access::Reported,
+        huge: false,
         idle: false,
         confined: false,
         traced: false,
@@ -85,6 +88,7 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("evict") => options.evict = true,
             Long("unregister") => options.unregister = true,
             Long("access") => options.access = parser.value()?.parse_with(access)?,
+            Long("huge") => options.huge = true,
             Long("idle") => options.idle = true,
             Long("confined") => options.confined = true,
             Long("traced") => options.traced = true,

@@ -28,6 +28,12 @@ pub(super) struct World<'a> {
     pub(super) handler_replaced: bool,
 }
 
+impl<'a> World<'a> {
+    pub(super) fn new(entries: &'a BTreeMap<usize, Arc<Entry>>, log: &'a mut Log) -> World<'a> {
+        World { entries, log, looked_at: 0, armed: 0, skipped: 0, handler_replaced: false }
+    }
+}
+
 impl Effects for World<'_> {
     fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
         let region = region as usize;
@@ -62,8 +68,8 @@ impl Effects for World<'_> {
 /// Arms the grains of a part of a region. Returns how many of its pages were not armed before.
 fn arm(pages: &Pages, access: Access, part: Range<usize>, tally: &mut Tally) -> u64 {
     let layout = pages.layout;
-    let first = (part.start - layout.start) >> layout.shift;
-    let end = ((part.end - 1 - layout.start) >> layout.shift) + 1;
+    let first = layout.grain_at(part.start);
+    let end = layout.grain_at(part.end - 1) + 1;
     let at_once = (LOOK_UP >> (layout.shift - memory::page_size().trailing_zeros())).max(1);
     let mut armed = 0;
     for start in (first..end).step_by(at_once) {

@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::core::{Core, Pass};
+use super::core::{Core, REST};
 use super::pages::lock;
 use super::walk::Scanner;
-use crate::sys::{clock, memory, process, signals};
+use crate::sys::{clock, memory, numa, process, signals};
 
 /// How often it looks whether a pass is due, at the most: the shortest period there is by default.
 const TICK: Duration = Duration::from_millis(100);
@@ -64,12 +64,10 @@ impl Drop for Background {
 fn run(core: &Core, stop: &Stop) {
     let tick = TICK.min(core.settings.period_min).max(Duration::from_millis(1));
     let mut turns = Turns::default();
-    let mut next_pass = Instant::now();
+    let mut next_look = Instant::now();
     while stop.pause(tick) {
-        if Instant::now() >= next_pass {
-            if let Some(pass) = make_pass(core, &mut turns) {
-                next_pass = Instant::now() + core.pause_after(&pass);
-            }
+        if Instant::now() >= next_look {
+            next_look = Instant::now() + look(core, &mut turns);
         }
         if !move_all(core, stop) {
             return;
@@ -77,11 +75,16 @@ fn run(core: &Core, stop: &Stop) {
     }
 }
 
-/// Makes a pass if time may be spent on one and it is some thread's turn.
-fn make_pass(core: &Core, turns: &mut Turns) -> Option<Pass> {
-    let bytes = core.affordable()?;
-    let scanner = turns.next(core.settings.scan_delay, core.period())?;
-    Some(core.pass_over(bytes, scanner))
+/// Makes a pass if time may be spent on one and it is some thread's turn. Answers how long to rest.
+fn look(core: &Core, turns: &mut Turns) -> Duration {
+    let Some(bytes) = core.affordable() else { return Duration::ZERO };
+    let began = clock::own_run_time();
+    let next = turns.next(core.settings.scan_delay, core.period());
+    let took = clock::own_run_time().saturating_sub(began);
+    core.add_scan_time(took);
+    // With thousands of threads finding out whose turn it is takes milliseconds.
+    let rest = took.saturating_mul(REST);
+    rest.max(next.map_or(Duration::ZERO, |next| core.pause_after(&core.pass_over(bytes, next))))
 }
 
 /// Moves what is to move, at no more than the bandwidth. Answers whether to go on.
@@ -106,31 +109,64 @@ fn move_all(core: &Core, stop: &Stop) -> bool {
 /// Whose turn it is to be scanned for: threads, by how long they have run.
 #[derive(Debug, Default)]
 struct Turns {
-    /// For each thread the run time from which on its periods count.
-    stamps: BTreeMap<u32, Duration>,
+    threads: BTreeMap<u32, Turn>,
+}
+
+/// A thread's.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    /// The run time from which on its periods count.
+    stamp: Duration,
+    /// How long it had run when it was looked at last.
+    ran: Duration,
 }
 
 impl Turns {
     /// The thread that has run for longest beyond its period, if any has.
     fn next(&mut self, delay: Duration, period: Duration) -> Option<Scanner> {
         let me = process::thread_id();
-        let threads = process::thread_ids();
-        self.stamps.retain(|thread, _| threads.contains(thread));
+        let mut threads = process::thread_ids();
+        threads.sort_unstable();
+        self.threads.retain(|thread, _| threads.binary_search(thread).is_ok());
         let mut due: Option<(Duration, u32)> = None;
         for &thread in threads.iter().filter(|&&thread| thread != me) {
             let Some(ran) = clock::run_time(thread) else { continue };
-            let stamp = *self.stamps.entry(thread).or_insert(delay);
-            if let Some(beyond) = ran.checked_sub(stamp + period) {
+            if let Some(beyond) = self.note(thread, ran, delay).checked_sub(period) {
                 due = due.max(Some((beyond, thread)));
             }
         }
         let (beyond, thread) = due?;
         // It counts from now on: passes that nobody could make are not made up for.
-        if let Some(stamp) = self.stamps.get_mut(&thread) {
-            *stamp += period + beyond;
+        if let Some(turn) = self.threads.get_mut(&thread) {
+            turn.stamp += period + beyond;
         }
         let threads = (threads.len() as u32).saturating_sub(1);
-        // Another thread's own memory policy cannot be asked for.
-        Some(Scanner { thread, balances: true, threads })
+        // Another thread's own memory policy cannot be asked for. Threads inherit theirs, as this one did.
+        let balances = numa::own_policy().is_none_or(|mode| mode.is_default() || mode.balances());
+        Some(Scanner { thread, balances, threads })
+    }
+
+    /// Notes how long a thread has run; answers how long beyond its stamp.
+    fn note(&mut self, thread: u32, ran: Duration, delay: Duration) -> Duration {
+        let new = Turn { stamp: delay, ran };
+        let turn = self.threads.entry(thread).or_insert(new);
+        // Less than before: another thread has been given the number.
+        *turn = if ran < turn.ran { new } else { Turn { ran, ..*turn } };
+        ran.saturating_sub(turn.stamp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_with_a_number_that_is_used_again_begins_anew() {
+        let second = Duration::from_secs(1);
+        let mut turns = Turns::default();
+        assert_eq!(turns.note(7, 5 * second, second), 4 * second);
+        turns.threads.get_mut(&7).expect("noted").stamp += 4 * second;
+        assert_eq!(turns.note(7, 6 * second, second), second);
+        assert_eq!(turns.note(7, 3 * second, second), 2 * second, "another thread");
     }
 }

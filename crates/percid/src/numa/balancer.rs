@@ -1,6 +1,6 @@
 //! The balancer: the face of it all.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::background::Background;
 use super::core::{Core, Pass};
@@ -120,8 +120,12 @@ impl Balancer {
     ///
     /// The thread cannot be started.
     pub fn start(&self) -> std::io::Result<()> {
+        // In a child nobody may ever give the lock back.
+        if !self.core.is_active() {
+            return Ok(());
+        }
         let mut background = lock(&self.background);
-        if background.is_none() && self.core.has_nodes() && !self.core.is_forked() {
+        if background.is_none() {
             *background = Some(Background::start(Arc::clone(&self.core))?);
         }
         Ok(())
@@ -160,10 +164,10 @@ impl Default for Balancer {
 
 impl Drop for Balancer {
     fn drop(&mut self) {
-        match self.core.is_forked() {
+        let running = self.background.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if self.core.is_forked() {
             // The thread is the parent's.
-            true => std::mem::forget(lock(&self.background).take()),
-            false => self.stop(),
+            std::mem::forget(running);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use super::entry::{Access, Entry, RegisterError};
 use super::event::{Event, Log};
 use super::mapping;
 use super::migration::{self, Batch};
+use super::origin::Origin;
 use super::pace::Pace;
 use super::pages::{Layout, Pages, lock};
 use super::period::{self, Seen};
@@ -18,8 +19,9 @@ use super::report::{RegionReport, Report};
 use super::rules::Rules;
 use super::settings::Settings;
 use super::trap;
-use super::walk::{self, Reason, Scan, Scanner};
-use crate::sys::{maps, memory, numa, process};
+use super::walk::{self, Reason, Scan, Scanner, Traits};
+use crate::sys::maps::{self, Mapping};
+use crate::sys::{clock, huge, memory, numa, process};
 
 /// log2 of a grain of a trapped region: 64 KiB. Every armed grain may become a mapping of its own, of which
 /// a process can have 65530 unless told otherwise.
@@ -31,7 +33,7 @@ const FAULTS_BETWEEN_RESETS: u64 = 8192;
 
 /// The share of the time that all passes may take together, from the beginning on: one part in so many, 3 %.
 /// The published system rests for 32 times what the last pass took, which is 3.03 % in the long run.
-const REST: u32 = 33;
+pub(super) const REST: u32 = 33;
 
 /// How fast the first pass is taken to be: 4 us a page. Machines were seen to need 0.1 to 0.3 us, emulated ones
 /// some 20.
@@ -58,19 +60,33 @@ pub struct Pass {
 pub(super) struct Core {
     pub(super) settings: Settings,
     rules: Rules,
-    /// The nodes that have memory.
+    /// The nodes that pages may be moved to.
     nodes: Vec<u32>,
-    process: u32,
+    origin: Origin,
     began: Instant,
+    /// Locked for the whole of a pass, and before `state` if both are.
+    scan: Mutex<Scan>,
+    /// Locked for moments, since threads of the program wait for it.
     state: Mutex<State>,
+}
+
+/// What the scan does not know of yet.
+#[derive(Debug)]
+enum Change {
+    Registered(Range<u64>, Traits),
+    Unregistered(u64),
 }
 
 #[derive(Debug)]
 struct State {
-    scan: Scan,
     entries: BTreeMap<usize, Arc<Entry>>,
+    /// In order, since the last pass.
+    changes: Vec<Change>,
     log: Log,
+    /// Of the scan, as of the last pass.
+    sequence: i64,
     passes: u64,
+    blind_passes: u64,
     scan_time: Duration,
     move_time: Duration,
     period: Duration,
@@ -86,10 +102,12 @@ struct State {
 impl State {
     fn new(settings: &Settings) -> State {
         State {
-            scan: Scan::new(),
             entries: BTreeMap::new(),
+            changes: Vec::new(),
             log: Log::default(),
+            sequence: 0,
             passes: 0,
+            blind_passes: 0,
             scan_time: Duration::ZERO,
             move_time: Duration::ZERO,
             period: settings.period_min,
@@ -115,8 +133,8 @@ impl State {
         })
     }
 
-    /// A sequence is over: the period follows from what was seen in it.
-    fn adapt(&mut self, settings: &Settings) {
+    /// A sequence is over: the period follows from what was seen in it, in regions of so many bytes.
+    fn adapt(&mut self, settings: &Settings, bytes: u64) {
         let (seen, before) = (self.seen(), self.seen_before);
         // Regions that were unregistered meanwhile have taken their numbers with them.
         let new = Seen {
@@ -126,7 +144,7 @@ impl State {
             shared: seen.shared.saturating_sub(before.shared),
             failed: std::mem::take(&mut self.failed),
         };
-        self.period = period::next(self.period, &new, settings, self.scan.bytes());
+        self.period = period::next(self.period, &new, settings, bytes);
         self.seen_before = seen;
         self.pages().for_each(|pages| pages.age());
     }
@@ -142,9 +160,10 @@ impl Core {
         Core {
             settings,
             rules,
-            nodes: numa::nodes_with_memory().iter().collect(),
-            process: process::id(),
+            nodes: numa::usable_nodes(),
+            origin: Origin::here(),
             began: Instant::now(),
+            scan: Mutex::new(Scan::new()),
             state: Mutex::new(State::new(&settings)),
         }
     }
@@ -160,7 +179,7 @@ impl Core {
 
     /// Whether this is a child of the process that made the balancer.
     pub(super) fn is_forked(&self) -> bool {
-        process::id() != self.process
+        self.origin.is_elsewhere()
     }
 
     pub(super) fn is_active(&self) -> bool {
@@ -180,7 +199,6 @@ impl Core {
         let start = start.expose_provenance();
         let range =
             start..start.checked_add(bytes).ok_or(RegisterError::NotMapped { address: start })?;
-        let behind = mapping::look_up(&range)?;
         if access == Access::Trapped && range.contains(&(&raw const access as usize)) {
             return Err(RegisterError::OwnStack);
         }
@@ -188,14 +206,16 @@ impl Core {
         if let Some(region) = state.overlapping(&range) {
             return Err(RegisterError::Overlaps { region });
         }
+        let behind = mapping::look_up(&range)?;
         let pages = match self.has_nodes() {
             true => Some(self.track(&range, access, behind.rights)?),
             false => None,
         };
-        let (tally, gone) = (Mutex::default(), AtomicBool::new(false));
-        let entry = Arc::new(Entry { range: range.clone(), access, pages, tally, gone });
+        let (tally, active, gone) = (Mutex::default(), AtomicU32::new(0), AtomicBool::new(false));
+        let entry = Arc::new(Entry { range: range.clone(), access, pages, tally, active, gone });
         if entry.pages.is_some() {
-            state.scan.add(range.start as u64..range.end as u64, behind.traits);
+            let range = range.start as u64..range.end as u64;
+            state.changes.push(Change::Registered(range, behind.traits));
         }
         state.entries.insert(range.start, Arc::clone(&entry));
         Ok(entry)
@@ -209,10 +229,11 @@ impl Core {
         rights: i32,
     ) -> Result<Pages, RegisterError> {
         let page = memory::page_size().trailing_zeros();
+        let least = if access == Access::Trapped { TRAPPED_SHIFT.max(page) } else { page };
         let layout = Layout {
             start: range.start,
             bytes: range.len(),
-            shift: if access == Access::Trapped { TRAPPED_SHIFT.max(page) } else { page },
+            shift: huge::pages_in(range).map_or(least, |huge| huge.max(least)),
             nodes: self.nodes.last().map_or(1, |last| *last as usize + 1),
             rights,
             width: self.rules.width,
@@ -236,7 +257,7 @@ impl Core {
             return;
         }
         let mut state = lock(&self.state);
-        state.scan.remove(entry.range.start as u64);
+        state.changes.push(Change::Unregistered(entry.range.start as u64));
         state.entries.remove(&entry.range.start);
     }
 
@@ -264,33 +285,72 @@ impl Core {
         self.pass_by(&self.settings, scanner)
     }
 
-    /// How long the program may do without a pass after one that took so long.
+    /// How long to rest after a pass that took so long; not beyond the longest period.
     pub(super) fn pause_after(&self, pass: &Pass) -> Duration {
-        self.period().max(pass.took * REST)
+        let longest = self.settings.period_max;
+        self.period().max(pass.took.saturating_mul(REST).min(longest))
+    }
+
+    /// Finding out who is next has taken so long.
+    pub(super) fn add_scan_time(&self, took: Duration) {
+        lock(&self.state).scan_time += took;
     }
 
     fn pass_by(&self, settings: &Settings, scanner: Scanner) -> Pass {
-        let began = Instant::now();
-        let mut state = lock(&self.state);
-        let State { scan, entries, log, .. } = &mut *state;
+        let began = clock::own_run_time();
+        let mut scan = lock(&self.scan);
+        let Some(entries) = self.begin_pass(&mut scan) else { return Pass::default() };
+        let mut log = Log::default();
         log.push(Event::Pass { thread: scanner.thread, sequence: scan.sequence() });
-        refresh(scan, entries, log);
         let before = scan.sequence();
-        let mut world =
-            World { entries, log, looked_at: 0, armed: 0, skipped: 0, handler_replaced: false };
-        scan.pass(scanner, self.began.elapsed(), settings, &self.rules, &mut world);
+        let mut world = World::new(&entries, &mut log);
+        let mappings = maps::all();
+        match &mappings {
+            Some(mappings) => {
+                refresh(&mut scan, &entries, world.log, mappings);
+                scan.pass(scanner, self.began.elapsed(), settings, &self.rules, &mut world);
+            }
+            None => world.log.push(Event::Blind),
+        }
         let World { looked_at, armed, skipped, handler_replaced, .. } = world;
         if handler_replaced {
             log.push(Event::HandlerReplaced);
         }
-        if scan.sequence() != before {
-            state.adapt(&self.settings);
+        for (start, entry) in &entries {
+            entry.active.store(scan.users(*start as u64), Relaxed);
         }
-        let took = began.elapsed();
+        let took = clock::own_run_time().saturating_sub(began);
+        let mut state = lock(&self.state);
+        if scan.sequence() != before {
+            state.adapt(&self.settings, scan.bytes());
+        }
+        state.log.append(log);
+        state.sequence = scan.sequence();
         state.passes += 1;
+        state.blind_passes += u64::from(mappings.is_none());
         state.scan_time += took;
         state.scan_pace.learn(looked_at, took);
         Pass { armed, skipped, took }
+    }
+
+    /// Tells the scan what came and went, and the regions where pages may go now. Answers with the regions of
+    /// this pass (one that is unregistered meanwhile stays, and is left alone); `None` if there is but one node
+    /// left to use.
+    fn begin_pass(&self, scan: &mut Scan) -> Option<BTreeMap<usize, Arc<Entry>>> {
+        let (changes, entries) = {
+            let mut state = lock(&self.state);
+            (std::mem::take(&mut state.changes), state.entries.clone())
+        };
+        for change in changes {
+            match change {
+                Change::Registered(range, traits) => _ = scan.add(range, traits),
+                Change::Unregistered(start) => _ = scan.remove(start),
+            }
+        }
+        let nodes = numa::usable_nodes();
+        let pages = entries.values().filter_map(|entry| entry.pages.as_ref());
+        pages.for_each(|pages| pages.set_nodes(&nodes));
+        (nodes.len() > 1).then_some(entries)
     }
 
     /// Moves a batch, of another region each time.
@@ -325,6 +385,7 @@ impl Core {
             nodes: self.nodes.clone(),
             sequence: 0,
             passes: 0,
+            blind_passes: 0,
             period: self.settings.period_min,
             scan_time: Duration::ZERO,
             move_time: Duration::ZERO,
@@ -337,30 +398,33 @@ impl Core {
         if self.is_forked() {
             return report;
         }
-        let entries: Vec<(Arc<Entry>, u32)> = {
+        let entries: Vec<Arc<Entry>> = {
             let state = lock(&self.state);
-            report.sequence = state.scan.sequence();
-            report.passes = state.passes;
+            report.sequence = state.sequence;
+            (report.passes, report.blind_passes) = (state.passes, state.blind_passes);
             report.period = state.period;
             (report.scan_time, report.move_time) = (state.scan_time, state.move_time);
             report.events_lost = state.log.lost();
-            let users = |entry: &Arc<Entry>| state.scan.users(entry.range.start as u64);
-            state.entries.values().map(|entry| (Arc::clone(entry), users(entry))).collect()
+            state.entries.values().cloned().collect()
         };
-        report.regions = entries.iter().map(|(entry, active)| describe(entry, *active)).collect();
+        report.regions = entries.iter().map(|entry| describe(entry)).collect();
         report
     }
 }
 
 /// Looks at all regions again before a pass: whether they are still there, who used them.
-fn refresh(scan: &mut Scan, entries: &BTreeMap<usize, Arc<Entry>>, log: &mut Log) {
-    let mappings = maps::all().unwrap_or_default();
+fn refresh(
+    scan: &mut Scan,
+    entries: &BTreeMap<usize, Arc<Entry>>,
+    log: &mut Log,
+    mappings: &[Mapping],
+) {
     for (&start, entry) in entries {
         let Some(pages) = entry.pages.as_ref().filter(|_| !entry.gone.load(Relaxed)) else {
             continue;
         };
         let trapped = entry.access == Access::Trapped;
-        match mapping::look_again(&mappings, &entry.range, pages.layout.rights, trapped) {
+        match mapping::look_again(mappings, &entry.range, pages.layout.rights, trapped) {
             Some(traits) => scan.set_traits(start as u64, traits),
             None if entry.lose() => {
                 scan.remove(start as u64);
@@ -380,7 +444,7 @@ fn refresh(scan: &mut Scan, entries: &BTreeMap<usize, Arc<Entry>>, log: &mut Log
     }
 }
 
-fn describe(entry: &Entry, active: u32) -> RegionReport {
+fn describe(entry: &Entry) -> RegionReport {
     let tally = entry.tally().clone();
     let seen = entry.pages.as_ref().map_or(Seen::default(), |pages| pages.seen());
     let mut uses = Vec::new();
@@ -401,7 +465,7 @@ fn describe(entry: &Entry, active: u32) -> RegionReport {
         private: seen.private,
         shared: seen.shared,
         use_by_node: uses,
-        active,
+        active: entry.active.load(Relaxed),
         scanned: tally.scanned,
         skipped: Reason::ALL.map(|reason| (reason, tally.skipped[reason as usize])),
         moved: tally.moved,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::AcqRel};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -132,6 +132,8 @@ pub(super) struct Entry {
     /// `None` where nothing is ever armed: a machine with one node.
     pub(super) pages: Option<Pages>,
     pub(super) tally: Mutex<Tally>,
+    /// Distinct bits of the threads that used it of late, as of the last pass.
+    pub(super) active: AtomicU32,
     /// Its memory is no longer what was registered.
     pub(super) gone: AtomicBool,
 }

@@ -50,6 +50,8 @@ pub enum Event {
         /// The region.
         region: usize,
     },
+    /// The mappings of the process could not be read: this pass armed nothing.
+    Blind,
     /// Another SIGSEGV handler has taken the place of percid's: trapped regions are not armed.
     HandlerReplaced,
 }
@@ -69,6 +71,12 @@ impl Log {
             self.lost += 1;
         }
         self.events.push_back(event);
+    }
+
+    /// Keeps the events of another log behind its own.
+    pub(super) fn append(&mut self, other: Log) {
+        self.lost += other.lost;
+        other.events.into_iter().for_each(|event| self.push(event));
     }
 
     pub(super) fn take(&mut self) -> Vec<Event> {

@@ -95,7 +95,7 @@ struct Wish {
     node: i32,
 }
 
-/// The pages of some grains that are not where they are to be.
+/// The pages of some grains that are not where they are to be, by node.
 fn wishes(pages: &Pages, grains: &[(usize, u32)]) -> Vec<Wish> {
     let page = memory::page_size();
     let all = grains.iter().flat_map(|&(grain, node)| {
@@ -110,26 +110,52 @@ fn wishes(pages: &Pages, grains: &[(usize, u32)]) -> Vec<Wish> {
         return all;
     }
     let elsewhere = |(wish, now): (Wish, i32)| (now >= 0 && now != wish.node).then_some(wish);
-    all.into_iter().zip(now).filter_map(elsewhere).collect()
+    let mut wishes: Vec<Wish> = all.into_iter().zip(now).filter_map(elsewhere).collect();
+    wishes.sort_by_key(|wish| (wish.node, wish.grain));
+    wishes
 }
 
 /// The nodes of the pages afterwards, or negative `errno`s; and how long the kernel took.
 fn carry_out(wishes: &[Wish]) -> (Vec<i32>, Duration) {
+    let began = Instant::now();
+    // One call for each node: the kernel ends a call at the first page whose node it refuses.
+    let same_node = |one: &Wish, other: &Wish| one.node == other.node;
+    let mut outcomes: Vec<i32> = wishes.chunk_by(same_node).flat_map(move_to_one_node).collect();
+    let took = began.elapsed();
+    look_again(wishes, &mut outcomes);
+    (outcomes, took)
+}
+
+/// As [`carry_out`], for wishes of one node.
+fn move_to_one_node(wishes: &[Wish]) -> Vec<i32> {
     let addresses: Vec<usize> = wishes.iter().map(|wish| wish.address).collect();
     let nodes: Vec<i32> = wishes.iter().map(|wish| wish.node).collect();
     let mut outcomes = vec![numa::UNTOUCHED; wishes.len()];
-    if wishes.is_empty() {
-        return (outcomes, Duration::ZERO);
-    }
-    let began = Instant::now();
     let refused = numa::move_to(&addresses, &nodes, &mut outcomes).err().unwrap_or(libc::EAGAIN);
-    let took = began.elapsed();
     for outcome in &mut outcomes {
         if *outcome == numa::UNTOUCHED {
             *outcome = -refused;
         }
     }
-    (outcomes, took)
+    outcomes
+}
+
+/// A part of a huge page counts as busy for the kernel while it moves with the rest: where such pages are now is
+/// what counts.
+fn look_again(wishes: &[Wish], outcomes: &mut [i32]) {
+    let missed = |(wish, outcome): (&Wish, &i32)| *outcome != wish.node;
+    let places: Vec<usize> =
+        (0..wishes.len()).filter(|&place| missed((&wishes[place], &outcomes[place]))).collect();
+    let addresses: Vec<usize> = places.iter().map(|&place| wishes[place].address).collect();
+    let mut now = vec![numa::UNTOUCHED; places.len()];
+    if places.is_empty() || numa::query(&addresses, &mut now).is_err() {
+        return;
+    }
+    for (place, now) in places.into_iter().zip(now) {
+        if now == wishes[place].node {
+            outcomes[place] = now;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -67,6 +67,7 @@ mod event;
 mod judgement;
 mod mapping;
 mod migration;
+mod origin;
 mod own_memory;
 mod pace;
 mod pages;

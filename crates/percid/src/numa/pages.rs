@@ -4,7 +4,9 @@
 //! the program's allocator could itself be part of a trapped region. It is updated by atomic instructions,
 //! and every access to an armed page is counted by whoever disarms it, and by nobody else.
 //!
-//! The unit is the *grain*: a page where accesses are reported, several where they are trapped.
+//! The unit is the *grain*: a page where accesses are reported, several where they are trapped, a huge page where
+//! there are such: the kernel moves it as a whole, so it is judged as a whole. Grains begin at multiples of
+//! their size; the first and the last of a region may be cut.
 
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
@@ -38,14 +40,24 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn grains(&self) -> usize {
-        self.bytes.div_ceil(1 << self.shift)
+    /// The bytes in front of the region that belong to its first grain.
+    pub(super) fn lead(&self) -> usize {
+        self.start & ((1 << self.shift) - 1)
     }
 
-    /// The addresses of a grain; the last one may be shorter.
+    pub(super) fn grains(&self) -> usize {
+        (self.lead() + self.bytes).div_ceil(1 << self.shift)
+    }
+
+    /// The grain of an address in the region.
+    pub(super) fn grain_at(&self, address: usize) -> usize {
+        (address - (self.start - self.lead())) >> self.shift
+    }
+
+    /// The addresses of a grain.
     pub(super) fn grain(&self, grain: usize) -> Range<usize> {
-        let start = self.start + (grain << self.shift);
-        start..(start + (1 << self.shift)).min(self.start + self.bytes)
+        let start = self.start - self.lead() + (grain << self.shift);
+        start.max(self.start)..(start + (1 << self.shift)).min(self.start + self.bytes)
     }
 
     /// The bytes of the mapping and where in it the arrays begin, in the order of [`Shared`]'s pointers.
@@ -79,7 +91,7 @@ pub(super) struct Shared {
     pub(super) disarmed_whole: AtomicU64,
     /// How many faults and disarmings there were at the last reset.
     reset_at: AtomicU64,
-    /// Nodes that have memory: bits.
+    /// Nodes that pages may move to: bits.
     with_memory: [AtomicU64; 16],
     /// How much each node used the region of late.
     use_by_node: *const AtomicU64,
@@ -177,6 +189,14 @@ impl Shared {
         self.seen[usize::from(!judgement.local)].fetch_add(1, Relaxed);
         self.seen[2 + usize::from(!judgement.private)].fetch_add(1, Relaxed);
         self.want(grain, judgement.moves);
+    }
+
+    /// From now on pages move to these nodes only.
+    pub(super) fn set_nodes(&self, nodes: &[u32]) {
+        for (index, word) in self.with_memory.iter().enumerate() {
+            let here = nodes.iter().filter(|node| **node as usize / 64 == index);
+            word.store(here.fold(0, |bits, node| bits | 1 << (node % 64)), Relaxed);
+        }
     }
 
     fn has_memory(&self, node: u32) -> bool {
@@ -307,12 +327,6 @@ impl Pages {
         let (mapped, places) = layout.places();
         let base = memory::map(mapped)?;
         let at = |place: usize| base.as_ptr().wrapping_add(places[place]).cast_const();
-        let set = [const { AtomicU64::new(0) }; 16];
-        for &node in with_memory {
-            if let Some(word) = set.get(node as usize / 64) {
-                word.fetch_or(1 << (node % 64), Relaxed);
-            }
-        }
         let shared = Shared {
             layout,
             generation: AtomicU32::new(0),
@@ -322,7 +336,7 @@ impl Pages {
             pending: AtomicU64::new(0),
             disarmed_whole: AtomicU64::new(0),
             reset_at: AtomicU64::new(0),
-            with_memory: set,
+            with_memory: [const { AtomicU64::new(0) }; 16],
             use_by_node: at(0).cast(),
             armed: at(1).cast(),
             wanted: at(2).cast(),
@@ -334,6 +348,7 @@ impl Pages {
         unsafe { place.write(shared) };
         let pages =
             Pages { shared: place, mapped, waiting: AtomicUsize::new(0), work: Mutex::default() };
+        pages.set_nodes(with_memory);
         pages.homes().iter().for_each(|home| home.store(NOWHERE, Relaxed));
         Some(pages)
     }
@@ -399,6 +414,18 @@ mod tests {
         let pages = pages(9 * 4096, 14);
         assert_eq!(pages.layout.grains(), 3);
         assert_eq!(pages.layout.grain(2).len(), 4096);
+    }
+
+    #[test]
+    fn grains_begin_at_multiples_of_their_size() {
+        let layout = Layout { start: (1 << 20) + 4096, ..pages(9 * 4096, 14).layout };
+        assert_eq!((layout.lead(), layout.grains()), (4096, 3));
+        let lengths = [0, 1, 2].map(|grain| layout.grain(grain).len() / 4096);
+        assert_eq!(lengths, [3, 4, 2]);
+        for grain in 0..3 {
+            let Range { start, end } = layout.grain(grain);
+            assert_eq!((layout.grain_at(start), layout.grain_at(end - 1)), (grain, grain));
+        }
     }
 
     #[test]

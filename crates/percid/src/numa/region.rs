@@ -28,6 +28,8 @@ pub struct Region {
     /// The bytes that can be armed; 0 on a machine with one node.
     bytes: usize,
     shift: u32,
+    /// The bytes in front of the region that belong to its first grain.
+    lead: usize,
     entry: Arc<Entry>,
     balancer: Arc<Core>,
 }
@@ -40,11 +42,11 @@ unsafe impl Sync for Region {}
 impl Region {
     pub(super) fn new(entry: Arc<Entry>, balancer: Arc<Core>) -> Region {
         let reported = entry.pages.as_ref().filter(|_| entry.access == Access::Reported);
-        let (armed, bytes, shift) = match reported {
-            Some(pages) => (pages.armed().as_ptr(), pages.layout.bytes, pages.layout.shift),
-            None => (std::ptr::null(), 0, 0),
-        };
-        Region { armed, bytes, shift, entry, balancer }
+        let armed = reported.map_or(std::ptr::null(), |pages| pages.armed().as_ptr());
+        let layout = reported.map(|pages| pages.layout);
+        let (bytes, shift, lead) =
+            layout.map_or((0, 0, 0), |layout| (layout.bytes, layout.shift, layout.lead()));
+        Region { armed, bytes, shift, lead, entry, balancer }
     }
 
     /// Says that the calling thread uses the memory `offset` bytes from the region's start. To be called
@@ -56,7 +58,7 @@ impl Region {
         if offset >= self.bytes {
             return;
         }
-        let grain = offset >> self.shift;
+        let grain = (self.lead + offset) >> self.shift;
         // SAFETY: there is a word for every 64 grains of the region, and the offset is inside.
         let word = unsafe { &*self.armed.add(grain / 64) };
         if word.load(Relaxed) >> (grain % 64) & 1 == 1 {
@@ -67,7 +69,8 @@ impl Region {
     /// Says that the calling thread uses all of the region. Costs a load for every 64 grains, and what
     /// [`touch`](Region::touch) costs for every armed one; async-signal-safe as that.
     pub fn touch_all(&self) {
-        let words = (self.bytes >> self.shift).div_ceil(64);
+        let grains = (self.lead + self.bytes).div_ceil(1 << self.shift);
+        let words = if self.bytes == 0 { 0 } else { grains.div_ceil(64) };
         for index in 0..words {
             // SAFETY: as in `touch`: the region has so many words.
             let mut bits = unsafe { &*self.armed.add(index) }.load(Relaxed);
@@ -110,8 +113,9 @@ impl Region {
         let Some(pages) = trapped.filter(|_| !part.is_empty() && ours) else {
             return Exclusion { region: self, grains: None };
         };
-        let shift = pages.layout.shift;
-        let grains = part.start >> shift..((part.end - 1) >> shift) + 1;
+        let start = self.range().start;
+        let grain_at = |offset| pages.layout.grain_at(start + offset);
+        let grains = grain_at(part.start)..grain_at(part.end - 1) + 1;
         let mut work = pages.interrupt_work();
         work.excluded.push(grains.clone());
         disarm(pages, &work, grains.clone());

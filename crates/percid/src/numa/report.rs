@@ -16,9 +16,11 @@ pub struct Report {
     pub sequence: i64,
     /// How many passes were made.
     pub passes: u64,
+    /// How many of them armed nothing because the process's mappings could not be read.
+    pub blind_passes: u64,
     /// The time from one pass to the next, at this time.
     pub period: Duration,
-    /// How long the passes took together.
+    /// How long the passes ran together, with finding out whose turn it is: run time, not wall time.
     pub scan_time: Duration,
     /// How long moving pages took.
     pub move_time: Duration,

@@ -7,6 +7,8 @@ const MIB: u64 = 1 << 20;
 
 /// Memory that a pass may look at, in multiples of what it may arm.
 const LOOK: u64 = 8;
+/// Sums of times and their multiples stay far below what the type holds.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 /// A window of activity, in multiples of the scan delay.
 const WINDOW: u32 = 4;
 
@@ -58,6 +60,8 @@ impl Default for Settings {
 pub enum BadSetting {
     /// A size or rate, by its name, is zero.
     Zero(&'static str),
+    /// A time, by its name, is longer than a year.
+    TooLong(&'static str),
     /// The shortest period is longer than the longest one.
     Periods,
     /// The scan size is so large that what a pass may look at, eight times as much, has no number.
@@ -68,6 +72,7 @@ impl fmt::Display for BadSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BadSetting::Zero(name) => write!(f, "{name} is 0: expected a number of bytes"),
+            BadSetting::TooLong(name) => write!(f, "{name} is longer than a year"),
             BadSetting::Periods => f.write_str("period_min is longer than period_max"),
             BadSetting::ScanSize => write!(f, "scan_size is larger than {} bytes", largest_scan()),
         }
@@ -95,6 +100,15 @@ impl Settings {
         ];
         if let Some((name, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
             return Err(BadSetting::Zero(name));
+        }
+        let times = [
+            ("scan_delay", self.scan_delay),
+            ("period_min", self.period_min),
+            ("period_max", self.period_max),
+            ("batch_time", self.batch_time),
+        ];
+        if let Some((name, _)) = times.into_iter().find(|(_, time)| *time > LONGEST) {
+            return Err(BadSetting::TooLong(name));
         }
         if self.scan_size > largest_scan() {
             return Err(BadSetting::ScanSize);
@@ -148,6 +162,8 @@ mod tests {
         assert_eq!(Settings { batch: 0, ..good }.check(), Err(BadSetting::Zero("batch")));
         let huge = Settings { scan_size: u64::MAX, ..good };
         assert_eq!(huge.check(), Err(BadSetting::ScanSize));
+        let endless = Settings { scan_delay: Duration::MAX, ..good };
+        assert_eq!(endless.check(), Err(BadSetting::TooLong("scan_delay")));
         let swapped = Settings { period_max: Duration::ZERO, ..good };
         assert_eq!(swapped.check(), Err(BadSetting::Periods));
     }

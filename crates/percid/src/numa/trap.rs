@@ -128,7 +128,7 @@ impl super::pages::Layout {
 }
 
 fn let_through(shared: &Shared, address: usize) -> bool {
-    let grain = (address - shared.layout.start) >> shared.layout.shift;
+    let grain = shared.layout.grain_at(address);
     let generation = shared.generation.load(Acquire);
     let armed = shared.is_armed(grain);
     if !armed && is_a_crash(address, generation) {

@@ -12,6 +12,14 @@ pub(crate) fn now_ms() -> u64 {
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
+/// How long the calling thread has run so far. One system call.
+pub(crate) fn own_run_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the result.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// How long a thread of this process has run so far; `None` if there is no such thread. One system call.
 pub(crate) fn run_time(thread: u32) -> Option<Duration> {
     // The clock of a thread's run time in nanoseconds (`linux/posix-timers.h`, and clock_getcpuclockid(3)):

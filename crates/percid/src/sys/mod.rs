@@ -11,6 +11,7 @@ pub(crate) mod clock;
 pub(crate) mod cpuset;
 pub(crate) mod fault;
 pub(crate) mod file;
+pub(crate) mod huge;
 pub(crate) mod maps;
 pub(crate) mod membarrier;
 pub(crate) mod memory;

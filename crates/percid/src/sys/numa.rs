@@ -3,9 +3,10 @@
 use super::cpuset::CpuSet;
 use super::errno;
 
-/// The flag of `get_mempolicy` that asks for an address, and of `move_pages` for pages that only this
+/// The flags of `get_mempolicy` that ask for an address and for the allowed nodes, and of `move_pages` for pages that only this
 /// process maps (`linux/mempolicy.h`).
 const MPOL_F_ADDR: libc::c_ulong = 2;
+const MPOL_F_MEMS_ALLOWED: libc::c_ulong = 4;
 const MPOL_MF_MOVE: libc::c_int = 2;
 
 /// A memory policy's mode with its flags.
@@ -43,6 +44,34 @@ pub(crate) fn nodes_with_memory() -> CpuSet {
     let list = std::fs::read_to_string("/sys/devices/system/node/has_memory").ok();
     let nodes = list.and_then(|list| CpuSet::parse(&list)).filter(|nodes| !nodes.is_empty());
     nodes.unwrap_or_else(|| [0].into_iter().collect())
+}
+
+/// The nodes that have memory and that this process may use: `cpuset.mems` can forbid some, and says so at any
+/// time. Allocates: not async-signal-safe.
+pub(crate) fn usable_nodes() -> Vec<u32> {
+    let with_memory = nodes_with_memory();
+    match allowed_nodes() {
+        Some(allowed) => with_memory.iter().filter(|node| allowed.contains(*node)).collect(),
+        None => with_memory.iter().collect(),
+    }
+}
+
+/// The nodes that the process may use, as far as the kernel says.
+fn allowed_nodes() -> Option<CpuSet> {
+    #[cfg(feature = "testing")]
+    if pretended().is_some() {
+        return None;
+    }
+    let mut nodes = CpuSet::default();
+    let words = nodes.words_mut();
+    let bits = words.len() * 64;
+    let no_mode = std::ptr::null_mut::<libc::c_int>();
+    // SAFETY: the words have so many bits; no mode is asked for.
+    let done = unsafe {
+        let words = words.as_mut_ptr();
+        libc::syscall(libc::SYS_get_mempolicy, no_mode, words, bits, 0usize, MPOL_F_MEMS_ALLOWED)
+    };
+    (done == 0 && !nodes.is_empty()).then_some(nodes)
 }
 
 /// The node of the CPU that runs the calling thread; 0 if the kernel does not say. One system call.
@@ -140,6 +169,13 @@ mod tests {
             }
             Err(errno) => println!("the kernel refuses move_pages: errno {errno}"),
         }
+    }
+
+    #[test]
+    fn some_node_can_be_used() {
+        let usable = usable_nodes();
+        assert!(!usable.is_empty());
+        assert!(usable.iter().all(|node| nodes_with_memory().contains(*node)));
     }
 
     #[test]

@@ -8,7 +8,17 @@ use crate::pinning;
 
 pub(super) const PAGE: usize = 4096;
 
-/// A mapping of small pages; unmapped when dropped.
+pub(super) const HUGE: usize = 2 << 20;
+
+/// Which pages memory consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pages {
+    Small,
+    /// Transparent huge ones, where the kernel has some.
+    Huge,
+}
+
+/// A mapping; unmapped when dropped.
 #[derive(Debug)]
 pub(super) struct Area {
     start: usize,
@@ -16,7 +26,34 @@ pub(super) struct Area {
 }
 
 impl Area {
+    /// Small pages that nobody has touched.
     pub(super) fn new(bytes: usize) -> Result<Area, String> {
+        let area = Area::map(bytes)?;
+        // SAFETY: the mapping is this value's own.
+        unsafe { libc::madvise(area.address(), bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(area)
+    }
+
+    /// As [`new`](Area::new), huge pages; from a multiple of their size on.
+    fn huge(bytes: usize) -> Result<Area, String> {
+        let mut area = Area::map(bytes + HUGE)?;
+        let lead = area.start.next_multiple_of(HUGE) - area.start;
+        // SAFETY: both parts are this value's own, and nobody has touched them.
+        unsafe {
+            libc::munmap(area.address(), lead);
+            libc::munmap((area.start + lead + bytes) as *mut libc::c_void, HUGE - lead);
+        }
+        (area.start, area.bytes) = (area.start + lead, bytes);
+        // SAFETY: the mapping is this value's own.
+        unsafe { libc::madvise(area.address(), bytes, libc::MADV_HUGEPAGE) };
+        Ok(area)
+    }
+
+    fn address(&self) -> *mut libc::c_void {
+        self.start as *mut libc::c_void
+    }
+
+    fn map(bytes: usize) -> Result<Area, String> {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping at an address of the kernel's choice.
@@ -24,14 +61,15 @@ impl Area {
         if start == libc::MAP_FAILED {
             return Err(format!("no {bytes} bytes of memory"));
         }
-        // SAFETY: the range was just mapped.
-        unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
         Ok(Area { start: start as usize, bytes })
     }
 
     /// An area whose pages were first written on these CPUs.
-    pub(super) fn on(cpus: &[u32], bytes: usize) -> Result<Area, String> {
-        let area = Area::new(bytes)?;
+    pub(super) fn on(cpus: &[u32], bytes: usize, pages: Pages) -> Result<Area, String> {
+        let area = match pages {
+            Pages::Small => Area::new(bytes)?,
+            Pages::Huge => Area::huge(bytes)?,
+        };
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 pinning::restrict(0, cpus);

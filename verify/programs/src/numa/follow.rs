@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use percid::numa::{Access, Balancer, Region, Rules};
 
-use super::area::{Area, PAGE};
-use super::{alone, nodes, quick};
+use super::area::{Area, HUGE, PAGE};
+use super::{alone, nodes, pages, quick};
 use crate::options::Options;
 use crate::{Verdict, pinning};
 
@@ -24,9 +24,11 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
     alone()?;
     let balancer = Balancer::with(quick(), Rules::default()).map_err(|error| error.to_string())?;
+    let bytes = if options.huge { 4 * HUGE } else { BYTES };
     let mut areas = Vec::new();
     for place in 0..nodes.len() {
-        areas.push(Area::on(&nodes[(place + 1) % nodes.len()].1, BYTES)?);
+        let elsewhere = &nodes[(place + 1) % nodes.len()].1;
+        areas.push(Area::on(elsewhere, bytes, pages(options))?);
     }
     let regions = areas.iter().map(|area| register(&balancer, area, options.access));
     let regions: Vec<Region> = regions.collect::<Result<_, String>>()?;
@@ -74,10 +76,11 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let lost =
         areas.iter().any(|area| (0..area.pages()).any(|page| area.word(page).load(Relaxed) < 2));
     let figures = format!(
-        "nodes={} access={} seconds={:.1} share_before={:.3} share_after={:.3} passes={} scanned={} \
+        "nodes={} access={} huge={} seconds={:.1} share_before={:.3} share_after={:.3} passes={} scanned={} \
          moved={} failed={failed:?} scan_share={:.4} move_seconds={:.1} period_ms={} lost={lost}",
         nodes.len(),
         options.access,
+        options.huge,
         took.as_secs_f64(),
         lowest(&before),
         lowest(&after),

@@ -18,6 +18,21 @@ use std::time::Duration;
 use percid::machine;
 use percid::numa::Settings;
 
+use crate::options::Options;
+use area::Pages;
+
+/// Which pages the memory of a test is to consist of.
+fn pages(options: &Options) -> Pages {
+    if options.huge { Pages::Huge } else { Pages::Small }
+}
+
+/// Pages that the kernel has moved so far, of all processes; `None` if it does not count.
+fn migrated() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/vmstat").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("pgmigrate_success "))?;
+    line.trim().parse().ok()
+}
+
 /// Constants that fit memory of some MiB and a test of some seconds.
 fn quick() -> Settings {
     Settings {

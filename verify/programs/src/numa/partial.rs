@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use percid::numa::{Balancer, Region, Rules, Settings};
 
-use super::area::{Area, PAGE};
+use super::area::{Area, PAGE, Pages};
 use super::follow::register;
 use super::{alone, nodes};
 use crate::options::Options;
@@ -75,7 +75,7 @@ fn use_all(area: &Area, region: &Region) {
 fn inactive(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result<f64, String> {
     let delay = Duration::from_millis(1);
     let balancer = Balancer::with(settings(delay), rules).map_err(|error| error.to_string())?;
-    let early = Area::on(&nodes[0].1, PAGE)?;
+    let early = Area::on(&nodes[0].1, PAGE, Pages::Small)?;
     let _early = register(&balancer, &early, options.access)?;
     // Activity counts from the second sequence on.
     while balancer.report().sequence < 3 {
@@ -83,7 +83,7 @@ fn inactive(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Resul
         std::thread::sleep(delay);
     }
     let (user, cpus) = &nodes[1];
-    let area = Area::on(&nodes[0].1, BYTES)?;
+    let area = Area::on(&nodes[0].1, BYTES, Pages::Small)?;
     let region = register(&balancer, &area, options.access)?;
     let share = || {
         let report = balancer.report();
@@ -109,7 +109,7 @@ fn partial(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result
     // Long windows: whoever was seen in the first sequences still counts as a user.
     let long = Duration::from_secs(1);
     let balancer = Balancer::with(settings(long), rules).map_err(|error| error.to_string())?;
-    let area = Area::on(&nodes[0].1, BYTES)?;
+    let area = Area::on(&nodes[0].1, BYTES, Pages::Small)?;
     let region = register(&balancer, &area, options.access)?;
     let scanned = || balancer.report().regions.first().map_or(0, |found| found.scanned);
     // What was scanned before the scan that the user begins and does not end.
