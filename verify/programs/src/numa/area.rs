@@ -44,6 +44,9 @@ impl Area {
             libc::munmap((area.start + lead + bytes) as *mut libc::c_void, HUGE - lead);
         }
         (area.start, area.bytes) = (area.start + lead, bytes);
+        // A kernel with less than 512 MiB of memory has them switched off.
+        const SWITCH: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+        std::fs::write(SWITCH, "madvise").map_err(|error| format!("{SWITCH}: {error}"))?;
         // SAFETY: the mapping is this value's own.
         unsafe { libc::madvise(area.address(), bytes, libc::MADV_HUGEPAGE) };
         Ok(area)
@@ -76,7 +79,21 @@ impl Area {
                 (0..area.pages()).for_each(|page| area.word(page).store(1, Relaxed));
             });
         });
+        let huge = area.huge_bytes();
+        if pages == Pages::Huge && huge < bytes {
+            return Err(format!("{huge} of {bytes} bytes are in huge pages"));
+        }
         Ok(area)
+    }
+
+    /// How much of its mapping consists of huge pages.
+    fn huge_bytes(&self) -> usize {
+        let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let start = format!("{:x}-", self.start);
+        let lines = text.lines().skip_while(|line| !line.starts_with(&start));
+        let kib = lines.take(30).find_map(|line| line.strip_prefix("AnonHugePages:"));
+        let kib = kib.and_then(|kib| kib.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+        kib.unwrap_or(0) * 1024
     }
 
     pub(super) fn start(&self) -> *const u8 {

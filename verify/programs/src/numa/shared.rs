@@ -32,8 +32,15 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
     alone()?;
     let seed = seed();
-    let without = moved(options, &nodes, seed, false)?;
-    let with = moved(options, &nodes, seed, true)?;
+    // Who is first counts for a grain.
+    let grain = match options.access {
+        _ if options.huge => HUGE / PAGE,
+        Access::Trapped => GRAIN,
+        Access::Reported => 1,
+    };
+    let without = moved(options, &nodes, seed, (false, grain))?;
+    // By page: whoever judged the parts of a huge page one by one would move it for each of them.
+    let with = moved(options, &nodes, seed, (true, if options.huge { 1 } else { grain }))?;
     let figures = format!(
         "nodes={} access={} huge={} moved_per_scan_without_backoff={:.4} with={:.4} by_kernel={:.4} \
          PERCID_SEED={seed}",
@@ -49,7 +56,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// The share of the region that moves in a scan after settling.
+/// The share of the region that moves in a scan after settling, where lots are drawn for so many pages at once.
 struct Moved {
     /// By the balancer's own account.
     counted: f64,
@@ -61,21 +68,16 @@ fn moved(
     options: &Options,
     nodes: &[(u32, Vec<u32>)],
     seed: u64,
-    backoff: bool,
+    (backoff, unit): (bool, usize),
 ) -> Result<Moved, String> {
     let settings = Settings { backoff, scan_delay: Duration::from_millis(1), ..quick() };
     let balancer = Balancer::with(settings, Rules::default()).map_err(|error| error.to_string())?;
-    let area = Area::on(&nodes[0].1, BYTES, pages(options))?;
+    let bytes = if options.huge { 8 * HUGE } else { BYTES };
+    let area = Area::on(&nodes[0].1, bytes, pages(options))?;
     let region = register(&balancer, &area, options.access)?;
     let (turn, stop, round) =
         (Barrier::new(nodes.len() + 1), AtomicBool::new(false), AtomicU64::new(0));
     let (mut counted, mut at_first) = (0, None);
-    // Who is first counts for a grain.
-    let unit = match options.access {
-        _ if options.huge => HUGE / PAGE,
-        Access::Trapped => GRAIN,
-        _ => 1,
-    };
     std::thread::scope(|scope| {
         for (place, (_, cpus)) in nodes.iter().enumerate() {
             let (turn, stop, round, area, region) = (&turn, &stop, &round, &area, &region);
