@@ -1,5 +1,6 @@
 //! The command line: what can be asked for, and the manual that `--help` prints.
 
+mod numa;
 mod sim;
 
 use std::process::ExitCode;
@@ -8,6 +9,9 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::usage_error;
+pub(crate) use numa::{
+    DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice, WatchArguments,
+};
 pub(crate) use sim::{
     HashArguments, PaperArguments, PaperPart, PolicyChoice, RunArguments, ShowArguments, Shown,
     SimArguments, SimPart,
@@ -22,8 +26,9 @@ Output:
 Exit status:
   0    everything asked for was measured or simulated
   1    a measurement could not be made, a structure lost or doubled something, a simulated
-       figure is outside its bounds around the published one, or a file could not be
-       written; what there is was printed
+       figure is outside its bounds around the published one, a file could not be
+       written, or a process has no balancer or none that answers; what there is was
+       printed
   2    wrong arguments, or a file that is not what it should be (one line on standard error
        says what is allowed)
   130  Ctrl-C; what was finished by then was printed, with \"interrupted\": true in JSON
@@ -35,7 +40,8 @@ Environment:
 
 const TOP_ABOUT: &str = "\
 Says what this machine offers for per-CPU data in user space, measures what it costs
-here, and simulates what policies for it would cost on other machines.
+here, simulates what policies for it would cost on other machines, and shows how a
+process's memory follows its threads.
 
 Without a subcommand it runs `percid bench`: a summary of the machine, the cost of
 single operations, membership of a mask, and the intermittent benchmark, in about 20
@@ -62,7 +68,8 @@ Examples:
   taskset -c 0-3 percid bench        measure as a program confined to four CPUs
   PERCID_SOURCE=table percid info
   percid sim paper                   published results beside simulated ones
-  percid sim run --workload container --policy per-cpu,percid-table";
+  percid sim run --workload container --policy per-cpu,percid-table
+  percid numa demo                   memory that follows its threads, tried here";
 
 /// What this machine offers for per-CPU data, what it costs here, and what it would cost elsewhere
 #[derive(Clone, Debug, Parser)]
@@ -107,6 +114,13 @@ pub(crate) enum Command {
         disable_help_subcommand = true,
     )]
     Sim(SimArguments),
+    /// Show and try balancing of a program's own memory among NUMA nodes
+    #[command(
+        long_about = numa::ABOUT,
+        after_long_help = manual(numa::EXAMPLES),
+        disable_help_subcommand = true,
+    )]
+    Numa(NumaArguments),
 }
 
 #[derive(Clone, Debug, Args)]
@@ -310,8 +324,10 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
 /// `--seconds` in front of a subcommand would otherwise be silently ignored.
 fn misplaced(cli: &Cli) -> Option<&'static str> {
     match &cli.command {
-        Some(Command::Info | Command::Sim(_)) if cli.length.seconds.is_some() => {
-            Some("'--seconds' is allowed with 'bench' only")
+        Some(Command::Info | Command::Sim(_) | Command::Numa(_))
+            if cli.length.seconds.is_some() =>
+        {
+            Some("'--seconds' in front of a subcommand is allowed with 'bench' only")
         }
         Some(_) if cli.length.seconds.is_some() => {
             Some("'--seconds' belongs after the subcommand: percid bench --seconds SECONDS")

@@ -8,6 +8,7 @@ mod cli;
 mod info;
 mod interrupt;
 mod machine;
+mod numa;
 mod outcome;
 mod output;
 mod progress;
@@ -32,6 +33,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Some(Command::Info) => info::run(cli.json),
         Some(Command::Bench(arguments)) => bench::run(arguments, cli.json),
         Some(Command::Sim(arguments)) => sim::run(arguments, cli.json),
+        Some(Command::Numa(arguments)) => numa::run(arguments, cli.json),
         None => bench::everything(cli.length, cli.json),
     }
 }

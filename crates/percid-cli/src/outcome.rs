@@ -17,6 +17,8 @@ pub(crate) enum Outcome {
     WrongCount,
     /// A simulated figure is outside of the bounds around what was published. Exit status 1.
     OutOfBounds,
+    /// A process has no balancer, or none that answers. Exit status 1.
+    NoAnswer,
 }
 
 /// Why a subcommand could not print a result.
@@ -53,7 +55,7 @@ pub(crate) fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
     match result {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Interrupted) => ExitCode::from(130),
-        Ok(Outcome::WrongCount | Outcome::OutOfBounds) => ExitCode::FAILURE,
+        Ok(Outcome::WrongCount | Outcome::OutOfBounds | Outcome::NoAnswer) => ExitCode::FAILURE,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(Failure::Usage(what)) => usage_error::refuse(format_args!("{what}")),
         Err(failure) => {

@@ -22,6 +22,14 @@ pub(crate) fn print_json(result: &impl Serialize) -> Result<(), Failure> {
     stdout.write_all(&document).and_then(|()| stdout.flush()).map_err(cannot_write)
 }
 
+/// Prints one of many documents, each in a line of its own.
+pub(crate) fn print_json_line(document: &impl Serialize) -> Result<(), Failure> {
+    let mut line = serde_json::to_vec(document).map_err(|error| cannot_write(error.into()))?;
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&line).and_then(|()| stdout.flush()).map_err(cannot_write)
+}
+
 fn cannot_write(cause: io::Error) -> Failure {
     Failure::new("cannot write to standard output", cause)
 }

@@ -72,7 +72,21 @@ impl Table {
             let cells = self.rows().map(|cells| width(&cells[at]));
             cells.fold(width(&self.columns[at].0), usize::max)
         };
-        (0..self.columns.len()).map(column).collect()
+        let mut widths: Vec<usize> = (0..self.columns.len()).map(column).collect();
+        self.make_room_for_groups(&mut widths);
+        widths
+    }
+
+    /// A name that is longer than its columns together widens the first of them.
+    fn make_room_for_groups(&self, widths: &mut [usize]) {
+        let ends = self.groups.iter().skip(1).map(|group| group.first).chain([widths.len()]);
+        for (group, end) in self.groups.iter().zip(ends.collect::<Vec<_>>()) {
+            let Some(columns) = widths.get_mut(group.first..end) else { continue };
+            let room = columns.iter().sum::<usize>() + GAP.len() * columns.len().saturating_sub(1);
+            if let Some(first) = columns.first_mut() {
+                *first += group.name.chars().count().saturating_sub(room);
+            }
+        }
     }
 
     /// Rows stand further to the right than the headings above them.
@@ -141,6 +155,22 @@ mod tests {
                 "    op   minimum     x  minimum     x\n",
                 "  counters\n",
                 "    add      0.4  1.00      0.5  1.25\n",
+            )
+        );
+    }
+
+    #[test]
+    fn long_names_do_not_run_into_each_other() {
+        let mut table = Table::new([("node", Align::Right)]);
+        table.group("memory".to_owned(), [("a", Align::Right)]);
+        table.group("distance to".to_owned(), ["0", "1"].map(|name| (name, Align::Right)));
+        table.row(["7", "1", "10", "20"].map(str::to_owned).into());
+        assert_eq!(
+            table.to_string(),
+            concat!(
+                "        memory  distance to\n",
+                "  node       a        0   1\n",
+                "     7       1       10  20\n",
             )
         );
     }

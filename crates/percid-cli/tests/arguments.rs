@@ -17,7 +17,7 @@ fn stderr(output: &Output) -> String {
 #[test]
 fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
     let cases = [
-        ("nonsense", "info, bench, sim"),
+        ("nonsense", "info, bench, sim, numa"),
         ("--nonsense", "--json"),
         ("info nonsense", "--json"),
         ("bench nonsense", "ops, mask, intermittent"),
@@ -54,6 +54,21 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("sim numa-hash --range 0-4", "1 <= FIRST"),
         ("sim show nonsense x", "machine, workload"),
         ("sim show machine here", "epyc-9654, cascade-lake"),
+        ("--seconds 3 numa", "bench"),
+        ("numa nonsense", "report, watch, demo"),
+        ("numa report --nonsense", "--pid"),
+        ("numa report --pid 0", "1 to 4194304"),
+        ("numa report --timeout 0", "0.1 to 3600"),
+        ("numa watch", "<PID>"),
+        ("numa watch self", "1 to 4194304"),
+        ("numa watch 1 --count 0", "1 to 1000000000"),
+        ("numa watch 1 --interval 0", "0.1 to 3600"),
+        ("numa demo --memory 3", "1M to 1024G"),
+        ("numa demo --memory 1024G", "MiB at most"),
+        ("numa demo --memory 1M --threads 4096", "bytes at least"),
+        ("numa demo --threads 4097", "1 to 4096"),
+        ("numa demo --rules nonsense", "base, selective, fixed"),
+        ("numa demo --access nonsense", "reported, trapped"),
     ];
     for (arguments, allowed) in cases {
         let output = run(arguments);
@@ -80,6 +95,10 @@ fn help_is_a_manual() {
         "sim numa-hash --help",
         "sim list --help",
         "sim show --help",
+        "numa --help",
+        "numa report --help",
+        "numa watch --help",
+        "numa demo --help",
     ] {
         let output = run(arguments);
         let manual = String::from_utf8_lossy(&output.stdout);
@@ -101,6 +120,8 @@ fn a_reader_that_went_away_is_no_error() {
         "bench intermittent --delay-ms 1 --warmup 1",
         "sim list",
         "sim run --seeds 1 --policy per-cpu",
+        "numa",
+        "numa demo --seconds 0.1 --memory 1M",
     ] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);

@@ -1,5 +1,6 @@
 //! The balancer: the face of it all.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::background::Background;
@@ -8,6 +9,7 @@ use super::entry::{Access, RegisterError};
 use super::event::Event;
 use super::migration::Batch;
 use super::pages::lock;
+use super::publication::Publication;
 use super::region::Region;
 use super::report::Report;
 use super::rules::Rules;
@@ -20,6 +22,7 @@ use crate::sys::{numa, process};
 pub struct Balancer {
     core: Arc<Core>,
     background: Mutex<Option<Background>>,
+    publication: Mutex<Option<Publication>>,
 }
 
 impl Balancer {
@@ -40,7 +43,11 @@ impl Balancer {
 
     fn build(settings: Settings, rules: Rules) -> Balancer {
         let core = Core::new(settings, rules);
-        Balancer { core: Arc::new(core), background: Mutex::new(None) }
+        Balancer {
+            core: Arc::new(core),
+            background: Mutex::new(None),
+            publication: Mutex::new(None),
+        }
     }
 
     /// Whether there is anything to balance: several nodes with memory.
@@ -119,7 +126,7 @@ impl Balancer {
     /// # Errors
     ///
     /// The thread cannot be started.
-    pub fn start(&self) -> std::io::Result<()> {
+    pub fn start(&self) -> io::Result<()> {
         // In a child nobody may ever give the lock back.
         if !self.core.is_active() {
             return Ok(());
@@ -154,6 +161,31 @@ impl Balancer {
     pub fn report(&self) -> Report {
         self.core.report()
     }
+
+    /// Lets other processes ask for this balancer's report, until it is dropped: `percid numa report` and
+    /// `percid numa watch` do. Those may that may look into this process (`PTRACE_MODE_READ`, which commonly is
+    /// this user and root).
+    ///
+    /// The report lies in a memfd; `numa/publication.rs` says how it is read. A thread of its own
+    /// answers, whether passes are made or not, and with one node too. It sleeps until somebody asks; a report
+    /// costs what [`report`](Balancer::report) costs, and all of them together a tenth of a CPU at most. Dropping
+    /// the balancer waits for the one that is being made. In a child of `fork` nobody answers. Calling it again
+    /// changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// There is no memfd, descriptor, memory or thread to be had; or the balancer belongs to the parent of this
+    /// process.
+    pub fn publish(&self) -> io::Result<()> {
+        if self.core.is_forked() {
+            return Err(io::Error::other(RegisterError::Forked));
+        }
+        let mut publication = lock(&self.publication);
+        if publication.is_none() {
+            *publication = Some(Publication::begin(Arc::clone(&self.core))?);
+        }
+        Ok(())
+    }
 }
 
 impl Default for Balancer {
@@ -165,9 +197,10 @@ impl Default for Balancer {
 impl Drop for Balancer {
     fn drop(&mut self) {
         let running = self.background.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let published = self.publication.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if self.core.is_forked() {
-            // The thread is the parent's.
-            std::mem::forget(running);
+            // The threads are the parent's.
+            std::mem::forget((running, published));
         }
     }
 }

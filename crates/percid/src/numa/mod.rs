@@ -4,7 +4,8 @@
 //! A [`Balancer`] looks after *regions*: memory that the program registers. Now and then it *arms* pages, so that
 //! the next access to each is seen; who uses a page from another node twice in a row gets it. Which regions are
 //! armed when is the published scan (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f): see [`walk`], [`Rules`] and
-//! [`Settings`]. Every decision is counted by region and reason, and listed by [`Balancer::take_events`].
+//! [`Settings`]. Every decision is counted by region and reason, and listed by [`Balancer::take_events`]. Other
+//! processes can see what is counted if the program calls [`Balancer::publish`].
 //!
 //! ```no_run
 //! use percid::numa::Balancer;
@@ -64,6 +65,7 @@ mod balancer;
 mod core;
 mod entry;
 mod event;
+mod json;
 mod judgement;
 mod mapping;
 mod migration;
@@ -72,6 +74,7 @@ mod own_memory;
 mod pace;
 mod pages;
 mod period;
+mod publication;
 mod region;
 mod report;
 mod rules;

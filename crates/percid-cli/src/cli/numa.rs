@@ -1,0 +1,307 @@
+//! The arguments of `percid numa`, and its manual.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use percid::numa::{self, Rules};
+use serde::Serialize;
+
+use super::{manual, seconds, whole};
+
+pub(super) const ABOUT: &str = "\
+Shows and tries NUMA balancing that a program switches on for its own memory, with
+percid::numa: its pages follow the threads that use them, without root and without the
+kernel's machine-wide switch.
+
+Without a subcommand it reports on this machine, as `percid numa report` does.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  percid numa                        the nodes here, and who balances its memory
+  percid numa report --pid 1234      what the balancers of a process have done and seen
+  percid numa watch 1234             the same as it changes, once a second
+  percid numa demo                   what balancing does here to a workload that needs it";
+
+const REPORT_ABOUT: &str = "\
+Without --pid: this machine's nodes with their CPUs, memory and distances, the switch of
+the kernel's own balancing, whether the kernel moves pages for this program, and the
+processes that publish a balancer's report (Balancer::publish). A process that this user
+may not look into is counted only.
+
+With --pid: where the process's memory is, and each of its balancers: what it has done
+since it was made. The report is made when it is asked for; where pages are is asked of
+the kernel, so it is true now. The columns, in JSON the keys of `regions`:
+
+  region      start, end      addresses; those that are `gone` are left alone, because
+                              something else is mapped there now
+  access      access          reported by the program, or trapped by faults
+  node N      pages_by_node   pages on each node; in the table in percent of those that
+                              have memory; absent: pages that have none
+  local       local, remote   first accesses to armed pages by threads on the page's
+                              node, and by others; in the table their local share
+  private     private, shared the same by the thread that was seen there before, and by
+                              others; in the table their private share
+  active      active          bits of the threads that used the region of late
+  scanned     scanned         pages that were armed
+  moved, pending              pages that were moved, and those that are to move
+  scan, move  scan_ns, move_ns
+                              time spent on arming and on moving
+  skipped     skipped         how often a pass left the region out, by reason; but
+                              ignore_pid_inactive counts visits in spite of one:
+    unsuitable           its pages cannot move, or a memory policy says where they belong
+    shared_ro            a file's pages that nobody writes
+    inaccessible         without access rights nobody uses it
+    scan_delay           it is too new
+    seq_completed        it was scanned in this sequence already
+    pid_inactive         the thread that a pass is for did not use it of late
+    ignore_pid_inactive  nor here; but its scan had begun and is completed
+  failed      failed          pages that could not be looked up, armed or moved, by errno
+
+A balancer's scan_share and move_share are shares of its age. `collisions` is the number
+of threads that share their bit in the sets of active threads with another. Balancers
+are numbered in the order of their file descriptors.
+
+Exit status 1: there is no such process or it must not be looked into, it has no
+balancer (its memory is shown nevertheless), or one did not answer in time or with
+something else than a report (the others are shown).";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  percid numa report
+  percid numa report --json | jq '.nodes[] | [.node, .memory_free]'
+  percid numa report --pid 1234
+  percid numa report --pid 1234 --json | jq '.balancers[].regions[].skipped'";
+
+const WATCH_ABOUT: &str = "\
+Asks a process's balancers for their reports again and again, and prints what changed in
+between, until the process ends, Ctrl-C is pressed, or --count intervals are over. The
+columns:
+
+  time       seconds since the first report
+  balancer   its number, see `percid numa report`
+  passes     passes over its regions in the interval
+  scanned/s  pages that were armed per second
+  moved/s    pages that were moved per second
+  pending    pages that are to move now
+  local %    local share of the accesses that were seen in the interval
+  node N %   share of its regions' memory that is on the node now
+  skipped    how often each reason was given in the interval
+
+With --json every interval is one line with one document: seconds, and for each balancer
+the same (passes, scanned, moved, local, remote, skipped, failed: counts of the interval;
+interval_ns its length by the balancer's own clock), with totals and by region. The last
+line has `ended` (the process, or its publication) and `interrupted`.
+
+A balancer spends a tenth of a CPU on reports at most, so with much memory they may come
+more seldom than asked for.
+
+Exit status 0: the process ended, or the count is reached; 1: there is nothing to watch;
+130: Ctrl-C.";
+
+const WATCH_EXAMPLES: &str = "\
+Examples:
+  percid numa demo & percid numa watch $!
+  percid numa watch 1234 --interval 0.5 --count 20
+  percid numa watch 1234 --json | jq -c '[.seconds, .balancers[].moved]'";
+
+const DEMO_ABOUT: &str = "\
+Runs the workload that the published scan was measured with (NUMA01_THREADLOCAL), scaled
+to this machine, first without balancing and then with it, and says what balancing did.
+
+Threads share one region of memory. Each first writes zeros to all of it while its memory
+policy is bound to the first node, so that all pages lie there. Then each writes zeros to a
+slice of its own, again and again, under the default policy. Threads are confined to
+the nodes in turn, so that it is known where each slice belongs; memory is of small
+pages. Both runs last for --seconds after that beginning. The figures, in JSON the keys
+of `runs`:
+
+  placed             share of the pages that lie on the node of their slice's thread:
+                     placed_before and placed_after the slices were used
+  pages by node      pages_before, pages_after
+  GB/s               bytes written per second in the first and in the last second of the
+                     run (a quarter of it, if it is shorter than four seconds):
+                     bytes_per_second_first, bytes_per_second_last
+  local %            local share of the accesses that were seen
+  moved, scanned     pages
+  scan, move %       time spent on arming and on moving, as a share of the balancer's age,
+                     which includes the beginning
+  skipped            how often the region was left out, by reason
+
+`gain` is the quotient of the throughputs in the last seconds, with balancing and without.
+
+The scan's constants are shorter than the library's defaults, as a run of seconds needs;
+those used are printed. --rules fixed is Linux 6.12's walk and the library's default,
+selective the published series, base the kernel before it. A balancer cannot see that a
+thread's policy is bound at the beginning, which is why the kernel gave the workload's
+memory up under base; here it may be scanned under all three. While the second run
+lasts, `percid numa watch PID` shows it; the PID is said on standard error.
+
+With one node there is nothing to balance: nothing is armed, and both runs show the same
+work.";
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  percid numa demo
+  percid numa demo --rules base --seconds 20
+  percid numa demo --access trapped --memory 512M --threads 16
+  percid numa demo --json | jq '.runs[] | [.balanced, .placed_after, .bytes_per_second_last]'";
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct NumaArguments {
+    #[command(subcommand)]
+    pub(crate) part: Option<NumaPart>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum NumaPart {
+    /// Show this machine's nodes and who balances, or the balancers of a process
+    #[command(long_about = REPORT_ABOUT, after_long_help = manual(REPORT_EXAMPLES))]
+    Report(ReportArguments),
+    /// Show how the balancers of a process do, interval by interval
+    #[command(long_about = WATCH_ABOUT, after_long_help = manual(WATCH_EXAMPLES))]
+    Watch(WatchArguments),
+    /// Run the published workload here, without balancing and with it
+    #[command(long_about = DEMO_ABOUT, after_long_help = manual(DEMO_EXAMPLES))]
+    Demo(DemoArguments),
+}
+
+/// How long to wait for an answer
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Patience {
+    /// How long a balancer may take to answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ReportArguments {
+    /// Report on this process
+    #[arg(long, value_name = "PID", value_parser = process)]
+    pub(crate) pid: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) patience: Patience,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { timeout: Duration::from_secs(5) }
+    }
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WatchArguments {
+    /// The process
+    #[arg(value_name = "PID", value_parser = process)]
+    pub(crate) pid: u32,
+
+    /// Time between two reports, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub(crate) interval: Duration,
+
+    /// How many intervals to show [default: until the process ends]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 1_000_000_000>)]
+    pub(crate) count: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) patience: Patience,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// Threads [default: one for each allowed CPU, two at least]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 4096>)]
+    pub(crate) threads: Option<u64>,
+
+    /// Memory of the region, in bytes or with K, M or G (1024 each) [default: an eighth of what is free on the
+    /// first node, at most 1G]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<u64>,
+
+    /// Length of each of the two runs, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub(crate) seconds: Duration,
+
+    /// Which regions are scanned when
+    #[arg(long, value_enum, default_value = "fixed")]
+    pub(crate) rules: RulesChoice,
+
+    /// How the balancer sees who uses a page
+    #[arg(long, value_enum, default_value = "reported")]
+    pub(crate) access: AccessChoice,
+}
+
+/// The walks that there are, by their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RulesChoice {
+    Base,
+    Selective,
+    Fixed,
+}
+
+impl RulesChoice {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            RulesChoice::Base => "base",
+            RulesChoice::Selective => "selective",
+            RulesChoice::Fixed => "fixed",
+        }
+    }
+
+    pub(crate) fn rules(self) -> Rules {
+        match self {
+            RulesChoice::Base => Rules::BASE,
+            RulesChoice::Selective => Rules::SELECTIVE,
+            RulesChoice::Fixed => Rules::FIXED,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AccessChoice {
+    Reported,
+    Trapped,
+}
+
+impl AccessChoice {
+    pub(crate) fn access(self) -> numa::Access {
+        match self {
+            AccessChoice::Reported => numa::Access::Reported,
+            AccessChoice::Trapped => numa::Access::Trapped,
+        }
+    }
+}
+
+/// The largest process number that Linux gives (`PID_MAX_LIMIT`).
+fn process(text: &str) -> Result<u32, String> {
+    whole::<1, 4_194_304>(text).map(|number| number as u32)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let (number, shift) = match text.char_indices().last() {
+        Some((end, 'K' | 'k')) => (&text[..end], 10),
+        Some((end, 'M' | 'm')) => (&text[..end], 20),
+        Some((end, 'G' | 'g')) => (&text[..end], 30),
+        _ => (text, 0),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    bytes
+        .filter(|bytes| (1 << 20..=1 << 40).contains(bytes))
+        .ok_or_else(|| "allowed are 1M to 1024G, as in 512M".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("1M"), Ok(1 << 20));
+        assert_eq!(size("1048576"), Ok(1 << 20));
+        assert_eq!(size("2g"), Ok(2 << 30));
+        for bad in ["", "M", "1", "1023K", "1025G", "99999999999999999999G", "-1M", "1 M", "1é"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A balancer's report as another process has written it, and what follows from it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::errno;
+use super::figures::share;
+
+/// The form of reports that is understood.
+const FORMAT: u32 = 1;
+
+/// Linux has at most so many nodes (`MAX_NUMNODES`, with the largest `NODES_SHIFT` there is, 10).
+const NODES: u32 = 1024;
+
+/// What a balancer says of itself. Times in nanoseconds.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Account {
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) sequence: i64,
+    pub(crate) passes: u64,
+    /// Passes that armed nothing, because the process's mappings could not be read.
+    #[serde(default)]
+    pub(crate) blind_passes: u64,
+    pub(crate) period_ns: u64,
+    pub(crate) scan_ns: u64,
+    pub(crate) move_ns: u64,
+    pub(crate) age_ns: u64,
+    pub(crate) threads: u64,
+    pub(crate) collisions: u64,
+    pub(crate) events_lost: u64,
+    pub(crate) regions: Vec<Region>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Region {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) access: Access,
+    pub(crate) gone: bool,
+    pub(crate) pages_by_node: BTreeMap<u32, u64>,
+    pub(crate) absent: u64,
+    pub(crate) local: u64,
+    pub(crate) remote: u64,
+    pub(crate) private: u64,
+    pub(crate) shared: u64,
+    pub(crate) use_by_node: BTreeMap<u32, u64>,
+    pub(crate) active: u32,
+    pub(crate) scanned: u64,
+    pub(crate) skipped: BTreeMap<Reason, u64>,
+    pub(crate) moved: u64,
+    pub(crate) pending: u64,
+    #[serde(serialize_with = "errno::serialize")]
+    pub(crate) failed: BTreeMap<i32, u64>,
+    pub(crate) disarmed_whole: u64,
+    pub(crate) scan_ns: u64,
+    pub(crate) move_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Access {
+    Reported,
+    Trapped,
+}
+
+impl Access {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Access::Reported => "reported",
+            Access::Trapped => "trapped",
+        }
+    }
+}
+
+/// Why a region was left out, in the order in which a pass asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reason {
+    Unsuitable,
+    SharedRo,
+    Inaccessible,
+    ScanDelay,
+    SeqCompleted,
+    PidInactive,
+    IgnorePidInactive,
+}
+
+impl Reason {
+    pub(crate) const ALL: [Reason; 7] = [
+        Reason::Unsuitable,
+        Reason::SharedRo,
+        Reason::Inaccessible,
+        Reason::ScanDelay,
+        Reason::SeqCompleted,
+        Reason::PidInactive,
+        Reason::IgnorePidInactive,
+    ];
+}
+
+impl fmt::Display for Reason {
+    /// The published name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As it is read and written.
+        Serialize::serialize(self, f)
+    }
+}
+
+impl Account {
+    /// Reads what a process has written.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub(crate) fn parse(text: &[u8]) -> Result<Account, String> {
+        #[derive(Deserialize)]
+        struct Form {
+            format: u32,
+        }
+        let not_a_report = |error: serde_json::Error| format!("it is not a report: {error}");
+        let Form { format } = serde_json::from_slice(text).map_err(not_a_report)?;
+        if format != FORMAT {
+            return Err(format!("its report has form {format}: expected {FORMAT}"));
+        }
+        let account: Account = serde_json::from_slice(text).map_err(not_a_report)?;
+        let impossible = account.all_nodes().find(|node| *node >= NODES);
+        impossible.map_or(Ok(account), |node| {
+            Err(format!("it is not a report: node {node}, expected less than {NODES}"))
+        })
+    }
+
+    fn all_nodes(&self) -> impl Iterator<Item = u32> {
+        let of_regions = self.regions.iter().flat_map(|region| {
+            region.pages_by_node.keys().chain(region.use_by_node.keys()).copied()
+        });
+        self.nodes.iter().copied().chain(of_regions)
+    }
+
+    pub(crate) fn age(&self) -> Duration {
+        Duration::from_nanos(self.age_ns)
+    }
+
+    pub(crate) fn scan_share(&self) -> Option<f64> {
+        share(self.scan_ns, self.age_ns)
+    }
+
+    pub(crate) fn move_share(&self) -> Option<f64> {
+        share(self.move_ns, self.age_ns)
+    }
+}
+
+impl Region {
+    pub(crate) fn local_share(&self) -> Option<f64> {
+        share(self.local, self.local.saturating_add(self.remote))
+    }
+
+    pub(crate) fn private_share(&self) -> Option<f64> {
+        share(self.private, self.private.saturating_add(self.shared))
+    }
+
+    pub(crate) fn pages(&self) -> u64 {
+        self.pages_by_node.values().fold(0, |sum, pages| sum.saturating_add(*pages))
+    }
+
+    pub(crate) fn skipped_for(&self, reason: Reason) -> u64 {
+        self.skipped.get(&reason).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMPTY: &str = r#"{"format":1,"nodes":[0],"sequence":0,"passes":0,"period_ns":1,"scan_ns":0,
+        "move_ns":0,"age_ns":0,"threads":1,"collisions":0,"events_lost":0,"regions":[]}"#;
+
+    #[test]
+    fn what_is_no_report_is_said_to_be_none() {
+        let account = Account::parse(EMPTY.as_bytes()).expect("a report");
+        assert_eq!(account.scan_share(), None);
+        let cases = [
+            ("", "not a report"),
+            ("{}", "missing field `format`"),
+            ("[1]", "not a report"),
+            ("{\"format\":2}", "form 2: expected 1"),
+            ("{\"format\":1}", "missing field"),
+            ("\u{0}", "not a report"),
+        ];
+        for (text, why) in cases {
+            let error = Account::parse(text.as_bytes()).expect_err(text);
+            assert!(error.contains(why), "{text}: {error}");
+        }
+        let deep = "[".repeat(1 << 20);
+        assert!(Account::parse(deep.as_bytes()).is_err());
+        let far = EMPTY.replace("[0]", "[1024]");
+        assert!(Account::parse(far.as_bytes()).expect_err("a node").contains("node 1024"));
+        for place in 0..EMPTY.len() {
+            assert!(Account::parse(&EMPTY.as_bytes()[..place]).is_err(), "{place}");
+        }
+    }
+}

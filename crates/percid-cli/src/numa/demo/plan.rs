@@ -1,0 +1,148 @@
+//! What a demonstration does on this machine.
+
+use std::time::Duration;
+
+use percid::numa::{Access, Settings};
+
+use crate::cli::{DemoArguments, RulesChoice};
+use crate::numa::figures::mebibytes;
+use crate::numa::nodes::{self, Node};
+use crate::numa::pages::page_size;
+use crate::outcome::Failure;
+
+/// The default of `--memory` where the machine does not say what is free, and the most that is taken by default.
+const MODEST: u64 = 64 << 20;
+const MOST: u64 = 1 << 30;
+
+/// Where a thread runs.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) node: u32,
+    pub(super) cpus: Vec<u32>,
+}
+
+/// What to do.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// One for each thread.
+    pub(super) places: Vec<Place>,
+    /// Bytes of each thread's slice: whole pages.
+    pub(super) slice: usize,
+    /// The nodes that have memory.
+    pub(super) nodes: Vec<u32>,
+    /// The node where all of the memory is first.
+    pub(super) first_node: u32,
+    pub(super) length: Duration,
+    pub(super) settings: Settings,
+    pub(super) rules: RulesChoice,
+    pub(super) access: Access,
+}
+
+impl Plan {
+    /// # Errors
+    ///
+    /// There is not so much memory.
+    pub(super) fn asked(arguments: &DemoArguments, nodes: &[Node]) -> Result<Plan, Failure> {
+        let places = places(arguments.threads);
+        // A kernel without nodes has one in effect.
+        let with_memory = match nodes::with_memory() {
+            found if found.is_empty() => vec![0],
+            found => found,
+        };
+        let first = nodes.iter().find(|node| node.node == with_memory[0]);
+        let memory = memory(arguments.memory, first.and_then(|node| node.memory_free))?;
+        let slice = memory as usize / places.len() / page_size() * page_size();
+        if slice == 0 {
+            let least = places.len() * page_size();
+            return Err(Failure::Usage(format!(
+                "--memory is too small for {} threads: expected {least} bytes at least",
+                places.len()
+            )));
+        }
+        Ok(Plan {
+            first_node: with_memory[0],
+            nodes: with_memory,
+            length: arguments.seconds,
+            settings: settings(arguments.seconds, (slice * places.len()) as u64),
+            rules: arguments.rules,
+            access: arguments.access.access(),
+            places,
+            slice,
+        })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.slice * self.places.len()
+    }
+
+    /// Whether there is anything to balance.
+    pub(super) fn has_nodes(&self) -> bool {
+        self.nodes.len() > 1
+    }
+}
+
+/// As much as was asked for if it is there, or a modest part of what is free.
+fn memory(asked: Option<u64>, free: Option<u64>) -> Result<u64, Failure> {
+    // All of it lies on the first node at the beginning, and the kernel and others need some too.
+    let most = free.map_or(u64::MAX, |free| free / 4 * 3);
+    match asked {
+        Some(asked) if asked > most => Err(Failure::Usage(format!(
+            "--memory is more than the first node has free: expected {} MiB at most",
+            mebibytes(most)
+        ))),
+        Some(asked) => Ok(asked),
+        None => Ok(free.map_or(MODEST, |free| (free / 8).clamp(1 << 20, MOST))),
+    }
+}
+
+/// Threads go to the nodes in turn.
+fn places(threads: Option<u64>) -> Vec<Place> {
+    let mut nodes: Vec<Place> = Vec::new();
+    for cpu in percid::machine::read().cpus.iter().filter(|cpu| cpu.allowed) {
+        let node = cpu.node.unwrap_or(0);
+        match nodes.iter_mut().find(|place| place.node == node) {
+            Some(place) => place.cpus.push(cpu.number),
+            None => nodes.push(Place { node, cpus: vec![cpu.number] }),
+        }
+    }
+    nodes.sort_by_key(|place| place.node);
+    let cpus: usize = nodes.iter().map(|place| place.cpus.len()).sum();
+    let threads = threads.map_or(cpus.max(2), |threads| threads as usize);
+    nodes.into_iter().cycle().take(threads).collect()
+}
+
+/// Constants for a run of seconds, in proportion to it: so a region is old enough after a fiftieth of the run, is
+/// scanned in four pieces, and all of it at the earliest every twentieth and at the latest every half.
+fn settings(length: Duration, bytes: u64) -> Settings {
+    Settings {
+        scan_delay: length / 50,
+        scan_size: (bytes / 4).next_multiple_of(2 << 20),
+        period_min: length / 20,
+        period_max: length / 2,
+        ..Settings::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_by_what_is_free() {
+        assert_eq!(memory(None, Some(80 << 20)).ok(), Some(10 << 20));
+        assert_eq!(memory(None, Some(80 << 30)).ok(), Some(1 << 30));
+        assert_eq!(memory(None, None).ok(), Some(MODEST));
+        assert_eq!(memory(Some(60), Some(80)).ok(), Some(60));
+        assert!(memory(Some(61), Some(80)).is_err());
+    }
+
+    #[test]
+    fn threads_have_places_and_settings_can_be_used() {
+        let places = places(Some(7));
+        assert_eq!(places.len(), 7);
+        assert!(places.iter().all(|place| !place.cpus.is_empty()));
+        for (tenths, bytes) in [(1, 1 << 20), (36_000, 1 << 40), (100, 1 << 30)] {
+            assert_eq!(settings(Duration::from_millis(100 * tenths), bytes).check(), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! NUMA01_THREADLOCAL: all memory on one node first, then every thread at work on a slice of its own.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use percid::numa::{Access, Balancer, Region, Report};
+
+use super::area::Area;
+use super::place;
+use super::plan::{Place, Plan};
+use crate::interrupt::Interrupt;
+use crate::numa::pages::{self, page_size};
+use crate::outcome::Failure;
+use crate::progress::{Progress, WORTH_TELLING};
+
+/// How often it is looked how much has been written.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Where the memory is.
+#[derive(Debug, Default)]
+pub(super) struct Placement {
+    pub(super) by_node: BTreeMap<u32, u64>,
+    /// Pages on the node of their slice's thread.
+    pub(super) placed: u64,
+}
+
+/// What happened in a run.
+#[derive(Debug)]
+pub(super) struct Course {
+    /// Bytes written since the beginning of the second part, by the time since then.
+    pub(super) written: Vec<(Duration, u64)>,
+    pub(super) before: Placement,
+    pub(super) after: Placement,
+    /// The balancer's, if there is one.
+    pub(super) report: Option<Report>,
+}
+
+/// What the threads share.
+struct Shared<'a> {
+    plan: &'a Plan,
+    area: &'a Area,
+    region: Option<&'a Region>,
+    /// Threads that have come to the end of the first part.
+    ready: AtomicU32,
+    /// The second part has begun.
+    go: AtomicBool,
+    stop: AtomicBool,
+    /// Bytes that each thread has written in the second part.
+    written: Vec<Written>,
+    error: Mutex<Option<io::Error>>,
+}
+
+/// On a cache line of its own, and on the neighbour that is fetched with it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Written(AtomicU64);
+
+pub(super) fn run(
+    plan: &Plan,
+    balancer: Option<&Balancer>,
+    interrupt: &Interrupt,
+) -> Result<Course, Failure> {
+    let no_memory = |cause| Failure::new("cannot get the memory", cause);
+    let area = Area::new(plan.bytes()).map_err(no_memory)?;
+    let region = balancer.map(|balancer| register(plan, &area, balancer)).transpose()?;
+    let shared = Shared {
+        plan,
+        area: &area,
+        region: region.as_ref(),
+        ready: AtomicU32::new(0),
+        go: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+        written: plan.places.iter().map(|_| Written::default()).collect(),
+        error: Mutex::new(None),
+    };
+    let label = if balancer.is_some() { "with balancing" } else { "without balancing" };
+    let mut course = thread::scope(|scope| {
+        for (number, place) in plan.places.iter().enumerate() {
+            let (name, shared) = (format!("percid-demo-{number}"), &shared);
+            let started = thread::Builder::new()
+                .name(name)
+                .spawn_scoped(scope, move || shared.work(number, place));
+            if let Err(cause) = started {
+                shared.stop.store(true, Relaxed);
+                return Err(Failure::new("cannot start a thread", cause));
+            }
+        }
+        Ok(shared.oversee(label, interrupt))
+    })?;
+    let error = shared.error.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(cause) = error {
+        return Err(Failure::new("cannot confine a thread or bind its memory to a node", cause));
+    }
+    if let Some(balancer) = balancer {
+        balancer.stop();
+        course.report = Some(balancer.report());
+    }
+    course.after = placement(plan, &area);
+    Ok(course)
+}
+
+/// Registers the memory, and starts balancing.
+fn register(plan: &Plan, area: &Area, balancer: &Balancer) -> Result<Region, Failure> {
+    let region = match plan.access {
+        Access::Reported => balancer.register(area.start(), plan.bytes()),
+        // SAFETY: the area stays as it is until the region is dropped, holds no stack, and is given to no
+        // system call; SIGSEGV is not blocked.
+        Access::Trapped => unsafe { balancer.register_trapped(area.start(), plan.bytes()) },
+    };
+    let region = region
+        .map_err(|error| Failure::new("cannot register the memory", io::Error::other(error)))?;
+    balancer.start().map_err(|cause| Failure::new("cannot start the balancer's thread", cause))?;
+    Ok(region)
+}
+
+fn slice(plan: &Plan, thread: usize) -> Range<usize> {
+    thread * plan.slice..(thread + 1) * plan.slice
+}
+
+/// Asks the kernel where the memory is; nowhere if it does not say.
+fn placement(plan: &Plan, area: &Area) -> Placement {
+    let mut placement = Placement::default();
+    for (thread, place) in plan.places.iter().enumerate() {
+        let addresses = area.addresses(&slice(plan, thread));
+        for (node, pages) in pages::by_node(addresses).unwrap_or_default() {
+            *placement.by_node.entry(node).or_insert(0) += pages;
+            placement.placed += if node == place.node { pages } else { 0 };
+        }
+    }
+    placement
+}
+
+impl Shared<'_> {
+    /// Waits for the first part, lets the second begin, and ends it.
+    fn oversee(&self, label: &str, interrupt: &Interrupt) -> Course {
+        let length = self.plan.length;
+        let progress = Progress::new(label, Duration::MAX);
+        let began = Instant::now();
+        while (self.ready.load(Acquire) as usize) < self.plan.places.len() {
+            self.stop_if(interrupt);
+            interrupt.sleep(if interrupt.pressed() { Duration::ZERO } else { LOOK });
+            thread::yield_now();
+            if began.elapsed() > WORTH_TELLING {
+                progress.after(began.elapsed());
+            }
+        }
+        let before = placement(self.plan, self.area);
+        self.go.store(true, Release);
+        let began = Instant::now();
+        let mut written = vec![(Duration::ZERO, 0)];
+        while began.elapsed() < length && !self.stop.load(Relaxed) {
+            interrupt.sleep(LOOK.min(length.saturating_sub(began.elapsed())));
+            written.push((began.elapsed(), self.sum()));
+            self.stop_if(interrupt);
+            if length > WORTH_TELLING {
+                let fraction = began.elapsed().as_secs_f64() / length.as_secs_f64();
+                progress.at(fraction, length.saturating_sub(began.elapsed()));
+            }
+        }
+        self.stop.store(true, Relaxed);
+        Course { written, before, after: Placement::default(), report: None }
+    }
+
+    fn stop_if(&self, interrupt: &Interrupt) {
+        if interrupt.pressed() {
+            self.stop.store(true, Relaxed);
+        }
+    }
+
+    fn sum(&self) -> u64 {
+        self.written.iter().map(|Written(bytes)| bytes.load(Relaxed)).sum()
+    }
+
+    /// A thread's life.
+    fn work(&self, number: usize, place: &Place) {
+        if let Err(error) = self.begin(place) {
+            self.stop.store(true, Relaxed);
+            *self.error.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(error);
+        }
+        self.ready.fetch_add(1, AcqRel);
+        while !self.go.load(Acquire) {
+            if self.stop.load(Relaxed) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        let Written(written) = &self.written[number];
+        let pages = slice(self.plan, number).step_by(page_size());
+        for offset in pages.cycle() {
+            if self.stop.load(Relaxed) {
+                return;
+            }
+            self.touch(offset);
+            // SAFETY: the slices of threads have nothing in common, and since `go` each keeps to its own.
+            unsafe { self.area.zero_own(offset) };
+            // Nobody else writes there.
+            written.store(written.load(Relaxed) + page_size() as u64, Relaxed);
+        }
+    }
+
+    /// The first part: all of the memory, on one node.
+    fn begin(&self, place: &Place) -> io::Result<()> {
+        place::confine(&place.cpus)?;
+        if self.plan.has_nodes() {
+            place::bind(Some(self.plan.first_node))?;
+        }
+        for offset in (0..self.plan.bytes()).step_by(page_size()) {
+            if self.stop.load(Relaxed) {
+                break;
+            }
+            self.touch(offset);
+            self.area.zero_shared(offset);
+        }
+        if self.plan.has_nodes() { place::bind(None) } else { Ok(()) }
+    }
+
+    fn touch(&self, offset: usize) {
+        if let Some(region) = self.region {
+            region.touch(offset);
+        }
+    }
+}

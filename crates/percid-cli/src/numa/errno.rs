@@ -1,0 +1,35 @@
+//! The names of what can go wrong with pages.
+
+use std::collections::BTreeMap;
+
+use serde::Serializer;
+
+/// The name of an `errno` that looking pages up, arming or moving them can end with (move_pages(2),
+/// mprotect(2)); its number otherwise.
+pub(crate) fn name(errno: i32) -> String {
+    let names = [
+        (libc::EPERM, "EPERM"),
+        (libc::ENOENT, "ENOENT"),
+        (libc::ESRCH, "ESRCH"),
+        (libc::EIO, "EIO"),
+        (libc::E2BIG, "E2BIG"),
+        (libc::EAGAIN, "EAGAIN"),
+        (libc::ENOMEM, "ENOMEM"),
+        (libc::EACCES, "EACCES"),
+        (libc::EFAULT, "EFAULT"),
+        (libc::EBUSY, "EBUSY"),
+        (libc::ENODEV, "ENODEV"),
+        (libc::EINVAL, "EINVAL"),
+        (libc::ENOSYS, "ENOSYS"),
+    ];
+    let found = names.iter().find(|(number, _)| *number == errno);
+    found.map_or_else(|| format!("errno {errno}"), |(_, name)| (*name).to_owned())
+}
+
+/// Pages by the names of what went wrong with them.
+pub(crate) fn serialize<S: Serializer>(
+    failed: &BTreeMap<i32, u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(failed.iter().map(|(number, pages)| (name(*number), pages)))
+}

@@ -1,0 +1,31 @@
+//! How figures are written in text.
+
+use std::time::Duration;
+
+const MIB: f64 = 1_048_576.0;
+
+/// A share as a percentage without its sign, or a dash where there is none.
+pub(crate) fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), |share| format!("{:.1}", 100.0 * share))
+}
+
+/// A part of a whole; `None` of nothing.
+pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+pub(crate) fn mebibytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / MIB)
+}
+
+/// A time in milliseconds.
+pub(crate) fn milliseconds(ns: u64) -> String {
+    format!("{:.1}", Duration::from_nanos(ns).as_secs_f64() * 1e3)
+}
+
+/// Names with counts, those of zero left out; a dash if all are.
+pub(crate) fn counts<N: std::fmt::Display>(counts: impl IntoIterator<Item = (N, u64)>) -> String {
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    let texts: Vec<String> = counts.map(|(name, count)| format!("{name} {count}")).collect();
+    if texts.is_empty() { "-".to_owned() } else { texts.join(", ") }
+}

@@ -1,0 +1,24 @@
+//! `percid numa`: balancing of a program's own memory among nodes, seen from outside and tried.
+
+mod account;
+mod demo;
+mod errno;
+mod figures;
+mod nodes;
+mod pages;
+mod process;
+mod publication;
+mod report;
+mod watch;
+
+use crate::cli::{NumaArguments, NumaPart, ReportArguments};
+use crate::outcome::{Failure, Outcome};
+
+pub(crate) fn run(arguments: &NumaArguments, json: bool) -> Result<Outcome, Failure> {
+    match &arguments.part {
+        Some(NumaPart::Report(arguments)) => report::run(arguments, json),
+        Some(NumaPart::Watch(arguments)) => watch::run(arguments, json),
+        Some(NumaPart::Demo(arguments)) => demo::run(arguments, json),
+        None => report::run(&ReportArguments::default(), json),
+    }
+}

@@ -1,0 +1,120 @@
+//! This machine: its nodes, and who balances memory on them.
+
+use std::fmt;
+use std::io;
+
+use serde::Serialize;
+
+use crate::numa::errno;
+use crate::numa::figures::mebibytes;
+use crate::numa::nodes::{self, KernelBalancing, Node};
+use crate::numa::pages;
+use crate::numa::process::Process;
+use crate::numa::publication;
+use crate::outcome::Failure;
+use crate::table::{Align, Table};
+
+/// The document of `percid numa report --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct MachineDocument {
+    nodes: Vec<Node>,
+    kernel_balancing: KernelBalancing,
+    moves_pages: bool,
+    /// Why the kernel does not move pages for this program; `null` where it does.
+    moves_pages_error: Option<String>,
+    processes: Vec<Publisher>,
+    /// Processes that this user may not look into.
+    processes_hidden: u64,
+}
+
+/// A process that publishes reports.
+#[derive(Debug, Serialize)]
+struct Publisher {
+    pid: u32,
+    name: String,
+    balancers: usize,
+}
+
+impl MachineDocument {
+    pub(crate) fn read() -> Result<MachineDocument, Failure> {
+        let moves = pages::try_to_move();
+        let (processes, processes_hidden) = publishers()?;
+        Ok(MachineDocument {
+            nodes: nodes::all(),
+            kernel_balancing: KernelBalancing::read(),
+            moves_pages: moves.is_ok(),
+            moves_pages_error: moves.err().map(|error| reason(&error)),
+            processes,
+            processes_hidden,
+        })
+    }
+
+    fn nodes_table(&self) -> Table {
+        let right = Align::Right;
+        let mut table = Table::new([("node", right), ("CPUs", Align::Left)]);
+        table.group("MiB".to_owned(), [("memory", right), ("free", right)]);
+        let numbers = self.nodes.iter().map(|node| (node.node.to_string(), right));
+        table.group("distance to".to_owned(), numbers);
+        for node in &self.nodes {
+            let amount = |bytes: Option<u64>| bytes.map_or("-".to_owned(), mebibytes);
+            let cpus = if node.cpus.is_empty() { "none" } else { &node.cpus };
+            let mut row = vec![node.node.to_string(), cpus.to_owned()];
+            row.extend([amount(node.memory_total), amount(node.memory_free)]);
+            let distance = |place| node.distances.get(place);
+            row.extend((0..self.nodes.len()).map(|place| match distance(place) {
+                Some(distance) => distance.to_string(),
+                None => "-".to_owned(),
+            }));
+            table.row(row);
+        }
+        table
+    }
+}
+
+fn reason(error: &io::Error) -> String {
+    error.raw_os_error().map_or_else(|| error.to_string(), errno::name)
+}
+
+/// Who publishes, and how many processes must not be looked into.
+fn publishers() -> Result<(Vec<Publisher>, u64), Failure> {
+    let all = Process::all().map_err(|cause| Failure::new("cannot read /proc", cause))?;
+    let (mut publishers, mut hidden) = (Vec::new(), 0);
+    for process in all {
+        match publication::of(&process) {
+            Ok(found) if !found.is_empty() => publishers.push(Publisher {
+                pid: process.number,
+                name: process.name(),
+                balancers: found.len(),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => hidden += 1,
+            // It publishes nothing, or has ended.
+            _ => {}
+        }
+    }
+    Ok((publishers, hidden))
+}
+
+impl fmt::Display for MachineDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.nodes.is_empty() {
+            true => writeln!(f, "nodes             none: this kernel was built without them")?,
+            false => write!(f, "{}", self.nodes_table())?,
+        }
+        writeln!(f, "kernel balancing  {}", self.kernel_balancing.text())?;
+        match &self.moves_pages_error {
+            None => writeln!(f, "pages             can be moved by this user's programs")?,
+            Some(why) => writeln!(f, "pages             cannot be moved: {why}")?,
+        }
+        for Publisher { pid, name, balancers } in &self.processes {
+            writeln!(f, "process           {pid} ({name}), balancers: {balancers}")?;
+        }
+        if self.processes.is_empty() {
+            writeln!(f, "processes         none publishes a balancer's report")?;
+        }
+        if self.processes_hidden > 0 {
+            let hidden = self.processes_hidden;
+            writeln!(f, "hidden            {hidden} processes that this user may not look into")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! A process: where its memory is, and what its balancers have done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::interrupt::Interrupt;
+use crate::numa::account::{Account, Reason, Region};
+use crate::numa::errno;
+use crate::numa::figures::{counts, mebibytes, milliseconds, percent, share};
+use crate::numa::process::Process;
+use crate::numa::publication::{self, Publication, Silence};
+use crate::outcome::{Failure, Outcome};
+use crate::table::{Align, Table};
+
+/// A table has columns for so many nodes; the JSON has all.
+const NODES_SHOWN: usize = 16;
+
+/// The document of `percid numa report --pid PID --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProcessDocument {
+    pid: u32,
+    name: String,
+    /// Bytes of all its mappings; `null` where the kernel does not say.
+    memory_by_node: Option<BTreeMap<u32, u64>>,
+    balancers: Vec<Balancer>,
+    interrupted: bool,
+}
+
+/// A balancer, or why there is no report of it.
+#[derive(Debug, Serialize)]
+struct Balancer {
+    number: usize,
+    error: Option<String>,
+    scan_share: Option<f64>,
+    move_share: Option<f64>,
+    #[serde(flatten)]
+    account: Option<Account>,
+}
+
+impl ProcessDocument {
+    pub(crate) fn read(
+        pid: u32,
+        patience: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<ProcessDocument, Failure> {
+        let process = Process { number: pid };
+        let publications = publications(process)?;
+        let mut document = ProcessDocument {
+            pid,
+            name: process.name(),
+            memory_by_node: process.memory_by_node().ok(),
+            balancers: Vec::new(),
+            interrupted: false,
+        };
+        for (number, publication) in (1..).zip(&publications) {
+            let answer = publication.ask(&process, patience, interrupt);
+            document.interrupted |= matches!(answer, Err(Silence::Interrupted));
+            document.balancers.push(Balancer::new(number, answer));
+        }
+        Ok(document)
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        let silent = self.balancers.iter().any(|balancer| balancer.account.is_none());
+        match (self.interrupted, silent || self.balancers.is_empty()) {
+            (true, _) => Outcome::Interrupted,
+            (false, true) => Outcome::NoAnswer,
+            (false, false) => Outcome::Complete,
+        }
+    }
+}
+
+/// The balancers of a process.
+///
+/// # Errors
+///
+/// It is not there, or must not be looked into.
+pub(crate) fn publications(process: Process) -> Result<Vec<Publication>, Failure> {
+    publication::of(&process).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => {
+            Failure::new(format!("there is no process {}", process.number), cause)
+        }
+        _ => Failure::new(format!("cannot look into process {}", process.number), cause),
+    })
+}
+
+impl Balancer {
+    fn new(number: usize, answer: Result<Account, Silence>) -> Balancer {
+        let (account, error) = match answer {
+            Ok(account) => (Some(account), None),
+            Err(Silence::Because(why)) => (None, Some(why)),
+            Err(Silence::Ended) => (None, Some("the process has ended".to_owned())),
+            Err(Silence::Interrupted) => (None, Some("interrupted".to_owned())),
+        };
+        let of = |share: fn(&Account) -> Option<f64>| account.as_ref().and_then(share);
+        Balancer {
+            number,
+            error,
+            scan_share: of(Account::scan_share),
+            move_share: of(Account::move_share),
+            account,
+        }
+    }
+}
+
+impl fmt::Display for ProcessDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "process {} ({})", self.pid, self.name)?;
+        match &self.memory_by_node {
+            None => writeln!(f, "memory: the kernel does not say where it is")?,
+            Some(memory) => {
+                let nodes = memory
+                    .iter()
+                    .map(|(node, bytes)| format!("{} MiB on node {node}", mebibytes(*bytes)));
+                let nodes: Vec<String> = nodes.collect();
+                let text = if nodes.is_empty() { "none".to_owned() } else { nodes.join(", ") };
+                writeln!(f, "memory: {text}")?;
+            }
+        }
+        if self.balancers.is_empty() {
+            writeln!(f, "no balancer: the program publishes none (Balancer::publish)")?;
+        }
+        self.balancers.iter().try_for_each(|balancer| balancer.fmt(f))
+    }
+}
+
+impl fmt::Display for Balancer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number;
+        if let Some(why) = &self.error {
+            writeln!(f, "\nbalancer {number}: {why}")?;
+        }
+        let Some(account) = &self.account else { return Ok(()) };
+        write!(f, "\nbalancer {number}: ")?;
+        self.fmt_summary(f, account)?;
+        match account.regions.is_empty() {
+            true => writeln!(f, "  no regions"),
+            false => fmt_regions(f, account),
+        }
+    }
+}
+
+impl Balancer {
+    fn fmt_summary(&self, f: &mut fmt::Formatter<'_>, account: &Account) -> fmt::Result {
+        writeln!(
+            f,
+            "{:.1} s old, {} passes in {} sequences, period {} ms",
+            account.age().as_secs_f64(),
+            account.passes,
+            account.sequence,
+            account.period_ns / 1_000_000,
+        )?;
+        if account.blind_passes > 0 {
+            let blind = account.blind_passes;
+            writeln!(
+                f,
+                "  {blind} passes could not read the process's mappings and armed nothing"
+            )?;
+        }
+        if account.nodes.len() < 2 {
+            writeln!(f, "  one node has memory: nothing is armed, nothing moves")?;
+        }
+        writeln!(
+            f,
+            "  scanning took {} ms, {} % of its age; moving {} ms, {} %",
+            milliseconds(account.scan_ns),
+            percent(self.scan_share),
+            milliseconds(account.move_ns),
+            percent(self.move_share),
+        )?;
+        writeln!(
+            f,
+            "  {} threads, of which {} collide in the activity set; {} events lost",
+            account.threads, account.collisions, account.events_lost
+        )
+    }
+}
+
+fn fmt_regions(f: &mut fmt::Formatter<'_>, account: &Account) -> fmt::Result {
+    let nodes = shown_nodes(account);
+    write!(f, "\n{}\n{}", memory_table(account, &nodes), work_table(account))?;
+    write!(f, "\n{}", skips_table(account))?;
+    for region in account.regions.iter().filter(|region| !region.failed.is_empty()) {
+        let failed = region.failed.iter().map(|(number, pages)| (errno::name(*number), *pages));
+        writeln!(f, "  {}: failed pages: {}", name(region), counts(failed))?;
+    }
+    Ok(())
+}
+
+/// The nodes of the balancer, and those where its pages are nevertheless.
+fn shown_nodes(account: &Account) -> Vec<u32> {
+    let elsewhere = account.regions.iter().flat_map(|region| region.pages_by_node.keys());
+    let nodes: BTreeSet<u32> = account.nodes.iter().chain(elsewhere).copied().collect();
+    nodes.into_iter().take(NODES_SHOWN).collect()
+}
+
+fn name(region: &Region) -> String {
+    format!("{:x}-{:x}", region.start, region.end)
+}
+
+fn memory_table(account: &Account, nodes: &[u32]) -> Table {
+    let right = Align::Right;
+    let mut table = Table::new([("region", Align::Left), ("access", Align::Left), ("MiB", right)]);
+    let columns = nodes.iter().map(|node| (format!("node {node}"), right));
+    table.group("% of pages on".to_owned(), columns);
+    table.group("pages".to_owned(), ["absent", "pending"].map(|name| (name, right)));
+    for region in &account.regions {
+        let access = if region.gone { "gone" } else { region.access.name() };
+        let bytes = region.end.saturating_sub(region.start);
+        let mut row = vec![name(region), access.to_owned(), mebibytes(bytes)];
+        row.extend(nodes.iter().map(|node| {
+            let pages = region.pages_by_node.get(node).copied().unwrap_or(0);
+            percent(share(pages, region.pages()))
+        }));
+        row.extend([region.absent, region.pending].map(|pages| pages.to_string()));
+        table.row(row);
+    }
+    table
+}
+
+fn work_table(account: &Account) -> Table {
+    let right = Align::Right;
+    let mut table = Table::new([("region", Align::Left)]);
+    table.group("% of accesses".to_owned(), ["local", "private"].map(|name| (name, right)));
+    table.group("threads".to_owned(), [("active", right)]);
+    table.group("pages".to_owned(), ["scanned", "moved"].map(|name| (name, right)));
+    table.group("ms".to_owned(), ["scan", "move"].map(|name| (name, right)));
+    for region in &account.regions {
+        table.row(vec![
+            name(region),
+            percent(region.local_share()),
+            percent(region.private_share()),
+            region.active.to_string(),
+            region.scanned.to_string(),
+            region.moved.to_string(),
+            milliseconds(region.scan_ns),
+            milliseconds(region.move_ns),
+        ]);
+    }
+    table
+}
+
+fn skips_table(account: &Account) -> Table {
+    let names = Reason::ALL.map(|reason| (reason.to_string(), Align::Right));
+    let columns = [("skipped".to_owned(), Align::Left)].into_iter().chain(names);
+    let mut table = Table::new(columns);
+    for region in &account.regions {
+        let mut row = vec![name(region)];
+        row.extend(Reason::ALL.map(|reason| region.skipped_for(reason).to_string()));
+        table.row(row);
+    }
+    table
+}

@@ -1,0 +1,167 @@
+//! `percid numa watch`: what the balancers of a process do, interval by interval.
+
+mod change;
+mod lines;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::account::Account;
+use super::process::Process;
+use super::publication::{self, Silence};
+use super::report::publications;
+use crate::cli::WatchArguments;
+use crate::interrupt::Interrupt;
+use crate::outcome::{Failure, Outcome, complain};
+use crate::output;
+
+use change::Change;
+use lines::Lines;
+
+/// How often it is looked whether the process is still there.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// An interval; a line of `percid numa watch --json`.
+#[derive(Debug, Serialize)]
+struct Interval {
+    /// Since the first report.
+    seconds: f64,
+    balancers: Vec<Change>,
+}
+
+/// The last line of `percid numa watch --json`.
+#[derive(Debug, Serialize)]
+struct Last {
+    ended: bool,
+    interrupted: bool,
+}
+
+/// Why there are no more intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Process,
+    Publication,
+    Count,
+    Interrupted,
+    /// There was no report to begin with.
+    NoAnswer,
+}
+
+pub(crate) fn run(arguments: &WatchArguments, json: bool) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let process = Process { number: arguments.pid };
+    if publications(process)?.is_empty() {
+        complain(format_args!("process {} publishes no balancer's report", arguments.pid));
+        return Ok(Outcome::NoAnswer);
+    }
+    let mut watch =
+        Watch { process, arguments, interrupt, accounts: BTreeMap::new(), next_number: 1 };
+    let end = watch.intervals(json)?;
+    let ended = matches!(end, End::Process | End::Publication);
+    let interrupted = end == End::Interrupted;
+    if json {
+        output::print_json_line(&Last { ended, interrupted })?;
+    }
+    match end {
+        End::Process => complain(format_args!("process {} has ended", arguments.pid)),
+        End::Publication => {
+            complain(format_args!("process {} publishes nothing more", arguments.pid))
+        }
+        End::Interrupted => complain(format_args!("interrupted")),
+        // Why was said.
+        End::NoAnswer => return Ok(Outcome::NoAnswer),
+        End::Count => {}
+    }
+    Ok(if interrupted { Outcome::Interrupted } else { Outcome::Complete })
+}
+
+struct Watch<'a> {
+    process: Process,
+    arguments: &'a WatchArguments,
+    interrupt: Interrupt,
+    /// The last report of each balancer with its number, by the inode of what it publishes.
+    accounts: BTreeMap<u64, (usize, Account)>,
+    next_number: usize,
+}
+
+impl Watch<'_> {
+    fn intervals(&mut self, json: bool) -> Result<End, Failure> {
+        let mut lines = Lines::default();
+        if let Err(end) = self.changes() {
+            return Ok(end);
+        }
+        if self.accounts.is_empty() {
+            return Ok(End::NoAnswer);
+        }
+        let began = Instant::now();
+        for _ in 0..self.arguments.count.unwrap_or(u64::MAX) {
+            if let Err(end) = self.pause() {
+                return Ok(end);
+            }
+            let balancers = match self.changes() {
+                Ok(balancers) => balancers,
+                Err(end) => return Ok(end),
+            };
+            let interval = Interval { seconds: began.elapsed().as_secs_f64(), balancers };
+            match json {
+                true => output::print_json_line(&interval)?,
+                false => output::print_text(&lines.of(&interval))?,
+            }
+        }
+        Ok(End::Count)
+    }
+
+    /// Sleeps for an interval.
+    fn pause(&self) -> Result<(), End> {
+        let end = Instant::now() + self.arguments.interval;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if self.interrupt.pressed() {
+                return Err(End::Interrupted);
+            }
+            if left.is_zero() {
+                return Ok(());
+            }
+            if !self.process.exists() {
+                return Err(End::Process);
+            }
+            self.interrupt.sleep(left.min(LOOK));
+        }
+    }
+
+    /// Asks all balancers; what has changed since they were asked before.
+    fn changes(&mut self) -> Result<Vec<Change>, End> {
+        let publications = publication::of(&self.process).unwrap_or_default();
+        if publications.is_empty() {
+            return Err(if self.process.exists() { End::Publication } else { End::Process });
+        }
+        let mut changes = Vec::new();
+        for publication in &publications {
+            let patience = self.arguments.patience.timeout;
+            let account = match publication.ask(&self.process, patience, &self.interrupt) {
+                Ok(account) => account,
+                Err(Silence::Interrupted) => return Err(End::Interrupted),
+                Err(Silence::Ended) => return Err(End::Process),
+                Err(Silence::Because(why)) => {
+                    complain(format_args!("process {}: {why}", self.process.number));
+                    continue;
+                }
+            };
+            changes.extend(self.change(publication.inode, account));
+        }
+        Ok(changes)
+    }
+
+    fn change(&mut self, inode: u64, account: Account) -> Option<Change> {
+        if let Some((number, before)) = self.accounts.get_mut(&inode) {
+            let change = Change::between(*number, before, &account);
+            *before = account;
+            return Some(change);
+        }
+        self.accounts.insert(inode, (self.next_number, account));
+        self.next_number += 1;
+        None
+    }
+}
