@@ -38,9 +38,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
         Access::Trapped => GRAIN,
         Access::Reported => 1,
     };
-    let without = moved(options, &nodes, seed, (false, grain))?;
-    // By page: whoever judged the parts of a huge page one by one would move it for each of them.
-    let with = moved(options, &nodes, seed, (true, if options.huge { 1 } else { grain }))?;
+    let without = moved(options, &nodes, (seed, grain), false)?;
+    let with = moved(options, &nodes, (seed, grain), true)?;
     let figures = format!(
         "nodes={} access={} huge={} moved_per_scan_without_backoff={:.4} with={:.4} by_kernel={:.4} \
          PERCID_SEED={seed}",
@@ -56,7 +55,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// The share of the region that moves in a scan after settling, where lots are drawn for so many pages at once.
+/// The share of the region that moves in a scan after settling.
 struct Moved {
     /// By the balancer's own account.
     counted: f64,
@@ -67,12 +66,13 @@ struct Moved {
 fn moved(
     options: &Options,
     nodes: &[(u32, Vec<u32>)],
-    seed: u64,
-    (backoff, unit): (bool, usize),
+    (seed, grain): (u64, usize),
+    backoff: bool,
 ) -> Result<Moved, String> {
-    let settings = Settings { backoff, scan_delay: Duration::from_millis(1), ..quick() };
-    let balancer = Balancer::with(settings, Rules::default()).map_err(|error| error.to_string())?;
     let bytes = if options.huge { 8 * HUGE } else { BYTES };
+    let scan_delay = Duration::from_millis(1);
+    let settings = Settings { backoff, scan_delay, scan_size: bytes as u64, ..quick() };
+    let balancer = Balancer::with(settings, Rules::default()).map_err(|error| error.to_string())?;
     let area = Area::on(&nodes[0].1, bytes, pages(options))?;
     let region = register(&balancer, &area, options.access)?;
     let (turn, stop, round) =
@@ -90,10 +90,7 @@ fn moved(
                     }
                     // The same lots in every thread.
                     let mut random = Random::new(seed, round.load(Relaxed));
-                    let lots: Vec<usize> =
-                        (0..area.pages()).map(|_| random.below(nodes.len())).collect();
-                    let first = |page| lots[page / unit] == place;
-                    let mine: Vec<bool> = (0..area.pages()).map(first).collect();
+                    let mine = first_uses(&mut random, area.pages(), grain, nodes.len(), place);
                     use_those(area, region, &mine, true);
                     turn.wait();
                     use_those(area, region, &mine, false);
@@ -123,6 +120,23 @@ fn moved(
     let by_kernel = migrated().zip(at_first).map_or(0, |(now, before)| now - before);
     let share = |pages| pages as f64 / area.pages() as f64 / (ROUNDS - SETTLING) as f64;
     Ok(Moved { counted: share(counted), by_kernel: share(by_kernel) })
+}
+
+/// The pages that a thread is to use before all others use any: in each grain one page, by lot, is first used by
+/// one of the threads, by lot.
+fn first_uses(
+    random: &mut Random,
+    pages: usize,
+    grain: usize,
+    threads: usize,
+    place: usize,
+) -> Vec<bool> {
+    let mut mine = vec![false; pages];
+    for start in (0..pages).step_by(grain) {
+        let (page, thread) = (start + random.below(grain), random.below(threads));
+        mine[page] = thread == place;
+    }
+    mine
 }
 
 /// Uses the pages that are the thread's own this time, or the others.
