@@ -121,6 +121,10 @@ typedef enum percid_numa_access {
      * By faults: armed pages have no access rights.
      */
     PERCID_NUMA_ACCESS_TRAPPED = 2,
+    /**
+     * By write protection: who writes to an armed page waits until that was noted; reads are not seen.
+     */
+    PERCID_NUMA_ACCESS_WRITTEN = 3,
 } percid_numa_access;
 
 /**
@@ -555,6 +559,10 @@ typedef struct percid_numa_totals {
      */
     uint64_t passes;
     /**
+     * How many of them armed nothing because the process's mappings could not be read.
+     */
+    uint64_t blind_passes;
+    /**
      * The time from one pass to the next, at this time, in nanoseconds.
      */
     uint64_t period_ns;
@@ -644,6 +652,10 @@ typedef struct percid_numa_figures {
      * Times that all grains were disarmed because the process had too many mappings.
      */
     uint64_t disarmed_whole;
+    /**
+     * Uses of armed memory by threads that nobody could say the node of.
+     */
+    uint64_t unattributed;
     /**
      * Time spent on arming, in nanoseconds.
      */
@@ -1276,8 +1288,33 @@ int percid_numa_register_trapped(struct percid_numa_region **region,
                                  size_t bytes);
 
 /**
- * Says in a few words what an error of percid_numa_register() or percid_numa_register_trapped() means; NULL if
- * the number is none of them.
+ * Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed memory waits until it
+ * was noted who writes, some 12 us. Reads are not seen. System calls wait in the same way, so nothing has to be excluded.
+ * The first such region of a balancer starts a thread and opens two descriptors.
+ *
+ * No stack, thread-local memory or robust mutex may lie in the range: what the kernel writes there when a thread
+ * ends would be lost. Checkpoints of the process fail, other users of userfaultfd cannot have the same memory, and a
+ * debugger that writes to an armed page waits for ever.
+ *
+ * Returns what percid_numa_register() does, or
+ *
+ *     -EDEADLK          the range holds the calling thread's stack
+ *     -ENODEV           the memory is a file's, shared with other processes, or may not be written
+ *     -EACCES           the process may not use userfaultfd for system calls: that takes CAP_SYS_PTRACE,
+ *                       vm.unprivileged_userfaultfd = 1, or the right to open /dev/userfaultfd
+ *     -EPROTONOSUPPORT  the kernel has no userfaultfd with write protection (Linux 5.7; 6.10 on 64-bit Arm)
+ *     -EALREADY         another user of userfaultfd watches the memory
+ *     -EUSERS           the balancer has 256 such regions already
+ *     -EIO              what it takes was refused for another reason
+ */
+int percid_numa_register_written(struct percid_numa_region **region,
+                                 struct percid_numa_balancer *balancer,
+                                 const void *start,
+                                 size_t bytes);
+
+/**
+ * Says in a few words what an error of percid_numa_register(), percid_numa_register_trapped() or
+ * percid_numa_register_written() means; NULL if the number is none of them.
  *
  * Async-signal-safe; costs a call.
  */

@@ -807,6 +807,8 @@ enum class access : int {
     reported = PERCID_NUMA_ACCESS_REPORTED,
     /* By faults. Whoever asks for it promises what percid_numa_register_trapped() says. */
     trapped = PERCID_NUMA_ACCESS_TRAPPED,
+    /* Writes only; who writes to an armed page waits until that was noted. */
+    written = PERCID_NUMA_ACCESS_WRITTEN,
 };
 
 /* Why a region was not scanned; but the last one says why it was. */
@@ -1010,7 +1012,9 @@ public:
     /* Registers memory of whole pages. Throws std::system_error, with the text of percid_numa_error(). */
     region(balancer &by, const void *start, std::size_t bytes, numa::access how = numa::access::reported)
     {
-        const auto add = how == numa::access::trapped ? percid_numa_register_trapped : percid_numa_register;
+        const auto add = how == numa::access::trapped   ? percid_numa_register_trapped
+                         : how == numa::access::written ? percid_numa_register_written
+                                                        : percid_numa_register;
         const int result = add(region_.place(), by.balancer_.get(), start, bytes);
         if (result < 0) {
             const char *const why = percid_numa_error(result);

@@ -78,6 +78,11 @@ const PROGRAMS: &[Program] = &[
     program("numa-shared", numa::shared, "memory that all nodes use alike does not wander"),
     program("numa-touch", numa::touch, "what a reported access costs, on pretended nodes"),
     program("numa-trap", numa::trap, "faults, crashes, signals, fork, system calls at armed pages"),
+    program(
+        "numa-written",
+        numa::written,
+        "writes, system calls, signals, fork, memory that disappears at write-protected pages",
+    ),
     program("pool-cost", pool_cost::run, "what a pool costs on a machine with --possible CPUs"),
     program("scan-walk", scan_walk::run, "records the kernel's NUMA scan (changes the machine)"),
     program("stack", stack::run, "how much of a signal stack an increment takes"),
@@ -118,7 +123,9 @@ limit=100 numa-follow --seconds 60 --huge --access trapped
 limit=200 numa-partial
 limit=200 numa-shared
 limit=200 numa-shared --huge
+limit=200 numa-follow --seconds 150 --access written
 limit=120 numa-trap --seconds 4
+limit=200 numa-written --seconds 4
 limit=60 hotplug --seconds 3
 ";
 

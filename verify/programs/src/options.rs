@@ -5,7 +5,7 @@ use percid::numa::Access;
 
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister \
-                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped --huge --idle";
+                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle";
 
 /// The options, each with its default.
 #[derive(Debug)]
@@ -113,7 +113,8 @@ fn access(text: &str) -> Result<Access, &'static str> {
     match text {
         "reported" => Ok(Access::Reported),
         "trapped" => Ok(Access::Trapped),
-        _ => Err("expected reported or trapped"),
+        "written" => Ok(Access::Written),
+        _ => Err("expected reported, trapped or written"),
     }
 }
 

@@ -336,10 +336,27 @@ fn trapped_memory_survives_whatever_happens_to_it() {
     assert!(outcome.number("crashes") > 0 && outcome.number("children") > 0);
 }
 
+#[test]
+fn memory_whose_writes_are_seen_survives_whatever_happens_to_it() {
+    let outcome = pass("numa-written --seconds 5");
+    if outcome.line.contains("skipped:") {
+        return;
+    }
+    assert_eq!(outcome.number("lost"), 0);
+    assert!(outcome.number("system_calls") > 0 && outcome.number("refused_where_trapped") > 0);
+    assert!(outcome.number("caught") > 0 && outcome.number("signals") > 0);
+    assert!(outcome.number("children") > 0 && outcome.number("sharers") > 0);
+}
+
 /// The rest needs several nodes: `verify/vm` has machines with 2, 4 and 8.
 #[test]
 fn memory_follows_where_there_are_nodes() {
-    for program in ["numa-follow --seconds 60", "numa-partial", "numa-shared"] {
+    for program in [
+        "numa-follow --seconds 60",
+        "numa-follow --seconds 60 --access written",
+        "numa-partial",
+        "numa-shared",
+    ] {
         pass(program);
     }
 }

@@ -17,6 +17,12 @@ pub(crate) fn of_register(why: RegisterError) -> c_int {
         RegisterError::NoMemory => -libc::ENOMEM,
         RegisterError::NoProc => -libc::ENOSYS,
         RegisterError::Forked => -libc::EPERM,
+        RegisterError::NotPrivate { .. } => -libc::ENODEV,
+        RegisterError::NotPermitted => -libc::EACCES,
+        RegisterError::NotSupported => -libc::EPROTONOSUPPORT,
+        RegisterError::OthersWatch => -libc::EALREADY,
+        RegisterError::TooManyWritten => -libc::EUSERS,
+        RegisterError::Refused { .. } => -libc::EIO,
         // `RegisterError` may grow; besides these, there is `NotMovable`.
         _ => -libc::ENOTSUP,
     }
@@ -56,6 +62,12 @@ mod tests {
             RegisterError::NoMemory,
             RegisterError::NoProc,
             RegisterError::Forked,
+            RegisterError::NotPrivate { address: 1 },
+            RegisterError::NotPermitted,
+            RegisterError::NotSupported,
+            RegisterError::OthersWatch,
+            RegisterError::TooManyWritten,
+            RegisterError::Refused { errno: 1 },
         ];
         let numbers: BTreeSet<_> = refusals.into_iter().map(of_register).collect();
         assert_eq!(numbers.len(), refusals.len());

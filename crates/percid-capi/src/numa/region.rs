@@ -21,6 +21,8 @@ pub enum Access {
     Reported = 1,
     /// By faults: armed pages have no access rights.
     Trapped = 2,
+    /// By write protection: who writes to an armed page waits until that was noted; reads are not seen.
+    Written = 3,
 }
 
 impl Access {
@@ -28,6 +30,7 @@ impl Access {
         match access {
             percid::numa::Access::Reported => Access::Reported,
             percid::numa::Access::Trapped => Access::Trapped,
+            percid::numa::Access::Written => Access::Written,
         }
     }
 }
@@ -164,6 +167,37 @@ pub unsafe extern "C" fn percid_numa_register_trapped(
     unsafe { add(region, balancer, register) }
 }
 
+/// Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed memory waits until it
+/// was noted who writes, some 12 us. Reads are not seen. System calls wait in the same way, so nothing has to be excluded.
+/// The first such region of a balancer starts a thread and opens two descriptors.
+///
+/// No stack, thread-local memory or robust mutex may lie in the range: what the kernel writes there when a thread
+/// ends would be lost. Checkpoints of the process fail, other users of userfaultfd cannot have the same memory, and a
+/// debugger that writes to an armed page waits for ever.
+///
+/// Returns what percid_numa_register() does, or
+///
+///     -EDEADLK          the range holds the calling thread's stack
+///     -ENODEV           the memory is a file's, shared with other processes, or may not be written
+///     -EACCES           the process may not use userfaultfd for system calls: that takes CAP_SYS_PTRACE,
+///                       vm.unprivileged_userfaultfd = 1, or the right to open /dev/userfaultfd
+///     -EPROTONOSUPPORT  the kernel has no userfaultfd with write protection (Linux 5.7; 6.10 on 64-bit Arm)
+///     -EALREADY         another user of userfaultfd watches the memory
+///     -EUSERS           the balancer has 256 such regions already
+///     -EIO              what it takes was refused for another reason
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_numa_register_written(
+    region: *mut *mut Region,
+    balancer: *mut Balancer,
+    start: *const c_void,
+    bytes: usize,
+) -> c_int {
+    let register =
+        |balancer: &percid::numa::Balancer| balancer.register_written(start.cast(), bytes);
+    // SAFETY: the caller's pointer and handle.
+    unsafe { add(region, balancer, register) }
+}
+
 /// # Safety
 ///
 /// The pointer and the handle are NULL or good.
@@ -183,8 +217,8 @@ unsafe fn add(
     unsafe { REGIONS.create(region, make) }
 }
 
-/// Says in a few words what an error of percid_numa_register() or percid_numa_register_trapped() means; NULL if
-/// the number is none of them.
+/// Says in a few words what an error of percid_numa_register(), percid_numa_register_trapped() or
+/// percid_numa_register_written() means; NULL if the number is none of them.
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
@@ -206,6 +240,14 @@ fn text(error: c_int) -> Option<&'static CStr> {
         libc::ENOMEM => c"no memory to keep track of the pages",
         libc::ENOSYS => c"/proc/self/maps cannot be read",
         libc::EPERM => c"the balancer belongs to the parent process",
+        libc::ENODEV => {
+            c"writes are seen to memory of the process's own only, not to files or shared memory"
+        }
+        libc::EACCES => c"the process may not use userfaultfd for faults in system calls",
+        libc::EPROTONOSUPPORT => c"the kernel has no userfaultfd with write protection",
+        libc::EALREADY => c"another user of userfaultfd watches part of the range",
+        libc::EUSERS => c"there are 256 regions already whose writes are seen",
+        libc::EIO => c"what it takes to see writes was refused",
         _ => return None,
     })
 }
@@ -340,9 +382,17 @@ mod tests {
             RegisterError::NoMemory,
             RegisterError::NoProc,
             RegisterError::Forked,
+            RegisterError::NotPrivate { address: 1 },
+            RegisterError::NotPermitted,
+            RegisterError::NotSupported,
+            RegisterError::OthersWatch,
+            RegisterError::TooManyWritten,
+            RegisterError::Refused { errno: 1 },
         ] {
             assert!(text(error::of_register(why)).is_some(), "{why}");
         }
-        assert!([0, 1, libc::EINVAL, -libc::EIO, c_int::MIN].map(text).iter().all(Option::is_none));
+        assert!(
+            [0, 1, libc::EINVAL, -libc::EPIPE, c_int::MIN].map(text).iter().all(Option::is_none)
+        );
     }
 }

@@ -68,6 +68,8 @@ pub struct Totals {
     pub sequence: i64,
     /// How many passes were made.
     pub passes: u64,
+    /// How many of them armed nothing because the process's mappings could not be read.
+    pub blind_passes: u64,
     /// The time from one pass to the next, at this time, in nanoseconds.
     pub period_ns: u64,
     /// How long the passes took together, in nanoseconds.
@@ -116,6 +118,8 @@ pub struct Figures {
     pub pending: u64,
     /// Times that all grains were disarmed because the process had too many mappings.
     pub disarmed_whole: u64,
+    /// Uses of armed memory by threads that nobody could say the node of.
+    pub unattributed: u64,
     /// Time spent on arming, in nanoseconds.
     pub scan_time_ns: u64,
     /// Time spent on moving, in nanoseconds.
@@ -191,6 +195,7 @@ pub unsafe extern "C" fn percid_numa_report_totals(
     let found = Totals {
         sequence: report.sequence,
         passes: report.passes,
+        blind_passes: report.blind_passes,
         period_ns: nanoseconds(report.period),
         scan_time_ns: nanoseconds(report.scan_time),
         move_time_ns: nanoseconds(report.move_time),
@@ -256,6 +261,7 @@ pub unsafe extern "C" fn percid_numa_report_region(
         moved: region.moved,
         pending: region.pending,
         disarmed_whole: region.disarmed_whole,
+        unattributed: region.unattributed,
         scan_time_ns: nanoseconds(region.scan_time),
         move_time_ns: nanoseconds(region.move_time),
     };

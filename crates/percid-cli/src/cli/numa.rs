@@ -262,6 +262,7 @@ impl RulesChoice {
 pub(crate) enum AccessChoice {
     Reported,
     Trapped,
+    Written,
 }
 
 impl AccessChoice {
@@ -269,6 +270,7 @@ impl AccessChoice {
         match self {
             AccessChoice::Reported => numa::Access::Reported,
             AccessChoice::Trapped => numa::Access::Trapped,
+            AccessChoice::Written => numa::Access::Written,
         }
     }
 }

@@ -55,6 +55,9 @@ pub(crate) struct Region {
     #[serde(serialize_with = "errno::serialize")]
     pub(crate) failed: BTreeMap<i32, u64>,
     pub(crate) disarmed_whole: u64,
+    /// Uses of armed memory by threads that nobody could say the node of.
+    #[serde(default)]
+    pub(crate) unattributed: u64,
     pub(crate) scan_ns: u64,
     pub(crate) move_ns: u64,
 }
@@ -64,6 +67,7 @@ pub(crate) struct Region {
 pub(crate) enum Access {
     Reported,
     Trapped,
+    Written,
 }
 
 impl Access {
@@ -71,6 +75,7 @@ impl Access {
         match self {
             Access::Reported => "reported",
             Access::Trapped => "trapped",
+            Access::Written => "written",
         }
     }
 }

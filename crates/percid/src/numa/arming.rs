@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, atomic::Ordering::Relaxed};
 use std::time::Instant;
 
 use super::entry::{Access, Entry, Tally};
@@ -10,6 +10,7 @@ use super::event::{Event, Log};
 use super::pages::{Pages, Work};
 use super::trap;
 use super::walk::{Effects, Reason};
+use super::written::Watch;
 use crate::sys::{memory, numa};
 
 /// How many pages are looked up by one system call.
@@ -46,7 +47,7 @@ impl Effects for World<'_> {
         let began = Instant::now();
         let part = part.start as usize..part.end as usize;
         let mut tally = entry.tally();
-        let armed = arm(pages, entry.access, part.clone(), &mut tally);
+        let armed = arm(entry, pages, part.clone(), &mut tally);
         tally.scanned += armed;
         tally.scan_time += began.elapsed();
         self.looked_at += part.len() as u64;
@@ -66,7 +67,7 @@ impl Effects for World<'_> {
 }
 
 /// Arms the grains of a part of a region. Returns how many of its pages were not armed before.
-fn arm(pages: &Pages, access: Access, part: Range<usize>, tally: &mut Tally) -> u64 {
+fn arm(entry: &Entry, pages: &Pages, part: Range<usize>, tally: &mut Tally) -> u64 {
     let layout = pages.layout;
     let first = layout.grain_at(part.start);
     let end = layout.grain_at(part.end - 1) + 1;
@@ -78,8 +79,8 @@ fn arm(pages: &Pages, access: Access, part: Range<usize>, tally: &mut Tally) -> 
         if work.over {
             break;
         }
-        let wanted = (start..end.min(start + at_once))
-            .filter(|&grain| !pages.is_armed(grain) && !work.excludes(grain));
+        let piece = start..end.min(start + at_once);
+        let wanted = piece.clone().filter(|&grain| !pages.is_armed(grain) && !work.excludes(grain));
         let found = match look_up(pages, wanted) {
             Ok(found) => found,
             Err((errno, count)) => {
@@ -87,12 +88,15 @@ fn arm(pages: &Pages, access: Access, part: Range<usize>, tally: &mut Tally) -> 
                 break;
             }
         };
-        armed += match access {
-            Access::Reported => {
-                let new = found.iter().filter(|there| pages.arm(there.grain, there.node));
-                new.map(|there| there.pages).sum()
+        armed += match (entry.access, &entry.watch) {
+            (Access::Trapped, _) => arm_runs(pages, &found, tally),
+            (_, None) => mark(pages, &found),
+            (_, Some(watch)) => {
+                let marked = mark(pages, &found);
+                let (refused, vanished) = protect(watch, pages, piece, tally);
+                entry.vanished.fetch_or(vanished, Relaxed);
+                marked.saturating_sub(refused)
             }
-            Access::Trapped => arm_runs(pages, &found, tally),
         };
     }
     armed
@@ -128,6 +132,38 @@ fn look_up(pages: &Pages, grains: impl Iterator<Item = usize>) -> Result<Vec<The
         }
     }
     Ok(found)
+}
+
+/// Arms grains. Returns how many of their pages were not armed before.
+fn mark(pages: &Pages, found: &[There]) -> u64 {
+    let new = found.iter().filter(|there| pages.arm(there.grain, there.node));
+    new.map(|there| there.pages).sum()
+}
+
+/// Write-protects a piece, all of it at once if anything in it is armed: what is protected already stays so, see
+/// [`written`](super::written). Returns how many pages could not be protected, whose grains are disarmed; and whether
+/// one is not what was registered.
+fn protect(watch: &Watch, pages: &Pages, piece: Range<usize>, tally: &mut Tally) -> (u64, bool) {
+    let whole = pages.layout.grain(piece.start).start..pages.layout.grain(piece.end - 1).end;
+    if !piece.clone().any(|grain| pages.is_armed(grain)) || watch.protect(&whole).is_ok() {
+        return (0, false);
+    }
+    // Several mappings, on some kernels; or not all of it is what was registered.
+    let page = memory::page_size();
+    let (mut refused, mut vanished) = (0, false);
+    for grain in piece {
+        let all = pages.layout.grain(grain).step_by(page).map(|start| start..start + page);
+        let errors: Vec<i32> = all.filter_map(|page| watch.protect(&page).err()).collect();
+        for &errno in &errors {
+            tally.fail(errno, 1);
+            refused += 1;
+            vanished |= errno == libc::ENOENT;
+        }
+        if !errors.is_empty() {
+            pages.disarm(grain);
+        }
+    }
+    (refused, vanished)
 }
 
 /// Takes the rights of grains away, of neighbours by one system call.

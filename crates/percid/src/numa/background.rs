@@ -41,11 +41,11 @@ impl Background {
         let stop = Arc::new(Stop::default());
         let of_thread = Arc::clone(&stop);
         let body = move || {
-            // The program's handlers run in the program's threads.
-            let _blocked = signals::block_all();
             run(&core, &of_thread);
         };
-        let thread = std::thread::Builder::new().name("percid-numa".to_owned()).spawn(body)?;
+        // The program's handlers run in the program's threads.
+        let builder = std::thread::Builder::new().name("percid-numa".to_owned());
+        let thread = signals::without_the_programs(|| builder.spawn(body))?;
         Ok(Background { stop, thread: Some(thread) })
     }
 }
@@ -79,7 +79,7 @@ fn run(core: &Core, stop: &Stop) {
 fn look(core: &Core, turns: &mut Turns) -> Duration {
     let Some(bytes) = core.affordable() else { return Duration::ZERO };
     let began = clock::own_run_time();
-    let next = turns.next(core.settings.scan_delay, core.period());
+    let next = turns.next(core.settings.scan_delay, core.period(), core.watch_thread());
     let took = clock::own_run_time().saturating_sub(began);
     core.add_scan_time(took);
     // With thousands of threads finding out whose turn it is takes milliseconds.
@@ -122,14 +122,15 @@ struct Turn {
 }
 
 impl Turns {
-    /// The thread that has run for longest beyond its period, if any has.
-    fn next(&mut self, delay: Duration, period: Duration) -> Option<Scanner> {
+    /// The thread of the program that has run for longest beyond its period, if any has; this one and the watch are
+    /// percid's.
+    fn next(&mut self, delay: Duration, period: Duration, watch: u32) -> Option<Scanner> {
         let me = process::thread_id();
         let mut threads = process::thread_ids();
         threads.sort_unstable();
         self.threads.retain(|thread, _| threads.binary_search(thread).is_ok());
         let mut due: Option<(Duration, u32)> = None;
-        for &thread in threads.iter().filter(|&&thread| thread != me) {
+        for &thread in threads.iter().filter(|&&thread| thread != me && thread != watch) {
             let Some(ran) = clock::run_time(thread) else { continue };
             if let Some(beyond) = self.note(thread, ran, delay).checked_sub(period) {
                 due = due.max(Some((beyond, thread)));

@@ -93,6 +93,39 @@ impl Balancer {
         self.add(start, bytes, Access::Trapped)
     }
 
+    /// Registers memory of which writes are seen: the first write to an armed page waits until percid has noted who
+    /// writes. Nothing has to be [excluded](Region::exclude), because system calls wait in the same way.
+    ///
+    /// The first such region of a balancer starts a thread, which runs until the last one is dropped, and opens
+    /// two descriptors. Where there is one node nothing is started, and nothing can be refused for lack of
+    /// permission.
+    ///
+    /// It breaks nothing that the memory is used for, so it is not unsafe; what may surprise:
+    ///
+    /// * **Reads are not seen**: memory that nobody writes stays where it is.
+    /// * **Waiting**: a thread that writes to an armed page sleeps until percid's thread has run, about 12 us. That
+    ///   lets one writer through after the other: where all of 256 MiB is written after every pass, they wait
+    ///   for 50 ms together. Where it gets no CPU (threads of real-time priority that spin), or a filter of system
+    ///   calls that was put on it refuses them, writers get no further.
+    /// * **Threads' own memory**: no thread's stack or thread-local memory must lie in it, and no robust mutex. When
+    ///   a thread ends the kernel notes that there, and does not wait for anybody: on an armed page the note is
+    ///   lost, and `pthread_join` waits for ever. The calling thread's is refused.
+    /// * **Others' writes** wait too: children of `vfork`, `process_vm_writev`. A debugger that has stopped the
+    ///   process and changes a variable on an armed page waits for a thread that it has stopped itself.
+    /// * **Huge pages** are split at the first write after they were armed.
+    /// * **Other users** of `userfaultfd` cannot have the same memory, checkpoints of the process (CRIU) fail.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the range, or why the process or the kernel cannot do it.
+    pub fn register_written(
+        &self,
+        start: *const u8,
+        bytes: usize,
+    ) -> Result<Region, RegisterError> {
+        self.add(start, bytes, Access::Written)
+    }
+
     fn add(&self, start: *const u8, bytes: usize, access: Access) -> Result<Region, RegisterError> {
         let entry = self.core.register(start, bytes, access)?;
         Ok(Region::new(entry, Arc::clone(&self.core)))

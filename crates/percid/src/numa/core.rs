@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::arming::{World, disarm};
@@ -20,12 +20,14 @@ use super::rules::Rules;
 use super::settings::Settings;
 use super::trap;
 use super::walk::{self, Reason, Scan, Scanner, Traits};
+use super::written::Watch;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{clock, huge, memory, numa, process};
 
-/// log2 of a grain of a trapped region: 64 KiB. Every armed grain may become a mapping of its own, of which
-/// a process can have 65530 unless told otherwise.
-const TRAPPED_SHIFT: u32 = 16;
+/// log2 of a grain of a region whose use is seen by faults: 64 KiB. Where it is trapped every armed grain may become
+/// a mapping of its own, of which a process can have 65530 unless told otherwise. Where writes are seen, each that is
+/// caught puts a thread to sleep, for hardly longer than with grains of a page, of which there are 16 times as many.
+const FAULT_SHIFT: u32 = 16;
 
 /// After so many faults in a trapped region it is given all its rights back before the next pass, which
 /// makes one mapping of it again.
@@ -97,6 +99,8 @@ struct State {
     failed: u64,
     /// Where the last batch came from.
     moved_last: usize,
+    /// Who answers writes, while there are regions that take it.
+    watch: Weak<Watch>,
 }
 
 impl State {
@@ -116,7 +120,18 @@ impl State {
             seen_before: Seen::default(),
             failed: 0,
             moved_last: 0,
+            watch: Weak::new(),
         }
+    }
+
+    /// Who answers writes: the one there is, or a new one.
+    fn watch(&mut self) -> Result<Arc<Watch>, RegisterError> {
+        if let Some(watch) = self.watch.upgrade() {
+            return Ok(watch);
+        }
+        let watch = Arc::new(Watch::start()?);
+        self.watch = Arc::downgrade(&watch);
+        Ok(watch)
     }
 
     fn pages(&self) -> impl Iterator<Item = &Pages> {
@@ -199,7 +214,7 @@ impl Core {
         let start = start.expose_provenance();
         let range =
             start..start.checked_add(bytes).ok_or(RegisterError::NotMapped { address: start })?;
-        if access == Access::Trapped && range.contains(&(&raw const access as usize)) {
+        if access != Access::Reported && range.contains(&(&raw const access as usize)) {
             return Err(RegisterError::OwnStack);
         }
         let mut state = lock(&self.state);
@@ -207,12 +222,27 @@ impl Core {
             return Err(RegisterError::Overlaps { region });
         }
         let behind = mapping::look_up(&range)?;
-        let pages = match self.has_nodes() {
-            true => Some(self.track(&range, access, behind.rights)?),
+        if access == Access::Written && (behind.traits.file || !behind.traits.writable) {
+            return Err(RegisterError::NotPrivate { address: start });
+        }
+        let watch = match access == Access::Written && self.has_nodes() {
+            true => Some(state.watch()?),
             false => None,
         };
-        let (tally, active, gone) = (Mutex::default(), AtomicU32::new(0), AtomicBool::new(false));
-        let entry = Arc::new(Entry { range: range.clone(), access, pages, tally, active, gone });
+        let pages = match self.has_nodes() {
+            true => Some(self.track(&range, access, behind.rights, watch.as_deref())?),
+            false => None,
+        };
+        let entry = Arc::new(Entry {
+            range: range.clone(),
+            access,
+            pages,
+            tally: Mutex::default(),
+            active: AtomicU32::new(0),
+            gone: AtomicBool::new(false),
+            watch,
+            vanished: AtomicBool::new(false),
+        });
         if entry.pages.is_some() {
             let range = range.start as u64..range.end as u64;
             state.changes.push(Change::Registered(range, behind.traits));
@@ -227,9 +257,10 @@ impl Core {
         range: &Range<usize>,
         access: Access,
         rights: i32,
+        watch: Option<&Watch>,
     ) -> Result<Pages, RegisterError> {
         let page = memory::page_size().trailing_zeros();
-        let least = if access == Access::Trapped { TRAPPED_SHIFT.max(page) } else { page };
+        let least = if access == Access::Reported { page } else { FAULT_SHIFT.max(page) };
         let layout = Layout {
             start: range.start,
             bytes: range.len(),
@@ -239,7 +270,12 @@ impl Core {
             width: self.rules.width,
             backoff: self.settings.backoff,
         };
-        let pages = Pages::new(layout, &self.nodes).ok_or(RegisterError::NoMemory)?;
+        // What the watch writes to must not be memory that it answers for.
+        let map = if watch.is_some() { memory::map_under_a_name } else { memory::map };
+        let pages = Pages::new(layout, &self.nodes, map).ok_or(RegisterError::NoMemory)?;
+        if let Some(watch) = watch {
+            watch.insert(&pages)?;
+        }
         if access == Access::Trapped {
             if !trap::prepare() {
                 return Err(RegisterError::HandlerReplaced);
@@ -259,6 +295,11 @@ impl Core {
         let mut state = lock(&self.state);
         state.changes.push(Change::Unregistered(entry.range.start as u64));
         state.entries.remove(&entry.range.start);
+    }
+
+    /// The thread that answers writes, which is none of the program's; 0 if there is none.
+    pub(super) fn watch_thread(&self) -> u32 {
+        lock(&self.state).watch.upgrade().map_or(0, |watch| watch.thread())
     }
 
     /// The time from one pass to the next, at this time.
@@ -425,13 +466,13 @@ fn refresh(
         };
         let trapped = entry.access == Access::Trapped;
         match mapping::look_again(mappings, &entry.range, pages.layout.rights, trapped) {
-            Some(traits) => scan.set_traits(start as u64, traits),
-            None if entry.lose() => {
+            Some(traits) if !entry.vanished.load(Relaxed) => scan.set_traits(start as u64, traits),
+            _ if entry.lose() => {
                 scan.remove(start as u64);
                 log.push(Event::Gone { region: start });
                 continue;
             }
-            None => continue,
+            _ => continue,
         }
         scan.used_by(start as u64, pages.take_users());
         pages.sequence.store(scan.sequence(), Relaxed);
@@ -471,6 +512,7 @@ fn describe(entry: &Entry) -> RegionReport {
         moved: tally.moved,
         pending: entry.pages.as_ref().map_or(0, |pages| pages.pending()),
         failed: tally.failed.into_iter().collect(),
+        unattributed: entry.pages.as_ref().map_or(0, |pages| pages.unattributed.load(Relaxed)),
         disarmed_whole: entry.pages.as_ref().map_or(0, |pages| pages.disarmed_whole.load(Relaxed)),
         scan_time: tally.scan_time,
         move_time: tally.move_time,

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::AcqRel};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::pages::{Pages, lock};
 use super::walk::Reason;
+use super::written::Watch;
 
 /// How the balancer learns who uses a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,6 +18,8 @@ pub enum Access {
     Reported,
     /// By faults: armed pages have no access rights.
     Trapped,
+    /// By writes: armed pages are write-protected, and who writes there waits until it was noted.
+    Written,
 }
 
 impl fmt::Display for Access {
@@ -24,6 +27,7 @@ impl fmt::Display for Access {
         f.pad(match self {
             Access::Reported => "reported",
             Access::Trapped => "trapped",
+            Access::Written => "written",
         })
     }
 }
@@ -59,10 +63,33 @@ pub enum RegisterError {
         /// The start of the first mapping that differs from the first.
         address: usize,
     },
-    /// It holds the stack of the calling thread, where a fault could not be handled.
+    /// It holds the stack of the calling thread, where a fault could not be handled, and the kernel's notice of the
+    /// thread's end would be lost.
     OwnStack,
+    /// Writes can be seen only to memory that is the process's own and may be written; here is a file, memory that is
+    /// shared with other processes, or memory that may only be read.
+    NotPrivate {
+        /// The start of that memory.
+        address: usize,
+    },
+    /// The process may not use `userfaultfd` for faults in system calls. It takes the capability
+    /// `CAP_SYS_PTRACE`, or `vm.unprivileged_userfaultfd` = 1, or the right to open `/dev/userfaultfd`
+    /// (Linux 6.1).
+    NotPermitted,
+    /// The kernel has no `userfaultfd` with write protection: that takes Linux 5.7 (x86-64) or 6.10 (aarch64)
+    /// with `CONFIG_USERFAULTFD`.
+    NotSupported,
+    /// Another user of `userfaultfd` watches the memory, perhaps another balancer.
+    OthersWatch,
     /// There are 256 trapped regions already.
     TooManyTrapped,
+    /// There are 256 regions already whose writes are seen, of this balancer.
+    TooManyWritten,
+    /// What it takes to see writes was refused.
+    Refused {
+        /// The error number.
+        errno: i32,
+    },
     /// The process has another handler of SIGSEGV, which was installed after percid's.
     HandlerReplaced,
     /// There is no memory for what has to be known of its pages.
@@ -94,6 +121,28 @@ impl fmt::Display for RegisterError {
                 )
             }
             RegisterError::OwnStack => f.write_str("the range holds the calling thread's stack"),
+            RegisterError::NotPrivate { address } => write!(
+                f,
+                "what is mapped at {address:#x} is not writable memory of this process alone: writes to it \
+                 cannot be seen"
+            ),
+            RegisterError::NotPermitted => f.write_str(
+                "userfaultfd is not permitted: it takes CAP_SYS_PTRACE, vm.unprivileged_userfaultfd=1, or the \
+                 right to open /dev/userfaultfd",
+            ),
+            RegisterError::NotSupported => f.write_str(
+                "the kernel has no userfaultfd with write protection (Linux 5.7 on x86-64, 6.10 on aarch64)",
+            ),
+            RegisterError::OthersWatch => {
+                f.write_str("another userfaultfd, perhaps another balancer's, watches the memory")
+            }
+            RegisterError::TooManyWritten => {
+                f.write_str("there are 256 regions whose writes are seen already")
+            }
+            RegisterError::Refused { errno } => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                write!(f, "what it takes to see writes was refused: {error}")
+            }
             RegisterError::TooManyTrapped => f.write_str("there are 256 trapped regions already"),
             RegisterError::HandlerReplaced => {
                 f.write_str("another SIGSEGV handler was installed after percid's")
@@ -136,6 +185,10 @@ pub(super) struct Entry {
     pub(super) active: AtomicU32,
     /// Its memory is no longer what was registered.
     pub(super) gone: AtomicBool,
+    /// Who answers writes to it.
+    pub(super) watch: Option<Arc<Watch>>,
+    /// Some of its memory could not be armed because it is not what was registered.
+    pub(super) vanished: AtomicBool,
 }
 
 impl Entry {

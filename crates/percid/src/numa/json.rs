@@ -47,6 +47,7 @@ impl Display for Region<'_> {
         write!(f, ",\"moved\":{},\"pending\":{}", region.moved, region.pending)?;
         counts(f, "failed", region.failed.iter().copied())?;
         write!(f, ",\"disarmed_whole\":{}", region.disarmed_whole)?;
+        write!(f, ",\"unattributed\":{}", region.unattributed)?;
         time(f, "scan_ns", region.scan_time)?;
         time(f, "move_ns", region.move_time)?;
         f.write_char('}')
@@ -104,6 +105,7 @@ mod tests {
             pending: 13,
             failed: vec![(14, 15)],
             disarmed_whole: 16,
+            unattributed: 19,
             scan_time: Duration::from_micros(17),
             move_time: Duration::from_nanos(18),
         }
@@ -132,7 +134,7 @@ mod tests {
                  \"shared\":9,\"use_by_node\":{{}},\"active\":10,\"scanned\":11,\"skipped\":{{\"unsuitable\":0,\
                  \"shared_ro\":1,\"inaccessible\":2,\"scan_delay\":3,\"seq_completed\":4,\"pid_inactive\":5,\
                  \"ignore_pid_inactive\":6}},\"moved\":12,\"pending\":13,\"failed\":{{\"14\":15}},\
-                 \"disarmed_whole\":16,\"scan_ns\":17000,\"move_ns\":18}}"
+                 \"disarmed_whole\":16,\"unattributed\":19,\"scan_ns\":17000,\"move_ns\":18}}"
             )
         };
         let regions = format!("{},{}", region(4096, 8192), region(65536, 131_072));

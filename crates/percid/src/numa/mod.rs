@@ -32,6 +32,18 @@
 //! * *Trapped* ([`Balancer::register_trapped`]): armed memory has no access rights, and a handler of SIGSEGV
 //!   notes who faulted and gives them back. The program need not say anything, but it breaks what a handler
 //!   cannot mend; see below. In grains of 64 KiB, because every armed grain may become a mapping of its own.
+//! * *Written* ([`Balancer::register_written`]): armed memory is write-protected by `userfaultfd`, and a thread of
+//!   percid's, the watch, notes who writes there first and lets it go on. Only writes are seen, but nothing breaks:
+//!   system calls wait as well. In grains of 64 KiB, because each takes a thread to sleep and wake again. The process
+//!   must be permitted to: by `CAP_SYS_PTRACE`, `vm.unprivileged_userfaultfd` = 1 or `/dev/userfaultfd`.
+//!
+//! | what | reported | trapped | written |
+//! |---|---|---|---|
+//! | the program says where it goes | yes | no | no |
+//! | reads are seen | yes | yes | no |
+//! | system calls at armed memory | work | fail, unless excluded | wait, and work |
+//! | permission is needed | no | no | yes |
+//! | memory of files, shared memory | yes | yes | no |
 //!
 //! # Contract
 //!
@@ -39,15 +51,17 @@
 //!   or by who calls [`Balancer::move_batch`]; a thread of the program that faults or maps memory meanwhile
 //!   waits for one batch at most ([`Settings::batch`]), and pages move at no more than
 //!   [`Settings::bandwidth`].
-//! * **Signals**: only [`Region::touch`] is async-signal-safe, and access to trapped memory. The balancer's own
-//!   thread blocks all signals.
+//! * **Signals**: only [`Region::touch`] is async-signal-safe, and access to trapped and written memory. The
+//!   balancer's own threads block all signals.
 //! * **Fork**: a child has all of the memory. Its balancer does nothing, faults at pages that were armed are
-//!   caught, and its regions may be dropped. To balance the child, make another balancer.
+//!   caught, and its regions may be dropped. Memory whose writes are seen is not protected in the child, which
+//!   keeps copies of two descriptors that are of no use to it, until it calls `exec`. To balance the child, make
+//!   another balancer.
 //! * **Cost**: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every page that
 //!   is armed, and less than 3 % of the time together; for the first access to an armed grain 0.3 us if it
-//!   is reported and 4 us if it is trapped (an x86-64 virtual machine; `verify/programs` measures it:
-//!   `numa-touch`, `numa-trap`); a copy for every page that moves.
-//! * **Memory**: 6.25 bytes a grain.
+//!   is reported, 4 us if it is trapped and 12 us if it is a write that is seen (an x86-64 virtual machine;
+//!   `verify/programs` measures it: `numa-touch`, `numa-trap`, `numa-written`); a copy for every page that moves.
+//! * **Memory**: 6.25 bytes a grain; where writes are seen, some 30 KiB for the watch.
 //! * **What trapping breaks**: system calls fail with `EFAULT` at armed pages: [`Region::exclude`] buffers that
 //!   are given to the kernel. Access by other processes (`process_vm_readv`, debuggers) fails too. A thread that
 //!   blocks SIGSEGV dies at its next access to an armed page, and so does one whose stack lies there. A
@@ -63,6 +77,7 @@ mod arming;
 mod background;
 mod balancer;
 mod core;
+mod directory;
 mod entry;
 mod event;
 mod json;
@@ -81,6 +96,7 @@ mod rules;
 mod settings;
 mod trap;
 pub mod walk;
+mod written;
 
 pub use activity::Width;
 pub use balancer::Balancer;

@@ -49,6 +49,11 @@ impl Layout {
         (self.lead() + self.bytes).div_ceil(1 << self.shift)
     }
 
+    /// The grain that an address lies in, if any does.
+    pub(super) fn grain_of(&self, address: usize) -> Option<usize> {
+        (address.wrapping_sub(self.start) < self.bytes).then(|| self.grain_at(address))
+    }
+
     /// The grain of an address in the region.
     pub(super) fn grain_at(&self, address: usize) -> usize {
         (address - (self.start - self.lead())) >> self.shift
@@ -89,6 +94,8 @@ pub(super) struct Shared {
     pending: AtomicU64,
     /// Times a grain could not be disarmed alone, because the process had too many mappings.
     pub(super) disarmed_whole: AtomicU64,
+    /// Uses of armed grains by threads that nobody could say the node of.
+    pub(super) unattributed: AtomicU64,
     /// How many faults and disarmings there were at the last reset.
     reset_at: AtomicU64,
     /// Nodes that pages may move to: bits.
@@ -156,13 +163,25 @@ impl Shared {
         before >> (grain % 64) & 1 == 1
     }
 
-    /// The calling thread uses a grain that was armed: it is disarmed, and who was first is judged.
+    /// The calling thread uses a grain: if it is armed it is disarmed, and who was first is judged.
     /// Async-signal-safe; two system calls.
     pub(super) fn use_armed(&self, grain: usize) {
+        if self.disarm(grain) {
+            let (thread, node) = (process::thread_id(), numa::current_node());
+            self.note_use(grain, Access { thread, node });
+        }
+    }
+
+    /// As [`use_armed`](Shared::use_armed), for another thread, that waits. If it cannot be said where that is, it is
+    /// counted, and nothing follows.
+    pub(super) fn use_armed_by(&self, grain: usize, who: impl FnOnce() -> Option<Access>) {
         if !self.disarm(grain) {
             return;
         }
-        self.note_use(grain, Access { thread: process::thread_id(), node: numa::current_node() });
+        match who() {
+            Some(access) => self.note_use(grain, access),
+            None => _ = self.unattributed.fetch_add(1, Relaxed),
+        }
     }
 
     fn note_use(&self, grain: usize, access: Access) {
@@ -322,10 +341,14 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Nothing is armed and nobody was seen. `None`: no memory.
-    pub(super) fn new(layout: Layout, with_memory: &[u32]) -> Option<Pages> {
+    /// Nothing is armed and nobody was seen. All of it lies in a mapping that `map` makes. `None`: no memory.
+    pub(super) fn new(
+        layout: Layout,
+        with_memory: &[u32],
+        map: fn(usize) -> Option<NonNull<u8>>,
+    ) -> Option<Pages> {
         let (mapped, places) = layout.places();
-        let base = memory::map(mapped)?;
+        let base = map(mapped)?;
         let at = |place: usize| base.as_ptr().wrapping_add(places[place]).cast_const();
         let shared = Shared {
             layout,
@@ -335,6 +358,7 @@ impl Pages {
             seen: [const { AtomicU64::new(0) }; 4],
             pending: AtomicU64::new(0),
             disarmed_whole: AtomicU64::new(0),
+            unattributed: AtomicU64::new(0),
             reset_at: AtomicU64::new(0),
             with_memory: [const { AtomicU64::new(0) }; 16],
             use_by_node: at(0).cast(),
@@ -406,7 +430,7 @@ mod tests {
             width: Width::Bits128,
             backoff: true,
         };
-        Pages::new(layout, &[0, 1]).expect("memory")
+        Pages::new(layout, &[0, 1], memory::map).expect("memory")
     }
 
     #[test]

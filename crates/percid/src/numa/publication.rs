@@ -166,11 +166,11 @@ impl Publication {
         let page = Arc::new(Page::new()?);
         let of_thread = Arc::clone(&page);
         let body = move || {
-            // The program's handlers run in the program's threads.
-            let _blocked = signals::block_all();
             of_thread.serve(&core);
         };
-        let thread = std::thread::Builder::new().name("percid-report".to_owned()).spawn(body)?;
+        // The program's handlers run in the program's threads.
+        let builder = std::thread::Builder::new().name("percid-report".to_owned());
+        let thread = signals::without_the_programs(|| builder.spawn(body))?;
         Ok(Publication { page, thread: Some(thread) })
     }
 }

@@ -17,8 +17,8 @@ use super::trap;
 /// * **Threads**: all methods may be called by any number of threads.
 /// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
 /// * **Fork**: in the child nothing is armed any more; pages that are, are disarmed as they are touched.
-/// * **Memory**: 6.25 bytes a grain, which is a page where access is reported and 64 KiB where it is trapped;
-///   none on a machine with one node.
+/// * **Memory**: 6.25 bytes a grain, which is a page where access is reported and 64 KiB where it is seen by
+///   faults; none on a machine with one node.
 /// * **Cost**: [`touch`](Region::touch) a load and a test if the page is not armed, else two system calls
 ///   and some ten atomic instructions; it never waits. Dropping waits for the pass or the batch that is
 ///   under way.
@@ -52,7 +52,7 @@ impl Region {
     /// Says that the calling thread uses the memory `offset` bytes from the region's start. To be called
     /// about as often as the program goes from one page to another; more often costs a nanosecond and changes
     /// nothing, because an armed page counts once. Offsets beyond the region, and regions whose accesses are
-    /// trapped, are ignored.
+    /// seen by faults, are ignored.
     #[inline(always)]
     pub fn touch(&self, offset: usize) {
         if offset >= self.bytes {
@@ -104,7 +104,8 @@ impl Region {
     /// the part are disarmed and not armed again meanwhile.
     ///
     /// Waits for the piece that is being armed, or the batch that is being moved, at this moment. Takes a
-    /// lock and allocates: not async-signal-safe. Costs nothing where nothing is trapped.
+    /// lock and allocates: not async-signal-safe. Does nothing where nothing is trapped: where writes are seen,
+    /// system calls wait as the program itself does.
     #[must_use = "the memory is armed again once this is dropped"]
     pub fn exclude(&self, part: Range<usize>) -> Exclusion<'_> {
         let trapped = self.entry.pages.as_ref().filter(|_| self.access() == Access::Trapped);
@@ -126,7 +127,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         self.balancer.forget(&self.entry);
-        let Some(pages) = self.entry.pages.as_ref().filter(|_| self.access() == Access::Trapped)
+        let Some(pages) = self.entry.pages.as_ref().filter(|_| self.access() != Access::Reported)
         else {
             return;
         };
@@ -137,12 +138,18 @@ impl Drop for Region {
         }
         let mut work = pages.interrupt_work();
         work.over = true;
-        // Memory that is not what was registered is not ours to change.
-        if !self.entry.gone.load(Relaxed) {
-            disarm(pages, &work, 0..pages.layout.grains());
-        }
+        let removed = match &self.entry.watch {
+            Some(watch) => watch.remove(pages),
+            None => {
+                // Memory that is not what was registered is not ours to change.
+                if !self.entry.gone.load(Relaxed) {
+                    disarm(pages, &work, 0..pages.layout.grains());
+                }
+                trap::remove(pages)
+            }
+        };
         drop(work);
-        if !trap::remove(pages) {
+        if !removed {
             std::mem::forget(Arc::clone(&self.entry));
         }
     }

@@ -58,6 +58,8 @@ pub struct RegionReport {
     pub private: u64,
     /// See [`private`](RegionReport::private).
     pub shared: u64,
+    /// First writes to armed grains by threads that could not be looked up: of another process, or gone.
+    pub unattributed: u64,
     /// How much each node has used the region of late: accesses, halved every sequence.
     pub use_by_node: Vec<(u32, u64)>,
     /// Distinct bits of the threads that used it of late.

@@ -16,29 +16,21 @@
 //! the fault and the handler. It is passed on when it comes again. An access to nothing (no mapping) is
 //! passed on at once.
 
-use std::ptr;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU32, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    AtomicU32,
+    Ordering::{Acquire, Relaxed, SeqCst},
 };
 
+use super::directory::Directory;
 use super::pages::{Pages, Shared};
 use crate::sys::{fault, memory, thread};
-use crate::turn::Patience;
-
-/// The most trapped regions of a process. The handler looks through them all.
-const MOST: usize = 256;
 
 /// Faults in a row at one address that cannot be ours any more.
 const TRIES: u32 = 3;
 const TRIES_WHILE_ARMING: u32 = 100_000;
 
 /// The trapped regions.
-static TRAPPED: [AtomicPtr<Shared>; MOST] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST];
-/// No region is at or above this place.
-static USED: AtomicUsize = AtomicUsize::new(0);
-/// How many handlers are looking at them.
-static LOOKING: AtomicUsize = AtomicUsize::new(0);
+static TRAPPED: Directory = Directory::new();
 /// Changes whenever a region is taken out.
 static REMOVED: AtomicU32 = AtomicU32::new(0);
 
@@ -49,32 +41,15 @@ pub(super) fn prepare() -> bool {
 
 /// Enters a region. `false`: there are too many.
 pub(super) fn insert(pages: &Pages) -> bool {
-    let free = |place: &usize| {
-        TRAPPED[*place].compare_exchange(ptr::null_mut(), pages.as_ptr(), Release, Relaxed).is_ok()
-    };
-    let place = (0..MOST).find(free);
-    if let Some(place) = place {
-        USED.fetch_max(place + 1, SeqCst);
-    }
-    place.is_some()
+    TRAPPED.insert(pages)
 }
 
 /// Takes a region out, whose memory has its rights back. Answers whether no handler looks at it any more:
 /// if one does for a second (a child of `fork` waits for nobody), its memory must stay.
 pub(super) fn remove(pages: &Pages) -> bool {
-    for place in &TRAPPED {
-        let _ = place.compare_exchange(pages.as_ptr(), ptr::null_mut(), SeqCst, Relaxed);
-    }
+    TRAPPED.remove(pages);
     REMOVED.fetch_add(1, SeqCst);
-    let mut patience = Patience::default();
-    // SeqCst: a handler that announced itself too late to be seen here sees the empty place.
-    while LOOKING.load(SeqCst) != 0 {
-        if patience.is_exhausted() {
-            return false;
-        }
-        patience.wait();
-    }
-    true
+    TRAPPED.wait_for_lookers()
 }
 
 /// Takes the rights of some grains away, after `mark` has armed them. To be called by one thread at a time.
@@ -103,32 +78,13 @@ fn catch(code: i32, address: usize) -> bool {
     if code != fault::ACCESS_ERROR {
         return false;
     }
-    LOOKING.fetch_add(1, SeqCst);
-    let again = match find(address) {
-        // SAFETY: a region's memory stays while a handler is looking (see `remove`).
-        Some(shared) => let_through(unsafe { &*shared }, address),
+    TRAPPED.look_up(address, |found| match found {
+        Some((shared, grain)) => let_through(shared, grain, address),
         None => repeats(address, REMOVED.load(SeqCst)) < 2,
-    };
-    LOOKING.fetch_sub(1, SeqCst);
-    again
-}
-
-fn find(address: usize) -> Option<*const Shared> {
-    let places = &TRAPPED[..USED.load(SeqCst)];
-    places.iter().map(|place| place.load(SeqCst).cast_const()).find(|&shared| {
-        // SAFETY: as in `catch`.
-        !shared.is_null() && unsafe { &(*shared).layout }.contains(address)
     })
 }
 
-impl super::pages::Layout {
-    fn contains(&self, address: usize) -> bool {
-        address.wrapping_sub(self.start) < self.bytes
-    }
-}
-
-fn let_through(shared: &Shared, address: usize) -> bool {
-    let grain = shared.layout.grain_at(address);
+fn let_through(shared: &Shared, grain: usize, address: usize) -> bool {
     let generation = shared.generation.load(Acquire);
     let armed = shared.is_armed(grain);
     if !armed && is_a_crash(address, generation) {

@@ -88,6 +88,18 @@ pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
 }
 
+/// Maps zeroed memory that behaves like any other, but has the name of a file in `/proc/self/maps`: no other mapping
+/// becomes one with it, and nobody takes it for the program's. `None` also without `/dev/zero`.
+pub(crate) fn map_under_a_name(bytes: usize) -> Option<NonNull<u8>> {
+    let file = super::file::open(c"/dev/zero")?;
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
+    let start =
+        unsafe { libc::mmap(ptr::null_mut(), bytes, rights, libc::MAP_PRIVATE, file as i32, 0) };
+    super::file::close(file);
+    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+}
+
 fn map_with(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nobody's memory.

@@ -18,12 +18,14 @@ pub(crate) mod membarrier;
 pub(crate) mod memfd;
 pub(crate) mod memory;
 pub(crate) mod numa;
+pub(crate) mod own_stack;
 pub(crate) mod process;
 pub(crate) mod rseq;
 pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod thread;
 pub(crate) mod topology;
+pub(crate) mod userfaultfd;
 
 /// The largest number of CPUs that any Linux kernel supports (`NR_CPUS`, x86-64 with `MAXSMP`).
 pub(crate) const MAX_CPUS: usize = 8192;

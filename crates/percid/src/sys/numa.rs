@@ -1,7 +1,7 @@
 //! Nodes: which there are, where this thread runs, where pages are, and moving them.
 
 use super::cpuset::CpuSet;
-use super::errno;
+use super::{errno, topology};
 
 /// The flags of `get_mempolicy` that ask for an address and for the allowed nodes, and of `move_pages` for pages that only this
 /// process maps (`linux/mempolicy.h`).
@@ -85,6 +85,15 @@ pub(crate) fn current_node() -> u32 {
         return cpu % nodes;
     }
     node
+}
+
+/// The node of a CPU; `None` if the kernel does not say. Some system calls: callers keep the answer.
+pub(crate) fn node_of(cpu: u32) -> Option<u32> {
+    #[cfg(feature = "testing")]
+    if let Some(nodes) = pretended() {
+        return Some(cpu % nodes);
+    }
+    topology::node(cpu)
 }
 
 /// The memory policy of the calling thread.

@@ -41,7 +41,7 @@ fn last_level_cache(cpu: u32) -> Option<u32> {
 
 /// The kernel links each CPU to its node by the directory's name; there are at most 1024 nodes, and
 /// machines number them densely, so the search is short.
-fn node(cpu: u32) -> Option<u32> {
+pub(crate) fn node(cpu: u32) -> Option<u32> {
     (0..online_nodes()?).find(|node| {
         let link = Path::format(format_args!("/sys/devices/system/cpu/cpu{cpu}/node{node}"));
         // SAFETY: the path is a terminated string.

@@ -28,7 +28,7 @@ pub(super) struct Area {
 impl Area {
     /// Small pages that nobody has touched.
     pub(super) fn new(bytes: usize) -> Result<Area, String> {
-        let area = Area::map(bytes)?;
+        let area = Area::map(bytes, libc::MAP_PRIVATE)?;
         // SAFETY: the mapping is this value's own.
         unsafe { libc::madvise(area.address(), bytes, libc::MADV_NOHUGEPAGE) };
         Ok(area)
@@ -36,7 +36,7 @@ impl Area {
 
     /// As [`new`](Area::new), huge pages; from a multiple of their size on.
     fn huge(bytes: usize) -> Result<Area, String> {
-        let mut area = Area::map(bytes + HUGE)?;
+        let mut area = Area::map(bytes + HUGE, libc::MAP_PRIVATE)?;
         let lead = area.start.next_multiple_of(HUGE) - area.start;
         // SAFETY: both parts are this value's own, and nobody has touched them.
         unsafe {
@@ -56,9 +56,13 @@ impl Area {
         self.start as *mut libc::c_void
     }
 
-    fn map(bytes: usize) -> Result<Area, String> {
-        let rights = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    /// An area that children of `fork` share.
+    pub(super) fn shared(bytes: usize) -> Result<Area, String> {
+        Area::map(bytes, libc::MAP_SHARED)
+    }
+
+    fn map(bytes: usize, flags: i32) -> Result<Area, String> {
+        let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping at an address of the kernel's choice.
         let start = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, flags, -1, 0) };
         if start == libc::MAP_FAILED {
@@ -126,7 +130,54 @@ impl Area {
     }
 }
 
+/// What programs do to their memory.
 impl Area {
+    /// Unmaps some pages. Nobody may use them afterwards.
+    pub(super) fn unmap(&self, pages: Range<usize>) {
+        assert!(pages.end <= self.pages());
+        let start = (self.start + pages.start * PAGE) as *mut libc::c_void;
+        // SAFETY: the pages are this value's own.
+        unsafe { libc::munmap(start, pages.len() * PAGE) };
+    }
+
+    /// Maps new memory in the place of some pages.
+    pub(super) fn replace(&self, pages: Range<usize>) {
+        assert!(pages.end <= self.pages());
+        let start = (self.start + pages.start * PAGE) as *mut libc::c_void;
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        // SAFETY: the pages are this value's own, and used as atomics only, which zeros are too.
+        unsafe { libc::mmap(start, pages.len() * PAGE, rights, flags, -1, 0) };
+    }
+
+    /// Throws the contents away.
+    pub(super) fn discard(&self) {
+        // SAFETY: as in `replace`.
+        unsafe { libc::madvise(self.start as *mut libc::c_void, self.bytes, libc::MADV_DONTNEED) };
+    }
+
+    /// Asks for huge pages from now on.
+    pub(super) fn prefer_huge_pages(&self) {
+        // SAFETY: changes the size of future pages only.
+        unsafe { libc::madvise(self.start as *mut libc::c_void, self.bytes, libc::MADV_HUGEPAGE) };
+    }
+
+    /// The same memory at another address.
+    pub(super) fn moved(self) -> Result<Area, String> {
+        let place = Area::new(self.bytes)?;
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: both mappings are ours; the one at the target goes.
+        let moved = unsafe {
+            let (from, to) = (self.start as *mut libc::c_void, place.start as *mut libc::c_void);
+            libc::mremap(from, self.bytes, self.bytes, flags, to)
+        };
+        if moved == libc::MAP_FAILED {
+            return Err("memory cannot be moved".to_owned());
+        }
+        std::mem::forget(self);
+        Ok(place)
+    }
+
     /// Forbids access to a page. `false` if the kernel refuses: every such page splits a mapping.
     pub(super) fn protect_page(&self, page: usize) -> bool {
         assert!(page < self.pages());

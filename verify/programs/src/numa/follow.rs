@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use percid::numa::{Access, Balancer, Region, Rules};
 
 use super::area::{Area, HUGE, PAGE};
-use super::{alone, nodes, pages, quick};
+use super::{alone, blind, nodes, pages, quick};
 use crate::options::Options;
 use crate::{Verdict, pinning};
 
@@ -21,6 +21,9 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let nodes = nodes();
     if nodes.len() < 2 {
         return Ok("skipped: one node".to_owned());
+    }
+    if let Some(skipped) = blind(options.access) {
+        return Ok(skipped);
     }
     alone()?;
     let balancer = Balancer::with(quick(), Rules::default()).map_err(|error| error.to_string())?;
@@ -98,13 +101,14 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
 }
 
-/// Registers an area either way.
+/// Registers an area one way or another.
 pub(super) fn register(balancer: &Balancer, area: &Area, access: Access) -> Result<Region, String> {
     let region = match access {
         Access::Reported => balancer.register(area.start(), area.bytes()),
         // SAFETY: areas stay as they are until their regions are dropped, hold no stack, and are given to
         // no system call.
         Access::Trapped => unsafe { balancer.register_trapped(area.start(), area.bytes()) },
+        Access::Written => balancer.register_written(area.start(), area.bytes()),
     };
     region.map_err(|error| error.to_string())
 }

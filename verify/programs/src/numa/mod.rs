@@ -1,22 +1,25 @@
 //! `percid::numa` at work: on several nodes where there are some, and on pretended ones.
 
 mod area;
+mod armed;
 mod follow;
 mod partial;
 mod shared;
 mod touch;
 mod trap;
+mod written;
 
 pub(crate) use follow::run as follow;
 pub(crate) use partial::run as partial;
 pub(crate) use shared::run as shared;
 pub(crate) use touch::run as touch;
 pub(crate) use trap::run as trap;
+pub(crate) use written::run as written;
 
 use std::time::Duration;
 
 use percid::machine;
-use percid::numa::Settings;
+use percid::numa::{Access, Balancer, RegisterError, Settings};
 
 use crate::options::Options;
 use area::Pages;
@@ -56,6 +59,20 @@ fn nodes() -> Vec<(u32, Vec<u32>)> {
     }
     nodes.sort_unstable();
     nodes
+}
+
+/// Why writes cannot be seen here, if so: the kernel, or its administrator.
+fn blind(access: Access) -> Option<String> {
+    if access != Access::Written {
+        return None;
+    }
+    let area = area::Area::new(area::PAGE).ok()?;
+    match Balancer::new().register_written(area.start(), area.bytes()) {
+        Err(why @ (RegisterError::NotPermitted | RegisterError::NotSupported)) => {
+            Some(format!("skipped: {why}"))
+        }
+        _ => None,
+    }
 }
 
 /// Switches the kernel's own balancing off, which would do the work. Only a machine with several nodes has

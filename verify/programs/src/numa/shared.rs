@@ -21,7 +21,7 @@ use crate::{Verdict, pinning};
 const BYTES: usize = 4 << 20;
 const ROUNDS: u64 = 60;
 const SETTLING: u64 = 30;
-/// Pages of a grain of a trapped region.
+/// Pages of a grain of a region whose use is seen by faults.
 const GRAIN: usize = 16;
 const MOST: f64 = 0.01;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     // Who is first counts for a grain.
     let grain = match options.access {
         _ if options.huge => HUGE / PAGE,
-        Access::Trapped => GRAIN,
+        Access::Trapped | Access::Written => GRAIN,
         Access::Reported => 1,
     };
     let without = moved(options, &nodes, (seed, grain), false)?;

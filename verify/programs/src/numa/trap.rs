@@ -5,11 +5,11 @@ use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid::numa::{Access, Balancer, Event, Region, RegisterError, Rules};
+use percid::numa::{Access, Balancer, Event, RegisterError};
 
 use super::area::{Area, PAGE};
+use super::armed::{UNHARMED, arm_all, arm_some, armed, balancer, ends_with, seen};
 use super::follow::register;
-use super::quick;
 use crate::options::Options;
 use crate::random::{Random, seed};
 use crate::{Verdict, pinning, sandbox};
@@ -19,9 +19,8 @@ const BYTES: usize = 8 << 20;
 const CROWD: usize = 66_000 * PAGE;
 /// Pages of a grain.
 const GRAIN: usize = 16;
-/// What a child ends with when the handler before percid's was called, and when nothing happened.
+/// What a child ends with when the handler before percid's was called.
 const HANDLED: i32 = 42;
-const UNHARMED: i32 = 0;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     percid::testing::pretend_nodes(2);
@@ -35,47 +34,6 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let churn = churn(options)?;
     let stress = stress(options)?;
     Ok(format!("{crashes} {calls} {cost} {churn} {stress}"))
-}
-
-fn balancer() -> Result<Balancer, String> {
-    Balancer::with(quick(), Rules::default()).map_err(|error| error.to_string())
-}
-
-/// An area all of whose pages are there and armed.
-fn armed(balancer: &Balancer, area: &Area) -> Result<Region, String> {
-    (0..area.pages()).for_each(|page| area.word(page).store(7, Relaxed));
-    let region = register(balancer, area, Access::Trapped)?;
-    arm_all(balancer, area)?;
-    Ok(region)
-}
-
-fn arm_all(balancer: &Balancer, area: &Area) -> Result<(), String> {
-    let mut armed = 0;
-    for _ in 0..2 * area.bytes().div_ceil(quick().scan_size as usize) {
-        armed += balancer.pass().armed;
-    }
-    let pages = area.pages() as u64;
-    if armed >= pages { Ok(()) } else { Err(format!("{armed} of {pages} pages armed")) }
-}
-
-/// How a child ends that runs `body`: its status, or minus the signal that killed it.
-fn ends_with(body: impl FnOnce()) -> Result<i32, String> {
-    // SAFETY: the program has one thread here; the child ends by itself.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // A core file of what is meant to crash is of no use.
-        // SAFETY: plain values.
-        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
-        body();
-        // SAFETY: ends the child without running what the parent registered.
-        unsafe { libc::_exit(UNHARMED) };
-    }
-    let mut status = 0;
-    // SAFETY: waits for the child above.
-    if unsafe { libc::waitpid(child, &mut status, 0) } != child {
-        return Err("the child cannot be waited for".to_owned());
-    }
-    Ok(if libc::WIFSIGNALED(status) { -libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) })
 }
 
 /// Crashes stay crashes, with and without a handler of the program's own; faults at armed pages do not.
@@ -94,21 +52,21 @@ fn crashes() -> Verdict {
     let nothing = || {
         let Ok(balancer) = balancer() else { return };
         let Ok(area) = Area::new(BYTES) else { return };
-        let Ok(_region) = armed(&balancer, &area) else { return };
+        let Ok(_region) = armed(&balancer, &area, Access::Trapped) else { return };
         // SAFETY: none: this is meant to fault.
         unsafe { std::ptr::with_exposed_provenance_mut::<u8>(16).write_volatile(1) };
     };
     let outside = || {
         let (Ok(balancer), Ok(other)) = (balancer(), Area::new(BYTES)) else { return };
         let Ok(area) = Area::new(BYTES) else { return };
-        let Ok(_region) = armed(&balancer, &area) else { return };
+        let Ok(_region) = armed(&balancer, &area, Access::Trapped) else { return };
         other.protect(libc::PROT_NONE);
         other.word(3).store(1, Relaxed);
     };
     let fine = || {
         let Ok(balancer) = balancer() else { pause_forever() };
         let Ok(area) = Area::new(BYTES) else { pause_forever() };
-        let Ok(_region) = armed(&balancer, &area) else { pause_forever() };
+        let Ok(_region) = armed(&balancer, &area, Access::Trapped) else { pause_forever() };
         (0..area.pages()).for_each(|page| area.word(page).store(8, Relaxed));
     };
     let bodies: [(&str, &dyn Fn(), bool); 4] = [
@@ -155,7 +113,7 @@ fn pause_forever() -> ! {
 fn system_calls() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let region = armed(&balancer, &area)?;
+    let region = armed(&balancer, &area, Access::Trapped)?;
     let read = |page: usize| {
         let mut zero = std::fs::File::open("/dev/zero").expect("/dev/zero");
         // SAFETY: inside the area, of which nobody has another reference.
@@ -179,15 +137,6 @@ fn system_calls() -> Verdict {
         && (excluded, still) == (Ok(PAGE), Ok(PAGE))
         && again == Err(Some(libc::EFAULT));
     if right { Ok("refused_calls=2".to_owned()) } else { Err(figures) }
-}
-
-/// Passes until the delay of new regions is over and everything was armed once more.
-fn arm_some(balancer: &Balancer) {
-    let end = Instant::now() + 3 * quick().scan_delay;
-    while Instant::now() < end {
-        balancer.pass();
-        std::thread::sleep(quick().scan_delay / 20);
-    }
 }
 
 /// Memory disappears under the balancer; bad ranges are refused.
@@ -233,7 +182,7 @@ fn crowding() -> Result<(), String> {
             eprintln!("no memory for the crowd");
             pause_forever()
         };
-        let Ok(_region) = armed(&balancer, &area) else { pause_forever() };
+        let Ok(_region) = armed(&balancer, &area, Access::Trapped) else { pause_forever() };
         // Every other page with other rights, until there are as many mappings as may be.
         let crowded = (0..crowd.pages()).step_by(2).any(|page| !crowd.protect_page(page));
         let middle = area.pages() / 2;
@@ -290,7 +239,7 @@ fn refusals() -> Result<(), String> {
 fn cost() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let _region = armed(&balancer, &area)?;
+    let _region = armed(&balancer, &area, Access::Trapped)?;
     let report = balancer.report();
     let of = report.regions.first().ok_or("no region")?;
     let arming = of.scan_time.as_secs_f64() * 1e9 / of.scanned.max(1) as f64;
@@ -419,11 +368,6 @@ fn stress(options: &Options) -> Verdict {
     );
     let right = total == written && in_handlers == signals && trapped > 0 && children > 0;
     if right { Ok(figures) } else { Err(figures) }
-}
-
-/// Accesses that the balancer has seen to the regions that it has now.
-fn seen(balancer: &Balancer) -> u64 {
-    balancer.report().regions.iter().map(|region| region.local + region.remote).sum()
 }
 
 /// A child has all of the memory, whatever was armed in its parent, and its balancer lets it alone.

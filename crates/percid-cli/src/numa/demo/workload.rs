@@ -114,6 +114,7 @@ fn register(plan: &Plan, area: &Area, balancer: &Balancer) -> Result<Region, Fai
         // SAFETY: the area stays as it is until the region is dropped, holds no stack, and is given to no
         // system call; SIGSEGV is not blocked.
         Access::Trapped => unsafe { balancer.register_trapped(area.start(), plan.bytes()) },
+        Access::Written => balancer.register_written(area.start(), plan.bytes()),
     };
     let region = region
         .map_err(|error| Failure::new("cannot register the memory", io::Error::other(error)))?;

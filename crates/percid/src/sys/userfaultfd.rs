@@ -1,0 +1,276 @@
+//! Write protection whose faults a thread of our own answers: `userfaultfd(2)`.
+//!
+//! Numbers and structures are those of `linux/userfaultfd.h`, the kernel's interface for programs.
+
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use super::errno;
+
+/// The number of the interface (`UFFD_API`).
+const API: u64 = 0xaa;
+/// Faults say that write protection caused them (`UFFD_FEATURE_PAGEFAULT_FLAG_WP`, Linux 5.7), and which thread
+/// waits (`UFFD_FEATURE_THREAD_ID`, Linux 4.14). Nothing else is asked for: `UFFD_FEATURE_EVENT_FORK` would
+/// protect the memory of children, whom nobody here answers.
+const FEATURES: u64 = 1 << 0 | 1 << 8;
+/// `UFFDIO_REGISTER_MODE_WP`. Never the other modes: they take faults away from the kernel.
+const MODE_WRITE_PROTECT: u64 = 1 << 1;
+/// `UFFDIO_WRITEPROTECT_MODE_WP`; without it the protection is taken away and who waits is woken.
+const PROTECT: u64 = 1 << 0;
+/// `UFFD_EVENT_PAGEFAULT`.
+const PAGE_FAULT: u8 = 0x12;
+
+/// The bit of `_UFFDIO_WRITEPROTECT` among the calls that a registration allows.
+const CAN_PROTECT: u64 = 1 << 6;
+
+/// The numbers of the calls: direction, size of the argument, letter, number (`asm-generic/ioctl.h`).
+const fn call(direction: u32, bytes: usize, number: u32) -> u32 {
+    direction << 30 | (bytes as u32) << 16 | 0xaa << 8 | number
+}
+const NEW: u32 = call(0, 0, 0x00);
+const REGISTER: u32 = call(3, size_of::<Registration>(), 0x00);
+const UNREGISTER: u32 = call(2, size_of::<Span>(), 0x01);
+const WAKE: u32 = call(2, size_of::<Span>(), 0x02);
+const WRITE_PROTECT: u32 = call(3, size_of::<Protection>(), 0x06);
+const HANDSHAKE: u32 = call(3, size_of::<Handshake>(), 0x3f);
+
+/// `struct uffdio_api`.
+#[repr(C)]
+struct Handshake {
+    api: u64,
+    features: u64,
+    calls: u64,
+}
+
+/// `struct uffdio_range`.
+#[repr(C)]
+struct Span {
+    start: u64,
+    bytes: u64,
+}
+
+impl From<&Range<usize>> for Span {
+    fn from(range: &Range<usize>) -> Span {
+        Span { start: range.start as u64, bytes: range.len() as u64 }
+    }
+}
+
+/// `struct uffdio_register`.
+#[repr(C)]
+struct Registration {
+    span: Span,
+    mode: u64,
+    calls: u64,
+}
+
+/// `struct uffdio_writeprotect`.
+#[repr(C)]
+struct Protection {
+    span: Span,
+    mode: u64,
+}
+
+/// What is read of a fault (`struct uffd_msg`).
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Message {
+    event: u8,
+    reserved: [u8; 7],
+    flags: u64,
+    address: u64,
+    thread: u32,
+    more: u32,
+}
+
+impl Message {
+    /// Where a thread wants to write, and its number (of another process's thread, if that writes here).
+    pub(crate) fn write(&self) -> Option<(usize, u32)> {
+        (self.event == PAGE_FAULT).then_some((self.address as usize, self.thread))
+    }
+}
+
+/// Why there is no descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The process may not have one that answers faults in system calls too.
+    NotPermitted,
+    /// The kernel has no write protection that can be answered.
+    NotSupported,
+    /// Something else, by `errno`.
+    Other(i32),
+}
+
+/// A descriptor. Its calls change no contents of memory, only who waits for whom: so none of them is unsafe.
+#[derive(Debug)]
+pub(crate) struct Userfaultfd(OwnedFd);
+
+impl Userfaultfd {
+    /// Opens a descriptor that answers faults in system calls as well as in the program: by the system call
+    /// where that is permitted, else through the device (Linux 6.1). Reading it never blocks.
+    pub(crate) fn open() -> Result<Userfaultfd, Refusal> {
+        let opened = Userfaultfd(descriptor()?);
+        let mut handshake = Handshake { api: API, features: FEATURES, calls: 0 };
+        match opened.control(HANDSHAKE, &mut handshake) {
+            Ok(()) => Ok(opened),
+            Err(libc::EINVAL) => Err(Refusal::NotSupported),
+            Err(errno) => Err(Refusal::Other(errno)),
+        }
+    }
+
+    /// Makes it possible to protect a range.
+    ///
+    /// # Errors
+    ///
+    /// The `errno`: `EINVAL` if it is not private memory without a file, `EBUSY` if another descriptor has it.
+    pub(crate) fn register(&self, range: &Range<usize>) -> Result<(), i32> {
+        let mut argument = Registration { span: range.into(), mode: MODE_WRITE_PROTECT, calls: 0 };
+        self.control(REGISTER, &mut argument)?;
+        if argument.calls & CAN_PROTECT != 0 {
+            return Ok(());
+        }
+        let _ = self.unregister(range);
+        Err(libc::EINVAL)
+    }
+
+    /// Ends the registration of a range, and takes its protection away. Whoever waits there goes on waiting:
+    /// see [`wake`](Userfaultfd::wake).
+    ///
+    /// # Errors
+    ///
+    /// The `errno`: `EINVAL` if the first page is not mapped, or something is that cannot be registered.
+    pub(crate) fn unregister(&self, range: &Range<usize>) -> Result<(), i32> {
+        self.control(UNREGISTER, &mut Span::from(range))
+    }
+
+    /// Protects the pages of a range that have memory: who writes there waits from now on.
+    ///
+    /// # Errors
+    ///
+    /// The `errno`: `ENOENT` if part of the range is not registered; on kernels before 6.4 also if it
+    /// consists of several mappings.
+    pub(crate) fn protect(&self, range: &Range<usize>) -> Result<(), i32> {
+        self.control(WRITE_PROTECT, &mut Protection { span: range.into(), mode: PROTECT })
+    }
+
+    /// Takes the protection away and wakes who waits there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`protect`](Userfaultfd::protect); then nobody was woken.
+    pub(crate) fn unprotect(&self, range: &Range<usize>) -> Result<(), i32> {
+        self.control(WRITE_PROTECT, &mut Protection { span: range.into(), mode: 0 })
+    }
+
+    /// Lets who waits in a range try again, whatever is mapped there now.
+    ///
+    /// # Errors
+    ///
+    /// The `errno`; none is known for pages below the end of the address space.
+    pub(crate) fn wake(&self, range: &Range<usize>) -> Result<(), i32> {
+        self.control(WAKE, &mut Span::from(range))
+    }
+
+    /// Reads who waits: how many messages there are now, at most as many as fit.
+    pub(crate) fn read(&self, messages: &mut [Message]) -> usize {
+        let bytes = size_of_val(messages);
+        // SAFETY: the buffer is writable for its whole length, and every bit pattern is a message.
+        let got = unsafe {
+            libc::syscall(libc::SYS_read, self.0.as_raw_fd(), messages.as_mut_ptr(), bytes)
+        };
+        usize::try_from(got).unwrap_or(0) / size_of::<Message>()
+    }
+
+    fn control<T>(&self, call: u32, argument: &mut T) -> Result<(), i32> {
+        let place: *mut T = argument;
+        // SAFETY: the argument is the structure that the call takes, and lives through it.
+        let done = unsafe { libc::syscall(libc::SYS_ioctl, self.0.as_raw_fd(), call, place) };
+        if done == 0 { Ok(()) } else { Err(errno()) }
+    }
+}
+
+impl AsRawFd for Userfaultfd {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+fn descriptor() -> Result<OwnedFd, Refusal> {
+    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: the call takes flags.
+    let by_call = own(unsafe { libc::syscall(libc::SYS_userfaultfd, flags) });
+    let refused = match by_call {
+        Ok(opened) => return Ok(opened),
+        Err(errno @ (libc::EPERM | libc::EACCES | libc::ENOSYS)) => errno,
+        Err(errno) => return Err(Refusal::Other(errno)),
+    };
+    // SAFETY: the path is a terminated string.
+    let device = own(unsafe {
+        let path = c"/dev/userfaultfd".as_ptr();
+        libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC)
+    });
+    let by_device = device.and_then(|device| {
+        // SAFETY: the call takes flags.
+        own(unsafe { libc::syscall(libc::SYS_ioctl, device.as_raw_fd(), NEW, flags) })
+    });
+    by_device.map_err(|_| match refused {
+        libc::ENOSYS => Refusal::NotSupported,
+        _ => Refusal::NotPermitted,
+    })
+}
+
+/// Takes hold of what a system call has opened.
+fn own(result: libc::c_long) -> Result<OwnedFd, i32> {
+    match RawFd::try_from(result) {
+        // SAFETY: a descriptor that was just opened, and that nobody else knows of.
+        Ok(opened) if opened >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(opened) }),
+        _ => Err(errno()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::{memory, process};
+
+    /// The numbers that the header's macros give (`_IO`, `_IOR`, `_IOWR` with the sizes of the structures).
+    #[test]
+    fn calls_have_the_numbers_of_the_interface() {
+        let calls = [NEW, REGISTER, UNREGISTER, WAKE, WRITE_PROTECT, HANDSHAKE];
+        let expected = [0xaa00, 0xc020_aa00, 0x8010_aa01, 0x8010_aa02, 0xc018_aa06, 0xc018_aa3f];
+        assert_eq!((calls, size_of::<Message>()), (expected, 32));
+    }
+
+    #[test]
+    fn a_write_waits_and_says_who() {
+        let descriptor = match Userfaultfd::open() {
+            Ok(descriptor) => descriptor,
+            Err(refusal) => return println!("skipped: {refusal:?}"),
+        };
+        let page = memory::page_size();
+        let start = memory::map(2 * page).expect("memory").as_ptr() as usize;
+        let word = |index: usize| start + index * page;
+        // SAFETY: the mapping is this test's own, and never given back.
+        let of = |index: usize| unsafe { &*(word(index) as *const std::sync::atomic::AtomicU64) };
+        of(0).store(1, std::sync::atomic::Ordering::Relaxed);
+        let range = start..start + page;
+        assert_eq!(descriptor.protect(&range), Err(libc::ENOENT), "not registered");
+        assert_eq!(descriptor.register(&range), Ok(()));
+        assert_eq!(descriptor.protect(&range), Ok(()));
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                of(0).fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                process::thread_id()
+            });
+            let mut messages = [Message::default(); 4];
+            while descriptor.read(&mut messages) == 0 {
+                std::thread::yield_now();
+            }
+            assert!(!writer.is_finished());
+            assert_eq!(descriptor.unprotect(&range), Ok(()));
+            let thread = writer.join().expect("no panic");
+            assert_eq!(messages[0].write(), Some((start, thread)));
+        });
+        assert_eq!(of(0).load(std::sync::atomic::Ordering::Relaxed), 2);
+        assert_eq!(descriptor.unregister(&range), Ok(()));
+    }
+}

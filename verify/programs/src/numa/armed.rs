@@ -1,0 +1,68 @@
+//! Balancers that have armed memory; and children, which may end as they like.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use percid::numa::{Access, Balancer, Region, Rules};
+
+use super::area::Area;
+use super::follow::register;
+use super::quick;
+
+/// What a child ends with when nothing happened.
+pub(super) const UNHARMED: i32 = 0;
+
+pub(super) fn balancer() -> Result<Balancer, String> {
+    Balancer::with(quick(), Rules::default()).map_err(|error| error.to_string())
+}
+
+/// An area all of whose pages are there and armed.
+pub(super) fn armed(balancer: &Balancer, area: &Area, access: Access) -> Result<Region, String> {
+    (0..area.pages()).for_each(|page| area.word(page).store(7, Relaxed));
+    let region = register(balancer, area, access)?;
+    arm_all(balancer, area)?;
+    Ok(region)
+}
+
+pub(super) fn arm_all(balancer: &Balancer, area: &Area) -> Result<(), String> {
+    let mut armed = 0;
+    for _ in 0..2 * area.bytes().div_ceil(quick().scan_size as usize) {
+        armed += balancer.pass().armed;
+    }
+    let pages = area.pages() as u64;
+    if armed >= pages { Ok(()) } else { Err(format!("{armed} of {pages} pages armed")) }
+}
+
+/// How a child ends that runs `body`: its status, or minus the signal that killed it.
+pub(super) fn ends_with(body: impl FnOnce()) -> Result<i32, String> {
+    // SAFETY: the program has one thread here; the child ends by itself.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // A core file of what is meant to crash is of no use.
+        // SAFETY: plain values.
+        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
+        body();
+        // SAFETY: ends the child without running what the parent registered.
+        unsafe { libc::_exit(UNHARMED) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child above.
+    if unsafe { libc::waitpid(child, &mut status, 0) } != child {
+        return Err("the child cannot be waited for".to_owned());
+    }
+    Ok(if libc::WIFSIGNALED(status) { -libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) })
+}
+
+/// Passes until the delay of new regions is over and everything was armed once more.
+pub(super) fn arm_some(balancer: &Balancer) {
+    let end = Instant::now() + 3 * quick().scan_delay;
+    while Instant::now() < end {
+        balancer.pass();
+        std::thread::sleep(quick().scan_delay / 20);
+    }
+}
+
+/// Accesses that the balancer has seen to the regions that it has now.
+pub(super) fn seen(balancer: &Balancer) -> u64 {
+    balancer.report().regions.iter().map(|region| region.local + region.remote).sum()
+}
