@@ -1276,7 +1276,10 @@ int percid_numa_register(struct percid_numa_region **region,
  *
  * Returns what percid_numa_register() does, or
  *
- *     -EDEADLK  the range holds the calling thread's stack, where a fault could not be handled
+ *     -EDEADLK  the range holds the calling thread's stack, or data of percid's handler: a fault there could not
+ *               be handled
+ *     -EFAULT   the memory has no access rights, or is executable: rights might not come back
+ *     -EDQUOT   RLIMIT_DATA is set: as above
  *     -ENOSPC   there are 256 trapped regions already
  *     -EBUSY    another handler of SIGSEGV was installed after percid's
  *

@@ -147,7 +147,10 @@ pub unsafe extern "C" fn percid_numa_register(
 ///
 /// Returns what percid_numa_register() does, or
 ///
-///     -EDEADLK  the range holds the calling thread's stack, where a fault could not be handled
+///     -EDEADLK  the range holds the calling thread's stack, or data of percid's handler: a fault there could not
+///               be handled
+///     -EFAULT   the memory has no access rights, or is executable: rights might not come back
+///     -EDQUOT   RLIMIT_DATA is set: as above
 ///     -ENOSPC   there are 256 trapped regions already
 ///     -EBUSY    another handler of SIGSEGV was installed after percid's
 ///
@@ -234,7 +237,9 @@ fn text(error: c_int) -> Option<&'static CStr> {
         libc::ENXIO => c"nothing is mapped in part of the range",
         libc::ENOTSUP => c"the kernel does not move the pages of part of the range",
         libc::EXDEV => c"the range has mappings of different kinds: register each",
-        libc::EDEADLK => c"the range holds the calling thread's stack",
+        libc::EFAULT => c"trapped memory must have access rights and not be executable",
+        libc::EDQUOT => c"RLIMIT_DATA must be unlimited for trapped memory",
+        libc::EDEADLK => c"the range holds the calling thread's stack or the handler's data",
         libc::ENOSPC => c"there are 256 trapped regions already",
         libc::EBUSY => c"another SIGSEGV handler was installed after percid's",
         libc::ENOMEM => c"no memory to keep track of the pages",
@@ -376,6 +381,10 @@ mod tests {
             RegisterError::NotMapped { address: 1 },
             RegisterError::NotMovable { address: 1 },
             RegisterError::Mixed { address: 1 },
+            RegisterError::NoRights { address: 1 },
+            RegisterError::Executable { address: 1 },
+            RegisterError::DataLimited,
+            RegisterError::HandlerData { address: 1 },
             RegisterError::OwnStack,
             RegisterError::TooManyTrapped,
             RegisterError::HandlerReplaced,

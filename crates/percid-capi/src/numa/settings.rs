@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn no_byte_is_padding() {
-        assert_eq!(size_of::<Settings>(), size_of::<[u64; 8]>() + size_of::<[c_int; 4]>());
+        assert_eq!(size_of::<Settings>(), size_of::<[u64; 9]>() + size_of::<[c_int; 4]>());
     }
 
     #[test]

@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use super::entry::{Access, Entry, Tally};
 use super::event::{Event, Log};
-use super::pages::{Pages, Work};
+use super::pages::{Layout, Pages, Work};
+use super::room;
 use super::trap;
 use super::walk::{Effects, Reason};
 use super::written::Watch;
-use crate::sys::{memory, numa};
+use crate::sys::{maps, memory, numa};
 
 /// How many pages are looked up by one system call.
 const LOOK_UP: usize = 512;
@@ -40,8 +41,14 @@ impl Effects for World<'_> {
         let region = region as usize;
         let Some(entry) = self.entries.get(&region) else { return 0 };
         let Some(pages) = &entry.pages else { return 0 };
-        if entry.access == Access::Trapped && !trap::prepare() {
+        if entry.access == Access::Trapped && !trap::is_prepared() {
             self.handler_replaced = true;
+            return 0;
+        }
+        if entry.access == Access::Trapped && memory::data_is_limited() {
+            // As the kernel might say when the rights are to come back.
+            let pages = (part.end - part.start) / memory::page_size() as u64;
+            entry.tally().fail(libc::ENOMEM, pages);
             return 0;
         }
         let began = Instant::now();
@@ -71,15 +78,13 @@ fn arm(entry: &Entry, pages: &Pages, part: Range<usize>, tally: &mut Tally) -> u
     let layout = pages.layout;
     let first = layout.grain_at(part.start);
     let end = layout.grain_at(part.end - 1) + 1;
-    let at_once = (LOOK_UP >> (layout.shift - memory::page_size().trailing_zeros())).max(1);
     let mut armed = 0;
-    for start in (first..end).step_by(at_once) {
+    for piece in pieces(&layout, first..end) {
         // Given up in between, so that whoever excludes or unregisters waits for one piece only.
         let work = pages.go_on_with_work();
         if work.over {
             break;
         }
-        let piece = start..end.min(start + at_once);
         let wanted = piece.clone().filter(|&grain| !pages.is_armed(grain) && !work.excludes(grain));
         let found = match look_up(pages, wanted) {
             Ok(found) => found,
@@ -100,6 +105,13 @@ fn arm(entry: &Entry, pages: &Pages, part: Range<usize>, tally: &mut Tally) -> u
         };
     }
     armed
+}
+
+/// Grains, in pieces for which nobody has to wait for long.
+fn pieces(layout: &Layout, grains: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+    let at_once = (LOOK_UP >> (layout.shift - memory::page_size().trailing_zeros())).max(1);
+    let end = grains.end;
+    grains.step_by(at_once).map(move |start| start..end.min(start + at_once))
 }
 
 /// A grain with memory.
@@ -172,10 +184,19 @@ fn arm_runs(pages: &Pages, found: &[There], tally: &mut Tally) -> u64 {
     for run in found.chunk_by(|one, next| one.grain + 1 == next.grain) {
         let (first, last) = (run[0].grain, run[run.len() - 1].grain);
         let (start, end) = (pages.layout.grain(first).start, pages.layout.grain(last).end);
+        let more = 2 - 2 * pages.armed_beside(&(first..last + 1));
         let mark = || run.iter().for_each(|there| _ = pages.arm(there.grain, there.node));
         let count: u64 = run.iter().map(|there| there.pages).sum();
+        if !room::fits(more) {
+            // As the kernel would say, if this took what it has left for the program.
+            tally.fail(libc::ENOMEM, count);
+            continue;
+        }
         match trap::arm(pages, start, end - start, mark) {
-            Ok(()) => armed += count,
+            Ok(()) => {
+                armed += count;
+                room::add(pages, more);
+            }
             Err(errno) => {
                 let _ = trap::give_back(pages, start, end - start);
                 run.iter().for_each(|there| _ = pages.disarm(there.grain));
@@ -186,19 +207,55 @@ fn arm_runs(pages: &Pages, found: &[There], tally: &mut Tally) -> u64 {
     armed
 }
 
-/// Gives the rights of some grains back, armed or not: one that is not armed may lack them nevertheless, see
-/// [`trap`]. The lock on `work` shows that nobody arms meanwhile.
-pub(super) fn disarm(pages: &Pages, _: &MutexGuard<'_, Work>, grains: Range<usize>) {
-    if grains.is_empty() {
-        return;
+/// Before a pass: counts the mappings of a trapped region anew. Gives all of its rights back, which makes one mapping
+/// of it again, if trapping has added too many, or if they might be refused later.
+pub(super) fn make_room(pages: &Pages) {
+    room::set(pages, pages.edges());
+    let armed = pages.edges() > 0;
+    if pages.was_disarmed_whole() || armed && (room::is_short() || memory::data_is_limited()) {
+        for piece in pieces(&pages.layout, 0..pages.layout.grains()) {
+            let work = pages.go_on_with_work();
+            if work.over {
+                return;
+            }
+            let _ = disarm(pages, &work, piece);
+        }
+        room::set(pages, pages.edges());
     }
-    let (start, end) =
-        (pages.layout.grain(grains.start).start, pages.layout.grain(grains.end - 1).end);
-    // All at once; if a part is not mapped any more, one by one.
-    if trap::give_back(pages, start, end - start).is_err() {
-        for part in grains.clone().map(|grain| pages.layout.grain(grain)) {
+}
+
+/// Gives the rights of some grains back, see [`trap::disarm`]. The lock on `work` shows that nobody arms meanwhile.
+/// Piece by piece, because the program's faults and mappings wait for each.
+pub(super) fn disarm(
+    pages: &Pages,
+    _: &MutexGuard<'_, Work>,
+    grains: Range<usize>,
+) -> Result<(), i32> {
+    let mut outcome = Ok(());
+    for piece in pieces(&pages.layout, grains) {
+        outcome = trap::disarm(pages, piece).and(outcome);
+    }
+    outcome
+}
+
+/// Gives the rights of what is armed back, of a region that is no longer what was registered: parts of armed grains
+/// that are mapped without rights. What has rights by now, or is not mapped, is somebody else's. Without `/proc` the
+/// bits are all there is to go by.
+pub(super) fn disarm_rest(pages: &Pages, _: &MutexGuard<'_, Work>, grains: Range<usize>) {
+    let mappings = maps::all();
+    let armed: Vec<usize> = grains.filter(|&grain| pages.is_armed(grain)).collect();
+    for run in armed.chunk_by(|one, next| one + 1 == *next) {
+        let whole = pages.layout.grain(run[0]).start..pages.layout.grain(run[run.len() - 1]).end;
+        for part in mappings.as_ref().map_or(vec![whole.clone()], |all| without_rights(all, &whole))
+        {
             let _ = trap::give_back(pages, part.start, part.len());
         }
+        run.iter().for_each(|&grain| _ = pages.disarm(grain));
     }
-    grains.for_each(|grain| _ = pages.disarm(grain));
+}
+
+/// The parts of a range that are mapped and have no access rights.
+fn without_rights(mappings: &[maps::Mapping], range: &Range<usize>) -> Vec<Range<usize>> {
+    let bare = maps::overlapping(mappings, range).iter().filter(|one| one.rights == [false; 3]);
+    bare.map(|one| one.range.start.max(range.start)..one.range.end.min(range.end)).collect()
 }

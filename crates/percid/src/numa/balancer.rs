@@ -80,10 +80,15 @@ impl Balancer {
     /// Until the region is dropped:
     ///
     /// * the memory stays mapped, with the access rights that it has now, and nobody changes these rights;
-    /// * no thread runs on a stack in it, blocks SIGSEGV while it uses it, or installs another handler of
-    ///   SIGSEGV that does not pass on to the one before;
-    /// * no pointer into it is given to a system call unless the part is [excluded](Region::exclude): the
-    ///   call would fail with `EFAULT`, or do half of its work;
+    /// * no thread runs on a stack in it, or has its alternate one or the list of its robust mutexes there, blocks
+    ///   SIGSEGV while it uses it (a handler of crashes does), or installs another handler of SIGSEGV that does not
+    ///   pass on to the one before;
+    /// * no pointer into it is given to a system call unless the part is [excluded](Region::exclude) until the kernel
+    ///   has done with it, rings of `io_uring` included: the call would fail with `EFAULT`, or do half of its work;
+    /// * no thread waits by what lies in it: mutexes, condition variables, semaphores and everything else made of
+    ///   futexes hand a pointer to the kernel;
+    /// * the C library and percid itself keep nothing in it that a signal handler uses; percid's own data is refused;
+    /// * nothing forbids the process to change access rights as long as anything is armed;
     /// * no child of `vfork` and no other process that shares the address space uses it.
     pub unsafe fn register_trapped(
         &self,
@@ -112,7 +117,6 @@ impl Balancer {
     ///   lost, and `pthread_join` waits for ever. The calling thread's is refused.
     /// * **Others' writes** wait too: children of `vfork`, `process_vm_writev`. A debugger that has stopped the
     ///   process and changes a variable on an armed page waits for a thread that it has stopped itself.
-    /// * **Huge pages** are split at the first write after they were armed.
     /// * **Other users** of `userfaultfd` cannot have the same memory, checkpoints of the process (CRIU) fail.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use super::arming::{World, disarm};
+use super::arming::{self, World};
 use super::entry::{Access, Entry, RegisterError};
 use super::event::{Event, Log};
 use super::mapping;
@@ -28,10 +28,6 @@ use crate::sys::{clock, huge, memory, numa, process};
 /// a mapping of its own, of which a process can have 65530 unless told otherwise. Where writes are seen, each that is
 /// caught puts a thread to sleep, for hardly longer than with grains of a page, of which there are 16 times as many.
 const FAULT_SHIFT: u32 = 16;
-
-/// After so many faults in a trapped region it is given all its rights back before the next pass, which
-/// makes one mapping of it again.
-const FAULTS_BETWEEN_RESETS: u64 = 8192;
 
 /// The share of the time that all passes may take together, from the beginning on: one part in so many, 3 %.
 /// The published system rests for 32 times what the last pass took, which is 3.03 % in the long run.
@@ -214,14 +210,26 @@ impl Core {
         let start = start.expose_provenance();
         let range =
             start..start.checked_add(bytes).ok_or(RegisterError::NotMapped { address: start })?;
-        if access != Access::Reported && range.contains(&(&raw const access as usize)) {
-            return Err(RegisterError::OwnStack);
-        }
+        mapping::check_shape(&range)?;
         let mut state = lock(&self.state);
         if let Some(region) = state.overlapping(&range) {
             return Err(RegisterError::Overlaps { region });
         }
+        // The locks are held until the region is entered: what is found stays so.
+        let _entrance = match self.has_nodes() {
+            true => {
+                let overlaps = |region| RegisterError::Overlaps { region };
+                Some(trap::enter(&range).map_err(overlaps)?)
+            }
+            false => None,
+        };
         let behind = mapping::look_up(&range)?;
+        if access != Access::Reported && range.contains(&(&raw const access as usize)) {
+            return Err(RegisterError::OwnStack);
+        }
+        if access == Access::Trapped {
+            behind.check_trapped(&range)?;
+        }
         if access == Access::Written && (behind.traits.file || !behind.traits.writable) {
             return Err(RegisterError::NotPrivate { address: start });
         }
@@ -476,11 +484,8 @@ fn refresh(
         }
         scan.used_by(start as u64, pages.take_users());
         pages.sequence.store(scan.sequence(), Relaxed);
-        if trapped && pages.needs_reset(FAULTS_BETWEEN_RESETS) {
-            let work = pages.go_on_with_work();
-            if !work.over {
-                disarm(pages, &work, 0..pages.layout.grains());
-            }
+        if trapped {
+            arming::make_room(pages);
         }
     }
 }

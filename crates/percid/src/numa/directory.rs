@@ -2,13 +2,15 @@
 //!
 //! It looks through all of them, without a lock and without writing to anything but this.
 
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{
-    AtomicPtr, AtomicUsize,
+    AtomicPtr, AtomicU64, AtomicUsize,
     Ordering::{Relaxed, Release, SeqCst},
 };
 
 use super::pages::{Pages, Shared};
+use crate::sys::process;
 use crate::turn::Patience;
 
 /// The most regions.
@@ -20,8 +22,9 @@ pub(super) struct Directory {
     regions: [AtomicPtr<Shared>; MOST],
     /// No region is at or above this place.
     used: AtomicUsize,
-    /// How many handlers are looking.
-    looking: AtomicUsize,
+    /// How many threads are looking; in the upper half, of which process they are. A child of `fork` has none of the
+    /// threads that were looking in its parent.
+    looking: AtomicU64,
 }
 
 impl Directory {
@@ -29,7 +32,7 @@ impl Directory {
         Directory {
             regions: [const { AtomicPtr::new(ptr::null_mut()) }; MOST],
             used: AtomicUsize::new(0),
-            looking: AtomicUsize::new(0),
+            looking: AtomicU64::new(0),
         }
     }
 
@@ -48,18 +51,24 @@ impl Directory {
 
     /// Takes a region out. A handler may still look at it: see
     /// [`wait_for_lookers`](Directory::wait_for_lookers).
-    pub(super) fn remove(&self, pages: &Pages) {
-        for region in &self.regions {
-            let _ = region.compare_exchange(pages.as_ptr(), ptr::null_mut(), SeqCst, Relaxed);
+    pub(super) fn remove(&self, shared: &Shared) {
+        let region = ptr::from_ref(shared).cast_mut();
+        for place in &self.regions {
+            let _ = place.compare_exchange(region, ptr::null_mut(), SeqCst, Relaxed);
         }
     }
 
-    /// Waits until no handler looks at what was taken out. `false`: one does for a second (a child of `fork` waits
-    /// for nobody), so the memory of what was taken out must stay.
+    /// Whether a region is entered.
+    pub(super) fn has(&self, shared: &Shared) -> bool {
+        self.in_use().any(|region| ptr::eq(region, shared))
+    }
+
+    /// Waits until no handler looks at what was taken out. `false`: one does for a second, so the memory of what was
+    /// taken out must stay.
     pub(super) fn wait_for_lookers(&self) -> bool {
         let mut patience = Patience::default();
         // SeqCst: a handler that announced itself too late to be seen here sees the empty place.
-        while self.looking.load(SeqCst) != 0 {
+        while self.lookers() != 0 {
             if patience.is_exhausted() {
                 return false;
             }
@@ -68,22 +77,64 @@ impl Directory {
         true
     }
 
+    /// How many threads of this process are looking.
+    fn lookers(&self) -> u32 {
+        let looking = self.looking.load(SeqCst);
+        if (looking >> 32) as u32 == process::id() { looking as u32 } else { 0 }
+    }
+
+    fn in_use(&self) -> impl Iterator<Item = *const Shared> + '_ {
+        let places = &self.regions[..self.used.load(SeqCst)];
+        places.iter().map(|place| place.load(SeqCst).cast_const())
+    }
+
+    /// Announces the calling thread while it looks at the regions. Async-signal-safe.
+    fn look<T>(&self, body: impl FnOnce() -> T) -> T {
+        let own = u64::from(process::id()) << 32;
+        let is_own = |looking: u64| looking >> 32 == own >> 32;
+        let come = |looking| Some(if is_own(looking) { looking + 1 } else { own + 1 });
+        // Not of its own process any more: a handler that interrupted `body` has called `fork`.
+        let go = |looking| is_own(looking).then(|| looking - 1);
+        let _ = self.looking.fetch_update(SeqCst, SeqCst, come);
+        let result = body();
+        let _ = self.looking.fetch_update(SeqCst, SeqCst, go);
+        result
+    }
+
     /// Hands the region and the grain at an address to `body`. Async-signal-safe.
     pub(super) fn look_up<T>(
         &self,
         address: usize,
         body: impl FnOnce(Option<(&Shared, usize)>) -> T,
     ) -> T {
-        self.looking.fetch_add(1, SeqCst);
-        let places = &self.regions[..self.used.load(SeqCst)];
-        let found = places.iter().find_map(|place| {
-            // SAFETY: what was entered stays while a handler looks (see `wait_for_lookers`).
-            let shared = unsafe { place.load(SeqCst).as_ref() }?;
-            shared.layout.grain_of(address).map(|grain| (shared, grain))
-        });
-        let result = body(found);
-        self.looking.fetch_sub(1, SeqCst);
-        result
+        self.look(|| {
+            let found = self.in_use().find_map(|region| {
+                // SAFETY: what was entered stays while somebody looks (see `wait_for_lookers`).
+                let shared = unsafe { region.as_ref() }?;
+                shared.layout.grain_of(address).map(|grain| (shared, grain))
+            });
+            body(found)
+        })
+    }
+
+    /// Hands a region that overlaps a range to `body`; `None` if there is none.
+    pub(super) fn overlapping<T>(
+        &self,
+        range: &Range<usize>,
+        body: impl FnOnce(&Shared) -> T,
+    ) -> Option<T> {
+        self.look(|| {
+            // SAFETY: as in `look_up`.
+            let mut regions = self.in_use().filter_map(|region| unsafe { region.as_ref() });
+            regions.find(|shared| shared.layout.overlaps(range)).map(body)
+        })
+    }
+
+    /// Addresses that whoever looks reads or writes: the ends of this, and where each region's bookkeeping begins.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        let start = ptr::from_ref(self).addr();
+        let regions = self.in_use().map(|region| region.addr()).filter(|address| *address != 0);
+        [start, start + size_of::<Directory>() - 1].into_iter().chain(regions)
     }
 }
 

@@ -43,7 +43,7 @@ pub enum RegisterError {
         /// The page size in bytes.
         page: usize,
     },
-    /// Part of it is registered already, with this balancer.
+    /// Part of it is registered already: with this balancer, or trapped, with any.
     Overlaps {
         /// Where that region starts.
         region: usize,
@@ -61,6 +61,25 @@ pub enum RegisterError {
     /// It consists of mappings with different access rights, or of memory and files: register each by itself.
     Mixed {
         /// The start of the first mapping that differs from the first.
+        address: usize,
+    },
+    /// It has no access rights, so trapping it would take nothing away, and nobody may use it.
+    NoRights {
+        /// Where it starts.
+        address: usize,
+    },
+    /// It may be executed. Policies against new code (`PR_SET_MDWE`, filters of system calls) refuse to give such
+    /// rights back, and some architectures' special ones (`PROT_BTI`) would be lost.
+    Executable {
+        /// Where it starts.
+        address: usize,
+    },
+    /// `RLIMIT_DATA` is set. Memory without rights does not count, so the program could take its room meanwhile, and
+    /// the rights could not come back.
+    DataLimited,
+    /// It holds data that the fault handler itself uses.
+    HandlerData {
+        /// An address of such.
         address: usize,
     },
     /// It holds the stack of the calling thread, where a fault could not be handled, and the kernel's notice of the
@@ -119,6 +138,21 @@ impl fmt::Display for RegisterError {
                     f,
                     "the mapping at {address:#x} is of another kind than the first: register each"
                 )
+            }
+            RegisterError::NoRights { address } => {
+                write!(
+                    f,
+                    "the memory at {address:#x} has no access rights that could be taken away"
+                )
+            }
+            RegisterError::Executable { address } => {
+                write!(f, "the memory at {address:#x} is executable, and might not become so again")
+            }
+            RegisterError::DataLimited => {
+                f.write_str("RLIMIT_DATA must be unlimited, or rights might not come back")
+            }
+            RegisterError::HandlerData { address } => {
+                write!(f, "the fault handler uses the data at {address:#x}")
             }
             RegisterError::OwnStack => f.write_str("the range holds the calling thread's stack"),
             RegisterError::NotPrivate { address } => write!(

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::entry::RegisterError;
+use super::trap;
 use super::walk::{Policy, Traits};
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{memory, numa};
@@ -15,8 +16,25 @@ pub(super) struct Behind {
     pub(super) rights: i32,
 }
 
-/// Looks a range up that is to become a region.
-pub(super) fn look_up(range: &Range<usize>) -> Result<Behind, RegisterError> {
+impl Behind {
+    /// Whether it can be trapped: disarming it must give back what it has now.
+    pub(super) fn check_trapped(&self, range: &Range<usize>) -> Result<(), RegisterError> {
+        match self.rights {
+            libc::PROT_NONE => Err(RegisterError::NoRights { address: range.start }),
+            rights if rights & libc::PROT_EXEC != 0 => {
+                Err(RegisterError::Executable { address: range.start })
+            }
+            _ if memory::data_is_limited() => Err(RegisterError::DataLimited),
+            _ => match trap::own_place_in(range) {
+                Some(address) => Err(RegisterError::HandlerData { address }),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// Whether a range consists of whole pages.
+pub(super) fn check_shape(range: &Range<usize>) -> Result<(), RegisterError> {
     let page = memory::page_size();
     if !range.start.is_multiple_of(page) || !range.end.is_multiple_of(page) {
         return Err(RegisterError::NotAligned { page });
@@ -24,6 +42,11 @@ pub(super) fn look_up(range: &Range<usize>) -> Result<Behind, RegisterError> {
     if range.is_empty() {
         return Err(RegisterError::Empty);
     }
+    Ok(())
+}
+
+/// Looks a range up that is to become a region.
+pub(super) fn look_up(range: &Range<usize>) -> Result<Behind, RegisterError> {
     let all = maps::all().ok_or(RegisterError::NoProc)?;
     let mappings = maps::overlapping(&all, range);
     if let Some(address) = first_gap(range, mappings) {

@@ -37,6 +37,9 @@
 //!   system calls wait as well. In grains of 64 KiB, because each takes a thread to sleep and wake again. The process
 //!   must be permitted to: by `CAP_SYS_PTRACE`, `vm.unprivileged_userfaultfd` = 1 or `/dev/userfaultfd`.
 //!
+//! Where a region has huge pages, or will have as soon as it is used, a grain is one of them, in all three ways: the
+//! kernel moves it as a whole.
+//!
 //! | what | reported | trapped | written |
 //! |---|---|---|---|
 //! | the program says where it goes | yes | no | no |
@@ -52,25 +55,39 @@
 //!   waits for one batch at most ([`Settings::batch`]), and pages move at no more than
 //!   [`Settings::bandwidth`].
 //! * **Signals**: only [`Region::touch`] is async-signal-safe, and access to trapped and written memory. The
-//!   balancer's own threads block all signals.
+//!   balancer's own threads block all of the program's signals.
 //! * **Fork**: a child has all of the memory. Its balancer does nothing, faults at pages that were armed are
-//!   caught, and its regions may be dropped. Memory whose writes are seen is not protected in the child, which
-//!   keeps copies of two descriptors that are of no use to it, until it calls `exec`. To balance the child, make
-//!   another balancer.
+//!   caught, and its regions may be dropped. To give memory to system calls that is still armed, the child drops its
+//!   region or [excludes](Region::exclude) a part: either disarms all of it for good. Memory whose writes are
+//!   seen is not protected in the child, which keeps copies of two descriptors that are of no use to it, until
+//!   it calls `exec`. To balance the child, make another balancer; what it registers is disarmed first, and no
+//!   longer the old one's.
 //! * **Cost**: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every page that
 //!   is armed, and less than 3 % of the time together; for the first access to an armed grain 0.3 us if it
 //!   is reported, 4 us if it is trapped and 12 us if it is a write that is seen (an x86-64 virtual machine;
 //!   `verify/programs` measures it: `numa-touch`, `numa-trap`, `numa-written`); a copy for every page that moves.
 //! * **Memory**: 6.25 bytes a grain; where writes are seen, some 30 KiB for the watch.
 //! * **What trapping breaks**: system calls fail with `EFAULT` at armed pages: [`Region::exclude`] buffers that
-//!   are given to the kernel. Access by other processes (`process_vm_readv`, debuggers) fails too. A thread that
-//!   blocks SIGSEGV dies at its next access to an armed page, and so does one whose stack lies there. A
-//!   handler that the program installs later, and that does not pass on, takes faults for crashes: it is noticed
-//!   before the next pass, and nothing is armed any more. The access rights must not be changed.
+//!   are given to the kernel, for as long as it has them (`io_uring`, asynchronous I/O). That goes for futex words
+//!   too, so for everything that threads wait by: glibc's condition variables abort, wakes of shared ones are lost,
+//!   and of robust mutexes the kernel cannot say that their owner died. Access by other processes
+//!   (`process_vm_readv`, debuggers) fails too. A thread dies at its next access to an armed page if it blocks
+//!   SIGSEGV, as handlers of crashes do that read the program's memory; and if its stack lies there, or the
+//!   alternate one of its signal handlers. A handler that the program installs later, and that does not pass on, takes
+//!   faults for crashes: it is noticed before the next pass, and nothing is armed any more. The access rights must
+//!   not be changed.
+//! * **Rights must come back**: nothing is armed, and everything disarmed at the next pass, while `RLIMIT_DATA` is set;
+//!   executable memory is refused. A sandbox that forbids `mprotect` must be entered before the first region is
+//!   registered, or after the last was dropped: what is armed then can be disarmed by nobody.
+//! * **What is left to the program**: three quarters of the mappings that it can have (`vm.max_map_count` when a region
+//!   is registered). A fault that would need more disarms its whole region, at 25 us or more for an armed MiB, and
+//!   faults and mappings of all threads wait meanwhile.
 //! * **What is not broken**: a crash stays a crash. The handler before percid's, or the default, gets every fault
-//!   that no armed page explains, with the signals blocked that it expects.
+//!   that no armed page explains, with the signals blocked that it expects, once if it asked for that. It runs on the
+//!   thread's alternate stack, if there is one, even if it did not ask for it.
 //! * **Limits**: the period is one for the process, not one per thread as in the kernel; pages that other
-//!   processes map too do not move; where a sandbox forbids `move_pages`, everything is counted as failed.
+//!   processes map too do not move; memory that is made of huge pages after it was registered (`khugepaged`), or of
+//!   several pages together (multi-size THP), is judged page by page and moved as a whole; where a sandbox forbids `move_pages`, everything is counted as failed.
 
 mod activity;
 mod arming;
@@ -92,6 +109,7 @@ mod period;
 mod publication;
 mod region;
 mod report;
+mod room;
 mod rules;
 mod settings;
 mod trap;

@@ -59,6 +59,10 @@ impl Layout {
         (address - (self.start - self.lead())) >> self.shift
     }
 
+    pub(super) fn overlaps(&self, range: &Range<usize>) -> bool {
+        self.start < range.end && range.start < self.start + self.bytes
+    }
+
     /// The addresses of a grain.
     pub(super) fn grain(&self, grain: usize) -> Range<usize> {
         let start = self.start - self.lead() + (grain << self.shift);
@@ -83,7 +87,9 @@ impl Layout {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) layout: Layout,
-    /// Odd while grains are being armed; changes whenever some were.
+    /// The process that the region was registered in: a child of `fork` inherits it.
+    pub(super) process: u32,
+    /// Odd while grains are being armed; changes whenever some were, to what no region ever had: see `trap`.
     pub(super) generation: AtomicU32,
     /// The scan's sequence.
     pub(super) sequence: AtomicI64,
@@ -96,8 +102,10 @@ pub(super) struct Shared {
     pub(super) disarmed_whole: AtomicU64,
     /// Uses of armed grains by threads that nobody could say the node of.
     pub(super) unattributed: AtomicU64,
-    /// How many faults and disarmings there were at the last reset.
-    reset_at: AtomicU64,
+    /// How many of them were known at the last look.
+    known_whole: AtomicU64,
+    /// Mappings that trapping has added here; see `room`.
+    pub(super) mappings: AtomicI64,
     /// Nodes that pages may move to: bits.
     with_memory: [AtomicU64; 16],
     /// How much each node used the region of late.
@@ -147,6 +155,24 @@ impl Shared {
 
     pub(super) fn is_armed(&self, grain: usize) -> bool {
         self.armed()[grain / 64].load(Relaxed) >> (grain % 64) & 1 == 1
+    }
+
+    /// How many of the two grains beside some are armed.
+    pub(super) fn armed_beside(&self, grains: &Range<usize>) -> i64 {
+        let before = grains.start > 0 && self.is_armed(grains.start - 1);
+        let behind = grains.end < self.layout.grains() && self.is_armed(grains.end);
+        i64::from(before) + i64::from(behind)
+    }
+
+    /// How often armed grains end or begin.
+    pub(super) fn edges(&self) -> i64 {
+        let (mut edges, mut last) = (0, 0);
+        for word in self.armed() {
+            let word = word.load(Relaxed);
+            edges += i64::from((word ^ (word << 1 | last)).count_ones());
+            last = word >> 63;
+        }
+        edges + last as i64
     }
 
     /// The grain's pages are on this node. Arms it; answers whether it was not armed before.
@@ -283,15 +309,10 @@ impl Shared {
         Seen { local, remote, private, shared, failed: 0 }
     }
 
-    /// Whether there were so many faults since it last said so, or the grains had to be disarmed together.
-    pub(super) fn needs_reset(&self, faults: u64) -> bool {
-        let seen = self.seen();
-        let now = seen.local + seen.remote + self.disarmed_whole.load(Relaxed) * faults;
-        let due = now - self.reset_at.load(Relaxed) >= faults;
-        if due {
-            self.reset_at.store(now, Relaxed);
-        }
-        due
+    /// Whether the grains had to be disarmed together since it last said so.
+    pub(super) fn was_disarmed_whole(&self) -> bool {
+        let times = self.disarmed_whole.load(Relaxed);
+        self.known_whole.swap(times, Relaxed) != times
     }
 
     /// A sequence is over: what was used long ago counts half.
@@ -352,6 +373,7 @@ impl Pages {
         let at = |place: usize| base.as_ptr().wrapping_add(places[place]).cast_const();
         let shared = Shared {
             layout,
+            process: process::id(),
             generation: AtomicU32::new(0),
             sequence: AtomicI64::new(0),
             users: [const { AtomicU64::new(0) }; 2],
@@ -359,7 +381,8 @@ impl Pages {
             pending: AtomicU64::new(0),
             disarmed_whole: AtomicU64::new(0),
             unattributed: AtomicU64::new(0),
-            reset_at: AtomicU64::new(0),
+            known_whole: AtomicU64::new(0),
+            mappings: AtomicI64::new(0),
             with_memory: [const { AtomicU64::new(0) }; 16],
             use_by_node: at(0).cast(),
             armed: at(1).cast(),
@@ -449,6 +472,23 @@ mod tests {
         for grain in 0..3 {
             let Range { start, end } = layout.grain(grain);
             assert_eq!((layout.grain_at(start), layout.grain_at(end - 1)), (grain, grain));
+        }
+    }
+
+    #[test]
+    fn edges_are_counted_between_all_grains() {
+        let pages = pages(128 * 4096, 12);
+        assert_eq!(pages.edges(), 0);
+        [0, 62, 63, 64, 127].iter().for_each(|&grain| _ = pages.arm(grain, 0));
+        assert_eq!(pages.edges(), 6);
+        let beside = [62..65, 1..62, 63..64, 65..127].map(|grains| pages.armed_beside(&grains));
+        assert_eq!(beside, [0, 2, 2, 2]);
+        // What one changes by the neighbours is what all are by counting.
+        for (grain, armed) in [(65, true), (63, false), (0, false), (126, true), (127, false)] {
+            let (before, beside) = (pages.edges(), pages.armed_beside(&(grain..grain + 1)));
+            let change = if armed { 2 - 2 * beside } else { 2 * beside - 2 };
+            _ = if armed { pages.arm(grain, 0) } else { pages.disarm(grain) };
+            assert_eq!(pages.edges(), before + change, "grain {grain}");
         }
     }
 

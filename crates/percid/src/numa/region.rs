@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, MutexGuard};
 
-use super::arming::disarm;
+use super::arming::{disarm, disarm_rest};
 use super::core::Core;
 use super::entry::{Access, Entry};
+use super::pages::{Pages, Work};
 use super::trap;
+use crate::sys::memory;
 
 /// Memory that a [`Balancer`](super::Balancer) looks after, until this value is dropped.
 ///
@@ -16,7 +18,8 @@ use super::trap;
 ///
 /// * **Threads**: all methods may be called by any number of threads.
 /// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
-/// * **Fork**: in the child nothing is armed any more; pages that are, are disarmed as they are touched.
+/// * **Fork**: in the child nothing is armed any more. Pages that are, are disarmed as they are touched; all of
+///   them, when a part is excluded or the value is dropped there.
 /// * **Memory**: 6.25 bytes a grain, which is a page where access is reported and 64 KiB where it is seen by
 ///   faults; none on a machine with one node.
 /// * **Cost**: [`touch`](Region::touch) a load and a test if the page is not armed, else two system calls
@@ -101,7 +104,8 @@ impl Region {
 
     /// Keeps a part of a trapped region, in bytes from its start, accessible as long as the value lives: for
     /// buffers that are handed to system calls, which fail with `EFAULT` at armed pages. Whole grains around
-    /// the part are disarmed and not armed again meanwhile.
+    /// the part are disarmed and not armed again meanwhile. If the kernel refuses to disarm them, the report has
+    /// its `errno` in [`failed`](super::RegionReport::failed).
     ///
     /// Waits for the piece that is being armed, or the batch that is being moved, at this moment. Takes a
     /// lock and allocates: not async-signal-safe. Does nothing where nothing is trapped: where writes are seen,
@@ -110,17 +114,34 @@ impl Region {
     pub fn exclude(&self, part: Range<usize>) -> Exclusion<'_> {
         let trapped = self.entry.pages.as_ref().filter(|_| self.access() == Access::Trapped);
         let part = part.start.min(self.range().len())..part.end.min(self.range().len());
-        let ours = !self.balancer.is_forked() && !self.entry.gone.load(Relaxed);
-        let Some(pages) = trapped.filter(|_| !part.is_empty() && ours) else {
-            return Exclusion { region: self, grains: None };
-        };
+        let nothing = Exclusion { region: self, grains: None };
+        let Some(pages) = trapped.filter(|_| !part.is_empty()) else { return nothing };
+        if self.balancer.is_forked() {
+            // Nothing is armed here any more, so what is disarmed stays so, and so may all of it be.
+            trap::disinherit(pages);
+            return nothing;
+        }
         let start = self.range().start;
         let grain_at = |offset| pages.layout.grain_at(start + offset);
         let grains = grain_at(part.start)..grain_at(part.end - 1) + 1;
         let mut work = pages.interrupt_work();
         work.excluded.push(grains.clone());
-        disarm(pages, &work, grains.clone());
+        self.disarm(pages, work, grains.clone());
         Exclusion { region: self, grains: Some(grains) }
+    }
+
+    /// Gives the rights of grains back. What the kernel refuses is counted, and stays armed.
+    fn disarm(&self, pages: &Pages, work: MutexGuard<'_, Work>, grains: Range<usize>) {
+        if self.entry.gone.load(Relaxed) {
+            return disarm_rest(pages, &work, grains);
+        }
+        let outcome = disarm(pages, &work, grains.clone());
+        // Before the tally is locked: a pass holds that while it waits for the work.
+        drop(work);
+        if let Err(errno) = outcome {
+            let bytes = grains.len() << pages.layout.shift;
+            self.entry.tally().fail(errno, (bytes / memory::page_size()) as u64);
+        }
     }
 }
 
@@ -132,23 +153,24 @@ impl Drop for Region {
             return;
         };
         if self.balancer.is_forked() {
-            // A thread of the parent may have held the lock. Its bookkeeping stays, and faults are caught.
+            trap::disinherit(pages);
+            // A thread of the parent may have been changing the bookkeeping, so that stays.
             std::mem::forget(Arc::clone(&self.entry));
             return;
         }
         let mut work = pages.interrupt_work();
         work.over = true;
         let removed = match &self.entry.watch {
-            Some(watch) => watch.remove(pages),
+            Some(watch) => {
+                let removed = watch.remove(pages);
+                drop(work);
+                removed
+            }
             None => {
-                // Memory that is not what was registered is not ours to change.
-                if !self.entry.gone.load(Relaxed) {
-                    disarm(pages, &work, 0..pages.layout.grains());
-                }
+                self.disarm(pages, work, 0..pages.layout.grains());
                 trap::remove(pages)
             }
         };
-        drop(work);
         if !removed {
             std::mem::forget(Arc::clone(&self.entry));
         }

@@ -4,8 +4,8 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Release},
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// The code of a fault at memory that is mapped and may not be accessed so (`asm-generic/siginfo.h`).
@@ -15,42 +15,52 @@ pub(crate) const ACCESS_ERROR: i32 = 2;
 /// be tried again.
 pub(crate) type Catch = fn(code: i32, address: usize) -> bool;
 
-/// What was installed before ours. Written once, before [`STATE`] becomes [`INSTALLED`] and before our
-/// handler can be called.
+/// What was installed before ours. Written once, before [`INSTALLED`] is set and before our handler can be
+/// called.
 struct Previous(UnsafeCell<MaybeUninit<(libc::sigaction, Catch)>>);
 
-// SAFETY: written by one thread, the one that takes STATE from NONE to INSTALLING; read only after
-// that (see `install`).
+// SAFETY: written by one thread at a time and not after a handler was installed; read only by that.
 unsafe impl Sync for Previous {}
 
 static PREVIOUS: Previous = Previous(UnsafeCell::new(MaybeUninit::uninit()));
 
-static STATE: AtomicU32 = AtomicU32::new(NONE);
-const NONE: u32 = 0;
-const INSTALLING: u32 = 1;
-const INSTALLED: u32 = 2;
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// The handler before ours was called, which it is to be once if it asked for that (`SA_RESETHAND`).
+static SPENT: AtomicBool = AtomicBool::new(false);
+
+/// Where the handler's data lies.
+pub(crate) fn places() -> [usize; 2] {
+    [&raw const PREVIOUS as usize, &raw const SPENT as usize]
+}
 
 /// Installs the handler, at the first call. Answers whether it is the process's handler now: not if another
-/// was installed later, or another thread is installing it at this moment.
+/// was installed later. To be called by one thread at a time.
 pub(crate) fn install(catch: Catch) -> bool {
-    match STATE.compare_exchange(NONE, INSTALLING, Acquire, Acquire) {
-        Ok(_) => {
-            let done = install_first(catch);
-            STATE.store(if done { INSTALLED } else { NONE }, Release);
-            done
-        }
-        Err(state) => state == INSTALLED && is_ours(),
+    if !INSTALLED.load(Acquire) {
+        INSTALLED.store(install_first(catch), Release);
     }
+    is_installed()
+}
+
+/// Whether ours is the process's handler.
+pub(crate) fn is_installed() -> bool {
+    action().is_some_and(|action| is_ours(&action))
 }
 
 fn install_first(catch: Catch) -> bool {
     let Some(previous) = action() else { return false };
-    // SAFETY: only one thread gets here, and no handler reads it yet.
+    if is_ours(&previous) {
+        // This is a child of `fork`, and a thread of the parent was here.
+        return true;
+    }
+    // SAFETY: only one thread gets here, by contract, and no handler reads it yet.
     unsafe { (*PREVIOUS.0.get()).write((previous, catch)) };
     // SAFETY: zero is a valid value of the structure.
     let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
     ours.sa_sigaction = handler as *const () as usize;
-    // On the alternate stack where a thread has one, as the handler before expects it.
+    // On the alternate stack where a thread has one, which the handler before may count on. One that has not asked for
+    // it gets it too: where it runs is decided before it is known whose the fault is.
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     // No other handler may interrupt ours: an armed page that it touched would be fatal, because the signal
     // is blocked meanwhile.
@@ -60,8 +70,8 @@ fn install_first(catch: Catch) -> bool {
     unsafe { libc::sigaction(libc::SIGSEGV, &ours, ptr::null_mut()) == 0 }
 }
 
-fn is_ours() -> bool {
-    action().is_some_and(|action| action.sa_sigaction == handler as *const () as usize)
+fn is_ours(action: &libc::sigaction) -> bool {
+    action.sa_sigaction == handler as *const () as usize
 }
 
 fn action() -> Option<libc::sigaction> {
@@ -90,9 +100,16 @@ fn pass_on(
     context: *mut libc::c_void,
 ) {
     let action = previous.sa_sigaction;
+    // SAFETY: as in `handler`.
+    let sent = unsafe { (*info).si_code } <= 0;
+    if action == libc::SIG_IGN && sent {
+        return;
+    }
+    let once = previous.sa_flags & libc::SA_RESETHAND != 0;
     // A fault cannot be ignored: the kernel ends the process then too.
-    if action == libc::SIG_DFL || action == libc::SIG_IGN {
-        return die(signal, info);
+    let none = action == libc::SIG_DFL || action == libc::SIG_IGN;
+    if none || once && SPENT.swap(true, Relaxed) {
+        return die(signal, sent);
     }
     mask_as_before(previous, signal, context);
     if previous.sa_flags & libc::SA_SIGINFO != 0 {
@@ -107,15 +124,14 @@ fn pass_on(
 
 /// Lets the signal have its default effect: the access is made again, faults again, and nobody handles it.
 /// A signal that was sent by hand does not come again by itself.
-fn die(signal: i32, info: *mut libc::siginfo_t) {
+fn die(signal: i32, sent: bool) {
     // SAFETY: zero is a valid value; the default action takes no function.
     unsafe {
         let mut default: libc::sigaction = std::mem::zeroed();
         default.sa_sigaction = libc::SIG_DFL;
         libc::sigaction(signal, &default, ptr::null_mut());
     }
-    // SAFETY: as in `handler`.
-    if unsafe { (*info).si_code } <= 0 {
+    if sent {
         // SAFETY: sends a signal to this thread, which blocks it until the handler returns.
         unsafe { libc::raise(signal) };
     }

@@ -78,6 +78,14 @@ pub(crate) unsafe fn protect(start: usize, bytes: usize, rights: i32) -> Result<
     if unsafe { libc::mprotect(start, bytes, rights) } == 0 { Ok(()) } else { Err(super::errno()) }
 }
 
+/// Whether the process can have only so much private writable memory. Where the kernel does not say, it can.
+pub(crate) fn data_is_limited() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the place is valid.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &mut limit) } == 0;
+    !known || limit.rlim_cur != libc::RLIM_INFINITY
+}
+
 /// Gives a mapping back.
 ///
 /// # Safety

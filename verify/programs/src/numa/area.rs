@@ -61,6 +61,14 @@ impl Area {
         Area::map(bytes, libc::MAP_SHARED)
     }
 
+    /// An area of which so little is used that it may be larger than the machine's memory.
+    pub(super) fn sparse(bytes: usize) -> Result<Area, String> {
+        let area = Area::map(bytes, libc::MAP_PRIVATE | libc::MAP_NORESERVE)?;
+        // SAFETY: the mapping is this value's own.
+        unsafe { libc::madvise(area.address(), bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(area)
+    }
+
     fn map(bytes: usize, flags: i32) -> Result<Area, String> {
         let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping at an address of the kernel's choice.
@@ -184,6 +192,14 @@ impl Area {
         let start = (self.start + page * PAGE) as *mut libc::c_void;
         // SAFETY: the page is this value's own.
         unsafe { libc::mprotect(start, PAGE, libc::PROT_NONE) == 0 }
+    }
+
+    /// Gives half of the memory back.
+    pub(super) fn unmap_second_half(&mut self) {
+        let half = self.bytes / 2;
+        // SAFETY: the mapping is this value's own, and whoever uses it borrows this value.
+        unsafe { libc::munmap((self.start + half) as *mut libc::c_void, self.bytes - half) };
+        self.bytes = half;
     }
 }
 

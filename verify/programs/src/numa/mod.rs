@@ -3,6 +3,7 @@
 mod area;
 mod armed;
 mod follow;
+mod hazards;
 mod partial;
 mod shared;
 mod touch;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use percid::numa::{Access, Balancer, Event, RegionReport, RegisterError};
 
-use super::area::{Area, PAGE, Pages};
+use super::area::{Area, HUGE, PAGE, Pages};
 use super::armed::{UNHARMED, arm_some, armed, balancer, ends_with, seen};
 use super::follow::register;
 use super::{blind, nodes};
@@ -427,18 +427,26 @@ fn addresses(line: &str) -> Option<std::ops::Range<usize>> {
     Some(number(start)?..number(end)?)
 }
 
-/// Huge pages are armed whole, and split where they are written.
+/// Huge pages are armed whole and stay whole, whichever way they are seen to be used.
 fn huge() -> Verdict {
+    let (written, trapped) = (huge_by(Access::Written)?, huge_by(Access::Trapped)?);
+    Ok(format!("{written} {trapped}"))
+}
+
+fn huge_by(access: Access) -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
     area.prefer_huge_pages();
-    let _region = armed(&balancer, &area, Access::Written)?;
+    let _region = armed(&balancer, &area, access)?;
     let before = huge_kib()?;
     (0..area.pages()).for_each(|page| _ = area.word(page).fetch_add(1, Relaxed));
     let intact = (0..area.pages()).all(|page| area.word(page).load(Relaxed) == 8);
-    let (seen, grains) = (seen(&balancer), (area.pages() / GRAIN) as u64);
-    let figures = format!("huge_kib={before} split_to={}", huge_kib()?);
-    let right = intact && seen == grains;
+    let (seen, after) = (seen(&balancer), huge_kib()?);
+    let range = area.range();
+    let huge = (range.end - 1) / HUGE - range.start / HUGE + 1;
+    let grains = if before > 0 { huge } else { area.pages() / GRAIN } as u64;
+    let figures = format!("huge_kib_{access}={before} afterwards={after}");
+    let right = intact && seen == grains && after == before;
     if right { Ok(figures) } else { Err(format!("{figures}: seen {seen} of {grains}, {intact}")) }
 }
 

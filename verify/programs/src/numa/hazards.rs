@@ -1,0 +1,375 @@
+//! What a program may do that trapped memory has to bear, each in a child of its own: a child that ends unharmed was
+//! neither killed nor refused anything.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use percid::numa::{Access, Balancer, Event, RegisterError, Rules, Settings};
+
+use super::area::{Area, PAGE};
+use super::armed::{UNHARMED, armed, balancer, ends_with};
+use super::follow::register;
+use super::quick;
+use super::trap::{BYTES, CROWD, by_default};
+
+type Outcome = Result<(), String>;
+type Hazard = (&'static str, fn() -> Outcome);
+
+/// Runs all; how many there are. To be called while no handler of SIGSEGV is installed.
+pub(super) fn run() -> Result<usize, String> {
+    let all: [Hazard; 14] = [
+        ("a gone region is dropped", gone_region_is_dropped),
+        ("two balancers have the same memory", two_balancers),
+        ("a child excludes and drops", a_child_excludes),
+        ("a child balances", a_child_balances),
+        ("children of threads in the handler", children_of_handlers),
+        ("the first regions of several threads", first_regions),
+        ("memory that cannot be trapped", refusals),
+        ("limited data", limited_data),
+        ("mappings left for the program", || room_for_the_program(1)),
+        ("mappings left, every other grain empty", || room_for_the_program(2)),
+        ("an ignored signal", ignored_signal),
+        ("a crash that is ignored", ignored_crash),
+        ("a handler that is to be called once", handler_called_once),
+        ("a part is excluded without mappings left", excluded_without_mappings),
+    ];
+    let mut failed = Vec::new();
+    for (name, body) in all {
+        let ended = ends_with(|| {
+            by_default();
+            // A child that waits for ever ends too.
+            // SAFETY: the signal's default effect is wanted.
+            unsafe { libc::alarm(20) };
+            if let Err(why) = body() {
+                eprintln!("{name}: {why}");
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(1) };
+            }
+        })?;
+        if ended != UNHARMED {
+            failed.push(format!("{name}: ended with {ended}"));
+        }
+    }
+    if failed.is_empty() { Ok(all.len()) } else { Err(failed.join("; ")) }
+}
+
+fn check(what: &str, right: bool) -> Outcome {
+    if right { Ok(()) } else { Err(what.to_owned()) }
+}
+
+/// Has the kernel write to a page. The `errno`, or 0.
+fn system_call(area: &Area, page: usize) -> i32 {
+    let place = area.word(page).as_ptr();
+    // SAFETY: the place is inside the area and long enough; nobody relies on what is there. Not the C library's
+    // function, which need not be a system call.
+    let done = unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, place) };
+    if done == 0 { 0 } else { std::io::Error::last_os_error().raw_os_error().unwrap_or(-1) }
+}
+
+fn use_all(area: &Area) {
+    (0..area.pages()).for_each(|page| _ = area.word(page).fetch_add(1, Relaxed));
+}
+
+/// Half of a region disappears, against the contract: the rest is not left without rights.
+fn gone_region_is_dropped() -> Outcome {
+    let (balancer, mut area) = (balancer()?, Area::new(BYTES)?);
+    let region = armed(&balancer, &area, Access::Trapped)?;
+    let start = area.range().start;
+    area.unmap_second_half();
+    balancer.pass();
+    check("not noticed", balancer.take_events().contains(&Event::Gone { region: start }))?;
+    check("not armed any more", system_call(&area, 3) == libc::EFAULT)?;
+    let exclusion = region.exclude(0..PAGE);
+    check("excluded and refused", system_call(&area, 3) == 0)?;
+    drop(exclusion);
+    drop(region);
+    use_all(&area);
+    Ok(())
+}
+
+/// A part in the middle cannot become a mapping of its own: then all of the region is disarmed.
+fn excluded_without_mappings() -> Outcome {
+    let (balancer, area, crowd) = (balancer()?, Area::new(BYTES)?, Area::new(CROWD)?);
+    let region = armed(&balancer, &area, Access::Trapped)?;
+    let middle = area.pages() / 2;
+    check("no crowd", (0..crowd.pages()).step_by(2).any(|page| !crowd.protect_page(page)))?;
+    let _exclusion = region.exclude(middle * PAGE..(middle + 1) * PAGE);
+    check("excluded and refused", system_call(&area, middle) == 0)?;
+    drop(crowd);
+    let report = balancer.report();
+    let counted = report.regions.first().is_some_and(|region| region.disarmed_whole == 1);
+    check("not counted", counted)
+}
+
+/// Rights are given back to what they were taken from, so nobody may register what has lost them.
+fn two_balancers() -> Outcome {
+    let (one, other, area) = (balancer()?, balancer()?, Area::new(BYTES)?);
+    let region = armed(&one, &area, Access::Trapped)?;
+    // SAFETY: it is refused.
+    let second = unsafe { other.register_trapped(area.start(), area.bytes()) };
+    let overlaps = RegisterError::Overlaps { region: area.range().start };
+    check(&format!("not refused: {second:?}"), second.err() == Some(overlaps))?;
+    let bare = Area::new(BYTES)?;
+    bare.protect(libc::PROT_NONE);
+    // SAFETY: it is refused.
+    let refused = unsafe { other.register_trapped(bare.start(), bare.bytes()) };
+    let no_rights = RegisterError::NoRights { address: bare.range().start };
+    check(&format!("not refused: {refused:?}"), refused.err() == Some(no_rights))?;
+    drop(region);
+    drop(register(&other, &area, Access::Trapped)?);
+    use_all(&area);
+    Ok(())
+}
+
+/// Whatever was armed in its parent, a child can have it for system calls.
+fn a_child_excludes() -> Outcome {
+    // One balancer each: only its first region is armed without delay.
+    let (one, two, area, other) = (balancer()?, balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
+    let (region, second) =
+        (armed(&one, &area, Access::Trapped)?, armed(&two, &other, Access::Trapped)?);
+    in_child(|| {
+        check("nothing armed", system_call(&area, 9) == libc::EFAULT)?;
+        let exclusion = region.exclude(9 * PAGE..10 * PAGE);
+        check("excluded and refused", system_call(&area, 9) == 0)?;
+        drop(exclusion);
+        drop(second);
+        check("dropped and refused", system_call(&other, other.pages() - 1) == 0)?;
+        use_all(&area);
+        Ok(())
+    })
+}
+
+/// A child balances, with another balancer, what is armed in its parent: all of it, or one half.
+fn a_child_balances() -> Outcome {
+    let (old, first, area) = (balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
+    let early = balancer()?;
+    let before = register(&early, &first, Access::Trapped)?;
+    let mut region = Some(armed(&old, &area, Access::Trapped)?);
+    // A free place, which the child's region takes: it is found before the parent's.
+    drop(before);
+    for bytes in [BYTES, BYTES / 2] {
+        in_child(|| {
+            let new = balancer()?;
+            // SAFETY: nobody gives the memory to the kernel while it is armed, or changes its rights.
+            let own =
+                unsafe { new.register_trapped(area.start(), bytes) }.map_err(|e| e.to_string())?;
+            let armed: u64 = (0..4).map(|_| new.pass().armed).sum();
+            check(&format!("{armed} pages armed"), armed == (bytes / PAGE) as u64)?;
+            drop(region.take());
+            use_all(&area);
+            drop(own);
+            use_all(&area);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// A child has none of the threads that were in the handler, and waits for none.
+fn children_of_handlers() -> Outcome {
+    let (balancer, area) = (balancer()?, Area::new(BYTES)?);
+    let _region = armed(&balancer, &area, Access::Trapped)?;
+    use_all(&area);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for page in (0..area.pages()).cycle().take_while(|_| !stop.load(Relaxed)) {
+                    pretend_fault(area.word(page).as_ptr() as usize);
+                }
+            });
+        }
+        let child = || {
+            let own = Area::new(BYTES)?;
+            let balancer = super::armed::balancer()?;
+            let region = armed(&balancer, &own, Access::Trapped)?;
+            let began = Instant::now();
+            drop(region);
+            let took = began.elapsed();
+            check(&format!("dropping takes {took:?}"), took < Duration::from_millis(500))
+        };
+        let outcome = (0..20).try_for_each(|_| in_child(child));
+        stop.store(true, Relaxed);
+        outcome
+    })
+}
+
+/// Sends the calling thread the signal of a fault at memory that may not be accessed.
+fn pretend_fault(address: usize) {
+    // Number, errno and code; from the 16th byte on the address (`asm-generic/siginfo.h`).
+    let mut information = [0u64; 16];
+    information[0] = libc::SIGSEGV as u64;
+    information[1] = 2;
+    information[2] = address as u64;
+    // SAFETY: the information has the kernel's size; the signal is handled.
+    unsafe {
+        let (process, thread) = (libc::getpid(), crate::pinning::thread_id());
+        let call = libc::SYS_rt_tgsigqueueinfo;
+        libc::syscall(call, process, thread, libc::SIGSEGV, information.as_ptr());
+    }
+}
+
+/// Threads that register their first regions at once get them all, time after time.
+fn first_regions() -> Outcome {
+    const THREADS: usize = 8;
+    (0..50).try_for_each(|_| {
+        in_child(|| {
+            let barrier = Barrier::new(THREADS);
+            std::thread::scope(|scope| {
+                let body = || {
+                    let (balancer, area) = (balancer()?, Area::new(PAGE)?);
+                    barrier.wait();
+                    register(&balancer, &area, Access::Trapped).map(drop)
+                };
+                let threads = [0; THREADS].map(|_| scope.spawn(body));
+                threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a panic")?)
+            })
+        })
+    })
+}
+
+/// Executable memory, and the program's variables, among which are percid's own.
+fn refusals() -> Outcome {
+    let (balancer, area) = (balancer()?, Area::new(BYTES)?);
+    let why = |start: usize, bytes: usize| {
+        // SAFETY: it is refused.
+        let region = unsafe { balancer.register_trapped(start as *const u8, bytes) };
+        region.map(std::mem::forget).err()
+    };
+    let start = area.range().start;
+    area.protect(libc::PROT_READ | libc::PROT_EXEC);
+    let refused = why(start, BYTES);
+    let executable = RegisterError::Executable { address: start };
+    check(&format!("executable: {refused:?}"), refused == Some(executable))?;
+    let variable = &raw const CALLS as usize;
+    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| error.to_string())?;
+    let ranges = maps.lines().filter_map(|line| {
+        let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+        Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
+    });
+    let (start, end) = ranges
+        .into_iter()
+        .find(|(start, end)| (*start..*end).contains(&variable))
+        .ok_or("nowhere")?;
+    let refused = why(start, end - start);
+    let own = matches!(refused, Some(RegisterError::HandlerData { .. }));
+    check(&format!("percid's own: {refused:?}"), own)
+}
+
+fn limit_data(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: plain values.
+    unsafe { libc::setrlimit(libc::RLIMIT_DATA, &limit) };
+}
+
+/// Where private memory is limited the rights might not come back: they are not taken, and not withheld.
+fn limited_data() -> Outcome {
+    let (balancer, area, other) = (balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
+    let _region = armed(&balancer, &area, Access::Trapped)?;
+    // Much more than there is: it is the limit that counts.
+    limit_data(1 << 40);
+    let armed = balancer.pass().armed;
+    check(&format!("{armed} pages armed"), armed == 0)?;
+    check("still armed", (0..area.pages()).all(|page| system_call(&area, page) == 0))?;
+    let refused = register(&balancer, &other, Access::Trapped).map(drop);
+    let limited = RegisterError::DataLimited.to_string();
+    check(&format!("registered: {refused:?}"), refused.is_err_and(|why| why.contains(&limited)))
+}
+
+/// However many grains are armed or disarmed by themselves, the program can have three quarters of the mappings.
+fn room_for_the_program(every: usize) -> Outcome {
+    let settings = Settings { scan_size: 4 << 30, ..quick() };
+    let balancer = Balancer::with(settings, Rules::default()).map_err(|e| e.to_string())?;
+    let area = Area::sparse(24 << 26)?;
+    let grains = || (0..area.pages()).step_by(16 * every);
+    grains().for_each(|page| area.word(page).store(7, Relaxed));
+    let mappings =
+        || std::fs::read_to_string("/proc/self/maps").map_or(0, |all| all.lines().count());
+    let before = mappings();
+    let _region = register(&balancer, &area, Access::Trapped)?;
+    let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").map_err(|e| e.to_string())?;
+    let most: usize = most.trim().parse().map_err(|_| "no number")?;
+    let armed = balancer.pass().armed;
+    let mut added = mappings() - before;
+    for (number, page) in grains().step_by(2 / every).enumerate() {
+        area.word(page).store(8, Relaxed);
+        if number % 1024 == 0 {
+            added = added.max(mappings() - before);
+        }
+    }
+    // A pass makes room again, and the next one uses it.
+    balancer.pass();
+    check(&format!("armed {armed}"), armed > 1000)?;
+    check(&format!("{added} of {most} mappings"), (1000..=most / 4 + 8).contains(&added))
+}
+
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn count_calls(_: i32) {
+    if CALLS.fetch_add(1, Relaxed) == 5 {
+        // SAFETY: async-signal-safe.
+        unsafe { libc::_exit(6) };
+    }
+}
+
+/// A region is registered after `prepare`, and `body` runs; how the child ended.
+fn ends_after(prepare: fn(), body: fn()) -> Result<i32, String> {
+    ends_with(|| {
+        prepare();
+        let (Ok(balancer), Ok(area)) = (balancer(), Area::new(BYTES)) else { return };
+        let Ok(_region) = register(&balancer, &area, Access::Trapped) else { return };
+        body();
+    })
+}
+
+fn ignore() {
+    // SAFETY: the action takes no function.
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_IGN) };
+}
+
+fn crash() {
+    // SAFETY: none: this is meant to fault.
+    unsafe { std::ptr::with_exposed_provenance_mut::<u8>(16).write_volatile(1) };
+}
+
+/// What somebody sends may be ignored.
+fn ignored_signal() -> Outcome {
+    let ended = ends_after(ignore, || {
+        _ = crate::pinning::signal(crate::pinning::thread_id(), libc::SIGSEGV)
+    })?;
+    check(&format!("ended with {ended}"), ended == UNHARMED)
+}
+
+/// A fault cannot.
+fn ignored_crash() -> Outcome {
+    let ended = ends_after(ignore, crash)?;
+    check(&format!("ended with {ended}"), ended == -libc::SIGSEGV)
+}
+
+/// Such a handler returns and expects the fault to come again, and to end the process.
+fn handler_called_once() -> Outcome {
+    let prepare = || {
+        // SAFETY: zero is a valid value, and the function is async-signal-safe.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = count_calls as *const () as usize;
+            action.sa_flags = libc::SA_RESETHAND;
+            libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut());
+        }
+    };
+    let ended = ends_after(prepare, crash)?;
+    check(&format!("ended with {ended}"), ended == -libc::SIGSEGV)
+}
+
+/// Runs the body in a child.
+fn in_child(body: impl FnOnce() -> Outcome) -> Outcome {
+    let ended = ends_with(|| {
+        if let Err(why) = body() {
+            eprintln!("in a child: {why}");
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(1) };
+        }
+    })?;
+    check(&format!("a child ended with {ended}"), ended == UNHARMED)
+}
