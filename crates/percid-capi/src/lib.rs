@@ -10,6 +10,8 @@
 
 // The header's introduction says what holds for pointers, and these comments are for C programmers.
 #![allow(clippy::missing_safety_doc)]
+// The header has these comments as they are, and its lists of errors are indented.
+#![allow(rustdoc::invalid_rust_codeblocks)]
 
 // The header's order.
 pub mod process;

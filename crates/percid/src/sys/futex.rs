@@ -6,8 +6,8 @@ use std::time::Duration;
 /// Sleeps while the word has this value, until [`wake`] or for this time; may end early.
 pub(crate) fn wait(word: &AtomicU32, value: u32, time: Option<Duration>) {
     let time = time.map(|time| libc::timespec {
-        tv_sec: time.as_secs().min(i32::MAX as u64) as libc::time_t,
-        tv_nsec: time.subsec_nanos() as libc::c_long,
+        tv_sec: time.as_secs().min(i32::MAX as u64) as _,
+        tv_nsec: time.subsec_nanos() as _,
     });
     let limit = time.as_ref().map_or(std::ptr::null(), |time| time as *const libc::timespec);
     // SAFETY: the word and the time outlive the call.
