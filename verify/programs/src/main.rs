@@ -118,8 +118,8 @@ mask-order
 pool-cost --possible 1024
 limit=200 numa-follow --seconds 150
 limit=200 numa-follow --seconds 150 --access trapped
-limit=100 numa-follow --seconds 60 --huge
-limit=100 numa-follow --seconds 60 --huge --access trapped
+limit=200 numa-follow --seconds 150 --huge
+limit=200 numa-follow --seconds 150 --huge --access trapped
 limit=200 numa-partial
 limit=200 numa-shared
 limit=200 numa-shared --huge

@@ -34,16 +34,9 @@ impl Area {
         Ok(area)
     }
 
-    /// As [`new`](Area::new), huge pages; from a multiple of their size on.
+    /// As [`new`](Area::new), huge pages.
     fn huge(bytes: usize) -> Result<Area, String> {
-        let mut area = Area::map(bytes + HUGE, libc::MAP_PRIVATE)?;
-        let lead = area.start.next_multiple_of(HUGE) - area.start;
-        // SAFETY: both parts are this value's own, and nobody has touched them.
-        unsafe {
-            libc::munmap(area.address(), lead);
-            libc::munmap((area.start + lead + bytes) as *mut libc::c_void, HUGE - lead);
-        }
-        (area.start, area.bytes) = (area.start + lead, bytes);
+        let area = Area::map(bytes, libc::MAP_PRIVATE)?;
         // A kernel with less than 512 MiB of memory has them switched off.
         const SWITCH: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
         std::fs::write(SWITCH, "madvise").map_err(|error| format!("{SWITCH}: {error}"))?;
@@ -69,14 +62,21 @@ impl Area {
         Ok(area)
     }
 
+    /// From a multiple of the size of huge pages on, so that no grain is cut.
     fn map(bytes: usize, flags: i32) -> Result<Area, String> {
         let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping at an address of the kernel's choice.
-        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, flags, -1, 0) };
+        let start = unsafe { libc::mmap(ptr::null_mut(), bytes + HUGE, rights, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(format!("no {bytes} bytes of memory"));
         }
-        Ok(Area { start: start as usize, bytes })
+        let lead = start.addr().next_multiple_of(HUGE) - start.addr();
+        // SAFETY: both parts are of the new mapping, and nobody has touched them.
+        unsafe {
+            libc::munmap(start, lead);
+            libc::munmap(start.byte_add(lead + bytes), HUGE - lead);
+        }
+        Ok(Area { start: start as usize + lead, bytes })
     }
 
     /// An area whose pages were first written on these CPUs.

@@ -27,7 +27,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
     alone()?;
     let balancer = Balancer::with(quick(), Rules::default()).map_err(|error| error.to_string())?;
-    let bytes = if options.huge { 4 * HUGE } else { BYTES };
+    let bytes = if options.huge { 2 * HUGE } else { BYTES };
     let mut areas = Vec::new();
     for place in 0..nodes.len() {
         let elsewhere = &nodes[(place + 1) % nodes.len()].1;
