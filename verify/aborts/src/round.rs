@@ -11,8 +11,11 @@ use crate::process::{Event, Registers, Switches};
 use crate::subject::{Change, PATIENCE, Subject};
 use crate::text::Patch;
 
-/// How long after its interruption a thread that spins on its CPU counts as not interrupted.
+/// How long a thread that spins on its CPU is watched after something that need not interrupt it.
 const GRACE: Duration = Duration::from_millis(2);
+
+/// The same after what must interrupt it: a host may keep a virtual CPU waiting in the middle of that.
+const LONG_GRACE: Duration = Duration::from_secs(2);
 
 /// How long an instruction takes that is merely slow.
 const DELAY: Duration = Duration::from_micros(60);
@@ -314,7 +317,11 @@ impl Round<'_> {
         let mut answer = Answer::Unfelt;
         if event.is_none() {
             answer = self.act_on_running(&step)?;
-            event = self.wait(if answer == Answer::Unfelt { DELAY } else { GRACE })?;
+            event = self.wait(match answer {
+                Answer::Unfelt => DELAY,
+                Answer::Felt if !step.injection.lacks_the_fence() => LONG_GRACE,
+                _ => GRACE,
+            })?;
             if event.is_none() && (self.was_preempted()? || step.injection.takes_the_cpu()) {
                 event = self.wait(PATIENCE)?;
             }
