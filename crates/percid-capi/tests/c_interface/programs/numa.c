@@ -109,7 +109,7 @@ static void refusals(void)
     CHECK(refused(other + 3 * page, 2 * page) == -ENXIO && refused(NULL, page) == -ENXIO);
     CHECK(refused((void *)(UINTPTR_MAX - page + 1), 2 * page) == -ENXIO);
     CHECK(refused(other + 6 * page, 2 * page) == -EXDEV);
-    CHECK(percid_numa_error(0) == NULL && percid_numa_error(1) == NULL && percid_numa_error(-EIO) == NULL);
+    CHECK(percid_numa_error(0) == NULL && percid_numa_error(1) == NULL && percid_numa_error(-EPIPE) == NULL);
     CHECK(munmap(other, 8 * page) == 0);
 }
 

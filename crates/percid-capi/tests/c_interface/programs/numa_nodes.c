@@ -21,12 +21,16 @@ static const size_t GRAIN = 64 << 10;
 static percid_numa_balancer *balancer;
 static size_t page;
 
+/* From a multiple of a grain on, so that none is cut. */
 static char *map(size_t bytes)
 {
-    char *const start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(start != MAP_FAILED);
-    memset(start, 1, bytes);
-    return start;
+    char *const all = mmap(NULL, bytes + GRAIN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(all != MAP_FAILED);
+    const size_t lead = -(uintptr_t)all % GRAIN;
+    CHECK(lead == 0 || munmap(all, lead) == 0);
+    CHECK(munmap(all + lead + bytes, GRAIN - lead) == 0);
+    memset(all + lead, 1, bytes);
+    return all + lead;
 }
 
 /* CPU c is on node c modulo the number of nodes. */
