@@ -3,6 +3,7 @@
 mod area;
 mod armed;
 mod follow;
+mod handler;
 mod hazards;
 mod partial;
 mod shared;

@@ -10,7 +10,7 @@ use percid::numa::{Access, Balancer, Event, RegisterError};
 use super::area::{Area, PAGE};
 use super::armed::{UNHARMED, arm_all, arm_some, armed, balancer, ends_with, seen};
 use super::follow::register;
-use super::hazards;
+use super::{handler, hazards};
 use crate::options::Options;
 use crate::random::{Random, seed};
 use crate::{Verdict, pinning, sandbox};
@@ -288,26 +288,14 @@ fn churn(options: &Options) -> Verdict {
     Ok(format!("regions={regions}"))
 }
 
-static HANDLER_PLACE: AtomicU64 = AtomicU64::new(0);
-static HANDLED_SIGNALS: AtomicU64 = AtomicU64::new(0);
-
-extern "C" fn use_in_handler(_: i32) {
-    let place = HANDLER_PLACE.load(Relaxed) as usize;
-    if place != 0 {
-        // SAFETY: the place is an area's last page, which outlives the threads that are signalled.
-        unsafe { &*(place as *const AtomicU64) }.fetch_add(1, Relaxed);
-        HANDLED_SIGNALS.fetch_add(1, Relaxed);
-    }
-}
-
 /// Threads use the region while it is armed again and again, are interrupted by handlers that use it, and fork.
 fn stress(options: &Options) -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
     let mut region = Some(register(&balancer, &area, Access::Trapped)?);
     let last = area.pages() - 1;
-    HANDLER_PLACE.store(area.word(last) as *const AtomicU64 as u64, Relaxed);
-    pinning::handle(libc::SIGUSR1, use_in_handler);
+    // SAFETY: the area outlives the threads.
+    unsafe { handler::uses(area.word(last)) };
     let (stop, written, seed) = (AtomicBool::new(false), AtomicU64::new(0), seed());
     let (mut rounds, mut passes, mut children, mut trapped, mut registered) = (0, 0, 0, 0, 1);
     let result = std::thread::scope(|scope| {
@@ -357,12 +345,12 @@ fn stress(options: &Options) -> Verdict {
     });
     result?;
     balancer.stop();
-    HANDLER_PLACE.store(0, Relaxed);
+    handler::uses_nothing();
     trapped += seen(&balancer);
     let failed = balancer.report().regions.first().map(|region| region.failed.clone());
     drop(region);
     let total: u64 = (0..last).map(|page| area.word(page).load(Relaxed)).sum();
-    let (written, signals) = (written.load(Relaxed), HANDLED_SIGNALS.load(Relaxed));
+    let (written, signals) = (written.load(Relaxed), handler::uses_made());
     let in_handlers = area.word(last).load(Relaxed);
     let figures = format!(
         "written={written} lost={} signals={signals} passes={passes} children={children} \

@@ -12,7 +12,7 @@ use percid::numa::{Access, Balancer, Event, RegionReport, RegisterError};
 use super::area::{Area, HUGE, PAGE, Pages};
 use super::armed::{UNHARMED, arm_some, armed, balancer, ends_with, seen};
 use super::follow::register;
-use super::{blind, nodes};
+use super::{blind, handler, nodes};
 use crate::options::Options;
 use crate::random::{Random, seed};
 use crate::{Verdict, pinning, sandbox};
@@ -577,18 +577,6 @@ impl Drop for Idle {
     }
 }
 
-static HANDLER_PLACE: AtomicU64 = AtomicU64::new(0);
-static HANDLED_SIGNALS: AtomicU64 = AtomicU64::new(0);
-
-extern "C" fn use_in_handler(_: i32) {
-    let place = HANDLER_PLACE.load(Relaxed) as usize;
-    if place != 0 {
-        // SAFETY: the place is an area's last page, which outlives the threads that are signalled.
-        unsafe { &*(place as *const AtomicU64) }.fetch_add(1, Relaxed);
-        HANDLED_SIGNALS.fetch_add(1, Relaxed);
-    }
-}
-
 /// Threads use the region while it is armed again and again, are interrupted by handlers that use it, end, fork, and
 /// share it with children of `vfork`.
 fn stress(options: &Options) -> Verdict {
@@ -596,8 +584,8 @@ fn stress(options: &Options) -> Verdict {
     let area = Area::new(BYTES)?;
     let mut region = Some(register(&balancer, &area, Access::Written)?);
     let last = area.pages() - 1;
-    HANDLER_PLACE.store(area.word(last) as *const AtomicU64 as u64, Relaxed);
-    pinning::handle(libc::SIGUSR1, use_in_handler);
+    // SAFETY: the area outlives the threads.
+    unsafe { handler::uses(area.word(last)) };
     let (stop, written, seed) = (AtomicBool::new(false), AtomicU64::new(0), seed());
     let (mut rounds, mut children, mut sharers, mut caught, mut registered) = (0, 0, 0, 0, 1);
     let write = |random: &mut Random| {
@@ -654,13 +642,13 @@ fn stress(options: &Options) -> Verdict {
     });
     result?;
     balancer.stop();
-    HANDLER_PLACE.store(0, Relaxed);
+    handler::uses_nothing();
     caught += seen(&balancer);
     let of = balancer.report().regions.into_iter().next().ok_or("no region")?;
     let RegionReport { failed, unattributed, gone, .. } = of;
     drop(region);
     let total: u64 = (0..last).map(|page| area.word(page).load(Relaxed)).sum();
-    let (written, signals) = (written.load(Relaxed), HANDLED_SIGNALS.load(Relaxed));
+    let (written, signals) = (written.load(Relaxed), handler::uses_made());
     let in_handlers = area.word(last).load(Relaxed);
     let figures = format!(
         "written={written} lost={} signals={signals} rounds={rounds} children={children} \
