@@ -1,0 +1,208 @@
+//! From the kernel's tracepoints, in whatever format they came, to the events of a trace.
+//!
+//! Every reader and the recorder hand what they decode to a [`Collector`]. So what a format says twice, says in another
+//! way or leaves out is settled here once, and the same schedule makes the same events whatever it was written in.
+//!
+//! - `task_newtask` and `sched_process_fork` tell of the same thread, one after the other on the same CPU: one [`What::Fork`].
+//! - Names stand in many tracepoints: a [`What::Name`] stands before the first event that shows a new one.
+//! - CPUs are read one after the other, and their times interleave: events are sorted by time and CPU.
+
+use std::collections::HashMap;
+
+use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
+use crate::texts::{Text, Texts};
+use crate::trace::{Origin, Trace};
+
+/// A tracepoint of the kernel, by its fields. Names (`comm`) are as they stand there, up to the first zero byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are the kernel's")]
+pub enum Tracepoint<'a> {
+    /// `sched:sched_switch`. `prev_comm` is empty where the format does not say it.
+    SchedSwitch {
+        prev_comm: &'a [u8],
+        prev_pid: Tid,
+        prev_state: u32,
+        next_comm: &'a [u8],
+        next_pid: Tid,
+    },
+    /// `sched:sched_waking`
+    SchedWaking { comm: &'a [u8], pid: Tid, target_cpu: Cpu },
+    /// `sched:sched_wakeup`
+    SchedWakeup { comm: &'a [u8], pid: Tid, target_cpu: Cpu },
+    /// `sched:sched_wakeup_new`
+    SchedWakeupNew { comm: &'a [u8], pid: Tid, target_cpu: Cpu },
+    /// `sched:sched_migrate_task`
+    SchedMigrateTask { comm: &'a [u8], pid: Tid, orig_cpu: Cpu, dest_cpu: Cpu },
+    /// `sched:sched_process_fork`
+    SchedProcessFork { parent_pid: Tid, child_comm: &'a [u8], child_pid: Tid },
+    /// `task:task_newtask`
+    TaskNewtask { comm: &'a [u8], pid: Tid, clone_flags: u64 },
+    /// `task:task_rename`
+    TaskRename { pid: Tid, newcomm: &'a [u8] },
+    /// `sched:sched_process_exec`
+    SchedProcessExec { pid: Tid, old_pid: Tid },
+    /// `sched:sched_process_exit`
+    SchedProcessExit { comm: &'a [u8], pid: Tid },
+    /// `rseq:rseq_update`
+    RseqUpdate { node_id: u32, mm_cid: u32 },
+    /// `timer:hrtimer_expire_entry` of the timer tick
+    Tick,
+}
+
+const CLONE_VM: u64 = 0x100;
+const CLONE_THREAD: u64 = 0x1_0000;
+
+/// The kernel's longest name of a thread, in bytes.
+const COMM: usize = 15;
+
+/// Collects events.
+#[derive(Debug, Default)]
+pub struct Collector {
+    events: Vec<Event>,
+    texts: Texts,
+    /// For each CPU and thread, the name that was seen there last.
+    names: HashMap<(Cpu, Tid), Text>,
+    /// For each CPU, the thread that was created there last, as long as nothing else was.
+    newborn: HashMap<Cpu, Tid>,
+}
+
+impl Collector {
+    /// Room for so many events; a hint, which may be wrong.
+    pub fn with_capacity(events: usize) -> Collector {
+        Collector { events: Vec::with_capacity(events), ..Collector::default() }
+    }
+
+    /// Takes in a tracepoint that was hit on `cpu` while `current` ran there (`common_pid`). The times of one CPU must
+    /// not go back.
+    pub fn tracepoint(&mut self, time: u64, cpu: Cpu, current: Tid, tracepoint: Tracepoint<'_>) {
+        use Tracepoint::*;
+        let what = match tracepoint {
+            SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid } => {
+                self.name(time, cpu, prev_pid, prev_comm);
+                self.name(time, cpu, next_pid, next_comm);
+                What::Switch { prev: prev_pid, state: State(prev_state), next: next_pid }
+            }
+            SchedWaking { comm, pid, target_cpu } => {
+                self.wakeup(time, cpu, comm, pid, target_cpu, Stage::Waking)
+            }
+            SchedWakeup { comm, pid, target_cpu } => {
+                self.wakeup(time, cpu, comm, pid, target_cpu, Stage::Woken)
+            }
+            SchedWakeupNew { comm, pid, target_cpu } => {
+                self.wakeup(time, cpu, comm, pid, target_cpu, Stage::New)
+            }
+            SchedMigrateTask { comm, pid, orig_cpu, dest_cpu } => {
+                self.name(time, cpu, pid, comm);
+                What::Migrate { thread: pid, from: orig_cpu, to: dest_cpu }
+            }
+            TaskNewtask { comm, pid, clone_flags } => {
+                let shares = match clone_flags {
+                    flags if flags & CLONE_THREAD != 0 => Shares::Process,
+                    flags if flags & CLONE_VM != 0 => Shares::Memory,
+                    _ => Shares::Nothing,
+                };
+                self.newborn.insert(cpu, pid);
+                self.fork(time, cpu, current, pid, comm, shares);
+                return;
+            }
+            SchedProcessFork { parent_pid, child_comm, child_pid } => {
+                if self.newborn.remove(&cpu) != Some(child_pid) {
+                    self.fork(time, cpu, parent_pid, child_pid, child_comm, Shares::Unknown);
+                }
+                return;
+            }
+            TaskRename { pid, newcomm } => return self.name(time, cpu, pid, newcomm),
+            SchedProcessExec { pid, old_pid } => What::Exec { thread: pid, old: old_pid },
+            SchedProcessExit { comm, pid } => {
+                self.name(time, cpu, pid, comm);
+                What::Exit { thread: pid }
+            }
+            RseqUpdate { node_id, mm_cid } => {
+                What::Id { thread: current, node: node_id, id: mm_cid }
+            }
+            Tick => What::Tick { thread: current },
+        };
+        self.events.push(Event { time, cpu, what });
+    }
+
+    /// Takes in a name of a thread. The idle thread has none of its own, and an empty one says nothing.
+    pub fn name(&mut self, time: u64, cpu: Cpu, thread: Tid, comm: &[u8]) {
+        let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len()).min(COMM);
+        if end == 0 || thread == IDLE || thread == UNKNOWN {
+            return;
+        }
+        let name = self.texts.keep(&comm[..end]);
+        if self.names.insert((cpu, thread), name) != Some(name) {
+            self.events.push(Event { time, cpu, what: What::Name { thread, name } });
+        }
+    }
+
+    /// Takes in a thread that was there before.
+    pub fn member(&mut self, time: u64, cpu: Cpu, thread: Tid, process: Tid) {
+        self.events.push(Event { time, cpu, what: What::Member { thread, process } });
+    }
+
+    /// Takes in the CPUs that a thread may run on, in the kernel's form of lists.
+    pub fn affinity(&mut self, time: u64, cpu: Cpu, thread: Tid, cpus: &str) {
+        let cpus = self.texts.keep(cpus.as_bytes());
+        self.events.push(Event { time, cpu, what: What::Affinity { thread, cpus } });
+    }
+
+    /// Takes in a new thread of which no tracepoint tells.
+    pub fn fork(
+        &mut self,
+        time: u64,
+        cpu: Cpu,
+        parent: Tid,
+        child: Tid,
+        comm: &[u8],
+        shares: Shares,
+    ) {
+        // The number may have belonged to another thread before.
+        self.names.remove(&(cpu, child));
+        self.events.push(Event { time, cpu, what: What::Fork { parent, child, shares } });
+        self.name(time, cpu, child, comm);
+    }
+
+    fn wakeup(
+        &mut self,
+        time: u64,
+        cpu: Cpu,
+        comm: &[u8],
+        thread: Tid,
+        target: Cpu,
+        stage: Stage,
+    ) -> What {
+        self.name(time, cpu, thread, comm);
+        What::Wakeup { thread, target, stage }
+    }
+
+    /// How many events there are so far.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// The trace.
+    pub fn finish(self, origin: Origin) -> Trace {
+        let mut events = self.events;
+        let key = |event: &Event| (event.time, event.cpu);
+        if !events.is_sorted_by_key(key) {
+            events.sort_by_key(key);
+        }
+        let mut names: HashMap<Tid, Text> = HashMap::new();
+        events.retain(|event| match event.what {
+            What::Name { thread, name } => names.insert(thread, name) != Some(name),
+            What::Fork { child, .. } => {
+                names.remove(&child);
+                true
+            }
+            _ => true,
+        });
+        Trace { origin, events, texts: self.texts }
+    }
+}

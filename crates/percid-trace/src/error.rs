@@ -1,0 +1,78 @@
+//! What can be wrong with a file.
+
+use std::fmt;
+use std::io;
+
+/// Why a trace could not be read.
+#[derive(Debug)]
+pub enum Error {
+    /// The system refused.
+    Io(io::Error),
+    /// The file is not what it should be.
+    Malformed(Malformed),
+}
+
+/// Where a file is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// Where.
+    pub at: Position,
+    /// What is wrong there, or what was expected.
+    pub what: String,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// A byte, from 0.
+    Byte(u64),
+    /// A line, from 1.
+    Line(u64),
+    /// A row, from 0.
+    Row(u64),
+}
+
+impl Error {
+    /// A file that is wrong at a byte.
+    pub fn at_byte(at: u64, what: impl Into<String>) -> Error {
+        Error::Malformed(Malformed { at: Position::Byte(at), what: what.into() })
+    }
+
+    /// A file that is wrong in a line.
+    pub fn at_line(at: u64, what: impl Into<String>) -> Error {
+        Error::Malformed(Malformed { at: Position::Line(at), what: what.into() })
+    }
+
+    /// A file that is wrong in a row.
+    pub fn at_row(at: u64, what: impl Into<String>) -> Error {
+        Error::Malformed(Malformed { at: Position::Row(at), what: what.into() })
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::Io(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io(error) => write!(f, "{error}"),
+            Error::Malformed(malformed) => write!(f, "{malformed}"),
+        }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Malformed { at, what } = self;
+        match at {
+            Position::Byte(byte) => write!(f, "byte {byte}: {what}"),
+            Position::Line(line) => write!(f, "line {line}: {what}"),
+            Position::Row(row) => write!(f, "row {row}: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,154 @@
+//! What happens in a schedule: the events that all formats have in common.
+
+use crate::texts::Text;
+
+/// A CPU, numbered as the kernel numbers it.
+pub type Cpu = u32;
+
+/// A thread by the kernel's number (`gettid`). 0 is the idle thread of every CPU.
+pub type Tid = u32;
+
+/// The idle thread, which every CPU has.
+pub const IDLE: Tid = 0;
+
+/// A thread of which the trace does not say which one it was.
+pub const UNKNOWN: Tid = Tid::MAX;
+
+/// One event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// When, in nanoseconds on the trace's clock.
+    pub time: u64,
+    /// The CPU on which it happened.
+    pub cpu: Cpu,
+    /// What happened.
+    pub what: What,
+}
+
+/// What can happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum What {
+    /// The CPU switched from one thread to another.
+    Switch {
+        /// The thread that ran until now; [`UNKNOWN`] if the trace does not say.
+        prev: Tid,
+        /// Why it stopped.
+        state: State,
+        /// The thread that runs from now on.
+        next: Tid,
+    },
+    /// A thread was, or is about to be, made ready to run on a CPU.
+    Wakeup {
+        /// Which one.
+        thread: Tid,
+        /// Where it is queued.
+        target: Cpu,
+        /// Which of the kernel's three events this was.
+        stage: Stage,
+    },
+    /// A thread that does not run was moved to another CPU's queue.
+    Migrate {
+        /// Which one.
+        thread: Tid,
+        /// From where.
+        from: Cpu,
+        /// To where.
+        to: Cpu,
+    },
+    /// A thread was created.
+    Fork {
+        /// By this one.
+        parent: Tid,
+        /// The new one.
+        child: Tid,
+        /// What the two have in common.
+        shares: Shares,
+    },
+    /// A thread replaced its program: from now on it is alone in a new address space.
+    Exec {
+        /// The thread's number from now on: that of its process.
+        thread: Tid,
+        /// Its number until now.
+        old: Tid,
+    },
+    /// A thread began to end.
+    Exit {
+        /// Which one.
+        thread: Tid,
+    },
+    /// A thread may run on these CPUs.
+    Affinity {
+        /// Which one.
+        thread: Tid,
+        /// The CPUs, as the kernel writes lists of them: `0-3,8`.
+        cpus: Text,
+    },
+    /// A thread goes back to user space with this concurrency ID (`rseq:rseq_update`).
+    Id {
+        /// Which one; it runs.
+        thread: Tid,
+        /// The NUMA node that the kernel reports to it.
+        node: u32,
+        /// Its concurrency ID (`mm_cid`).
+        id: u32,
+    },
+    /// The timer tick found a thread running.
+    Tick {
+        /// Which one.
+        thread: Tid,
+    },
+    /// A thread belongs to a process, which was so before the trace could show it.
+    Member {
+        /// Which one.
+        thread: Tid,
+        /// The process (`getpid`).
+        process: Tid,
+    },
+    /// A thread has this name (`comm`) from now on, as far as the trace shows.
+    Name {
+        /// Which one.
+        thread: Tid,
+        /// The name.
+        name: Text,
+    },
+}
+
+/// Why a thread stopped running: the kernel's bits, as `sched_switch` reports them. 0 is that it could go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct State(pub u32);
+
+impl State {
+    /// It could go on, and was not asked to make room.
+    pub const RUNNABLE: State = State(0);
+    /// It was preempted (`R+`).
+    pub const PREEMPTED: State = State(0x100);
+
+    /// Whether it could go on.
+    pub fn is_runnable(self) -> bool {
+        self.0 & 0xff == 0
+    }
+}
+
+/// One of the kernel's three events of waking a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// `sched_waking`: somebody begins to wake it.
+    Waking,
+    /// `sched_wakeup`: it is ready.
+    Woken,
+    /// `sched_wakeup_new`: it is ready for the first time.
+    New,
+}
+
+/// What a new thread has in common with the one that created it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shares {
+    /// The trace does not say.
+    Unknown,
+    /// Nothing: a new process with memory of its own.
+    Nothing,
+    /// The memory, as after `vfork`: a new process in the same address space until one of them replaces its program.
+    Memory,
+    /// The process: a thread beside it.
+    Process,
+}

@@ -1,0 +1,11 @@
+//! Scheduler traces.
+#![doc = ""]
+
+pub mod collector;
+pub mod error;
+pub mod event;
+pub mod texts;
+pub mod trace;
+
+pub use error::Error;
+pub use trace::{Origin, Trace};

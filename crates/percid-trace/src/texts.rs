@@ -1,0 +1,42 @@
+//! The texts of a trace, each kept once: names of threads, lists of CPUs.
+
+use std::collections::HashMap;
+
+/// A text of a trace, by its number in [`Texts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Text(pub u32);
+
+/// All texts of a trace.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    all: Vec<Box<str>>,
+    numbers: HashMap<Box<[u8]>, Text>,
+}
+
+impl Texts {
+    /// The number of a text, which is kept if it is new. What is not UTF-8 is replaced by U+FFFD.
+    pub fn keep(&mut self, text: &[u8]) -> Text {
+        if let Some(&known) = self.numbers.get(text) {
+            return known;
+        }
+        let number = Text(self.all.len() as u32);
+        self.all.push(String::from_utf8_lossy(text).into());
+        self.numbers.insert(text.into(), number);
+        number
+    }
+
+    /// The text with this number; empty if there is none.
+    pub fn get(&self, text: Text) -> &str {
+        self.all.get(text.0 as usize).map_or("", |text| text)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}

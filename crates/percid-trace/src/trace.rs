@@ -1,0 +1,61 @@
+//! A whole trace in memory: 32 bytes an event.
+
+use crate::event::{Event, What};
+use crate::texts::Texts;
+
+/// A trace.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The events, by time and then by CPU; those of one CPU at one time in the order in which they happened.
+    pub events: Vec<Event>,
+    /// The texts to which events refer.
+    pub texts: Texts,
+}
+
+/// Where a trace comes from. What a format does not say is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The kernel's release, such as `6.18.44`.
+    pub release: Option<String>,
+    /// The clock of the times, by the kernel's name: `mono`, `boot`, `local`, `perf`.
+    pub clock: Option<String>,
+    /// The CPUs that may ever exist on that machine.
+    pub possible_cpus: Option<u32>,
+    /// The CPUs that were there.
+    pub online_cpus: Option<u32>,
+    /// Events that the recording lost because its buffers were full.
+    pub lost: u64,
+    /// The command that was recorded.
+    pub command: Option<String>,
+}
+
+impl Trace {
+    /// Whether both have the same events with the same texts, in the same order. Where they come from may differ.
+    pub fn same_events(&self, other: &Trace) -> bool {
+        self.first_difference(other).is_none()
+    }
+
+    /// The number of the first event in which the two differ.
+    pub fn first_difference(&self, other: &Trace) -> Option<usize> {
+        let same = |(a, b): (&Event, &Event)| {
+            let (a, b) = (self.spelled_out(a), other.spelled_out(b));
+            a == b
+        };
+        let alike = self.events.iter().zip(&other.events).take_while(|&pair| same(pair)).count();
+        (alike < self.events.len().max(other.events.len())).then_some(alike)
+    }
+
+    /// An event, and the text to which it refers in place of its number.
+    fn spelled_out(&self, event: &Event) -> (Event, &str) {
+        let mut event = *event;
+        let text = match &mut event.what {
+            What::Name { name: text, .. } | What::Affinity { cpus: text, .. } => text,
+            _ => return (event, ""),
+        };
+        let spelled = self.texts.get(*text);
+        text.0 = 0;
+        (event, spelled)
+    }
+}
