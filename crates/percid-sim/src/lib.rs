@@ -6,6 +6,7 @@
 
 pub mod comparison;
 pub mod cost;
+pub mod cpu_set;
 pub mod engine;
 pub mod file;
 pub mod machine;
@@ -16,6 +17,7 @@ pub mod policies;
 pub mod published;
 pub mod random;
 pub mod replay;
+pub mod rest;
 pub mod topology;
 pub mod workload;
 

@@ -2,8 +2,10 @@
 #![doc = ""]
 
 pub mod collector;
+pub mod cpu_list;
 pub mod error;
 pub mod event;
+pub mod replay;
 pub mod texts;
 pub mod trace;
 

@@ -9,11 +9,9 @@
 //! The order of all that happens at one time is the order in which it was asked for, and all randomness comes from
 //! one generator: the same seed gives the same result on every machine.
 
-mod cpu_set;
 mod outcome;
 mod process;
 mod queue;
-mod rest;
 mod scheduler;
 mod script;
 mod thread;
@@ -27,15 +25,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::Ns;
 use crate::cost::Prices;
+use crate::cpu_set::CpuSet;
 use crate::machine::Machine;
 use crate::policies::{Entry, Id, Work};
 use crate::random::Random;
+use crate::rest::Rest;
 use crate::topology::{Cpu, Topology};
 use crate::workload::{Deed, Program};
-use cpu_set::CpuSet;
 use process::ProcessState;
 use queue::{Event, Queue, Ticket};
-use rest::Rest;
 use thread::{State, ThreadState};
 
 /// Bytes of an area that a burst writes to.

@@ -1,7 +1,7 @@
 //! A simulated process: its policy, its memory, and what its threads wait for together.
 
-use super::cpu_set::CpuSet;
 use crate::Ns;
+use crate::cpu_set::CpuSet;
 use crate::policies::{self, Id, Policy, Thread};
 use crate::random::Random;
 use crate::topology::{Cpu, Topology};

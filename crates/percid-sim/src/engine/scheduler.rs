@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::rc::Rc;
 
-use super::cpu_set::CpuSet;
 use super::{Event, Simulation, State};
 use crate::Ns;
+use crate::cpu_set::CpuSet;
 use crate::policies::Thread;
 use crate::topology::Cpu;
 

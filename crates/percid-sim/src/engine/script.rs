@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::cpu_set::CpuSet;
 use super::process::{ProcessState, Touch};
 use super::queue::MAX_WHO;
 use super::thread::Turn;
 use super::{Simulation, Span, State, ThreadState};
 use crate::Ns;
+use crate::cpu_set::CpuSet;
 use crate::topology::Cpu;
 use crate::workload::{MAX_DEPTH, Memory, Op};
 

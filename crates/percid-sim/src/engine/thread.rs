@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::cpu_set::CpuSet;
 use super::queue::Ticket;
 use crate::Ns;
+use crate::cpu_set::CpuSet;
 use crate::policies::Thread;
 use crate::topology::Cpu;
 use crate::workload::MAX_DEPTH;

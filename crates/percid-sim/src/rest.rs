@@ -7,7 +7,7 @@ use crate::Ns;
 /// What cools a core's data is how deep it slept, and it sleeps the deeper the longer a single period is. So
 /// what counts is the longest idle period since some time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Rest {
+pub struct Rest {
     busy: u32,
     idle_since: Ns,
     /// When idle periods ended, and how long they had been, each shorter than those before it: a longer one makes
@@ -17,12 +17,12 @@ pub(super) struct Rest {
 
 impl Rest {
     /// Whether all CPUs of the core are idle.
-    pub(super) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.busy == 0
     }
 
     /// A CPU of the core begins to run something.
-    pub(super) fn enter(&mut self, now: Ns) {
+    pub fn enter(&mut self, now: Ns) {
         if self.busy == 0 {
             let period = now - self.idle_since;
             while self.periods.last().is_some_and(|&(_, earlier)| earlier <= period) {
@@ -34,7 +34,7 @@ impl Rest {
     }
 
     /// A CPU of the core runs nothing any more.
-    pub(super) fn leave(&mut self, now: Ns) {
+    pub fn leave(&mut self, now: Ns) {
         self.busy -= 1;
         if self.busy == 0 {
             self.idle_since = now;
@@ -42,7 +42,7 @@ impl Rest {
     }
 
     /// The longest idle period that ended after a time.
-    pub(super) fn longest_since(&self, time: Ns) -> Ns {
+    pub fn longest_since(&self, time: Ns) -> Ns {
         match self.periods.last() {
             Some(&(ended, _)) if ended > time => {
                 let first = self.periods.partition_point(|&(ended, _)| ended <= time);
@@ -53,7 +53,7 @@ impl Rest {
     }
 
     /// The idle period that ended last.
-    pub(super) fn last(&self) -> Ns {
+    pub fn last(&self) -> Ns {
         self.periods.last().map_or(0, |&(_, period)| period)
     }
 }

@@ -4,45 +4,55 @@ use crate::topology::Cpu;
 
 /// A set of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct CpuSet {
+pub struct CpuSet {
     words: Vec<u64>,
 }
 
 impl CpuSet {
     /// No CPU of a machine with so many.
-    pub(super) fn empty(cpus: u32) -> CpuSet {
+    pub fn empty(cpus: u32) -> CpuSet {
         CpuSet { words: vec![0; cpus.div_ceil(64) as usize] }
     }
 
     /// These CPUs of a machine with so many.
-    pub(super) fn of(cpus: u32, members: impl IntoIterator<Item = Cpu>) -> CpuSet {
+    pub fn of(cpus: u32, members: impl IntoIterator<Item = Cpu>) -> CpuSet {
         let mut set = CpuSet::empty(cpus);
         members.into_iter().for_each(|cpu| set.insert(cpu));
         set
     }
 
-    pub(super) fn insert(&mut self, cpu: Cpu) {
+    /// Adds a CPU.
+    pub fn insert(&mut self, cpu: Cpu) {
         self.words[cpu as usize / 64] |= 1 << (cpu % 64);
     }
 
-    pub(super) fn remove(&mut self, cpu: Cpu) {
+    /// Takes a CPU out.
+    pub fn remove(&mut self, cpu: Cpu) {
         self.words[cpu as usize / 64] &= !(1 << (cpu % 64));
     }
 
-    pub(super) fn contains(&self, cpu: Cpu) -> bool {
+    /// Whether a CPU is in the set.
+    pub fn contains(&self, cpu: Cpu) -> bool {
         self.words[cpu as usize / 64] >> (cpu % 64) & 1 == 1
     }
 
-    pub(super) fn len(&self) -> u32 {
+    /// How many CPUs are in the set.
+    pub fn len(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
+    /// Whether no CPU is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    /// The CPUs, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
         self.common(self)
     }
 
     /// The CPUs that are in this set and in the other one.
-    pub(super) fn common<'s>(&'s self, other: &'s CpuSet) -> impl Iterator<Item = Cpu> + 's {
+    pub fn common<'s>(&'s self, other: &'s CpuSet) -> impl Iterator<Item = Cpu> + 's {
         let words = self.words.iter().zip(&other.words).enumerate();
         words.flat_map(|(at, (word, other))| {
             let mut left = word & other;
@@ -55,12 +65,12 @@ impl CpuSet {
     }
 
     /// Adds all members of another set.
-    pub(super) fn add_all(&mut self, other: &CpuSet) {
+    pub fn add_all(&mut self, other: &CpuSet) {
         self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
     }
 
     /// The first CPU that is in this set and in both others.
-    pub(super) fn first_in_all(&self, a: &CpuSet, b: &CpuSet) -> Option<Cpu> {
+    pub fn first_in_all(&self, a: &CpuSet, b: &CpuSet) -> Option<Cpu> {
         let words = self.words.iter().zip(&a.words).zip(&b.words);
         let mut common = words.map(|((word, a), b)| word & a & b).enumerate();
         let (at, word) = common.find(|(_, word)| *word != 0)?;
@@ -68,7 +78,7 @@ impl CpuSet {
     }
 
     /// The first CPU that is in this set and in the other one.
-    pub(super) fn first_in_both(&self, other: &CpuSet) -> Option<Cpu> {
+    pub fn first_in_both(&self, other: &CpuSet) -> Option<Cpu> {
         self.first_in_all(other, other)
     }
 }

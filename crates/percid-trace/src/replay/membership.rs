@@ -1,0 +1,90 @@
+//! Which thread belongs to which process: what a trace says of it anywhere, gathered before it is followed.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::event::{Cpu, Event, IDLE, Tid, UNKNOWN, What};
+use crate::trace::Trace;
+
+/// The kernel's thread that creates all other threads of the kernel.
+const KTHREADD: Tid = 2;
+
+/// How the names of the kernel's own threads begin, where a trace does not show who created them.
+const KERNEL_NAMES: [&str; 14] = [
+    "kworker/",
+    "ksoftirqd/",
+    "migration/",
+    "cpuhp/",
+    "rcu_",
+    "kthreadd",
+    "kswapd",
+    "kcompactd",
+    "khugepaged",
+    "khungtaskd",
+    "kauditd",
+    "watchdogd",
+    "irq/",
+    "jbd2/",
+];
+
+/// What the whole trace says of threads that were there before it began.
+#[derive(Debug, Default)]
+pub(super) struct Membership {
+    processes: HashMap<Tid, Tid>,
+    of_the_kernel: HashSet<Tid>,
+    /// For each CPU the thread that ran there when the trace began.
+    pub(super) first_running: Vec<Option<Tid>>,
+    /// Whether the trace shows timer ticks.
+    pub(super) has_ticks: bool,
+}
+
+impl Membership {
+    pub(super) fn read(trace: &Trace, cpus: u32) -> Membership {
+        let mut all =
+            Membership { first_running: vec![None; cpus as usize], ..Membership::default() };
+        for event in &trace.events {
+            all.take(event, trace);
+        }
+        all
+    }
+
+    fn take(&mut self, &Event { cpu, what, .. }: &Event, trace: &Trace) {
+        match what {
+            What::Member { thread, process } => {
+                self.processes.entry(thread).or_insert(process);
+            }
+            What::Name { thread, name } => {
+                let name = trace.texts.get(name);
+                if KERNEL_NAMES.iter().any(|kernel| name.starts_with(kernel)) {
+                    self.of_the_kernel.insert(thread);
+                }
+            }
+            What::Switch { prev, .. } => self.ran(cpu, prev),
+            What::Tick { .. } => self.has_ticks = true,
+            _ => {}
+        }
+    }
+
+    /// Whoever is switched away from first has been running since the beginning.
+    fn ran(&mut self, cpu: Cpu, prev: Tid) {
+        self.first_running[cpu as usize].get_or_insert(prev);
+    }
+
+    /// The process of a thread whose creation the trace does not show, if it says it anywhere.
+    pub(super) fn process(&self, thread: Tid) -> Option<Tid> {
+        self.processes.get(&thread).copied()
+    }
+
+    /// Whether a thread whose creation the trace does not show has no user space. Where the members of processes are
+    /// listed, whoever is not among them has none.
+    pub(super) fn is_kernel(&self, thread: Tid) -> bool {
+        let listed = self.processes.is_empty() || self.processes.contains_key(&thread);
+        matches!(thread, IDLE | KTHREADD | UNKNOWN)
+            || !listed
+            || self.of_the_kernel.contains(&thread)
+    }
+
+    /// Whether the two belong to one process, by what the trace says elsewhere.
+    pub(super) fn are_together(&self, a: Tid, b: Tid) -> bool {
+        self.process(a).is_some() && self.process(a) == self.process(b)
+    }
+}

@@ -1,0 +1,338 @@
+//! Replays a recorded schedule under a policy: which IDs the threads of each process would have had.
+//!
+//! The schedule is taken as it is; what the policy costs does not change it. An *address space* is what IDs belong
+//! to: a process from its `exec` on.
+
+mod advice;
+mod membership;
+mod schedule;
+mod space;
+mod tally;
+
+use std::fmt;
+
+use percid_sim::Ns;
+use percid_sim::cost::Prices;
+use percid_sim::machine::Machine;
+use percid_sim::policies::{Entry, Id, Policy, Thread};
+use percid_sim::rest::Rest;
+use percid_sim::topology::{Cpu, Topology};
+use percid_sim::workload::Memory;
+
+pub use advice::advice;
+pub use space::{Life, Moves, SpaceNumber};
+pub use tally::{Acquisitions, Tally, Use};
+
+use crate::event::Tid;
+use crate::trace::Trace;
+use schedule::{At, Listener, Schedule};
+
+/// What to replay, and what to keep of it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The processes that are wanted, by number; empty for all.
+    pub processes: Vec<Tid>,
+    /// The memory that is indexed by the ID, in bytes for each ID.
+    pub area_bytes: u64,
+    /// So many turns are kept, the first ones. 0 if none are wanted.
+    pub turns_kept: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            processes: Vec::new(),
+            area_bytes: percid_sim::engine::AREA_BYTES,
+            turns_kept: 0,
+        }
+    }
+}
+
+/// A schedule under a policy.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Replay {
+    /// The address spaces in the order in which the trace shows them. Without those that are not wanted, and those whose threads never
+    /// ran.
+    pub spaces: Vec<SpaceReplay>,
+    /// From the first event to the last, in nanoseconds.
+    pub duration_ns: Ns,
+    /// The first turns, in the order in which they ended.
+    pub turns: Vec<Turn>,
+    /// Turns that were not kept.
+    pub turns_left_out: u64,
+}
+
+/// One address space under a policy.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SpaceReplay {
+    /// Its number; the same under all policies.
+    pub number: SpaceNumber,
+    /// What is so under all policies.
+    pub life: Life,
+    /// What the policy made of it.
+    pub tally: Tally,
+}
+
+/// A thread used an ID on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// The address space.
+    pub space: SpaceNumber,
+    /// The thread, by its number in that space.
+    pub thread: Thread,
+    /// Where.
+    pub cpu: Cpu,
+    /// The ID.
+    pub id: Id,
+    /// From when on, in nanoseconds since the first event.
+    pub from: Ns,
+    /// Until when.
+    pub to: Ns,
+    /// Who used the ID before.
+    pub last: Option<Use>,
+    /// Whether the ID was taken from another CPU for it.
+    pub stolen: bool,
+}
+
+/// A trace and a machine that do not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// The largest CPU in the trace.
+    pub cpu: Cpu,
+    /// The number of CPUs that the machine has.
+    pub cpus: u32,
+    /// The machine.
+    pub machine: String,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Misfit { cpu, cpus, machine } = self;
+        write!(
+            f,
+            "the trace has events on CPU {cpu}, and {machine} has {cpus} CPUs, from 0 to {}",
+            cpus.saturating_sub(1)
+        )
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+/// The largest CPU in a trace. `None` if it has no events.
+pub fn largest_cpu(trace: &Trace) -> Option<Cpu> {
+    trace.events.iter().map(|event| event.cpu).max()
+}
+
+/// Replays a trace under a policy on a machine. Takes about 0.1 us an event.
+///
+/// # Errors
+///
+/// A machine with too few CPUs.
+pub fn replay(
+    trace: &Trace,
+    machine: &Machine,
+    policy: &Entry,
+    settings: &Settings,
+) -> Result<Replay, Misfit> {
+    let topology = &machine.topology;
+    if let Some(cpu) = largest_cpu(trace).filter(|&cpu| cpu >= topology.cpus()) {
+        return Err(Misfit { cpu, cpus: topology.cpus(), machine: machine.name.clone() });
+    }
+    let mut schedule = Schedule::new(trace, topology, machine.kernel.hz.value);
+    let mut player = Player::new(machine, policy, settings);
+    schedule.follow(&mut player);
+    let lives = std::mem::take(&mut schedule.lives);
+    let played = (0..).zip(lives).zip(player.tallies);
+    let spaces = played
+        .filter_map(|((number, life), tally)| Some(SpaceReplay { number, life, tally: tally? }))
+        .filter(|space| space.life.turns > 0);
+    let ends = trace.events.first().zip(trace.events.last());
+    Ok(Replay {
+        spaces: spaces.collect(),
+        duration_ns: ends.map_or(0, |(first, last)| last.time - first.time),
+        turns: player.turns,
+        turns_left_out: player.turns_left_out,
+    })
+}
+
+/// A policy at work in one address space.
+struct Work {
+    policy: Box<dyn Policy>,
+    tally: Tally,
+    /// For each ID, its last use.
+    uses: Vec<Option<Use>>,
+    /// For each CPU the turn that goes on there.
+    turns: Vec<Option<Turn>>,
+    steals: u64,
+}
+
+/// Lets a policy live through a schedule.
+struct Player<'a> {
+    entry: &'a Entry,
+    settings: &'a Settings,
+    topology: &'a Topology,
+    prices: Prices,
+    cores: Vec<Rest>,
+    /// The spaces that have been seen, by number; those that ended, and those that are not wanted, have no work.
+    works: Vec<Option<Box<Work>>>,
+    tallies: Vec<Option<Tally>>,
+    turns: Vec<Turn>,
+    turns_left_out: u64,
+}
+
+impl<'a> Player<'a> {
+    fn new(machine: &'a Machine, entry: &'a Entry, settings: &'a Settings) -> Player<'a> {
+        let topology = &machine.topology;
+        Player {
+            entry,
+            settings,
+            topology,
+            prices: Prices::new(machine, Memory::ZeroPage),
+            cores: vec![Rest::default(); topology.cores() as usize],
+            works: Vec::new(),
+            tallies: Vec::new(),
+            turns: Vec::new(),
+            turns_left_out: 0,
+        }
+    }
+
+    /// The work for a space, begun at its first event if it is wanted.
+    fn work(&mut self, at: At<'_>) -> Option<&mut Work> {
+        let index = at.number as usize;
+        if index >= self.works.len() {
+            self.works.resize_with(index + 1, || None);
+            self.tallies.resize_with(index + 1, || None);
+        }
+        let wanted = &self.settings.processes;
+        if self.works[index].is_none()
+            && (wanted.is_empty() || wanted.contains(&at.space.life.process))
+        {
+            self.works[index] = Some(Box::new(Work::new(self.entry, self.topology)));
+        }
+        self.works[index].as_deref_mut()
+    }
+
+    /// A thread that runs uses its ID.
+    fn acquire(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+        let (topology, core) = (self.topology, self.topology.place(cpu).core as usize);
+        let Some(work) = self.work(at) else { return };
+        let id = work.policy.id(&at.space.view(at.now, topology), cpu, thread);
+        if work.turns[cpu as usize].is_some_and(|turn| turn.thread == thread && turn.id == id) {
+            return;
+        }
+        let last = work.use_id(topology, id, cpu, at.now);
+        let stolen = work.notice_steal();
+        let turn =
+            Turn { space: at.number, thread, cpu, id, from: at.now, to: at.now, last, stolen };
+        let before = work.turns[cpu as usize].replace(turn);
+        let rest = &self.cores[core];
+        let idle = last.map_or(rest.last(), |last| rest.longest_since(last.at));
+        let (_, ns) = self.prices.burst(topology, cpu, last.map(|last| last.cpu), idle);
+        if let Some(work) = self.work(at) {
+            work.tally.burst_ns += ns;
+        }
+        self.keep(before, at.now);
+    }
+
+    /// A turn is over.
+    fn keep(&mut self, turn: Option<Turn>, now: Ns) {
+        let Some(turn) = turn else { return };
+        if self.turns.len() < self.settings.turns_kept {
+            self.turns.push(Turn { to: now, ..turn });
+        } else {
+            self.turns_left_out += 1;
+        }
+    }
+}
+
+impl Work {
+    fn new(entry: &Entry, topology: &Topology) -> Work {
+        Work {
+            policy: (entry.create)(topology),
+            tally: Tally::default(),
+            uses: Vec::new(),
+            turns: vec![None; topology.cpus() as usize],
+            steals: 0,
+        }
+    }
+
+    /// Notes that an ID is used now. Answers who used it before.
+    fn use_id(&mut self, topology: &Topology, id: Id, cpu: Cpu, at: Ns) -> Option<Use> {
+        let index = id as usize;
+        if index >= self.uses.len() {
+            self.uses.resize(index + 1, None);
+        }
+        let last = self.uses[index].replace(Use { cpu, at });
+        self.tally.acquire(topology, id, cpu, last);
+        last
+    }
+
+    /// Whether the policy has stolen since this was asked last.
+    fn notice_steal(&mut self) -> bool {
+        let steals = self.policy.work().steals;
+        std::mem::replace(&mut self.steals, steals) != steals
+    }
+}
+
+impl Listener for Player<'_> {
+    fn spawn(&mut self, at: At<'_>, thread: Thread) {
+        if let Some(work) = self.work(at) {
+            work.policy.spawn(&at.space.view(at.now, at.topology), thread);
+        }
+    }
+
+    fn exec(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+        if let Some(work) = self.work(at) {
+            work.policy.exec(&at.space.view(at.now, at.topology), cpu, thread);
+        }
+        self.acquire(at, cpu, thread);
+    }
+
+    fn affinity(&mut self, at: At<'_>, thread: Thread) {
+        if let Some(work) = self.work(at) {
+            work.policy.affinity(&at.space.view(at.now, at.topology), thread);
+        }
+    }
+
+    fn migrate(&mut self, at: At<'_>, thread: Thread, from: Cpu, to: Cpu) {
+        if let Some(work) = self.work(at) {
+            work.policy.migrate(&at.space.view(at.now, at.topology), thread, from, to);
+        }
+    }
+
+    fn switch(&mut self, at: At<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
+        let Some(work) = self.work(at) else { return };
+        work.policy.switch(&at.space.view(at.now, at.topology), cpu, prev, next);
+        let over = work.turns[cpu as usize].take();
+        self.keep(over, at.now);
+        if let Some(next) = next {
+            self.acquire(at, cpu, next);
+        }
+    }
+
+    fn tick(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+        let Some(work) = self.work(at) else { return };
+        work.policy.tick(&at.space.view(at.now, at.topology), cpu, thread);
+        self.acquire(at, cpu, thread);
+    }
+
+    fn exit(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+        if let Some(work) = self.work(at) {
+            work.policy.exit(&at.space.view(at.now, at.topology), thread, cpu);
+        }
+    }
+
+    fn end(&mut self, space: SpaceNumber) {
+        let work = self.works.get_mut(space as usize).and_then(Option::take);
+        if let Some(Work { policy, mut tally, .. }) = work.map(|work| *work) {
+            tally.work = policy.work();
+            tally.memory_bytes = u64::from(tally.ids_used) * self.settings.area_bytes;
+            self.tallies[space as usize] = Some(tally);
+        }
+    }
+
+    fn busy(&mut self, now: Ns, cpu: Cpu, is_busy: bool) {
+        let core = &mut self.cores[self.topology.place(cpu).core as usize];
+        if is_busy { core.enter(now) } else { core.leave(now) }
+    }
+}

@@ -1,0 +1,517 @@
+//! Follows a recorded schedule: who runs where, in which address space, and tells a [`Listener`] what a policy needs to know.
+//!
+//! A trace is never whole: it begins in the middle, and events may be lost. What must have happened between two events is
+//! made up for where the second of them shows it: a thread that is switched away from was running; one that
+//! begins to run on a CPU does not run on another one any more; one that runs elsewhere than before was moved.
+
+use std::collections::HashMap;
+
+use percid_sim::cpu_set::CpuSet;
+use percid_sim::policies::Thread;
+use percid_sim::topology::{Cpu, Topology};
+use percid_sim::{Ns, SECOND};
+
+use super::membership::Membership;
+use super::space::{Life, Space, SpaceNumber};
+use crate::cpu_list;
+use crate::event::{Event, IDLE, Shares, Tid, UNKNOWN, What};
+use crate::texts::Text;
+use crate::trace::Trace;
+
+/// Is told what happens to the address spaces, in the terms of [`percid_sim::policies::Policy`]. The space is as it is
+/// after the change.
+pub(super) trait Listener {
+    /// A thread was created.
+    fn spawn(&mut self, at: At<'_>, thread: Thread);
+    /// A thread replaced the program; it is alone in this new address space, and runs.
+    fn exec(&mut self, at: At<'_>, cpu: Cpu, thread: Thread);
+    /// A thread may use other CPUs than before.
+    fn affinity(&mut self, at: At<'_>, thread: Thread);
+    /// A thread that ran on `from` is queued on `to`.
+    fn migrate(&mut self, at: At<'_>, thread: Thread, from: Cpu, to: Cpu);
+    /// A CPU switches within the space, into it or out of it.
+    fn switch(&mut self, at: At<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>);
+    /// The timer tick found a thread running.
+    fn tick(&mut self, at: At<'_>, cpu: Cpu, thread: Thread);
+    /// A running thread begins to end.
+    fn exit(&mut self, at: At<'_>, cpu: Cpu, thread: Thread);
+    /// Nobody uses the space any more.
+    fn end(&mut self, space: SpaceNumber);
+    /// A CPU begins to run something, or to idle.
+    fn busy(&mut self, now: Ns, cpu: Cpu, is_busy: bool);
+}
+
+/// A moment in an address space.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) now: Ns,
+    pub(super) number: SpaceNumber,
+    pub(super) space: &'a Space,
+    pub(super) topology: &'a Topology,
+}
+
+/// A living thread.
+#[derive(Debug)]
+struct Runner {
+    /// Its space and its number there; `None` if it is the kernel's.
+    place: Option<(SpaceNumber, Thread)>,
+    /// Where it is queued or runs.
+    cpu: Option<Cpu>,
+    /// Where its last turn was.
+    last_turn: Option<Cpu>,
+    since: Ns,
+    affinity: usize,
+    is_ending: bool,
+}
+
+/// The schedule at one moment.
+pub(super) struct Schedule<'t> {
+    trace: &'t Trace,
+    topology: &'t Topology,
+    membership: Membership,
+    /// Where time begins.
+    origin: u64,
+    now: Ns,
+    /// The time between two ticks, and the next one, if the trace does not show them.
+    ticks: Option<(Ns, Ns)>,
+    /// What runs on each CPU. The idle thread at first, then as the trace says.
+    current: Vec<Tid>,
+    busy: u32,
+    threads: HashMap<Tid, Runner>,
+    spaces: Vec<Option<Space>>,
+    /// The processes that were there before the trace.
+    processes: HashMap<Tid, SpaceNumber>,
+    /// The last known name of every thread.
+    names: HashMap<Tid, Text>,
+    /// What became of the spaces.
+    pub(super) lives: Vec<Life>,
+    affinities: Vec<CpuSet>,
+    known_affinities: HashMap<Text, usize>,
+}
+
+/// The affinity of threads of which the trace says nothing: all CPUs.
+const ANYWHERE: usize = 0;
+
+impl<'t> Schedule<'t> {
+    /// Before the first event. `hz` ticks a second are supposed where the trace shows none.
+    pub(super) fn new(trace: &'t Trace, topology: &'t Topology, hz: f64) -> Schedule<'t> {
+        let cpus = topology.cpus();
+        let membership = Membership::read(trace, cpus);
+        let period = (SECOND as f64 / hz.max(1.0)) as Ns;
+        let everywhere = trace.origin.online_cpus.filter(|&online| online <= cpus).unwrap_or(cpus);
+        Schedule {
+            trace,
+            topology,
+            origin: trace.events.first().map_or(0, |event| event.time),
+            now: 0,
+            ticks: (!membership.has_ticks).then_some((period, period)),
+            membership,
+            current: vec![IDLE; cpus as usize],
+            busy: 0,
+            threads: HashMap::new(),
+            spaces: Vec::new(),
+            processes: HashMap::new(),
+            names: HashMap::new(),
+            lives: Vec::new(),
+            affinities: vec![CpuSet::of(cpus, 0..everywhere)],
+            known_affinities: HashMap::new(),
+        }
+    }
+
+    /// Follows the whole trace.
+    pub(super) fn follow(&mut self, listener: &mut impl Listener) {
+        self.begin(listener);
+        for event in &self.trace.events {
+            self.advance(event, listener);
+        }
+        self.finish(listener);
+    }
+
+    /// Lets those run who must have been running when the trace began.
+    fn begin(&mut self, listener: &mut impl Listener) {
+        for cpu in 0..self.topology.cpus() {
+            let first = self.membership.first_running[cpu as usize];
+            if let Some(first) = first.filter(|&first| first != IDLE && first != UNKNOWN) {
+                self.switch(cpu, first, listener);
+            }
+        }
+    }
+
+    fn advance(&mut self, event: &Event, listener: &mut impl Listener) {
+        let time = event.time.saturating_sub(self.origin).max(self.now);
+        self.let_tick(time, listener);
+        self.now = time;
+        let cpu = event.cpu;
+        match event.what {
+            What::Switch { prev, next, .. } => {
+                if prev != UNKNOWN && self.current[cpu as usize] != prev {
+                    self.switch(cpu, prev, listener);
+                }
+                self.switch(cpu, next, listener);
+            }
+            What::Migrate { thread, to, .. } => self.migrate(thread, to, listener),
+            What::Fork { parent, child, shares } => self.fork(parent, child, shares, listener),
+            What::Exec { thread, old } => self.exec(cpu, thread, old, listener),
+            What::Exit { thread } => self.exit(thread, listener),
+            What::Affinity { thread, cpus } => self.affinity(thread, cpus, listener),
+            What::Tick { thread } => self.tick(cpu, thread, listener),
+            What::Name { thread, name } => self.name(thread, name),
+            What::Wakeup { .. } | What::Id { .. } | What::Member { .. } => {}
+        }
+    }
+
+    /// Ticks on all CPUs that are not idle, until `time`. While all are idle nothing ticks.
+    fn let_tick(&mut self, time: Ns, listener: &mut impl Listener) {
+        let Some((period, next)) = self.ticks else { return };
+        if next > time {
+            return;
+        }
+        let mut next = next;
+        while next <= time && self.busy > 0 {
+            self.now = next;
+            for cpu in 0..self.topology.cpus() {
+                self.tick(cpu, self.current[cpu as usize], listener);
+            }
+            next += period;
+        }
+        self.ticks = Some((period, next.max(time / period * period + period)));
+    }
+
+    fn tick(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
+        if thread != IDLE && self.current[cpu as usize] == thread {
+            if let Some((number, at)) = self.at(thread) {
+                listener.tick(at, cpu, number);
+            }
+        }
+    }
+
+    /// Lets a CPU run another thread.
+    fn switch(&mut self, cpu: Cpu, next: Tid, listener: &mut impl Listener) {
+        let next = if next == UNKNOWN { IDLE } else { next };
+        if self.current[cpu as usize] == next {
+            return;
+        }
+        self.arrive(cpu, next, listener);
+        let prev = std::mem::replace(&mut self.current[cpu as usize], next);
+        self.note_busy(cpu, prev, next, listener);
+        let left = self.leave(prev);
+        let entered = self.enter(cpu, next);
+        match (left, entered) {
+            (Some((space, prev)), Some((same, next))) if space == same => {
+                self.tell_switch(space, cpu, Some(prev), Some(next), listener);
+            }
+            _ => {
+                if let Some((space, prev)) = left {
+                    self.tell_switch(space, cpu, Some(prev), None, listener);
+                }
+                if let Some((space, next)) = entered {
+                    self.tell_switch(space, cpu, None, Some(next), listener);
+                }
+            }
+        }
+        self.bury(prev, listener);
+    }
+
+    /// Sees to it that the thread can begin to run on the CPU: it is known, runs nowhere else and was moved there.
+    fn arrive(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
+        if thread == IDLE {
+            return;
+        }
+        self.meet(thread, listener);
+        let elsewhere = self.threads[&thread].cpu.filter(|&other| other != cpu);
+        if let Some(other) = elsewhere {
+            if self.current[other as usize] == thread {
+                self.switch(other, IDLE, listener);
+            }
+            self.migrate(thread, cpu, listener);
+        }
+    }
+
+    fn tell_switch(
+        &mut self,
+        number: SpaceNumber,
+        cpu: Cpu,
+        prev: Option<Thread>,
+        next: Option<Thread>,
+        listener: &mut impl Listener,
+    ) {
+        let Some(space) = &mut self.spaces[number as usize] else { return };
+        space.runs(cpu, next);
+        listener.switch(
+            At { now: self.now, number, space, topology: self.topology },
+            cpu,
+            prev,
+            next,
+        );
+    }
+
+    fn leave(&mut self, thread: Tid) -> Option<(SpaceNumber, Thread)> {
+        let runner = self.threads.get_mut(&thread)?;
+        let place = runner.place?;
+        let time = self.now - runner.since;
+        self.spaces[place.0 as usize].as_mut()?.life.run_ns += time;
+        Some(place)
+    }
+
+    fn enter(&mut self, cpu: Cpu, thread: Tid) -> Option<(SpaceNumber, Thread)> {
+        let runner = self.threads.get_mut(&thread)?;
+        runner.cpu = Some(cpu);
+        runner.since = self.now;
+        let last = runner.last_turn.replace(cpu);
+        let place = runner.place?;
+        let life = &mut self.spaces[place.0 as usize].as_mut()?.life;
+        life.turns += 1;
+        if let Some(last) = last {
+            life.moves.count(self.topology, last, cpu);
+        }
+        Some(place)
+    }
+
+    fn note_busy(&mut self, cpu: Cpu, prev: Tid, next: Tid, listener: &mut impl Listener) {
+        if (prev == IDLE) != (next == IDLE) {
+            let is_busy = next != IDLE;
+            self.busy = if is_busy { self.busy + 1 } else { self.busy - 1 };
+            listener.busy(self.now, cpu, is_busy);
+        }
+    }
+
+    fn migrate(&mut self, thread: Tid, to: Cpu, listener: &mut impl Listener) {
+        if to >= self.topology.cpus() {
+            return;
+        }
+        self.meet(thread, listener);
+        let Some(runner) = self.threads.get_mut(&thread) else { return };
+        // A CPU may be told beforehand where the thread goes that it still runs.
+        let from = runner.cpu.replace(to);
+        let has_run = runner.last_turn.is_some();
+        if let Some(from) = from.filter(|&from| has_run && from != to) {
+            if self.current[from as usize] == thread {
+                self.threads.entry(thread).and_modify(|runner| runner.cpu = Some(from));
+                return;
+            }
+            if let Some((number, at)) = self.at(thread) {
+                listener.migrate(at, number, from, to);
+            }
+        }
+    }
+
+    fn fork(&mut self, parent: Tid, child: Tid, shares: Shares, listener: &mut impl Listener) {
+        self.meet(parent, listener);
+        self.replace(child, listener);
+        let (place, affinity) = match self.threads.get(&parent) {
+            Some(runner) => (runner.place, runner.affinity),
+            None => (None, ANYWHERE),
+        };
+        let Some((space, _)) = place else {
+            // The kernel's own thread, or the first one of a process that the kernel starts.
+            self.threads.insert(child, Runner { affinity, ..Runner::kernel() });
+            return;
+        };
+        let together = match shares {
+            Shares::Process | Shares::Memory => true,
+            Shares::Nothing => false,
+            Shares::Unknown => self.membership.are_together(parent, child),
+        };
+        let space = if together { space } else { self.open(child, shares == Shares::Unknown) };
+        self.join(child, space, affinity, listener);
+    }
+
+    /// Ends whoever had this number before, should the trace not have shown that.
+    fn replace(&mut self, thread: Tid, listener: &mut impl Listener) {
+        if self.threads.contains_key(&thread) {
+            self.exit(thread, listener);
+            let running = self.current.iter().position(|&running| running == thread);
+            match running {
+                Some(cpu) => self.switch(cpu as Cpu, IDLE, listener),
+                None => self.bury(thread, listener),
+            }
+        }
+    }
+
+    fn exec(&mut self, cpu: Cpu, thread: Tid, old: Tid, listener: &mut impl Listener) {
+        self.meet(old, listener);
+        if old != thread {
+            self.replace(thread, listener);
+        }
+        let affinity = self.threads.get(&old).map_or(ANYWHERE, |runner| runner.affinity);
+        let runs = self.current[cpu as usize] == old;
+        self.exit(old, listener);
+        if runs {
+            self.switch(cpu, IDLE, listener);
+        } else {
+            self.bury(old, listener);
+        }
+        let space = self.open(thread, false);
+        let number = self.admit(thread, space, affinity);
+        self.note_busy(cpu, self.current[cpu as usize], thread, listener);
+        self.current[cpu as usize] = thread;
+        self.enter(cpu, thread);
+        if let Some(open) = &mut self.spaces[space as usize] {
+            open.runs(cpu, Some(number));
+            let at = At { now: self.now, number: space, space: open, topology: self.topology };
+            listener.exec(at, cpu, number);
+        }
+    }
+
+    fn exit(&mut self, thread: Tid, listener: &mut impl Listener) {
+        self.meet(thread, listener);
+        let Some(runner) = self.threads.get_mut(&thread) else { return };
+        if std::mem::replace(&mut runner.is_ending, true) {
+            return;
+        }
+        let (place, cpu) = (runner.place, runner.cpu);
+        let Some((number, own)) = place else { return };
+        let Some(space) = &mut self.spaces[number as usize] else { return };
+        space.users = space.users.saturating_sub(1);
+        if let Some(cpu) = cpu.filter(|&cpu| self.current[cpu as usize] == thread) {
+            listener.exit(At { now: self.now, number, space, topology: self.topology }, cpu, own);
+        }
+    }
+
+    /// Forgets a thread that has ended and does not run, and its space if it was the last.
+    fn bury(&mut self, thread: Tid, listener: &mut impl Listener) {
+        let is_over = self.threads.get(&thread).is_some_and(|runner| runner.is_ending);
+        if !is_over {
+            return;
+        }
+        let place = self.threads.remove(&thread).and_then(|runner| runner.place);
+        if let Some((number, _)) = place {
+            if self.spaces[number as usize].as_ref().is_some_and(Space::is_over) {
+                self.close(number, listener);
+            }
+        }
+    }
+
+    fn close(&mut self, number: SpaceNumber, listener: &mut impl Listener) {
+        if let Some(mut space) = self.spaces[number as usize].take() {
+            space.life.end_ns = self.now;
+            self.processes.retain(|_, known| *known != number);
+            self.lives[number as usize] = space.life;
+            listener.end(number);
+        }
+    }
+
+    fn affinity(&mut self, thread: Tid, cpus: Text, listener: &mut impl Listener) {
+        let Some(affinity) = self.known_affinity(cpus) else { return };
+        self.meet(thread, listener);
+        let Some(runner) = self.threads.get_mut(&thread) else { return };
+        runner.affinity = affinity;
+        let Some((number, own)) = runner.place else { return };
+        let Some(space) = &mut self.spaces[number as usize] else { return };
+        space.confine(own, &self.affinities[affinity]);
+        listener.affinity(At { now: self.now, number, space, topology: self.topology }, own);
+    }
+
+    /// The set of CPUs that a text lists, those that the machine has.
+    fn known_affinity(&mut self, cpus: Text) -> Option<usize> {
+        if let Some(&known) = self.known_affinities.get(&cpus) {
+            return Some(known);
+        }
+        let limit = self.topology.cpus();
+        let list = cpu_list::parse(self.trace.texts.get(cpus))?;
+        let set = CpuSet::of(limit, list.into_iter().flatten().take_while(|&cpu| cpu < limit));
+        if set.is_empty() {
+            return None;
+        }
+        self.affinities.push(set);
+        self.known_affinities.insert(cpus, self.affinities.len() - 1);
+        Some(self.affinities.len() - 1)
+    }
+
+    fn name(&mut self, thread: Tid, name: Text) {
+        self.names.insert(thread, name);
+        let place = self.threads.get(&thread).and_then(|runner| runner.place);
+        let Some((number, own)) = place else { return };
+        if let Some(space) = &mut self.spaces[number as usize] {
+            if own == 0 || thread == space.life.process {
+                space.life.name = self.trace.texts.get(name).to_owned();
+            }
+        }
+    }
+
+    /// Makes the acquaintance of a thread that was there before the trace.
+    fn meet(&mut self, thread: Tid, listener: &mut impl Listener) {
+        if self.threads.contains_key(&thread) || thread == IDLE || thread == UNKNOWN {
+            return;
+        }
+        if self.membership.is_kernel(thread) {
+            self.threads.insert(thread, Runner::kernel());
+            return;
+        }
+        let said = self.membership.process(thread);
+        let process = said.unwrap_or(thread);
+        let space = match self.processes.get(&process) {
+            Some(&known) => known,
+            None => {
+                let space = self.open(process, said.is_none());
+                self.processes.insert(process, space);
+                space
+            }
+        };
+        self.join(thread, space, ANYWHERE, listener);
+    }
+
+    fn open(&mut self, process: Tid, guessed: bool) -> SpaceNumber {
+        let mut space = Space::new(process, self.now, self.topology.cpus());
+        space.life.guessed = guessed;
+        if let Some(&name) = self.names.get(&process) {
+            space.life.name = self.trace.texts.get(name).to_owned();
+        }
+        self.spaces.push(Some(space));
+        self.lives.push(Life::default());
+        self.spaces.len() as SpaceNumber - 1
+    }
+
+    fn admit(&mut self, thread: Tid, space: SpaceNumber, affinity: usize) -> Thread {
+        let Some(open) = &mut self.spaces[space as usize] else { return 0 };
+        let number = open.join(&self.affinities[affinity]);
+        self.threads
+            .insert(thread, Runner { place: Some((space, number)), affinity, ..Runner::kernel() });
+        number
+    }
+
+    fn join(
+        &mut self,
+        thread: Tid,
+        space: SpaceNumber,
+        affinity: usize,
+        listener: &mut impl Listener,
+    ) {
+        let number = self.admit(thread, space, affinity);
+        if let Some(open) = &self.spaces[space as usize] {
+            let at = At { now: self.now, number: space, space: open, topology: self.topology };
+            listener.spawn(at, number);
+        }
+    }
+
+    /// Where a thread is, in its space.
+    fn at(&self, thread: Tid) -> Option<(Thread, At<'_>)> {
+        let (number, own) = self.threads.get(&thread)?.place?;
+        let space = self.spaces[number as usize].as_ref()?;
+        Some((own, At { now: self.now, number, space, topology: self.topology }))
+    }
+
+    /// The trace is over: whoever runs still runs until now, and all spaces end.
+    fn finish(&mut self, listener: &mut impl Listener) {
+        for cpu in 0..self.topology.cpus() {
+            self.switch(cpu, IDLE, listener);
+        }
+        for number in 0..self.spaces.len() as SpaceNumber {
+            self.close(number, listener);
+        }
+    }
+}
+
+impl Runner {
+    /// A thread without user space, which has not run yet.
+    fn kernel() -> Runner {
+        Runner {
+            place: None,
+            cpu: None,
+            last_turn: None,
+            since: 0,
+            affinity: ANYWHERE,
+            is_ending: false,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! An address space of a recorded schedule: what a policy may see of it, and what can be said of it whatever the policy.
+
+use percid_sim::Ns;
+use percid_sim::cpu_set::CpuSet;
+use percid_sim::policies::{self, Thread};
+use percid_sim::topology::{Cpu, Topology};
+use serde::Serialize;
+
+use crate::event::Tid;
+
+/// An address space, numbered from 0 in the order in which the trace shows them.
+pub type SpaceNumber = u32;
+
+/// What can be said of an address space without any policy. A process has a new one after each `exec`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Life {
+    /// The process (`getpid`).
+    pub process: Tid,
+    /// The name of its first thread at the end.
+    pub name: String,
+    /// Whether it is only a guess that its threads belong together: the trace does not say it.
+    pub guessed: bool,
+    /// When the trace first shows it, in nanoseconds since the first event.
+    pub begin_ns: Ns,
+    /// When it ended; the end of the trace if it did not.
+    pub end_ns: Ns,
+    /// Threads over all its life.
+    pub threads: u32,
+    /// The most threads that it had at once.
+    pub most_threads: u32,
+    /// The most threads that ran at once: no policy can do with fewer IDs.
+    pub most_running: u32,
+    /// Time that its threads ran, all together, in nanoseconds.
+    pub run_ns: Ns,
+    /// How often a CPU began to run one of its threads.
+    pub turns: u64,
+    /// Turns on another CPU than the thread's turn before.
+    pub moves: Moves,
+    /// The CPUs that any of its threads was allowed so far.
+    pub allowed_cpus: u32,
+}
+
+/// How far threads moved, or memory did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Moves {
+    /// To another hardware thread of the same core.
+    pub same_core: u64,
+    /// To another core behind the same last-level cache.
+    pub same_l3: u64,
+    /// To another last-level cache of the same node.
+    pub same_node: u64,
+    /// To another node.
+    pub other_node: u64,
+}
+
+impl Moves {
+    /// Counts one; staying counts nowhere.
+    pub fn count(&mut self, topology: &Topology, from: Cpu, to: Cpu) {
+        if from == to {
+            return;
+        }
+        let (a, b) = (topology.place(from), topology.place(to));
+        let counter = match () {
+            () if a.core == b.core => &mut self.same_core,
+            () if a.l3 == b.l3 => &mut self.same_l3,
+            () if a.node == b.node => &mut self.same_node,
+            () => &mut self.other_node,
+        };
+        *counter += 1;
+    }
+
+    /// All that left the cache.
+    pub fn across_l3s(&self) -> u64 {
+        self.same_node + self.other_node
+    }
+}
+
+/// An address space while the trace is followed.
+#[derive(Debug)]
+pub(super) struct Space {
+    pub(super) life: Life,
+    /// The living threads.
+    pub(super) users: u32,
+    /// For each thread of its life, how many CPUs it may use.
+    pub(super) thread_allowed: Vec<u32>,
+    /// For each CPU, the thread that runs there.
+    pub(super) running: Vec<Option<Thread>>,
+    now_running: u32,
+    allowed: CpuSet,
+}
+
+impl Space {
+    pub(super) fn new(process: Tid, now: Ns, cpus: u32) -> Space {
+        Space {
+            life: Life { process, begin_ns: now, end_ns: now, ..Life::default() },
+            users: 0,
+            thread_allowed: Vec::new(),
+            running: vec![None; cpus as usize],
+            now_running: 0,
+            allowed: CpuSet::empty(cpus),
+        }
+    }
+
+    /// Counts a new thread that may run on these CPUs, and gives it its number.
+    pub(super) fn join(&mut self, affinity: &CpuSet) -> Thread {
+        self.users += 1;
+        self.life.threads += 1;
+        self.life.most_threads = self.life.most_threads.max(self.users);
+        self.thread_allowed.push(affinity.len());
+        self.allow(affinity);
+        self.thread_allowed.len() as Thread - 1
+    }
+
+    /// Lets a thread run on other CPUs.
+    pub(super) fn confine(&mut self, thread: Thread, affinity: &CpuSet) {
+        self.thread_allowed[thread as usize] = affinity.len();
+        self.allow(affinity);
+    }
+
+    fn allow(&mut self, affinity: &CpuSet) {
+        self.allowed.add_all(affinity);
+        self.life.allowed_cpus = self.allowed.len();
+    }
+
+    /// A thread runs on a CPU from now on, or none does.
+    pub(super) fn runs(&mut self, cpu: Cpu, thread: Option<Thread>) {
+        let before = std::mem::replace(&mut self.running[cpu as usize], thread);
+        self.now_running += u32::from(thread.is_some());
+        self.now_running -= u32::from(before.is_some());
+        self.life.most_running = self.life.most_running.max(self.now_running);
+    }
+
+    /// Whether no thread lives in it and none runs.
+    pub(super) fn is_over(&self) -> bool {
+        self.users == 0 && self.now_running == 0
+    }
+
+    /// What a policy may see.
+    pub(super) fn view<'a>(&'a self, now: Ns, topology: &'a Topology) -> policies::Process<'a> {
+        policies::Process {
+            now,
+            topology,
+            users: self.users,
+            nr_cpus_allowed: self.life.allowed_cpus,
+            thread_allowed: &self.thread_allowed,
+            running: &self.running,
+        }
+    }
+}
