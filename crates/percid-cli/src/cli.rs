@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::usage_error;
 pub(crate) use numa::{
     DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice, WatchArguments,
 };
+use percid_command::usage_error;
 pub(crate) use sim::{
     HashArguments, PaperArguments, PaperPart, PolicyChoice, RunArguments, ShowArguments, Shown,
     SimArguments, SimPart,

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::machine::MachineReport;
-use crate::outcome::{Failure, Outcome};
-use crate::output;
+use percid_command::outcome::{Failure, Outcome};
+use percid_command::output;
 
 /// The document of `percid info --json`.
 #[derive(Debug, Serialize)]

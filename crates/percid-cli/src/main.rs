@@ -6,24 +6,18 @@
 mod bench;
 mod cli;
 mod info;
-mod interrupt;
 mod machine;
 mod numa;
-mod outcome;
-mod output;
-mod progress;
 mod sim;
-mod table;
-mod usage_error;
 
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
-use outcome::{Failure, Outcome};
+use percid_command::outcome::{Failure, Outcome};
 
 fn main() -> ExitCode {
     match cli::parse() {
-        Ok(cli) => outcome::exit_code(run(&cli)),
+        Ok(cli) => percid_command::outcome::exit_code(run(&cli)),
         Err(shown) => shown,
     }
 }

@@ -53,7 +53,7 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("sim numa-hash --range 5-4", "FIRST <= LAST"),
         ("sim numa-hash --range 0-4", "1 <= FIRST"),
         ("sim show nonsense x", "machine, workload"),
-        ("sim show machine here", "epyc-9654, cascade-lake"),
+        ("sim show machine this", "epyc-9654, cascade-lake"),
         ("--seconds 3 numa", "bench"),
         ("numa nonsense", "report, watch, demo"),
         ("numa report --nonsense", "--pid"),

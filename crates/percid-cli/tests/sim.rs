@@ -146,7 +146,7 @@ fn memory_is_what_was_asked_for() {
 #[test]
 fn this_machine_has_the_cpus_that_it_has() {
     let results = json(
-        "sim run --machine here --workload oversubscribed --set duration_ms=20 --seeds 1 --json",
+        "sim run --machine this --workload oversubscribed --set duration_ms=20 --seeds 1 --json",
     );
     let here = json("info --json");
     let cpus = list(&here["machine"], "cpus").iter().filter(|cpu| !cpu["core"].is_null()).count();

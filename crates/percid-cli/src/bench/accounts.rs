@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::contest::{Contender, Contest};
-use crate::outcome::complain;
+use percid_command::outcome::complain;
 
 /// What one structure was given, and what it accounts for.
 #[derive(Debug, Serialize)]
@@ -52,7 +52,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::bench::loops::{Account, Family, Operation, Subject};
     use crate::bench::team::Placement;
-    use crate::interrupt::Interrupt;
+    use percid_command::interrupt::Interrupt;
 
     /// How a structure treats what is put into it.
     #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,8 @@
 //! The memory of the intermittent benchmark: one area per index, each on pages of its own.
 
+use percid_command::burst::AREA;
 use std::io;
 use std::ptr::{self, NonNull};
-
-/// One-byte integers per area: 256 cache lines of 64 bytes.
-pub(crate) const AREA: usize = 16384;
 
 /// Areas in one private anonymous mapping, page-aligned and never backed by huge pages.
 #[derive(Debug)]
@@ -97,12 +95,4 @@ fn page_size() -> usize {
     // SAFETY: takes a constant, touches no memory.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(4096)
-}
-
-/// One burst: adds one to every integer of the area. The compiler makes vector instructions of it.
-#[inline(never)]
-pub(crate) fn burst(area: &mut [u8; AREA]) {
-    for integer in area {
-        *integer = integer.wrapping_add(1);
-    }
 }

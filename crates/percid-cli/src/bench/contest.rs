@@ -7,9 +7,9 @@ use super::loops::{self, Operation};
 use super::samples::Samples;
 use super::shuffle::Shuffler;
 use super::team::{Batch, Placement, Team};
-use crate::interrupt::Interrupt;
-use crate::outcome::Failure;
-use crate::progress::Progress;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::Failure;
+use percid_command::progress::Progress;
 
 /// The time that a batch costs each thread: short enough to escape most ticks, long against starting it.
 const BATCH: Duration = Duration::from_millis(1);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::contest::{Contender, Contest, Course, PLAIN};
 use super::loops::Family;
-use crate::table::{Align, Table};
+use percid_command::table::{Align, Table};
 
 /// One operation with one team. Times in nanoseconds per operation.
 #[derive(Debug, Serialize)]

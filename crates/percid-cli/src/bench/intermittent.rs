@@ -17,9 +17,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cli::IntermittentArguments;
-use crate::interrupt::Interrupt;
-use crate::outcome::{Failure, complain};
-use crate::progress::Progress;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, complain};
+use percid_command::progress::Progress;
 
 use super::shuffle::Shuffler;
 use baton::Baton;

@@ -10,8 +10,8 @@ use super::contest::Contest;
 use super::figures::{self, Figure};
 use super::loops;
 use super::team::Placement;
-use crate::interrupt::Interrupt;
-use crate::outcome::Failure;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::Failure;
 
 /// The keys of `bench mask` in the JSON document.
 #[derive(Debug, Serialize)]

@@ -20,12 +20,11 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::cli::{BenchArguments, BenchPart, IntermittentArguments, Length};
-use crate::interrupt::Interrupt;
 use crate::machine::MachineReport;
-use crate::outcome::{Failure, Outcome, complain};
-use crate::output;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome, complain};
+use percid_command::output;
 
-pub(crate) use areas::{AREA, burst};
 use intermittent::IntermittentReport;
 use mask::MaskReport;
 use ops::OpsReport;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::contest::Contest;
 use super::loops;
 use super::team::Placement;
-use crate::interrupt::Interrupt;
-use crate::outcome::Failure;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::Failure;
 
 pub(crate) use report::OpsReport;
 

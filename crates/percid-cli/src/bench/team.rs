@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::cpu;
 use super::loops::Subject;
 use super::thread_usage::ThreadUsage;
-use crate::outcome::Failure;
+use percid_command::outcome::Failure;
 
 /// Where a team's threads run.
 #[derive(Clone, Debug)]

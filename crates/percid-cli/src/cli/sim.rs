@@ -72,7 +72,7 @@ Examples:
   percid sim run
   percid sim run --workload container --policy per-cpu,percid-table
   percid sim run --workload intermittent --set delay_ms=1,10,100,1000 --html report.html
-  percid sim run --machine here --workload oversubscribed --seeds 20 --json | jq '.rows[0]'
+  percid sim run --machine this --workload oversubscribed --seeds 20 --json | jq '.rows[0]'
   percid sim show machine epyc-9654 > mine.toml; percid sim run --machine mine.toml";
 
 const PAPER_ABOUT: &str = "\

@@ -12,7 +12,7 @@ mod report;
 mod watch;
 
 use crate::cli::{NumaArguments, NumaPart, ReportArguments};
-use crate::outcome::{Failure, Outcome};
+use percid_command::outcome::{Failure, Outcome};
 
 pub(crate) fn run(arguments: &NumaArguments, json: bool) -> Result<Outcome, Failure> {
     match &arguments.part {

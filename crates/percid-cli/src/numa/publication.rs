@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::account::Account;
 use super::process::Process;
-use crate::interrupt::Interrupt;
+use percid_command::interrupt::Interrupt;
 
 /// What the link to a publication reads like.
 const LINK: &[u8] = b"/memfd:percid-numa (deleted)";

@@ -7,7 +7,7 @@ use percid_sim::paper::bounds::Bound;
 use serde::Serialize;
 
 use super::numbers::{figure, optional};
-use super::sheet::{Cell, Sheet};
+use percid_command::sheet::{Cell, Sheet};
 
 /// The keys of every part of `sim paper` that say whether its bounds hold.
 #[derive(Debug, Serialize)]

@@ -8,11 +8,11 @@ use percid_sim::policies;
 use percid_sim::workload::Workload;
 use serde::Serialize;
 
-use super::given::HERE;
 use super::numbers::plain;
-use crate::outcome::{Failure, Outcome};
-use crate::output;
-use crate::table::{Align, Table};
+use percid_command::given::THIS;
+use percid_command::outcome::{Failure, Outcome};
+use percid_command::output;
+use percid_command::table::{Align, Table};
 
 /// The document of `percid sim list --json`.
 #[derive(Debug, Serialize)]
@@ -75,7 +75,7 @@ impl fmt::Display for Catalogue {
         let mut table =
             Table::new([("name", Align::Left), ("CPUs", Align::Right), ("", Align::Left)]);
         let here = ["", "this machine: CPUs and caches as they are, most costs assumed"];
-        table.row([HERE, here[0], here[1]].map(str::to_owned).into());
+        table.row([THIS, here[0], here[1]].map(str::to_owned).into());
         for machine in &self.machines {
             let MachineEntry { name, about, cpus } = machine;
             table.row(vec![(*name).to_owned(), cpus.to_string(), about.clone()]);

@@ -4,20 +4,15 @@
 //! page; nothing is computed twice.
 
 mod bounds;
-mod given;
-mod here;
 mod list;
 mod numa_hash;
 mod numbers;
 mod paper;
-mod report;
 mod run;
-mod sheet;
 mod show;
-mod watch;
 
 use crate::cli::{SimArguments, SimPart};
-use crate::outcome::{Failure, Outcome};
+use percid_command::outcome::{Failure, Outcome};
 
 pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Outcome, Failure> {
     match &arguments.part {

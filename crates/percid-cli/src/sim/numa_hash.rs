@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::numbers::{figure, hundredths};
 use super::paper::tables_sheet;
 use crate::cli::HashArguments;
-use crate::outcome::{Failure, Outcome};
-use crate::output;
-use crate::table::{Align, Table};
+use percid_command::outcome::{Failure, Outcome};
+use percid_command::output;
+use percid_command::table::{Align, Table};
 
 /// The document of `percid sim numa-hash --json`.
 #[derive(Debug, Serialize)]

@@ -1,6 +1,6 @@
 //! How figures are written, and the tables of numbers that went into a simulation.
 
-use super::sheet::Sheet;
+use percid_command::sheet::Sheet;
 
 /// A number as short as it can be written.
 pub(crate) fn plain(value: f64) -> String {

@@ -5,8 +5,8 @@ use percid_sim::workload::Workload;
 use serde::Serialize;
 
 use crate::cli::{ShowArguments, Shown};
-use crate::outcome::{Failure, Outcome};
-use crate::output;
+use percid_command::outcome::{Failure, Outcome};
+use percid_command::output;
 
 /// The document of `percid sim show --json`.
 #[derive(Debug, Serialize)]

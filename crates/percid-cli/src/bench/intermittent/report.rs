@@ -8,7 +8,7 @@ use super::index::Index;
 use super::tally::Tally;
 use super::{Plan, distinct};
 use crate::bench::samples::Samples;
-use crate::table::{Align, Table};
+use percid_command::table::{Align, Table};
 
 /// The keys of `bench intermittent` in the JSON document.
 #[derive(Debug, Serialize)]

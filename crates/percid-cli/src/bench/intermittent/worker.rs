@@ -11,10 +11,10 @@ use super::baton::Baton;
 use super::index::{Index, Turn};
 use super::tally::Tally;
 use super::{Meter, Plan};
-use crate::bench::areas::{AREA, burst};
 use crate::bench::cpu;
 use crate::bench::thread_usage::ThreadUsage;
-use crate::interrupt::Interrupt;
+use percid_command::burst::{AREA, burst};
+use percid_command::interrupt::Interrupt;
 
 /// What all threads share.
 pub(crate) struct Course {

@@ -17,7 +17,7 @@ use std::fmt;
 use percid::Source;
 use percid::id::Unavailable;
 
-use crate::outcome::complain;
+use percid_command::outcome::complain;
 
 pub(crate) use masks::operations as mask_operations;
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::bench::contest::{Contender, Contest, Course};
 use crate::bench::figures::{TeamName, distinct};
-use crate::table::{Align, Table};
+use percid_command::table::{Align, Table};
 
 /// An operation of percid's and what it is compared with.
 const COMPARISONS: [(&str, &str); 5] = [

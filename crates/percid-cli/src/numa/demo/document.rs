@@ -13,7 +13,7 @@ use crate::cli::RulesChoice;
 use crate::numa::errno;
 use crate::numa::figures::{counts, mebibytes, percent, share};
 use crate::numa::nodes::KernelBalancing;
-use crate::table::{Align, Table};
+use percid_command::table::{Align, Table};
 
 /// A table has columns for so many nodes; the JSON has all.
 const NODES_SHOWN: usize = 8;

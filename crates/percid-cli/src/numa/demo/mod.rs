@@ -10,9 +10,9 @@ use percid::numa::Balancer;
 
 use super::nodes;
 use crate::cli::DemoArguments;
-use crate::interrupt::Interrupt;
-use crate::outcome::{Failure, Outcome, complain};
-use crate::output;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome, complain};
+use percid_command::output;
 
 use document::{Document, RunReport};
 use plan::Plan;

@@ -16,10 +16,10 @@ use percid::numa::{Access, Balancer, Region, Report};
 use super::area::Area;
 use super::place;
 use super::plan::{Place, Plan};
-use crate::interrupt::Interrupt;
 use crate::numa::pages::{self, page_size};
-use crate::outcome::Failure;
-use crate::progress::{Progress, WORTH_TELLING};
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::Failure;
+use percid_command::progress::{Progress, WORTH_TELLING};
 
 /// How often it is looked how much has been written.
 const LOOK: Duration = Duration::from_millis(50);

@@ -11,8 +11,8 @@ use crate::numa::nodes::{self, KernelBalancing, Node};
 use crate::numa::pages;
 use crate::numa::process::Process;
 use crate::numa::publication;
-use crate::outcome::Failure;
-use crate::table::{Align, Table};
+use percid_command::outcome::Failure;
+use percid_command::table::{Align, Table};
 
 /// The document of `percid numa report --json`.
 #[derive(Debug, Serialize)]

@@ -4,9 +4,9 @@ mod machine;
 mod process;
 
 use crate::cli::ReportArguments;
-use crate::interrupt::Interrupt;
-use crate::outcome::{Failure, Outcome};
-use crate::output;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome};
+use percid_command::output;
 
 use machine::MachineDocument;
 use process::ProcessDocument;

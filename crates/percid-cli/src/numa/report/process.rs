@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::interrupt::Interrupt;
 use crate::numa::account::{Account, Reason, Region};
 use crate::numa::errno;
 use crate::numa::figures::{counts, mebibytes, milliseconds, percent, share};
 use crate::numa::process::Process;
 use crate::numa::publication::{self, Publication, Silence};
-use crate::outcome::{Failure, Outcome};
-use crate::table::{Align, Table};
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome};
+use percid_command::table::{Align, Table};
 
 /// A table has columns for so many nodes; the JSON has all.
 const NODES_SHOWN: usize = 16;

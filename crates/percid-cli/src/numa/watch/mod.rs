@@ -13,9 +13,9 @@ use super::process::Process;
 use super::publication::{self, Silence};
 use super::report::publications;
 use crate::cli::WatchArguments;
-use crate::interrupt::Interrupt;
-use crate::outcome::{Failure, Outcome, complain};
-use crate::output;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome, complain};
+use percid_command::output;
 
 use change::Change;
 use lines::Lines;

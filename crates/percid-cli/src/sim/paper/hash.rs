@@ -8,7 +8,7 @@ use percid_sim::paper::bounds::Bound;
 use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
-use crate::sim::sheet::{Cell, Sheet};
+use percid_command::sheet::{Cell, Sheet};
 
 /// The keys of this part.
 #[derive(Debug, Serialize)]

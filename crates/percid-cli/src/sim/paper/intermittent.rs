@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
 use crate::sim::numbers::{self, Number, figure, hundredths, percent};
-use crate::sim::sheet::{Cell as Figure, Sheet};
-use crate::table::{Align, Table};
+use percid_command::sheet::{Cell as Figure, Sheet};
+use percid_command::table::{Align, Table};
 
 /// The keys of this part.
 #[derive(Debug, Serialize)]

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
 use crate::sim::numbers::{self, Number, figure, hundredths, optional, percent, plain};
-use crate::sim::sheet::{Cell, Sheet};
+use percid_command::sheet::{Cell, Sheet};
 
 /// The keys of this part.
 #[derive(Debug, Serialize)]

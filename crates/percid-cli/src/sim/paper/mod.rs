@@ -12,12 +12,12 @@ use std::fmt;
 use percid_report::Page;
 use serde::Serialize;
 
-use super::report::{Report, lead};
-use super::watch::watched;
 use crate::cli::{PaperArguments, PaperPart};
-use crate::interrupt::Interrupt;
-use crate::outcome::{Failure, Outcome, complain};
-use crate::output;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome, complain};
+use percid_command::output;
+use percid_command::report::{Report, lead};
+use percid_command::watch::watched;
 
 use hash::HashFigures;
 pub(super) use hash::tables_sheet;

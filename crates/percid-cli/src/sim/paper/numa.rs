@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
 use crate::sim::numbers::{self, Number, figure, optional, percent};
-use crate::sim::sheet::{self, Sheet};
+use percid_command::sheet::{self, Sheet};
 
 /// The keys of this part.
 #[derive(Debug, Serialize)]

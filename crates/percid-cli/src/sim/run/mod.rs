@@ -11,13 +11,13 @@ use percid_sim::machine::Machine;
 use percid_sim::policies::{self, Entry};
 use percid_sim::workload::Workload;
 
-use super::given;
-use super::report::Report;
-use super::watch::watched;
 use crate::cli::{PolicyChoice, RunArguments};
-use crate::interrupt::Interrupt;
-use crate::outcome::{Failure, Outcome, complain};
-use crate::output;
+use percid_command::given;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome, complain};
+use percid_command::output;
+use percid_command::report::Report;
+use percid_command::watch::watched;
 
 use figures::Results;
 

@@ -6,8 +6,8 @@ use percid_sim::cost::Class;
 
 use super::figures::{Results, settings};
 use crate::sim::numbers::{self, hundredths, optional, plain};
-use crate::sim::report::lead;
-use crate::sim::sheet::Sheet;
+use percid_command::report::lead;
+use percid_command::sheet::Sheet;
 
 /// Nanoseconds in a millisecond.
 const MS: f64 = 1e6;

@@ -7,7 +7,7 @@ use percid_sim::cost::Class;
 
 use super::figures::{Results, settings};
 use crate::sim::numbers::{hundredths, optional};
-use crate::table::{Align, Table};
+use percid_command::table::{Align, Table};
 
 impl fmt::Display for Results {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,14 +16,14 @@ use crate::outcome::Failure;
 
 /// Whether Ctrl-C was pressed, and a sleep that ends when it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Interrupt {
+pub struct Interrupt {
     pressed: Arc<AtomicBool>,
     bell: Arc<UnixStream>,
 }
 
 impl Interrupt {
     /// Starts listening. A second Ctrl-C ends the program at once with status 130.
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    pub fn listen() -> Result<Self, Failure> {
         Self::install().map_err(|cause| Failure::new("cannot listen for Ctrl-C", cause))
     }
 
@@ -38,12 +38,12 @@ impl Interrupt {
     }
 
     /// Whether Ctrl-C was pressed.
-    pub(crate) fn pressed(&self) -> bool {
+    pub fn pressed(&self) -> bool {
         self.pressed.load(Ordering::Relaxed)
     }
 
     /// Sleeps for `duration` in one piece, or until Ctrl-C is pressed.
-    pub(crate) fn sleep(&self, duration: Duration) {
+    pub fn sleep(&self, duration: Duration) {
         let mut bell = libc::pollfd { fd: self.bell.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let wait = libc::timespec {
             tv_sec: duration.as_secs() as libc::time_t,

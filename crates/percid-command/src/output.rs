@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::outcome::Failure;
 
 /// Prints text at once, so that a reader sees it while the next part is still being measured.
-pub(crate) fn print_text(text: &dyn fmt::Display) -> Result<(), Failure> {
+pub fn print_text(text: &dyn fmt::Display) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     write!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(cannot_write)
 }
 
 /// Prints the document. Called once per run.
-pub(crate) fn print_json(result: &impl Serialize) -> Result<(), Failure> {
+pub fn print_json(result: &impl Serialize) -> Result<(), Failure> {
     let mut document =
         serde_json::to_vec_pretty(result).map_err(|error| cannot_write(error.into()))?;
     document.push(b'\n');
@@ -23,7 +23,7 @@ pub(crate) fn print_json(result: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// Prints one of many documents, each in a line of its own.
-pub(crate) fn print_json_line(document: &impl Serialize) -> Result<(), Failure> {
+pub fn print_json_line(document: &impl Serialize) -> Result<(), Failure> {
     let mut line = serde_json::to_vec(document).map_err(|error| cannot_write(error.into()))?;
     line.push(b'\n');
     let mut stdout = io::stdout().lock();

@@ -5,27 +5,27 @@ use std::fs;
 use percid_sim::machine::Machine;
 use percid_sim::workload::Workload;
 
-use super::here;
 use crate::outcome::Failure;
+use crate::this_machine;
 
 /// The name of the machine that this program runs on.
-pub(crate) const HERE: &str = "here";
+pub const THIS: &str = "this";
 
 /// The machine with this name, or in this file.
-pub(crate) fn machine(name: &str) -> Result<Machine, Failure> {
-    if name == HERE {
-        return here::machine();
+pub fn machine(name: &str) -> Result<Machine, Failure> {
+    if name == THIS {
+        return this_machine::machine();
     }
     if let Some(machine) = Machine::preset(name) {
         return Ok(machine);
     }
-    let known: Vec<&str> = [HERE].into_iter().chain(Machine::presets()).collect();
+    let known: Vec<&str> = [THIS].into_iter().chain(Machine::presets()).collect();
     let text = read("machine", name, &known)?;
     Machine::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
 }
 
 /// The workload with this name, or in this file.
-pub(crate) fn workload(name: &str) -> Result<Workload, Failure> {
+pub fn workload(name: &str) -> Result<Workload, Failure> {
     if let Some(workload) = Workload::preset(name) {
         return Ok(workload);
     }

@@ -11,7 +11,7 @@ const MARK: &str = "!";
 
 /// Column headings, and rows of names and figures.
 #[derive(Debug)]
-pub(crate) struct Sheet {
+pub struct Sheet {
     columns: Vec<String>,
     /// The first so many columns hold names, the others figures.
     names: usize,
@@ -20,19 +20,19 @@ pub(crate) struct Sheet {
 
 /// What stands in one place.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub struct Cell {
     text: String,
     is_outside: bool,
 }
 
 impl Cell {
     /// A figure, and whether it is out of its bounds.
-    pub(crate) fn judged(text: impl Into<String>, is_outside: bool) -> Cell {
+    pub fn judged(text: impl Into<String>, is_outside: bool) -> Cell {
         Cell { text: text.into(), is_outside }
     }
 
     /// As text: marked by a sign.
-    pub(crate) fn marked(&self) -> String {
+    pub fn marked(&self) -> String {
         let mark = if self.is_outside { MARK } else { "" };
         format!("{}{mark}", self.text)
     }
@@ -46,22 +46,19 @@ impl<T: Into<String>> From<T> for Cell {
 
 impl Sheet {
     /// A table without rows whose first `names` columns hold names.
-    pub(crate) fn new<C: Into<String>>(
-        columns: impl IntoIterator<Item = C>,
-        names: usize,
-    ) -> Sheet {
+    pub fn new<C: Into<String>>(columns: impl IntoIterator<Item = C>, names: usize) -> Sheet {
         Sheet { columns: columns.into_iter().map(Into::into).collect(), names, rows: Vec::new() }
     }
 
     /// Adds a row of as many cells as there are columns.
-    pub(crate) fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+    pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells);
     }
 
     /// The same on a page.
-    pub(crate) fn show_on(&self, page: &mut html::Page) {
+    pub fn show_on(&self, page: &mut html::Page) {
         let align = |at| if at < self.names { html::Align::Left } else { html::Align::Right };
         let columns = self.columns.iter().enumerate().map(|(at, name)| (name.as_str(), align(at)));
         let mut table = html::Table::new(columns);

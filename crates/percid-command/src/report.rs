@@ -8,13 +8,13 @@ use crate::outcome::{Failure, Outcome, complain};
 
 /// Where the report goes, if one is wanted.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub struct Report {
     path: Option<PathBuf>,
 }
 
 impl Report {
     /// Refuses what cannot be written before minutes of simulation.
-    pub(crate) fn to(path: Option<&Path>) -> Result<Report, Failure> {
+    pub fn to(path: Option<&Path>) -> Result<Report, Failure> {
         if let Some(path) = path {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let missing = folder.is_some_and(|folder| !folder.is_dir());
@@ -26,12 +26,13 @@ impl Report {
         Ok(Report { path: path.map(Path::to_owned) })
     }
 
-    pub(crate) fn is_wanted(&self) -> bool {
+    /// Whether a report is wanted.
+    pub fn is_wanted(&self) -> bool {
         self.path.is_some()
     }
 
     /// Writes the page after the result was printed, also if nobody reads that any more.
-    pub(crate) fn write(
+    pub fn write(
         &self,
         printed: Result<(), Failure>,
         page: impl FnOnce() -> Page,
@@ -47,7 +48,7 @@ impl Report {
 }
 
 /// What introduces every page: how it was made. No clock, so that the same command makes the same page.
-pub(crate) fn lead(what: &str, interrupted: bool) -> String {
+pub fn lead(what: &str, interrupted: bool) -> String {
     let command: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let note = if interrupted { "\n\nInterrupted: what was finished by then.\n" } else { "" };

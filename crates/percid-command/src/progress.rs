@@ -8,14 +8,14 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Shorter work than this passes in silence.
-pub(crate) const WORTH_TELLING: Duration = Duration::from_secs(2);
+pub const WORTH_TELLING: Duration = Duration::from_secs(2);
 /// A terminal's line is redrawn in place; a log gets few lines.
 const REDRAW: Duration = Duration::from_millis(200);
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
 /// How far one piece of work has come.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     label: String,
     /// `None`: too short to tell anything.
     last: Option<Mutex<Option<Instant>>>,
@@ -23,7 +23,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(label: impl Into<String>, expected: Duration) -> Self {
+    /// Work that is named `label` and takes about so long. What is shorter than [`WORTH_TELLING`] passes in silence.
+    pub fn new(label: impl Into<String>, expected: Duration) -> Self {
         Progress {
             label: label.into(),
             last: (expected > WORTH_TELLING).then(|| Mutex::new(None)),
@@ -32,14 +33,14 @@ impl Progress {
     }
 
     /// Says that `fraction` (0 to 1) is done and about `left` remains, unless it was said a moment ago.
-    pub(crate) fn at(&self, fraction: f64, left: Duration) {
+    pub fn at(&self, fraction: f64, left: Duration) {
         let percent = (fraction.clamp(0.0, 1.0) * 100.0) as u32;
         let left = left.as_secs_f64().ceil();
         self.tell(|| format!("{percent:3} %, about {left} s left"));
     }
 
     /// Says how long it has taken, unless something was said a moment ago: for work of which nobody knows how far it is.
-    pub(crate) fn after(&self, elapsed: Duration) {
+    pub fn after(&self, elapsed: Duration) {
         self.tell(|| format!("{} s so far", elapsed.as_secs()));
     }
 

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Lets `work` run on a thread of its own, tells how far it is, and asks it to stop if Ctrl-C is pressed. It is
 /// `total` runs long, if that is known.
-pub(crate) fn watched<T: Send>(
+pub fn watched<T: Send>(
     label: &str,
     total: Option<u64>,
     interrupt: &Interrupt,

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use percid_sim::machine::{Costs, Given, Machine};
 use percid_sim::topology::{Place, Topology};
 
-use crate::bench::{AREA, burst};
+use crate::burst::{AREA, burst};
 use crate::outcome::Failure;
 
 /// The machine whose costs are taken where none are measured.
 const LIKE: &str = "epyc-9654";
 
 /// Reads the machine and measures a hot burst, which takes some milliseconds.
-pub(crate) fn machine() -> Result<Machine, Failure> {
+pub fn machine() -> Result<Machine, Failure> {
     let here = percid::machine::read();
     let like = Machine::preset(LIKE).expect("a machine that comes with the simulator");
     let places = places(&here.cpus);

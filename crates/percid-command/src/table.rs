@@ -7,14 +7,16 @@ const GAP: &str = "  ";
 
 /// Which edge of its column a cell touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
+    /// The left one, for names.
     Left,
+    /// The right one, for figures.
     Right,
 }
 
 /// A heading and rows of as many cells. Neighbouring columns can have a name in common, and rows a heading.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<(String, Align)>,
     groups: Vec<Group>,
     lines: Vec<Line>,
@@ -34,13 +36,14 @@ enum Line {
 }
 
 impl Table {
-    pub(crate) fn new<H: Into<String>>(columns: impl IntoIterator<Item = (H, Align)>) -> Self {
+    /// A table with these columns.
+    pub fn new<H: Into<String>>(columns: impl IntoIterator<Item = (H, Align)>) -> Self {
         let columns = columns.into_iter().map(|(heading, align)| (heading.into(), align)).collect();
         Table { columns, groups: Vec::new(), lines: Vec::new() }
     }
 
     /// Adds columns with a name in common, which stands in a line above theirs.
-    pub(crate) fn group<H: Into<String>>(
+    pub fn group<H: Into<String>>(
         &mut self,
         name: String,
         columns: impl IntoIterator<Item = (H, Align)>,
@@ -50,11 +53,12 @@ impl Table {
     }
 
     /// A line of its own above the rows that follow, which are indented under it.
-    pub(crate) fn heading(&mut self, heading: String) {
+    pub fn heading(&mut self, heading: String) {
         self.lines.push(Line::Heading(heading));
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    /// A row of as many cells as there are columns.
+    pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.lines.push(Line::Row(cells));
     }

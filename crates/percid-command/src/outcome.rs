@@ -8,7 +8,7 @@ use crate::usage_error;
 
 /// The ways a subcommand can end after it has printed its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// Everything was measured. Exit status 0.
     Complete,
     /// Ctrl-C came first; what had been measured by then was printed. Exit status 130.
@@ -23,15 +23,21 @@ pub(crate) enum Outcome {
 
 /// Why a subcommand could not print a result.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// Something outside of this program went wrong. Exit status 1.
-    Io { what: String, cause: io::Error },
+    Io {
+        /// What could not be done.
+        what: String,
+        /// What the system said.
+        cause: io::Error,
+    },
     /// What was asked for makes no sense, or a file that was named does not. Exit status 2.
     Usage(String),
 }
 
 impl Failure {
-    pub(crate) fn new(what: impl Into<String>, cause: io::Error) -> Self {
+    /// What could not be done, and what the system said.
+    pub fn new(what: impl Into<String>, cause: io::Error) -> Self {
         Failure::Io { what: what.into(), cause }
     }
 
@@ -51,7 +57,7 @@ impl fmt::Display for Failure {
 }
 
 /// Prints the failure, if there is one, and gives the exit status.
-pub(crate) fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
+pub fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
     match result {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Interrupted) => ExitCode::from(130),
@@ -66,6 +72,6 @@ pub(crate) fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
 }
 
 /// One line on stderr. Unlike `eprintln!` it does not panic when stderr is closed.
-pub(crate) fn complain(line: fmt::Arguments<'_>) {
+pub fn complain(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "percid: {line}");
 }

@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use crate::outcome::complain;
 
 /// Prints what the parser has to say: help and version as they are, errors in one line.
-pub(crate) fn show(error: &clap::Error, command: Command) -> ExitCode {
+pub fn show(error: &clap::Error, command: Command) -> ExitCode {
     if !error.use_stderr() {
         // Nobody reads any more (`percid --help | head -1`): nothing to complain about.
         let _ = error.print();
@@ -25,7 +25,7 @@ pub(crate) fn show(error: &clap::Error, command: Command) -> ExitCode {
 }
 
 /// Prints one line and gives the exit status of wrong arguments.
-pub(crate) fn refuse(what: fmt::Arguments<'_>) -> ExitCode {
+pub fn refuse(what: fmt::Arguments<'_>) -> ExitCode {
     complain(format_args!("{what}"));
     ExitCode::from(2)
 }
