@@ -11,10 +11,11 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 pub(crate) use numa::{
     DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice, WatchArguments,
 };
+use percid_command::arguments::{seconds, whole};
 use percid_command::usage_error;
 pub(crate) use sim::{
-    HashArguments, PaperArguments, PaperPart, PolicyChoice, RunArguments, ShowArguments, Shown,
-    SimArguments, SimPart,
+    HashArguments, PaperArguments, PaperPart, RunArguments, ShowArguments, Shown, SimArguments,
+    SimPart,
 };
 
 const EXIT_AND_ENVIRONMENT: &str = "\
@@ -353,18 +354,4 @@ fn misplaced(cli: &Cli) -> Option<&'static str> {
 
 fn manual(examples: &str) -> String {
     format!("{examples}\n\n{EXIT_AND_ENVIRONMENT}")
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("allowed are 0.1 to 3600 seconds".to_owned()),
-    }
-}
-
-fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(number) if (MIN..=MAX).contains(&number) => Ok(number),
-        _ => Err(format!("allowed are whole numbers from {MIN} to {MAX}")),
-    }
 }

@@ -1,5 +1,6 @@
 //! What the commands of percid have in common: how they print, tell progress, are interrupted, end, and find machines.
 
+pub mod arguments;
 pub mod burst;
 pub mod given;
 

@@ -31,10 +31,10 @@ pub struct Comparison<'a> {
     pub spans: usize,
 }
 
-/// How far a comparison has come; whoever watches it may stop it.
+/// How far a comparison or a replay has come; whoever watches it may stop it.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Runs that are over.
+    /// Runs that are over, or events.
     pub done: AtomicU64,
     /// Set to end early: runs that are not over by then are left out.
     pub stop: AtomicBool,

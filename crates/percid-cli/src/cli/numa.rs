@@ -6,7 +6,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use percid::numa::{self, Rules};
 use serde::Serialize;
 
-use super::{manual, seconds, whole};
+use percid_command::arguments::{seconds, whole};
+
+use super::manual;
 
 pub(super) const ABOUT: &str = "\
 Shows and tries NUMA balancing that a program switches on for its own memory, with

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use percid_sim::policies::{self, Entry};
+use percid_command::arguments::{PolicyChoice, policy, whole};
 use percid_sim::workload::Memory;
 
-use super::{manual, whole};
+use super::manual;
 
 pub(super) const ABOUT: &str = "\
 Simulates policies for concurrency IDs, membership masks and NUMA scanning on
@@ -62,7 +62,7 @@ most of them. JSON also has `machine` (name, numbers of CPUs, cores, L3 caches, 
 and `numbers`, each with its origin), `workload` (name, about, memory, parameters),
 `seed`, `seeds` and `interrupted`. After Ctrl-C rows hold whole runs only.
 
-Machines: a name from `percid sim list`; `here`, this machine's CPUs and caches as they
+Machines: a name from `percid sim list`; `this`, this machine's CPUs and caches as they
 are, with hot bursts measured in a few milliseconds and all other costs assumed; or a
 file of one's own, for which `percid sim show machine NAME` prints a start. Workloads:
 a name or a file. A file is what has a slash or ends in .toml.";
@@ -178,7 +178,7 @@ pub(crate) enum SimPart {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArguments {
-    /// A machine's name, `here`, or a file
+    /// A machine's name, `this`, or a file
     #[arg(long, value_name = "MACHINE", default_value = "epyc-9654")]
     pub(crate) machine: String,
 
@@ -262,29 +262,11 @@ pub(crate) enum Shown {
     Workload,
 }
 
-/// One name behind `--policy`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PolicyChoice {
-    All,
-    One(&'static Entry),
-}
-
 /// What one `--set` says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setting {
     pub(crate) name: String,
     pub(crate) values: Vec<f64>,
-}
-
-fn policy(name: &str) -> Result<PolicyChoice, String> {
-    match policies::find(name) {
-        Some(entry) => Ok(PolicyChoice::One(entry)),
-        None if name == "all" => Ok(PolicyChoice::All),
-        None => {
-            let known: Vec<&str> = policies::ALL.iter().map(|entry| entry.name).collect();
-            Err(format!("allowed are all, {}", known.join(", ")))
-        }
-    }
 }
 
 fn memory(name: &str) -> Result<Memory, String> {

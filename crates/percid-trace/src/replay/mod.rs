@@ -12,6 +12,7 @@ mod tally;
 use std::fmt;
 
 use percid_sim::Ns;
+use percid_sim::comparison::Progress;
 use percid_sim::cost::Prices;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{Entry, Id, Policy, Thread};
@@ -123,7 +124,8 @@ pub fn largest_cpu(trace: &Trace) -> Option<Cpu> {
     trace.events.iter().map(|event| event.cpu).max()
 }
 
-/// Replays a trace under a policy on a machine. Takes about 0.1 us an event.
+/// Replays a trace under a policy on a machine. Counts events as they are done; if it is stopped, it answers what it has
+/// by then.
 ///
 /// # Errors
 ///
@@ -133,6 +135,7 @@ pub fn replay(
     machine: &Machine,
     policy: &Entry,
     settings: &Settings,
+    progress: &Progress,
 ) -> Result<Replay, Misfit> {
     let topology = &machine.topology;
     if let Some(cpu) = largest_cpu(trace).filter(|&cpu| cpu >= topology.cpus()) {
@@ -140,16 +143,15 @@ pub fn replay(
     }
     let mut schedule = Schedule::new(trace, topology, machine.kernel.hz.value);
     let mut player = Player::new(machine, policy, settings);
-    schedule.follow(&mut player);
+    schedule.follow(&mut player, progress);
     let lives = std::mem::take(&mut schedule.lives);
     let played = (0..).zip(lives).zip(player.tallies);
     let spaces = played
         .filter_map(|((number, life), tally)| Some(SpaceReplay { number, life, tally: tally? }))
         .filter(|space| space.life.turns > 0);
-    let ends = trace.events.first().zip(trace.events.last());
     Ok(Replay {
         spaces: spaces.collect(),
-        duration_ns: ends.map_or(0, |(first, last)| last.time - first.time),
+        duration_ns: schedule.now(),
         turns: player.turns,
         turns_left_out: player.turns_left_out,
     })

@@ -5,7 +5,9 @@
 //! begins to run on a CPU does not run on another one any more; one that runs elsewhere than before was moved.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
 
+use percid_sim::comparison::Progress;
 use percid_sim::cpu_set::CpuSet;
 use percid_sim::policies::Thread;
 use percid_sim::topology::{Cpu, Topology};
@@ -89,6 +91,9 @@ pub(super) struct Schedule<'t> {
     known_affinities: HashMap<Text, usize>,
 }
 
+/// Events between two looks at whether to stop.
+const AT_ONCE: usize = 4096;
+
 /// The affinity of threads of which the trace says nothing: all CPUs.
 const ANYWHERE: usize = 0;
 
@@ -118,13 +123,22 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// Follows the whole trace.
-    pub(super) fn follow(&mut self, listener: &mut impl Listener) {
+    /// Follows the trace to its end, or until it is stopped.
+    pub(super) fn follow(&mut self, listener: &mut impl Listener, progress: &Progress) {
         self.begin(listener);
-        for event in &self.trace.events {
-            self.advance(event, listener);
+        for events in self.trace.events.chunks(AT_ONCE) {
+            if progress.stop.load(Relaxed) {
+                break;
+            }
+            events.iter().for_each(|event| self.advance(event, listener));
+            progress.done.fetch_add(events.len() as u64, Relaxed);
         }
         self.finish(listener);
+    }
+
+    /// The time since the first event.
+    pub(super) fn now(&self) -> Ns {
+        self.now
     }
 
     /// Lets those run who must have been running when the trace began.

@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 
 use percid_sim::comparison::Comparison;
 use percid_sim::machine::Machine;
-use percid_sim::policies::{self, Entry};
+use percid_sim::policies::Entry;
 use percid_sim::workload::Workload;
 
-use crate::cli::{PolicyChoice, RunArguments};
+use crate::cli::RunArguments;
+use percid_command::arguments::chosen;
 use percid_command::given;
 use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome, complain};
@@ -106,19 +107,4 @@ impl Plan {
         let named = |fault| Failure::Usage(format!("{}: {fault}", self.workload_name));
         Ok(Results::new(self, rows.map_err(named)?, interrupt.pressed()))
     }
-}
-
-/// The policies asked for, each once, in the order in which they were.
-fn chosen(choices: &[PolicyChoice]) -> Vec<&'static Entry> {
-    let mut chosen: Vec<&'static Entry> = Vec::new();
-    let all = choices.iter().flat_map(|choice| match choice {
-        PolicyChoice::All => policies::ALL.iter().collect(),
-        PolicyChoice::One(entry) => vec![*entry],
-    });
-    for entry in all {
-        if chosen.iter().all(|known| known.name != entry.name) {
-            chosen.push(entry);
-        }
-    }
-    chosen
 }
