@@ -1,0 +1,251 @@
+//! Replays of schedules that were made by hand, and of two that real kernels recorded together with their IDs.
+
+use percid_sim::comparison::Progress;
+use percid_sim::machine::Machine;
+use percid_sim::policies::find;
+use percid_sim::replay::{Event as Step, Recording};
+use percid_sim::topology::{Place, Topology};
+use percid_trace::Trace;
+use percid_trace::event::{Event, IDLE, Shares, State, Tid, UNKNOWN, What};
+use percid_trace::replay::{Replay, Settings, replay};
+use percid_trace::texts::Texts;
+
+/// Two nodes of two caches of two cores of one thread: CPUs 0 to 7.
+fn machine(cpus: u32) -> Machine {
+    let place = |cpu| Place { core: cpu, l3: cpu / 2, socket: cpu / 4, node: cpu / 4 };
+    let mut machine = Machine::preset("epyc-9654").expect("a preset");
+    machine.topology = Topology::new((0..cpus).map(place).collect());
+    machine
+}
+
+/// Writes schedules down.
+#[derive(Default)]
+struct Script {
+    trace: Trace,
+    time: u64,
+}
+
+impl Script {
+    fn at(&mut self, ms: u64) -> &mut Script {
+        self.time = ms * 1_000_000;
+        self
+    }
+
+    fn event(&mut self, cpu: u32, what: What) -> &mut Script {
+        self.trace.events.push(Event { time: 5_000_000_000 + self.time, cpu, what });
+        self.time += 1000;
+        self
+    }
+
+    fn switch(&mut self, cpu: u32, prev: Tid, next: Tid) -> &mut Script {
+        self.event(cpu, What::Switch { prev, state: State(1), next })
+    }
+
+    fn process(&mut self, threads: impl IntoIterator<Item = Tid>, process: Tid) -> &mut Script {
+        for thread in threads {
+            self.event(0, What::Member { thread, process });
+        }
+        self
+    }
+
+    fn play(&self, policy: &str) -> Replay {
+        play(&self.trace, policy)
+    }
+}
+
+fn play(trace: &Trace, policy: &str) -> Replay {
+    let settings = Settings { turns_kept: usize::MAX, ..Settings::default() };
+    let policy = find(policy).expect("a policy");
+    replay(trace, &machine(8), policy, &settings, &Progress::default()).expect("it fits")
+}
+
+#[test]
+fn turns_moves_and_most_running_threads_are_counted() {
+    let mut script = Script::default();
+    script.process([11, 12, 13], 11).at(1);
+    script.switch(0, IDLE, 11).switch(1, IDLE, 12).at(3).switch(0, 11, IDLE);
+    script.switch(2, IDLE, 11).at(4).switch(2, 11, IDLE).switch(7, IDLE, 11).at(6);
+    script.switch(7, 11, 13).at(7).switch(7, 13, IDLE).switch(1, 12, IDLE);
+    let replay = script.play("per-cpu");
+    let [space] = &replay.spaces[..] else { panic!("one process: {replay:?}") };
+    let life = &space.life;
+    assert_eq!((life.process, life.threads, life.most_running, life.turns), (11, 3, 2, 5));
+    assert_eq!((life.moves.same_node, life.moves.other_node), (1, 1), "0 to 2, 2 to 7");
+    assert!((9_900_000..10_100_000).contains(&(life.run_ns - 2_000_000)), "{}", life.run_ns);
+    assert!(!life.guessed);
+    let tally = &space.tally;
+    assert_eq!((tally.ids_used, tally.ids_bound), (4, 8), "CPUs 0, 1, 2 and 7");
+    assert_eq!((tally.acquisitions.first, tally.acquisitions.same_cpu), (4, 1));
+    assert_eq!(tally.memory_bytes, 4 * 16384);
+}
+
+#[test]
+fn a_thread_that_wanders_takes_its_table_id_along_and_leaves_cpu_numbers_behind() {
+    let mut script = Script::default();
+    script.process([20, 21], 20);
+    for turn in 0..40_u64 {
+        let cpu = (turn * 3 % 8) as u32;
+        script.at(10 * turn + 1).switch(cpu, IDLE, 20).at(10 * turn + 2).switch(cpu, 20, IDLE);
+    }
+    let (table, numbers) = (script.play("percid-table"), script.play("per-cpu"));
+    let (table, numbers) = (&table.spaces[0].tally, &numbers.spaces[0].tally);
+    assert_eq!(numbers.ids_used, 8);
+    assert!(table.ids_used <= 2, "{table:?}");
+    assert!(table.work.steals > 0);
+    assert_eq!(numbers.acquisitions.shares(), [1.0; 4]);
+    assert!(table.acquisitions.shares()[0] < 0.2);
+}
+
+#[test]
+fn each_exec_begins_another_address_space_and_vfork_does_not() {
+    let mut script = Script::default();
+    script.process([30], 30).at(1).switch(0, IDLE, 30).at(2);
+    script.event(0, What::Fork { parent: 30, child: 31, shares: Shares::Memory }).at(3);
+    script.switch(1, IDLE, 31).at(4);
+    script.event(1, What::Exec { thread: 31, old: 31 }).at(5);
+    script.event(1, What::Fork { parent: 31, child: 32, shares: Shares::Process }).at(6);
+    script.switch(2, IDLE, 32).at(7);
+    script.event(2, What::Exec { thread: 31, old: 32 }).at(9);
+    script.switch(2, 31, IDLE).switch(0, 30, IDLE);
+    let replay = script.play("linux-6.14");
+    let of = |at: usize| {
+        let life = &replay.spaces[at].life;
+        (life.process, life.threads, life.most_running)
+    };
+    assert_eq!(replay.spaces.len(), 3, "{replay:?}");
+    assert_eq!(of(0), (30, 2, 2), "the child ran in it until it replaced its program");
+    assert_eq!(of(1), (31, 2, 2));
+    assert_eq!(of(2), (31, 1, 1), "a thread replaced the program of all");
+}
+
+#[test]
+fn kernel_threads_have_no_ids_and_unlisted_threads_are_guessed_at() {
+    let mut script = Script::default();
+    let mut texts = Texts::default();
+    let name = texts.keep(b"kworker/0:1");
+    script.trace.texts = texts;
+    script.event(0, What::Name { thread: 40, name }).at(1);
+    script.event(0, What::Fork { parent: 2, child: 42, shares: Shares::Memory });
+    for thread in [40, 41, 42] {
+        script.switch(0, IDLE, thread).switch(0, thread, IDLE);
+    }
+    let replay = script.play("per-thread");
+    let [space] = &replay.spaces[..] else { panic!("{replay:?}") };
+    assert!(space.life.guessed && space.life.process == 41);
+    let mut listed = Script::default();
+    listed.process([50], 50).at(1);
+    listed.switch(0, IDLE, 51).switch(0, 51, 50).switch(0, 50, IDLE);
+    let replay = listed.play("per-thread");
+    assert_eq!(replay.spaces.len(), 1, "where members are listed, whoever is not is the kernel's");
+}
+
+#[test]
+fn what_a_trace_leaves_out_is_made_up_for() {
+    let mut script = Script::default();
+    script.process([60, 61], 60).at(1);
+    script.switch(0, 60, IDLE).at(2).switch(1, UNKNOWN, 61).at(3);
+    // The switch from 61 to 60 on CPU 1 is lost, and 61 appears elsewhere.
+    script.switch(1, 60, IDLE).at(4).switch(2, IDLE, 61).at(5).switch(3, IDLE, 61).at(6);
+    let replay = script.play("per-cpu");
+    let life = &replay.spaces[0].life;
+    assert_eq!(life.most_running, 1, "never both at once");
+    assert_eq!(life.turns, 5, "60 from the beginning, 61, 60 when it stops, 61 twice");
+    assert!(replay.turns.iter().all(|turn| turn.from <= turn.to));
+    for (at, turn) in replay.turns.iter().enumerate() {
+        let overlap = |other: &&percid_trace::replay::Turn| {
+            other.thread == turn.thread && other.from < turn.to && turn.from < other.to
+        };
+        assert!(!replay.turns[at + 1..].iter().any(|other| overlap(&other)), "{turn:?}");
+    }
+}
+
+#[test]
+fn a_machine_with_too_few_cpus_is_refused() {
+    let mut script = Script::default();
+    script.switch(8, IDLE, 5);
+    let policy = find("per-cpu").expect("a policy");
+    let refused =
+        replay(&script.trace, &machine(8), policy, &Settings::default(), &Progress::default());
+    let said = refused.expect_err("CPU 8 of 8").to_string();
+    assert!(said.contains("CPU 8") && said.contains("8 CPUs"), "{said}");
+}
+
+/// A recording as a trace, and the IDs that the kernel gave: when, to which thread.
+fn as_trace(recording: &Recording) -> (Trace, Vec<(u64, u32, u32)>) {
+    let tid = |thread: u32| 1000 + thread;
+    let of = |thread: Option<u32>| thread.map_or(IDLE, tid);
+    let (mut trace, mut ids) = (Trace::default(), Vec::new());
+    trace.events.push(Event {
+        time: 0,
+        cpu: 0,
+        what: What::Member { thread: tid(0), process: tid(0) },
+    });
+    let everywhere = trace.texts.keep(format!("0-{}", recording.allowed - 1).as_bytes());
+    for step in &recording.steps {
+        let time = step.time;
+        let (cpu, what) = match step.event {
+            Step::Exec(cpu, thread) => {
+                let enter = What::Switch { prev: IDLE, state: State(0), next: tid(thread) };
+                trace.events.push(Event { time, cpu, what: enter });
+                let all = What::Affinity { thread: tid(thread), cpus: everywhere };
+                trace.events.push(Event { time, cpu, what: all });
+                (cpu, What::Exec { thread: tid(thread), old: tid(thread) })
+            }
+            Step::Spawn(thread, parent) => {
+                let shares = Shares::Process;
+                (0, What::Fork { parent: tid(parent), child: tid(thread), shares })
+            }
+            Step::Affinity(thread, cpus) => {
+                let list = if cpus == 1 { "0".to_owned() } else { format!("0-{}", cpus - 1) };
+                let cpus = trace.texts.keep(list.as_bytes());
+                (0, What::Affinity { thread: tid(thread), cpus })
+            }
+            Step::Migrate(thread, from, to) => (0, What::Migrate { thread: tid(thread), from, to }),
+            Step::Switch(cpu, prev, next) => {
+                (cpu, What::Switch { prev: of(prev), state: State(1), next: of(next) })
+            }
+            Step::Tick(cpu, thread, _) => (cpu, What::Tick { thread: tid(thread) }),
+            Step::Exit(cpu, thread) => (cpu, What::Exit { thread: tid(thread) }),
+            Step::Id(thread, id) => {
+                ids.push((time, thread, id));
+                continue;
+            }
+        };
+        trace.events.push(Event { time, cpu, what });
+    }
+    (trace, ids)
+}
+
+/// How many of the kernel's IDs are those of a policy, and how many are not.
+fn agreement(text: &str, policy: &str) -> (usize, usize) {
+    let recording = Recording::read(text).expect("a recording");
+    let (trace, ids) = as_trace(&recording);
+    let replay = play(&trace, policy);
+    let space = replay.spaces.last().expect("the program").number;
+    let agrees = |&&(time, thread, id): &&(u64, u32, u32)| {
+        let mut turns = replay.turns.iter().rev();
+        let turn = turns.find(|turn| {
+            turn.space == space && turn.thread == thread && (turn.from..=turn.to).contains(&time)
+        });
+        turn.is_some_and(|turn| turn.id == id)
+    };
+    let right = ids.iter().filter(agrees).count();
+    (right, ids.len() - right)
+}
+
+#[test]
+fn the_ids_are_those_that_real_kernels_gave() {
+    let recordings = [
+        ("linux-6.4", include_str!("../../percid-sim/tests/recordings/linux-6.12.txt")),
+        ("linux-6.14", include_str!("../../percid-sim/tests/recordings/linux-6.18.txt")),
+    ];
+    for (policy, text) in recordings {
+        let (right, wrong) = agreement(text, policy);
+        println!("{policy}: {right} IDs right, {wrong} wrong");
+        assert!(right > 100 && wrong == 0, "{policy}: {right} right, {wrong} wrong");
+        for other in ["linux-6.3", "linux-6.19", "per-thread"] {
+            let (_, wrong) = agreement(text, other);
+            assert!(wrong > 0, "{other} passes for {policy}");
+        }
+    }
+}
