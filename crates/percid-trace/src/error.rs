@@ -30,6 +30,8 @@ pub enum Position {
     Line(u64),
     /// A row, from 0.
     Row(u64),
+    /// The file as a whole.
+    File,
 }
 
 impl Error {
@@ -46,6 +48,11 @@ impl Error {
     /// A file that is wrong in a row.
     pub fn at_row(at: u64, what: impl Into<String>) -> Error {
         Error::Malformed(Malformed { at: Position::Row(at), what: what.into() })
+    }
+
+    /// A file that is wrong as a whole.
+    pub fn in_file(what: impl Into<String>) -> Error {
+        Error::Malformed(Malformed { at: Position::File, what: what.into() })
     }
 }
 
@@ -71,6 +78,7 @@ impl fmt::Display for Malformed {
             Position::Byte(byte) => write!(f, "byte {byte}: {what}"),
             Position::Line(line) => write!(f, "line {line}: {what}"),
             Position::Row(row) => write!(f, "row {row}: {what}"),
+            Position::File => write!(f, "{what}"),
         }
     }
 }

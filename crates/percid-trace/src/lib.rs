@@ -1,10 +1,14 @@
-//! Scheduler traces.
-#![doc = ""]
+//! Scheduler traces: recorded from a running kernel, read from what others recorded, stored, looked at, and replayed
+//! under policies for concurrency IDs.
+//!
+//! A [`Trace`] is a list of [`event::Event`]s, the same whatever format it came from.
 
 pub mod collector;
 pub mod cpu_list;
 pub mod error;
 pub mod event;
+pub mod letters;
+pub mod parquet;
 pub mod replay;
 pub mod texts;
 pub mod trace;

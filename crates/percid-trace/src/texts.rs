@@ -10,6 +10,7 @@ pub struct Text(pub u32);
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
     all: Vec<Box<str>>,
+    bytes: usize,
     numbers: HashMap<Box<[u8]>, Text>,
 }
 
@@ -22,6 +23,7 @@ impl Texts {
         let number = Text(self.all.len() as u32);
         self.all.push(String::from_utf8_lossy(text).into());
         self.numbers.insert(text.into(), number);
+        self.bytes += text.len();
         number
     }
 
@@ -33,6 +35,11 @@ impl Texts {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// How long all are together, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether there is none.

@@ -1,0 +1,41 @@
+//! Traces as Parquet files, which pandas, Polars, DuckDB and Spark read as they are.
+//!
+//! One row is one event. A column is null where the event has no such value, and where the trace does not say it.
+//!
+//! | column        | type   | in the events      | meaning                                                                 |
+//! |---------------|--------|--------------------|-------------------------------------------------------------------------|
+//! | `time_ns`     | int64  | all                | when, in nanoseconds on the clock `percid.clock`                        |
+//! | `cpu`         | uint32 | all                | the CPU on which it happened                                            |
+//! | `event`       | string | all                | `switch`, `waking`, `wakeup`, `wakeup_new`, `migrate`, `fork`, `exec`, `exit`, `affinity`, `id`, `tick`, `member`, `name` |
+//! | `thread`      | uint32 | all                | the thread of which the event tells; of a `switch` the one that runs from now on, of a `fork` the new one |
+//! | `prev_thread` | uint32 | `switch`, `exec`   | the thread that ran until now; the number that the thread had until now |
+//! | `prev_state`  | string | `switch`           | why it stopped, in the kernel's letters: `R`, `R+`, `S`, `D`, ...        |
+//! | `parent`      | uint32 | `fork`             | the thread that created it                                              |
+//! | `process`     | uint32 | `member`           | the process to which it belongs                                         |
+//! | `from_cpu`    | uint32 | `migrate`          | the CPU in whose queue it was                                           |
+//! | `to_cpu`      | uint32 | `migrate`, wakeups | the CPU in whose queue it is                                            |
+//! | `node`        | uint32 | `id`               | the NUMA node that the kernel reports to the thread                     |
+//! | `id`          | uint32 | `id`               | its concurrency ID (`mm_cid`)                                           |
+//! | `shares`      | string | `fork`             | what it shares with its parent: `nothing`, `memory`, `process`          |
+//! | `cpus`        | string | `affinity`         | the CPUs on which it may run: `0-3,8`                                   |
+//! | `name`        | string | `name`             | the name that it has from now on                                        |
+//!
+//! A thread of which the trace does not say which one it was is null in `prev_thread`, `parent` and `process`, and
+//! 4294967295 in `thread`, which is never null.
+//!
+//! The key-value metadata of the file says where the trace comes from: `percid.schema` (1), `percid.release`,
+//! `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`, `percid.lost`, `percid.command`.
+//!
+//! What other programs write after they filtered such a table is read too: columns in any order and others beside them,
+//! any width of integers, floating-point numbers that are whole (as pandas makes of integers beside nulls), any
+//! encoding, no metadata. The rows of one CPU must still be in the order of their times.
+
+mod columns;
+mod events;
+mod plausible;
+mod read;
+mod schema;
+mod write;
+
+pub use read::{read, read_bytes};
+pub use write::write;

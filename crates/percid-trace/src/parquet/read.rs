@@ -1,0 +1,218 @@
+//! From a file to a trace.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use ::parquet::file::metadata::ParquetMetaData;
+use ::parquet::file::reader::ChunkReader;
+use arrow_schema::{DataType, Field, Schema};
+
+use super::columns::{expected, readable};
+use super::events::Rows;
+use super::plausible::{check_description, check_pages, most_rows};
+use super::schema::{Column, VERSION, key, words};
+use crate::error::Error;
+use crate::event::{Cpu, Event};
+use crate::texts::Texts;
+use crate::trace::{Origin, Trace};
+
+/// Rows that are turned into events at once.
+const BATCH: usize = 1 << 14;
+
+/// Reads a trace from a Parquet file.
+///
+/// Costs 32 bytes of memory an event, and some megabytes for what is being decoded. An error says which row or which
+/// column is wrong and what was expected, or at which byte the file is damaged.
+pub fn read(file: File) -> Result<Trace, Error> {
+    without_panic(|| read_chunks(file))
+}
+
+/// Reads a trace from a Parquet file in memory.
+pub fn read_bytes(file: impl Into<::bytes::Bytes>) -> Result<Trace, Error> {
+    let file = file.into();
+    without_panic(|| read_chunks(file))
+}
+
+/// The library that decodes Parquet checks most of what it reads, but says of some damage that it panics. All it could
+/// leave in disorder is what `read` builds, and that is dropped.
+fn without_panic(read: impl FnOnce() -> Result<Trace, Error>) -> Result<Trace, Error> {
+    let panicked = |_| Err(Error::in_file("the Parquet file is damaged: its pages contradict it"));
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(panicked)
+}
+
+fn read_chunks(file: impl ChunkReader + 'static) -> Result<Trace, Error> {
+    let size = file.len();
+    check_description(&file)?;
+    let (description, places) = describe(&file)?;
+    let origin = origin(description.metadata())?;
+    let mut reading = Reading::new(description.metadata(), most_rows(size))?;
+    let mask = ProjectionMask::roots(description.parquet_schema(), places.in_file);
+    check_pages(&file, description.metadata(), &mask)?;
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, description);
+    let batches = builder.with_projection(mask).with_batch_size(BATCH).build();
+    for batch in batches.map_err(damaged)? {
+        let batch = batch.map_err(damaged)?;
+        let place = |column: Column| places.in_batch[column as usize];
+        reading.take(&Rows::new(&batch, place, reading.rows())?)?;
+    }
+    reading.finish(origin)
+}
+
+fn damaged(error: impl std::fmt::Display) -> Error {
+    Error::in_file(format!("the Parquet file is damaged: {error}"))
+}
+
+/// Where our columns are.
+struct Places {
+    /// Their places in the file, ascending.
+    in_file: Vec<usize>,
+    /// For each of [`Column::ALL`], its place in a batch of what is read.
+    in_batch: Vec<usize>,
+}
+
+/// What the file says of itself, with words to be read as words that are kept once.
+fn describe(file: &impl ChunkReader) -> Result<(ArrowReaderMetadata, Places), Error> {
+    // What the writer knew beyond Parquet's own types does not matter to us, and differs from writer to writer.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let found = ArrowReaderMetadata::load(file, options.clone()).map_err(damaged)?;
+    let as_words = |field: &Arc<Field>| {
+        let ours = Column::ALL.iter().any(|column| column.name() == field.name());
+        match field.data_type() {
+            DataType::Utf8 if ours => Field::new(field.name(), words(), field.is_nullable()).into(),
+            _ => field.clone(),
+        }
+    };
+    let fields: Vec<Arc<Field>> = found.schema().fields().iter().map(as_words).collect();
+    let schema = Arc::new(Schema::new(fields));
+    let places = places(&schema)?;
+    let metadata = found.metadata().clone();
+    let described = ArrowReaderMetadata::try_new(metadata, options.with_schema(schema));
+    Ok((described.map_err(damaged)?, places))
+}
+
+fn places(schema: &Schema) -> Result<Places, Error> {
+    let mut in_file = Vec::new();
+    for column in Column::ALL {
+        let (name, expected) = (column.name(), expected(column));
+        let Some((place, field)) = schema.column_with_name(name) else {
+            let what = format!("the column `{name}` is missing, {expected} expected");
+            return Err(Error::in_file(what));
+        };
+        if !readable(column, field.data_type()) {
+            let found = field.data_type();
+            let what = format!("the column `{name}` has the type {found}, {expected} expected");
+            return Err(Error::in_file(what));
+        }
+        in_file.push(place);
+    }
+    let before = |place: usize| in_file.iter().filter(|&&other| other < place).count();
+    let in_batch = in_file.iter().map(|&place| before(place)).collect();
+    in_file.sort_unstable();
+    Ok(Places { in_file, in_batch })
+}
+
+/// Where the trace comes from, as far as the file says.
+fn origin(metadata: &ParquetMetaData) -> Result<Origin, Error> {
+    let pairs = metadata.file_metadata().key_value_metadata().map_or(&[][..], |pairs| pairs);
+    let text = |key: &str| {
+        let pair = pairs.iter().find(|pair| pair.key == key);
+        pair.and_then(|pair| pair.value.clone())
+    };
+    let version = number::<u32>(key::SCHEMA, text(key::SCHEMA))?;
+    if version.is_some_and(|version| version > VERSION) {
+        let version = version.unwrap_or_default();
+        let what =
+            format!("the trace has schema {version}; this program knows {VERSION} and older");
+        return Err(Error::in_file(what));
+    }
+    Ok(Origin {
+        release: text(key::RELEASE),
+        clock: text(key::CLOCK),
+        possible_cpus: number(key::POSSIBLE_CPUS, text(key::POSSIBLE_CPUS))?,
+        online_cpus: number(key::ONLINE_CPUS, text(key::ONLINE_CPUS))?,
+        lost: number(key::LOST, text(key::LOST))?.unwrap_or(0),
+        command: text(key::COMMAND),
+    })
+}
+
+fn number<T: std::str::FromStr>(key: &str, text: Option<String>) -> Result<Option<T>, Error> {
+    let Some(text) = text else { return Ok(None) };
+    let no_number = |_| Error::in_file(format!("the metadata `{key}` is not a number"));
+    text.parse().map(Some).map_err(no_number)
+}
+
+/// Events as they come.
+struct Reading {
+    events: Vec<Event>,
+    texts: Texts,
+    most: u64,
+    /// Whether the events so far are in the order of a trace.
+    sorted: bool,
+}
+
+impl Reading {
+    fn new(metadata: &ParquetMetaData, most: u64) -> Result<Reading, Error> {
+        let declared = u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(u64::MAX);
+        if declared > most {
+            return Err(too_many(most));
+        }
+        let events = Vec::with_capacity(declared as usize);
+        Ok(Reading { events, texts: Texts::default(), most, sorted: true })
+    }
+
+    fn rows(&self) -> u64 {
+        self.events.len() as u64
+    }
+
+    fn take(&mut self, rows: &Rows) -> Result<(), Error> {
+        if self.rows() + rows.len() as u64 > self.most {
+            return Err(too_many(self.most));
+        }
+        let mut last = self.events.last().map_or((0, 0), order);
+        for row in 0..rows.len() {
+            let event = rows.event(row, &mut self.texts)?;
+            let this = order(&event);
+            self.sorted &= last <= this;
+            last = this;
+            self.events.push(event);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, origin: Origin) -> Result<Trace, Error> {
+        if !self.sorted {
+            check_cpus(&self.events)?;
+            self.events.sort_by_key(order);
+        }
+        Ok(Trace { origin, events: self.events, texts: self.texts })
+    }
+}
+
+fn too_many(most: u64) -> Error {
+    Error::in_file(format!("a file of this size cannot have more than {most} rows"))
+}
+
+/// The order of the events of a trace.
+fn order(event: &Event) -> (u64, Cpu) {
+    (event.time, event.cpu)
+}
+
+/// Checks that the times of each CPU do not go back.
+fn check_cpus(events: &[Event]) -> Result<(), Error> {
+    let mut last: HashMap<Cpu, u64> = HashMap::new();
+    for (event, row) in events.iter().zip(0..) {
+        let Event { time, cpu, .. } = *event;
+        let before = last.insert(cpu, time).unwrap_or(0);
+        if before > time {
+            let what = format!("the time of CPU {cpu} goes back from {before} to {time} ns");
+            return Err(Error::at_row(row, what));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! The columns, and the names of what stands in them.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema};
+
+use crate::event::{Shares, Stage, What};
+
+/// The version of the schema that we write, and the newest that we read.
+pub(super) const VERSION: u32 = 1;
+
+/// The keys of the metadata.
+pub(super) mod key {
+    pub(crate) const SCHEMA: &str = "percid.schema";
+    pub(crate) const RELEASE: &str = "percid.release";
+    pub(crate) const CLOCK: &str = "percid.clock";
+    pub(crate) const POSSIBLE_CPUS: &str = "percid.possible_cpus";
+    pub(crate) const ONLINE_CPUS: &str = "percid.online_cpus";
+    pub(crate) const LOST: &str = "percid.lost";
+    pub(crate) const COMMAND: &str = "percid.command";
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Column {
+    Time,
+    Cpu,
+    Event,
+    Thread,
+    PrevThread,
+    PrevState,
+    Parent,
+    Process,
+    FromCpu,
+    ToCpu,
+    Node,
+    Id,
+    Shares,
+    Cpus,
+    Name,
+}
+
+/// What stands in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Nanoseconds.
+    Time,
+    /// A number of 32 bits.
+    Number,
+    /// A word.
+    Word,
+}
+
+impl Column {
+    /// All, as they stand in the file.
+    pub(super) const ALL: [Column; 15] = [
+        Column::Time,
+        Column::Cpu,
+        Column::Event,
+        Column::Thread,
+        Column::PrevThread,
+        Column::PrevState,
+        Column::Parent,
+        Column::Process,
+        Column::FromCpu,
+        Column::ToCpu,
+        Column::Node,
+        Column::Id,
+        Column::Shares,
+        Column::Cpus,
+        Column::Name,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Column::Time => "time_ns",
+            Column::Cpu => "cpu",
+            Column::Event => "event",
+            Column::Thread => "thread",
+            Column::PrevThread => "prev_thread",
+            Column::PrevState => "prev_state",
+            Column::Parent => "parent",
+            Column::Process => "process",
+            Column::FromCpu => "from_cpu",
+            Column::ToCpu => "to_cpu",
+            Column::Node => "node",
+            Column::Id => "id",
+            Column::Shares => "shares",
+            Column::Cpus => "cpus",
+            Column::Name => "name",
+        }
+    }
+
+    pub(super) fn content(self) -> Content {
+        match self {
+            Column::Time => Content::Time,
+            Column::Event | Column::PrevState | Column::Shares | Column::Cpus | Column::Name => {
+                Content::Word
+            }
+            _ => Content::Number,
+        }
+    }
+
+    /// Whether every event has it.
+    pub(super) fn always(self) -> bool {
+        matches!(self, Column::Time | Column::Cpu | Column::Event | Column::Thread)
+    }
+}
+
+impl Content {
+    pub(super) fn arrow(self) -> DataType {
+        match self {
+            Content::Time => DataType::Int64,
+            Content::Number => DataType::UInt32,
+            Content::Word => words(),
+        }
+    }
+}
+
+/// The type of words, each of which is kept once.
+pub(super) fn words() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+/// The schema that we write.
+pub(super) fn schema() -> Arc<Schema> {
+    let field =
+        |column: Column| Field::new(column.name(), column.content().arrow(), !column.always());
+    Arc::new(Schema::new(Column::ALL.map(field).to_vec()))
+}
+
+/// The kind of an event: the word in the column `event`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Switch,
+    Wakeup(Stage),
+    Migrate,
+    Fork,
+    Exec,
+    Exit,
+    Affinity,
+    Id,
+    Tick,
+    Member,
+    Name,
+}
+
+/// All kinds, and their words.
+pub(super) const KINDS: [(Kind, &str); 13] = [
+    (Kind::Switch, "switch"),
+    (Kind::Wakeup(Stage::Waking), "waking"),
+    (Kind::Wakeup(Stage::Woken), "wakeup"),
+    (Kind::Wakeup(Stage::New), "wakeup_new"),
+    (Kind::Migrate, "migrate"),
+    (Kind::Fork, "fork"),
+    (Kind::Exec, "exec"),
+    (Kind::Exit, "exit"),
+    (Kind::Affinity, "affinity"),
+    (Kind::Id, "id"),
+    (Kind::Tick, "tick"),
+    (Kind::Member, "member"),
+    (Kind::Name, "name"),
+];
+
+impl Kind {
+    pub(super) fn of(what: &What) -> Kind {
+        match what {
+            What::Switch { .. } => Kind::Switch,
+            What::Wakeup { stage, .. } => Kind::Wakeup(*stage),
+            What::Migrate { .. } => Kind::Migrate,
+            What::Fork { .. } => Kind::Fork,
+            What::Exec { .. } => Kind::Exec,
+            What::Exit { .. } => Kind::Exit,
+            What::Affinity { .. } => Kind::Affinity,
+            What::Id { .. } => Kind::Id,
+            What::Tick { .. } => Kind::Tick,
+            What::Member { .. } => Kind::Member,
+            What::Name { .. } => Kind::Name,
+        }
+    }
+
+    /// Its place in [`KINDS`].
+    pub(super) fn place(self) -> usize {
+        match self {
+            Kind::Switch => 0,
+            Kind::Wakeup(Stage::Waking) => 1,
+            Kind::Wakeup(Stage::Woken) => 2,
+            Kind::Wakeup(Stage::New) => 3,
+            Kind::Migrate => 4,
+            Kind::Fork => 5,
+            Kind::Exec => 6,
+            Kind::Exit => 7,
+            Kind::Affinity => 8,
+            Kind::Id => 9,
+            Kind::Tick => 10,
+            Kind::Member => 11,
+            Kind::Name => 12,
+        }
+    }
+
+    pub(super) fn from_word(word: &str) -> Option<Kind> {
+        KINDS.iter().find(|(_, known)| *known == word).map(|&(kind, _)| kind)
+    }
+}
+
+/// What a new thread shares, and the words for it. [`Shares::Unknown`] is null.
+pub(super) const SHARES: [(Shares, &str); 3] =
+    [(Shares::Nothing, "nothing"), (Shares::Memory, "memory"), (Shares::Process, "process")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_stands_in_its_place() {
+        for (place, (kind, word)) in KINDS.into_iter().enumerate() {
+            assert_eq!(kind.place(), place);
+            assert_eq!(Kind::from_word(word), Some(kind));
+        }
+    }
+}
