@@ -2,11 +2,12 @@
 
 use percid_sim::comparison::Progress;
 use percid_sim::machine::Machine;
-use percid_sim::policies::find;
+use percid_sim::policies::{ALL, find};
+use percid_sim::random::Random;
 use percid_sim::replay::{Event as Step, Recording};
 use percid_sim::topology::{Place, Topology};
 use percid_trace::Trace;
-use percid_trace::event::{Event, IDLE, Shares, State, Tid, UNKNOWN, What};
+use percid_trace::event::{Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
 use percid_trace::replay::{Replay, Settings, replay};
 use percid_trace::texts::Texts;
 
@@ -246,6 +247,74 @@ fn the_ids_are_those_that_real_kernels_gave() {
         for other in ["linux-6.3", "linux-6.19", "per-thread"] {
             let (_, wrong) = agreement(text, other);
             assert!(wrong > 0, "{other} passes for {policy}");
+        }
+    }
+}
+
+/// Events as no kernel would write them: nothing follows from anything.
+fn nonsense(random: &mut Random, events: usize) -> Trace {
+    let mut trace = Trace::default();
+    let lists = ["0", "2-5", "7", "", "nonsense", "0-400", "9-12"];
+    let lists = lists.map(|list| trace.texts.keep(list.as_bytes()));
+    let mut time = 0;
+    for _ in 0..events {
+        let mut thread = || [IDLE, UNKNOWN, 2, 5, 6, 7, 8, 9][random.below(8) as usize];
+        let (a, b) = (thread(), thread());
+        let (kind, cpu) = (random.below(24), random.below(8) as u32);
+        let (from, to) = (random.below(9) as u32, random.below(9) as u32);
+        time += random.below(3_000_000) * random.below(2);
+        let what = match kind {
+            0 => What::Fork { parent: a, child: b, shares: Shares::Process },
+            1 => What::Fork { parent: a, child: b, shares: Shares::Memory },
+            2 => What::Fork { parent: a, child: b, shares: Shares::Nothing },
+            3 => What::Fork { parent: a, child: b, shares: Shares::Unknown },
+            4 => What::Exec { thread: a, old: b },
+            5 | 6 => What::Exit { thread: a },
+            7 => What::Affinity { thread: a, cpus: lists[random.below(7) as usize] },
+            8 => What::Tick { thread: a },
+            9 => What::Member { thread: a, process: b },
+            10 => What::Name { thread: a, name: lists[random.below(7) as usize] },
+            11 => What::Id { thread: a, node: 0, id: from },
+            12 => What::Wakeup { thread: a, target: to, stage: Stage::Waking },
+            13..16 => What::Migrate { thread: a, from, to },
+            _ => What::Switch { prev: a, state: State(0), next: b },
+        };
+        trace.events.push(Event { time, cpu, what });
+    }
+    trace
+}
+
+/// What holds of any schedule, however absurd.
+fn check(replay: &Replay, policy: &str) {
+    for space in &replay.spaces {
+        let (life, tally) = (&space.life, &space.tally);
+        assert!(
+            life.most_running <= 8 && life.most_running <= life.most_threads,
+            "{policy}: {life:?}"
+        );
+        // Whoever was robbed of the table's ID while it ran asks for another one at the next tick only.
+        let robbed = policy == "percid-table" && tally.work.steals > 0;
+        assert!(robbed || tally.ids_used >= life.most_running, "{policy}: {space:?}");
+        assert!(tally.acquisitions.all() >= life.turns.min(1), "{policy}: {space:?}");
+        assert!(life.run_ns <= 8 * replay.duration_ns, "{policy}: {life:?}");
+    }
+    let mut turns: Vec<_> = replay.turns.iter().collect();
+    turns.sort_by_key(|turn| (turn.space, turn.id, turn.from, turn.to));
+    for pair in turns.windows(2) {
+        let same = (pair[0].space, pair[0].id) == (pair[1].space, pair[1].id);
+        assert!(!same || pair[0].to <= pair[1].from, "{policy}: two hold an ID at once: {pair:?}");
+    }
+}
+
+#[test]
+fn no_schedule_is_too_absurd_for_any_policy() {
+    let seed = std::env::var("PERCID_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    println!("PERCID_SEED={seed}");
+    let mut random = Random::new(seed);
+    for _ in 0..300 {
+        let trace = nonsense(&mut random, 300);
+        for policy in ALL {
+            check(&play(&trace, policy.name), policy.name);
         }
     }
 }

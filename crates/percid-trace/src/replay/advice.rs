@@ -33,7 +33,7 @@ fn copies(life: &Life, cpus: u32, area_bytes: u64) -> String {
         return format!("It runs on all {cpus} CPUs at once: it needs a copy for each.");
     }
     format!(
-        "It never runs more than {most} threads at once: {most} copies instead of {cpus} ({} KiB instead of {} KiB).",
+        "It never runs more than {most} threads at once: {most} copies suffice instead of {cpus} ({} KiB instead of {} KiB).",
         kib(most),
         kib(cpus)
     )

@@ -17,7 +17,7 @@ use percid_sim::cost::Prices;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{Entry, Id, Policy, Thread};
 use percid_sim::rest::Rest;
-use percid_sim::topology::{Cpu, Topology};
+use percid_sim::topology::{Cpu, Place, Topology};
 use percid_sim::workload::Memory;
 
 pub use advice::advice;
@@ -157,6 +157,34 @@ pub fn replay(
     })
 }
 
+/// The address spaces of a trace, without any policy, in the order in which it shows them; those whose threads never ran
+/// are left out.
+pub fn lives(trace: &Trace) -> Vec<Life> {
+    let place = |cpu| Place { core: cpu, l3: 0, socket: 0, node: 0 };
+    let cpus = largest_cpu(trace).map_or(0, |cpu| cpu + 1);
+    let topology = Topology::new((0..cpus).map(place).collect());
+    let mut schedule = Schedule::new(trace, &topology, 1.0);
+    schedule.follow(&mut Nobody, &Progress::default());
+    let mut lives = schedule.lives;
+    lives.retain(|life| life.turns > 0);
+    lives
+}
+
+/// Listens to nothing.
+struct Nobody;
+
+impl Listener for Nobody {
+    fn spawn(&mut self, _: At<'_>, _: Thread) {}
+    fn exec(&mut self, _: At<'_>, _: Cpu, _: Thread) {}
+    fn affinity(&mut self, _: At<'_>, _: Thread) {}
+    fn migrate(&mut self, _: At<'_>, _: Thread, _: Cpu, _: Cpu) {}
+    fn switch(&mut self, _: At<'_>, _: Cpu, _: Option<Thread>, _: Option<Thread>) {}
+    fn tick(&mut self, _: At<'_>, _: Cpu, _: Thread) {}
+    fn exit(&mut self, _: At<'_>, _: Cpu, _: Thread) {}
+    fn end(&mut self, _: SpaceNumber) {}
+    fn busy(&mut self, _: Ns, _: Cpu, _: bool) {}
+}
+
 /// A policy at work in one address space.
 struct Work {
     policy: Box<dyn Policy>,
@@ -227,6 +255,7 @@ impl<'a> Player<'a> {
         let turn =
             Turn { space: at.number, thread, cpu, id, from: at.now, to: at.now, last, stolen };
         let before = work.turns[cpu as usize].replace(turn);
+        let robbed = last.and_then(|last| work.end_turn(last.cpu, id, cpu));
         let rest = &self.cores[core];
         let idle = last.map_or(rest.last(), |last| rest.longest_since(last.at));
         let (_, ns) = self.prices.burst(topology, cpu, last.map(|last| last.cpu), idle);
@@ -234,6 +263,7 @@ impl<'a> Player<'a> {
             work.tally.burst_ns += ns;
         }
         self.keep(before, at.now);
+        self.keep(robbed, at.now);
     }
 
     /// A turn is over.
@@ -267,6 +297,12 @@ impl Work {
         let last = self.uses[index].replace(Use { cpu, at });
         self.tally.acquire(topology, id, cpu, last);
         last
+    }
+
+    /// Ends the turn of a CPU from which the ID was taken while its thread runs: that thread will ask anew.
+    fn end_turn(&mut self, cpu: Cpu, id: Id, taker: Cpu) -> Option<Turn> {
+        let turn = &mut self.turns[cpu as usize];
+        if cpu != taker && turn.is_some_and(|turn| turn.id == id) { turn.take() } else { None }
     }
 
     /// Whether the policy has stolen since this was asked last.
@@ -319,9 +355,10 @@ impl Listener for Player<'_> {
     }
 
     fn exit(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
-        if let Some(work) = self.work(at) {
-            work.policy.exit(&at.space.view(at.now, at.topology), thread, cpu);
-        }
+        let Some(work) = self.work(at) else { return };
+        work.policy.exit(&at.space.view(at.now, at.topology), thread, cpu);
+        let over = work.turns[cpu as usize].take();
+        self.keep(over, at.now);
     }
 
     fn end(&mut self, space: SpaceNumber) {

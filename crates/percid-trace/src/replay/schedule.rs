@@ -2,7 +2,8 @@
 //!
 //! A trace is never whole: it begins in the middle, and events may be lost. What must have happened between two events is
 //! made up for where the second of them shows it: a thread that is switched away from was running; one that
-//! begins to run on a CPU does not run on another one any more; one that runs elsewhere than before was moved.
+//! begins to run on a CPU does not run on another one any more; one that runs elsewhere than before was moved; one that runs
+//! where it was not allowed to may run anywhere by now.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,6 +14,7 @@ use percid_sim::policies::Thread;
 use percid_sim::topology::{Cpu, Topology};
 use percid_sim::{Ns, SECOND};
 
+use super::largest_cpu;
 use super::membership::Membership;
 use super::space::{Life, Space, SpaceNumber};
 use crate::cpu_list;
@@ -63,6 +65,9 @@ struct Runner {
     last_turn: Option<Cpu>,
     since: Ns,
     affinity: usize,
+    /// It runs, and the listener knows.
+    is_running: bool,
+    /// It has no address space any more, and runs in the kernel only.
     is_ending: bool,
 }
 
@@ -103,7 +108,6 @@ impl<'t> Schedule<'t> {
         let cpus = topology.cpus();
         let membership = Membership::read(trace, cpus);
         let period = (SECOND as f64 / hz.max(1.0)) as Ns;
-        let everywhere = trace.origin.online_cpus.filter(|&online| online <= cpus).unwrap_or(cpus);
         Schedule {
             trace,
             topology,
@@ -118,7 +122,7 @@ impl<'t> Schedule<'t> {
             processes: HashMap::new(),
             names: HashMap::new(),
             lives: Vec::new(),
-            affinities: vec![CpuSet::of(cpus, 0..everywhere)],
+            affinities: vec![CpuSet::of(cpus, 0..present(trace, cpus))],
             known_affinities: HashMap::new(),
         }
     }
@@ -145,7 +149,7 @@ impl<'t> Schedule<'t> {
     fn begin(&mut self, listener: &mut impl Listener) {
         for cpu in 0..self.topology.cpus() {
             let first = self.membership.first_running[cpu as usize];
-            if let Some(first) = first.filter(|&first| first != IDLE && first != UNKNOWN) {
+            if let Some(first) = first.filter(|&first| is_named(first)) {
                 self.switch(cpu, first, listener);
             }
         }
@@ -164,9 +168,11 @@ impl<'t> Schedule<'t> {
                 self.switch(cpu, next, listener);
             }
             What::Migrate { thread, to, .. } => self.migrate(thread, to, listener),
-            What::Fork { parent, child, shares } => self.fork(parent, child, shares, listener),
+            What::Fork { parent, child, shares } => {
+                self.fork(cpu, parent, child, shares, listener);
+            }
             What::Exec { thread, old } => self.exec(cpu, thread, old, listener),
-            What::Exit { thread } => self.exit(thread, listener),
+            What::Exit { thread } => self.exit(cpu, thread, listener),
             What::Affinity { thread, cpus } => self.affinity(thread, cpus, listener),
             What::Tick { thread } => self.tick(cpu, thread, listener),
             What::Name { thread, name } => self.name(thread, name),
@@ -192,7 +198,8 @@ impl<'t> Schedule<'t> {
     }
 
     fn tick(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
-        if thread != IDLE && self.current[cpu as usize] == thread {
+        let lives = self.threads.get(&thread).is_some_and(|runner| !runner.is_ending);
+        if lives && self.current[cpu as usize] == thread {
             if let Some((number, at)) = self.at(thread) {
                 listener.tick(at, cpu, number);
             }
@@ -239,6 +246,10 @@ impl<'t> Schedule<'t> {
             }
             self.migrate(thread, cpu, listener);
         }
+        let runner = &self.threads[&thread];
+        if runner.place.is_some() && !self.affinities[runner.affinity].contains(cpu) {
+            self.confine(thread, ANYWHERE, listener);
+        }
     }
 
     fn tell_switch(
@@ -261,6 +272,9 @@ impl<'t> Schedule<'t> {
 
     fn leave(&mut self, thread: Tid) -> Option<(SpaceNumber, Thread)> {
         let runner = self.threads.get_mut(&thread)?;
+        if !std::mem::replace(&mut runner.is_running, false) {
+            return None;
+        }
         let place = runner.place?;
         let time = self.now - runner.since;
         self.spaces[place.0 as usize].as_mut()?.life.run_ns += time;
@@ -272,7 +286,8 @@ impl<'t> Schedule<'t> {
         runner.cpu = Some(cpu);
         runner.since = self.now;
         let last = runner.last_turn.replace(cpu);
-        let place = runner.place?;
+        runner.is_running = !runner.is_ending;
+        let place = runner.place.filter(|_| runner.is_running)?;
         let life = &mut self.spaces[place.0 as usize].as_mut()?.life;
         life.turns += 1;
         if let Some(last) = last {
@@ -309,9 +324,19 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    fn fork(&mut self, parent: Tid, child: Tid, shares: Shares, listener: &mut impl Listener) {
+    fn fork(
+        &mut self,
+        cpu: Cpu,
+        parent: Tid,
+        child: Tid,
+        shares: Shares,
+        listener: &mut impl Listener,
+    ) {
+        if !is_named(child) {
+            return;
+        }
         self.meet(parent, listener);
-        self.replace(child, listener);
+        self.replace(cpu, child, listener);
         let (place, affinity) = match self.threads.get(&parent) {
             Some(runner) => (runner.place, runner.affinity),
             None => (None, ANYWHERE),
@@ -331,30 +356,27 @@ impl<'t> Schedule<'t> {
     }
 
     /// Ends whoever had this number before, should the trace not have shown that.
-    fn replace(&mut self, thread: Tid, listener: &mut impl Listener) {
-        if self.threads.contains_key(&thread) {
-            self.exit(thread, listener);
-            let running = self.current.iter().position(|&running| running == thread);
-            match running {
-                Some(cpu) => self.switch(cpu as Cpu, IDLE, listener),
-                None => self.bury(thread, listener),
-            }
+    fn replace(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
+        if let Some(runner) = self.threads.get(&thread) {
+            let cpu = runner.cpu.unwrap_or(cpu);
+            self.exit(cpu, thread, listener);
+            self.switch(cpu, IDLE, listener);
         }
     }
 
     fn exec(&mut self, cpu: Cpu, thread: Tid, old: Tid, listener: &mut impl Listener) {
-        self.meet(old, listener);
+        if !is_named(thread) || !is_named(old) {
+            return;
+        }
+        self.switch(cpu, old, listener);
         if old != thread {
-            self.replace(thread, listener);
+            self.replace(cpu, thread, listener);
         }
-        let affinity = self.threads.get(&old).map_or(ANYWHERE, |runner| runner.affinity);
-        let runs = self.current[cpu as usize] == old;
-        self.exit(old, listener);
-        if runs {
-            self.switch(cpu, IDLE, listener);
-        } else {
-            self.bury(old, listener);
-        }
+        let affinity = self.threads.get(&old).map(|runner| runner.affinity);
+        let allows = |&affinity: &usize| self.affinities[affinity].contains(cpu);
+        let affinity = affinity.filter(allows).unwrap_or(ANYWHERE);
+        self.exit(cpu, old, listener);
+        self.switch(cpu, IDLE, listener);
         let space = self.open(thread, false);
         let number = self.admit(thread, space, affinity);
         self.note_busy(cpu, self.current[cpu as usize], thread, listener);
@@ -367,19 +389,19 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    fn exit(&mut self, thread: Tid, listener: &mut impl Listener) {
-        self.meet(thread, listener);
+    /// A thread ends, which it does on the CPU where it runs.
+    fn exit(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
+        if is_named(thread) {
+            self.switch(cpu, thread, listener);
+        }
         let Some(runner) = self.threads.get_mut(&thread) else { return };
         if std::mem::replace(&mut runner.is_ending, true) {
             return;
         }
-        let (place, cpu) = (runner.place, runner.cpu);
-        let Some((number, own)) = place else { return };
+        let Some((number, own)) = runner.place else { return };
         let Some(space) = &mut self.spaces[number as usize] else { return };
-        space.users = space.users.saturating_sub(1);
-        if let Some(cpu) = cpu.filter(|&cpu| self.current[cpu as usize] == thread) {
-            listener.exit(At { now: self.now, number, space, topology: self.topology }, cpu, own);
-        }
+        space.loses(cpu);
+        listener.exit(At { now: self.now, number, space, topology: self.topology }, cpu, own);
     }
 
     /// Forgets a thread that has ended and does not run, and its space if it was the last.
@@ -406,8 +428,13 @@ impl<'t> Schedule<'t> {
     }
 
     fn affinity(&mut self, thread: Tid, cpus: Text, listener: &mut impl Listener) {
-        let Some(affinity) = self.known_affinity(cpus) else { return };
-        self.meet(thread, listener);
+        if let Some(affinity) = self.known_affinity(cpus) {
+            self.meet(thread, listener);
+            self.confine(thread, affinity, listener);
+        }
+    }
+
+    fn confine(&mut self, thread: Tid, affinity: usize, listener: &mut impl Listener) {
         let Some(runner) = self.threads.get_mut(&thread) else { return };
         runner.affinity = affinity;
         let Some((number, own)) = runner.place else { return };
@@ -445,7 +472,7 @@ impl<'t> Schedule<'t> {
 
     /// Makes the acquaintance of a thread that was there before the trace.
     fn meet(&mut self, thread: Tid, listener: &mut impl Listener) {
-        if self.threads.contains_key(&thread) || thread == IDLE || thread == UNKNOWN {
+        if self.threads.contains_key(&thread) || !is_named(thread) {
             return;
         }
         if self.membership.is_kernel(thread) {
@@ -516,6 +543,17 @@ impl<'t> Schedule<'t> {
     }
 }
 
+/// Whether a thread is one that can have an address space.
+fn is_named(thread: Tid) -> bool {
+    thread != IDLE && thread != UNKNOWN
+}
+
+/// How many CPUs there were. All of them had events, unless the trace says that there were more.
+fn present(trace: &Trace, cpus: u32) -> u32 {
+    let seen = largest_cpu(trace).map_or(0, |cpu| cpu + 1);
+    trace.origin.online_cpus.map_or(seen, |online| online.clamp(seen, cpus.max(seen)))
+}
+
 impl Runner {
     /// A thread without user space, which has not run yet.
     fn kernel() -> Runner {
@@ -525,6 +563,7 @@ impl Runner {
             last_turn: None,
             since: 0,
             affinity: ANYWHERE,
+            is_running: false,
             is_ending: false,
         }
     }

@@ -85,7 +85,10 @@ pub(super) struct Space {
     pub(super) thread_allowed: Vec<u32>,
     /// For each CPU, the thread that runs there.
     pub(super) running: Vec<Option<Thread>>,
+    /// Threads that run and have not begun to end.
     now_running: u32,
+    /// The CPUs whose thread has begun to end.
+    ending: CpuSet,
     allowed: CpuSet,
 }
 
@@ -97,6 +100,7 @@ impl Space {
             thread_allowed: Vec::new(),
             running: vec![None; cpus as usize],
             now_running: 0,
+            ending: CpuSet::empty(cpus),
             allowed: CpuSet::empty(cpus),
         }
     }
@@ -126,13 +130,21 @@ impl Space {
     pub(super) fn runs(&mut self, cpu: Cpu, thread: Option<Thread>) {
         let before = std::mem::replace(&mut self.running[cpu as usize], thread);
         self.now_running += u32::from(thread.is_some());
-        self.now_running -= u32::from(before.is_some());
+        self.now_running -= u32::from(before.is_some() && !self.ending.contains(cpu));
+        self.ending.remove(cpu);
         self.life.most_running = self.life.most_running.max(self.now_running);
+    }
+
+    /// The thread that runs on this CPU begins to end. From now on it has no memory any more.
+    pub(super) fn loses(&mut self, cpu: Cpu) {
+        self.users -= 1;
+        self.now_running -= 1;
+        self.ending.insert(cpu);
     }
 
     /// Whether no thread lives in it and none runs.
     pub(super) fn is_over(&self) -> bool {
-        self.users == 0 && self.now_running == 0
+        self.users == 0 && self.now_running == 0 && self.ending.is_empty()
     }
 
     /// What a policy may see.
