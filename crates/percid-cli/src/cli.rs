@@ -3,6 +3,7 @@
 mod numa;
 mod sim;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -41,8 +42,8 @@ Environment:
 
 const TOP_ABOUT: &str = "\
 Says what this machine offers for per-CPU data in user space, measures what it costs
-here, simulates what policies for it would cost on other machines, and shows how a
-process's memory follows its threads.
+here, simulates what policies for it would cost on other machines, shows how a
+process's memory follows its threads, and replays real schedules under every policy.
 
 Without a subcommand it runs `percid bench`: a summary of the machine, the cost of
 single operations, membership of a mask, and the intermittent benchmark, in about 20
@@ -70,7 +71,9 @@ Examples:
   PERCID_SOURCE=table percid info
   percid sim paper                   published results beside simulated ones
   percid sim run --workload container --policy per-cpu,percid-table
-  percid numa demo                   memory that follows its threads, tried here";
+  percid numa demo                   memory that follows its threads, tried here
+  percid trace record -- make -j8    the schedule of a program, to be replayed
+  percid trace replay trace.parquet  under every policy";
 
 /// What this machine offers for per-CPU data, what it costs here, and what it would cost elsewhere
 #[derive(Clone, Debug, Parser)]
@@ -122,6 +125,13 @@ pub(crate) enum Command {
         disable_help_subcommand = true,
     )]
     Numa(NumaArguments),
+    /// Record, convert and replay scheduler traces (`percid trace --help`)
+    #[command(disable_help_flag = true)]
+    Trace {
+        /// The arguments of percid-trace
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<OsString>,
+    },
 }
 
 #[derive(Clone, Debug, Args)]
@@ -325,7 +335,7 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
 /// `--seconds` in front of a subcommand would otherwise be silently ignored.
 fn misplaced(cli: &Cli) -> Option<&'static str> {
     match &cli.command {
-        Some(Command::Info | Command::Sim(_) | Command::Numa(_))
+        Some(Command::Info | Command::Sim(_) | Command::Numa(_) | Command::Trace { .. })
             if cli.length.seconds.is_some() =>
         {
             Some("'--seconds' in front of a subcommand is allowed with 'bench' only")

@@ -9,6 +9,7 @@ mod info;
 mod machine;
 mod numa;
 mod sim;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Some(Command::Bench(arguments)) => bench::run(arguments, cli.json),
         Some(Command::Sim(arguments)) => sim::run(arguments, cli.json),
         Some(Command::Numa(arguments)) => numa::run(arguments, cli.json),
+        Some(Command::Trace { arguments }) => trace::run(arguments, cli.json),
         None => bench::everything(cli.length, cli.json),
     }
 }

@@ -17,7 +17,7 @@ fn stderr(output: &Output) -> String {
 #[test]
 fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
     let cases = [
-        ("nonsense", "info, bench, sim, numa"),
+        ("nonsense", "info, bench, sim, numa, trace"),
         ("--nonsense", "--json"),
         ("info nonsense", "--json"),
         ("bench nonsense", "ops, mask, intermittent"),
@@ -55,6 +55,7 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("sim show nonsense x", "machine, workload"),
         ("sim show machine this", "epyc-9654, cascade-lake"),
         ("--seconds 3 numa", "bench"),
+        ("--seconds 3 trace", "bench"),
         ("numa nonsense", "report, watch, demo"),
         ("numa report --nonsense", "--pid"),
         ("numa report --pid 0", "1 to 4194304"),
@@ -145,4 +146,50 @@ fn a_closed_stderr_is_no_panic() {
     let output =
         bounded(Command::new("sh").args(["-c", &format!("exec {program:?} nonsense 2>&-")]));
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// A folder with the program, and beside it what stands for `percid-trace`. Links: a file that was just written may be
+/// open in a child of another test still, and then it cannot be run.
+struct Beside(std::path::PathBuf);
+
+impl Beside {
+    fn new(name: &str, stand_in: Option<&str>) -> Beside {
+        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let folder = folder.join(format!("percid-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let program = env!("CARGO_BIN_EXE_percid");
+        std::fs::hard_link(program, folder.join("percid")).expect("a link");
+        if let Some(stand_in) = stand_in {
+            let link = folder.join("percid-trace");
+            std::os::unix::fs::symlink(stand_in, link).expect("a link");
+        }
+        Beside(folder)
+    }
+
+    fn run(&self, arguments: &str) -> Output {
+        let mut command = Command::new(self.0.join("percid"));
+        command.args(arguments.split_whitespace()).env("PATH", "").output().expect("it starts")
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn trace_is_another_program_and_gets_all_arguments() {
+    let beside = Beside::new("trace", Some("/bin/echo"));
+    let output = beside.run("--json trace replay x --policy all --help");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "--json replay x --policy all --help\n");
+}
+
+#[test]
+fn where_that_program_is_missing_it_is_said_how_to_get_it() {
+    let output = Beside::new("no-trace", None).run("trace replay x");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("-p percid-trace-cli"), "{said}");
 }

@@ -1,0 +1,30 @@
+//! `percid trace`: hands over to `percid-trace`, a program of its own, because what reads and writes traces takes long to
+//! build, and who measures a machine should not wait for it.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use percid_command::outcome::{Failure, Outcome};
+
+/// The program that does the work.
+const PROGRAM: &str = "percid-trace";
+
+/// Becomes the other program, if there is one: beside this one, or where programs are looked for.
+pub(crate) fn run(arguments: &[OsString], json: bool) -> Result<Outcome, Failure> {
+    let mut command = Command::new(program());
+    let cause = command.args(json.then_some("--json")).args(arguments).exec();
+    if cause.kind() == io::ErrorKind::NotFound {
+        let how = "build it beside this program (cargo build --release -p percid-trace-cli) or install it (cargo install percid-trace-cli)";
+        return Err(Failure::new(format!("there is no {PROGRAM}; {how}"), cause));
+    }
+    Err(Failure::new(format!("cannot run {PROGRAM}"), cause))
+}
+
+fn program() -> PathBuf {
+    let beside = env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
+    beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM))
+}
