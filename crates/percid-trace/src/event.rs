@@ -120,8 +120,15 @@ pub struct State(pub u32);
 impl State {
     /// It could go on, and was not asked to make room.
     pub const RUNNABLE: State = State(0);
+    /// It sleeps until something wakes it (`S`).
+    pub const SLEEPING: State = State(1);
     /// It was preempted (`R+`).
     pub const PREEMPTED: State = State(0x100);
+
+    /// The state that a kernel since 4.14 writes into `prev_state`, of which it gives no more bits a name.
+    pub fn from_kernel(prev_state: u64) -> State {
+        State((prev_state & 0x1ff) as u32)
+    }
 
     /// Whether it could go on.
     pub fn is_runnable(self) -> bool {

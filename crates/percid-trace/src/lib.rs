@@ -10,6 +10,7 @@ pub mod event;
 pub mod letters;
 pub mod parquet;
 pub mod replay;
+pub mod formats;
 pub mod texts;
 pub mod trace;
 

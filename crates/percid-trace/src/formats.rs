@@ -1,0 +1,511 @@
+//! Decodes the kernel's trace records by the kernel's own descriptions of them.
+//!
+//! The description of an event is the text of `events/SYSTEM/NAME/format` in tracefs; `perf` puts the same text into its
+//! files. Records of the same event differ from kernel to kernel and from machine to machine, so nothing is assumed about
+//! where a field lies: each description is resolved once into the places of the fields that are needed.
+
+use tracepoint_decode::{PerfEventFormat, PerfFieldArray, PerfFieldFormat};
+
+use crate::collector::Tracepoint;
+use crate::event::{State, Tid};
+
+/// In which order the bytes of a number stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// The lowest first.
+    Little,
+    /// The highest first.
+    Big,
+}
+
+impl ByteOrder {
+    /// That of the machine that runs this program.
+    pub const NATIVE: ByteOrder =
+        if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+
+    fn u16(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            ByteOrder::Little => u16::from_le_bytes(bytes),
+            ByteOrder::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            ByteOrder::Little => u32::from_le_bytes(bytes),
+            ByteOrder::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    fn u64(self, bytes: [u8; 8]) -> u64 {
+        match self {
+            ByteOrder::Little => u64::from_le_bytes(bytes),
+            ByteOrder::Big => u64::from_be_bytes(bytes),
+        }
+    }
+}
+
+/// The descriptions of the events that a trace is made of, resolved.
+#[derive(Debug)]
+pub struct Formats {
+    order: ByteOrder,
+    long_is_64_bits: bool,
+    /// Where every record says which event it is.
+    common_type: Option<Number>,
+    /// By event number: small, and dense enough for a table.
+    layouts: Vec<Option<Layout>>,
+    names: Vec<&'static str>,
+    /// Addresses of the functions that are the timer tick.
+    ticks: Vec<u64>,
+}
+
+impl Default for Formats {
+    /// No descriptions, for records of this machine.
+    fn default() -> Formats {
+        Formats::new(ByteOrder::NATIVE, cfg!(target_pointer_width = "64"))
+    }
+}
+
+/// No kernel numbers its events beyond what fits into the 16 bits of `common_type`.
+const EVENTS: usize = 1 << 16;
+
+/// A description has a few kilobytes.
+const LONGEST_DESCRIPTION: usize = 1 << 20;
+
+impl Formats {
+    /// No descriptions, for records of a machine with this order of bytes and this size of `long`.
+    pub fn new(order: ByteOrder, long_is_64_bits: bool) -> Formats {
+        Formats {
+            order,
+            long_is_64_bits,
+            common_type: None,
+            layouts: Vec::new(),
+            names: Vec::new(),
+            ticks: Vec::new(),
+        }
+    }
+
+    /// Takes in the description of an event of a system (`sched`, `task`, …). One that no trace needs is ignored.
+    ///
+    /// # Errors
+    /// What the description lacks.
+    pub fn add(&mut self, system: &str, description: &str) -> Result<(), String> {
+        let Some((event, resolve)) = known(system, description) else { return Ok(()) };
+        if !description.is_ascii() || description.len() > LONGEST_DESCRIPTION {
+            return Err(format!("the description of {system}:{event} is not plain text"));
+        }
+        let format = PerfEventFormat::parse(self.long_is_64_bits, system, description)
+            .filter(|format| (format.id() as usize) < EVENTS)
+            .ok_or_else(|| format!("the description of {system}:{event} has no name or number"))?;
+        let fields = Fields { format: &format };
+        let common_type = fields.number("common_type")?;
+        if self.common_type.is_some_and(|known| known != common_type) {
+            return Err(format!("{system}:{event} has its common_type at another place"));
+        }
+        self.common_type = Some(common_type);
+        let Some(what) = resolve(&fields)? else { return Ok(()) };
+        let id = format.id() as usize;
+        if id >= self.layouts.len() {
+            self.layouts.resize_with(id + 1, || None);
+        }
+        self.layouts[id] = Some(Layout { event, common_pid: fields.number("common_pid")?, what });
+        self.names.push(event);
+        Ok(())
+    }
+
+    /// Whether an event of this name is described, such as `sched_switch`.
+    pub fn has(&self, event: &str) -> bool {
+        self.names.contains(&event)
+    }
+
+    /// Takes in the kernel's symbols (text of `/proc/kallsyms`), by which the timer tick is told from other timers.
+    /// Without them, or where the kernel hides the addresses, there are no ticks.
+    pub fn add_symbols(&mut self, kallsyms: &[u8]) {
+        for line in kallsyms.split(|&byte| byte == b'\n') {
+            let mut words = line.split(|&byte| byte == b' ' || byte == b'\t');
+            let (Some(address), Some(_), Some(name)) = (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            if is_tick(name) {
+                let address = std::str::from_utf8(address).unwrap_or("");
+                self.ticks
+                    .extend(u64::from_str_radix(address, 16).ok().filter(|&address| address != 0));
+            }
+        }
+    }
+
+    /// What a record says, and which thread ran when it was made; `None` if it is an event that no trace needs.
+    ///
+    /// # Errors
+    /// How long a record of its event should be, if it is shorter.
+    #[inline]
+    pub fn decode<'a>(&self, record: &'a [u8]) -> Result<Option<(Tid, Tracepoint<'a>)>, String> {
+        let Some(common_type) = self.common_type else { return Ok(None) };
+        let record = Record { bytes: record, order: self.order };
+        let decoded = record.number(common_type).and_then(|id| {
+            let Some(Some(layout)) = self.layouts.get(id as usize) else { return Ok(None) };
+            let tracepoint = layout.what.decode(record, &self.ticks)?;
+            let Some(tracepoint) = tracepoint else { return Ok(None) };
+            Ok(Some((record.number(layout.common_pid)? as Tid, tracepoint)))
+        });
+        decoded.map_err(|missing| self.too_short(record, missing))
+    }
+
+    #[cold]
+    fn too_short(&self, record: Record<'_>, missing: Missing) -> String {
+        let id = self.common_type.and_then(|place| record.number(place).ok());
+        let layout = id.and_then(|id| self.layouts.get(id as usize)).and_then(Option::as_ref);
+        let event = layout.map_or("an event", |layout| layout.event);
+        let Missing { end } = missing;
+        let len = record.bytes.len();
+        format!("{event} has {len} bytes where its description needs {end}")
+    }
+}
+
+/// Whether a function of the kernel is the timer tick: the first since Linux 6.8, the second before.
+pub(crate) fn is_tick(function: &[u8]) -> bool {
+    matches!(function, b"tick_nohz_handler" | b"tick_sched_timer")
+}
+
+#[derive(Debug)]
+struct Layout {
+    event: &'static str,
+    common_pid: Number,
+    what: What,
+}
+
+/// Where a number lies in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Number {
+    offset: u16,
+    size: u8,
+    signed: bool,
+}
+
+/// Where a text lies in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Chars {
+    /// In an array of fixed length.
+    Fixed { offset: u16, size: u16 },
+    /// Behind the fields; the field says where, from the record's start.
+    Dynamic(Number),
+    /// Behind the fields; the field says where, from its own end.
+    Relative(Number),
+}
+
+/// The needed fields of an event.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Switch {
+        prev_comm: Chars,
+        prev_pid: Number,
+        prev_state: Number,
+        next_comm: Chars,
+        next_pid: Number,
+    },
+    Waking(Wakeup),
+    Wakeup(Wakeup),
+    WakeupNew(Wakeup),
+    Migrate {
+        comm: Chars,
+        pid: Number,
+        orig_cpu: Number,
+        dest_cpu: Number,
+    },
+    Fork {
+        parent_pid: Number,
+        child_comm: Chars,
+        child_pid: Number,
+    },
+    Newtask {
+        comm: Chars,
+        pid: Number,
+        clone_flags: Number,
+    },
+    Rename {
+        pid: Number,
+        newcomm: Chars,
+    },
+    Exec {
+        pid: Number,
+        old_pid: Number,
+    },
+    Exit {
+        comm: Chars,
+        pid: Number,
+    },
+    Rseq {
+        node_id: Number,
+        mm_cid: Number,
+    },
+    Timer {
+        function: Number,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Wakeup {
+    comm: Chars,
+    pid: Number,
+    target_cpu: Number,
+}
+
+type Resolve = fn(&Fields<'_>) -> Result<Option<What>, String>;
+
+/// The events that a trace is made of, and how each is resolved.
+const KNOWN: [(&str, &str, Resolve); 12] = [
+    ("sched", "sched_switch", |fields| {
+        Ok(Some(What::Switch {
+            prev_comm: fields.chars("prev_comm")?,
+            prev_pid: fields.number("prev_pid")?,
+            prev_state: fields.number("prev_state")?,
+            next_comm: fields.chars("next_comm")?,
+            next_pid: fields.number("next_pid")?,
+        }))
+    }),
+    ("sched", "sched_waking", |fields| fields.wakeup().map(What::Waking).map(Some)),
+    ("sched", "sched_wakeup", |fields| fields.wakeup().map(What::Wakeup).map(Some)),
+    ("sched", "sched_wakeup_new", |fields| fields.wakeup().map(What::WakeupNew).map(Some)),
+    ("sched", "sched_migrate_task", |fields| {
+        Ok(Some(What::Migrate {
+            comm: fields.chars("comm")?,
+            pid: fields.number("pid")?,
+            orig_cpu: fields.number("orig_cpu")?,
+            dest_cpu: fields.number("dest_cpu")?,
+        }))
+    }),
+    ("sched", "sched_process_fork", |fields| {
+        Ok(Some(What::Fork {
+            parent_pid: fields.number("parent_pid")?,
+            child_comm: fields.chars("child_comm")?,
+            child_pid: fields.number("child_pid")?,
+        }))
+    }),
+    ("sched", "sched_process_exec", |fields| {
+        Ok(Some(What::Exec { pid: fields.number("pid")?, old_pid: fields.number("old_pid")? }))
+    }),
+    ("sched", "sched_process_exit", |fields| {
+        Ok(Some(What::Exit { comm: fields.chars("comm")?, pid: fields.number("pid")? }))
+    }),
+    ("task", "task_newtask", |fields| {
+        Ok(Some(What::Newtask {
+            comm: fields.chars("comm")?,
+            pid: fields.number("pid")?,
+            clone_flags: fields.number("clone_flags")?,
+        }))
+    }),
+    ("task", "task_rename", |fields| {
+        Ok(Some(What::Rename { pid: fields.number("pid")?, newcomm: fields.chars("newcomm")? }))
+    }),
+    // Before Linux 6.3 it tells the CPU only, of which a trace has no use.
+    ("rseq", "rseq_update", |fields| match fields.find("mm_cid") {
+        None => Ok(None),
+        Some(_) => Ok(Some(What::Rseq {
+            node_id: fields.number("node_id")?,
+            mm_cid: fields.number("mm_cid")?,
+        })),
+    }),
+    ("timer", "hrtimer_expire_entry", |fields| {
+        Ok(Some(What::Timer { function: fields.number("function")? }))
+    }),
+];
+
+/// Which of the known events a description is of.
+fn known(system: &str, description: &str) -> Option<(&'static str, Resolve)> {
+    let name = description.lines().find_map(|line| line.strip_prefix("name:"))?.trim();
+    let (.., event, resolve) =
+        KNOWN.into_iter().find(|&(within, event, _)| within == system && event == name)?;
+    Some((event, resolve))
+}
+
+/// The fields of a description.
+struct Fields<'a> {
+    format: &'a PerfEventFormat,
+}
+
+impl Fields<'_> {
+    fn find(&self, name: &str) -> Option<&PerfFieldFormat> {
+        self.format.fields().iter().find(|field| field.name() == name)
+    }
+
+    fn field(&self, name: &str) -> Result<&PerfFieldFormat, String> {
+        self.find(name).ok_or_else(|| {
+            let (system, event) = (self.format.system_name(), self.format.name());
+            format!("the description of {system}:{event} has no field {name}")
+        })
+    }
+
+    fn wrong_type(&self, field: &PerfFieldFormat, expected: &str) -> String {
+        let (system, event) = (self.format.system_name(), self.format.name());
+        let (name, declared) = (field.name(), field.field());
+        format!(
+            "{system}:{event} has {declared:?} as its field {name}, where {expected} was expected"
+        )
+    }
+
+    fn number(&self, name: &str) -> Result<Number, String> {
+        let field = self.field(name)?;
+        match (field.size(), field.array()) {
+            (size @ (1 | 2 | 4 | 8), PerfFieldArray::None) => Ok(Number {
+                offset: field.offset(),
+                size: size as u8,
+                signed: field.signed().unwrap_or(false),
+            }),
+            _ => Err(self.wrong_type(field, "a number of 1, 2, 4 or 8 bytes")),
+        }
+    }
+
+    fn chars(&self, name: &str) -> Result<Chars, String> {
+        let field = self.field(name)?;
+        let (offset, size) = (field.offset(), field.size());
+        let place = Number { offset, size: 4, signed: false };
+        match field.array() {
+            PerfFieldArray::Fixed => Ok(Chars::Fixed { offset, size }),
+            PerfFieldArray::DataLoc4 => Ok(Chars::Dynamic(place)),
+            PerfFieldArray::RelLoc4 => Ok(Chars::Relative(place)),
+            _ => Err(self.wrong_type(field, "an array of char")),
+        }
+    }
+
+    fn wakeup(&self) -> Result<Wakeup, String> {
+        Ok(Wakeup {
+            comm: self.chars("comm")?,
+            pid: self.number("pid")?,
+            target_cpu: self.number("target_cpu")?,
+        })
+    }
+}
+
+/// A record that ends before a field does.
+#[derive(Debug, Clone, Copy)]
+struct Missing {
+    /// Where the field ends.
+    end: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Record<'a> {
+    bytes: &'a [u8],
+    order: ByteOrder,
+}
+
+impl<'a> Record<'a> {
+    fn bytes(self, offset: usize, size: usize) -> Result<&'a [u8], Missing> {
+        let end = offset + size;
+        self.bytes.get(offset..end).ok_or(Missing { end })
+    }
+
+    fn array<const N: usize>(self, offset: usize) -> Result<[u8; N], Missing> {
+        let bytes = self.bytes.get(offset..).and_then(|rest| rest.first_chunk());
+        bytes.copied().ok_or(Missing { end: offset + N })
+    }
+
+    /// A number, which is negative where its highest bit is set and its field is signed.
+    #[inline]
+    fn number(self, place: Number) -> Result<u64, Missing> {
+        let offset = usize::from(place.offset);
+        let (order, signed) = (self.order, place.signed);
+        Ok(match place.size {
+            1 => self.array(offset).map(|[byte]| widened(byte.into(), 8, signed))?,
+            2 => widened(order.u16(self.array(offset)?).into(), 16, signed),
+            4 => widened(order.u32(self.array(offset)?).into(), 32, signed),
+            _ => order.u64(self.array(offset)?),
+        })
+    }
+
+    #[inline]
+    fn chars(self, place: Chars) -> Result<&'a [u8], Missing> {
+        match place {
+            Chars::Fixed { offset, size } => self.bytes(offset.into(), size.into()),
+            Chars::Dynamic(place) => self.dynamic(place, 0),
+            Chars::Relative(place) => self.dynamic(place, usize::from(place.offset) + 4),
+        }
+    }
+
+    /// The high half of the field is the length, the low half the offset from `base`.
+    fn dynamic(self, place: Number, base: usize) -> Result<&'a [u8], Missing> {
+        let place = self.number(place)? as usize;
+        self.bytes(base + (place & 0xffff), place >> 16)
+    }
+}
+
+fn widened(number: u64, bits: u32, signed: bool) -> u64 {
+    match signed {
+        true => ((number << (64 - bits)) as i64 >> (64 - bits)) as u64,
+        false => number,
+    }
+}
+
+impl What {
+    #[inline]
+    fn decode<'a>(
+        self,
+        record: Record<'a>,
+        ticks: &[u64],
+    ) -> Result<Option<Tracepoint<'a>>, Missing> {
+        let tid = |place| record.number(place).map(|number| number as Tid);
+        Ok(Some(match self {
+            What::Switch { prev_comm, prev_pid, prev_state, next_comm, next_pid } => {
+                Tracepoint::SchedSwitch {
+                    prev_comm: record.chars(prev_comm)?,
+                    prev_pid: tid(prev_pid)?,
+                    prev_state: State::from_kernel(record.number(prev_state)?).0,
+                    next_comm: record.chars(next_comm)?,
+                    next_pid: tid(next_pid)?,
+                }
+            }
+            What::Waking(wakeup) => {
+                let (comm, pid, target_cpu) = wakeup.decode(record)?;
+                Tracepoint::SchedWaking { comm, pid, target_cpu }
+            }
+            What::Wakeup(wakeup) => {
+                let (comm, pid, target_cpu) = wakeup.decode(record)?;
+                Tracepoint::SchedWakeup { comm, pid, target_cpu }
+            }
+            What::WakeupNew(wakeup) => {
+                let (comm, pid, target_cpu) = wakeup.decode(record)?;
+                Tracepoint::SchedWakeupNew { comm, pid, target_cpu }
+            }
+            What::Migrate { comm, pid, orig_cpu, dest_cpu } => Tracepoint::SchedMigrateTask {
+                comm: record.chars(comm)?,
+                pid: tid(pid)?,
+                orig_cpu: tid(orig_cpu)?,
+                dest_cpu: tid(dest_cpu)?,
+            },
+            What::Fork { parent_pid, child_comm, child_pid } => Tracepoint::SchedProcessFork {
+                parent_pid: tid(parent_pid)?,
+                child_comm: record.chars(child_comm)?,
+                child_pid: tid(child_pid)?,
+            },
+            What::Newtask { comm, pid, clone_flags } => Tracepoint::TaskNewtask {
+                comm: record.chars(comm)?,
+                pid: tid(pid)?,
+                clone_flags: record.number(clone_flags)?,
+            },
+            What::Rename { pid, newcomm } => {
+                Tracepoint::TaskRename { pid: tid(pid)?, newcomm: record.chars(newcomm)? }
+            }
+            What::Exec { pid, old_pid } => {
+                Tracepoint::SchedProcessExec { pid: tid(pid)?, old_pid: tid(old_pid)? }
+            }
+            What::Exit { comm, pid } => {
+                Tracepoint::SchedProcessExit { comm: record.chars(comm)?, pid: tid(pid)? }
+            }
+            What::Rseq { node_id, mm_cid } => {
+                Tracepoint::RseqUpdate { node_id: tid(node_id)?, mm_cid: tid(mm_cid)? }
+            }
+            What::Timer { function } => match ticks.contains(&record.number(function)?) {
+                true => Tracepoint::Tick,
+                false => return Ok(None),
+            },
+        }))
+    }
+}
+
+impl Wakeup {
+    fn decode(self, record: Record<'_>) -> Result<(&[u8], Tid, u32), Missing> {
+        let pid = record.number(self.pid)? as Tid;
+        Ok((record.chars(self.comm)?, pid, record.number(self.target_cpu)? as u32))
+    }
+}
