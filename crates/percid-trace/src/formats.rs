@@ -23,21 +23,21 @@ impl ByteOrder {
     pub const NATIVE: ByteOrder =
         if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 
-    fn u16(self, bytes: [u8; 2]) -> u16 {
+    pub(crate) fn u16(self, bytes: [u8; 2]) -> u16 {
         match self {
             ByteOrder::Little => u16::from_le_bytes(bytes),
             ByteOrder::Big => u16::from_be_bytes(bytes),
         }
     }
 
-    fn u32(self, bytes: [u8; 4]) -> u32 {
+    pub(crate) fn u32(self, bytes: [u8; 4]) -> u32 {
         match self {
             ByteOrder::Little => u32::from_le_bytes(bytes),
             ByteOrder::Big => u32::from_be_bytes(bytes),
         }
     }
 
-    fn u64(self, bytes: [u8; 8]) -> u64 {
+    pub(crate) fn u64(self, bytes: [u8; 8]) -> u64 {
         match self {
             ByteOrder::Little => u64::from_le_bytes(bytes),
             ByteOrder::Big => u64::from_be_bytes(bytes),

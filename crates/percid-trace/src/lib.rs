@@ -11,6 +11,7 @@ pub mod letters;
 pub mod parquet;
 pub mod replay;
 pub mod formats;
+pub mod read;
 pub mod texts;
 pub mod trace;
 

@@ -1,0 +1,76 @@
+//! Reads traces that others recorded.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::trace::Trace;
+
+mod ftrace_text;
+mod perf_data;
+
+/// A format of traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// What `perf record` and `perf sched record` write, into a file or a pipe.
+    PerfData,
+    /// A table as this crate stores it.
+    Parquet,
+    /// A trace of Perfetto.
+    Perfetto,
+    /// Text with a line for each event, as tracefs, `trace-cmd report` and `perf script` write it.
+    Text,
+}
+
+impl Format {
+    /// All that are known.
+    pub const ALL: [Format; 4] =
+        [Format::PerfData, Format::Parquet, Format::Perfetto, Format::Text];
+
+    /// How many bytes [`Format::detect`] looks at.
+    pub const MAGIC: usize = 8;
+
+    /// The format of a file that begins with these bytes. What begins like no other is taken for text.
+    pub fn detect(first_bytes: &[u8]) -> Format {
+        match first_bytes {
+            [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..]
+            | [b'2', b'E', b'L', b'I', b'F', b'R', b'E', b'P', ..] => Format::PerfData,
+            [b'P', b'A', b'R', b'1', ..] => Format::Parquet,
+            // The first field of the message, which has a length: a packet. A text would begin with an empty line.
+            [b'\n', length, ..] if *length != b'\n' => Format::Perfetto,
+            _ => Format::Text,
+        }
+    }
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::PerfData => "perf.data",
+            Format::Parquet => "Parquet",
+            Format::Perfetto => "Perfetto",
+            Format::Text => "text of tracefs, trace-cmd report or perf script",
+        }
+    }
+}
+
+/// Reads a file in any of the known formats into memory.
+///
+/// # Errors
+/// What the system refuses, and where the file is not what its format asks for.
+pub fn read(path: &Path) -> Result<Trace, Error> {
+    read_bytes(&fs::read(path)?)
+}
+
+/// Reads the content of a file in any of the known formats.
+///
+/// # Errors
+/// Where it is not what its format asks for.
+pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
+    match Format::detect(bytes) {
+        Format::PerfData => perf_data::read(bytes),
+        Format::Text => ftrace_text::read(bytes),
+        format @ (Format::Parquet | Format::Perfetto) => {
+            Err(Error::at_byte(0, format!("this is {}, which is not read here", format.name())))
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Reads what `perf record` writes, as it lies in memory.
+//!
+//! The container is read here rather than by a crate: `linux-perf-data` allocates what a header claims and stops at the
+//! tracing data of a pipe, `tracepoint_perf` cannot decompress; both copy and sort every record, of which this needs a few.
+
+use std::collections::HashMap;
+
+use tracepoint_decode::{PerfEventHeaderMisc, PerfEventHeaderType as Type};
+
+use crate::collector::{Collector, Tracepoint};
+use crate::error::Error;
+use crate::event::{Cpu, Shares, State, Tid, UNKNOWN};
+use crate::formats::{ByteOrder, Formats};
+use crate::trace::{Origin, Trace};
+
+mod bytes;
+mod compressed;
+mod container;
+mod sample;
+mod tracing_data;
+
+use bytes::Bytes;
+use container::{Container, Record, feature};
+use sample::Layout;
+
+/// Reads a `perf.data` file.
+pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
+    let container = Container::read(bytes)?;
+    let formats = match container.feature(feature::TRACING_DATA) {
+        Some(data) => tracing_data::read(data)?,
+        None => Formats::default(),
+    };
+    let layouts = Layouts::new(&container)?;
+    let Index { entries, lost } = Index::new(&container, &layouts)?;
+    let mut reader = Reader {
+        order: container.order,
+        uses: Uses::new(&formats),
+        formats: &formats,
+        layouts: &layouts,
+        beginning: entries.iter().map(|entry| entry.time).find(|&time| time != 0).unwrap_or(0),
+        collector: Collector::with_capacity(entries.len()),
+        running: HashMap::new(),
+    };
+    for entry in entries {
+        reader.record(entry.time, container.records.get(entry.at, container.order)?)?;
+    }
+    let mut origin = origin(&container)?;
+    origin.lost = lost;
+    Ok(reader.collector.finish(origin))
+}
+
+/// A record that a trace may need.
+struct Entry {
+    time: u64,
+    at: u64,
+}
+
+/// The records that a trace may need, by time.
+struct Index {
+    entries: Vec<Entry>,
+    lost: u64,
+}
+
+impl Index {
+    fn new(container: &Container<'_>, layouts: &Layouts) -> Result<Index, Error> {
+        let order = container.order;
+        let mut entries = Vec::new();
+        let (mut lost, mut lost_samples) = (0u64, 0u64);
+        let mut rest = container.records.all(order);
+        while !rest.is_empty() {
+            let at = rest.at();
+            let Record { kind, mut body, .. } = Record::take(&mut rest)?;
+            let time = match kind {
+                Type::Sample => {
+                    let time = layouts.of_sample(body).sample_time(body.rest(), order);
+                    time.ok_or_else(|| body.error("a sample has no time"))?
+                }
+                Type::Comm | Type::Fork | Type::Exit | Type::Switch | Type::SwitchCpuWide => {
+                    layouts.of_other(body).tail_time(body.rest(), order).unwrap_or(0)
+                }
+                Type::Lost => {
+                    body.u64("the event of lost records")?;
+                    lost = lost.saturating_add(body.u64("the number of lost records")?);
+                    continue;
+                }
+                Type::LostSamples => {
+                    let number = body.u64("the number of lost samples")?;
+                    lost_samples = lost_samples.saturating_add(number);
+                    continue;
+                }
+                _ => continue,
+            };
+            entries.push(Entry { time, at });
+        }
+        entries.sort_by_key(|entry| entry.time);
+        // Both tell of the same losses: the first when there was room again, the second at the end and so of all.
+        Ok(Index { entries, lost: lost.max(lost_samples) })
+    }
+}
+
+/// Where things lie in the records of each event.
+struct Layouts {
+    order: ByteOrder,
+    first: Layout,
+    /// By the event's numbers; empty if all events have the same layout.
+    by_id: HashMap<u64, Layout>,
+}
+
+impl Layouts {
+    fn new(container: &Container<'_>) -> Result<Layouts, Error> {
+        let events = &container.events;
+        let Some(first) = events.first() else {
+            return Err(Error::at_byte(0, "the file has no events"));
+        };
+        let layouts = Layouts {
+            order: container.order,
+            first: Layout::new(first.attributes),
+            by_id: HashMap::new(),
+        };
+        if events.iter().all(|event| Layout::new(event.attributes) == layouts.first) {
+            return Ok(layouts);
+        }
+        if !events.iter().all(|event| event.attributes.identifies()) {
+            let what = "the records of its events differ and do not say to which event they belong";
+            return Err(Error::at_byte(0, what));
+        }
+        let by_id = events.iter().flat_map(|event| {
+            let layout = Layout::new(event.attributes);
+            event.ids.iter().map(move |&id| (id, layout))
+        });
+        Ok(Layouts { by_id: by_id.collect(), ..layouts })
+    }
+
+    #[inline]
+    fn of_sample(&self, body: Bytes<'_>) -> &Layout {
+        self.of(body.rest().first_chunk())
+    }
+
+    fn of_other(&self, body: Bytes<'_>) -> &Layout {
+        self.of(body.rest().last_chunk())
+    }
+
+    /// The layout of the event with this number. What was made up when the recording began has 0 for it.
+    #[inline]
+    fn of(&self, id: Option<&[u8; 8]>) -> &Layout {
+        if self.by_id.is_empty() {
+            return &self.first;
+        }
+        let id = id.map_or(0, |&id| self.order.u64(id));
+        self.by_id.get(&id).unwrap_or(&self.first)
+    }
+}
+
+/// What is taken from records that are no tracepoints, because no tracepoint tells of it.
+struct Uses {
+    switches: bool,
+    forks: bool,
+    execs: bool,
+    exits: bool,
+    names: bool,
+}
+
+impl Uses {
+    fn new(formats: &Formats) -> Uses {
+        let switches = !formats.has("sched_switch");
+        Uses {
+            switches,
+            forks: !formats.has("task_newtask") && !formats.has("sched_process_fork"),
+            execs: !formats.has("sched_process_exec"),
+            exits: !formats.has("sched_process_exit"),
+            names: switches && !formats.has("task_rename"),
+        }
+    }
+}
+
+/// Hands records to a collector.
+struct Reader<'a> {
+    order: ByteOrder,
+    formats: &'a Formats,
+    uses: Uses,
+    layouts: &'a Layouts,
+    /// The time of the first event.
+    beginning: u64,
+    collector: Collector,
+    /// For each CPU, the thread to which it switched, by records that are no tracepoints.
+    running: HashMap<Cpu, Tid>,
+}
+
+impl Reader<'_> {
+    fn record(&mut self, time: u64, record: Record<'_>) -> Result<(), Error> {
+        let Record { kind, misc, body, .. } = record;
+        let misc = PerfEventHeaderMisc(misc);
+        match kind {
+            Type::Sample => self.sample(time, body),
+            Type::Comm => self.comm(time, misc, body),
+            Type::Fork => self.fork(time, body),
+            Type::Exit => self.exit(time, body),
+            _ if !self.uses.switches => Ok(()),
+            Type::Switch => self.switch(time, misc, body, UNKNOWN),
+            _ => self.switch_cpu_wide(time, misc, body),
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
+        let sample = self.layouts.of_sample(body).sample(body.rest(), self.order);
+        let sample = sample.ok_or_else(|| body.error("a sample is shorter than its parts"))?;
+        let decoded = self.formats.decode(sample.raw).map_err(|what| body.error(what))?;
+        let Some((current, tracepoint)) = decoded else { return Ok(()) };
+        let cpu = sample.cpu.ok_or_else(|| body.error("the samples do not say on which CPU"))?;
+        self.collector.tracepoint(time, cpu, current, tracepoint);
+        Ok(())
+    }
+
+    /// The name of a thread; at time 0, of one that was there before.
+    fn comm(&mut self, time: u64, misc: PerfEventHeaderMisc, body: Bytes<'_>) -> Result<(), Error> {
+        let cpu = self.cpu(body);
+        let mut fields = body;
+        let process = fields.u32("the process of a name")?;
+        let thread = fields.u32("the thread of a name")?;
+        let name = fields.text("the name of a thread")?;
+        if time == 0 {
+            self.collector.member(self.beginning, cpu, thread, process);
+            self.collector.name(self.beginning, cpu, thread, name);
+            return Ok(());
+        }
+        if self.uses.execs && misc.comm_exec() {
+            let exec = Tracepoint::SchedProcessExec { pid: thread, old_pid: thread };
+            self.collector.tracepoint(time, cpu, thread, exec);
+        }
+        if self.uses.names {
+            self.collector.name(time, cpu, thread, name);
+        }
+        Ok(())
+    }
+
+    /// A new thread; at time 0, one that was there before.
+    fn fork(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
+        let cpu = self.cpu(body);
+        let [process, parent_process, thread, parent] = four(body)?;
+        if time == 0 {
+            self.collector.member(self.beginning, cpu, thread, process);
+        } else if self.uses.forks {
+            let shares = match process == parent_process {
+                true => Shares::Process,
+                false => Shares::Nothing,
+            };
+            self.collector.fork(time, cpu, parent, thread, b"", shares);
+        }
+        Ok(())
+    }
+
+    fn exit(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
+        if self.uses.exits {
+            let cpu = self.cpu(body);
+            let [_, _, pid, _] = four(body)?;
+            let exit = Tracepoint::SchedProcessExit { comm: b"", pid };
+            self.collector.tracepoint(time, cpu, pid, exit);
+        }
+        Ok(())
+    }
+
+    /// A switch that may name both threads.
+    fn switch_cpu_wide(
+        &mut self,
+        time: u64,
+        misc: PerfEventHeaderMisc,
+        mut body: Bytes<'_>,
+    ) -> Result<(), Error> {
+        body.u32("the other process of a switch")?;
+        let other = body.u32("the other thread of a switch")?;
+        self.switch(time, misc, body, other)
+    }
+
+    /// A switch from or to a thread. Both ends of a switch are told, so the second is left out if the first said all.
+    fn switch(
+        &mut self,
+        time: u64,
+        misc: PerfEventHeaderMisc,
+        body: Bytes<'_>,
+        other: Tid,
+    ) -> Result<(), Error> {
+        let place = self.layouts.of_other(body).tail_place(body.rest(), self.order);
+        let place = place.ok_or_else(|| body.error("a switch does not say of what or where"))?;
+        let (prev_pid, next_pid, state) = match misc.switch_out() {
+            true if misc.switch_out_preempt() => (place.tid, other, State::PREEMPTED),
+            true => (place.tid, other, State::SLEEPING),
+            false => (other, place.tid, State::RUNNABLE),
+        };
+        let known = self.running.insert(place.cpu, next_pid) == Some(next_pid);
+        if known && !misc.switch_out() {
+            return Ok(());
+        }
+        let switch = Tracepoint::SchedSwitch {
+            prev_comm: b"",
+            prev_pid,
+            prev_state: state.0,
+            next_comm: b"",
+            next_pid,
+        };
+        self.collector.tracepoint(time, place.cpu, prev_pid, switch);
+        Ok(())
+    }
+
+    /// Where a record that is no sample was made; 0 if it does not say.
+    fn cpu(&self, body: Bytes<'_>) -> Cpu {
+        let place = self.layouts.of_other(body).tail_place(body.rest(), self.order);
+        place.map_or(0, |place| place.cpu)
+    }
+}
+
+fn four(mut body: Bytes<'_>) -> Result<[u32; 4], Error> {
+    let mut next = || body.u32("the threads and processes of a record");
+    Ok([next()?, next()?, next()?, next()?])
+}
+
+fn origin(container: &Container<'_>) -> Result<Origin, Error> {
+    let mut origin = Origin { clock: Some(clock(container).into()), ..Origin::default() };
+    if let Some(mut data) = container.feature(feature::OS_RELEASE) {
+        origin.release = Some(string(&mut data)?);
+    }
+    if let Some(mut data) = container.feature(feature::NR_CPUS) {
+        origin.possible_cpus = Some(data.u32("the number of CPUs")?);
+        origin.online_cpus = Some(data.u32("the number of CPUs that are there")?);
+    }
+    if let Some(mut data) = container.feature(feature::CMDLINE) {
+        origin.command = Some(command(&mut data)?);
+    }
+    Ok(origin)
+}
+
+/// The command that was recorded: what stands behind `--`, or all of `perf`'s own.
+fn command(data: &mut Bytes<'_>) -> Result<String, Error> {
+    let mut words = Vec::new();
+    for _ in 0..data.u32("the number of words of the command")? {
+        words.push(string(data)?);
+    }
+    let recorded = words.iter().position(|word| word == "--").map_or(0, |dashes| dashes + 1);
+    Ok(words[recorded..].join(" "))
+}
+
+fn string(data: &mut Bytes<'_>) -> Result<String, Error> {
+    let len = data.u32("the length of a text")?;
+    let text = data.take(len.into(), "a text")?;
+    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+    Ok(String::from_utf8_lossy(&text[..end]).into_owned())
+}
+
+/// The clock of the times, by the kernel's name.
+fn clock(container: &Container<'_>) -> &'static str {
+    let clock = container.events.first().and_then(|event| event.attributes.clock);
+    match clock.map(|number| number as libc::clockid_t) {
+        Some(libc::CLOCK_MONOTONIC) => "mono",
+        Some(libc::CLOCK_MONOTONIC_RAW) => "mono_raw",
+        Some(libc::CLOCK_BOOTTIME) => "boot",
+        Some(libc::CLOCK_TAI) => "tai",
+        Some(libc::CLOCK_REALTIME) => "realtime",
+        _ => "perf",
+    }
+}

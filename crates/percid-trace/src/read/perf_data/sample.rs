@@ -1,0 +1,205 @@
+//! Where the parts of a record lie that the kernel puts in as the event's attributes ask.
+
+use tracepoint_decode::{
+    PerfEventAttrOptions as Options, PerfEventAttrReadFormat as ReadFormat,
+    PerfEventAttrSampleType as SampleType, PerfEventAttrSize,
+};
+
+use super::bytes::Bytes;
+use crate::error::Error;
+use crate::event::{Cpu, Tid};
+use crate::formats::ByteOrder;
+
+/// The attributes of an event, as far as its records depend on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Attributes {
+    sample_type: SampleType,
+    read_format: ReadFormat,
+    options: Options,
+    /// The clock of its times, by the system's number; the kernel's own if none was asked for.
+    pub(super) clock: Option<u32>,
+}
+
+impl Attributes {
+    /// Reads a `perf_event_attr` of any version.
+    pub(super) fn read(mut attr: Bytes<'_>) -> Result<Attributes, Error> {
+        const WHAT: &str = "the attributes of an event";
+        let all = attr;
+        attr.u32(WHAT)?;
+        let size = attr.u32(WHAT)?;
+        attr.take(16, WHAT)?;
+        let sample_type = SampleType(attr.u64(WHAT)?);
+        let read_format = ReadFormat(attr.u64(WHAT)?);
+        let options = Options(attr.u64(WHAT)?);
+        let has_clock = size >= PerfEventAttrSize::Ver3.0 && options.has_flag(Options::UseClockId);
+        let clock = has_clock.then(|| clock(all)).transpose()?;
+        Ok(Attributes { sample_type, read_format, options, clock })
+    }
+
+    /// Whether every record has the number of its event at its beginning or end.
+    pub(super) fn identifies(&self) -> bool {
+        self.sample_type.has_flag(SampleType::Identifier)
+    }
+}
+
+fn clock(mut attr: Bytes<'_>) -> Result<u32, Error> {
+    attr.take(92, "the attributes of an event")?;
+    attr.u32("the clock of an event")
+}
+
+/// The size of all parts but those of variable size.
+const PART: usize = 8;
+
+/// The parts before those of variable size, in the kernel's order.
+const FIXED: [SampleType; 9] = [
+    SampleType::Identifier,
+    SampleType::IP,
+    SampleType::Tid,
+    SampleType::Time,
+    SampleType::Addr,
+    SampleType::Id,
+    SampleType::StreamId,
+    SampleType::Cpu,
+    SampleType::Period,
+];
+
+/// The parts at the end of a record that is no sample, in the kernel's order.
+const TAIL: [SampleType; 6] = [
+    SampleType::Tid,
+    SampleType::Time,
+    SampleType::Id,
+    SampleType::StreamId,
+    SampleType::Cpu,
+    SampleType::Identifier,
+];
+
+/// Where things lie in the records of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    attributes: Attributes,
+    time: Option<usize>,
+    cpu: Option<usize>,
+    /// Where the parts of variable size begin.
+    variable: usize,
+    tail: Option<Tail>,
+}
+
+/// Offsets from the end of a record that is no sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tail {
+    tid: Option<usize>,
+    time: Option<usize>,
+    cpu: Option<usize>,
+}
+
+/// What a sample of a tracepoint says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample<'a> {
+    pub(super) cpu: Option<Cpu>,
+    /// The kernel's trace record; empty if the event has none.
+    pub(super) raw: &'a [u8],
+}
+
+/// Where and when a record that is no sample was made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) tid: Tid,
+    pub(super) cpu: Cpu,
+}
+
+impl Layout {
+    pub(super) fn new(attributes: Attributes) -> Layout {
+        let kind = attributes.sample_type;
+        let before =
+            |parts: &[SampleType]| parts.iter().filter(|&&part| kind.has_flag(part)).count() * PART;
+        let from_start = |part| {
+            let index = FIXED.iter().position(|&fixed| fixed == part)?;
+            kind.has_flag(part).then(|| before(&FIXED[..index]))
+        };
+        let from_end = |part| {
+            let index = TAIL.iter().position(|&tail| tail == part)?;
+            kind.has_flag(part).then(|| before(&TAIL[index..]))
+        };
+        let tail = Tail {
+            tid: from_end(SampleType::Tid),
+            time: from_end(SampleType::Time),
+            cpu: from_end(SampleType::Cpu),
+        };
+        Layout {
+            attributes,
+            time: from_start(SampleType::Time),
+            cpu: from_start(SampleType::Cpu),
+            variable: before(&FIXED),
+            tail: attributes.options.has_flag(Options::SampleIdAll).then_some(tail),
+        }
+    }
+
+    /// When a sample was taken.
+    pub(super) fn sample_time(&self, body: &[u8], order: ByteOrder) -> Option<u64> {
+        u64_at(body, self.time?, order)
+    }
+
+    /// When a record that is no sample was made.
+    pub(super) fn tail_time(&self, body: &[u8], order: ByteOrder) -> Option<u64> {
+        u64_at(body, body.len().checked_sub(self.tail?.time?)?, order)
+    }
+
+    /// Where a record that is no sample was made.
+    pub(super) fn tail_place(&self, body: &[u8], order: ByteOrder) -> Option<Place> {
+        let tail = self.tail?;
+        let from_end = |offset: usize| u32_at(body, body.len().checked_sub(offset)?, order);
+        // The thread is the second number of its part, after its process.
+        Some(Place { tid: from_end(tail.tid? - 4)?, cpu: from_end(tail.cpu?)? })
+    }
+
+    /// What a sample says, if it is as long as it should be.
+    #[inline]
+    pub(super) fn sample<'a>(&self, body: &'a [u8], order: ByteOrder) -> Option<Sample<'a>> {
+        let cpu = match self.cpu {
+            Some(offset) => Some(u32_at(body, offset, order)?),
+            None => None,
+        };
+        let kind = self.attributes.sample_type;
+        if !kind.has_flag(SampleType::Raw) {
+            return Some(Sample { cpu, raw: &[] });
+        }
+        let mut at = self.variable;
+        if kind.has_flag(SampleType::Read) {
+            at = self.after_read(body, at, order)?;
+        }
+        if kind.has_flag(SampleType::Callchain) {
+            at = after_list(body, at, PART, PART, order)?;
+        }
+        let len = u32_at(body, at, order)? as usize;
+        let raw = body.get(at + 4..)?.get(..len)?;
+        Some(Sample { cpu, raw })
+    }
+
+    /// Where the values of counters end: one, or a list if the events are a group.
+    fn after_read(&self, body: &[u8], at: usize, order: ByteOrder) -> Option<usize> {
+        let format = self.attributes.read_format;
+        let parts = |flags: &[ReadFormat]| {
+            (1 + flags.iter().filter(|&&flag| format.has_flag(flag)).count()) * PART
+        };
+        let times = [ReadFormat::TotalTimeEnabled, ReadFormat::TotalTimeRunning];
+        let each = [ReadFormat::Id, ReadFormat::Lost];
+        match format.has_flag(ReadFormat::Group) {
+            true => after_list(body, at, parts(&times), parts(&each), order),
+            false => Some(at + parts(&times) + parts(&each) - PART),
+        }
+    }
+}
+
+/// Where a list ends that says at its beginning how many items there are.
+fn after_list(body: &[u8], at: usize, head: usize, item: usize, order: ByteOrder) -> Option<usize> {
+    let items = usize::try_from(u64_at(body, at, order)?).ok()?;
+    items.checked_mul(item)?.checked_add(at + head).filter(|&end| end <= body.len())
+}
+
+fn u64_at(body: &[u8], offset: usize, order: ByteOrder) -> Option<u64> {
+    body.get(offset..)?.first_chunk().map(|&bytes| order.u64(bytes))
+}
+
+fn u32_at(body: &[u8], offset: usize, order: ByteOrder) -> Option<u32> {
+    body.get(offset..)?.first_chunk().map(|&bytes| order.u32(bytes))
+}
