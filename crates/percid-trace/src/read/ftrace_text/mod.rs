@@ -1,5 +1,101 @@
-//! x
-use crate::{Error, Trace};
-pub(super) fn read(_bytes: &[u8]) -> Result<Trace, Error> {
-    todo!()
+//! Reads traces as text: a line for each event, as tracefs, `trace-cmd report` and `perf script` write it.
+//!
+//! Threads can name themselves anything, also like a part of a line. So a line is taken apart from what the kernel says in
+//! words of its own, which stands at its ends, and a name is what is left between.
+
+use std::collections::HashMap;
+
+use crate::collector::Collector;
+use crate::error::Error;
+use crate::event::Tid;
+use crate::trace::{Origin, Trace};
+
+mod fields;
+mod head;
+mod tracepoint;
+
+use head::Head;
+
+/// The longest line that is read, in bytes. The longest that a kernel writes holds a path of 4096 bytes.
+const LONGEST_LINE: usize = 1 << 14;
+
+/// The shortest line of an event; a hint for how many there are.
+const SHORTEST_LINE: usize = 80;
+
+/// Reads a text.
+pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
+    let mut reader = Reader {
+        collector: Collector::with_capacity(bytes.len() / SHORTEST_LINE),
+        processes: HashMap::new(),
+        origin: Origin::default(),
+        recognised: false,
+    };
+    for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
+        reader.line(line).map_err(|what| Error::at_line(number, what))?;
+    }
+    if !reader.recognised {
+        let what = "no line is that of an event: text of tracefs, trace-cmd report or perf script, \
+                    perf.data, Perfetto or Parquet was expected";
+        return Err(Error::at_line(1, what));
+    }
+    Ok(reader.collector.finish(reader.origin))
+}
+
+struct Reader {
+    collector: Collector,
+    /// The process of each thread, where lines tell it.
+    processes: HashMap<Tid, Tid>,
+    origin: Origin,
+    /// Whether any line was that of an event.
+    recognised: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+        if line.len() > LONGEST_LINE {
+            return Err(format!("the line is longer than {LONGEST_LINE} bytes"));
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Some(Head { thread, process, cpu, time, event, body }) = Head::read(line) else {
+            self.remark(line);
+            return Ok(());
+        };
+        self.recognised = true;
+        if let Some(process) = process {
+            if self.processes.insert(thread, process) != Some(process) {
+                self.collector.member(time, cpu, thread, process);
+            }
+        }
+        if let Some(tracepoint) = tracepoint::read(event, body)? {
+            self.collector.tracepoint(time, cpu, thread, tracepoint);
+        }
+        Ok(())
+    }
+
+    /// A line that is not that of an event.
+    fn remark(&mut self, line: &[u8]) {
+        let lost = &mut self.origin.lost;
+        if let Some(remark) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
+            let mut numbers = fields::numbers(remark);
+            if let (Some(kept), Some(written)) = (numbers.next(), numbers.next()) {
+                *lost = lost.saturating_add(written.saturating_sub(kept));
+            }
+            self.origin.online_cpus = numbers.next().and_then(|cpus| u32::try_from(cpus).ok());
+        } else if let Some(cpus) = line.strip_prefix(b"cpus=") {
+            self.origin.possible_cpus = fields::number(cpus).and_then(|cpus| cpus.try_into().ok());
+        } else if line.starts_with(b"CPU") {
+            *lost = lost.saturating_add(lost_on_cpu(line));
+        } else if let Some(at) = fields::last(line, b"PERF_RECORD_LOST lost ") {
+            *lost = lost.saturating_add(fields::numbers(&line[at..]).next().unwrap_or(0));
+        }
+    }
+}
+
+/// How many events a remark on a CPU says were lost there; 1 if it does not say how many.
+fn lost_on_cpu(remark: &[u8]) -> u64 {
+    let says = |words: &[u8]| fields::last(remark, words).is_some();
+    match says(b"LOST") || says(b"DROPPED") || says(b"lost") {
+        true => fields::numbers(remark).nth(1).unwrap_or(1),
+        false => 0,
+    }
 }

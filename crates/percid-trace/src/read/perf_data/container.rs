@@ -192,36 +192,42 @@ impl<'a> Records<'a> {
         Record::take(&mut bytes)
     }
 
-    /// The same records without those that hold compressed ones, and with the latter behind them.
+    /// The same records, and in place of those that hold compressed ones what was in them, at the end.
     fn decompressed(self, order: ByteOrder) -> Result<Records<'a>, Error> {
         let mut rest = self.all(order);
-        let mut plain = Vec::new();
-        let mut decompression: Option<Decompression> = None;
         while !rest.is_empty() {
-            let before = rest;
-            let Record { kind, mut body, .. } = Record::take(&mut rest)?;
-            match kind {
-                Type::Compressed => {}
-                COMPRESSED2 => {
-                    let size = body.u64("the size of compressed records")?;
-                    body = body.part(size, "compressed records")?;
-                }
-                _ => {
-                    let len = before.rest().len() - rest.rest().len();
-                    plain.extend_from_slice(&before.rest()[..len]);
-                    continue;
-                }
+            let kind = Record::take(&mut rest)?.kind;
+            if kind == Type::Compressed || kind == COMPRESSED2 {
+                let plain = plain(self.all(order))?;
+                return Ok(Records { bytes: plain.into(), at: 0 });
             }
-            let into = match decompression.take() {
-                Some(running) => running,
-                None => Decompression::new().map_err(|what| body.error(what))?,
-            };
-            decompression.insert(into).append(body.rest()).map_err(|what| body.error(what))?;
         }
-        let Some(decompression) = decompression else { return Ok(self) };
-        plain.extend_from_slice(&decompression.records);
-        Ok(Records { bytes: plain.into(), at: 0 })
+        Ok(self)
     }
+}
+
+/// The records that are not compressed, and behind them those that are.
+fn plain(mut records: Bytes<'_>) -> Result<Vec<u8>, Error> {
+    let mut decompression = Decompression::new().map_err(|what| records.error(what))?;
+    let mut plain = Vec::new();
+    while !records.is_empty() {
+        let all = records.rest();
+        let Record { kind, mut body, .. } = Record::take(&mut records)?;
+        match kind {
+            Type::Compressed => {}
+            COMPRESSED2 => {
+                let size = body.u64("the size of compressed records")?;
+                body = body.part(size, "compressed records")?;
+            }
+            _ => {
+                plain.extend_from_slice(&all[..all.len() - records.rest().len()]);
+                continue;
+            }
+        }
+        decompression.append(body.rest()).map_err(|what| body.error(what))?;
+    }
+    plain.extend_from_slice(&decompression.records);
+    Ok(plain)
 }
 
 impl<'a> Record<'a> {

@@ -234,19 +234,18 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A new thread; at time 0, one that was there before.
+    /// A new thread; at time 0, one that was there before, of which there is a name too.
     fn fork(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
+        if time == 0 || !self.uses.forks {
+            return Ok(());
+        }
         let cpu = self.cpu(body);
         let [process, parent_process, thread, parent] = four(body)?;
-        if time == 0 {
-            self.collector.member(self.beginning, cpu, thread, process);
-        } else if self.uses.forks {
-            let shares = match process == parent_process {
-                true => Shares::Process,
-                false => Shares::Nothing,
-            };
-            self.collector.fork(time, cpu, parent, thread, b"", shares);
-        }
+        let shares = match process == parent_process {
+            true => Shares::Process,
+            false => Shares::Nothing,
+        };
+        self.collector.fork(time, cpu, parent, thread, b"", shares);
         Ok(())
     }
 
@@ -281,7 +280,9 @@ impl Reader<'_> {
         other: Tid,
     ) -> Result<(), Error> {
         let place = self.layouts.of_other(body).tail_place(body.rest(), self.order);
-        let place = place.ok_or_else(|| body.error("a switch does not say of what or where"))?;
+        let place = place.ok_or_else(|| {
+            body.error("a switch does not say of which thread and CPU (perf record --sample-cpu)")
+        })?;
         let (prev_pid, next_pid, state) = match misc.switch_out() {
             true if misc.switch_out_preempt() => (place.tid, other, State::PREEMPTED),
             true => (place.tid, other, State::SLEEPING),

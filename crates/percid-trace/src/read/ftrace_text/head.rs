@@ -1,0 +1,102 @@
+//! The beginning of a line: which thread ran on which CPU, when, and which event this was.
+//!
+//! ```text
+//!             bash-9471    (   9471) [001] d..2.  1413.242796: sched_switch: …      tracefs
+//!             bash-9471    [001]  1413.242796041: sched_switch:         …           trace-cmd report -t
+//!     bash-9471    1d..2.  1413.242796: sched_switch:         …                     trace-cmd report -l
+//!             bash  9471 [001]  1413.242796041:       sched:sched_switch: …         perf script --ns
+//! ```
+
+use super::fields::{Words, id, number, seconds};
+use crate::event::{Cpu, Tid};
+
+/// The column before which all of these write the name of the thread, right-aligned.
+const NAME_ENDS: usize = 16;
+
+/// The beginning of a line.
+pub(super) struct Head<'a> {
+    pub(super) thread: Tid,
+    pub(super) process: Option<Tid>,
+    pub(super) cpu: Cpu,
+    pub(super) time: u64,
+    /// Without its system.
+    pub(super) event: &'a [u8],
+    /// What the event says.
+    pub(super) body: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    /// Reads the beginning of a line; `None` if it is not that of an event.
+    ///
+    /// A name may look like the rest of a beginning, but it ends by the sixteenth column, so the last place that fits is it.
+    pub(super) fn read(line: &'a [u8]) -> Option<Head<'a>> {
+        let ends = (1..=NAME_ENDS.min(line.len().checked_sub(1)?)).rev();
+        ends.filter_map(|end| match line[end] {
+            b'-' => Head::after_dash(&line[end + 1..]),
+            b' ' => Head::after_blank(&line[end + 1..]),
+            _ => None,
+        })
+        .next()
+    }
+
+    /// The rest behind `bash-`: `9471 [001] d..2. 1413.242796: sched_switch: …`
+    fn after_dash(rest: &'a [u8]) -> Option<Head<'a>> {
+        let mut words = Words(rest);
+        let thread = id(words.next())?;
+        let mut process = None;
+        if let Some(rest) = words.0.trim_ascii_start().strip_prefix(b"(") {
+            let end = rest.iter().position(|&byte| byte == b')')?;
+            process = id(rest[..end].trim_ascii());
+            words.0 = &rest[end + 1..];
+        }
+        let cpu = words.next();
+        let cpu = in_brackets(cpu).or_else(|| before_flags(cpu))?;
+        let mut time = words.next();
+        if !time.ends_with(b":") {
+            time = words.next();
+        }
+        Head::at(thread, process, cpu, time, words)
+    }
+
+    /// The rest behind `bash `: `9471 [001] 1413.242796041: sched:sched_switch: …`
+    fn after_blank(rest: &'a [u8]) -> Option<Head<'a>> {
+        let mut words = Words(rest);
+        let thread = words.next();
+        let slash = thread.iter().position(|&byte| byte == b'/');
+        let process = slash.map(|slash| id(&thread[..slash])).unwrap_or(None);
+        let thread = id(&thread[slash.map_or(0, |slash| slash + 1)..])?;
+        let cpu = in_brackets(words.next())?;
+        let time = words.next();
+        Head::at(thread, process, cpu, time, words)
+    }
+
+    /// The rest behind the time: `sched:sched_switch: …`
+    fn at(
+        thread: Tid,
+        process: Option<Tid>,
+        cpu: Cpu,
+        time: &[u8],
+        mut words: Words<'a>,
+    ) -> Option<Head<'a>> {
+        let time = seconds(time.strip_suffix(b":")?)?;
+        let event = words.next().strip_suffix(b":")?;
+        let system = event.iter().position(|&byte| byte == b':');
+        let event = &event[system.map_or(0, |colon| colon + 1)..];
+        Some(Head { thread, process, cpu, time, event, body: words.0.trim_ascii() })
+    }
+}
+
+/// A CPU as `[001]`.
+fn in_brackets(word: &[u8]) -> Option<Cpu> {
+    cpu(word.strip_prefix(b"[")?.strip_suffix(b"]")?)
+}
+
+/// A CPU with flags behind it: `1d..2.`
+fn before_flags(word: &[u8]) -> Option<Cpu> {
+    let flags = word.iter().position(|byte| !byte.is_ascii_digit())?;
+    cpu(&word[..flags])
+}
+
+fn cpu(digits: &[u8]) -> Option<Cpu> {
+    number(digits).and_then(|cpu| Cpu::try_from(cpu).ok())
+}

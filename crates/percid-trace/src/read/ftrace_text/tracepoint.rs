@@ -1,0 +1,215 @@
+//! What a line says of an event: in the kernel's own words, or in the shorter ones of `trace-cmd`'s plugins.
+
+use super::fields::{Body, hex};
+use crate::collector::Tracepoint;
+use crate::event::{Cpu, State, Tid};
+use crate::formats::is_tick;
+
+/// Kernels keep 15 bytes of a thread's name.
+const LONGEST_NAME: usize = 15;
+
+/// What an event says; `None` if it is one that no trace needs.
+///
+/// # Errors
+/// What was expected.
+pub(super) fn read<'a>(event: &[u8], body: &'a [u8]) -> Result<Option<Tracepoint<'a>>, String> {
+    let body = Body(body);
+    let (read, expected) = match event {
+        b"sched_switch" => (
+            switch(body),
+            "prev_comm=NAME prev_pid=NUMBER prev_prio=NUMBER prev_state=LETTERS ==> \
+             next_comm=NAME next_pid=NUMBER next_prio=NUMBER",
+        ),
+        b"sched_waking" => {
+            let waking =
+                |(comm, pid, target_cpu)| Tracepoint::SchedWaking { comm, pid, target_cpu };
+            (wakeup(body).map(waking), WAKEUP)
+        }
+        b"sched_wakeup" => {
+            let woken = |(comm, pid, target_cpu)| Tracepoint::SchedWakeup { comm, pid, target_cpu };
+            (wakeup(body).map(woken), WAKEUP)
+        }
+        b"sched_wakeup_new" => {
+            let new =
+                |(comm, pid, target_cpu)| Tracepoint::SchedWakeupNew { comm, pid, target_cpu };
+            (wakeup(body).map(new), WAKEUP)
+        }
+        b"sched_migrate_task" => {
+            (migrate(body), "comm=NAME pid=NUMBER prio=NUMBER orig_cpu=NUMBER dest_cpu=NUMBER")
+        }
+        b"sched_process_fork" => {
+            (fork(body), "comm=NAME pid=NUMBER child_comm=NAME child_pid=NUMBER")
+        }
+        b"sched_process_exec" => (exec(body), "filename=PATH pid=NUMBER old_pid=NUMBER"),
+        b"sched_process_exit" => (exit(body), "comm=NAME pid=NUMBER prio=NUMBER"),
+        b"task_newtask" => {
+            (newtask(body), "pid=NUMBER comm=NAME clone_flags=HEX oom_score_adj=NUMBER")
+        }
+        b"task_rename" => {
+            (rename(body), "pid=NUMBER oldcomm=NAME newcomm=NAME oom_score_adj=NUMBER")
+        }
+        // Before Linux 6.3 it tells the CPU only.
+        b"rseq_update" if !body.0.windows(7).any(|word| word == b"mm_cid=") => return Ok(None),
+        b"rseq_update" => (rseq(body), "cpu_id=NUMBER node_id=NUMBER mm_cid=NUMBER"),
+        b"hrtimer_expire_entry" => return Ok(is_timer_tick(body).then_some(Tracepoint::Tick)),
+        _ => return Ok(None),
+    };
+    let expected = || format!("{} should say {expected}", String::from_utf8_lossy(event));
+    read.map(Some).ok_or_else(expected)
+}
+
+const WAKEUP: &str = "comm=NAME pid=NUMBER prio=NUMBER target_cpu=NUMBER";
+
+fn switch(body: Body<'_>) -> Option<Tracepoint<'_>> {
+    switch_in_full(body).or_else(|| switch_in_short(body))
+}
+
+fn switch_in_full(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    body.id(b" next_prio=")?;
+    let next_pid = body.id(b" next_pid=")?;
+    let prev = |mut prev: Body<'_>| {
+        let prev_state = state_in_full(prev.last(b" prev_state=")?)?;
+        prev.id(b" prev_prio=")?;
+        let prev_pid = prev.id(b" prev_pid=")?;
+        Some((prev.0.len(), prev_pid, prev_state))
+    };
+    let ((end, prev_pid, prev_state), next_comm) = body.split(b" ==> next_comm=", prev)?;
+    let prev_comm = Body(&body.0[..end]).first(b"prev_comm=")?;
+    Some(Tracepoint::SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid })
+}
+
+/// `sh:12 [120] S ==> cat:13 [120]`
+fn switch_in_short(body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let (body, next_pid) = thread_in_short(body)?;
+    let prev = |mut prev: Body<'_>| {
+        let prev_state = state_in_short(prev.last(b" ")?)?;
+        let (name, pid) = thread_in_short(prev)?;
+        Some((name.0.len(), pid, prev_state))
+    };
+    let ((end, prev_pid, prev_state), next_comm) = body.split(b" ==> ", prev)?;
+    let prev_comm = &body.0[..end];
+    Some(Tracepoint::SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid })
+}
+
+/// What stands before a thread's number and priority, and its number: `sh:12 [120]`
+fn thread_in_short(mut body: Body<'_>) -> Option<(Body<'_>, u32)> {
+    let priority = body.last(b" [")?.strip_suffix(b"]")?;
+    super::fields::id(priority)?;
+    let pid = body.id(b":")?;
+    Some((body, pid))
+}
+
+/// The state of a thread that stops running, as bits that have letters: `S`, `R+`, `D|K`. Numbers stand for bits that the
+/// writer had no letter for.
+fn state(text: &[u8], letters: &[u8; 8]) -> Option<u32> {
+    let (text, preempted) = match text.strip_suffix(b"+") {
+        Some(text) => (text, State::PREEMPTED.0.into()),
+        None => (text, 0),
+    };
+    let bits = text.split(|&byte| byte == b'|').map(|part| match part {
+        b"R" => Some(0),
+        [letter] => letters.iter().position(|known| known == letter).map(|bit| 1 << bit),
+        number => hex(number.strip_prefix(b"0x")?),
+    });
+    let bits = bits.reduce(|some, more| Some(some? | more?))??;
+    Some(State::from_kernel(bits | preempted).0)
+}
+
+/// The kernel's own letters, from the lowest bit on.
+fn state_in_full(text: &[u8]) -> Option<u32> {
+    state(text, b"SDTtXZPI")
+}
+
+/// The letters of libtraceevent, which are those of old kernels; where it knows the new ones, they are told by that.
+fn state_in_short(text: &[u8]) -> Option<u32> {
+    state(text, b"SDTtZXxW").or_else(|| state_in_full(text))
+}
+
+/// The name, number and target of a thread that wakes.
+type Wakeup<'a> = (&'a [u8], Tid, Cpu);
+
+fn wakeup(body: Body<'_>) -> Option<Wakeup<'_>> {
+    wakeup_in_full(body).or_else(|| wakeup_in_short(body))
+}
+
+fn wakeup_in_full(mut body: Body<'_>) -> Option<Wakeup<'_>> {
+    let target_cpu = body.id(b" target_cpu=")?;
+    body.optional(b" success=");
+    body.id(b" prio=")?;
+    let pid = body.id(b" pid=")?;
+    Some((body.first(b"comm=")?, pid, target_cpu))
+}
+
+/// `sh:12 [120] CPU:001`
+fn wakeup_in_short(mut body: Body<'_>) -> Option<Wakeup<'_>> {
+    let target_cpu = body.id(b" CPU:")?;
+    let (comm, pid) = thread_in_short(body)?;
+    Some((comm.0, pid, target_cpu))
+}
+
+fn migrate(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let dest_cpu = body.id(b" dest_cpu=")?;
+    let orig_cpu = body.id(b" orig_cpu=")?;
+    body.id(b" prio=")?;
+    let pid = body.id(b" pid=")?;
+    Some(Tracepoint::SchedMigrateTask { comm: body.first(b"comm=")?, pid, orig_cpu, dest_cpu })
+}
+
+fn fork(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let child_pid = body.id(b" child_pid=")?;
+    let parent = |mut parent: Body<'_>| {
+        let pid = parent.id(b" pid=")?;
+        parent.first(b"comm=")?;
+        Some(pid)
+    };
+    let (parent_pid, child_comm) = body.split(b" child_comm=", parent)?;
+    Some(Tracepoint::SchedProcessFork { parent_pid, child_comm, child_pid })
+}
+
+fn exec(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let old_pid = body.id(b" old_pid=")?;
+    let pid = body.id(b" pid=")?;
+    body.first(b"filename=")?;
+    Some(Tracepoint::SchedProcessExec { pid, old_pid })
+}
+
+fn exit(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    // Since Linux 6.16.
+    for group_dead in [b" group_dead=true".as_slice(), b" group_dead=false", b" group_dead=1"] {
+        body.0 = body.0.strip_suffix(group_dead).unwrap_or(body.0);
+    }
+    body.optional(b" group_dead=");
+    body.id(b" prio=")?;
+    let pid = body.id(b" pid=")?;
+    Some(Tracepoint::SchedProcessExit { comm: body.first(b"comm=")?, pid })
+}
+
+fn newtask(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    body.id(b" oom_score_adj=")?;
+    let clone_flags = hex(body.last(b" clone_flags=")?)?;
+    let (pid, comm) = body.split(b" comm=", |mut pid| pid.id(b"pid="))?;
+    Some(Tracepoint::TaskNewtask { comm, pid, clone_flags })
+}
+
+fn rename(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    body.id(b" oom_score_adj=")?;
+    let (pid, names) = body.split(b" oldcomm=", |mut pid| pid.id(b"pid="))?;
+    // Nothing but their lengths tells two names apart.
+    let short = |name: &[u8]| name.len() <= LONGEST_NAME;
+    let (_, newcomm) = Body(names).split(b" newcomm=", |old| short(old.0).then_some(()))?;
+    Some(Tracepoint::TaskRename { pid, newcomm })
+}
+
+fn rseq(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let mm_cid = body.id(b" mm_cid=")?;
+    let node_id = body.id(b" node_id=")?;
+    body.id(b"cpu_id=")?;
+    Some(Tracepoint::RseqUpdate { node_id, mm_cid })
+}
+
+/// Whether the timer that expired is the tick: `… function=tick_nohz_handler now=…`
+fn is_timer_tick(mut body: Body<'_>) -> bool {
+    let function = body.last(b" function=").unwrap_or(b"");
+    let end = function.iter().position(|&byte| byte == b' ' || byte == b'/');
+    is_tick(&function[..end.unwrap_or(function.len())])
+}

@@ -1,0 +1,238 @@
+//! The same trace says the same in each format.
+
+mod fixture;
+
+use std::collections::HashMap;
+
+use fixture::{assert_same, bytes, names, trace, without_names};
+use percid_trace::event::{Event, IDLE, Shares, Stage, State, UNKNOWN, What};
+use percid_trace::read;
+
+/// Every kind of event that these recordings can have is in them.
+fn kinds(trace: &percid_trace::Trace) -> HashMap<&'static str, usize> {
+    let mut kinds = HashMap::new();
+    for event in &trace.events {
+        let kind = match event.what {
+            What::Switch { .. } => "switch",
+            What::Wakeup { stage: Stage::Waking, .. } => "waking",
+            What::Wakeup { stage: Stage::Woken, .. } => "woken",
+            What::Wakeup { stage: Stage::New, .. } => "new",
+            What::Migrate { .. } => "migrate",
+            What::Fork { .. } => "fork",
+            What::Exec { .. } => "exec",
+            What::Exit { .. } => "exit",
+            What::Affinity { .. } => "affinity",
+            What::Id { .. } => "id",
+            What::Tick { .. } => "tick",
+            What::Member { .. } => "member",
+            What::Name { .. } => "name",
+        };
+        *kinds.entry(kind).or_default() += 1;
+    }
+    kinds
+}
+
+#[test]
+fn perf_data_says_what_perf_script_says() {
+    let (data, script) = (trace("sched.data"), trace("sched.script.txt"));
+    let kinds = kinds(&data);
+    assert_eq!(names(&data), names(&script));
+    assert_same(&without_names(data), &without_names(script));
+    for kind in
+        ["switch", "waking", "woken", "new", "migrate", "fork", "exec", "exit", "id", "name"]
+    {
+        assert!(kinds.contains_key(kind), "no {kind} in {kinds:?}");
+    }
+}
+
+#[test]
+fn a_changed_line_is_noticed() {
+    let text = String::from_utf8(bytes("sched.script.txt")).expect("text");
+    let changed = text.replacen("prev_state=S", "prev_state=D", 1);
+    assert_ne!(text, changed);
+    let (data, changed) = (trace("sched.data"), fixture::from_text(&changed));
+    assert!(!without_names(data).same_events(&without_names(changed)));
+}
+
+#[test]
+fn compressed_perf_data_says_what_perf_script_says() {
+    let data = trace("compressed.data");
+    assert!(kinds(&data)["member"] > 20, "threads that were there before");
+    assert_same(&without_names(data), &without_names(trace("compressed.script.txt")));
+}
+
+#[test]
+fn perf_data_from_a_pipe_says_what_perf_script_says() {
+    let mut data = trace("pipe.data");
+    // perf record was asked for neither forks nor ends of threads, so they come from other records than tracepoints.
+    let untold = |what| matches!(what, What::Fork { .. } | What::Exec { .. } | What::Exit { .. });
+    assert!(data.events.iter().any(|event| untold(event.what)));
+    data.events.retain(|event| !untold(event.what));
+    assert_same(&without_names(data), &without_names(trace("pipe.script.txt")));
+}
+
+#[test]
+fn threads_that_were_there_before_belong_to_processes_and_have_names() {
+    let data = trace("compressed.data");
+    let beginning = data.events[0].time;
+    let first = data.events.iter().take_while(|event| event.time == beginning);
+    let kthreadd = first.filter(|event| match event.what {
+        What::Member { thread: 2, process: 2 } => true,
+        What::Name { thread: 2, name } => data.texts.get(name) == "kthreadd",
+        _ => false,
+    });
+    assert_eq!(kthreadd.count(), 2);
+}
+
+#[test]
+fn the_origin_is_told() {
+    let origin = trace("sched.data").origin;
+    assert_eq!(origin.release.as_deref(), Some("6.18.44-fc-v509"));
+    assert_eq!(origin.clock.as_deref(), Some("perf"));
+    assert_eq!((origin.possible_cpus, origin.online_cpus), (Some(2), Some(2)));
+    assert_eq!(origin.lost, 0);
+    assert_eq!(origin.command.as_deref(), Some("/usr/bin/python3 -SIB names.py"));
+}
+
+/// What `perf script` says of the switches in a file.
+fn switches(script: &str) -> Vec<(u64, u32, u32, bool, bool)> {
+    let switches = script.lines().filter(|line| line.contains("PERF_RECORD_SWITCH"));
+    let parts = switches.map(|line| {
+        let (head, tail) = line.split_once(": PERF_RECORD_SWITCH").expect("a switch");
+        let mut words = head.split_whitespace().rev();
+        let time = words.next().expect("a time").replace('.', "").parse().expect("a time");
+        let cpu = words.next().expect("a CPU").trim_matches(['[', ']']).parse().expect("a CPU");
+        let thread = words.next().expect("a thread").parse().expect("a thread");
+        (time, cpu, thread, tail.contains("OUT"), tail.contains("preempt"))
+    });
+    parts.collect()
+}
+
+#[test]
+fn switches_without_tracepoints_are_read() {
+    let data = trace("switches.data");
+    let read: Vec<_> = data
+        .events
+        .iter()
+        .filter_map(|event| match event.what {
+            What::Switch { prev, state, next: UNKNOWN } => {
+                let preempted = state == State::PREEMPTED;
+                assert!(preempted || state == State::SLEEPING);
+                Some((event.time, event.cpu, prev, true, preempted))
+            }
+            What::Switch { prev: UNKNOWN, state: State::RUNNABLE, next } => {
+                Some((event.time, event.cpu, next, false, false))
+            }
+            What::Switch { .. } => panic!("{event:?}"),
+            _ => None,
+        })
+        .collect();
+    let expected = switches(&String::from_utf8(bytes("switches.script.txt")).expect("text"));
+    assert!(expected.len() > 10);
+    assert_eq!(read, expected);
+    let kinds = kinds(&data);
+    for kind in ["fork", "exec", "exit", "name"] {
+        assert!(kinds.contains_key(kind), "no {kind} in {kinds:?}");
+    }
+}
+
+#[test]
+fn short_lines_of_trace_cmd_say_what_full_lines_say() {
+    let mut full = trace("trace-cmd.txt");
+    // The short ones do not say whether a thread was preempted.
+    for event in &mut full.events {
+        if let What::Switch { state, .. } = &mut event.what {
+            if *state == State::PREEMPTED {
+                *state = State::RUNNABLE;
+            }
+        }
+    }
+    assert!(kinds(&full)["tick"] > 0);
+    assert_same(&without_names(full), &without_names(trace("trace-cmd.short.txt")));
+}
+
+#[test]
+fn lines_with_flags_and_microseconds_say_what_lines_with_nanoseconds_say() {
+    let mut short = trace("trace-cmd.short.txt");
+    for event in &mut short.events {
+        // The writer rounds to the next microsecond.
+        event.time = (event.time + 500) / 1000 * 1000;
+    }
+    short.events.sort_by_key(|event| (event.time, event.cpu));
+    assert_same(&without_names(short), &without_names(trace("trace-cmd.latency.txt")));
+}
+
+#[test]
+fn text_of_tracefs_tells_processes() {
+    let tracefs = trace("tracefs.txt");
+    let kinds = kinds(&tracefs);
+    for kind in ["switch", "waking", "woken", "new", "fork", "exec", "exit", "id", "tick", "member"]
+    {
+        assert!(kinds.contains_key(kind), "no {kind} in {kinds:?}");
+    }
+    assert_eq!(tracefs.origin.online_cpus, Some(2));
+    assert!(tracefs.events.iter().any(|event| {
+        matches!(event.what, What::Member { thread, process } if thread != process)
+    }));
+}
+
+/// Names that look like parts of a line, as `names.py` gives them to threads.
+const NAMES: [&str; 9] = [
+    " ==> next_comm=",
+    "x-1 [0] 1.2: a:",
+    " prev_pid=7",
+    "a b=c pid=1",
+    "9 [120] S ==> b",
+    ": [001] 1.0: x:",
+    " newcomm=x",
+    " child_comm=b",
+    "é#[x]-(7)",
+];
+
+#[test]
+fn names_that_look_like_lines_are_read_from_each_format() {
+    for file in
+        ["sched.data", "sched.script.txt", "trace-cmd.txt", "trace-cmd.short.txt", "tracefs.txt"]
+    {
+        let trace = trace(file);
+        let mut threads = HashMap::new();
+        for event in &trace.events {
+            if let What::Name { thread, name } = event.what {
+                threads.insert(trace.texts.get(name).to_owned(), thread);
+            }
+        }
+        for name in NAMES {
+            let Some(thread) = threads.get(name) else {
+                panic!("{file}: no {name:?} in {threads:?}")
+            };
+            let ends =
+                trace.events.iter().any(|event| event.what == What::Exit { thread: *thread });
+            assert!(ends, "{file}: {name:?} is not the name of a thread that ends");
+        }
+    }
+}
+
+#[test]
+fn idle_threads_and_threads_beside_the_first_are_told() {
+    let data = trace("sched.data");
+    let idle = |event: &&Event| matches!(event.what, What::Switch { next: IDLE, .. });
+    assert!(data.events.iter().filter(idle).count() > 5);
+    for file in ["sched.data", "trace-cmd.txt", "tracefs.txt"] {
+        let trace = trace(file);
+        let beside =
+            |event: &&Event| matches!(event.what, What::Fork { shares: Shares::Process, .. });
+        assert!(trace.events.iter().filter(beside).count() >= NAMES.len(), "{file}");
+    }
+}
+
+#[test]
+fn formats_are_told_by_their_first_bytes() {
+    use read::Format;
+    assert_eq!(Format::detect(&bytes("sched.data")[..Format::MAGIC]), Format::PerfData);
+    assert_eq!(Format::detect(&bytes("pipe.data")[..Format::MAGIC]), Format::PerfData);
+    assert_eq!(Format::detect(&bytes("tracefs.txt")[..Format::MAGIC]), Format::Text);
+    assert_eq!(Format::detect(b"PAR1...."), Format::Parquet);
+    assert_eq!(Format::detect(b"\x0a\x20\x08\x01...."), Format::Perfetto);
+    assert_eq!(Format::detect(b"\n\n"), Format::Text);
+    assert_eq!(Format::detect(b""), Format::Text);
+}
