@@ -17,7 +17,8 @@ fn stored(trace: &Trace) -> Vec<u8> {
 fn malformed(file: Vec<u8>) -> percid_trace::error::Malformed {
     match parquet::read_bytes(file) {
         Err(Error::Malformed(malformed)) => malformed,
-        other => panic!("not malformed: {other:?}"),
+        Err(error) => panic!("not malformed: {error}"),
+        Ok(trace) => panic!("{} events were read", trace.events.len()),
     }
 }
 
@@ -106,7 +107,7 @@ fn damaged_files_are_survived() {
     let file = stored(&schedule::plausible(4, 2_000));
     let description = u32::from_le_bytes(file[file.len() - 8..][..4].try_into().unwrap()) as usize;
     eprintln!("seed {seed}");
-    for round in 0..rounds(3_000) {
+    for round in 0..rounds(1_000) {
         let mut damaged = file.clone();
         // Half of the damage is in the description, where it does most harm.
         let start = if round % 2 == 0 { 0 } else { file.len() - description - 8 };
@@ -119,7 +120,7 @@ fn damaged_files_are_survived() {
             };
         }
         if let Ok(trace) = parquet::read_bytes(damaged) {
-            assert!(trace.events.len() <= 5 << 20, "round {round}");
+            assert!(trace.events.len() <= 2 << 20, "round {round}");
         }
     }
 }

@@ -27,7 +27,7 @@ const MOST_GROUPS: u32 = 256;
 const DEEPEST: u32 = 16;
 
 /// Rows of a file of no size, and further ones for each of its bytes. Recorded events take two to eight bytes each.
-const ROWS: u64 = 1 << 22;
+const ROWS: u64 = 1 << 20;
 const ROWS_PER_BYTE: u64 = 16;
 
 /// How many rows a file of this size can have.

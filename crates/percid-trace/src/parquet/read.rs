@@ -81,6 +81,7 @@ fn describe(file: &impl ChunkReader) -> Result<(ArrowReaderMetadata, Places), Er
     // What the writer knew beyond Parquet's own types does not matter to us, and differs from writer to writer.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let found = ArrowReaderMetadata::load(file, options.clone()).map_err(damaged)?;
+    let places = places(found.schema())?;
     let as_words = |field: &Arc<Field>| {
         let ours = Column::ALL.iter().any(|column| column.name() == field.name());
         match field.data_type() {
@@ -90,7 +91,6 @@ fn describe(file: &impl ChunkReader) -> Result<(ArrowReaderMetadata, Places), Er
     };
     let fields: Vec<Arc<Field>> = found.schema().fields().iter().map(as_words).collect();
     let schema = Arc::new(Schema::new(fields));
-    let places = places(&schema)?;
     let metadata = found.metadata().clone();
     let described = ArrowReaderMetadata::try_new(metadata, options.with_schema(schema));
     Ok((described.map_err(damaged)?, places))
