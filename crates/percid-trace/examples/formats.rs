@@ -1,14 +1,14 @@
 //! How fast traces are stored and read, and in how much memory.
 //!
 //! `cargo run --release -p percid-trace --example formats -- write trace.parquet 10000000` stores a made-up schedule,
-//! `... -- read trace.parquet` reads it again.
+//! `... -- read trace.parquet` reads it again. The format goes by the name of the file: `.parquet` or `.pftrace`.
 
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::time::Instant;
 
-use percid_trace::parquet;
+use percid_trace::{parquet, perfetto};
 
 #[path = "../tests/schedule/mod.rs"]
 mod schedule;
@@ -31,7 +31,10 @@ fn write(path: &str, events: usize) -> Result<(), Box<dyn Error>> {
     let trace = schedule::plausible(1, events);
     let start = Instant::now();
     let mut file = BufWriter::new(File::create(path)?);
-    parquet::write(&trace, &mut file)?;
+    match is_parquet(path) {
+        true => parquet::write(&trace, &mut file)?,
+        false => perfetto::write(&trace, &[], &mut file)?,
+    }
     file.flush()?;
     rate("written", trace.events.len(), start);
     let bytes = std::fs::metadata(path)?.len();
@@ -41,9 +44,14 @@ fn write(path: &str, events: usize) -> Result<(), Box<dyn Error>> {
 
 fn read(path: &str) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let trace = parquet::read(File::open(path)?)?;
+    let file = File::open(path)?;
+    let trace = if is_parquet(path) { parquet::read(file)? } else { perfetto::read(file)? };
     rate("read", trace.events.len(), start);
     Ok(())
+}
+
+fn is_parquet(path: &str) -> bool {
+    path.ends_with(".parquet")
 }
 
 fn rate(done: &str, events: usize, start: Instant) {

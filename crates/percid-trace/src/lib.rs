@@ -7,11 +7,12 @@ pub mod collector;
 pub mod cpu_list;
 pub mod error;
 pub mod event;
+pub mod formats;
 pub mod letters;
 pub mod parquet;
-pub mod replay;
-pub mod formats;
+pub mod perfetto;
 pub mod read;
+pub mod replay;
 pub mod texts;
 pub mod trace;
 

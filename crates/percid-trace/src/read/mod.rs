@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::trace::Trace;
+use crate::{parquet, perfetto};
 
 mod ftrace_text;
 mod perf_data;
@@ -58,19 +59,18 @@ impl Format {
 /// # Errors
 /// What the system refuses, and where the file is not what its format asks for.
 pub fn read(path: &Path) -> Result<Trace, Error> {
-    read_bytes(&fs::read(path)?)
+    read_bytes(fs::read(path)?)
 }
 
 /// Reads the content of a file in any of the known formats.
 ///
 /// # Errors
 /// Where it is not what its format asks for.
-pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
-    match Format::detect(bytes) {
-        Format::PerfData => perf_data::read(bytes),
-        Format::Text => ftrace_text::read(bytes),
-        format @ (Format::Parquet | Format::Perfetto) => {
-            Err(Error::at_byte(0, format!("this is {}, which is not read here", format.name())))
-        }
+pub fn read_bytes(bytes: Vec<u8>) -> Result<Trace, Error> {
+    match Format::detect(&bytes) {
+        Format::PerfData => perf_data::read(&bytes),
+        Format::Text => ftrace_text::read(&bytes),
+        Format::Perfetto => perfetto::read(&bytes[..]),
+        Format::Parquet => parquet::read_bytes(bytes),
     }
 }

@@ -81,6 +81,8 @@ pub struct Turn {
     pub space: SpaceNumber,
     /// The thread, by its number in that space.
     pub thread: Thread,
+    /// The same by the kernel's number.
+    pub tid: Tid,
     /// Where.
     pub cpu: Cpu,
     /// The ID.
@@ -252,8 +254,17 @@ impl<'a> Player<'a> {
         }
         let last = work.use_id(topology, id, cpu, at.now);
         let stolen = work.notice_steal();
-        let turn =
-            Turn { space: at.number, thread, cpu, id, from: at.now, to: at.now, last, stolen };
+        let turn = Turn {
+            space: at.number,
+            thread,
+            tid: at.space.tids[thread as usize],
+            cpu,
+            id,
+            from: at.now,
+            to: at.now,
+            last,
+            stolen,
+        };
         let before = work.turns[cpu as usize].replace(turn);
         let robbed = last.and_then(|last| work.end_turn(last.cpu, id, cpu));
         let rest = &self.cores[core];

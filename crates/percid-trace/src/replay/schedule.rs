@@ -505,7 +505,7 @@ impl<'t> Schedule<'t> {
 
     fn admit(&mut self, thread: Tid, space: SpaceNumber, affinity: usize) -> Thread {
         let Some(open) = &mut self.spaces[space as usize] else { return 0 };
-        let number = open.join(&self.affinities[affinity]);
+        let number = open.join(thread, &self.affinities[affinity]);
         self.threads
             .insert(thread, Runner { place: Some((space, number)), affinity, ..Runner::kernel() });
         number

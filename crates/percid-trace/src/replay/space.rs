@@ -83,6 +83,8 @@ pub(super) struct Space {
     pub(super) users: u32,
     /// For each thread of its life, how many CPUs it may use.
     pub(super) thread_allowed: Vec<u32>,
+    /// For each thread of its life, the kernel's number.
+    pub(super) tids: Vec<Tid>,
     /// For each CPU, the thread that runs there.
     pub(super) running: Vec<Option<Thread>>,
     /// Threads that run and have not begun to end.
@@ -98,6 +100,7 @@ impl Space {
             life: Life { process, begin_ns: now, end_ns: now, ..Life::default() },
             users: 0,
             thread_allowed: Vec::new(),
+            tids: Vec::new(),
             running: vec![None; cpus as usize],
             now_running: 0,
             ending: CpuSet::empty(cpus),
@@ -106,11 +109,12 @@ impl Space {
     }
 
     /// Counts a new thread that may run on these CPUs, and gives it its number.
-    pub(super) fn join(&mut self, affinity: &CpuSet) -> Thread {
+    pub(super) fn join(&mut self, tid: Tid, affinity: &CpuSet) -> Thread {
         self.users += 1;
         self.life.threads += 1;
         self.life.most_threads = self.life.most_threads.max(self.users);
         self.thread_allowed.push(affinity.len());
+        self.tids.push(tid);
         self.allow(affinity);
         self.thread_allowed.len() as Thread - 1
     }

@@ -1,0 +1,305 @@
+//! The command line: what can be asked for, and the manual that `--help` prints.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use percid_command::arguments::{PolicyChoice, policy, seconds, whole};
+use percid_command::usage_error;
+
+const EXIT: &str = "\
+Output:
+  The result goes to standard output, everything else to standard error. With --json
+  standard output is exactly one JSON document; times in it are nanoseconds unless the
+  name says otherwise. Whatever takes more than two seconds tells its progress.
+
+Exit status:
+  0    everything asked for was done
+  1    nothing may be recorded here, IDs differ from the kernel's, or a file could not be
+       written
+  2    wrong arguments, or a file that is not what it should be (one line on standard
+       error says where, and what was expected)
+  130  Ctrl-C; what was finished by then was printed or written
+  N    `record -- COMMAND`: that of the command, if the recording itself succeeded";
+
+const ABOUT: &str = "\
+Scheduler traces: which thread ran on which CPU, when, and why it stopped. Records them
+from the running kernel, reads those of perf, trace-cmd and Perfetto, stores them as
+Parquet, and replays them under every policy for concurrency IDs: what would this policy
+have done with my program?
+
+Formats that are read, by what is in the file, not by its name:
+  Parquet        written by `percid trace`, or by anything else with the same columns
+  perf.data      `perf sched record`, `perf record -e sched:...`, also compressed
+  Perfetto       traces with ftrace events, compact scheduling events too
+  text           `trace-cmd report`, the kernel's `trace` file, `perf script`";
+
+const EXAMPLES: &str = "\
+Examples:
+  percid trace record -- make -j8              record a build
+  percid trace replay trace.parquet            under all policies, on this machine
+  percid trace replay perf.data --policy percid-table,linux-6.14,per-cpu --machine epyc-9654
+  percid trace replay trace.parquet --process postgres --html report.html
+  percid trace convert perf.data trace.parquet
+  percid trace convert trace.parquet trace.pftrace --policy percid-table
+                                               to look at with ui.perfetto.dev";
+
+/// Records, converts and replays scheduler traces
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "percid-trace",
+    bin_name = "percid trace",
+    version,
+    long_about = ABOUT,
+    after_long_help = manual(EXAMPLES),
+    disable_help_subcommand = true,
+)]
+pub(crate) struct Cli {
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Record the schedule of a command, a process or the whole system
+    #[command(long_about = RECORD_ABOUT, after_long_help = manual(RECORD_EXAMPLES))]
+    Record(RecordArguments),
+    /// Show what is in a trace
+    #[command(
+        long_about = INFO_ABOUT,
+        after_long_help = manual("Examples:\n  percid trace info perf.data\n  percid trace info trace.parquet --json | jq .processes"),
+    )]
+    Info(InfoArguments),
+    /// Write a trace in another format
+    #[command(long_about = CONVERT_ABOUT, after_long_help = manual(CONVERT_EXAMPLES))]
+    Convert(ConvertArguments),
+    /// Replay a trace under policies for concurrency IDs
+    #[command(long_about = REPLAY_ABOUT, after_long_help = manual(REPLAY_EXAMPLES))]
+    Replay(ReplayArguments),
+    /// Compare the IDs that the kernel gave with those of its policy
+    #[command(
+        name = "kernel-ids",
+        long_about = KERNEL_IDS_ABOUT,
+        after_long_help = manual("Examples:\n  percid trace record -o ids.parquet -- ./server --threads 8\n  percid trace kernel-ids ids.parquet"),
+    )]
+    KernelIds(KernelIdsArguments),
+}
+
+const RECORD_ABOUT: &str = "\
+Records which threads run where: switches, wake-ups, migrations, new threads, exec, exit,
+affinities as far as they can be seen, timer ticks, and the concurrency IDs that the
+kernel hands out (rseq:rseq_update, where it has that event).
+
+  -- COMMAND ...   the command, and all processes and threads that come of it
+  --pid PID        that process, and what it creates from now on
+  neither          the whole system, until Ctrl-C or --seconds
+
+Two ways, of which the first that is permitted is taken:
+
+  tracefs   the kernel's own event buffers. Needs root, or rights on /sys/kernel/tracing
+  perf      perf events. Any user may record own commands where
+            kernel.perf_event_paranoid is at most 2; switches, new threads and exits only
+
+If neither is permitted, what is missing is named. Events that were lost because buffers
+were full are counted; a larger --buffer-kb helps. The file is Parquet, and written when
+the recording is over, also after Ctrl-C.";
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  percid trace record -- make -j8
+  percid trace record -o db.parquet --pid $(pgrep -o postgres) --seconds 5
+  percid trace record --way perf -- ./server";
+
+const INFO_ABOUT: &str = "\
+Shows where a trace comes from, how many events of each kind it has, whether some were
+lost, and its processes: threads, most threads that ran at once, turns on CPUs.";
+
+const CONVERT_ABOUT: &str = "\
+Writes a trace in another format, by the name of the file that is written:
+
+  .parquet                       all there is; columns are described in docs/trace-format.md
+  .pftrace, .perfetto-trace      for ui.perfetto.dev and the Perfetto trace processor: CPUs,
+                                 processes and threads. With --policy also a track for
+                                 each ID of each process, and arrows from CPU to CPU where
+                                 an ID was stolen
+
+The file appears under its name when it is complete.";
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  percid trace convert perf.data trace.parquet
+  percid trace convert trace.parquet trace.pftrace --policy percid-table
+  duckdb -c \"select event, count(*) from 'trace.parquet' group by 1\"";
+
+const REPLAY_ABOUT: &str = "\
+Lets policies for concurrency IDs live through a recorded schedule: which ID would each
+thread have had at each of its turns, and who had used that ID's memory before? The
+schedule stays as it was recorded. What belongs to one address space is one process: it
+begins with exec.
+
+For each process, whatever the policy: threads, the most that ran at once, time and turns
+on CPUs, and how far its threads were moved. For each policy, in JSON the keys of
+`policies`:
+
+  IDs          ids_used          different IDs that were used: so many copies of the data
+  bound        ids_bound         the largest ID, plus one
+  density      density           most threads that ran at once / IDs; 1 is the best
+  CPU core L3 node
+               same_cpu, same_core, same_l3, same_node
+                                 percent of the acquisitions of an ID that found it where it
+                                 was used last: on the same CPU, at least on the same core,
+                                 behind the same last-level cache, on the same node; in JSON
+                                 shares from 0 to 1
+  steals       steals            IDs taken away from another CPU
+  far          across_l3s        acquisitions of an ID last used behind another L3 cache
+  nodes        across_nodes      the same on another node
+  memory       memory_bytes      all copies: IDs x --area-bytes
+  us/turn      ns_per_turn       what touching the 16 kB behind an ID would cost after each
+                                 acquisition, by the machine's prices (docs/simulator.md), in
+                                 the mean; in JSON in nanoseconds
+
+A thread acquires an ID when a CPU begins to run it, and when a timer tick finds that its ID has
+changed. Where a trace has no ticks they are supposed, as often as on the machine. The
+order of processes is by turns, those with several threads at once first.";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  percid trace replay trace.parquet
+  percid trace replay perf.data --policy percid-table,linux-6.4 --machine epyc-9654
+  percid trace replay trace.parquet --process 1234,nginx --json | jq '.processes[0].policies'
+  percid trace replay trace.parquet --html report.html";
+
+const KERNEL_IDS_ABOUT: &str = "\
+Replays a trace under the policy of the kernel that made it, and compares: does each
+thread have the ID that the kernel really gave it (rseq:rseq_update)? Only for processes
+that the trace shows from their exec on, from kernels with concurrency IDs (Linux 6.3 and
+later) and that event. Where the trace does not suffice, what it lacks is said.";
+
+/// A trace
+#[derive(Clone, Debug, Args)]
+pub(crate) struct InfoArguments {
+    /// The trace, in any format that is read
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RecordArguments {
+    /// The file to be written
+    #[arg(short, long, value_name = "FILE", default_value = "trace.parquet")]
+    pub(crate) output: PathBuf,
+
+    /// Record this process
+    #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "command")]
+    pub(crate) pid: Option<u32>,
+
+    /// How to record [default: the first that is permitted]
+    #[arg(long, value_name = "WAY", value_enum)]
+    pub(crate) way: Option<WayChoice>,
+
+    /// Stop after so long, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) seconds: Option<Duration>,
+
+    /// Memory for events that have not been read yet, in KiB for each CPU
+    #[arg(long, value_name = "KIB", default_value = "4096", value_parser = whole::<8, 4_194_304>)]
+    pub(crate) buffer_kb: u64,
+
+    /// The command to be recorded, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WayChoice {
+    /// The kernel's event buffers
+    Tracefs,
+    /// Perf events
+    Perf,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ConvertArguments {
+    /// The trace to be read
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The file to be written: .parquet, .pftrace or .perfetto-trace
+    #[arg(value_name = "TO")]
+    pub(crate) to: PathBuf,
+
+    /// For Perfetto: also the IDs under this policy
+    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    pub(crate) policy: Option<PolicyChoice>,
+
+    /// The machine of that replay: a name from `percid sim list`, `this`, or a file
+    #[arg(long, value_name = "MACHINE", default_value = "this", requires = "policy")]
+    pub(crate) machine: String,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReplayArguments {
+    /// The trace, in any format that is read
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Policies, separated by commas, or `all`
+    #[arg(long, value_name = "POLICIES", value_delimiter = ',', default_value = "all", value_parser = policy)]
+    pub(crate) policy: Vec<PolicyChoice>,
+
+    /// A machine's name from `percid sim list`, `this`, or a file
+    #[arg(long, value_name = "MACHINE", default_value = "this")]
+    pub(crate) machine: String,
+
+    /// Only these processes: numbers or names, separated by commas
+    #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
+    pub(crate) process: Vec<String>,
+
+    /// Show so many processes; --json has all
+    #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<1, 1_000_000>)]
+    pub(crate) top: u64,
+
+    /// Memory behind each ID, in bytes
+    #[arg(long, value_name = "BYTES", default_value = "16384", value_parser = whole::<1, { 1 << 40 }>)]
+    pub(crate) area_bytes: u64,
+
+    /// Also write a report with the time line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct KernelIdsArguments {
+    /// The trace, in any format that is read
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Only this process
+    #[arg(long, value_name = "PID", value_parser = pid)]
+    pub(crate) process: Option<u32>,
+}
+
+/// Reads the arguments. `Err` is the exit status after help, the version or an error has been printed.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|error| usage_error::show(&error, Cli::command()))
+}
+
+fn manual(examples: &str) -> String {
+    format!("{examples}\n\n{EXIT}")
+}
+
+/// The kernel's largest number of a process is below this.
+const MOST_PIDS: u32 = 4_194_304;
+
+fn pid(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(pid) if (1..=MOST_PIDS).contains(&pid) => Ok(pid),
+        _ => Err(format!("allowed are whole numbers from 1 to {MOST_PIDS}")),
+    }
+}

@@ -1,0 +1,149 @@
+//! `percid trace convert`: a trace in another format.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use percid_command::arguments::PolicyChoice;
+use percid_command::given;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome};
+use percid_command::output;
+use percid_command::watch::watched;
+use percid_sim::policies::Entry;
+use percid_trace::event::Tid;
+use percid_trace::perfetto::{IdSpan, IdTracks, Steal};
+use percid_trace::replay::{Settings, SpaceNumber, Turn};
+use percid_trace::{Trace, parquet, perfetto};
+use serde::Serialize;
+
+use crate::cli::ConvertArguments;
+use crate::file;
+use crate::replay::replay_all;
+
+pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Outcome, Failure> {
+    let target = Target::of(&arguments.to)?;
+    file::check_writable(&arguments.to)?;
+    let policy = policy(arguments, target)?;
+    let interrupt = Interrupt::listen()?;
+    let trace = file::load(&arguments.file, &interrupt)?;
+    let tracks = match policy {
+        Some(policy) => vec![id_tracks(&trace, arguments, policy, &interrupt)?],
+        None => Vec::new(),
+    };
+    if interrupt.pressed() {
+        return Ok(Outcome::Interrupted);
+    }
+    let label = format!("writing {}", arguments.to.display());
+    watched(&label, None, &interrupt, |_| {
+        file::replace(&arguments.to, |to| match target {
+            Target::Parquet => parquet::write(&trace, to),
+            Target::Perfetto => perfetto::write(&trace, &tracks, to),
+        })
+    })?;
+    let written = Written::of(&trace, &tracks, &arguments.to);
+    if json {
+        output::print_json(&written)?
+    } else {
+        output::print_text(&written)?
+    }
+    Ok(Outcome::Complete)
+}
+
+/// The one policy whose IDs are wanted, if any are.
+fn policy(arguments: &ConvertArguments, target: Target) -> Result<Option<&'static Entry>, Failure> {
+    let Some(choice) = arguments.policy else { return Ok(None) };
+    if target != Target::Perfetto {
+        let expected = "--policy: expected with .pftrace or .perfetto-trace only";
+        return Err(Failure::Usage(expected.to_owned()));
+    }
+    match choice {
+        PolicyChoice::One(entry) => Ok(Some(entry)),
+        PolicyChoice::All => Err(Failure::Usage("--policy: expected one policy".to_owned())),
+    }
+}
+
+/// The turns of all IDs, on the clock of the trace.
+fn id_tracks(
+    trace: &Trace,
+    arguments: &ConvertArguments,
+    policy: &'static Entry,
+    interrupt: &Interrupt,
+) -> Result<IdTracks, Failure> {
+    let machine = given::machine(&arguments.machine)?;
+    let settings = Settings { turns_kept: usize::MAX, ..Settings::default() };
+    let replays = replay_all(trace, &machine, &[policy], &settings, interrupt)?;
+    let Some(replay) = replays.first() else { return Ok(IdTracks::default()) };
+    let processes: HashMap<SpaceNumber, Tid> =
+        replay.spaces.iter().map(|space| (space.number, space.life.process)).collect();
+    let origin = trace.events.first().map_or(0, |event| event.time);
+    let mut tracks = IdTracks { policy: policy.name.to_owned(), ..IdTracks::default() };
+    for turn in &replay.turns {
+        let Some(&process) = processes.get(&turn.space) else { continue };
+        let Turn { id, cpu, tid: thread, .. } = *turn;
+        let (from_ns, to_ns) = (origin + turn.from, origin + turn.to);
+        tracks.spans.push(IdSpan { process, id, cpu, thread, from_ns, to_ns });
+        if let Some(last) = turn.last.filter(|_| turn.stolen) {
+            let (from_cpu, to_cpu) = (last.cpu, cpu);
+            tracks.steals.push(Steal { time_ns: from_ns, process, id, from_cpu, to_cpu });
+        }
+    }
+    Ok(tracks)
+}
+
+/// What was written.
+#[derive(Debug, Serialize)]
+struct Written {
+    file: String,
+    bytes: u64,
+    events: usize,
+    lost: u64,
+    /// Turns of IDs on their tracks, and steals between them.
+    turns: usize,
+    steals: usize,
+}
+
+impl Written {
+    fn of(trace: &Trace, tracks: &[IdTracks], path: &Path) -> Written {
+        Written {
+            file: path.display().to_string(),
+            bytes: fs::metadata(path).map_or(0, |file| file.len()),
+            events: trace.events.len(),
+            lost: trace.origin.lost,
+            turns: tracks.iter().map(|tracks| tracks.spans.len()).sum(),
+            steals: tracks.iter().map(|tracks| tracks.steals.len()).sum(),
+        }
+    }
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Written { file, bytes, events, turns, steals, .. } = self;
+        write!(f, "{file}: {events} events in {bytes} bytes")?;
+        match turns {
+            0 => writeln!(f),
+            _ => writeln!(f, ", {turns} turns of IDs, {steals} steals"),
+        }
+    }
+}
+
+/// What can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Parquet,
+    Perfetto,
+}
+
+impl Target {
+    fn of(path: &Path) -> Result<Target, Failure> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("parquet") => Ok(Target::Parquet),
+            Some("pftrace" | "perfetto-trace") => Ok(Target::Perfetto),
+            _ => {
+                let expected = "expected a name that ends in .parquet, .pftrace or .perfetto-trace";
+                Err(Failure::Usage(format!("{}: {expected}", path.display())))
+            }
+        }
+    }
+}

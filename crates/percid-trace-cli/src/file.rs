@@ -1,0 +1,63 @@
+//! Traces as files: what was named is read, and what was made is written whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::Failure;
+use percid_command::watch::watched;
+use percid_trace::{Error, Trace, read};
+
+/// Reads a trace in any format.
+pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure> {
+    let label = format!("reading {}", path.display());
+    let trace = watched(&label, None, interrupt, |_| read::read(path));
+    trace.map_err(|error| match error {
+        Error::Io(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            Failure::Usage(format!("{}: {cause}", path.display()))
+        }
+        Error::Io(cause) => Failure::new(format!("cannot read {}", path.display()), cause),
+        Error::Malformed(malformed) => Failure::Usage(format!("{}: {malformed}", path.display())),
+    })
+}
+
+/// Refuses what cannot be written before minutes of work.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let missing = folder.is_some_and(|folder| !folder.is_dir());
+    if missing || path.is_dir() || path.file_name().is_none() {
+        let expected = "expected a file in a folder that exists";
+        return Err(Failure::Usage(format!("{}: {expected}", path.display())));
+    }
+    Ok(())
+}
+
+/// Writes a file under a temporary name beside `path` and renames it, so that nobody sees half of it.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Error>,
+) -> Result<(), Failure> {
+    let half = half(path);
+    let written = File::create(&half).map_err(Error::Io).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.flush()?;
+        Ok(fs::rename(&half, path)?)
+    });
+    written.map_err(|error| {
+        let _ = fs::remove_file(&half);
+        let cause = match error {
+            Error::Io(cause) => cause,
+            Error::Malformed(malformed) => io::Error::other(malformed.to_string()),
+        };
+        Failure::new(format!("cannot write {}", path.display()), cause)
+    })
+}
+
+/// The temporary name.
+fn half(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    path.with_file_name(name)
+}

@@ -1,0 +1,177 @@
+//! `percid trace info`: what is in a trace.
+
+use std::fmt;
+use std::path::Path;
+
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome};
+use percid_command::output;
+use percid_command::table::{Align, Table};
+use percid_trace::event::{Event, Stage, What};
+use percid_trace::replay::{self, Life};
+use percid_trace::{Origin, Trace};
+use serde::Serialize;
+
+use crate::cli::InfoArguments;
+use crate::file;
+
+/// So many processes are shown as text.
+const SHOWN: usize = 20;
+
+pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let trace = file::load(&arguments.file, &interrupt)?;
+    let contents = Contents::of(&trace, &arguments.file);
+    if json {
+        output::print_json(&contents)?
+    } else {
+        output::print_text(&contents)?
+    }
+    Ok(Outcome::Complete)
+}
+
+/// What a trace is about.
+#[derive(Debug, Serialize)]
+pub(crate) struct About {
+    file: String,
+    release: Option<String>,
+    clock: Option<String>,
+    command: Option<String>,
+    pub(crate) duration_ns: u64,
+    pub(crate) events: usize,
+    lost: u64,
+    /// The CPUs on which something happened.
+    cpus: usize,
+}
+
+impl About {
+    pub(crate) fn of(trace: &Trace, file: &Path) -> About {
+        let Origin { release, clock, command, lost, .. } = trace.origin.clone();
+        let ends = trace.events.first().zip(trace.events.last());
+        About {
+            file: file.display().to_string(),
+            release,
+            clock,
+            command,
+            duration_ns: ends.map_or(0, |(first, last)| last.time - first.time),
+            events: trace.events.len(),
+            lost,
+            cpus: cpus(&trace.events),
+        }
+    }
+}
+
+fn cpus(events: &[Event]) -> usize {
+    let mut seen = Vec::new();
+    for event in events {
+        let cpu = event.cpu as usize;
+        if cpu >= seen.len() {
+            seen.resize(cpu + 1, false);
+        }
+        seen[cpu] = true;
+    }
+    seen.into_iter().filter(|&seen| seen).count()
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.duration_ns as f64 / 1e9;
+        let (file, events, cpus) = (&self.file, self.events, self.cpus);
+        write!(f, "{file}: {events} events on {cpus} CPUs in {seconds:.3} s")?;
+        match self.lost {
+            0 => write!(f, ", none known to be lost")?,
+            lost => write!(f, ", {lost} more were lost: what follows is not exact")?,
+        }
+        if let Some(release) = &self.release {
+            write!(f, "; Linux {release}")?;
+        }
+        if let Some(command) = &self.command {
+            write!(f, "; {command}")?;
+        }
+        writeln!(f)
+    }
+}
+
+/// The whole answer.
+#[derive(Debug, Serialize)]
+struct Contents {
+    #[serde(flatten)]
+    about: About,
+    kinds: Vec<Kind>,
+    processes: Vec<Life>,
+}
+
+/// How many events there are of one kind.
+#[derive(Debug, Serialize)]
+struct Kind {
+    event: &'static str,
+    count: u64,
+}
+
+impl Contents {
+    fn of(trace: &Trace, file: &Path) -> Contents {
+        let mut kinds: Vec<Kind> = Vec::new();
+        for event in &trace.events {
+            let name = name(&event.what);
+            match kinds.iter_mut().find(|kind| kind.event == name) {
+                Some(kind) => kind.count += 1,
+                None => kinds.push(Kind { event: name, count: 1 }),
+            }
+        }
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
+        let mut processes = replay::lives(trace);
+        processes.sort_by_key(|life| std::cmp::Reverse(life.turns));
+        Contents { about: About::of(trace, file), kinds, processes }
+    }
+}
+
+/// The names of events are those of the column `event` in Parquet.
+fn name(what: &What) -> &'static str {
+    match what {
+        What::Switch { .. } => "switch",
+        What::Wakeup { stage: Stage::Waking, .. } => "waking",
+        What::Wakeup { stage: Stage::Woken, .. } => "wakeup",
+        What::Wakeup { stage: Stage::New, .. } => "wakeup_new",
+        What::Migrate { .. } => "migrate",
+        What::Fork { .. } => "fork",
+        What::Exec { .. } => "exec",
+        What::Exit { .. } => "exit",
+        What::Affinity { .. } => "affinity",
+        What::Id { .. } => "id",
+        What::Tick { .. } => "tick",
+        What::Member { .. } => "member",
+        What::Name { .. } => "name",
+    }
+}
+
+impl fmt::Display for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.about)?;
+        let mut kinds = Table::new([("event", Align::Left), ("count", Align::Right)]);
+        for kind in &self.kinds {
+            kinds.row(vec![kind.event.to_owned(), kind.count.to_string()]);
+        }
+        writeln!(f, "{kinds}")?;
+        let columns = ["process", "name"].map(|name| (name, Align::Left)).into_iter();
+        let figures = ["threads", "most at once", "most running", "CPU time s", "turns", "moves"];
+        let mut table = Table::new(columns.chain(figures.map(|name| (name, Align::Right))));
+        for life in self.processes.iter().take(SHOWN) {
+            let moves = life.moves.same_core + life.moves.same_l3 + life.moves.across_l3s();
+            table.row(vec![
+                life.process.to_string(),
+                life.name.clone(),
+                life.threads.to_string(),
+                life.most_threads.to_string(),
+                life.most_running.to_string(),
+                format!("{:.3}", life.run_ns as f64 / 1e9),
+                life.turns.to_string(),
+                moves.to_string(),
+            ]);
+        }
+        write!(f, "{table}")?;
+        match self.processes.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(f, "  and {more} more"),
+        }
+    }
+}

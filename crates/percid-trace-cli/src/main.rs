@@ -1,0 +1,34 @@
+//! `percid-trace`, which `percid trace` runs: a program of its own, because what reads and writes traces takes long to build.
+//!
+//! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit status.
+
+mod cli;
+mod convert;
+mod file;
+mod info;
+mod kernel_ids;
+mod record;
+mod replay;
+
+use std::process::ExitCode;
+
+use percid_command::outcome::{self, Failure, Outcome};
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    match cli::parse() {
+        Ok(cli) => outcome::exit_code(run(&cli)),
+        Err(shown) => shown,
+    }
+}
+
+fn run(cli: &Cli) -> Result<Outcome, Failure> {
+    match &cli.command {
+        Command::Record(arguments) => record::run(arguments, cli.json),
+        Command::Info(arguments) => info::run(arguments, cli.json),
+        Command::Convert(arguments) => convert::run(arguments, cli.json),
+        Command::Replay(arguments) => replay::run(arguments, cli.json),
+        Command::KernelIds(arguments) => kernel_ids::run(arguments, cli.json),
+    }
+}

@@ -1,0 +1,173 @@
+//! What a replay found, as text, page and JSON document show it.
+
+use percid_sim::machine::Machine;
+use percid_sim::policies::Entry;
+use percid_trace::Trace;
+use percid_trace::replay::{self, Life, Replay, SpaceReplay, Turn};
+use serde::Serialize;
+
+use crate::cli::ReplayArguments;
+use crate::info::About;
+
+/// The whole answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Results {
+    pub(super) trace: About,
+    pub(super) machine: MachineFigures,
+    pub(super) area_bytes: u64,
+    /// Whether each policy saw the beginning of the trace only.
+    pub(super) interrupted: bool,
+    /// Those with several threads at once first, then by turns.
+    pub(super) processes: Vec<ProcessFigures>,
+    #[serde(skip)]
+    pub(super) time_lines: Vec<TimeLine>,
+}
+
+/// The machine on which the schedule was replayed.
+#[derive(Debug, Serialize)]
+pub(super) struct MachineFigures {
+    pub(super) name: String,
+    pub(super) cpus: u32,
+    pub(super) cores: u32,
+    pub(super) l3s: u32,
+    pub(super) nodes: u32,
+}
+
+/// One address space under all policies.
+#[derive(Debug, Serialize)]
+pub(super) struct ProcessFigures {
+    #[serde(skip)]
+    number: replay::SpaceNumber,
+    #[serde(flatten)]
+    pub(super) life: Life,
+    pub(super) policies: Vec<PolicyFigures>,
+    pub(super) advice: Vec<String>,
+}
+
+/// What one policy made of one address space.
+#[derive(Debug, Serialize)]
+pub(super) struct PolicyFigures {
+    pub(super) policy: &'static str,
+    pub(super) ids_used: u32,
+    pub(super) ids_bound: u32,
+    pub(super) density: f64,
+    pub(super) acquisitions: u64,
+    pub(super) first_uses: u64,
+    pub(super) same_cpu: f64,
+    pub(super) same_core: f64,
+    pub(super) same_l3: f64,
+    pub(super) same_node: f64,
+    pub(super) steals: u64,
+    pub(super) scans: u64,
+    pub(super) slow_paths: u64,
+    pub(super) across_l3s: u64,
+    pub(super) across_nodes: u64,
+    pub(super) memory_bytes: u64,
+    pub(super) ns_per_turn: f64,
+}
+
+/// The first turns under one policy.
+#[derive(Debug)]
+pub(super) struct TimeLine {
+    pub(super) policy: &'static str,
+    pub(super) turns: Vec<Turn>,
+    pub(super) left_out: u64,
+}
+
+impl Results {
+    pub(super) fn new(
+        trace: &Trace,
+        arguments: &ReplayArguments,
+        machine: &Machine,
+        policies: &[&'static Entry],
+        replays: Vec<Replay>,
+        interrupted: bool,
+    ) -> Results {
+        let mut processes = processes(policies, &replays, machine, arguments.area_bytes);
+        processes.sort_by_key(|process| {
+            (process.life.most_running <= 1, std::cmp::Reverse(process.life.turns))
+        });
+        let time_lines = policies.iter().zip(replays).map(|(entry, replay)| TimeLine {
+            policy: entry.name,
+            turns: replay.turns,
+            left_out: replay.turns_left_out,
+        });
+        let topology = &machine.topology;
+        Results {
+            trace: About::of(trace, &arguments.file),
+            machine: MachineFigures {
+                name: machine.name.clone(),
+                cpus: topology.cpus(),
+                cores: topology.cores(),
+                l3s: topology.l3s(),
+                nodes: topology.nodes(),
+            },
+            area_bytes: arguments.area_bytes,
+            interrupted,
+            processes,
+            time_lines: time_lines.collect(),
+        }
+    }
+
+    /// The process that owns an address space, by its place among all.
+    pub(super) fn process(&self, space: replay::SpaceNumber) -> Option<usize> {
+        self.processes.iter().position(|process| process.number == space)
+    }
+}
+
+/// Whoever is in all replays: one that was interrupted has fewer.
+fn processes(
+    policies: &[&'static Entry],
+    replays: &[Replay],
+    machine: &Machine,
+    area_bytes: u64,
+) -> Vec<ProcessFigures> {
+    let Some((first, others)) = replays.split_first() else { return Vec::new() };
+    let all = first.spaces.iter().filter_map(|space| {
+        let number = space.number;
+        let same = |replay: &'_ Replay| {
+            let at = replay.spaces.binary_search_by_key(&number, |space| space.number);
+            at.ok()
+        };
+        let mut spaces = vec![space];
+        for replay in others {
+            spaces.push(&replay.spaces[same(replay)?]);
+        }
+        let named = policies.iter().map(|entry| entry.name).zip(spaces);
+        let named: Vec<(&'static str, &SpaceReplay)> = named.collect();
+        Some(ProcessFigures {
+            number,
+            life: space.life.clone(),
+            advice: replay::advice(&named, machine.topology.cpus(), area_bytes),
+            policies: named.iter().map(|(name, space)| PolicyFigures::of(name, space)).collect(),
+        })
+    });
+    all.collect()
+}
+
+impl PolicyFigures {
+    fn of(policy: &'static str, space: &SpaceReplay) -> PolicyFigures {
+        let tally = &space.tally;
+        let acquisitions = tally.acquisitions.all();
+        let [same_cpu, same_core, same_l3, same_node] = tally.acquisitions.shares();
+        PolicyFigures {
+            policy,
+            ids_used: tally.ids_used,
+            ids_bound: tally.ids_bound,
+            density: f64::from(space.life.most_running) / f64::from(tally.ids_used.max(1)),
+            acquisitions,
+            first_uses: tally.acquisitions.first,
+            same_cpu,
+            same_core,
+            same_l3,
+            same_node,
+            steals: tally.work.steals,
+            scans: tally.work.scans,
+            slow_paths: tally.work.slow_paths,
+            across_l3s: tally.acquisitions.moved.across_l3s(),
+            across_nodes: tally.acquisitions.moved.other_node,
+            memory_bytes: tally.memory_bytes,
+            ns_per_turn: tally.burst_ns as f64 / acquisitions.max(1) as f64,
+        }
+    }
+}

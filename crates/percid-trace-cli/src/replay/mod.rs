@@ -1,0 +1,133 @@
+//! `percid trace replay`: policies beside each other on a recorded schedule.
+
+mod figures;
+mod page;
+mod text;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use percid_command::arguments::chosen;
+use percid_command::given;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome, complain};
+use percid_command::output;
+use percid_command::report::Report;
+use percid_command::watch::watched;
+use percid_sim::comparison::Progress;
+use percid_sim::machine::Machine;
+use percid_sim::policies::Entry;
+use percid_trace::Trace;
+use percid_trace::event::Tid;
+use percid_trace::replay::{self, Misfit, Replay, Settings};
+
+use crate::cli::ReplayArguments;
+use crate::file;
+use figures::Results;
+
+/// Turns that a page's time line shows: some hundred bytes each.
+const TURNS: usize = 20_000;
+
+pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Failure> {
+    let machine = given::machine(&arguments.machine)?;
+    let policies = chosen(&arguments.policy);
+    let report = Report::to(arguments.html.as_deref())?;
+    let interrupt = Interrupt::listen()?;
+    let trace = file::load(&arguments.file, &interrupt)?;
+    let settings = Settings {
+        processes: wanted(&trace, &arguments.process)?,
+        area_bytes: arguments.area_bytes,
+        turns_kept: if report.is_wanted() { TURNS } else { 0 },
+    };
+    let replays = replay_all(&trace, &machine, &policies, &settings, &interrupt)?;
+    let (top, stopped) = (arguments.top as usize, interrupt.pressed());
+    let results = Results::new(&trace, arguments, &machine, &policies, replays, stopped);
+    let printed = if json {
+        output::print_json(&results)
+    } else {
+        output::print_text(&text::Text { results: &results, top })
+    };
+    if stopped && !json {
+        complain(format_args!("interrupted: each policy saw the beginning of the trace only"));
+    }
+    let outcome = if stopped { Outcome::Interrupted } else { Outcome::Complete };
+    report.write(printed, || page::page(&results, top), outcome)
+}
+
+/// The numbers of the processes that were asked for by number or name.
+fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lives = replay::lives(trace);
+    let mut wanted = Vec::new();
+    for name in names {
+        let number = name.parse().ok();
+        let found = lives.iter().filter(|life| Some(life.process) == number || life.name == *name);
+        let before = wanted.len();
+        wanted.extend(found.map(|life| life.process));
+        if wanted.len() == before {
+            let most: Vec<&str> = most_active(&lives);
+            let expected = format!(
+                "--process {name}: no process of the trace has this number or name; it has {}",
+                most.join(", ")
+            );
+            return Err(Failure::Usage(expected));
+        }
+    }
+    Ok(wanted)
+}
+
+/// Names of the processes with most turns, for those who look for one.
+fn most_active(lives: &[replay::Life]) -> Vec<&str> {
+    let mut lives: Vec<&replay::Life> = lives.iter().collect();
+    lives.sort_by_key(|life| std::cmp::Reverse(life.turns));
+    let mut names: Vec<&str> = Vec::new();
+    for life in lives {
+        if !life.name.is_empty() && !names.contains(&life.name.as_str()) && names.len() < 10 {
+            names.push(&life.name);
+        }
+    }
+    names
+}
+
+/// Replays under each policy, as many at once as there are CPUs.
+pub(crate) fn replay_all(
+    trace: &Trace,
+    machine: &Machine,
+    policies: &[&'static Entry],
+    settings: &Settings,
+    interrupt: &Interrupt,
+) -> Result<Vec<Replay>, Failure> {
+    let total = trace.events.len() as u64 * policies.len() as u64;
+    let one = |entry: &Entry, progress: &Progress| {
+        replay::replay(trace, machine, entry, settings, progress)
+    };
+    let replays = watched("replay", Some(total), interrupt, |progress| {
+        in_parallel(policies, |entry| one(entry, progress))
+    });
+    replays.into_iter().collect::<Result<_, Misfit>>().map_err(|misfit| {
+        let fitting = percid_sim::machine::Machine::presets().collect::<Vec<_>>().join(", ");
+        Failure::Usage(format!("{misfit}; choose one by --machine: {fitting}, or a file"))
+    })
+}
+
+/// The answer of each, in the order of the questions.
+fn in_parallel<Q: Sync, A: Send>(questions: &[Q], answer: impl Fn(&Q) -> A + Sync) -> Vec<A> {
+    let next = AtomicUsize::new(0);
+    let answers: Vec<Mutex<Option<A>>> = questions.iter().map(|_| Mutex::new(None)).collect();
+    let workers = thread::available_parallelism().map_or(1, |cpus| cpus.get()).min(questions.len());
+    let work = || {
+        while let Some((question, place)) = {
+            let at = next.fetch_add(1, Relaxed);
+            questions.get(at).zip(answers.get(at))
+        } {
+            let answered = answer(question);
+            *place.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(answered);
+        }
+    };
+    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    let taken = answers.into_iter().map(Mutex::into_inner);
+    taken.filter_map(|answer| answer.unwrap_or_else(|poisoned| poisoned.into_inner())).collect()
+}

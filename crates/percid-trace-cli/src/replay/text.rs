@@ -1,0 +1,127 @@
+//! A replay as text.
+
+use std::fmt;
+
+use percid_command::sheet::Sheet;
+
+use super::figures::{PolicyFigures, ProcessFigures, Results};
+
+/// The results, of which so many processes are shown.
+pub(super) struct Text<'a> {
+    pub(super) results: &'a Results,
+    pub(super) top: usize,
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Results { trace, processes, area_bytes, .. } = self.results;
+        write!(f, "{trace}")?;
+        writeln!(f, "Replayed on {}, {area_bytes} bytes behind each ID.", machine(self.results))?;
+        for process in processes.iter().take(self.top) {
+            writeln!(f, "\n{}", title(process))?;
+            writeln!(f, "  {}", life(process))?;
+            write!(f, "{}", sheet(process))?;
+            for sentence in &process.advice {
+                writeln!(f, "  - {sentence}")?;
+            }
+        }
+        match processes.len().saturating_sub(self.top) {
+            0 => Ok(()),
+            more => {
+                writeln!(f, "\nand {more} more processes (--top {}, or --json)", processes.len())
+            }
+        }
+    }
+}
+
+/// The machine and its shape.
+pub(super) fn machine(results: &Results) -> String {
+    let machine = &results.machine;
+    format!(
+        "{} ({} CPUs, {} cores, {} L3 caches, {} nodes)",
+        machine.name, machine.cpus, machine.cores, machine.l3s, machine.nodes
+    )
+}
+
+/// Which process.
+pub(super) fn title(process: &ProcessFigures) -> String {
+    let life = &process.life;
+    let name = if life.name.is_empty() { "unnamed" } else { &life.name };
+    let guessed = if life.guessed { ", by itself as far as the trace says" } else { "" };
+    format!("{name} ({}{guessed})", life.process)
+}
+
+/// What is so under all policies.
+pub(super) fn life(process: &ProcessFigures) -> String {
+    let life = &process.life;
+    let moves = life.moves;
+    let all = moves.same_core + moves.same_l3 + moves.across_l3s();
+    format!(
+        "{} threads, at most {} at once, {} running at once; {:.3} s on CPUs in {} turns; threads moved {} times, \
+         {} to another L3 cache, {} to another node",
+        life.threads,
+        life.most_threads,
+        life.most_running,
+        life.run_ns as f64 / 1e9,
+        life.turns,
+        all,
+        moves.across_l3s(),
+        moves.other_node
+    )
+}
+
+/// The policies beside each other.
+pub(super) fn sheet(process: &ProcessFigures) -> Sheet {
+    let columns = [
+        "policy", "IDs", "bound", "density", "CPU", "core", "L3", "node", "steals", "far", "nodes",
+        "memory", "us/turn",
+    ];
+    let mut sheet = Sheet::new(columns, 1);
+    for figures in &process.policies {
+        sheet.row(row(figures));
+    }
+    sheet
+}
+
+fn row(figures: &PolicyFigures) -> [String; 13] {
+    let percent = |share: f64| format!("{:.1}", 100.0 * share);
+    [
+        figures.policy.to_owned(),
+        figures.ids_used.to_string(),
+        figures.ids_bound.to_string(),
+        format!("{:.2}", figures.density),
+        percent(figures.same_cpu),
+        percent(figures.same_core),
+        percent(figures.same_l3),
+        percent(figures.same_node),
+        figures.steals.to_string(),
+        figures.across_l3s.to_string(),
+        figures.across_nodes.to_string(),
+        memory(figures.memory_bytes),
+        format!("{:.2}", figures.ns_per_turn / 1000.0),
+    ]
+}
+
+/// Bytes in the largest unit in which they are at least one.
+fn memory(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut amount = bytes as f64;
+    let mut unit = 0;
+    while amount >= 1024.0 && unit + 1 < units.len() {
+        amount /= 1024.0;
+        unit += 1;
+    }
+    let digits = usize::from(unit > 0 && amount < 100.0 && amount.fract() != 0.0);
+    format!("{amount:.digits$} {}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_told_in_units_that_fit() {
+        let told = [0, 1023, 1024, 16384 * 11, 1536, 1 << 30].map(memory);
+        assert_eq!(told, ["0 B", "1023 B", "1 KiB", "176 KiB", "1.5 KiB", "1 GiB"]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Tracepoints for which Perfetto has no message: they are written as names and values.
+
+use bytes::Bytes;
+
+use super::messages::{GenericField, GenericFtraceEvent};
+use crate::collector::Tracepoint;
+
+/// The kernel's tracepoint of concurrency IDs.
+const RSEQ_UPDATE: &str = "rseq_update";
+
+/// What no tracepoint tells, under names of our own.
+const TICK: &str = "percid_tick";
+const AFFINITY: &str = "percid_affinity";
+
+/// What such an event says.
+pub(super) enum What {
+    /// A tracepoint.
+    Tracepoint(Tracepoint<'static>),
+    /// The CPUs on which the current thread may run.
+    Affinity(String),
+}
+
+/// What the event says; `None` if it does not concern us.
+pub(super) fn read(event: &GenericFtraceEvent) -> Option<What> {
+    let name = event.event_name.as_deref()?;
+    match std::str::from_utf8(name).ok()? {
+        RSEQ_UPDATE => {
+            let (node_id, mm_cid) = (number(event, "node_id")?, number(event, "mm_cid")?);
+            Some(What::Tracepoint(Tracepoint::RseqUpdate { node_id, mm_cid }))
+        }
+        TICK => Some(What::Tracepoint(Tracepoint::Tick)),
+        AFFINITY => {
+            let cpus = field(event, "cpus")?.str_value.as_deref()?;
+            Some(What::Affinity(String::from_utf8_lossy(cpus).into_owned()))
+        }
+        _ => None,
+    }
+}
+
+fn field<'a>(event: &'a GenericFtraceEvent, name: &str) -> Option<&'a GenericField> {
+    event.field.iter().find(|field| field.name.as_deref() == Some(name.as_bytes()))
+}
+
+fn number(event: &GenericFtraceEvent, name: &str) -> Option<u32> {
+    let field = field(event, name)?;
+    let signed = field.int_value.map(|value| value as u64);
+    field.uint_value.or(signed).map(|value| value as u32)
+}
+
+/// `rseq:rseq_update` on a CPU.
+pub(super) fn rseq_update(cpu: u32, node: u32, id: u32) -> GenericFtraceEvent {
+    let field = |name: &'static str, value: u32| GenericField {
+        name: Some(Bytes::from_static(name.as_bytes())),
+        uint_value: Some(value.into()),
+        ..GenericField::default()
+    };
+    event(RSEQ_UPDATE, vec![field("cpu_id", cpu), field("node_id", node), field("mm_cid", id)])
+}
+
+/// The timer tick.
+pub(super) fn tick() -> GenericFtraceEvent {
+    event(TICK, Vec::new())
+}
+
+/// The CPUs on which the current thread may run.
+pub(super) fn affinity(cpus: &str) -> GenericFtraceEvent {
+    let field = GenericField {
+        name: Some(Bytes::from_static(b"cpus")),
+        str_value: Some(Bytes::copy_from_slice(cpus.as_bytes())),
+        ..GenericField::default()
+    };
+    event(AFFINITY, vec![field])
+}
+
+fn event(name: &'static str, field: Vec<GenericField>) -> GenericFtraceEvent {
+    GenericFtraceEvent { event_name: Some(Bytes::from_static(name.as_bytes())), field }
+}

@@ -1,0 +1,82 @@
+//! A trace as the packets that it consists of.
+
+use std::io::{self, Read};
+
+use bytes::Bytes;
+
+use crate::error::Error;
+
+/// The largest packet, in bytes. Perfetto's own buffers hand out far smaller ones.
+const LARGEST: u64 = 16 << 20;
+
+/// What stands before every packet: field 1, whose length follows.
+pub(super) const PACKET: u8 = 0x0a;
+
+/// Packets, one after the other.
+pub(super) struct Packets<R> {
+    from: R,
+    /// How many bytes were read so far.
+    at: u64,
+}
+
+impl<R: Read> Packets<R> {
+    pub(super) fn new(from: R) -> Packets<R> {
+        Packets { from, at: 0 }
+    }
+
+    /// How many bytes were read so far.
+    pub(super) fn read(&self) -> u64 {
+        self.at
+    }
+
+    /// The next packet, and where it begins; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<(u64, Bytes)>, Error> {
+        let start = self.at;
+        let Some(tag) = self.byte()? else { return Ok(None) };
+        if tag != PACKET {
+            let what = format!("a packet expected (byte {PACKET:#04x}), {tag:#04x} found");
+            return Err(Error::at_byte(start, what));
+        }
+        let length = self.length()?;
+        if length > LARGEST {
+            let what = format!("a packet of {length} bytes; at most {LARGEST} expected");
+            return Err(Error::at_byte(start, what));
+        }
+        let mut packet = Vec::new();
+        let read = (&mut self.from).take(length).read_to_end(&mut packet)?;
+        self.at += read as u64;
+        if (read as u64) < length {
+            let what = format!("the file ends in a packet of {length} bytes");
+            return Err(Error::at_byte(self.at, what));
+        }
+        Ok(Some((start, packet.into())))
+    }
+
+    fn length(&mut self) -> Result<u64, Error> {
+        let mut length = 0;
+        for shift in (0..35).step_by(7) {
+            let Some(byte) = self.byte()? else {
+                return Err(Error::at_byte(self.at, "the file ends in the length of a packet"));
+            };
+            length |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(length);
+            }
+        }
+        Err(Error::at_byte(self.at, "the length of a packet has too many bytes"))
+    }
+
+    fn byte(&mut self) -> Result<Option<u8>, Error> {
+        let mut byte = [0];
+        loop {
+            match self.from.read(&mut byte) {
+                Ok(0) => return Ok(None),
+                Ok(_) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.at += 1;
+        Ok(Some(byte[0]))
+    }
+}

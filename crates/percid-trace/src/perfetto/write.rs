@@ -1,0 +1,299 @@
+//! From a trace to Perfetto's packets.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::io::Write;
+
+use bytes::Bytes;
+use prost::Message;
+
+use super::generic;
+use super::ids::{self, IdTracks};
+use super::messages::*;
+use super::packets::PACKET;
+use crate::error::Error;
+use crate::event::{Cpu, Event, IDLE, Shares, Stage, Tid, UNKNOWN, What};
+use crate::trace::{Origin, Trace};
+
+/// How many events wait for others of their CPU before they are written.
+const WAITING: usize = 4096;
+
+/// Writes a trace, and the IDs of as many replays of it as are given, as a file for Perfetto.
+pub fn write(trace: &Trace, looks: &[IdTracks], to: impl Write) -> Result<(), Error> {
+    let mut out = Packets { to };
+    out.packet(&TracePacket { system_info: Some(system(&trace.origin)), ..packet() })?;
+    let people = ids::People::of(trace, looks);
+    for descriptor in people.processes() {
+        out.packet(&TracePacket { track_descriptor: Some(descriptor), ..packet() })?;
+    }
+    Schedule::new(trace, &mut out).write()?;
+    for (number, look) in looks.iter().enumerate() {
+        ids::write(look, number, &people, &mut |packet| out.packet(&packet))?;
+    }
+    if trace.origin.lost > 0 {
+        out.packet(&TracePacket { ftrace_stats: Some(losses(trace.origin.lost)), ..packet() })?;
+    }
+    Ok(out.to.flush()?)
+}
+
+/// A packet with nothing in it yet.
+pub(super) fn packet() -> TracePacket {
+    TracePacket { trusted_packet_sequence_id: Some(1), ..TracePacket::default() }
+}
+
+struct Packets<W> {
+    to: W,
+}
+
+impl<W: Write> Packets<W> {
+    fn packet(&mut self, packet: &TracePacket) -> Result<(), Error> {
+        self.to.write_all(&[PACKET])?;
+        Ok(self.to.write_all(&packet.encode_length_delimited_to_vec())?)
+    }
+}
+
+fn system(origin: &Origin) -> SystemInfo {
+    let release = origin.release.clone().map(Bytes::from);
+    let utsname = Utsname { sysname: Some(Bytes::from_static(b"Linux")), release };
+    SystemInfo { utsname: Some(utsname), num_cpus: origin.online_cpus }
+}
+
+/// All losses, as if they had been the first CPU's.
+fn losses(lost: u64) -> FtraceStats {
+    const END: u32 = 2;
+    let cpu = FtraceCpuStats { cpu: Some(0), overrun: Some(lost), ..FtraceCpuStats::default() };
+    FtraceStats { phase: Some(END), cpu_stats: vec![cpu] }
+}
+
+/// The events of a trace on their way out.
+struct Schedule<'a, W> {
+    trace: &'a Trace,
+    out: &'a mut Packets<W>,
+    /// Events that wait for others of their CPU, and how many they are.
+    bundles: BTreeMap<Cpu, Vec<Bytes>>,
+    waiting: usize,
+    /// Threads that wait for others of the same time.
+    tree: (u64, ProcessTree),
+    names: HashMap<Tid, Bytes>,
+    running: HashMap<Cpu, Tid>,
+}
+
+impl<'a, W: Write> Schedule<'a, W> {
+    fn new(trace: &'a Trace, out: &'a mut Packets<W>) -> Schedule<'a, W> {
+        Schedule {
+            trace,
+            out,
+            bundles: BTreeMap::new(),
+            waiting: 0,
+            tree: Default::default(),
+            names: HashMap::new(),
+            running: HashMap::new(),
+        }
+    }
+
+    fn write(mut self) -> Result<(), Error> {
+        let mut events = self.trace.events.iter().peekable();
+        while let Some(event) = events.next() {
+            match event.what {
+                What::Member { thread, process } => self.member(event.time, thread, process)?,
+                What::Fork { parent, child, shares } => {
+                    let named = |next: &&Event| names(next, event, child);
+                    let comm = events.next_if(named).map(|next| self.renamed(next));
+                    self.fork(event, parent, child, shares, comm.flatten())?;
+                }
+                _ => self.event(event)?,
+            }
+        }
+        self.flush_bundles()?;
+        self.flush_tree()
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), Error> {
+        let cpu = event.cpu;
+        let current = self.running.get(&cpu).copied();
+        let (current, hit) = match event.what {
+            What::Switch { prev, state, next } => {
+                self.running.insert(cpu, next);
+                let event = SchedSwitch {
+                    prev_comm: self.comm(cpu, prev),
+                    prev_pid: known(prev),
+                    prev_prio: Some(120),
+                    prev_state: Some(state.0.into()),
+                    next_comm: self.comm(cpu, next),
+                    next_pid: Some(next as i32),
+                    next_prio: Some(120),
+                };
+                (Some(prev), Hit::SchedSwitch(event))
+            }
+            What::Wakeup { thread, target, stage } => {
+                let event = SchedWakeup {
+                    comm: self.comm(cpu, thread),
+                    pid: Some(thread as i32),
+                    target_cpu: Some(target as i32),
+                };
+                let hit = match stage {
+                    Stage::Waking => Hit::SchedWaking(event),
+                    Stage::Woken => Hit::SchedWakeup(event),
+                    Stage::New => Hit::SchedWakeupNew(event),
+                };
+                (current, hit)
+            }
+            What::Migrate { thread, from, to } => {
+                let event = SchedMigrateTask {
+                    comm: self.comm(cpu, thread),
+                    pid: Some(thread as i32),
+                    orig_cpu: Some(from as i32),
+                    dest_cpu: Some(to as i32),
+                };
+                (current, Hit::SchedMigrateTask(event))
+            }
+            What::Exec { thread, old } => {
+                let event = SchedProcessExec {
+                    filename: self.comm(cpu, thread),
+                    pid: Some(thread as i32),
+                    old_pid: known(old),
+                };
+                (Some(thread), Hit::SchedProcessExec(event))
+            }
+            What::Exit { thread } => {
+                let event =
+                    SchedProcessExit { comm: self.comm(cpu, thread), pid: Some(thread as i32) };
+                (Some(thread), Hit::SchedProcessExit(event))
+            }
+            What::Affinity { thread, cpus } => {
+                let cpus = self.trace.texts.get(cpus);
+                (Some(thread), Hit::Generic(generic::affinity(cpus)))
+            }
+            What::Id { thread, node, id } => {
+                (Some(thread), Hit::Generic(generic::rseq_update(cpu, node, id)))
+            }
+            What::Tick { thread } => (Some(thread), Hit::Generic(generic::tick())),
+            What::Name { thread, .. } => {
+                let newcomm = self.renamed(event);
+                let event = TaskRename { pid: Some(thread as i32), newcomm };
+                (current, Hit::TaskRename(event))
+            }
+            What::Member { .. } | What::Fork { .. } => return Ok(()),
+        };
+        self.push(event, current, hit)
+    }
+
+    /// A new thread, with its name if that comes right after it.
+    fn fork(
+        &mut self,
+        event: &Event,
+        parent: Tid,
+        child: Tid,
+        shares: Shares,
+        comm: Option<Bytes>,
+    ) -> Result<(), Error> {
+        if comm.is_none() {
+            self.names.remove(&child);
+        }
+        let hit = match clone_flags(shares) {
+            Some(flags) => Hit::TaskNewtask(TaskNewtask {
+                pid: Some(child as i32),
+                comm,
+                clone_flags: Some(flags),
+            }),
+            None => Hit::SchedProcessFork(SchedProcessFork {
+                parent_pid: known(parent),
+                child_comm: comm,
+                child_pid: Some(child as i32),
+            }),
+        };
+        self.push(event, Some(parent), hit)
+    }
+
+    fn push(&mut self, event: &Event, current: Option<Tid>, hit: Hit) -> Result<(), Error> {
+        // The reader sees packets in the order of the file, and takes in what has the same time in that order.
+        self.flush_tree()?;
+        let pid = current.filter(|&current| current != UNKNOWN);
+        let coded = FtraceEvent { timestamp: Some(event.time), pid, event: Some(hit) };
+        let bundle = self.bundles.entry(event.cpu).or_default();
+        bundle.push(coded.encode_to_vec().into());
+        self.waiting += 1;
+        if self.waiting >= WAITING {
+            self.flush_bundles()?;
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, time: u64, thread: Tid, process: Tid) -> Result<(), Error> {
+        self.flush_bundles()?;
+        let is_process = thread == process;
+        // In a packet, processes stand before threads.
+        if self.tree.0 != time || is_process && !self.tree.1.threads.is_empty() {
+            self.flush_tree()?;
+        }
+        self.tree.0 = time;
+        let name = self.names.get(&thread).cloned();
+        if is_process {
+            let cmdline_is_comm = name.as_ref().map(|_| true);
+            let cmdline = name.into_iter().collect();
+            let process = Process { pid: Some(process as i32), cmdline, cmdline_is_comm };
+            self.tree.1.processes.push(process);
+        } else {
+            let tgid = Some(process as i32);
+            self.tree.1.threads.push(Thread { tid: Some(thread as i32), name, tgid });
+        }
+        Ok(())
+    }
+
+    fn flush_tree(&mut self) -> Result<(), Error> {
+        let (time, tree) = std::mem::take(&mut self.tree);
+        if tree.processes.is_empty() && tree.threads.is_empty() {
+            return Ok(());
+        }
+        let (timestamp, process_tree) = (Some(time), Some(tree));
+        self.out.packet(&TracePacket { timestamp, process_tree, ..packet() })
+    }
+
+    fn flush_bundles(&mut self) -> Result<(), Error> {
+        self.waiting = 0;
+        for (cpu, event) in std::mem::take(&mut self.bundles) {
+            let bundle = FtraceEventBundle { cpu: Some(cpu), event, ..Default::default() };
+            self.out.packet(&TracePacket { ftrace_events: Some(bundle), ..packet() })?;
+        }
+        Ok(())
+    }
+
+    /// Takes in the new name of a thread.
+    fn renamed(&mut self, event: &Event) -> Option<Bytes> {
+        let What::Name { thread, name } = event.what else { return None };
+        let name = Bytes::copy_from_slice(self.trace.texts.get(name).as_bytes());
+        self.names.insert(thread, name.clone());
+        Some(name)
+    }
+
+    fn comm(&self, cpu: Cpu, thread: Tid) -> Option<Bytes> {
+        match thread {
+            IDLE => Some(format!("swapper/{cpu}").into()),
+            _ => self.names.get(&thread).cloned(),
+        }
+    }
+}
+
+/// Whether `next` gives a name to the thread that `event` created, in the same moment.
+fn names(next: &Event, event: &Event, child: Tid) -> bool {
+    let named = matches!(next.what, What::Name { thread, .. } if thread == child);
+    named && (next.time, next.cpu) == (event.time, event.cpu)
+}
+
+/// What a thread was created with that shares this; `None` if that is not known.
+fn clone_flags(shares: Shares) -> Option<u64> {
+    const CLONE_VM: u64 = 0x100;
+    const CLONE_VFORK: u64 = 0x4000;
+    const CLONE_THREAD: u64 = 0x1_0000;
+    match shares {
+        Shares::Unknown => None,
+        Shares::Nothing => Some(0),
+        Shares::Memory => Some(CLONE_VM | CLONE_VFORK),
+        Shares::Process => Some(CLONE_VM | CLONE_THREAD),
+    }
+}
+
+/// A thread's number, left out if it is not known.
+fn known(thread: Tid) -> Option<i32> {
+    (thread != UNKNOWN).then_some(thread as i32)
+}

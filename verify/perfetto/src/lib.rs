@@ -1,0 +1,59 @@
+//! Traces in Perfetto's own trace processor: what it makes of them.
+//!
+//! The trace processor is the engine of Perfetto's web interface, run by node; `install.sh` installs it.
+//! `PERCID_TRACE=require` fails where it is missing; otherwise tests say that nothing was checked.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The trace processor.
+#[derive(Debug)]
+pub struct TraceProcessor {
+    python: PathBuf,
+}
+
+/// What a query found: the values of each row.
+pub type Rows = Vec<Vec<Value>>;
+
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+impl TraceProcessor {
+    /// The trace processor, if it is installed. `None`, which the output says, if it is not and is not required.
+    ///
+    /// # Panics
+    ///
+    /// If it is required and not there.
+    pub fn find() -> Option<TraceProcessor> {
+        let python = Path::new(HERE).join("../../target/perfetto/bin/python");
+        let node = Command::new("node").arg("--version").output().is_ok();
+        let missing = match (python.exists(), node) {
+            (true, true) => return Some(TraceProcessor { python }),
+            (false, _) => {
+                "Perfetto's trace processor is not installed (verify/perfetto/install.sh)"
+            }
+            (true, false) => "node is not installed",
+        };
+        let required = std::env::var_os("PERCID_TRACE").is_some_and(|wish| wish == "require");
+        assert!(!required, "{missing}, and required");
+        eprintln!("{missing}: nothing was checked");
+        None
+    }
+
+    /// Opens a trace and asks it queries in the trace processor's SQL. Takes seconds. An error is what the trace
+    /// processor says of the trace, or of a query.
+    ///
+    /// # Panics
+    ///
+    /// If its answer cannot be read: that is a failed test.
+    pub fn query(&self, trace: &Path, queries: &[&str]) -> Result<Vec<Rows>, String> {
+        let mut command = Command::new(&self.python);
+        command.arg(Path::new(HERE).join("query.py")).arg(Path::new(HERE).join("bridge.js"));
+        let output = command.arg(trace).args(queries).output().expect("python starts");
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        Ok(serde_json::from_slice(&output.stdout).expect("the answer is JSON"))
+    }
+}
