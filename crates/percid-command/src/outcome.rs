@@ -19,6 +19,10 @@ pub enum Outcome {
     OutOfBounds,
     /// A process has no balancer, or none that answers. Exit status 1.
     NoAnswer,
+    /// IDs are not those that a kernel gave. Exit status 1.
+    Differs,
+    /// That of a command that was run. Exit status as given.
+    Status(u8),
 }
 
 /// Why a subcommand could not print a result.
@@ -61,7 +65,10 @@ pub fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
     match result {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Interrupted) => ExitCode::from(130),
-        Ok(Outcome::WrongCount | Outcome::OutOfBounds | Outcome::NoAnswer) => ExitCode::FAILURE,
+        Ok(Outcome::Status(status)) => ExitCode::from(status),
+        Ok(Outcome::WrongCount | Outcome::OutOfBounds | Outcome::NoAnswer | Outcome::Differs) => {
+            ExitCode::FAILURE
+        }
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(Failure::Usage(what)) => usage_error::refuse(format_args!("{what}")),
         Err(failure) => {

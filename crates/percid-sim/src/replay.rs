@@ -232,7 +232,23 @@ impl Recording {
         }
     }
 
-    /// Replays the recording against a policy.
+    /// Looks whether every step can follow the ones before it, as [`Recording::read`] does.
+    ///
+    /// # Errors
+    ///
+    /// The time of the first step that cannot, since the start, and what was expected.
+    pub fn check(&self) -> Result<(), (Ns, String)> {
+        if !(1..=MOST_CPUS).contains(&self.possible) || !(1..=self.possible).contains(&self.allowed)
+        {
+            return Err((0, format!("1 to {MOST_CPUS} possible CPUs and no more allowed ones")));
+        }
+        let mut state = State::new(self);
+        self.steps
+            .iter()
+            .try_for_each(|&step| state.advance(step).map_err(|what| (step.time, what)))
+    }
+
+    /// Replays the recording against a policy. One that was not read is to be checked before.
     pub fn compare(&self, entry: &Entry) -> Comparison {
         let [exact, others @ ..] = PERCENT.map(|percent| self.replay(entry, percent));
         let certain = (0..exact.ids.len())

@@ -1,5 +1,142 @@
-use crate::cli::KernelIdsArguments;
+//! `percid trace kernel-ids`: the IDs that the kernel gave, and those of its policy.
+
+use std::fmt;
+
+use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome};
-pub(crate) fn run(_: &KernelIdsArguments, _: bool) -> Result<Outcome, Failure> {
-    Ok(Outcome::Complete)
+use percid_command::output;
+use percid_sim::replay::{Comparison, generation};
+use percid_trace::Trace;
+use percid_trace::event::{Tid, What};
+use percid_trace::kernel_ids;
+use percid_trace::replay;
+use serde::Serialize;
+
+use crate::cli::KernelIdsArguments;
+use crate::file;
+
+pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let trace = file::load(&arguments.file, &interrupt)?;
+    let answer = Answer::of(&trace, arguments.process);
+    if json {
+        output::print_json(&answer)?
+    } else {
+        output::print_text(&answer)?
+    }
+    Ok(if answer.differs() { Outcome::Differs } else { Outcome::Complete })
+}
+
+/// The whole answer.
+#[derive(Debug, Serialize)]
+struct Answer {
+    release: Option<String>,
+    policy: Option<&'static str>,
+    compared: usize,
+    different: usize,
+    processes: Vec<Process>,
+}
+
+/// One process.
+#[derive(Debug, Serialize)]
+struct Process {
+    process: Tid,
+    name: String,
+    compared: usize,
+    different: usize,
+    /// From when on two decisions were too close to tell, in nanoseconds since its exec.
+    undecided_from_ns: Option<u64>,
+    /// The first ones that differ.
+    differences: Vec<String>,
+    /// Why nothing was compared.
+    insufficient: Option<String>,
+}
+
+/// So many differences are named: most others follow from the first.
+const NAMED: usize = 5;
+
+impl Answer {
+    fn of(trace: &Trace, only: Option<Tid>) -> Answer {
+        let processes = candidates(trace, only);
+        let processes: Vec<Process> =
+            processes.into_iter().map(|(process, name)| compare(trace, process, name)).collect();
+        let release = trace.origin.release.clone();
+        Answer {
+            policy: release.as_deref().and_then(generation).map(|entry| entry.name),
+            release,
+            compared: processes.iter().map(|process| process.compared).sum(),
+            different: processes.iter().map(|process| process.different).sum(),
+            processes,
+        }
+    }
+
+    fn differs(&self) -> bool {
+        self.different > 0
+    }
+}
+
+/// Whoever starts a program within the trace, or the one that was asked for.
+fn candidates(trace: &Trace, only: Option<Tid>) -> Vec<(Tid, String)> {
+    let lives = replay::lives(trace);
+    let name = |process| {
+        let life = lives.iter().rev().find(|life| life.process == process);
+        life.map_or(String::new(), |life| life.name.clone())
+    };
+    if let Some(process) = only {
+        return vec![(process, name(process))];
+    }
+    let mut found: Vec<(Tid, String)> = Vec::new();
+    for event in &trace.events {
+        if let What::Exec { thread, .. } = event.what {
+            if found.iter().all(|(known, _)| *known != thread) {
+                found.push((thread, name(thread)));
+            }
+        }
+    }
+    found
+}
+
+fn compare(trace: &Trace, process: Tid, name: String) -> Process {
+    let (comparison, insufficient) = match kernel_ids::compare(trace, process) {
+        Ok(comparison) => (comparison, None),
+        Err(insufficient) => (Comparison::default(), Some(insufficient.to_string())),
+    };
+    let named = comparison.differences.iter().take(NAMED);
+    Process {
+        process,
+        name,
+        compared: comparison.compared,
+        different: comparison.differences.len(),
+        undecided_from_ns: comparison.border,
+        differences: named.map(ToString::to_string).collect(),
+        insufficient,
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let release = self.release.as_deref().unwrap_or("of unknown release");
+        let policy = self.policy.unwrap_or("none that is known");
+        writeln!(f, "Linux {release}, its policy: {policy}")?;
+        for process in &self.processes {
+            write!(f, "{process}")?;
+        }
+        let (compared, different) = (self.compared, self.different);
+        writeln!(f, "{compared} IDs compared, {different} different")
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {} ({}): ", self.name, self.process)?;
+        if let Some(why) = &self.insufficient {
+            return writeln!(f, "not compared: {why}");
+        }
+        write!(f, "{} compared, {} different", self.compared, self.different)?;
+        if let Some(from) = self.undecided_from_ns {
+            write!(f, "; from {} ms on it is too close to tell", from / 1_000_000)?;
+        }
+        writeln!(f)?;
+        self.differences.iter().try_for_each(|difference| writeln!(f, "    {difference}"))
+    }
 }

@@ -122,6 +122,8 @@ impl State {
     pub const RUNNABLE: State = State(0);
     /// It sleeps until something wakes it (`S`).
     pub const SLEEPING: State = State(1);
+    /// It has ended (`X`).
+    pub const DEAD: State = State(0x10);
     /// It was preempted (`R+`).
     pub const PREEMPTED: State = State(0x100);
 

@@ -1,0 +1,111 @@
+//! Switches that a trace lacks, and that show by what happens afterwards.
+//!
+//! Kernels have been seen (6.18 as a guest of a hypervisor) that do not trace most of the switches away from the idle
+//! thread, and do not count them as lost either. Then a thread does something on a CPU where, by the trace, another one runs.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::event::{Cpu, Event, IDLE, State, Tid, What};
+use crate::trace::Trace;
+
+/// Adds the switches without which the events of a CPU do not fit together. Each stands right before the first event that
+/// shows it, so the thread may have run for a while already: with [`What::Id`] for a few microseconds.
+///
+/// Where a trace is of some processes only, gaps between switches of other threads belong to it, and are left. Returns how
+/// many switches were added.
+pub fn close(trace: &mut Trace) -> usize {
+    let known = known(&trace.events);
+    let mut running: HashMap<Cpu, Tid> = HashMap::new();
+    let mut added = Vec::new();
+    for (place, event) in trace.events.iter().enumerate() {
+        let Some(current) = current(event) else { continue };
+        let next = if let What::Switch { next, .. } = event.what { next } else { current };
+        let prev = running.insert(event.cpu, next).unwrap_or(current);
+        if prev != current && (known.contains(&prev) || known.contains(&current)) {
+            let what = What::Switch { prev, state: State::RUNNABLE, next: current };
+            added.push((place, Event { what, ..*event }));
+        }
+    }
+    insert(&mut trace.events, &added);
+    added.len()
+}
+
+/// The thread that ran where an event happened.
+fn current(event: &Event) -> Option<Tid> {
+    match event.what {
+        What::Switch { prev, .. } => Some(prev),
+        What::Id { thread, .. }
+        | What::Tick { thread }
+        | What::Exit { thread }
+        | What::Exec { thread, .. } => Some(thread),
+        _ => None,
+    }
+}
+
+/// The threads of which the trace tells more than that they were switched to and woken.
+fn known(events: &[Event]) -> HashSet<Tid> {
+    let mut known = HashSet::new();
+    for event in events {
+        match event.what {
+            What::Member { thread, .. } => drop(known.insert(thread)),
+            What::Fork { child, .. } => drop(known.insert(child)),
+            What::Switch { .. } => {}
+            _ => known.extend(current(event)),
+        }
+    }
+    known.remove(&IDLE);
+    known
+}
+
+/// Inserts events, each before the one at its place.
+fn insert(events: &mut Vec<Event>, added: &[(usize, Event)]) {
+    let old = std::mem::take(events);
+    events.reserve(old.len() + added.len());
+    let mut added = added.iter().peekable();
+    for (place, event) in old.into_iter().enumerate() {
+        while let Some((_, new)) = added.next_if(|(before, _)| *before == place) {
+            events.push(*new);
+        }
+        events.push(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(events: &[(u64, What)]) -> Trace {
+        let events = events.iter().map(|&(time, what)| Event { time, cpu: 1, what }).collect();
+        Trace { events, ..Trace::default() }
+    }
+
+    fn switch(prev: Tid, next: Tid) -> What {
+        What::Switch { prev, state: State::RUNNABLE, next }
+    }
+
+    #[test]
+    fn a_thread_that_does_something_runs() {
+        let id = What::Id { thread: 7, node: 0, id: 0 };
+        let mut lacking = trace(&[(1, switch(7, IDLE)), (5, id), (9, switch(7, IDLE))]);
+        assert_eq!(close(&mut lacking), 1);
+        let whole =
+            trace(&[(1, switch(7, IDLE)), (5, switch(IDLE, 7)), (5, id), (9, switch(7, IDLE))]);
+        assert_eq!(lacking.events, whole.events);
+        assert_eq!(close(&mut lacking), 0, "nothing is missing any more");
+    }
+
+    #[test]
+    fn gaps_between_threads_of_others_are_left() {
+        let member = What::Member { thread: 7, process: 7 };
+        let mut trace = trace(&[(0, member), (1, switch(7, 20)), (5, switch(30, 7))]);
+        assert_eq!(close(&mut trace), 0);
+    }
+
+    #[test]
+    fn a_switch_away_may_be_missing_too() {
+        let member = What::Member { thread: 7, process: 7 };
+        let mut trace = trace(&[(0, member), (1, switch(20, 7)), (5, switch(30, 20))]);
+        assert_eq!(close(&mut trace), 1);
+        assert_eq!(trace.events[2].what, switch(7, 30));
+    }
+}

@@ -1,0 +1,251 @@
+//! From the kernel's records to events.
+
+use linux_perf_event_reader::{
+    AttrFlags, BranchSampleFormat, ClockId, CommonData, ContextSwitchRecord, Endianness,
+    EventRecord, PerfClock, PerfEventAttr, PerfEventType, RawData, RawEventRecord, ReadFormat,
+    RecordParseInfo, RecordType, SampleFormat, SamplingPolicy, SoftwareCounterType,
+    TaskWasPreempted, WakeupPolicy,
+};
+
+use super::event::SAMPLE;
+use super::ring::HEADER;
+use crate::collector::Tracepoint;
+use crate::event::{Cpu, IDLE, Shares, State, Tid, UNKNOWN};
+use crate::record::stream::Stream;
+
+/// Reads records of the event that is attached.
+#[derive(Debug)]
+pub(super) struct Records {
+    info: RecordParseInfo,
+}
+
+/// Where and when something happened, and who ran there.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    time: u64,
+    cpu: Cpu,
+    current: Tid,
+}
+
+impl Records {
+    pub(super) fn new() -> Records {
+        let attributes = PerfEventAttr {
+            type_: PerfEventType::Software(SoftwareCounterType::Dummy),
+            sampling_policy: SamplingPolicy::NoSampling,
+            sample_format: SampleFormat::from_bits_truncate(SAMPLE),
+            read_format: ReadFormat::empty(),
+            flags: AttrFlags::SAMPLE_ID_ALL,
+            wakeup_policy: WakeupPolicy::Watermark(0),
+            branch_sample_format: BranchSampleFormat::empty(),
+            sample_regs_user: 0,
+            sample_stack_user: 0,
+            clock: PerfClock::ClockId(ClockId::Monotonic),
+            sample_regs_intr: 0,
+            aux_watermark: 0,
+            sample_max_stack: 0,
+            aux_sample_size: 0,
+            sig_data: 0,
+        };
+        let order = if cfg!(target_endian = "big") {
+            Endianness::BigEndian
+        } else {
+            Endianness::LittleEndian
+        };
+        Records { info: RecordParseInfo::new(&attributes, order) }
+    }
+
+    /// Takes in a record, with its header, of a CPU's ring.
+    pub(super) fn take(&self, record: &[u8], cpu: Cpu, stream: &mut Stream) -> Result<(), String> {
+        let Some((header, body)) = record.split_at_checked(HEADER) else {
+            return Err("a record without its header".to_owned());
+        };
+        let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
+        let misc = u16::from_ne_bytes([header[4], header[5]]);
+        if !ASKED_FOR.contains(&RecordType(kind)) {
+            return Ok(());
+        }
+        let record = RawEventRecord::new(RecordType(kind), misc, RawData::Single(body), self.info);
+        let wrong = |error| format!("a record of kind {kind}: {error}");
+        let parsed = record.parse().map_err(wrong)?;
+        if let EventRecord::Lost(lost) = parsed {
+            stream.lost += lost.count;
+            return Ok(());
+        }
+        let CommonData { tid, timestamp: Some(time), .. } = record.common_data().map_err(wrong)?
+        else {
+            return Err(format!("a record of kind {kind} without its time"));
+        };
+        let moment = Moment { time, cpu, current: number(tid) };
+        moment.tell(&parsed, stream);
+        Ok(())
+    }
+}
+
+/// The others are of no interest.
+const ASKED_FOR: [RecordType; 6] = [
+    RecordType::LOST,
+    RecordType::COMM,
+    RecordType::EXIT,
+    RecordType::FORK,
+    RecordType::SWITCH,
+    RecordType::SWITCH_CPU_WIDE,
+];
+
+/// The kernel has -1 for a thread that has ended.
+fn number(tid: Option<i32>) -> Tid {
+    tid.map_or(UNKNOWN, |tid| tid as Tid)
+}
+
+impl Moment {
+    fn tell(self, record: &EventRecord<'_>, stream: &mut Stream) {
+        match record {
+            EventRecord::ContextSwitch(switch) => self.switch(*switch, stream),
+            EventRecord::Fork(fork) => {
+                let shares = match fork.pid == fork.ppid {
+                    true => Shares::Process,
+                    false => Shares::Nothing,
+                };
+                stream.fork(self.time, self.cpu, fork.ptid as Tid, fork.tid as Tid, shares);
+            }
+            EventRecord::Exit(exit) => {
+                let pid = exit.tid as Tid;
+                self.hit(Tracepoint::SchedProcessExit { comm: &[], pid }, stream);
+                // No record follows of the switch away from it.
+                if pid == self.current {
+                    self.switched(pid, State::DEAD, IDLE, stream);
+                }
+            }
+            EventRecord::Comm(comm) => {
+                let pid = comm.tid as Tid;
+                if comm.is_execve {
+                    self.hit(Tracepoint::SchedProcessExec { pid, old_pid: pid }, stream);
+                }
+                self.hit(Tracepoint::TaskRename { pid, newcomm: &comm.name.as_slice() }, stream);
+            }
+            _ => {}
+        }
+    }
+
+    /// Where everything is recorded, the kernel tells of each switch twice, and says both threads each time.
+    fn switch(self, switch: ContextSwitchRecord, stream: &mut Stream) {
+        match switch {
+            ContextSwitchRecord::In { prev_tid: None, .. } => {
+                self.switched(IDLE, State::RUNNABLE, self.current, stream);
+            }
+            ContextSwitchRecord::In { .. } => {}
+            ContextSwitchRecord::Out { next_tid, preempted, .. } => {
+                let state = match preempted {
+                    TaskWasPreempted::Yes => State::RUNNABLE,
+                    TaskWasPreempted::No => State::SLEEPING,
+                };
+                let next = next_tid.map_or(IDLE, |next| next as Tid);
+                self.switched(self.current, state, next, stream);
+            }
+        }
+    }
+
+    fn switched(self, prev: Tid, state: State, next: Tid, stream: &mut Stream) {
+        let switch = Tracepoint::SchedSwitch {
+            prev_comm: &[],
+            prev_pid: prev,
+            prev_state: state.0,
+            next_comm: &[],
+            next_pid: next,
+        };
+        self.hit(switch, stream);
+    }
+
+    fn hit(self, event: Tracepoint<'_>, stream: &mut Stream) {
+        stream.tracepoint(self.time, self.cpu, self.current, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::What;
+    use crate::record::snapshot::Snapshot;
+    use crate::trace::Origin;
+
+    /// A record with a header and the trailer of all records.
+    fn record(kind: u32, misc: u16, body: &[u32], tid: u32, time: u64) -> Vec<u8> {
+        let mut bytes: Vec<u8> = body.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        bytes.extend([7, tid].iter().flat_map(|word| word.to_ne_bytes()));
+        bytes.extend(time.to_ne_bytes());
+        bytes.extend([3u32, 0].iter().flat_map(|word| word.to_ne_bytes()));
+        let length = (HEADER + bytes.len()) as u16;
+        [&kind.to_ne_bytes()[..], &misc.to_ne_bytes(), &length.to_ne_bytes(), &bytes].concat()
+    }
+
+    const SWITCH: u32 = 14;
+    const SWITCH_CPU_WIDE: u32 = 15;
+    const OUT: u16 = 1 << 13;
+    const OUT_PREEMPTED: u16 = OUT | 1 << 14;
+
+    fn events(records: &[Vec<u8>]) -> (Vec<What>, u64) {
+        let mut stream = Stream::default();
+        let reader = Records::new();
+        for record in records {
+            reader.take(record, 3, &mut stream).expect("a good record");
+        }
+        let trace = stream.finish(Snapshot::default(), Origin::default());
+        (trace.events.iter().map(|event| event.what).collect(), trace.origin.lost)
+    }
+
+    #[test]
+    fn a_threads_turns_begin_and_end_with_the_idle_thread() {
+        let (events, _) = events(&[
+            record(SWITCH, 0, &[], 8, 10),
+            record(SWITCH, OUT_PREEMPTED, &[], 8, 20),
+            record(SWITCH, OUT, &[], 9, 30),
+        ]);
+        let switch = |prev, state, next| What::Switch { prev, state, next };
+        let expected = [
+            switch(IDLE, State::RUNNABLE, 8),
+            switch(8, State::RUNNABLE, IDLE),
+            switch(9, State::SLEEPING, IDLE),
+        ];
+        assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn a_switch_that_is_told_of_twice_is_one() {
+        let (events, _) = events(&[
+            record(SWITCH_CPU_WIDE, OUT, &[9, 9], 8, 10),
+            record(SWITCH_CPU_WIDE, 0, &[8, 8], 9, 11),
+        ]);
+        assert_eq!(events, [What::Switch { prev: 8, state: State::SLEEPING, next: 9 }]);
+    }
+
+    #[test]
+    fn threads_processes_and_their_ends() {
+        let (events, lost) = events(&[
+            record(7, 0, &[7, 7, 9, 8, 10, 0], 8, 10),
+            record(7, 0, &[11, 7, 11, 8, 11, 0], 8, 11),
+            record(2, 0, &[1, 0, 5, 0], 8, 12),
+            record(4, 0, &[7, 7, 9, 8, 13, 0], 9, 13),
+        ]);
+        let expected = [
+            What::Fork { parent: 8, child: 9, shares: Shares::Process },
+            What::Fork { parent: 8, child: 11, shares: Shares::Nothing },
+            What::Exit { thread: 9 },
+            What::Switch { prev: 9, state: State::DEAD, next: IDLE },
+        ];
+        assert_eq!((events, lost), (expected.to_vec(), 5));
+    }
+
+    #[test]
+    fn a_record_of_any_bytes_is_taken_or_refused() {
+        let reader = Records::new();
+        for seed in 0..200_000u64 {
+            let mut random = percid_sim::random::Random::new(seed);
+            let mut bytes: Vec<u8> =
+                (0..random.below(80)).map(|_| random.below(256) as u8).collect();
+            if let Some(kind) = bytes.get_mut(..4) {
+                kind.copy_from_slice(&(random.below(20) as u32).to_ne_bytes());
+            }
+            // What it says is of no interest, only that it returns.
+            let _ = reader.take(&bytes, 0, &mut Stream::default());
+        }
+    }
+}

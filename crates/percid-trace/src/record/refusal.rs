@@ -1,0 +1,53 @@
+//! Why nothing was recorded.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+
+use super::Way;
+use crate::event::Tid;
+
+/// Why nothing was recorded.
+#[derive(Debug)]
+pub enum Refusal {
+    /// This machine permits no way of recording. For each way that was tried: which right or setting is missing.
+    NotPermitted(Vec<(Way, String)>),
+    /// There is no such process.
+    NoProcess(Tid),
+    /// There is no such command.
+    NoCommand(OsString),
+    /// The command cannot be started.
+    Unstartable(OsString, io::Error),
+    /// Something failed when the recording had begun.
+    Failed(Way, String),
+}
+
+impl Refusal {
+    /// What a shell says of it: 127 for a command that is not there, 126 for one that cannot be started, else 1.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Refusal::NoCommand(_) => 127,
+            Refusal::Unstartable(..) => 126,
+            Refusal::NotPermitted(_) | Refusal::NoProcess(_) | Refusal::Failed(..) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NotPermitted(ways) => {
+                write!(f, "this machine does not permit to record; either way would do:")?;
+                ways.iter().try_for_each(|(way, missing)| write!(f, "\n  {way}: {missing}"))
+            }
+            Refusal::NoProcess(pid) => write!(f, "there is no process {pid}"),
+            Refusal::NoCommand(name) => write!(f, "{}: command not found", name.display()),
+            Refusal::Unstartable(name, error) => {
+                write!(f, "{}: cannot be started: {error}", name.display())
+            }
+            Refusal::Failed(way, error) => write!(f, "{way}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,251 @@
+//! The course of a recording, whichever way the events come.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::command::Waiting;
+use super::snapshot::{self, Snapshot};
+use super::stream::Stream;
+use super::{Options, Progress, Recorded, Refusal, Target, Way, cpus, perf, tracefs};
+use crate::event::Tid;
+use crate::gaps;
+use crate::trace::Origin;
+
+/// The kernel's buffers.
+pub(super) trait Buffers {
+    /// Begins to record.
+    fn begin(&mut self) -> Result<(), String>;
+
+    /// What can be polled for a buffer that should be emptied.
+    fn descriptors(&self) -> Vec<RawFd>;
+
+    /// Takes what is there.
+    fn drain(&mut self, stream: &mut Stream) -> Result<(), String>;
+
+    /// Ends the recording, takes the rest, and counts what was lost.
+    fn end(&mut self, stream: &mut Stream) -> Result<(), String>;
+
+    /// What was asked for and is not there.
+    fn without(&self) -> Vec<&'static str>;
+}
+
+/// At least so often the buffers are emptied.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long to wait where something seemed to be there and was not.
+const IN_VAIN: Duration = Duration::from_millis(20);
+
+pub(super) fn run(
+    options: &Options,
+    stop: &AtomicBool,
+    progress: impl FnMut(Progress),
+) -> Result<Recorded, Refusal> {
+    let subject = Subject::new(&options.target)?;
+    let ways = match &options.way {
+        Some(way) => std::slice::from_ref(way),
+        None => &[Way::Tracefs, Way::PerfEvents][..],
+    };
+    let mut missing = Vec::new();
+    for &way in ways {
+        let opened: Result<Box<dyn Buffers>, String> = match way {
+            Way::Tracefs => tracefs::open(options, subject.pid()).map(|way| Box::new(way) as _),
+            Way::PerfEvents => perf::open(options, subject.pid()).map(|way| Box::new(way) as _),
+        };
+        match opened {
+            Ok(buffers) => return Session::new(way, buffers).run(options, subject, stop, progress),
+            Err(why) => missing.push((way, why)),
+        }
+    }
+    Err(Refusal::NotPermitted(missing))
+}
+
+/// Whom to record.
+enum Subject {
+    System,
+    Process(Tid),
+    Command(Waiting),
+}
+
+impl Subject {
+    fn new(target: &Target) -> Result<Subject, Refusal> {
+        match target {
+            Target::System => Ok(Subject::System),
+            &Target::Process(pid) if Path::new("/proc").join(pid.to_string()).is_dir() => {
+                Ok(Subject::Process(pid))
+            }
+            &Target::Process(pid) => Err(Refusal::NoProcess(pid)),
+            Target::Command(words) => Waiting::new(words).map(Subject::Command),
+        }
+    }
+
+    fn pid(&self) -> Option<Tid> {
+        match self {
+            Subject::System => None,
+            Subject::Process(pid) => Some(*pid),
+            Subject::Command(waiting) => Some(waiting.pid),
+        }
+    }
+
+    fn snapshot(&self) -> Vec<snapshot::Thread> {
+        self.pid().map_or_else(snapshot::of_system, snapshot::of_process)
+    }
+
+    /// Lets a command begin.
+    fn begin(self) -> Result<Option<Child>, Refusal> {
+        match self {
+            Subject::Command(waiting) => waiting.begin().map(Some),
+            Subject::System | Subject::Process(_) => Ok(None),
+        }
+    }
+}
+
+struct Session {
+    way: Way,
+    buffers: Box<dyn Buffers>,
+    stream: Stream,
+}
+
+impl Session {
+    fn new(way: Way, buffers: Box<dyn Buffers>) -> Session {
+        Session { way, buffers, stream: Stream::default() }
+    }
+
+    fn run(
+        mut self,
+        options: &Options,
+        subject: Subject,
+        stop: &AtomicBool,
+        progress: impl FnMut(Progress),
+    ) -> Result<Recorded, Refusal> {
+        let end = subject.pid().map(End::of);
+        let began = now();
+        self.buffers.begin().map_err(|why| self.failed(why))?;
+        let threads = subject.snapshot();
+        let snapshot = Snapshot { began, taken: now(), threads };
+        let mut child = subject.begin()?;
+        let followed = self.follow(end, options.limit, stop, progress);
+        let ended = self.buffers.end(&mut self.stream);
+        followed.and(ended).map_err(|why| self.failed(why))?;
+        let mut trace = self.stream.finish(snapshot, origin(&options.target));
+        let inferred = gaps::close(&mut trace);
+        Ok(Recorded {
+            trace,
+            inferred,
+            status: child.as_mut().and_then(|child| child.try_wait().ok().flatten()),
+            way: self.way,
+            without: self.buffers.without(),
+        })
+    }
+
+    fn failed(&self, why: String) -> Refusal {
+        Refusal::Failed(self.way, why)
+    }
+
+    fn follow(
+        &mut self,
+        end: Option<End>,
+        limit: Option<Duration>,
+        stop: &AtomicBool,
+        mut progress: impl FnMut(Progress),
+    ) -> Result<(), String> {
+        let began = Instant::now();
+        let mut polled = self.buffers.descriptors();
+        polled.extend(end.as_ref().and_then(End::descriptor));
+        loop {
+            let elapsed = began.elapsed();
+            let remaining = limit.map_or(INTERVAL, |limit| limit.saturating_sub(elapsed));
+            let over = remaining.is_zero() || stop.load(Ordering::Relaxed);
+            if over || end.as_ref().is_some_and(End::has_come) {
+                return Ok(());
+            }
+            let waited = Instant::now();
+            wait(&polled, remaining.min(INTERVAL));
+            let before = self.stream.len();
+            self.buffers.drain(&mut self.stream)?;
+            if self.stream.len() == before && waited.elapsed() < IN_VAIN {
+                thread::sleep(IN_VAIN);
+            }
+            let (events, lost) = (self.stream.len(), self.stream.lost);
+            progress(Progress { events, lost, elapsed: began.elapsed() });
+        }
+    }
+}
+
+/// The end of a process.
+struct End {
+    pid: Tid,
+    /// Kernels before 5.3 have none.
+    pidfd: Option<OwnedFd>,
+}
+
+impl End {
+    fn of(pid: Tid) -> End {
+        // SAFETY: the call takes no pointers, and what it returns belongs to nobody else.
+        let pidfd = unsafe {
+            let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0) as RawFd;
+            (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
+        };
+        End { pid, pidfd }
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        self.pidfd.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    fn has_come(&self) -> bool {
+        match self.descriptor() {
+            Some(fd) => wait(&[fd], Duration::ZERO),
+            None => is_gone(self.pid),
+        }
+    }
+}
+
+/// Whether there is no such process, or only its number, for its parent to ask for its end.
+fn is_gone(pid: Tid) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().next());
+    matches!(state, None | Some("Z" | "X"))
+}
+
+/// Waits until one of the descriptors can be read. Returns whether that is so.
+fn wait(descriptors: &[RawFd], timeout: Duration) -> bool {
+    let poll = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut polled: Vec<libc::pollfd> = descriptors.iter().map(poll).collect();
+    let timeout = timeout.as_micros().div_ceil(1000) as libc::c_int;
+    // SAFETY: the array is as long as said.
+    unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout) > 0 }
+}
+
+/// The time on the clock of the events, in nanoseconds.
+pub(super) fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes one time.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn origin(target: &Target) -> Origin {
+    let command = |words: &[OsString]| {
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    };
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+    Origin {
+        release: release.map(|release| release.trim().to_owned()),
+        clock: Some("mono".to_owned()),
+        possible_cpus: cpus::count_of("possible"),
+        online_cpus: cpus::count_of("online"),
+        lost: 0,
+        command: match target {
+            Target::Command(words) => Some(command(words)),
+            Target::System | Target::Process(_) => None,
+        },
+    }
+}

@@ -1,0 +1,165 @@
+//! Which events are recorded, and which are only sifted out of what everybody does.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use tracepoint_decode::PerfEventFormat;
+
+use super::instance::Instance;
+use crate::event::Tid;
+use crate::formats::{Formats, is_tick};
+use crate::record::Extra;
+
+/// Those without which there is no trace.
+const ALWAYS: [(&str, &str); 4] = [
+    ("sched", "sched_switch"),
+    ("sched", "sched_process_fork"),
+    ("sched", "sched_process_exec"),
+    ("sched", "sched_process_exit"),
+];
+
+/// Those that some kernels are built without.
+const WHERE_OFFERED: [(&str, &str); 2] = [("task", "task_newtask"), ("task", "task_rename")];
+
+const WAKEUPS: [(&str, &str); 3] =
+    [("sched", "sched_waking"), ("sched", "sched_wakeup"), ("sched", "sched_wakeup_new")];
+
+const MIGRATIONS: (&str, &str) = ("sched", "sched_migrate_task");
+const IDS: (&str, &str) = ("rseq", "rseq_update");
+const TIMERS: (&str, &str) = ("timer", "hrtimer_expire_entry");
+const AFFINITY: (&str, &str) = ("syscalls", "sys_enter_sched_setaffinity");
+
+/// The events of one instance.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub(super) formats: Formats,
+    /// The event of a call that changes an affinity.
+    affinity: Option<Call>,
+    /// What was asked for and is not there.
+    pub(super) without: Vec<&'static str>,
+}
+
+impl Events {
+    /// Enables what is asked for. Migrations are left to [`Events::of_others`] where an instance hears only what threads
+    /// of the target do, because others migrate them.
+    pub(super) fn of_target(
+        instance: &Instance,
+        extra: Extra,
+        whole_system: bool,
+    ) -> Result<Events, String> {
+        let mut events = Events::default();
+        for event in ALWAYS {
+            events.enable(instance, event)?;
+        }
+        for event in WHERE_OFFERED {
+            events.enable_if_offered(instance, event);
+        }
+        if whole_system {
+            events.enable(instance, MIGRATIONS)?;
+        }
+        let mut wanted: Vec<((&str, &str), &'static str)> = Vec::new();
+        wanted
+            .extend(WAKEUPS.map(|event| (event, "wakeups")).into_iter().filter(|_| extra.wakeups));
+        wanted.extend(extra.ids.then_some((IDS, "concurrency IDs")));
+        for (event, what) in wanted {
+            if !events.enable_if_offered(instance, event) {
+                events.without.push(what);
+            }
+        }
+        if extra.ticks && events.enable_ticks(instance).is_none() {
+            events.without.push("timer ticks");
+        }
+        if extra.affinity && events.enable_affinity(instance).is_none() {
+            events.without.push("changes of affinity");
+        }
+        Ok(events)
+    }
+
+    /// Enables what happens to a target's threads and is nothing that they do. The kernel forgets a thread that ends before it
+    /// switches away from it, so these switches are among it.
+    pub(super) fn of_others(instance: &Instance) -> Result<Events, String> {
+        let mut events = Events::default();
+        events.enable(instance, MIGRATIONS)?;
+        instance.write("events/sched/sched_switch/filter", ENDED)?;
+        events.enable(instance, ALWAYS[0])?;
+        Ok(events)
+    }
+
+    fn enable(&mut self, instance: &Instance, (system, event): (&str, &str)) -> Result<(), String> {
+        let description = instance.read(&format!("events/{system}/{event}/format"))?;
+        self.formats.add(system, &description)?;
+        instance.write(&format!("events/{system}/{event}/enable"), "1")
+    }
+
+    fn enable_if_offered(&mut self, instance: &Instance, event: (&str, &str)) -> bool {
+        self.enable(instance, event).is_ok() && self.formats.has(event.1)
+    }
+
+    /// The kernel itself keeps only the timers that are ticks.
+    fn enable_ticks(&mut self, instance: &Instance) -> Option<()> {
+        let symbol = tick_symbols()?;
+        let address = symbol.split(' ').next()?;
+        self.formats.add_symbols(symbol.as_bytes());
+        let (system, event) = TIMERS;
+        let filter = format!("function == 0x{address}");
+        instance.write(&format!("events/{system}/{event}/filter"), &filter).ok()?;
+        self.enable_if_offered(instance, TIMERS).then_some(())
+    }
+
+    fn enable_affinity(&mut self, instance: &Instance) -> Option<()> {
+        let (system, event) = AFFINITY;
+        let description = instance.read(&format!("events/{system}/{event}/format")).ok()?;
+        self.affinity = Some(Call::new(system, &description)?);
+        instance.write(&format!("events/{system}/{event}/enable"), "1").ok()
+    }
+
+    /// The threads that a record tells of if it is a call that changes an affinity: the caller, and whose it changes.
+    pub(super) fn affinity_call(&self, record: &[u8]) -> Option<Tid> {
+        self.affinity.as_ref()?.thread(record)
+    }
+}
+
+/// Bits of a thread's state that it has when it is switched away from for the last time.
+pub(super) const DEAD: u32 = 0x30;
+const ENDED: &str = "prev_state & 0x30";
+
+/// The line of `/proc/kallsyms` with the timer tick; `None` where the kernel hides addresses.
+fn tick_symbols() -> Option<String> {
+    let symbols = BufReader::new(File::open("/proc/kallsyms").ok()?);
+    let is_tick =
+        |line: &String| line.split(' ').nth(2).is_some_and(|name| is_tick(name.as_bytes()));
+    let line = symbols.lines().map_while(Result::ok).find(is_tick)?;
+    (!line.starts_with("0000000000000000")).then_some(line)
+}
+
+/// A system call that changes an affinity, by its description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Call {
+    id: u16,
+    caller: usize,
+    pid: usize,
+}
+
+impl Call {
+    fn new(system: &str, description: &str) -> Option<Call> {
+        let long_is_64_bits = cfg!(target_pointer_width = "64");
+        let format = PerfEventFormat::parse(long_is_64_bits, system, description)?;
+        let offset = |name: &str| {
+            let field = format.fields().iter().find(|field| field.name() == name)?;
+            (field.size() >= 4).then_some(usize::from(field.offset()))
+        };
+        // The number of the event is where no kernel has ever put anything else.
+        let id = u16::try_from(format.id()).ok()?;
+        Some(Call { id, caller: offset("common_pid")?, pid: offset("pid")? })
+    }
+
+    fn thread(self, record: &[u8]) -> Option<Tid> {
+        let Call { id, caller, pid } = self;
+        let is_this = record.first_chunk().is_some_and(|&found| u16::from_ne_bytes(found) == id);
+        let number = |at: usize| Some(Tid::from_ne_bytes(*record.get(at..)?.first_chunk()?));
+        match number(pid).filter(|_| is_this)? {
+            0 => number(caller),
+            other => Some(other),
+        }
+    }
+}

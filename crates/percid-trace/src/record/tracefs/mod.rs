@@ -1,0 +1,395 @@
+//! Recording by tracefs.
+//!
+//! An instance of our own records, so that nothing else that is traced on this machine is disturbed. For a single process
+//! the kernel itself keeps only what that process and its offspring do, and the switches and wakeups in which one of their
+//! threads takes part. What others do to these threads comes from a second instance with two rare events of everybody,
+//! of which most is thrown away here.
+
+mod events;
+mod instance;
+mod pages;
+mod place;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
+
+use self::events::{DEAD, Events};
+use self::instance::Instance;
+use self::pages::{Layout, Page};
+use super::session::Buffers;
+use super::stream::Stream;
+use super::{Options, cpus, snapshot};
+use crate::collector::Tracepoint;
+use crate::event::{Cpu, Tid};
+
+/// Prepares a recording of a process, or of everything; says what is missing if that cannot be.
+pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, String> {
+    let tracefs = place::find()?;
+    let instance = new_instance(&tracefs, options)?;
+    let mut others = None;
+    let mut targets = BTreeSet::new();
+    if let Some(process) = process {
+        targets = restrict(&instance, process)?;
+        let instance = new_instance(&tracefs, options)?;
+        let events = Events::of_others(&instance)?;
+        others = Some(Buffer::new(instance, events)?);
+    }
+    let events = Events::of_target(&instance, options.extra, process.is_none())?;
+    let own = Buffer::new(instance, events)?;
+    Ok(Tracefs { own, others, targets, done_by_others: Vec::new(), endings: BTreeSet::new() })
+}
+
+fn new_instance(tracefs: &Path, options: &Options) -> Result<Instance, String> {
+    let instance = Instance::new(tracefs)?;
+    instance.write("trace_clock", "mono")?;
+    instance.write("buffer_size_kb", &options.buffer_kb.to_string())?;
+    // Kernels before 5.0 wake the reader for every event instead.
+    let _ = instance.write("buffer_percent", "50");
+    Ok(instance)
+}
+
+/// Keeps only what the threads of a process do, and those that they create. Returns them.
+fn restrict(instance: &Instance, process: Tid) -> Result<BTreeSet<Tid>, String> {
+    instance.write("options/event-fork", "1")?;
+    let mut known = BTreeSet::new();
+    // Until no thread has been created by one that was not known yet.
+    loop {
+        let new: Vec<Tid> =
+            snapshot::threads(process).into_iter().filter(|thread| known.insert(*thread)).collect();
+        if new.is_empty() {
+            return Ok(known);
+        }
+        for some in new.chunks(THREADS_AT_ONCE) {
+            let list: Vec<String> = some.iter().map(Tid::to_string).collect();
+            instance.append("set_event_pid", &list.join(" "))?;
+        }
+    }
+}
+
+/// So many numbers are less than a page of text, the most that the kernel takes.
+const THREADS_AT_ONCE: usize = 256;
+
+/// A recording.
+pub(super) struct Tracefs {
+    own: Buffer,
+    /// What others do to the threads of the target.
+    others: Option<Buffer>,
+    /// The threads that were there when it began.
+    targets: BTreeSet<Tid>,
+    done_by_others: Vec<Deed>,
+    /// The last switches away from threads that ended, of those that `own` has.
+    endings: BTreeSet<(Tid, u64)>,
+}
+
+/// Something that was done to a thread.
+#[derive(Debug, Clone, Copy)]
+struct Deed {
+    time: u64,
+    cpu: Cpu,
+    current: Tid,
+    what: Done,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Done {
+    Migrated { thread: Tid, from: Cpu, to: Cpu },
+    Ended { thread: Tid, state: u32, next: Tid },
+}
+
+/// The same event has slightly different times in two instances.
+const SAME: u64 = 1_000_000;
+
+impl Buffers for Tracefs {
+    fn begin(&mut self) -> Result<(), String> {
+        if let Some(others) = &self.others {
+            others.instance.write("tracing_on", "1")?;
+        }
+        self.own.instance.write("tracing_on", "1")
+    }
+
+    fn descriptors(&self) -> Vec<RawFd> {
+        let pipes = self.own.pipes.iter().chain(self.others.iter().flat_map(|other| &other.pipes));
+        pipes.map(|(_, pipe)| pipe.as_raw_fd()).collect()
+    }
+
+    fn drain(&mut self, stream: &mut Stream) -> Result<(), String> {
+        self.take(stream, AT_ONCE)
+    }
+
+    fn end(&mut self, stream: &mut Stream) -> Result<(), String> {
+        self.own.instance.write("tracing_on", "0")?;
+        if let Some(others) = &self.others {
+            others.instance.write("tracing_on", "0")?;
+        }
+        self.take(stream, usize::MAX)?;
+        for deed in std::mem::take(&mut self.done_by_others) {
+            if self.concerns_target(&deed, stream) {
+                deed.tell(stream);
+            }
+        }
+        let lost = self.own.instance.lost();
+        stream.lost = stream.lost.max(lost);
+        Ok(())
+    }
+
+    fn without(&self) -> Vec<&'static str> {
+        self.own.events.without.clone()
+    }
+}
+
+/// So many sub-buffers of a CPU are taken before it is the next one's turn, as more may come as fast.
+const AT_ONCE: usize = 4096;
+
+impl Tracefs {
+    fn take(&mut self, stream: &mut Stream, pages: usize) -> Result<(), String> {
+        let mut calls = BTreeMap::new();
+        let endings = &mut self.endings;
+        let restricted = self.others.is_some();
+        stream.lost += self.own.drain(pages, |events, time, cpu, record| {
+            if let Some(thread) = events.affinity_call(record) {
+                calls.insert(thread, (time, cpu));
+                return Ok(());
+            }
+            let Some((current, event)) = events.formats.decode(record)? else { return Ok(()) };
+            if let Tracepoint::SchedSwitch { prev_pid, prev_state, .. } = event {
+                if restricted && prev_state & DEAD != 0 {
+                    endings.insert((prev_pid, time));
+                }
+            }
+            stream.tracepoint(time, cpu, current, event);
+            Ok(())
+        })?;
+        for (thread, (time, cpu)) in calls {
+            if let Some(cpus) = cpus::allowed(thread) {
+                stream.affinity(time, cpu, thread, &cpus);
+            }
+        }
+        let Some(others) = &mut self.others else { return Ok(()) };
+        let done = &mut self.done_by_others;
+        stream.lost += others.drain(pages, |events, time, cpu, record| {
+            let Some((current, event)) = events.formats.decode(record)? else { return Ok(()) };
+            done.extend(Done::of(event).map(|what| Deed { time, cpu, current, what }));
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn concerns_target(&self, deed: &Deed, stream: &Stream) -> bool {
+        let (thread, is_known) = match deed.what {
+            Done::Migrated { thread, .. } => (thread, false),
+            Done::Ended { thread, .. } => {
+                let about = deed.time.saturating_sub(SAME)..=deed.time.saturating_add(SAME);
+                let same = (thread, *about.start())..=(thread, *about.end());
+                (thread, self.endings.range(same).next().is_some())
+            }
+        };
+        !is_known && (self.targets.contains(&thread) || stream.saw_birth_of(thread))
+    }
+}
+
+impl Done {
+    fn of(event: Tracepoint<'_>) -> Option<Done> {
+        match event {
+            Tracepoint::SchedMigrateTask { pid, orig_cpu, dest_cpu, .. } => {
+                Some(Done::Migrated { thread: pid, from: orig_cpu, to: dest_cpu })
+            }
+            Tracepoint::SchedSwitch { prev_pid, prev_state, next_pid, .. } => {
+                Some(Done::Ended { thread: prev_pid, state: prev_state, next: next_pid })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Deed {
+    fn tell(self, stream: &mut Stream) {
+        let comm = &[][..];
+        let event = match self.what {
+            Done::Migrated { thread, from, to } => {
+                Tracepoint::SchedMigrateTask { comm, pid: thread, orig_cpu: from, dest_cpu: to }
+            }
+            Done::Ended { thread, state, next } => Tracepoint::SchedSwitch {
+                prev_comm: comm,
+                prev_pid: thread,
+                prev_state: state,
+                next_comm: comm,
+                next_pid: next,
+            },
+        };
+        stream.late(self.time, self.cpu, self.current, event);
+    }
+}
+
+/// An instance and its pipes.
+struct Buffer {
+    // Closed before the instance goes.
+    pipes: Vec<(Cpu, File)>,
+    instance: Instance,
+    events: Events,
+    layout: Layout,
+    page: Vec<u8>,
+}
+
+impl Buffer {
+    fn new(instance: Instance, events: Events) -> Result<Buffer, String> {
+        let layout = Layout::read(&instance.read("events/header_page")?)
+            .map_err(|error| format!("events/header_page: {error}"))?;
+        let pipes = instance.pipes()?;
+        let page = vec![0; layout.size];
+        Ok(Buffer { pipes, instance, events, layout, page })
+    }
+
+    /// Hands out the records that are there, of so many sub-buffers of each CPU: their times, CPUs and bytes. Returns how many were lost on the way.
+    fn drain(
+        &mut self,
+        pages: usize,
+        mut take: impl FnMut(&Events, u64, Cpu, &[u8]) -> Result<(), String>,
+    ) -> Result<u64, String> {
+        let mut lost = 0;
+        for (cpu, pipe) in &mut self.pipes {
+            for _ in 0..pages {
+                let Some(length) = read(pipe, &mut self.page)? else { break };
+                let damaged = |error| format!("CPU {cpu}, a sub-buffer: {error}");
+                let page = self.page.get(..length).unwrap_or_default();
+                let mut page = Page::new(page, &self.layout).map_err(damaged)?;
+                lost += page.lost;
+                while let Some(record) = page.next().map_err(damaged)? {
+                    take(&self.events, record.time, *cpu, record.data)?;
+                }
+            }
+        }
+        Ok(lost)
+    }
+}
+
+/// Reads a sub-buffer; `None` if there is none.
+fn read(pipe: &mut File, page: &mut [u8]) -> Result<Option<usize>, String> {
+    loop {
+        return match pipe.read(page) {
+            Ok(0) => Ok(None),
+            Ok(length) => Ok(Some(length)),
+            Err(error) => match error.kind() {
+                io::ErrorKind::Interrupted => continue,
+                io::ErrorKind::WouldBlock => Ok(None),
+                _ => Err(format!("trace_pipe_raw: {error}")),
+            },
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::record::Target;
+
+    /// A whole recording of everybody, which a few threads keep busy, that has ended and has not been read.
+    fn recorded() -> Result<Tracefs, String> {
+        let mut options = Options::new(Target::System);
+        options.buffer_kb = 16 << 10;
+        let mut recording = open(&options, None)?;
+        recording.begin()?;
+        let nap = || (0..50).for_each(|_| thread::sleep(Duration::from_micros(100)));
+        thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(nap))));
+        recording.own.instance.write("tracing_on", "0")?;
+        Ok(recording)
+    }
+
+    /// What the records say, in the kernel's words, for each CPU.
+    fn by_records(recording: &mut Tracefs) -> BTreeMap<Cpu, Vec<String>> {
+        let mut all: BTreeMap<Cpu, Vec<String>> = BTreeMap::new();
+        let taken = recording.own.drain(usize::MAX, |events, time, cpu, record| {
+            if let Some((current, event)) = events.formats.decode(record)? {
+                let micros = (time + 500) / 1000;
+                all.entry(cpu).or_default().push(format!("{micros} {current} {}", spelled(event)));
+            }
+            Ok(())
+        });
+        assert_eq!(taken, Ok(0), "nothing is lost");
+        all
+    }
+
+    fn spelled(event: Tracepoint<'_>) -> String {
+        use Tracepoint::*;
+        match event {
+            SchedSwitch { prev_pid, next_pid, .. } => format!("sched_switch {prev_pid} {next_pid}"),
+            SchedWaking { pid, target_cpu, .. } => format!("sched_waking {pid} {target_cpu}"),
+            SchedWakeup { pid, target_cpu, .. } => format!("sched_wakeup {pid} {target_cpu}"),
+            SchedWakeupNew { pid, target_cpu, .. } => {
+                format!("sched_wakeup_new {pid} {target_cpu}")
+            }
+            SchedMigrateTask { pid, orig_cpu, dest_cpu, .. } => {
+                format!("sched_migrate_task {pid} {orig_cpu} {dest_cpu}")
+            }
+            SchedProcessFork { parent_pid, child_pid, .. } => {
+                format!("sched_process_fork {parent_pid} {child_pid}")
+            }
+            TaskNewtask { pid, clone_flags, .. } => format!("task_newtask {pid} {clone_flags:x}"),
+            TaskRename { pid, .. } => format!("task_rename {pid}"),
+            SchedProcessExec { pid, old_pid } => format!("sched_process_exec {pid} {old_pid}"),
+            SchedProcessExit { pid, .. } => format!("sched_process_exit {pid}"),
+            RseqUpdate { node_id, mm_cid } => format!("rseq_update {node_id} {mm_cid}"),
+            Tick => "hrtimer_expire_entry".to_owned(),
+        }
+    }
+
+    /// The fields of each event that stand above, by the kernel's names.
+    const FIELDS: [(&str, &[&str]); 12] = [
+        ("sched_switch", &["prev_pid", "next_pid"]),
+        ("sched_waking", &["pid", "target_cpu"]),
+        ("sched_wakeup", &["pid", "target_cpu"]),
+        ("sched_wakeup_new", &["pid", "target_cpu"]),
+        ("sched_migrate_task", &["pid", "orig_cpu", "dest_cpu"]),
+        ("sched_process_fork", &["pid", "child_pid"]),
+        ("task_newtask", &["pid", "clone_flags"]),
+        ("task_rename", &["pid"]),
+        ("sched_process_exec", &["pid", "old_pid"]),
+        ("sched_process_exit", &["pid"]),
+        ("rseq_update", &["node_id", "mm_cid"]),
+        ("hrtimer_expire_entry", &[]),
+    ];
+
+    /// The same from a line of the kernel's text.
+    fn by_text(line: &str) -> Option<(Cpu, String)> {
+        let (head, rest) = line.split_once(": ")?;
+        let (name, fields) = rest.split_once(": ")?;
+        let mut words = head.split_whitespace().rev();
+        let (seconds, micros) = words.next()?.split_once('.')?;
+        let cpu = words.nth(1)?.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
+        let current = words.find_map(|word| word.rsplit_once('-'))?.1;
+        let (_, wanted) = FIELDS.iter().find(|(known, _)| *known == name.trim())?;
+        let time = seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?;
+        let mut text = format!("{time} {current} {}", name.trim());
+        for field in *wanted {
+            let mut words = fields.split_whitespace().rev();
+            let value = words.find_map(|word| word.strip_prefix(field)?.strip_prefix('='))?;
+            let plain = value.trim_start_matches('0');
+            text.push_str(if plain.is_empty() { " 0" } else { " " });
+            text.push_str(plain);
+        }
+        Some((cpu, text))
+    }
+
+    #[test]
+    fn records_say_what_the_kernel_says_in_words() {
+        let mut recording = match recorded() {
+            Ok(recording) => recording,
+            Err(missing) => return crate::record::testing::skip(&missing),
+        };
+        let path = recording.own.instance.path().join("trace");
+        let text = std::fs::read(path).expect("the same trace as text");
+        let text = String::from_utf8_lossy(&text);
+        let mut in_words: BTreeMap<Cpu, Vec<String>> = BTreeMap::new();
+        for (cpu, event) in text.lines().filter(|line| !line.starts_with('#')).filter_map(by_text) {
+            in_words.entry(cpu).or_default().push(event);
+        }
+        let events = in_words.values().map(Vec::len).sum::<usize>();
+        assert!(events > 400, "four threads slept fifty times each: {events}");
+        assert_eq!(by_records(&mut recording), in_words);
+    }
+}
