@@ -28,7 +28,8 @@ impl fmt::Display for Text<'_> {
         match processes.len().saturating_sub(self.top) {
             0 => Ok(()),
             more => {
-                writeln!(f, "\nand {more} more processes (--top {}, or --json)", processes.len())
+                let more = counted(more as u64, "more process", "more processes");
+                writeln!(f, "\nand {more} (--top {}, or --json)", processes.len())
             }
         }
     }
@@ -38,8 +39,12 @@ impl fmt::Display for Text<'_> {
 pub(super) fn machine(results: &Results) -> String {
     let machine = &results.machine;
     format!(
-        "{} ({} CPUs, {} cores, {} L3 caches, {} nodes)",
-        machine.name, machine.cpus, machine.cores, machine.l3s, machine.nodes
+        "{} ({}, {}, {}, {})",
+        machine.name,
+        counted(machine.cpus, "CPU", "CPUs"),
+        counted(machine.cores, "core", "cores"),
+        counted(machine.l3s, "L3 cache", "L3 caches"),
+        counted(machine.nodes, "node", "nodes")
     )
 }
 
@@ -57,14 +62,14 @@ pub(super) fn life(process: &ProcessFigures) -> String {
     let moves = life.moves;
     let all = moves.same_core + moves.same_l3 + moves.across_l3s();
     format!(
-        "{} threads, at most {} at once, {} running at once; {:.3} s on CPUs in {} turns; threads moved {} times, \
-         {} to another L3 cache, {} to another node",
-        life.threads,
+        "{}, at most {} at once, {} running at once; {:.3} s on CPUs in {}; moved {}, {} to another L3 cache, {} to \
+         another node",
+        counted(life.threads, "thread", "threads"),
         life.most_threads,
         life.most_running,
         life.run_ns as f64 / 1e9,
-        life.turns,
-        all,
+        counted(life.turns, "turn", "turns"),
+        counted(all, "time", "times"),
         moves.across_l3s(),
         moves.other_node
     )
@@ -100,6 +105,12 @@ fn row(figures: &PolicyFigures) -> [String; 13] {
         memory(figures.memory_bytes),
         format!("{:.2}", figures.ns_per_turn / 1000.0),
     ]
+}
+
+/// A number of things.
+fn counted<N: Into<u64>>(number: N, one: &str, many: &str) -> String {
+    let number = number.into();
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Bytes in the largest unit in which they are at least one.

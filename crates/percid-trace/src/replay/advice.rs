@@ -6,6 +6,8 @@ use super::tally::Tally;
 
 /// Above this share of acquisitions on another core, memory wanders more than it stays.
 const WANDERS: f64 = 0.2;
+/// Of fewer turns nothing can be said in percent.
+const ENOUGH_TURNS: u64 = 100;
 /// Policies that differ by less than this share of time cost the same.
 const WORTH_IT: f64 = 0.05;
 
@@ -14,6 +16,9 @@ pub fn advice(results: &[(&str, &SpaceReplay)], cpus: u32, area_bytes: u64) -> V
     let Some((_, first)) = results.first() else { return Vec::new() };
     let life = &first.life;
     let mut said = vec![copies(life, cpus, area_bytes)];
+    if life.turns < ENOUGH_TURNS {
+        return said;
+    }
     said.extend(sparse(results, life));
     said.extend(wandering(results));
     said.extend(cheapest(results));

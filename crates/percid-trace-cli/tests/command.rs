@@ -1,0 +1,204 @@
+//! `percid trace`: what it prints, what it refuses, what it writes. Formats and replays are judged where they are made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use percid_browser::{Browser, Frame, Scheme};
+use serde_json::Value;
+
+/// A real trace: many short-lived programs with strange names, recorded by perf.
+const TRACE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures/sched.data");
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-trace"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the program starts")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = run(&[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("stdout is one JSON document")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A folder of this test's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("trace-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn path(of: &Path) -> &str {
+    of.to_str().expect("an ordinary path")
+}
+
+fn list<'a>(of: &'a Value, key: &str) -> &'a [Value] {
+    of[key].as_array().unwrap_or_else(|| panic!("{key}: {of}"))
+}
+
+#[test]
+fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
+    let folder = folder("wrong");
+    let nonsense = folder.join("nonsense");
+    fs::write(&nonsense, "nothing that anybody recorded\n").expect("a file");
+    let short = folder.join("short.data");
+    fs::write(&short, &fs::read(TRACE).expect("the fixture")[..3000]).expect("a file");
+    let (nonsense, short) = (path(&nonsense), path(&short));
+    let cases: [(&[&str], &str); 16] = [
+        (&[], "replay"),
+        (&["nonsense"], "record, info, convert, replay, kernel-ids"),
+        (&["replay"], "<FILE>"),
+        (&["replay", TRACE, "--policy", "linux-7"], "percid-table"),
+        (&["replay", TRACE, "--machine", "nowhere"], "epyc-9654"),
+        (&["replay", TRACE, "--top", "0"], "1 to 1000000"),
+        (&["replay", TRACE, "--area-bytes", "0"], "1 to"),
+        (&["replay", TRACE, "--process", "nobody"], "--process nobody"),
+        (&["replay", "no-such-file"], "no-such-file"),
+        (&["replay", nonsense], "line 1"),
+        (&["info", short], "byte"),
+        (&["convert", TRACE, "trace.txt"], ".parquet, .pftrace"),
+        (&["convert", TRACE, "/no/folder/x.parquet"], "folder that exists"),
+        (&["convert", TRACE, "x.parquet", "--policy", "per-cpu"], ".pftrace"),
+        (&["record", "--pid", "0"], "1 to 4194304"),
+        (&["record", "--pid", "1", "--", "true"], "--pid"),
+    ];
+    for (arguments, expected) in cases {
+        let output = run(arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn help_is_a_manual() {
+    for part in ["", "record", "info", "convert", "replay", "kernel-ids"] {
+        let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();
+        let output = run(&arguments);
+        let help = stdout(&output);
+        assert!(output.status.success() && stderr(&output).is_empty());
+        for section in ["Usage: percid trace", "Examples:", "Exit status:"] {
+            assert!(help.contains(section), "{part}: no {section}");
+        }
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{part}");
+    }
+}
+
+#[test]
+fn a_replay_says_the_same_as_text_and_as_json() {
+    let arguments = ["replay", TRACE, "--machine", "epyc-9654", "--policy", "per-cpu,percid-table"];
+    let document = json(&arguments);
+    let processes = list(&document, "processes");
+    assert!(processes.len() > 3, "{document}");
+    for process in processes {
+        let policies = list(process, "policies");
+        assert_eq!(policies.len(), 2);
+        assert!(!list(process, "advice").is_empty());
+        for policy in policies {
+            let shares = ["same_cpu", "same_core", "same_l3", "same_node"];
+            let shares = shares.map(|share| policy[share].as_f64().expect("a share"));
+            assert!(shares.is_sorted() && shares[0] >= 0.0 && shares[3] <= 1.0, "{policy}");
+            let (ids, bytes) = (&policy["ids_used"], &policy["memory_bytes"]);
+            assert_eq!(ids.as_u64().map(|ids| ids * 16384), bytes.as_u64());
+        }
+    }
+    let text = stdout(&run(&[&arguments[..], &["--top", "1000"]].concat()));
+    for process in processes {
+        assert!(text.contains(&format!("({})", process["process"])), "{process}");
+        let advice = list(process, "advice")[0].as_str().expect("a sentence");
+        assert!(text.contains(advice), "{advice}");
+    }
+}
+
+#[test]
+fn only_the_processes_that_were_asked_for_are_shown() {
+    let all = json(&["replay", TRACE, "--machine", "epyc-9654", "--policy", "per-cpu"]);
+    let wanted = list(&all, "processes")[1].clone();
+    let number = wanted["process"].to_string();
+    let some = json(&[
+        "replay",
+        TRACE,
+        "--machine",
+        "epyc-9654",
+        "--policy",
+        "per-cpu",
+        "--process",
+        &number,
+    ]);
+    assert!(list(&some, "processes").contains(&wanted), "the same figures as beside the others");
+    assert!(list(&some, "processes").iter().all(|process| process["process"] == wanted["process"]));
+}
+
+#[test]
+fn a_trace_that_was_converted_says_the_same() {
+    let folder = folder("convert");
+    let replay = |file: &str| {
+        let mut answer =
+            json(&["replay", file, "--machine", "epyc-9654", "--policy", "linux-6.14"]);
+        answer["processes"].take()
+    };
+    let original = replay(TRACE);
+    for name in ["trace.parquet", "trace.pftrace"] {
+        let to = folder.join(name);
+        let written = json(&["convert", TRACE, path(&to)]);
+        assert_eq!(written["bytes"].as_u64(), fs::metadata(&to).ok().map(|file| file.len()));
+        assert_eq!(replay(path(&to)), original, "{name}");
+    }
+    let names = fs::read_dir(&folder).expect("the folder").count();
+    assert_eq!(names, 2, "no half-written file is left");
+}
+
+#[test]
+fn steals_are_on_the_tracks_for_perfetto() {
+    let to = folder("steals").join("trace.perfetto-trace");
+    let written =
+        json(&["convert", TRACE, path(&to), "--policy", "percid-table", "--machine", "epyc-9654"]);
+    let count = |key: &str| written[key].as_u64().expect("a number");
+    assert!(count("turns") > 50 && count("steals") > 0, "{written}");
+}
+
+#[test]
+fn a_page_shows_tables_advice_and_time_lines() {
+    let folder = folder("page");
+    let page = folder.join("report.html");
+    let output = run(&[
+        "replay",
+        TRACE,
+        "--machine",
+        "epyc-9654",
+        "--policy",
+        "per-cpu,linux-6.4",
+        "--top",
+        "2",
+        "--html",
+        path(&page),
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let html = fs::read_to_string(&page).expect("the page");
+    assert!(html.contains("Time line: ") && html.contains("linux-6.4"));
+    let Some(browser) = Browser::find(&folder) else { return };
+    for (scheme, width) in [(Scheme::Light, 1200), (Scheme::Dark, 400)] {
+        let found = browser.inspect("report", &html, Frame { scheme, width });
+        let marks: Vec<usize> = found.charts.iter().map(|chart| chart.marks).collect();
+        assert_eq!(found.problems(&marks), [] as [String; 0], "{width}");
+        assert_eq!(marks.len(), 2 + 2, "where IDs were, time lines");
+        assert!(marks.iter().all(|&marks| marks > 0), "nothing is drawn: {marks:?}");
+    }
+}
