@@ -165,8 +165,8 @@ on CPUs, and how far its threads were moved. For each policy, in JSON the keys o
                                  the mean; in JSON in nanoseconds
 
 A thread acquires an ID when a CPU begins to run it, and when a timer tick finds that its ID has
-changed. Where a trace has no ticks they are supposed, as often as on the machine. The
-order of processes is by turns, those with several threads at once first.";
+changed. Where a trace has no ticks they are supposed, as often as on the machine.
+Processes with most turns come first.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:

@@ -17,7 +17,7 @@ pub(super) struct Results {
     pub(super) area_bytes: u64,
     /// Whether each policy saw the beginning of the trace only.
     pub(super) interrupted: bool,
-    /// Those with several threads at once first, then by turns.
+    /// Those with most turns first.
     pub(super) processes: Vec<ProcessFigures>,
     #[serde(skip)]
     pub(super) time_lines: Vec<TimeLine>,
@@ -84,9 +84,7 @@ impl Results {
         interrupted: bool,
     ) -> Results {
         let mut processes = processes(policies, &replays, machine, arguments.area_bytes);
-        processes.sort_by_key(|process| {
-            (process.life.most_running <= 1, std::cmp::Reverse(process.life.turns))
-        });
+        processes.sort_by_key(|process| std::cmp::Reverse(process.life.turns));
         let time_lines = policies.iter().zip(replays).map(|(entry, replay)| TimeLine {
             policy: entry.name,
             turns: replay.turns,
