@@ -1,0 +1,265 @@
+//! Lines of text, also such as nobody would write but to confuse a reader.
+
+mod fixture;
+
+use fixture::{error, events, from_text};
+use percid_trace::event::{Shares, State, What};
+
+/// The only event of a line.
+fn what(line: &str) -> What {
+    let trace = from_text(line);
+    let mut events = trace.events.iter().map(|event| event.what);
+    let what = events.find(|what| !matches!(what, What::Name { .. } | What::Member { .. }));
+    what.unwrap_or_else(|| panic!("no event in {line}"))
+}
+
+/// The names that a line tells, in its order.
+fn names(line: &str) -> Vec<String> {
+    let trace = from_text(line);
+    let names = trace.events.iter().filter_map(|event| match event.what {
+        What::Name { name, .. } => Some(trace.texts.get(name).to_owned()),
+        _ => None,
+    });
+    names.collect()
+}
+
+/// A name as all writers align it: by its bytes.
+fn aligned(name: &str) -> String {
+    " ".repeat(16 - name.len()) + name
+}
+
+fn switch_between(prev: &str, next: &str) -> String {
+    let head = aligned(prev);
+    format!(
+        "{head}-71    [003] d..2.  5.000001: sched_switch: prev_comm={prev} prev_pid=71 \
+         prev_prio=120 prev_state=S ==> next_comm={next} next_pid=72 next_prio=98\n"
+    )
+}
+
+/// Names of at most 15 bytes, made of the words that lines are made of.
+const NASTY: [&str; 22] = [
+    "a",
+    " ",
+    "[000]",
+    "-1",
+    "a-1 [0] 1.0: b:",
+    "1 [0] 1.0: a:b:",
+    " ==> next_comm=",
+    "==> next_comm=x",
+    " prev_state=S",
+    " prev_prio=1",
+    " prev_pid=1",
+    " next_prio=1",
+    " next_pid=1",
+    "next_comm=",
+    "prev_comm=",
+    "comm=",
+    "a:1 [1] S ==> b",
+    "(  12) [001]",
+    "# CPU:0 [LOST 9",
+    "PERF_RECORD_LOS",
+    "ü\u{301}\u{200b}:",
+    "sched_switch: a",
+];
+
+#[test]
+fn any_two_names_are_told_apart_in_a_switch() {
+    for prev in NASTY {
+        for next in NASTY {
+            let line = switch_between(prev, next);
+            let switch = What::Switch { prev: 71, state: State::SLEEPING, next: 72 };
+            assert_eq!(what(&line), switch, "{line}");
+            assert_eq!(names(&line), [prev, next], "{line}");
+        }
+    }
+}
+
+#[test]
+fn any_two_names_are_told_apart_in_a_fork() {
+    for parent in NASTY {
+        for child in NASTY.into_iter().chain([" child_comm=", "x child_pid=1"]) {
+            let head = aligned(parent);
+            let line = format!(
+                "{head}-71    [003] .....  5.000001: sched_process_fork: comm={parent} pid=71 \
+                 child_comm={child} child_pid=72\n"
+            );
+            let fork = What::Fork { parent: 71, child: 72, shares: Shares::Unknown };
+            assert_eq!(what(&line), fork, "{line}");
+            assert_eq!(names(&line), [child], "{line}");
+        }
+    }
+}
+
+#[test]
+fn any_name_is_told_by_the_other_events() {
+    for name in NASTY.into_iter().chain([" pid=1 prio=1", " target_cpu=1", " clone_flags=1"]) {
+        let head = aligned(if name.len() > 15 { "sh" } else { name });
+        for event in [
+            format!("sched_waking: comm={name} pid=72 prio=120 target_cpu=001"),
+            format!("sched_wakeup: comm={name} pid=72 prio=120 success=1 target_cpu=001"),
+            format!("sched_wakeup_new: comm={name} pid=72 prio=120 target_cpu=001"),
+            format!("sched_migrate_task: comm={name} pid=72 prio=120 orig_cpu=0 dest_cpu=1"),
+            format!("sched_process_exit: comm={name} pid=72 prio=120"),
+            format!("sched_process_exit: comm={name} pid=72 prio=120 group_dead=false"),
+            format!("task_newtask: pid=72 comm={name} clone_flags=3d0f00 oom_score_adj=0"),
+            format!("task_rename: pid=72 oldcomm={name} newcomm={name} oom_score_adj=-1"),
+        ] {
+            let line = format!("{head}-71    [003] .....  5.000001: {event}\n");
+            assert_eq!(names(&line), [name], "{line}");
+        }
+        // Nothing here tells a blank at the beginning of a name from padding.
+        let line =
+            format!("{head}-71    [003]  5.000001: sched_wakeup:  {name}:72 [120] CPU:001\n");
+        assert_eq!(names(&line).join(""), name.trim_start(), "{line}");
+    }
+}
+
+#[test]
+fn every_writer_puts_the_same_event_into_its_own_line() {
+    const BODY: &str = "prev_comm=my app prev_pid=7 prev_prio=120 prev_state=R+ ==> \
+                        next_comm=swapper/12 next_pid=0 next_prio=120";
+    let expected = "1413242796041 12 Switch { prev: 7, state: State(256), next: 0 }";
+    for line in [
+        format!("          my app-7       [012] d..2.  1413.242796041: sched_switch: {BODY}"),
+        format!(
+            "          my app-7       (-------) [012] d..2.  1413.242796041: sched_switch: {BODY}"
+        ),
+        format!("          my app-7     [012]  1413.242796041: sched_switch:         {BODY}"),
+        format!("  my app-7      12d..2.  1413.242796041: sched_switch:         {BODY}"),
+        format!("          my app     7 [012]  1413.242796041:       sched:sched_switch: {BODY}"),
+        format!("my app 7 [012] 1413.242796041: sched:sched_switch: {BODY}\r"),
+        "          my app-7     [012]  1413.242796041: sched_switch:         \
+         my app:7 [120] R+ ==> swapper/12:0 [120]"
+            .to_owned(),
+    ] {
+        let events = events(&from_text(&line));
+        assert_eq!(events.last().map(String::as_str), Some(expected), "{line}");
+        assert_eq!(names(&line), ["my app"], "{line}");
+    }
+}
+
+#[test]
+fn processes_are_told_where_lines_tell_them() {
+    for line in [
+        "          my app-7       (      5) [012] d..2.  1.000002: rseq_update: cpu_id=12 node_id=1 mm_cid=3",
+        "          my app     5/7     [012]  1.000002: rseq:rseq_update: cpu_id=12 node_id=1 mm_cid=3",
+    ] {
+        let events = events(&from_text(line));
+        let member = "1000002000 12 Member { thread: 7, process: 5 }";
+        let id = "1000002000 12 Id { thread: 7, node: 1, id: 3 }";
+        assert_eq!(events, [member, id], "{line}");
+    }
+}
+
+#[test]
+fn states_are_the_kernels_bits() {
+    let state = |text: &str| {
+        let line = switch_between("a", "b").replace("prev_state=S", &format!("prev_state={text}"));
+        match what(&line) {
+            What::Switch { state, .. } => state.0,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (text, bits) in [
+        ("R", 0),
+        ("R+", 0x100),
+        ("S", 1),
+        ("D", 2),
+        ("T", 4),
+        ("t", 8),
+        ("X", 0x10),
+        ("Z", 0x20),
+        ("P", 0x40),
+        ("I", 0x80),
+        ("S|D", 3),
+        ("D|I", 0x82),
+        ("0x82", 0x82),
+        // The kernel has no more letters, and what it has none for is no part of a state.
+        ("D|0x400", 2),
+    ] {
+        assert_eq!(state(text), bits, "{text}");
+    }
+    assert_eq!(State::from_kernel(0x402), State(2));
+}
+
+#[test]
+fn only_the_tick_is_a_tick() {
+    let line = |function: &str| {
+        format!(
+            "<idle>-0 [001] d.h1. 1.0000001: hrtimer_expire_entry: hrtimer=0x1 now=12 function={function}\n\
+             <idle>-0 [001] d.h1. 1.000001: sched_process_exit: comm=a pid=1 prio=1\n"
+        )
+    };
+    let ticks = |function| {
+        let trace = from_text(&line(function).replace("1.0000001", "1.000000"));
+        trace.events.iter().filter(|event| event.what == What::Tick { thread: 0 }).count()
+    };
+    assert_eq!(ticks("tick_nohz_handler"), 1);
+    assert_eq!(ticks("tick_sched_timer"), 1);
+    assert_eq!(ticks("tick_nohz_handler/0x0"), 1);
+    assert_eq!(ticks("hrtimer_wakeup"), 0);
+    assert_eq!(ticks("tick_sched_timer_dying"), 0);
+}
+
+#[test]
+fn losses_and_cpus_are_told() {
+    let event = switch_between("a", "b");
+    let origin = |text: &str| from_text(&format!("{text}\n{event}")).origin;
+    assert_eq!(origin("# tracer: nop").lost, 0);
+    assert_eq!(origin("CPU:1 [LOST 123 EVENTS]").lost, 123);
+    assert_eq!(origin("CPU:1 [LOST 123 EVENTS]\nCPU:0 [LOST 7 EVENTS]").lost, 130);
+    assert_eq!(origin("CPU:1 [17 EVENTS DROPPED]").lost, 17);
+    assert_eq!(origin("CPU:1 [EVENTS DROPPED]").lost, 1);
+    assert_eq!(origin("CPU 1 is empty").lost, 0);
+    assert_eq!(origin("  a 1 [000] 1.000001: PERF_RECORD_LOST lost 12").lost, 12);
+    let head = origin("# entries-in-buffer/entries-written: 1200/1500   #P:4");
+    assert_eq!((head.lost, head.online_cpus), (300, Some(4)));
+    assert_eq!(origin("cpus=6").possible_cpus, Some(6));
+}
+
+#[test]
+fn other_lines_and_events_are_passed_over() {
+    let text = format!(
+        "# tracer: nop\nversion = 6\n\n\tffffffff810 do_syscall ([kernel])\n\
+         a-1 [000] 1.000000: sched_stat_runtime: comm=a pid=1 runtime=5 [ns]\n\
+         a-1 [000] 1.000000: rseq_update: cpu_id=3\n\
+         a-1 [000] 1.000000: bprint: sched_switch: hello\n{}",
+        switch_between("a", "b")
+    );
+    let trace = from_text(&text);
+    assert_eq!(
+        trace.events.iter().filter(|event| !matches!(event.what, What::Name { .. })).count(),
+        1
+    );
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_named() {
+    let good = switch_between("a", "b");
+    for (bad, expected) in [
+        (good.replace("next_pid=72", "next_pid=x"), "line 2: sched_switch should say prev_comm="),
+        (good.replace(" prev_state=S", ""), "line 2: sched_switch should say prev_comm="),
+        (
+            good.replace("prev_state=S", "prev_state=Q"),
+            "line 2: sched_switch should say prev_comm=",
+        ),
+        (good.replace("=72", "=99999999999"), "line 2: sched_switch should say prev_comm="),
+        (good[..good.len() - 20].to_owned(), "line 2: sched_switch should say prev_comm="),
+        ("a-1 [0] 1.000000: sched_waking: comm=a".into(), "line 2: sched_waking should say comm="),
+        ("a-1 [0] 1.000000: sched_waking:".into(), "line 2: sched_waking should say comm="),
+        ("a-1 [0] 1.000000: task_newtask: pid=1".into(), "line 2: task_newtask should say pid="),
+        ("x".repeat(20_000), "line 2: the line is longer than 16384 bytes"),
+    ] {
+        let message = error(&format!("{good}{bad}"));
+        assert!(message.starts_with(expected), "{message:?} does not begin with {expected:?}");
+    }
+}
+
+#[test]
+fn a_text_without_events_is_refused() {
+    for text in ["", "\n", "hello\nworld\n", "-", "cpus=2\n", "a-1 [000] 1.5: sched_switch: x\n"] {
+        let message = error(text);
+        assert!(message.starts_with("line 1: no line is that of an event"), "{text:?}: {message}");
+        assert!(message.contains("perf.data"), "{message}");
+    }
+}
