@@ -87,17 +87,20 @@ impl<'a> Body<'a> {
         self.0.strip_prefix(name)
     }
 
-    /// Takes the body apart at `middle`. Names may contain that too, so what `left` makes of the text before it decides
-    /// which one it is.
+    /// Takes the body apart at `middle`, behind which at most `longest` bytes stand. Names may contain that too, so what
+    /// `left` makes of the text before it decides which one it is.
     pub(super) fn split<T>(
         self,
         middle: &[u8],
+        longest: usize,
         left: impl Fn(Body<'a>) -> Option<T>,
     ) -> Option<(T, &'a [u8])> {
         let all = self.0;
-        all.windows(middle.len())
-            .enumerate()
-            .filter(|(_, window)| *window == middle)
-            .find_map(|(at, _)| Some((left(Body(&all[..at]))?, &all[at + middle.len()..])))
+        let first = all.len().saturating_sub(middle.len() + longest);
+        all[first..]
+            .windows(middle.len())
+            .zip(first..)
+            .filter(|&(window, _)| window == middle)
+            .find_map(|(_, at)| Some((left(Body(&all[..at]))?, &all[at + middle.len()..])))
     }
 }

@@ -73,7 +73,8 @@ fn switch_in_full(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
         let prev_pid = prev.id(b" prev_pid=")?;
         Some((prev.0.len(), prev_pid, prev_state))
     };
-    let ((end, prev_pid, prev_state), next_comm) = body.split(b" ==> next_comm=", prev)?;
+    let ((end, prev_pid, prev_state), next_comm) =
+        body.split(b" ==> next_comm=", LONGEST_NAME, prev)?;
     let prev_comm = Body(&body.0[..end]).first(b"prev_comm=")?;
     Some(Tracepoint::SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid })
 }
@@ -86,7 +87,7 @@ fn switch_in_short(body: Body<'_>) -> Option<Tracepoint<'_>> {
         let (name, pid) = thread_in_short(prev)?;
         Some((name.0.len(), pid, prev_state))
     };
-    let ((end, prev_pid, prev_state), next_comm) = body.split(b" ==> ", prev)?;
+    let ((end, prev_pid, prev_state), next_comm) = body.split(b" ==> ", LONGEST_NAME, prev)?;
     let prev_comm = &body.0[..end];
     Some(Tracepoint::SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid })
 }
@@ -162,7 +163,7 @@ fn fork(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
         parent.first(b"comm=")?;
         Some(pid)
     };
-    let (parent_pid, child_comm) = body.split(b" child_comm=", parent)?;
+    let (parent_pid, child_comm) = body.split(b" child_comm=", LONGEST_NAME, parent)?;
     Some(Tracepoint::SchedProcessFork { parent_pid, child_comm, child_pid })
 }
 
@@ -187,16 +188,17 @@ fn exit(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
 fn newtask(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     body.id(b" oom_score_adj=")?;
     let clone_flags = hex(body.last(b" clone_flags=")?)?;
-    let (pid, comm) = body.split(b" comm=", |mut pid| pid.id(b"pid="))?;
+    let (pid, comm) = body.split(b" comm=", LONGEST_NAME, |mut pid| pid.id(b"pid="))?;
     Some(Tracepoint::TaskNewtask { comm, pid, clone_flags })
 }
 
 fn rename(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     body.id(b" oom_score_adj=")?;
-    let (pid, names) = body.split(b" oldcomm=", |mut pid| pid.id(b"pid="))?;
+    let both = LONGEST_NAME + b" newcomm=".len() + LONGEST_NAME;
+    let (pid, names) = body.split(b" oldcomm=", both, |mut pid| pid.id(b"pid="))?;
     // Nothing but their lengths tells two names apart.
-    let short = |name: &[u8]| name.len() <= LONGEST_NAME;
-    let (_, newcomm) = Body(names).split(b" newcomm=", |old| short(old.0).then_some(()))?;
+    let old = |old: Body<'_>| (old.0.len() <= LONGEST_NAME).then_some(());
+    let (_, newcomm) = Body(names).split(b" newcomm=", LONGEST_NAME, old)?;
     Some(Tracepoint::TaskRename { pid, newcomm })
 }
 

@@ -1,0 +1,188 @@
+//! Files that are cut off or damaged are refused, or read as far as they make sense; they never end the program, and never
+//! take much more memory than they are long.
+
+mod fixture;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use fixture::bytes;
+use percid_trace::read::read_bytes;
+
+/// Counts what is allocated.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: All calls go to the system's allocator unchanged; counting touches no memory that is handed out.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        PEAK.fetch_max(NOW.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
+        // SAFETY: The caller's promises are those that the system's allocator asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: As above; all memory comes from the system's allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Tests that count memory run one after the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Reads a file and fails if that took more memory than a file of this size may.
+/// `what` is the file's name and more.
+fn read_within_bounds(file: &[u8], what: impl Fn() -> String) -> bool {
+    let compressed = what().starts_with("compressed");
+    let before = NOW.load(Relaxed);
+    PEAK.store(before, Relaxed);
+    let read = read_bytes(file).is_ok();
+    let taken = PEAK.load(Relaxed).saturating_sub(before);
+    // A record of 24 bytes becomes an event of 32 and an entry of 16, both in lists that grow by doubling; the numbers of
+    // events need a table of a few megabytes. Compressed records may become 256 times larger before.
+    let times = if compressed { 2000 } else { 16 };
+    let bound = times * file.len() + (12 << 20);
+    assert!(taken <= bound, "{taken} bytes for {} bytes: {}", file.len(), what());
+    read
+}
+
+const DATA: [&str; 4] = ["sched.data", "compressed.data", "pipe.data", "switches.data"];
+const TEXT: [&str; 4] = ["sched.script.txt", "trace-cmd.txt", "trace-cmd.short.txt", "tracefs.txt"];
+
+#[test]
+fn a_file_that_is_cut_off_is_refused() {
+    let _alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
+    for name in ["sched.data", "compressed.data", "switches.data"] {
+        let file = bytes(name);
+        assert!(read_within_bounds(&file, || name.into()));
+        for len in (0..file.len()).step_by(file.len() / 1500 + 1) {
+            let read = read_within_bounds(&file[..len], || format!("{name} cut off at {len}"));
+            assert!(!read, "{name} cut off at {len} was read");
+        }
+    }
+}
+
+#[test]
+fn a_pipe_that_is_cut_off_is_read_only_between_records() {
+    let _alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
+    let file = bytes("pipe.data");
+    let read = |len: &usize| read_within_bounds(&file[..*len], || format!("cut off at {len}"));
+    let whole = (0..file.len()).step_by(8).filter(read).count();
+    // Records are longer than 16 bytes, so most places are within one.
+    assert!(whole > 0 && whole < file.len() / 16, "{whole} of {}", file.len() / 8);
+}
+
+/// A sequence of numbers that look random, the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+}
+
+/// Numbers that sizes and counts must not be.
+const BAD: [u64; 10] = [
+    0,
+    1,
+    7,
+    0xff,
+    0xffff,
+    0x7fff_ffff,
+    0xffff_ffff,
+    0xffff_ffff_fff0,
+    0x7fff_ffff_ffff_ffff,
+    u64::MAX,
+];
+
+/// Damages a file at one place.
+fn damage(file: &mut Vec<u8>, random: &mut Random) {
+    // Headers, and the lists at the end, are short and decide most.
+    let at = match random.below(4) {
+        0 => random.below(file.len().min(256)),
+        1 => file.len() - 1 - random.below(file.len().min(16 << 10)),
+        _ => random.below(file.len()),
+    };
+    let len = 1 << random.below(4);
+    match random.below(6) {
+        0 => file[at] ^= 1 << random.below(8),
+        1 => file[at] = random.next() as u8,
+        2 | 3 => {
+            let bad = match random.below(2) {
+                0 => BAD[random.below(BAD.len())],
+                _ => random.next() % (2 * file.len() as u64),
+            };
+            let end = (at + len).min(file.len());
+            file[at..end].copy_from_slice(&bad.to_le_bytes()[..end - at]);
+        }
+        4 => {
+            let end = (at + random.below(64)).min(file.len());
+            file.drain(at..end);
+        }
+        _ => {
+            let end = (at + random.below(64)).min(file.len());
+            let piece = file[at..end].to_vec();
+            let to = random.below(file.len());
+            file.splice(to..to, piece);
+        }
+    }
+}
+
+/// Damages files in as many ways and reads them; says how many were read in spite of it.
+fn damaged(names: &[&str], ways: u64) -> u64 {
+    let _alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
+    let seed = std::env::var("PERCID_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    println!("PERCID_SEED={seed}");
+    let mut read = 0;
+    for name in names {
+        let whole = bytes(name);
+        for way in 0..ways {
+            let mut random = Random(seed ^ way << 20);
+            let mut file = whole.clone();
+            for _ in 0..=random.below(3) {
+                damage(&mut file, &mut random);
+            }
+            // What ends the program shows what it was by this.
+            let what = || format!("{name}, way {way}");
+            let outcome = std::panic::catch_unwind(|| read_within_bounds(&file, what));
+            read += u64::from(outcome.unwrap_or_else(|_| panic!("{}", what())));
+        }
+    }
+    read
+}
+
+#[test]
+fn damaged_perf_data_is_refused_or_read() {
+    let ways = 400;
+    let read = damaged(&DATA, ways);
+    assert!(read > 0 && read < ways * DATA.len() as u64, "{read}");
+}
+
+#[test]
+fn damaged_text_is_refused_or_read() {
+    let ways = 400;
+    let read = damaged(&TEXT, ways);
+    assert!(read > 0 && read < ways * TEXT.len() as u64, "{read}");
+}
+
+#[test]
+#[ignore = "takes minutes; PERCID_WAYS says how many ways, PERCID_SEED which"]
+fn many_ways_of_damage() {
+    let ways = std::env::var("PERCID_WAYS").ok().and_then(|ways| ways.parse().ok());
+    let ways = ways.unwrap_or(100_000);
+    println!("{} of {} were read", damaged(&DATA, ways) + damaged(&TEXT, ways), 8 * ways);
+}
