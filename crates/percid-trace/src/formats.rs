@@ -4,7 +4,7 @@
 //! files. Records of the same event differ from kernel to kernel and from machine to machine, so nothing is assumed about
 //! where a field lies: each description is resolved once into the places of the fields that are needed.
 
-use tracepoint_decode::{PerfEventFormat, PerfFieldArray, PerfFieldFormat};
+use tracepoint_decode::{PerfFieldArray, PerfFieldFormat};
 
 use crate::collector::Tracepoint;
 use crate::event::{State, Tid};
@@ -90,21 +90,23 @@ impl Formats {
     /// # Errors
     /// What the description lacks.
     pub fn add(&mut self, system: &str, description: &str) -> Result<(), String> {
-        let Some((event, resolve)) = known(system, description) else { return Ok(()) };
+        let name = property(description, "name:").unwrap_or("");
+        let known = KNOWN.iter().find(|&&(within, event, _)| within == system && event == name);
+        let Some(&(_, event, resolve)) = known else { return Ok(()) };
         if !description.is_ascii() || description.len() > LONGEST_DESCRIPTION {
             return Err(format!("the description of {system}:{event} is not plain text"));
         }
-        let format = PerfEventFormat::parse(self.long_is_64_bits, system, description)
-            .filter(|format| (format.id() as usize) < EVENTS)
-            .ok_or_else(|| format!("the description of {system}:{event} has no name or number"))?;
-        let fields = Fields { format: &format };
+        let id = property(description, "ID:").and_then(|id| id.parse().ok());
+        let id: usize = id.filter(|&id| id < EVENTS).ok_or_else(|| {
+            format!("the description of {system}:{event} has no number below {EVENTS}")
+        })?;
+        let fields = Fields::read(system, event, description, self.long_is_64_bits);
         let common_type = fields.number("common_type")?;
         if self.common_type.is_some_and(|known| known != common_type) {
             return Err(format!("{system}:{event} has its common_type at another place"));
         }
         self.common_type = Some(common_type);
         let Some(what) = resolve(&fields)? else { return Ok(()) };
-        let id = format.id() as usize;
         if id >= self.layouts.len() {
             self.layouts.resize_with(id + 1, || None);
         }
@@ -311,33 +313,38 @@ const KNOWN: [(&str, &str, Resolve); 12] = [
     }),
 ];
 
-/// Which of the known events a description is of.
-fn known(system: &str, description: &str) -> Option<(&'static str, Resolve)> {
-    let name = description.lines().find_map(|line| line.strip_prefix("name:"))?.trim();
-    let (.., event, resolve) =
-        KNOWN.into_iter().find(|&(within, event, _)| within == system && event == name)?;
-    Some((event, resolve))
+/// What a description says behind this word at the beginning of a line.
+fn property<'a>(description: &'a str, word: &str) -> Option<&'a str> {
+    description.lines().find_map(|line| line.strip_prefix(word)).map(str::trim)
 }
 
 /// The fields of a description.
 struct Fields<'a> {
-    format: &'a PerfEventFormat,
+    system: &'a str,
+    event: &'a str,
+    all: Vec<PerfFieldFormat>,
 }
 
-impl Fields<'_> {
+impl<'a> Fields<'a> {
+    /// The lines of fields are read one by one: at a description that begins twice, the crate ends the program.
+    fn read(system: &'a str, event: &'a str, description: &str, long_is_64_bits: bool) -> Self {
+        let lines = description.lines().filter(|line| line.trim_start().starts_with("field"));
+        let all = lines.filter_map(|line| PerfFieldFormat::parse(long_is_64_bits, line)).collect();
+        Fields { system, event, all }
+    }
+
     fn find(&self, name: &str) -> Option<&PerfFieldFormat> {
-        self.format.fields().iter().find(|field| field.name() == name)
+        self.all.iter().find(|field| field.name() == name)
     }
 
     fn field(&self, name: &str) -> Result<&PerfFieldFormat, String> {
-        self.find(name).ok_or_else(|| {
-            let (system, event) = (self.format.system_name(), self.format.name());
-            format!("the description of {system}:{event} has no field {name}")
-        })
+        let Fields { system, event, .. } = self;
+        let missing = || format!("the description of {system}:{event} has no field {name}");
+        self.find(name).ok_or_else(missing)
     }
 
     fn wrong_type(&self, field: &PerfFieldFormat, expected: &str) -> String {
-        let (system, event) = (self.format.system_name(), self.format.name());
+        let Fields { system, event, .. } = self;
         let (name, declared) = (field.name(), field.field());
         format!(
             "{system}:{event} has {declared:?} as its field {name}, where {expected} was expected"

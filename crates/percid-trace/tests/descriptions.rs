@@ -206,6 +206,7 @@ fn hostile_descriptions_are_errors() {
         good.replace("common_pid", "common_dip"),
         good.replace("common_type", "common_epyt"),
         format!("{good}{}", "x".repeat(2 << 20)),
+        good.replace("print fmt", "format:\n\nprint fmt").replace("old_pid", "pid"),
     ] {
         let mut formats = Formats::default();
         let added = formats.add("sched", &bad);

@@ -54,6 +54,31 @@ fn a_changed_line_is_noticed() {
     assert!(!without_names(data).same_events(&without_names(changed)));
 }
 
+/// A file with its records in another order, as from buffers that are read backwards.
+fn backwards(mut file: Vec<u8>) -> Vec<u8> {
+    let number = |at: usize| {
+        usize::try_from(u64::from_le_bytes(file[at..at + 8].try_into().expect("8 bytes")))
+    };
+    let (begin, len) = (number(40).expect("an offset"), number(48).expect("a size"));
+    let data = file[begin..begin + len].to_vec();
+    let (mut at, mut end) = (0, begin + len);
+    while at < len {
+        let size = usize::from(u16::from_le_bytes([data[at + 6], data[at + 7]]));
+        file[end - size..end].copy_from_slice(&data[at..at + size]);
+        (at, end) = (at + size, end - size);
+    }
+    file
+}
+
+#[test]
+fn records_may_come_in_any_order() {
+    let forwards = bytes("sched.data");
+    let backwards = backwards(forwards.clone());
+    assert_ne!(forwards, backwards);
+    let backwards = read::read_bytes(&backwards).expect("it is read");
+    assert_same(&backwards, &trace("sched.data"));
+}
+
 #[test]
 fn compressed_perf_data_says_what_perf_script_says() {
     let data = trace("compressed.data");

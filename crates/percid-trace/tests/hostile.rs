@@ -79,6 +79,44 @@ fn a_pipe_that_is_cut_off_is_read_only_between_records() {
     assert!(whole > 0 && whole < file.len() / 16, "{whole} of {}", file.len() / 8);
 }
 
+#[test]
+fn events_that_share_their_numbers_are_refused() {
+    let _alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
+    const EVENTS: u64 = 2000;
+    const EVENT: u64 = 64 + 16;
+    let header = 8 * 13;
+    let len = header + EVENTS * EVENT + 8;
+    // The header: its size, the size of an event, and where events, records and types of events are; no sections.
+    let mut words = vec![header, EVENT, header, EVENTS * EVENT, len - 8, 8, 0, 0, 0, 0, 0, 0];
+    for _ in 0..EVENTS {
+        // The attributes say that they are of the first version; then where the numbers are: everywhere.
+        words.extend([64 << 32, 0, 0, 0, 0, 0, 0, 0, 0, len]);
+    }
+    // A record of eight bytes.
+    words.push(8 << 48 | 68);
+    let mut file = b"PERFILE2".to_vec();
+    file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    assert_eq!(file.len() as u64, len);
+    assert!(!read_within_bounds(&file, || "shared numbers".into()));
+    let error = read_bytes(&file).expect_err("it was read").to_string();
+    assert!(error.contains("more numbers than there is room for"), "{error}");
+}
+
+#[test]
+fn a_file_that_would_not_end_is_refused() {
+    let _alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
+    let zeros = zstd::bulk::compress(&vec![0; 256 << 20], 19).expect("zeros are compressed");
+    let mut file = bytes("pipe.data");
+    // A record of type 81 holds compressed ones.
+    let size = u16::try_from(8 + zeros.len()).expect("a record");
+    file.extend([81, 0, 0, 0, 0, 0]);
+    file.extend(size.to_le_bytes());
+    file.extend(&zeros);
+    assert!(!read_within_bounds(&file, || "compressed zeros".into()));
+    let error = read_bytes(&file).expect_err("it was read").to_string();
+    assert!(error.contains("records become more than 256 times larger"), "{error}");
+}
+
 /// A sequence of numbers that look random, the same for the same seed.
 struct Random(u64);
 

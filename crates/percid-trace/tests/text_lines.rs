@@ -37,8 +37,10 @@ fn switch_between(prev: &str, next: &str) -> String {
 }
 
 /// Names of at most 15 bytes, made of the words that lines are made of.
-const NASTY: [&str; 22] = [
+const NASTY: [&str; 24] = [
     "a",
+    "a-1 3",
+    "a 1/2",
     " ",
     "[000]",
     "-1",
@@ -135,6 +137,24 @@ fn every_writer_puts_the_same_event_into_its_own_line() {
         let events = events(&from_text(&line));
         assert_eq!(events.last().map(String::as_str), Some(expected), "{line}");
         assert_eq!(names(&line), ["my app"], "{line}");
+    }
+}
+
+#[test]
+fn any_name_may_stand_before_the_thread() {
+    const BODY: &str = "rseq_update: cpu_id=3 node_id=0 mm_cid=5";
+    let expected = ["5000001000 3 Id { thread: 71, node: 0, id: 5 }"];
+    for name in NASTY {
+        let head = aligned(name);
+        for line in [
+            format!("{head}-71    [003] d..2.  5.000001: {BODY}"),
+            format!("{head}-71    (-------) [003] d..2.  5.000001: {BODY}"),
+            format!("{head}-71    [003]  5.000001: {BODY}"),
+            format!("{head}-71    3d..2.  5.000001: {BODY}"),
+            format!("{head}    71 [003]  5.000001:       rseq:{BODY}"),
+        ] {
+            assert_eq!(events(&from_text(&line)), expected, "{line}");
+        }
     }
 }
 
