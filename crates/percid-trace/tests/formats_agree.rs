@@ -119,46 +119,81 @@ fn the_origin_is_told() {
     assert_eq!(origin.command.as_deref(), Some("/usr/bin/python3 -SIB names.py"));
 }
 
+/// A line of `perf script` on a switch.
+struct Line {
+    time: u64,
+    cpu: u32,
+    thread: u32,
+    out: bool,
+    preempted: bool,
+    /// The other thread, if it is told.
+    other: Option<u32>,
+}
+
 /// What `perf script` says of the switches in a file.
-fn switches(script: &str) -> Vec<(u64, u32, u32, bool, bool)> {
+fn lines(script: &str) -> Vec<Line> {
+    let script = String::from_utf8(bytes(script)).expect("text");
     let switches = script.lines().filter(|line| line.contains("PERF_RECORD_SWITCH"));
-    let parts = switches.map(|line| {
+    let lines = switches.map(|line| {
         let (head, tail) = line.split_once(": PERF_RECORD_SWITCH").expect("a switch");
         let mut words = head.split_whitespace().rev();
-        let time = words.next().expect("a time").replace('.', "").parse().expect("a time");
-        let cpu = words.next().expect("a CPU").trim_matches(['[', ']']).parse().expect("a CPU");
-        let thread = words.next().expect("a thread").parse().expect("a thread");
-        (time, cpu, thread, tail.contains("OUT"), tail.contains("preempt"))
+        let other =
+            tail.rsplit_once('/').map(|(_, thread)| thread.trim().parse().expect("a thread"));
+        Line {
+            time: words.next().expect("a time").replace('.', "").parse().expect("a time"),
+            cpu: words.next().expect("a CPU").trim_matches(['[', ']']).parse().expect("a CPU"),
+            thread: words.next().expect("a thread").parse().expect("a thread"),
+            out: tail.contains("OUT"),
+            preempted: tail.contains("preempt"),
+            other,
+        }
     });
-    parts.collect()
+    lines.collect()
+}
+
+/// The switches in a trace.
+fn switches(trace: &percid_trace::Trace) -> Vec<(u64, u32, What)> {
+    let switches = trace.events.iter().filter(|event| matches!(event.what, What::Switch { .. }));
+    switches.map(|event| (event.time, event.cpu, event.what)).collect()
+}
+
+/// What a line says of a switch, as far as it knows.
+fn switch(line: &Line) -> (u64, u32, What) {
+    let other = line.other.unwrap_or(UNKNOWN);
+    let what = match (line.out, line.preempted) {
+        (true, true) => What::Switch { prev: line.thread, state: State::PREEMPTED, next: other },
+        (true, false) => What::Switch { prev: line.thread, state: State::SLEEPING, next: other },
+        (false, _) => What::Switch { prev: other, state: State::RUNNABLE, next: line.thread },
+    };
+    (line.time, line.cpu, what)
 }
 
 #[test]
-fn switches_without_tracepoints_are_read() {
+fn switches_of_own_threads_are_read_without_tracepoints() {
     let data = trace("switches.data");
-    let read: Vec<_> = data
-        .events
-        .iter()
-        .filter_map(|event| match event.what {
-            What::Switch { prev, state, next: UNKNOWN } => {
-                let preempted = state == State::PREEMPTED;
-                assert!(preempted || state == State::SLEEPING);
-                Some((event.time, event.cpu, prev, true, preempted))
-            }
-            What::Switch { prev: UNKNOWN, state: State::RUNNABLE, next } => {
-                Some((event.time, event.cpu, next, false, false))
-            }
-            What::Switch { .. } => panic!("{event:?}"),
-            _ => None,
-        })
-        .collect();
-    let expected = switches(&String::from_utf8(bytes("switches.script.txt")).expect("text"));
+    let expected: Vec<_> = lines("switches.script.txt").iter().map(switch).collect();
     assert!(expected.len() > 10);
-    assert_eq!(read, expected);
+    assert_eq!(switches(&data), expected);
     let kinds = kinds(&data);
     for kind in ["fork", "exec", "exit", "name"] {
         assert!(kinds.contains_key(kind), "no {kind} in {kinds:?}");
     }
+}
+
+#[test]
+fn switches_of_all_threads_are_told_once() {
+    let lines = lines("switches-all.script.txt");
+    let mut running = HashMap::new();
+    let mut expected = Vec::new();
+    for line in &lines {
+        let (_, _, what @ What::Switch { next, .. }) = switch(line) else { unreachable!() };
+        // The thread that comes says the same again as the one that went, unless that was not seen to go.
+        if running.insert(line.cpu, next) != Some(next) || line.out {
+            expected.push((line.time, line.cpu, what));
+        }
+    }
+    assert!(expected.len() > 10 && expected.len() < lines.len(), "{}", expected.len());
+    assert_eq!(switches(&trace("switches-all.data")), expected);
 }
 
 #[test]

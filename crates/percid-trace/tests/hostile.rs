@@ -53,7 +53,8 @@ fn read_within_bounds(file: &[u8], what: impl Fn() -> String) -> bool {
     read
 }
 
-const DATA: [&str; 4] = ["sched.data", "compressed.data", "pipe.data", "switches.data"];
+const DATA: [&str; 5] =
+    ["sched.data", "compressed.data", "pipe.data", "switches.data", "switches-all.data"];
 const TEXT: [&str; 4] = ["sched.script.txt", "trace-cmd.txt", "trace-cmd.short.txt", "tracefs.txt"];
 
 #[test]
@@ -222,5 +223,5 @@ fn damaged_text_is_refused_or_read() {
 fn many_ways_of_damage() {
     let ways = std::env::var("PERCID_WAYS").ok().and_then(|ways| ways.parse().ok());
     let ways = ways.unwrap_or(100_000);
-    println!("{} of {} were read", damaged(&DATA, ways) + damaged(&TEXT, ways), 8 * ways);
+    println!("{} of {} were read", damaged(&DATA, ways) + damaged(&TEXT, ways), 9 * ways);
 }

@@ -79,3 +79,13 @@ fn perf_data_of_this_machine_says_what_perf_script_says() {
 fn compressed_perf_data_of_this_machine_says_what_perf_script_says() {
     compare("compressed", &["-z"]);
 }
+
+#[test]
+fn samples_with_more_than_the_tracepoint_are_read() {
+    compare("more", &["-g", "-d", "--phys-data", "-k", "mono"]);
+}
+
+#[test]
+fn buffers_that_are_written_backwards_are_read() {
+    compare("backwards", &["--overwrite"]);
+}
