@@ -42,7 +42,7 @@ const EVENTS: [&str; 10] = [
 fn record(file: &Path, options: &[&str]) -> Result<Vec<u8>, String> {
     let events = EVENTS.join(",");
     run(Command::new("perf")
-        .args(["record", "-q", "-a", "-B", "-N", "-m", "1M", "-e", &events, "-o"])
+        .args(["record", "-q", "-B", "-N", "-m", "1M", "-e", &events, "-o"])
         .arg(file)
         .args(options)
         .args(["--", "sh", "-c", "sleep 0.01; echo | cat; (sleep 0.01 & sleep 0.01; wait)"]))?;
@@ -72,20 +72,30 @@ fn compare(name: &str, options: &[&str]) {
 
 #[test]
 fn perf_data_of_this_machine_says_what_perf_script_says() {
-    compare("plain", &[]);
+    compare("plain", &["-a"]);
 }
 
 #[test]
 fn compressed_perf_data_of_this_machine_says_what_perf_script_says() {
-    compare("compressed", &["-z"]);
+    compare("compressed", &["-a", "-z"]);
 }
 
 #[test]
 fn samples_with_more_than_the_tracepoint_are_read() {
-    compare("more", &["-g", "-d", "--phys-data", "-k", "mono"]);
+    compare("more", &["-a", "-g", "-d", "--phys-data", "-k", "mono"]);
 }
 
 #[test]
 fn buffers_that_are_written_backwards_are_read() {
-    compare("backwards", &["--overwrite"]);
+    compare("backwards", &["-a", "--overwrite"]);
+}
+
+#[test]
+fn recordings_of_one_program_are_read() {
+    compare("one", &[]);
+}
+
+#[test]
+fn other_events_are_passed_over() {
+    compare("others", &["-a", "-e", "page-faults,cpu-clock"]);
 }

@@ -117,10 +117,11 @@ impl Layouts {
             first: Layout::new(first.attributes),
             by_id: HashMap::new(),
         };
-        if events.iter().all(|event| Layout::new(event.attributes) == layouts.first) {
+        let others = || events.iter().map(|event| Layout::new(event.attributes));
+        if others().all(|layout| layout == layouts.first) {
             return Ok(layouts);
         }
-        if !events.iter().all(|event| event.attributes.identifies()) {
+        if !others().all(|layout| layout.identifies_like(&layouts.first)) {
             let what = "the records of its events differ and do not say to which event they belong";
             return Err(Error::at_byte(0, what));
         }
@@ -133,21 +134,21 @@ impl Layouts {
 
     #[inline]
     fn of_sample(&self, body: Bytes<'_>) -> &Layout {
-        self.of(body.rest().first_chunk())
+        self.of(|first| first.sample_id(body.rest(), self.order))
     }
 
     fn of_other(&self, body: Bytes<'_>) -> &Layout {
-        self.of(body.rest().last_chunk())
+        self.of(|first| first.tail_id(body.rest(), self.order))
     }
 
     /// The layout of the event with this number. What was made up when the recording began has 0 for it.
     #[inline]
-    fn of(&self, id: Option<&[u8; 8]>) -> &Layout {
+    fn of(&self, id: impl Fn(&Layout) -> Option<u64>) -> &Layout {
         if self.by_id.is_empty() {
             return &self.first;
         }
-        let id = id.map_or(0, |&id| self.order.u64(id));
-        self.by_id.get(&id).unwrap_or(&self.first)
+        let layout = id(&self.first).and_then(|id| self.by_id.get(&id));
+        layout.unwrap_or(&self.first)
     }
 }
 
@@ -205,7 +206,8 @@ impl Reader<'_> {
     fn sample(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
         let sample = self.layouts.of_sample(body).sample(body.rest(), self.order);
         let sample = sample.ok_or_else(|| body.error("a sample is shorter than its parts"))?;
-        let decoded = self.formats.decode(sample.raw).map_err(|what| body.error(what))?;
+        let Some(raw) = sample.raw else { return Ok(()) };
+        let decoded = self.formats.decode(raw).map_err(|what| body.error(what))?;
         let Some((current, tracepoint)) = decoded else { return Ok(()) };
         let cpu = sample.cpu.ok_or_else(|| body.error("the samples do not say on which CPU"))?;
         self.collector.tracepoint(time, cpu, current, tracepoint);

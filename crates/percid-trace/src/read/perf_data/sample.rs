@@ -2,7 +2,7 @@
 
 use tracepoint_decode::{
     PerfEventAttrOptions as Options, PerfEventAttrReadFormat as ReadFormat,
-    PerfEventAttrSampleType as SampleType, PerfEventAttrSize,
+    PerfEventAttrSampleType as SampleType, PerfEventAttrSize, PerfEventAttrType as EventType,
 };
 
 use super::bytes::Bytes;
@@ -11,8 +11,9 @@ use crate::event::{Cpu, Tid};
 use crate::formats::ByteOrder;
 
 /// The attributes of an event, as far as its records depend on them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {
+    kind: EventType,
     sample_type: SampleType,
     read_format: ReadFormat,
     options: Options,
@@ -25,7 +26,7 @@ impl Attributes {
     pub(super) fn read(mut attr: Bytes<'_>) -> Result<Attributes, Error> {
         const WHAT: &str = "the attributes of an event";
         let all = attr;
-        attr.u32(WHAT)?;
+        let kind = EventType(attr.u32(WHAT)?);
         let size = attr.u32(WHAT)?;
         attr.take(16, WHAT)?;
         let sample_type = SampleType(attr.u64(WHAT)?);
@@ -33,12 +34,7 @@ impl Attributes {
         let options = Options(attr.u64(WHAT)?);
         let has_clock = size >= PerfEventAttrSize::Ver3.0 && options.has_flag(Options::UseClockId);
         let clock = has_clock.then(|| clock(all)).transpose()?;
-        Ok(Attributes { sample_type, read_format, options, clock })
-    }
-
-    /// Whether every record has the number of its event at its beginning or end.
-    pub(super) fn identifies(&self) -> bool {
-        self.sample_type.has_flag(SampleType::Identifier)
+        Ok(Attributes { kind, sample_type, read_format, options, clock })
     }
 }
 
@@ -76,7 +72,10 @@ const TAIL: [SampleType; 6] = [
 /// Where things lie in the records of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
-    attributes: Attributes,
+    is_tracepoint: bool,
+    sample_type: SampleType,
+    read_format: ReadFormat,
+    id: Option<usize>,
     time: Option<usize>,
     cpu: Option<usize>,
     /// Where the parts of variable size begin.
@@ -87,6 +86,7 @@ pub(super) struct Layout {
 /// Offsets from the end of a record that is no sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tail {
+    id: Option<usize>,
     tid: Option<usize>,
     time: Option<usize>,
     cpu: Option<usize>,
@@ -96,8 +96,8 @@ struct Tail {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample<'a> {
     pub(super) cpu: Option<Cpu>,
-    /// The kernel's trace record; empty if the event has none.
-    pub(super) raw: &'a [u8],
+    /// The kernel's trace record; there is none if the event is no tracepoint.
+    pub(super) raw: Option<&'a [u8]>,
 }
 
 /// Where and when a record that is no sample was made.
@@ -121,17 +121,37 @@ impl Layout {
             kind.has_flag(part).then(|| before(&TAIL[index..]))
         };
         let tail = Tail {
+            id: from_end(SampleType::Identifier).or(from_end(SampleType::Id)),
             tid: from_end(SampleType::Tid),
             time: from_end(SampleType::Time),
             cpu: from_end(SampleType::Cpu),
         };
         Layout {
-            attributes,
+            is_tracepoint: attributes.kind == EventType::Tracepoint,
+            sample_type: kind,
+            read_format: attributes.read_format,
+            id: from_start(SampleType::Identifier).or(from_start(SampleType::Id)),
             time: from_start(SampleType::Time),
             cpu: from_start(SampleType::Cpu),
             variable: before(&FIXED),
             tail: attributes.options.has_flag(Options::SampleIdAll).then_some(tail),
         }
+    }
+
+    /// Whether records of events with these two layouts say at the same place to which event they belong.
+    pub(super) fn identifies_like(&self, other: &Layout) -> bool {
+        let id = |layout: &Layout| (layout.id, layout.tail.and_then(|tail| tail.id));
+        self.id.is_some() && id(self) == id(other)
+    }
+
+    /// The number of the event to which a sample belongs.
+    pub(super) fn sample_id(&self, body: &[u8], order: ByteOrder) -> Option<u64> {
+        u64_at(body, self.id?, order)
+    }
+
+    /// The number of the event to which a record that is no sample belongs.
+    pub(super) fn tail_id(&self, body: &[u8], order: ByteOrder) -> Option<u64> {
+        u64_at(body, body.len().checked_sub(self.tail?.id?)?, order)
     }
 
     /// When a sample was taken.
@@ -159,9 +179,9 @@ impl Layout {
             Some(offset) => Some(u32_at(body, offset, order)?),
             None => None,
         };
-        let kind = self.attributes.sample_type;
-        if !kind.has_flag(SampleType::Raw) {
-            return Some(Sample { cpu, raw: &[] });
+        let kind = self.sample_type;
+        if !self.is_tracepoint || !kind.has_flag(SampleType::Raw) {
+            return Some(Sample { cpu, raw: None });
         }
         let mut at = self.variable;
         if kind.has_flag(SampleType::Read) {
@@ -172,12 +192,12 @@ impl Layout {
         }
         let len = u32_at(body, at, order)? as usize;
         let raw = body.get(at + 4..)?.get(..len)?;
-        Some(Sample { cpu, raw })
+        Some(Sample { cpu, raw: Some(raw) })
     }
 
     /// Where the values of counters end: one, or a list if the events are a group.
     fn after_read(&self, body: &[u8], at: usize, order: ByteOrder) -> Option<usize> {
-        let format = self.attributes.read_format;
+        let format = self.read_format;
         let parts = |flags: &[ReadFormat]| {
             (1 + flags.iter().filter(|&&flag| format.has_flag(flag)).count()) * PART
         };
