@@ -69,6 +69,9 @@ impl Default for Formats {
 /// No kernel numbers its events beyond what fits into the 16 bits of `common_type`.
 const EVENTS: usize = 1 << 16;
 
+/// How many functions may be the timer tick. Kernels have one; a file could claim any number.
+const TICKS: usize = 4;
+
 /// A description has a few kilobytes.
 const LONGEST_DESCRIPTION: usize = 1 << 20;
 
@@ -123,18 +126,9 @@ impl Formats {
     /// Takes in the kernel's symbols (text of `/proc/kallsyms`), by which the timer tick is told from other timers.
     /// Without them, or where the kernel hides the addresses, there are no ticks.
     pub fn add_symbols(&mut self, kallsyms: &[u8]) {
-        for line in kallsyms.split(|&byte| byte == b'\n') {
-            let mut words = line.split(|&byte| byte == b' ' || byte == b'\t');
-            let (Some(address), Some(_), Some(name)) = (words.next(), words.next(), words.next())
-            else {
-                continue;
-            };
-            if is_tick(name) {
-                let address = std::str::from_utf8(address).unwrap_or("");
-                self.ticks
-                    .extend(u64::from_str_radix(address, 16).ok().filter(|&address| address != 0));
-            }
-        }
+        let addresses = kallsyms.split(|&byte| byte == b'\n').filter_map(tick_address);
+        let room = TICKS - self.ticks.len();
+        self.ticks.extend(addresses.take(room));
     }
 
     /// What a record says, and which thread ran when it was made; `None` if it is an event that no trace needs.
@@ -163,6 +157,14 @@ impl Formats {
         let len = record.bytes.len();
         format!("{event} has {len} bytes where its description needs {end}")
     }
+}
+
+/// The address in a line on the timer tick: `ffffffff81433060 t tick_nohz_handler`.
+fn tick_address(line: &[u8]) -> Option<u64> {
+    let mut words = line.split(|&byte| byte == b' ' || byte == b'\t');
+    let (address, _, name) = (words.next()?, words.next()?, words.next()?);
+    let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
+    (is_tick(name) && address != 0).then_some(address)
 }
 
 /// Whether a function of the kernel is the timer tick: the first since Linux 6.8, the second before.

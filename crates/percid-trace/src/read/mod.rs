@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// Reads a file in any of the known formats into memory.
+/// Reads a file in any of the known formats into memory: the file as it is, and 32 bytes for each event.
 ///
 /// # Errors
 /// What the system refuses, and where the file is not what its format asks for.

@@ -1,7 +1,8 @@
 //! Reads what `perf record` writes, as it lies in memory.
 //!
-//! The container is read here rather than by a crate: `linux-perf-data` allocates what a header claims and stops at the
-//! tracing data of a pipe, `tracepoint_perf` cannot decompress; both copy and sort every record, of which this needs a few.
+//! The container is read here rather than by a crate: `linux-perf-data` allocates what a header claims, does not keep the
+//! order of compressed records and stops at the tracing data of a pipe; `tracepoint_perf` reads paths only, and nothing
+//! that is compressed. Directories, as `perf record --threads` writes them, are not read.
 
 use std::collections::HashMap;
 
