@@ -79,6 +79,31 @@ fn records_may_come_in_any_order() {
     assert_same(&backwards, &trace("sched.data"));
 }
 
+/// A record of `perf record` with these numbers in it.
+fn record(kind: u32, numbers: &[u64]) -> Vec<u8> {
+    let size = u16::try_from(8 + 8 * numbers.len()).expect("a record");
+    let mut record = kind.to_le_bytes().to_vec();
+    record.extend([0, 0]);
+    record.extend(size.to_le_bytes());
+    record.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    record
+}
+
+#[test]
+fn lost_records_are_counted() {
+    let lost = |records: &[Vec<u8>]| {
+        let file = [bytes("pipe.data"), records.concat()].concat();
+        read::read_bytes(&file).expect("it is read").origin.lost
+    };
+    const LOST: u32 = 2;
+    const LOST_SAMPLES: u32 = 13;
+    assert_eq!(lost(&[]), 0);
+    assert_eq!(lost(&[record(LOST, &[1, 5]), record(LOST, &[2, 7])]), 12);
+    // Two ways to tell of the same losses.
+    assert_eq!(lost(&[record(LOST, &[1, 5]), record(LOST_SAMPLES, &[7])]), 7);
+    assert_eq!(lost(&[record(LOST, &[1, u64::MAX]), record(LOST, &[1, 1])]), u64::MAX);
+}
+
 #[test]
 fn compressed_perf_data_says_what_perf_script_says() {
     let data = trace("compressed.data");
