@@ -46,7 +46,7 @@ pub(super) struct Event {
 #[derive(Debug)]
 pub(super) struct Records<'a> {
     bytes: Cow<'a, [u8]>,
-    /// Where they begin in the file.
+    /// Where they begin in the file; 0 if they were decompressed, so that errors count from the first of them.
     at: u64,
 }
 
