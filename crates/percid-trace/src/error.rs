@@ -30,6 +30,8 @@ pub enum Position {
     Line(u64),
     /// A row, from 0.
     Row(u64),
+    /// An event, from 0, in the order of their times.
+    Event(u64),
     /// The file as a whole.
     File,
 }
@@ -43,6 +45,11 @@ impl Error {
     /// A file that is wrong in a line.
     pub fn at_line(at: u64, what: impl Into<String>) -> Error {
         Error::Malformed(Malformed { at: Position::Line(at), what: what.into() })
+    }
+
+    /// A file that is wrong in an event.
+    pub fn at_event(at: u64, what: impl Into<String>) -> Error {
+        Error::Malformed(Malformed { at: Position::Event(at), what: what.into() })
     }
 
     /// A file that is wrong in a row.
@@ -77,6 +84,7 @@ impl fmt::Display for Malformed {
         match at {
             Position::Byte(byte) => write!(f, "byte {byte}: {what}"),
             Position::Line(line) => write!(f, "line {line}: {what}"),
+            Position::Event(event) => write!(f, "event {event}: {what}"),
             Position::Row(row) => write!(f, "row {row}: {what}"),
             Position::File => write!(f, "{what}"),
         }

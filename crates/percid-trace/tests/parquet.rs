@@ -58,8 +58,8 @@ fn a_changed_event_is_noticed() {
 #[test]
 fn a_time_that_goes_back_is_an_error_at_its_row() {
     let tick = |time, cpu| Event { time, cpu, what: What::Tick { thread: 5 as Tid } };
-    let mut trace = Trace::default();
-    trace.events = vec![tick(10, 0), tick(30, 1), tick(20, 0), tick(29, 1)];
+    let events = vec![tick(10, 0), tick(30, 1), tick(20, 0), tick(29, 1)];
+    let trace = Trace { events, ..Trace::default() };
     let found = malformed(stored(&trace));
     assert_eq!(found.at, Position::Row(3));
     assert_eq!(found.what, "the time of CPU 1 goes back from 30 to 29 ns");

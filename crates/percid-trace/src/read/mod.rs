@@ -54,23 +54,45 @@ impl Format {
     }
 }
 
+/// The largest number of CPUs for which Linux can be built.
+pub const MOST_CPUS: u32 = 8192;
+
 /// Reads a file in any of the known formats into memory: the file as it is, and 32 bytes for each event.
 ///
 /// # Errors
+///
 /// What the system refuses, and where the file is not what its format asks for.
 pub fn read(path: &Path) -> Result<Trace, Error> {
-    read_bytes(fs::read(path)?)
+    let bytes = fs::read(path)?;
+    match Format::detect(&bytes) {
+        Format::Parquet => parquet::read_bytes(bytes).and_then(checked),
+        _ => read_bytes(&bytes),
+    }
 }
 
 /// Reads the content of a file in any of the known formats.
 ///
 /// # Errors
+///
 /// Where it is not what its format asks for.
-pub fn read_bytes(bytes: Vec<u8>) -> Result<Trace, Error> {
-    match Format::detect(&bytes) {
-        Format::PerfData => perf_data::read(&bytes),
-        Format::Text => ftrace_text::read(&bytes),
-        Format::Perfetto => perfetto::read(&bytes[..]),
-        Format::Parquet => parquet::read_bytes(bytes),
+pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
+    let trace = match Format::detect(bytes) {
+        Format::PerfData => perf_data::read(bytes),
+        Format::Text => ftrace_text::read(bytes),
+        Format::Perfetto => perfetto::read(bytes),
+        Format::Parquet => parquet::read_bytes(bytes.to_vec()),
+    };
+    trace.and_then(checked)
+}
+
+/// Refuses CPUs that no kernel has: whoever looks at a trace keeps something for each CPU up to the largest.
+fn checked(trace: Trace) -> Result<Trace, Error> {
+    match trace.events.iter().position(|event| event.cpu >= MOST_CPUS) {
+        Some(at) => {
+            let cpu = trace.events[at].cpu;
+            let what = format!("CPU {cpu}: expected at most {}", MOST_CPUS - 1);
+            Err(Error::at_event(at as u64, what))
+        }
+        None => Ok(trace),
     }
 }

@@ -85,7 +85,7 @@ impl Kernel {
         let current = self.running[cpu as usize];
         match self.below(100) {
             0 if current != IDLE => self.fork(cpu),
-            1 if current != IDLE && current % 6 == 0 => self.exec(cpu),
+            1 if current != IDLE && current.is_multiple_of(6) => self.exec(cpu),
             2..=4 if current != IDLE => self.hit(cpu, Tracepoint::Tick),
             5 if current != IDLE => {
                 let newcomm = name(current.wrapping_add(self.time as u32));
