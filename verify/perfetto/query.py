@@ -1,7 +1,7 @@
 """Opens a trace in Perfetto's trace processor and asks it questions.
 
 Usage: query.py BRIDGE TRACE QUERY..., where BRIDGE is bridge.js. Prints a list with the rows of each query as JSON: a list
-of values for each row.
+of values for each row. The columns of a query need different names.
 """
 
 import json

@@ -53,7 +53,7 @@ pub struct Steal {
     pub to_cpu: Cpu,
 }
 
-/// The names of threads, and which of them are processes.
+/// The names of threads, and which of them are processes, since when.
 pub(super) struct People {
     names: HashMap<Tid, String>,
     processes: BTreeMap<Tid, u64>,
@@ -63,37 +63,41 @@ impl People {
     /// Those of a trace and of what is to be shown beside it, with the last names they had.
     pub(super) fn of(trace: &Trace, looks: &[IdTracks]) -> People {
         let mut names = HashMap::new();
-        let shown = looks.iter().flat_map(|look| &look.spans).map(|span| span.process);
-        let mut processes: BTreeMap<Tid, u64> =
-            shown.map(|process| (process, track(process))).collect();
+        let mut processes: BTreeMap<Tid, u64> = BTreeMap::new();
         for event in &trace.events {
             match event.what {
                 What::Name { thread, name } => {
                     names.insert(thread, name);
                 }
                 What::Member { process, .. } => {
-                    processes.insert(process, track(process));
+                    processes.entry(process).or_insert(event.time);
                 }
+                // It begins with its creation. If Perfetto hears of it before, it takes it for another one.
                 What::Fork { child, shares: Shares::Nothing | Shares::Memory, .. } => {
-                    processes.insert(child, track(child));
+                    processes.insert(child, event.time.saturating_add(1));
                 }
                 _ => {}
             }
+        }
+        for span in looks.iter().flat_map(|look| &look.spans) {
+            processes.entry(span.process).or_insert(span.from_ns);
         }
         let spell = |(thread, name)| (thread, trace.texts.get(name).to_string());
         People { names: names.into_iter().map(spell).collect(), processes }
     }
 
     /// The tracks of the processes.
-    pub(super) fn processes(&self) -> impl Iterator<Item = TrackDescriptor> {
-        self.processes.iter().map(|(&process, &uuid)| {
+    pub(super) fn processes(&self) -> impl Iterator<Item = TracePacket> {
+        self.processes.iter().map(|(&process, &since)| {
             let process_name = self.names.get(&process).cloned();
-            TrackDescriptor {
-                uuid: Some(uuid),
+            let descriptor = TrackDescriptor {
+                uuid: Some(track(process)),
                 process: Some(ProcessDescriptor { pid: Some(process as i32), process_name }),
                 child_ordering: Some(BY_RANK),
                 ..TrackDescriptor::default()
-            }
+            };
+            let (timestamp, track_descriptor) = (Some(since), Some(descriptor));
+            TracePacket { timestamp, track_descriptor, ..packet() }
         })
     }
 

@@ -23,8 +23,8 @@ pub fn write(trace: &Trace, looks: &[IdTracks], to: impl Write) -> Result<(), Er
     let mut out = Packets { to };
     out.packet(&TracePacket { system_info: Some(system(&trace.origin)), ..packet() })?;
     let people = ids::People::of(trace, looks);
-    for descriptor in people.processes() {
-        out.packet(&TracePacket { track_descriptor: Some(descriptor), ..packet() })?;
+    for process in people.processes() {
+        out.packet(&process)?;
     }
     Schedule::new(trace, &mut out).write()?;
     for (number, look) in looks.iter().enumerate() {
