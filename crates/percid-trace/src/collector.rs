@@ -111,7 +111,11 @@ impl Collector {
                 }
                 return;
             }
-            TaskRename { pid, newcomm } => return self.name(time, cpu, pid, newcomm),
+            TaskRename { pid, newcomm } => {
+                // New even if it was the last one seen on this CPU: another may have been seen elsewhere since.
+                self.names.remove(&(cpu, pid));
+                return self.name(time, cpu, pid, newcomm);
+            }
             SchedProcessExec { pid, old_pid } => What::Exec { thread: pid, old: old_pid },
             SchedProcessExit { comm, pid } => {
                 self.name(time, cpu, pid, comm);

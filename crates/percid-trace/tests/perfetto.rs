@@ -2,9 +2,11 @@
 
 mod schedule;
 
+use std::collections::HashMap;
+
 use percid_sim::random::Random;
 use percid_trace::error::{Error, Malformed, Position};
-use percid_trace::event::{Event, What};
+use percid_trace::event::{Event, IDLE, Shares, UNKNOWN, What};
 use percid_trace::perfetto;
 use percid_trace::{Origin, Trace};
 
@@ -34,6 +36,42 @@ fn a_schedule_comes_back() {
         assert_eq!(back.origin.online_cpus, online_cpus);
         assert_eq!(back.origin.lost, lost);
         assert_eq!(back.origin.clock.as_deref(), Some("boot"));
+    }
+}
+
+/// What Perfetto carries of a trace.
+fn carried(mut trace: Trace) -> Trace {
+    let mut names = HashMap::new();
+    let mut processes = HashMap::new();
+    let texts = trace.texts.clone();
+    trace.events.retain_mut(|event| match event.what {
+        What::Name { thread: IDLE | UNKNOWN, .. } => false,
+        What::Name { name, .. } if texts.get(name).is_empty() => false,
+        What::Name { thread, name } => names.insert(thread, name) != Some(name),
+        What::Member { thread, process } => {
+            event.cpu = 0;
+            processes.insert(thread, process) != Some(process)
+        }
+        What::Fork { child, .. } => {
+            names.remove(&child);
+            true
+        }
+        _ => true,
+    });
+    trace.events.sort_by_key(|event| (event.time, event.cpu));
+    trace
+}
+
+#[test]
+fn every_value_that_perfetto_carries_comes_back() {
+    for seed in 0..20 {
+        let mut trace = schedule::arbitrary(seed, 5_000);
+        // Two tracepoints tell of a new thread; which one it was is known by what the thread shares.
+        trace
+            .events
+            .retain(|event| !matches!(event.what, What::Fork { shares: Shares::Unknown, .. }));
+        let back = perfetto::read(&exported(&trace)[..]).expect("our own file");
+        assert_eq!(carried(trace).first_difference(&back), None, "seed {seed}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use percid_perfetto::{Rows, TraceProcessor};
 use percid_trace::Trace;
-use percid_trace::event::{Cpu, IDLE, Shares, State, Tid, What};
+use percid_trace::event::{Cpu, IDLE, Shares, Tid, What};
 use percid_trace::perfetto::{self, IdSpan, IdTracks, Steal};
 use serde_json::{Value, json};
 
@@ -34,21 +34,18 @@ const THREADS: &str = "select tid, thread.name, pid from thread left join proces
 
 /// The slices that the events of a trace tell of, as [`SLICES`] would show them.
 fn slices(trace: &Trace) -> Rows {
-    let mut slices: Vec<(u64, Option<(u64, State)>, Cpu, Tid)> = Vec::new();
+    let mut slices = Rows::new();
     let mut open: HashMap<Cpu, usize> = HashMap::new();
     for event in &trace.events {
         let What::Switch { state, next, .. } = event.what else { continue };
         if let Some(last) = open.insert(event.cpu, slices.len()) {
-            slices[last].1 = Some((event.time, state));
+            slices[last][1] = json!(event.time);
+            slices[last][4] = json!(state.to_string());
         }
-        slices.push((event.time, None, event.cpu, next));
+        let (until, state) = (json!(-1), Value::Null);
+        slices.push(vec![json!(event.time), until, json!(event.cpu), json!(next), state]);
     }
-    let row = |(from, end, cpu, thread): (u64, Option<(u64, State)>, Cpu, Tid)| {
-        let (to, state) = end
-            .map_or((json!(-1), Value::Null), |(to, state)| (json!(to), json!(state.to_string())));
-        vec![json!(from), to, json!(cpu), json!(thread), state]
-    };
-    slices.into_iter().map(row).collect()
+    slices
 }
 
 /// The threads of a trace, with their last names and their processes, as [`THREADS`] would show them.

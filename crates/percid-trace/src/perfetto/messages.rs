@@ -1,8 +1,6 @@
 //! The messages of Perfetto's traces, with the fields that concern us. Names and numbers are those of
 //! `protos/perfetto/trace` in Perfetto. Names of threads are bytes here: the kernel does not promise UTF-8.
 
-#![allow(missing_docs, reason = "the messages and their fields are Perfetto's")]
-
 use bytes::Bytes;
 use prost::{Message, Oneof};
 

@@ -3,7 +3,7 @@
 //! [`read`] takes the scheduling events of ftrace, one by one or in the compact form, and the processes of threads.
 //! Read are `sched_switch`, `sched_waking`, `sched_wakeup`, `sched_wakeup_new`, `sched_migrate_task`,
 //! `sched_process_fork`, `sched_process_exec`, `sched_process_exit`, `task_newtask`, `task_rename`, and `rseq_update`
-//! where it was recorded as a generic event. Times stay those of ftrace's clock, which is `boot` unless the trace says
+//! where it was recorded as a generic event with the names of its fields in it. Times stay those of ftrace's clock, which is `boot` unless the trace says
 //! otherwise.
 //!
 //! [`write`] makes a file to look at in Perfetto's web interface, with two things in it:
@@ -17,6 +17,8 @@
 //!
 //! - of a [`What::Member`](crate::event::What::Member), the CPU: it is 0;
 //! - names longer than 15 bytes, empty ones, and those of the idle thread;
+//! - names and processes that a thread already has;
+//! - two creations of one thread on one CPU, one right after the other: they are taken for two tracepoints of one;
 //! - the clock, which is always `boot`, the number of possible CPUs, and the command.
 //!
 //! The timer tick and affinities are written as generic events of our own, which Perfetto shows by name.

@@ -10,7 +10,7 @@ use prost::Message;
 use super::generic;
 use super::ids::{self, IdTracks};
 use super::messages::*;
-use super::packets::PACKET;
+use super::packets;
 use crate::error::Error;
 use crate::event::{Cpu, Event, IDLE, Shares, Stage, Tid, UNKNOWN, What};
 use crate::trace::{Origin, Trace};
@@ -20,7 +20,7 @@ const WAITING: usize = 4096;
 
 /// Writes a trace, and the IDs of as many replays of it as are given, as a file for Perfetto.
 pub fn write(trace: &Trace, looks: &[IdTracks], to: impl Write) -> Result<(), Error> {
-    let mut out = Packets { to };
+    let mut out = Out { to };
     out.packet(&TracePacket { system_info: Some(system(&trace.origin)), ..packet() })?;
     let people = ids::People::of(trace, looks);
     for process in people.processes() {
@@ -41,13 +41,13 @@ pub(super) fn packet() -> TracePacket {
     TracePacket { trusted_packet_sequence_id: Some(1), ..TracePacket::default() }
 }
 
-struct Packets<W> {
+struct Out<W> {
     to: W,
 }
 
-impl<W: Write> Packets<W> {
+impl<W: Write> Out<W> {
     fn packet(&mut self, packet: &TracePacket) -> Result<(), Error> {
-        self.to.write_all(&[PACKET])?;
+        self.to.write_all(&[packets::PACKET])?;
         Ok(self.to.write_all(&packet.encode_length_delimited_to_vec())?)
     }
 }
@@ -68,7 +68,7 @@ fn losses(lost: u64) -> FtraceStats {
 /// The events of a trace on their way out.
 struct Schedule<'a, W> {
     trace: &'a Trace,
-    out: &'a mut Packets<W>,
+    out: &'a mut Out<W>,
     /// Events that wait for others of their CPU, and how many they are.
     bundles: BTreeMap<Cpu, Vec<Bytes>>,
     waiting: usize,
@@ -79,7 +79,7 @@ struct Schedule<'a, W> {
 }
 
 impl<'a, W: Write> Schedule<'a, W> {
-    fn new(trace: &'a Trace, out: &'a mut Packets<W>) -> Schedule<'a, W> {
+    fn new(trace: &'a Trace, out: &'a mut Out<W>) -> Schedule<'a, W> {
         Schedule {
             trace,
             out,
@@ -227,15 +227,12 @@ impl<'a, W: Write> Schedule<'a, W> {
             self.flush_tree()?;
         }
         self.tree.0 = time;
-        let name = self.names.get(&thread).cloned();
+        // Their names are left to the events that give them.
+        let (tid, tgid) = (Some(thread as i32), Some(process as i32));
         if is_process {
-            let cmdline_is_comm = name.as_ref().map(|_| true);
-            let cmdline = name.into_iter().collect();
-            let process = Process { pid: Some(process as i32), cmdline, cmdline_is_comm };
-            self.tree.1.processes.push(process);
+            self.tree.1.processes.push(Process { pid: tgid, ..Process::default() });
         } else {
-            let tgid = Some(process as i32);
-            self.tree.1.threads.push(Thread { tid: Some(thread as i32), name, tgid });
+            self.tree.1.threads.push(Thread { tid, tgid, ..Thread::default() });
         }
         Ok(())
     }
