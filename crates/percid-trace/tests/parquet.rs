@@ -98,6 +98,22 @@ fn no_piece_of_a_file_is_a_trace() {
     }
 }
 
+/// The library that decodes Parquet would reserve memory for all the groups of rows that the description declares.
+#[test]
+fn a_description_that_declares_two_thousand_million_groups_is_refused() {
+    let version = [0x15, 0x02];
+    // A list of one element, with a name and no children.
+    let schema = [0x19, 0x1c, 0x48, 0x01, b'a', 0x15, 0x00, 0x00];
+    let rows = [0x16, 0x00];
+    let groups = [0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00];
+    let description = [&version[..], &schema, &rows, &groups].concat();
+    let length = (description.len() as u32).to_le_bytes();
+    let file = [b"PAR1", &description[..], &length, b"PAR1"].concat();
+    let found = malformed(file);
+    assert_eq!(found.what, "the file's description is damaged");
+    assert_eq!(found.at, Position::Byte(4 + 19));
+}
+
 /// Damage anywhere is an error, or a trace that is as large as the file can be: never a panic that gets out, and never
 /// memory that the file does not justify.
 #[test]

@@ -285,3 +285,98 @@ impl Walk<'_> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An integer as the protocol writes it.
+    fn integer(value: i64) -> Vec<u8> {
+        let mut coded = (value << 1 ^ value >> 63) as u64;
+        let mut bytes = Vec::new();
+        while coded >= 0x80 {
+            bytes.push(coded as u8 | 0x80);
+            coded >>= 7;
+        }
+        bytes.push(coded as u8);
+        bytes
+    }
+
+    /// A page: a header with these sizes and this number of values, and as many bytes as are there.
+    fn page(uncompressed: i64, compressed: i64, values: i64, there: usize) -> bytes::Bytes {
+        const NEXT_FIELD_IS_I32: &[u8] = &[0x15];
+        // The header of a data page, two fields further on.
+        const NEXT_BUT_ONE_IS_STRUCT: &[u8] = &[0x2c];
+        const STOP: &[u8] = &[0];
+        let (uncompressed, compressed) = (integer(uncompressed), integer(compressed));
+        let parts: [&[u8]; 12] = [
+            NEXT_FIELD_IS_I32,
+            &integer(0),
+            NEXT_FIELD_IS_I32,
+            &uncompressed,
+            NEXT_FIELD_IS_I32,
+            &compressed,
+            NEXT_BUT_ONE_IS_STRUCT,
+            NEXT_FIELD_IS_I32,
+            &integer(values),
+            STOP,
+            STOP,
+            &vec![0xaa; there],
+        ];
+        parts.concat().into()
+    }
+
+    fn check(page: bytes::Bytes) -> Result<(), Error> {
+        let end = page.len() as u64;
+        check_chunk(&page, 0, end)
+    }
+
+    #[test]
+    fn pages_that_can_be_are_let_through() {
+        check(page(1000, 300, 500, 300)).expect("a page");
+        let two = [&page(1000, 300, 500, 300)[..], &page(64 << 20, 10, 500, 10)[..]].concat();
+        check(two.into()).expect("two pages");
+    }
+
+    #[test]
+    fn pages_that_cannot_be_are_refused() {
+        let impossible = [
+            ("larger than any", page((64 << 20) + 1, 300, 500, 300)),
+            ("of a negative size", page(-1, 300, 500, 300)),
+            ("compressed to less than nothing", page(1000, -1, 500, 300)),
+            ("beyond the end", page(1000, 301, 500, 300)),
+            ("with more values than rows can be", page(1000, 300, 1 << 30, 300)),
+            ("with fewer values than none", page(1000, 300, -1, 300)),
+            ("cut off in its header", page(1000, 300, 500, 300).slice(..5)),
+        ];
+        for (what, page) in impossible {
+            assert!(check(page).is_err(), "a page {what}");
+        }
+    }
+
+    /// Whether these bytes are a structure.
+    fn walked(bytes: &[u8]) -> bool {
+        Walk { bytes, at: 0 }.structure(0, DEEPEST, &mut |_, _, _| {}).is_some()
+    }
+
+    #[test]
+    fn lists_that_declare_more_than_follows_are_refused() {
+        const LIST: u8 = 0x19;
+        const TWO_BYTES: u8 = 0x23;
+        const MANY_BYTES: u8 = 0xf3;
+        assert!(walked(&[LIST, TWO_BYTES, 1, 2, 0]));
+        assert!(!walked(&[LIST, TWO_BYTES, 1]));
+        assert!(!walked(&[LIST, MANY_BYTES, 0xff, 0xff, 0xff, 0x7f, 1, 2, 0]));
+        const TEXT: u8 = 0x18;
+        assert!(walked(&[TEXT, 2, b'a', b'b', 0]));
+        assert!(!walked(&[TEXT, 0xff, 0xff, 0x7f, b'a', b'b', 0]));
+    }
+
+    #[test]
+    fn structures_that_are_too_deep_are_refused() {
+        const STRUCT: u8 = 0x1c;
+        let nested = |depth| [vec![STRUCT; depth], vec![0; depth + 1]].concat();
+        assert!(walked(&nested(3)));
+        assert!(!walked(&nested(1000)));
+    }
+}
