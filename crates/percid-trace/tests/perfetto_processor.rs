@@ -73,12 +73,28 @@ fn threads(trace: &Trace) -> Rows {
     threads.into_iter().map(row).collect()
 }
 
+/// How many tracepoints make these events. A new thread's name stands in the one that tells of it.
+fn tracepoints(trace: &Trace) -> usize {
+    let mut last = None;
+    let own = trace.events.iter().filter(|event| {
+        let born = last.replace(**event).map(|last| last.what);
+        match (event.what, born) {
+            (What::Member { .. }, _) => false,
+            (What::Name { thread, .. }, Some(What::Fork { child, .. })) => thread != child,
+            _ => true,
+        }
+    });
+    own.count()
+}
+
 #[test]
 fn the_schedule_is_the_same() {
     let Some(processor) = TraceProcessor::find() else { return };
     let trace = schedule::plausible(1, 20_000);
     let path = exported("schedule.pftrace", &trace, &[]);
-    let answers = processor.query(&path, &[FAULTS, SLICES, THREADS]).expect("our own file");
+    let all = "select count(*) from ftrace_event";
+    let queries = [FAULTS, SLICES, THREADS, all];
+    let answers = processor.query(&path, &queries).expect("our own file");
     assert_eq!(answers[0], Rows::new());
     let expected = slices(&trace);
     assert!(expected.len() > 4_000);
@@ -87,6 +103,7 @@ fn the_schedule_is_the_same() {
     }
     assert_eq!(answers[1].len(), expected.len());
     assert_eq!(answers[2], threads(&trace));
+    assert_eq!(answers[3], [[json!(tracepoints(&trace))]]);
 }
 
 #[test]

@@ -49,17 +49,13 @@ fn number(event: &GenericFtraceEvent, name: &str) -> Option<u32> {
 
 /// `rseq:rseq_update` on a CPU.
 pub(super) fn rseq_update(cpu: u32, node: u32, id: u32) -> GenericFtraceEvent {
-    let field = |name: &'static str, value: u32| GenericField {
-        name: Some(Bytes::from_static(name.as_bytes())),
-        uint_value: Some(value.into()),
-        ..GenericField::default()
-    };
-    event(RSEQ_UPDATE, vec![field("cpu_id", cpu), field("node_id", node), field("mm_cid", id)])
+    let fields = [("cpu_id", cpu), ("node_id", node), ("mm_cid", id)];
+    event(RSEQ_UPDATE, fields.map(|(name, value)| number_field(name, value)).to_vec())
 }
 
-/// The timer tick.
-pub(super) fn tick() -> GenericFtraceEvent {
-    event(TICK, Vec::new())
+/// The timer tick of a CPU.
+pub(super) fn tick(cpu: u32) -> GenericFtraceEvent {
+    event(TICK, vec![number_field("cpu_id", cpu)])
 }
 
 /// The CPUs on which the current thread may run.
@@ -70,6 +66,14 @@ pub(super) fn affinity(cpus: &str) -> GenericFtraceEvent {
         ..GenericField::default()
     };
     event(AFFINITY, vec![field])
+}
+
+fn number_field(name: &'static str, value: u32) -> GenericField {
+    GenericField {
+        name: Some(Bytes::from_static(name.as_bytes())),
+        uint_value: Some(value.into()),
+        ..GenericField::default()
+    }
 }
 
 fn event(name: &'static str, field: Vec<GenericField>) -> GenericFtraceEvent {

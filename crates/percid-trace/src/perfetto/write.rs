@@ -12,7 +12,7 @@ use super::ids::{self, IdTracks};
 use super::messages::*;
 use super::packets;
 use crate::error::Error;
-use crate::event::{Cpu, Event, IDLE, Shares, Stage, Tid, UNKNOWN, What};
+use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
 use crate::trace::{Origin, Trace};
 
 /// How many events wait for others of their CPU before they are written.
@@ -110,72 +110,74 @@ impl<'a, W: Write> Schedule<'a, W> {
 
     fn event(&mut self, event: &Event) -> Result<(), Error> {
         let cpu = event.cpu;
-        let current = self.running.get(&cpu).copied();
+        let running = self.running.get(&cpu).copied().unwrap_or(IDLE);
         let (current, hit) = match event.what {
             What::Switch { prev, state, next } => {
-                self.running.insert(cpu, next);
-                let event = SchedSwitch {
-                    prev_comm: self.comm(cpu, prev),
-                    prev_pid: known(prev),
-                    prev_prio: Some(120),
-                    prev_state: Some(state.0.into()),
-                    next_comm: self.comm(cpu, next),
-                    next_pid: Some(next as i32),
-                    next_prio: Some(120),
-                };
-                (Some(prev), Hit::SchedSwitch(event))
+                let hit = Hit::SchedSwitch(self.switch(cpu, prev, state, next));
+                (known(prev).map_or(IDLE, |_| prev), hit)
             }
             What::Wakeup { thread, target, stage } => {
-                let event = SchedWakeup {
-                    comm: self.comm(cpu, thread),
-                    pid: Some(thread as i32),
-                    target_cpu: Some(target as i32),
-                };
-                let hit = match stage {
-                    Stage::Waking => Hit::SchedWaking(event),
-                    Stage::Woken => Hit::SchedWakeup(event),
-                    Stage::New => Hit::SchedWakeupNew(event),
-                };
-                (current, hit)
+                (running, self.wakeup(cpu, thread, target, stage))
             }
-            What::Migrate { thread, from, to } => {
-                let event = SchedMigrateTask {
-                    comm: self.comm(cpu, thread),
-                    pid: Some(thread as i32),
-                    orig_cpu: Some(from as i32),
-                    dest_cpu: Some(to as i32),
-                };
-                (current, Hit::SchedMigrateTask(event))
-            }
-            What::Exec { thread, old } => {
-                let event = SchedProcessExec {
-                    filename: self.comm(cpu, thread),
-                    pid: Some(thread as i32),
-                    old_pid: known(old),
-                };
-                (Some(thread), Hit::SchedProcessExec(event))
-            }
-            What::Exit { thread } => {
-                let event =
-                    SchedProcessExit { comm: self.comm(cpu, thread), pid: Some(thread as i32) };
-                (Some(thread), Hit::SchedProcessExit(event))
-            }
+            What::Migrate { thread, from, to } => (running, self.migrate(cpu, thread, from, to)),
+            What::Exec { thread, old } => (thread, self.exec(cpu, thread, old)),
+            What::Exit { thread } => (thread, self.exit(cpu, thread)),
             What::Affinity { thread, cpus } => {
-                let cpus = self.trace.texts.get(cpus);
-                (Some(thread), Hit::Generic(generic::affinity(cpus)))
+                (thread, Hit::Generic(generic::affinity(self.trace.texts.get(cpus))))
             }
             What::Id { thread, node, id } => {
-                (Some(thread), Hit::Generic(generic::rseq_update(cpu, node, id)))
+                (thread, Hit::Generic(generic::rseq_update(cpu, node, id)))
             }
-            What::Tick { thread } => (Some(thread), Hit::Generic(generic::tick())),
+            What::Tick { thread } => (thread, Hit::Generic(generic::tick(cpu))),
             What::Name { thread, .. } => {
                 let newcomm = self.renamed(event);
-                let event = TaskRename { pid: Some(thread as i32), newcomm };
-                (current, Hit::TaskRename(event))
+                (running, Hit::TaskRename(TaskRename { pid: Some(thread as i32), newcomm }))
             }
             What::Member { .. } | What::Fork { .. } => return Ok(()),
         };
         self.push(event, current, hit)
+    }
+
+    fn switch(&mut self, cpu: Cpu, prev: Tid, state: State, next: Tid) -> SchedSwitch {
+        /// That of threads without any wish, in the kernel's numbers.
+        const PRIORITY: i32 = 120;
+        self.running.insert(cpu, next);
+        SchedSwitch {
+            prev_comm: self.comm(cpu, prev),
+            prev_pid: known(prev),
+            prev_prio: Some(PRIORITY),
+            prev_state: Some(state.0.into()),
+            next_comm: self.comm(cpu, next),
+            next_pid: Some(next as i32),
+            next_prio: Some(PRIORITY),
+        }
+    }
+
+    fn wakeup(&self, cpu: Cpu, thread: Tid, target: Cpu, stage: Stage) -> Hit {
+        let comm = self.comm(cpu, thread);
+        let (pid, target_cpu) = (Some(thread as i32), Some(target as i32));
+        let event = SchedWakeup { comm, pid, target_cpu };
+        match stage {
+            Stage::Waking => Hit::SchedWaking(event),
+            Stage::Woken => Hit::SchedWakeup(event),
+            Stage::New => Hit::SchedWakeupNew(event),
+        }
+    }
+
+    fn migrate(&self, cpu: Cpu, thread: Tid, from: Cpu, to: Cpu) -> Hit {
+        let (comm, pid) = (self.comm(cpu, thread), Some(thread as i32));
+        let (orig_cpu, dest_cpu) = (Some(from as i32), Some(to as i32));
+        Hit::SchedMigrateTask(SchedMigrateTask { comm, pid, orig_cpu, dest_cpu })
+    }
+
+    fn exec(&self, cpu: Cpu, thread: Tid, old: Tid) -> Hit {
+        let (filename, pid) = (self.comm(cpu, thread), Some(thread as i32));
+        Hit::SchedProcessExec(SchedProcessExec { filename, pid, old_pid: known(old) })
+    }
+
+    fn exit(&self, cpu: Cpu, thread: Tid) -> Hit {
+        let (comm, pid) = (self.comm(cpu, thread), Some(thread as i32));
+        Hit::SchedProcessExit(SchedProcessExit { comm, pid })
     }
 
     /// A new thread, with its name if that comes right after it.
@@ -202,14 +204,15 @@ impl<'a, W: Write> Schedule<'a, W> {
                 child_pid: Some(child as i32),
             }),
         };
-        self.push(event, Some(parent), hit)
+        self.push(event, parent, hit)
     }
 
-    fn push(&mut self, event: &Event, current: Option<Tid>, hit: Hit) -> Result<(), Error> {
+    /// Perfetto leaves out events that do not say who ran.
+    fn push(&mut self, event: &Event, current: Tid, hit: Hit) -> Result<(), Error> {
         // The reader sees packets in the order of the file, and takes in what has the same time in that order.
         self.flush_tree()?;
-        let pid = current.filter(|&current| current != UNKNOWN);
-        let coded = FtraceEvent { timestamp: Some(event.time), pid, event: Some(hit) };
+        let coded =
+            FtraceEvent { timestamp: Some(event.time), pid: Some(current), event: Some(hit) };
         let bundle = self.bundles.entry(event.cpu).or_default();
         bundle.push(coded.encode_to_vec().into());
         self.waiting += 1;
