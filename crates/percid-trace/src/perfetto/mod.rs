@@ -6,7 +6,7 @@
 //! where it was recorded as a generic event with the names of its fields in it. Times stay those of ftrace's clock, which is `boot` unless the trace says
 //! otherwise.
 //!
-//! [`write`] makes a file to look at in Perfetto's web interface, with two things in it:
+//! [`write()`] makes a file to look at in Perfetto's web interface, with two things in it:
 //!
 //! - The schedule as events of ftrace: a track for each CPU, and the threads by process and name.
 //! - The concurrency IDs that a replay handed out, if it is given any ([`IdTracks`]): below each process a track for
