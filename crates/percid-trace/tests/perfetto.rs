@@ -42,23 +42,17 @@ fn a_schedule_comes_back() {
 /// What Perfetto carries of a trace.
 fn carried(mut trace: Trace) -> Trace {
     let mut names = HashMap::new();
-    let mut processes = HashMap::new();
     let texts = trace.texts.clone();
-    trace.events.retain_mut(|event| match event.what {
+    trace.events.retain(|event| match event.what {
         What::Name { thread: IDLE | UNKNOWN, .. } => false,
         What::Name { name, .. } if texts.get(name).is_empty() => false,
         What::Name { thread, name } => names.insert(thread, name) != Some(name),
-        What::Member { thread, process } => {
-            event.cpu = 0;
-            processes.insert(thread, process) != Some(process)
-        }
         What::Fork { child, .. } => {
             names.remove(&child);
             true
         }
         _ => true,
     });
-    trace.events.sort_by_key(|event| (event.time, event.cpu));
     trace
 }
 

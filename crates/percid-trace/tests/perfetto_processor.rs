@@ -79,7 +79,6 @@ fn tracepoints(trace: &Trace) -> usize {
     let own = trace.events.iter().filter(|event| {
         let born = last.replace(**event).map(|last| last.what);
         match (event.what, born) {
-            (What::Member { .. }, _) => false,
             (What::Name { thread, .. }, Some(What::Fork { child, .. })) => thread != child,
             _ => true,
         }

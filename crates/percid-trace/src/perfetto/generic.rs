@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::messages::{GenericField, GenericFtraceEvent};
 use crate::collector::Tracepoint;
+use crate::event::Tid;
 
 /// The kernel's tracepoint of concurrency IDs.
 const RSEQ_UPDATE: &str = "rseq_update";
@@ -11,6 +12,7 @@ const RSEQ_UPDATE: &str = "rseq_update";
 /// What no tracepoint tells, under names of our own.
 const TICK: &str = "percid_tick";
 const AFFINITY: &str = "percid_affinity";
+const MEMBER: &str = "percid_member";
 
 /// What such an event says.
 pub(super) enum What {
@@ -18,6 +20,8 @@ pub(super) enum What {
     Tracepoint(Tracepoint<'static>),
     /// The CPUs on which the current thread may run.
     Affinity(String),
+    /// The process to which the current thread belongs.
+    Member(Tid),
 }
 
 /// What the event says; `None` if it does not concern us.
@@ -33,6 +37,7 @@ pub(super) fn read(event: &GenericFtraceEvent) -> Option<What> {
             let cpus = field(event, "cpus")?.str_value.as_deref()?;
             Some(What::Affinity(String::from_utf8_lossy(cpus).into_owned()))
         }
+        MEMBER => number(event, "process").map(What::Member),
         _ => None,
     }
 }
@@ -66,6 +71,11 @@ pub(super) fn affinity(cpus: &str) -> GenericFtraceEvent {
         ..GenericField::default()
     };
     event(AFFINITY, vec![field])
+}
+
+/// The process to which the current thread belongs.
+pub(super) fn member(process: Tid) -> GenericFtraceEvent {
+    event(MEMBER, vec![number_field("process", process)])
 }
 
 fn number_field(name: &'static str, value: u32) -> GenericField {

@@ -15,13 +15,13 @@
 //!
 //! Read back, such a file gives the same events, apart from what Perfetto has no place for:
 //!
-//! - of a [`What::Member`](crate::event::What::Member), the CPU: it is 0;
 //! - names longer than 15 bytes, empty ones, and those of the idle thread;
-//! - names and processes that a thread already has;
+//! - names that a thread already has;
 //! - two creations of one thread on one CPU, one right after the other: they are taken for two tracepoints of one;
 //! - the clock, which is always `boot`, the number of possible CPUs, and the command.
 //!
-//! The timer tick and affinities are written as generic events of our own, which Perfetto shows by name.
+//! The timer tick, affinities and the processes of threads are written as generic events of our own, which Perfetto
+//! shows by name; the processes also as Perfetto itself records them.
 
 mod compact;
 mod generic;

@@ -12,6 +12,9 @@ const LARGEST: u64 = 16 << 20;
 /// What stands before every packet: field 1, whose length follows.
 pub(super) const PACKET: u8 = 0x0a;
 
+/// The sequence to which our packets belong: a number that Perfetto, which counts its sequences, hardly reaches.
+pub(super) const OURS: u32 = u32::from_be_bytes(*b"prcd");
+
 /// Packets, one after the other.
 pub(super) struct Packets<R> {
     from: R,

@@ -10,7 +10,7 @@ use prost::Message;
 use super::compact::{self, Compact};
 use super::generic;
 use super::messages::*;
-use super::packets::Packets;
+use super::packets::{OURS, Packets};
 use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
 use crate::event::{Cpu, Tid, UNKNOWN};
@@ -64,7 +64,9 @@ impl Reading {
         if let Some(bundle) = packet.ftrace_events {
             self.bundle(bundle)?;
         }
-        if let Some(tree) = packet.process_tree {
+        // What our own export says there, it says once more by events.
+        let tree = packet.process_tree.filter(|_| packet.trusted_packet_sequence_id != Some(OURS));
+        if let Some(tree) = tree {
             let time = packet.timestamp.or(tree.collection_end_timestamp);
             self.tree(time.unwrap_or(0), tree);
         }
@@ -146,14 +148,26 @@ impl Reading {
                     self.collector.affinity(time, cpu, current, &cpus);
                     return Ok(());
                 }
+                Some(generic::What::Member(process)) => {
+                    self.collector.member(time, cpu, current, process);
+                    return Ok(());
+                }
                 None => return Ok(()),
             },
             other => {
                 tracepoint(other).ok_or("a tracepoint without the thread or CPU it tells of")?
             }
         };
-        if let Tracepoint::SchedSwitch { next_pid, .. } = tracepoint {
-            self.running.insert(cpu, next_pid);
+        match tracepoint {
+            Tracepoint::SchedSwitch { next_pid, .. } => {
+                self.running.insert(cpu, next_pid);
+            }
+            // The number may have belonged to another thread before.
+            Tracepoint::TaskNewtask { pid, .. }
+            | Tracepoint::SchedProcessFork { child_pid: pid, .. } => {
+                self.processes.remove(&pid);
+            }
+            _ => {}
         }
         self.collector.tracepoint(time, cpu, current, tracepoint);
         Ok(())

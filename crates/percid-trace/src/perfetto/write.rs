@@ -38,7 +38,7 @@ pub fn write(trace: &Trace, looks: &[IdTracks], to: impl Write) -> Result<(), Er
 
 /// A packet with nothing in it yet.
 pub(super) fn packet() -> TracePacket {
-    TracePacket { trusted_packet_sequence_id: Some(1), ..TracePacket::default() }
+    TracePacket { trusted_packet_sequence_id: Some(packets::OURS), ..TracePacket::default() }
 }
 
 struct Out<W> {
@@ -95,7 +95,6 @@ impl<'a, W: Write> Schedule<'a, W> {
         let mut events = self.trace.events.iter().peekable();
         while let Some(event) = events.next() {
             match event.what {
-                What::Member { thread, process } => self.member(event.time, thread, process)?,
                 What::Fork { parent, child, shares } => {
                     let named = |next: &&Event| names(next, event, child);
                     let comm = events.next_if(named).map(|next| self.renamed(next));
@@ -133,7 +132,11 @@ impl<'a, W: Write> Schedule<'a, W> {
                 let newcomm = self.renamed(event);
                 (running, Hit::TaskRename(TaskRename { pid: Some(thread as i32), newcomm }))
             }
-            What::Member { .. } | What::Fork { .. } => return Ok(()),
+            What::Member { thread, process } => {
+                self.member(event.time, thread, process)?;
+                (thread, Hit::Generic(generic::member(process)))
+            }
+            What::Fork { .. } => return Ok(()),
         };
         self.push(event, current, hit)
     }
@@ -209,8 +212,6 @@ impl<'a, W: Write> Schedule<'a, W> {
 
     /// Perfetto leaves out events that do not say who ran.
     fn push(&mut self, event: &Event, current: Tid, hit: Hit) -> Result<(), Error> {
-        // The reader sees packets in the order of the file, and takes in what has the same time in that order.
-        self.flush_tree()?;
         let coded =
             FtraceEvent { timestamp: Some(event.time), pid: Some(current), event: Some(hit) };
         let bundle = self.bundles.entry(event.cpu).or_default();
@@ -222,17 +223,15 @@ impl<'a, W: Write> Schedule<'a, W> {
         Ok(())
     }
 
+    /// A thread, as Perfetto takes it in. That has no CPU: our own reader keeps to the event.
     fn member(&mut self, time: u64, thread: Tid, process: Tid) -> Result<(), Error> {
-        self.flush_bundles()?;
-        let is_process = thread == process;
-        // In a packet, processes stand before threads.
-        if self.tree.0 != time || is_process && !self.tree.1.threads.is_empty() {
+        if self.tree.0 != time {
             self.flush_tree()?;
         }
         self.tree.0 = time;
         // Their names are left to the events that give them.
         let (tid, tgid) = (Some(thread as i32), Some(process as i32));
-        if is_process {
+        if thread == process {
             self.tree.1.processes.push(Process { pid: tgid, ..Process::default() });
         } else {
             self.tree.1.threads.push(Thread { tid, tgid, ..Thread::default() });
