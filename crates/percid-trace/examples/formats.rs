@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::time::Instant;
 
 use percid_trace::{parquet, perfetto};
@@ -44,8 +45,7 @@ fn write(path: &str, events: usize) -> Result<(), Box<dyn Error>> {
 
 fn read(path: &str) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let file = File::open(path)?;
-    let trace = if is_parquet(path) { parquet::read(file)? } else { perfetto::read(file)? };
+    let trace = percid_trace::read::read(Path::new(path))?;
     rate("read", trace.events.len(), start);
     Ok(())
 }

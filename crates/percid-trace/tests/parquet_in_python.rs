@@ -1,5 +1,5 @@
-//! Our files in the hands of pandas, Polars and DuckDB, and what they write back. `PERCID_PYTHON` names another Python
-//! than `python3`.
+//! Our files in the hands of pandas, Polars and DuckDB, and what they write back. Python is the one that
+//! `verify/perfetto/install.sh` installs, or `python3` if it has what is needed.
 
 mod schedule;
 
@@ -11,7 +11,8 @@ use percid_trace::event::What;
 use percid_trace::{Trace, parquet};
 
 fn python() -> Command {
-    Command::new(std::env::var_os("PERCID_PYTHON").unwrap_or_else(|| "python3".into()))
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/perfetto/bin/python");
+    Command::new(if installed.exists() { installed } else { "python3".into() })
 }
 
 /// Whether Python has these modules. If not, the output says that nothing was checked; if they are required, the test
