@@ -11,13 +11,16 @@
 //! TIME switch CPU PREVIOUS NEXT
 //! TIME tick CPU THREAD [AGO]
 //! TIME exit CPU THREAD
+//! TIME leave CPU THREAD
+//! TIME gone THREAD
 //! TIME id THREAD ID
 //! end
 //! ```
 //!
 //! Threads are numbered from 0 in the order of their creation; `-` is no thread of the process. It begins when the process
 //! starts its program, so that nothing before it matters. `id` is the ID that a running thread has by
-//! the kernel's word. The union of the allowed CPUs does not change.
+//! the kernel's word. A thread that shares the memory of its process to replace its program, as after `vfork`, leaves first:
+//! it gives its ID back and takes none any more. It counts until it is gone. The union of the allowed CPUs does not change.
 //!
 //! # What lies on the border
 //!
@@ -103,6 +106,10 @@ pub enum Event {
     Tick(Cpu, Thread, u32),
     /// A thread began to end.
     Exit(Cpu, Thread),
+    /// A running thread asked for another program: it has no use for an ID of this process any more.
+    Leave(Cpu, Thread),
+    /// A thread that left is not counted any more.
+    Gone(Thread),
     /// A running thread has this ID.
     Id(Thread, Id),
 }
@@ -305,8 +312,8 @@ fn tell(policy: &mut dyn Policy, process: &Process<'_>, event: Event) {
         Event::Migrate(thread, from, to) => policy.migrate(process, thread, from, to),
         Event::Switch(cpu, prev, next) => policy.switch(process, cpu, prev, next),
         Event::Tick(cpu, thread, _) => policy.tick(process, cpu, thread),
-        Event::Exit(cpu, thread) => policy.exit(process, thread, cpu),
-        Event::Id(..) => {}
+        Event::Exit(cpu, thread) | Event::Leave(cpu, thread) => policy.exit(process, thread, cpu),
+        Event::Gone(_) | Event::Id(..) => {}
     }
 }
 
@@ -371,8 +378,12 @@ impl State {
             Event::Tick(cpu, thread, _) => self.runs(cpu, thread),
             Event::Exit(cpu, thread) => {
                 self.runs(cpu, thread)?;
-                self.users = self.users.checked_sub(1).ok_or("a thread that has not ended")?;
-                Ok(())
+                self.end()
+            }
+            Event::Leave(cpu, thread) => self.runs(cpu, thread),
+            Event::Gone(thread) => {
+                self.known(thread)?;
+                self.end()
             }
             Event::Id(thread, _) => match self.cpu_of(thread) {
                 Some(_) => Ok(()),
@@ -399,6 +410,11 @@ impl State {
         }
         self.thread_allowed.push(self.thread_allowed[parent as usize]);
         self.users += 1;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.users = self.users.checked_sub(1).ok_or("a thread that has not ended")?;
         Ok(())
     }
 
@@ -472,6 +488,8 @@ impl fmt::Display for Step {
             Event::Tick(cpu, thread, 0) => write!(f, "tick {cpu} {thread}"),
             Event::Tick(cpu, thread, ago) => write!(f, "tick {cpu} {thread} {ago}"),
             Event::Exit(cpu, thread) => write!(f, "exit {cpu} {thread}"),
+            Event::Leave(cpu, thread) => write!(f, "leave {cpu} {thread}"),
+            Event::Gone(thread) => write!(f, "gone {thread}"),
             Event::Id(thread, id) => write!(f, "id {thread} {id}"),
         }
     }
@@ -493,6 +511,8 @@ fn read_step(text: &str) -> Option<Step> {
         ("tick", &[Some(cpu), Some(thread)]) => Event::Tick(cpu, thread, 0),
         ("tick", &[Some(cpu), Some(thread), Some(ago)]) => Event::Tick(cpu, thread, ago),
         ("exit", &[Some(cpu), Some(thread)]) => Event::Exit(cpu, thread),
+        ("leave", &[Some(cpu), Some(thread)]) => Event::Leave(cpu, thread),
+        ("gone", &[Some(thread)]) => Event::Gone(thread),
         ("id", &[Some(thread), Some(id)]) => Event::Id(thread, id),
         _ => return None,
     };

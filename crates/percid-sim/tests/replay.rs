@@ -117,3 +117,23 @@ fn what_cannot_have_happened_is_refused() {
         assert!(Recording::read(&format!("{head}\nend")).is_err(), "{head}");
     }
 }
+
+/// The child of `vfork` leaves on CPU 1, and is counted until it is gone. Only then are the IDs dense again.
+#[test]
+fn a_thread_that_leaves_is_counted_until_it_is_gone() {
+    let text = |gone: &str, id: u32| {
+        format!(
+            "percid-steps 6.18.0 2 2\n0 exec 0 0\n1 spawn 1 0\n2 switch 1 - 1\n3 leave 1 1\n\
+             4 switch 1 1 -\n{gone}6 switch 0 0 -\n7 migrate 0 0 1\n8 switch 1 - 0\n9 id 0 {id}\nend\n"
+        )
+    };
+    for (gone, id) in [("", 1), ("5 gone 1\n", 0)] {
+        let recording = Recording::read(&text(gone, id)).expect("a good recording");
+        assert_eq!(recording.to_string(), text(gone, id));
+        let comparison = compare(&recording, "linux-6.14");
+        assert!(comparison.agrees(), "{gone:?}: {comparison}");
+    }
+    let error =
+        Recording::read(&text("5 gone 0\n5 gone 1\n5 gone 1\n", 0)).expect_err("two threads");
+    assert!(error.expected.contains("not ended"), "{error}");
+}
