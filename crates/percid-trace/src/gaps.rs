@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::event::{Cpu, Event, IDLE, State, Tid, What};
+use crate::event::{Cpu, Event, IDLE, State, Tid, UNKNOWN, What};
 use crate::trace::Trace;
 
 /// Adds the switches without which the events of a CPU do not fit together. Each stands right before the first event that
@@ -16,11 +16,20 @@ use crate::trace::Trace;
 pub fn close(trace: &mut Trace) -> usize {
     let known = known(&trace.events);
     let mut running: HashMap<Cpu, Tid> = HashMap::new();
+    // The threads that cannot have run on a CPU since before the trace began.
+    let mut seen = HashSet::new();
     let mut added = Vec::new();
     for (place, event) in trace.events.iter().enumerate() {
+        if let What::Fork { child, .. } = event.what {
+            seen.insert(child);
+        }
         let Some(current) = current(event) else { continue };
         let next = if let What::Switch { next, .. } = event.what { next } else { current };
-        let prev = running.insert(event.cpu, next).unwrap_or(current);
+        let came = running.insert(event.cpu, next);
+        // At the beginning, whoever runs on a CPU may have run there before.
+        let was_there = came.is_none() && !seen.contains(&current);
+        let prev = if was_there { current } else { came.unwrap_or(UNKNOWN) };
+        seen.extend([current, next]);
         if prev != current && (known.contains(&prev) || known.contains(&current)) {
             let what = What::Switch { prev, state: State::RUNNABLE, next: current };
             added.push((place, Event { what, ..*event }));
@@ -73,6 +82,7 @@ fn insert(events: &mut Vec<Event>, added: &[(usize, Event)]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Shares;
 
     fn trace(events: &[(u64, What)]) -> Trace {
         let events = events.iter().map(|&(time, what)| Event { time, cpu: 1, what }).collect();
@@ -92,6 +102,17 @@ mod tests {
             trace(&[(1, switch(7, IDLE)), (5, switch(IDLE, 7)), (5, id), (9, switch(7, IDLE))]);
         assert_eq!(lacking.events, whole.events);
         assert_eq!(close(&mut lacking), 0, "nothing is missing any more");
+    }
+
+    #[test]
+    fn a_thread_that_runs_at_the_beginning_was_there_and_one_that_is_new_was_not() {
+        let member = What::Member { thread: 7, process: 7 };
+        let mut old = trace(&[(0, member), (5, switch(7, IDLE))]);
+        assert_eq!(close(&mut old), 0);
+        let fork = What::Fork { parent: 6, child: 7, shares: Shares::Process };
+        let mut new = trace(&[(0, fork), (5, switch(7, IDLE))]);
+        assert_eq!(close(&mut new), 1);
+        assert_eq!(new.events[1].what, switch(UNKNOWN, 7));
     }
 
     #[test]

@@ -9,15 +9,21 @@
 //! - **Whether a tick led to a scan.** Every tick asks whether a scan is due, and the ticked thread scans when it goes back to
 //!   user space, perhaps after a sleep or in its next turn. On that way it tells its ID. So a tick that comes when a
 //!   scan is due stands before the next ID of that thread, and says how long ago it landed.
+//! - **When a thread that is moved arrives.** A migration is traced when the CPU is chosen. If that is to wake the thread, the
+//!   chosen CPU may queue it a little later, when it has been woken (`sched_wakeup`), and only then looks at its ID.
+//! - **When a thread leaves the memory** that it shared, as after `vfork`, to replace its program. It gives its ID back when
+//!   it asks for that, which the trace shows a tenth of a millisecond later, when all is done. It rarely does anything else
+//!   before, so it is taken to leave as soon as it runs. It is counted until its creator has been woken. It has no ID to
+//!   tell, so if the switch to it is missing too, the comparison may find differences that are none.
 //! - **When a thread that ends gives up its ID.** That is shortly before the trace shows the end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use percid_sim::replay::{self, Comparison, Recording, Step};
 use percid_sim::{MS, Ns, US};
 
-use crate::event::{Cpu, Event, Shares, Tid, What};
+use crate::event::{Cpu, Event, Shares, Stage, Tid, What};
 use crate::record::count_cpus;
 use crate::trace::Trace;
 
@@ -103,7 +109,10 @@ pub fn recording(trace: &Trace, process: Tid) -> Result<Recording, Insufficient>
     let possible = possible_cpus(trace);
     let allowed = allowed_cpus(trace, before, process).unwrap_or(possible);
     let mut translation = Translation::new(trace, events[0], process);
-    events[1..].iter().try_for_each(|event| translation.take(event))?;
+    let guests = guests(events);
+    for (place, event) in events.iter().enumerate().skip(1) {
+        translation.take(event, guests.contains(&place))?;
+    }
     if !translation.has_ids {
         return Err(Insufficient::NoIds(process));
     }
@@ -140,6 +149,23 @@ fn allowed_cpus(trace: &Trace, before: &[Event], process: Tid) -> Option<u32> {
     allowed.get(&process).copied()
 }
 
+/// The places where threads are created that share the memory only until they replace their programs.
+fn guests(events: &[Event]) -> HashSet<usize> {
+    let (mut guests, mut replacing) = (HashSet::new(), HashSet::new());
+    for (place, event) in events.iter().enumerate().rev() {
+        match event.what {
+            What::Exec { thread, .. } => drop(replacing.insert(thread)),
+            What::Fork { child, shares, .. }
+                if replacing.remove(&child) && shares == Shares::Memory =>
+            {
+                guests.insert(place);
+            }
+            _ => {}
+        }
+    }
+    guests
+}
+
 /// The least time between two scans.
 const PERIOD: Ns = 100 * MS;
 
@@ -151,6 +177,8 @@ struct Translation<'a> {
     threads: HashMap<Tid, Member>,
     /// How many there have been.
     count: u32,
+    /// Those that have left and are still counted, and the threads that wait for them.
+    left: HashMap<Tid, Tid>,
     /// For each CPU the thread that runs there, if it uses the memory.
     current: HashMap<Cpu, Tid>,
     /// From when on a tick leads to a scan.
@@ -165,33 +193,53 @@ struct Member {
     runs_on: Option<Cpu>,
     /// The tick after which it scans on its way to user space.
     tick: Option<Ns>,
+    waking: Waking,
+    /// The thread that created it and waits for it, if it leaves as soon as it runs.
+    creator: Option<Tid>,
+    /// The number of the thread that it created, and that has left, and is still counted.
+    waits_for: Option<u32>,
+}
+
+/// A thread that is being woken may be moved, and arrives when it is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waking {
+    No,
+    Begun,
+    Moved { from: Cpu, to: Cpu },
+}
+
+impl Member {
+    fn new(number: u32, creator: Option<Tid>) -> Member {
+        Member { number, runs_on: None, tick: None, waking: Waking::No, creator, waits_for: None }
+    }
 }
 
 impl<'a> Translation<'a> {
     fn new(trace: &'a Trace, start: Event, process: Tid) -> Translation<'a> {
         let Event { time, cpu, .. } = start;
-        let first = Member { number: 0, runs_on: Some(cpu), tick: None };
+        let first = Member { runs_on: Some(cpu), ..Member::new(0, None) };
         Translation {
             trace,
             began: time,
             threads: HashMap::from([(process, first)]),
             count: 1,
+            left: HashMap::new(),
             current: HashMap::from([(cpu, process)]),
-            due: time + PERIOD,
+            due: time.saturating_add(PERIOD),
             steps: vec![Step { time: 0, event: replay::Event::Exec(cpu, 0) }],
             has_ids: false,
         }
     }
 
     fn push(&mut self, time: Ns, event: replay::Event) {
-        self.steps.push(Step { time: time - self.began, event });
+        self.steps.push(Step { time: time.saturating_sub(self.began), event });
     }
 
     fn number(&self, thread: Tid) -> Option<u32> {
         self.threads.get(&thread).map(|member| member.number)
     }
 
-    fn take(&mut self, event: &Event) -> Result<(), Insufficient> {
+    fn take(&mut self, event: &Event, is_guest: bool) -> Result<(), Insufficient> {
         let &Event { time, cpu, what } = event;
         match what {
             What::Switch { prev, next, .. } => {
@@ -205,25 +253,24 @@ impl<'a> Translation<'a> {
                 self.has_ids = true;
             }
             What::Tick { thread } => self.tick(time, cpu, thread),
-            What::Fork { parent, child, shares } => return self.fork(time, parent, child, shares),
-            What::Exec { thread, .. } => self.leave(time, cpu, thread),
+            What::Fork { parent, child, shares } => {
+                return self.fork(time, parent, child, shares, is_guest);
+            }
+            What::Exec { thread, .. } => self.replaced(time, cpu, thread),
             What::Exit { thread } => {
                 if let Some(number) = self.runs(time, cpu, thread) {
                     self.push(time, replay::Event::Exit(cpu, number));
                 }
             }
-            What::Migrate { thread, from, to } => {
-                if let Some(number) = self.number(thread) {
-                    self.push(time, replay::Event::Migrate(number, from, to));
-                }
-            }
+            What::Wakeup { thread, stage, .. } => self.wake(time, thread, stage),
+            What::Migrate { thread, from, to } => self.migrate(time, thread, from, to),
             What::Affinity { thread, cpus } => {
                 let weight = count_cpus(self.trace.texts.get(cpus));
                 if let (Some(number), Some(weight)) = (self.number(thread), weight) {
                     self.push(time, replay::Event::Affinity(number, weight));
                 }
             }
-            What::Wakeup { .. } | What::Member { .. } | What::Name { .. } => {}
+            What::Member { .. } | What::Name { .. } => {}
         }
         Ok(())
     }
@@ -238,11 +285,15 @@ impl<'a> Translation<'a> {
 
     /// A CPU switches to a thread.
     fn switch(&mut self, time: Ns, cpu: Cpu, next: Tid) {
+        self.arrive(time, next);
         let next_member = self.threads.get(&next).copied();
         if let Some(elsewhere) = next_member.and_then(|next| next.runs_on).filter(|&on| on != cpu) {
             self.set(time, elsewhere, None);
         }
         self.set(time, cpu, next_member.map(|_| next));
+        if next_member.is_some_and(|next| next.creator.is_some()) {
+            self.leave(time, cpu, next);
+        }
     }
 
     /// Lets a thread of the process run on a CPU, or none.
@@ -265,6 +316,43 @@ impl<'a> Translation<'a> {
         self.push(time, replay::Event::Switch(cpu, prev, next));
     }
 
+    fn wake(&mut self, time: Ns, thread: Tid, stage: Stage) {
+        match (stage, self.threads.get_mut(&thread)) {
+            (Stage::Waking, Some(member)) => member.waking = Waking::Begun,
+            (Stage::Woken | Stage::New, Some(_)) => {
+                self.arrive(time, thread);
+                self.go_on(time, thread);
+            }
+            (_, None) => {}
+        }
+    }
+
+    fn migrate(&mut self, time: Ns, thread: Tid, from: Cpu, to: Cpu) {
+        let Some(member) = self.threads.get_mut(&thread) else { return };
+        let queued = member.waking == Waking::No;
+        member.waking = Waking::Moved { from, to };
+        if queued {
+            self.arrive(time, thread);
+        }
+    }
+
+    /// A thread is queued on the CPU to which it was moved, if it was.
+    fn arrive(&mut self, time: Ns, thread: Tid) {
+        let Some(member) = self.threads.get_mut(&thread) else { return };
+        let number = member.number;
+        if let Waking::Moved { from, to } = std::mem::replace(&mut member.waking, Waking::No) {
+            self.push(time, replay::Event::Migrate(number, from, to));
+        }
+    }
+
+    /// A thread need not wait any more for the one that it created, which has other memory now.
+    fn go_on(&mut self, time: Ns, thread: Tid) {
+        let gone = self.threads.get_mut(&thread).and_then(|member| member.waits_for.take());
+        if let Some(gone) = gone {
+            self.push(time, replay::Event::Gone(gone));
+        }
+    }
+
     fn tick(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
         let Some(number) = self.runs(time, cpu, thread) else { return };
         if time < self.due {
@@ -278,10 +366,10 @@ impl<'a> Translation<'a> {
     fn scan(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
         let Some(member) = self.threads.get_mut(&thread) else { return };
         let Some(landed) = member.tick.take() else { return };
-        let ago = u32::try_from((time - landed) / US).unwrap_or(u32::MAX);
+        let ago = u32::try_from(time.saturating_sub(landed) / US).unwrap_or(u32::MAX);
         let event = replay::Event::Tick(cpu, member.number, ago);
         if time >= self.due {
-            self.due = time + PERIOD;
+            self.due = time.saturating_add(PERIOD);
         }
         self.push(time, event);
     }
@@ -292,8 +380,10 @@ impl<'a> Translation<'a> {
         parent: Tid,
         child: Tid,
         shares: Shares,
+        is_guest: bool,
     ) -> Result<(), Insufficient> {
-        let Some(parent) = self.number(parent) else {
+        self.go_on(time, parent);
+        let Some(creator) = self.number(parent) else {
             self.threads.remove(&child);
             return Ok(());
         };
@@ -303,18 +393,242 @@ impl<'a> Translation<'a> {
             Shares::Process | Shares::Memory => {
                 let number = self.count;
                 self.count += 1;
-                self.threads.insert(child, Member { number, runs_on: None, tick: None });
-                self.push(time, replay::Event::Spawn(number, parent));
+                self.threads.insert(child, Member::new(number, is_guest.then_some(parent)));
+                self.push(time, replay::Event::Spawn(number, creator));
+                if let Some(creator) = self.threads.get_mut(&parent).filter(|_| is_guest) {
+                    creator.waits_for = Some(number);
+                }
             }
         }
         Ok(())
     }
 
-    /// A thread, which has shared the memory so far, replaces its program.
+    /// A thread that runs has asked for another program.
     fn leave(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
-        let Some(number) = self.runs(time, cpu, thread) else { return };
-        self.push(time, replay::Event::Exit(cpu, number));
+        let Some(Member { number, creator: Some(creator), .. }) =
+            self.threads.get(&thread).copied()
+        else {
+            return;
+        };
+        self.push(time, replay::Event::Leave(cpu, number));
         self.set(time, cpu, None);
         self.threads.remove(&thread);
+        self.left.insert(thread, creator);
+    }
+
+    /// A thread has replaced its program.
+    fn replaced(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
+        // One whose beginning the trace does not show leaves now.
+        self.runs(time, cpu, thread);
+        if let Some(creator) = self.left.remove(&thread) {
+            self.go_on(time, creator);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use percid_sim::replay::Event as Step;
+
+    use super::*;
+    use crate::event::{IDLE, State};
+    use crate::trace::Origin;
+
+    const PROCESS: Tid = 7;
+    const OTHER: Tid = 50;
+
+    fn trace(events: &[(u64, Cpu, What)]) -> Trace {
+        let event = |&(micros, cpu, what)| Event { time: micros * US, cpu, what };
+        let origin = Origin {
+            release: Some("6.18.44".to_owned()),
+            possible_cpus: Some(2),
+            ..Origin::default()
+        };
+        Trace { origin, events: events.iter().map(event).collect(), ..Trace::default() }
+    }
+
+    fn exec() -> What {
+        What::Exec { thread: PROCESS, old: PROCESS }
+    }
+
+    fn switch(prev: Tid, next: Tid) -> What {
+        What::Switch { prev, state: State::RUNNABLE, next }
+    }
+
+    fn id(thread: Tid, id: u32) -> What {
+        What::Id { thread, node: 0, id }
+    }
+
+    fn fork(child: Tid, shares: Shares) -> What {
+        What::Fork { parent: PROCESS, child, shares }
+    }
+
+    fn steps(events: &[(u64, Cpu, What)]) -> Vec<(u64, Step)> {
+        let recording = recording(&trace(events), PROCESS).expect("enough");
+        recording.steps.iter().map(|step| (step.time / US, step.event)).collect()
+    }
+
+    #[test]
+    fn a_missing_switch_is_inferred() {
+        let found = steps(&[
+            (10, 1, exec()),
+            (20, 1, switch(PROCESS, IDLE)),
+            (50, 1, id(PROCESS, 0)),
+            (60, 0, id(PROCESS, 0)),
+        ]);
+        let expected = [
+            (0, Step::Exec(1, 0)),
+            (10, Step::Switch(1, Some(0), None)),
+            (40, Step::Switch(1, None, Some(0))),
+            (40, Step::Id(0, 0)),
+            (50, Step::Switch(1, Some(0), None)),
+            (50, Step::Switch(0, None, Some(0))),
+            (50, Step::Id(0, 0)),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_tick_counts_when_the_thread_goes_back_if_a_scan_is_due() {
+        let tick = What::Tick { thread: PROCESS };
+        let found = steps(&[
+            (0, 1, exec()),
+            (90_000, 1, tick),
+            (110_000, 1, tick),
+            (110_010, 1, switch(PROCESS, OTHER)),
+            (111_000, 1, switch(OTHER, PROCESS)),
+            (111_005, 1, id(PROCESS, 0)),
+            (130_000, 1, tick),
+        ]);
+        let expected = [
+            (0, Step::Exec(1, 0)),
+            (90_000, Step::Tick(1, 0, 0)),
+            (110_010, Step::Switch(1, Some(0), None)),
+            (111_000, Step::Switch(1, None, Some(0))),
+            (111_005, Step::Tick(1, 0, 1005)),
+            (111_005, Step::Id(0, 0)),
+            (130_000, Step::Tick(1, 0, 0)),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_thread_that_is_moved_to_be_woken_arrives_when_it_has_been_woken() {
+        let wakeup = |stage| What::Wakeup { thread: PROCESS, target: 0, stage };
+        let moved = What::Migrate { thread: PROCESS, from: 1, to: 0 };
+        let found = steps(&[
+            (0, 1, exec()),
+            (5, 1, id(PROCESS, 0)),
+            (10, 1, switch(PROCESS, IDLE)),
+            (20, 1, wakeup(Stage::Waking)),
+            (21, 1, moved),
+            (25, 0, wakeup(Stage::Woken)),
+            (30, 0, switch(IDLE, PROCESS)),
+            (40, 0, switch(PROCESS, IDLE)),
+            (41, 1, What::Migrate { thread: PROCESS, from: 0, to: 1 }),
+        ]);
+        let expected = [
+            (0, Step::Exec(1, 0)),
+            (5, Step::Id(0, 0)),
+            (10, Step::Switch(1, Some(0), None)),
+            (25, Step::Migrate(0, 1, 0)),
+            (30, Step::Switch(0, None, Some(0))),
+            (40, Step::Switch(0, Some(0), None)),
+            (41, Step::Migrate(0, 0, 1)),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_child_after_vfork_leaves_when_it_runs_if_it_replaces_its_program() {
+        let events = [
+            (0, 1, exec()),
+            (5, 1, id(PROCESS, 0)),
+            (10, 1, fork(8, Shares::Memory)),
+            (20, 1, switch(PROCESS, 8)),
+            (50, 1, switch(8, 9)),
+            (55, 0, What::Wakeup { thread: PROCESS, target: 1, stage: Stage::Woken }),
+            (60, 1, switch(9, PROCESS)),
+            (70, 0, What::Exec { thread: 8, old: 8 }),
+            (80, 0, id(8, 0)),
+        ];
+        let began = [(0, Step::Exec(1, 0)), (5, Step::Id(0, 0)), (10, Step::Spawn(1, 0))];
+        let left = [
+            (20, Step::Switch(1, Some(0), Some(1))),
+            (20, Step::Leave(1, 1)),
+            (20, Step::Switch(1, Some(1), None)),
+            (55, Step::Gone(1)),
+            (60, Step::Switch(1, None, Some(0))),
+        ];
+        assert_eq!(steps(&events), [&began[..], &left].concat());
+        let stayed = [
+            (20, Step::Switch(1, Some(0), Some(1))),
+            (50, Step::Switch(1, Some(1), None)),
+            (60, Step::Switch(1, None, Some(0))),
+        ];
+        assert_eq!(steps(&events[..7]), [&began[..], &stayed].concat());
+    }
+
+    #[test]
+    fn the_affinity_is_that_of_the_nearest_ancestor_of_which_it_is_known() {
+        let mut trace = trace(&[(0, 1, exec()), (5, 1, id(PROCESS, 0))]);
+        let allowed = |trace: &Trace| recording(trace, PROCESS).expect("enough").allowed;
+        assert_eq!(allowed(&trace), 2);
+        let cpus = trace.texts.keep(b"1");
+        let affinity = What::Affinity { thread: OTHER, cpus };
+        let fork = What::Fork { parent: OTHER, child: PROCESS, shares: Shares::Nothing };
+        let before = [affinity, fork].map(|what| Event { time: 0, cpu: 0, what });
+        trace.events.splice(0..0, before);
+        assert_eq!(allowed(&trace), 1);
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let whole =
+            trace(&[(0, 1, exec()), (5, 1, id(PROCESS, 0)), (6, 1, fork(8, Shares::Unknown))]);
+        let why = |trace: &Trace| compare(trace, PROCESS).expect_err("not enough");
+        assert_eq!(why(&whole), Insufficient::UnknownMemory(8));
+        assert_eq!(why(&trace(&[(0, 1, id(PROCESS, 0))])), Insufficient::BeganBefore(PROCESS));
+        assert_eq!(why(&trace(&[(0, 1, exec())])), Insufficient::NoIds(PROCESS));
+        let mut other = trace(&[(0, 1, exec()), (5, 1, id(PROCESS, 0))]);
+        assert!(compare(&other, PROCESS).is_ok_and(|comparison| comparison.agrees()));
+        other.origin.release = Some("6.1.0".to_owned());
+        assert_eq!(why(&other), Insufficient::NoGeneration("6.1.0".to_owned()));
+        other.origin.release = None;
+        assert_eq!(why(&other), Insufficient::NoRelease);
+        other.origin.lost = 3;
+        other.origin.release = Some("6.18.44".to_owned());
+        assert_eq!(why(&other), Insufficient::Lost(3));
+        let never =
+            trace(&[(0, 1, exec()), (5, 1, id(PROCESS, 0)), (4, 1, What::Tick { thread: 7 })]);
+        assert!(matches!(why(&never), Insufficient::Inconsistent(..)), "{}", why(&never));
+    }
+
+    #[test]
+    fn events_in_any_order_are_translated_or_refused() {
+        for seed in 0..20_000 {
+            let mut random = percid_sim::random::Random::new(seed);
+            let mut below = |end: u64| random.below(end) as u32;
+            let events: Vec<_> = (0..30)
+                .map(|nr| {
+                    let (a, b, cpu) = (6 + below(5), 6 + below(5), below(3));
+                    let what = match below(9) {
+                        0 => exec(),
+                        1 => What::Exec { thread: a, old: b },
+                        2 => What::Exit { thread: a },
+                        3 => What::Tick { thread: a },
+                        4 => What::Fork { parent: a, child: b, shares: Shares::Process },
+                        5 => What::Migrate { thread: a, from: cpu, to: below(3) },
+                        6 => id(a, below(3)),
+                        _ => switch(a, b),
+                    };
+                    (nr * 9000, cpu, what)
+                })
+                .collect();
+            let mut trace = trace(&events);
+            trace.origin.possible_cpus = Some(3);
+            // What it says is of no interest, only that it returns.
+            let _ = compare(&trace, PROCESS);
+        }
     }
 }

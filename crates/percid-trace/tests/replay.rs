@@ -207,6 +207,7 @@ fn as_trace(recording: &Recording) -> (Trace, Vec<(u64, u32, u32)>) {
             }
             Step::Tick(cpu, thread, _) => (cpu, What::Tick { thread: tid(thread) }),
             Step::Exit(cpu, thread) => (cpu, What::Exit { thread: tid(thread) }),
+            Step::Leave(..) | Step::Gone(_) => unreachable!("nobody leaves by vfork there"),
             Step::Id(thread, id) => {
                 ids.push((time, thread, id));
                 continue;

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use perf_event_open_sys::bindings::{
-    PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_SAMPLE_CPU, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
-    PERF_TYPE_SOFTWARE, perf_event_attr,
+    PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_FORMAT_LOST, PERF_SAMPLE_CPU, PERF_SAMPLE_TID,
+    PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 use perf_event_open_sys::{ioctls, perf_event_open};
 
@@ -21,6 +21,7 @@ fn attributes() -> perf_event_attr {
         size: size_of::<perf_event_attr>() as u32,
         config: u64::from(PERF_COUNT_SW_DUMMY),
         sample_type: SAMPLE,
+        read_format: u64::from(PERF_FORMAT_LOST),
         clockid: libc::CLOCK_MONOTONIC,
         ..perf_event_attr::default()
     };
@@ -43,21 +44,42 @@ fn attributes() -> perf_event_attr {
 /// Opens the event, which does not record yet. `None` if there is no such thread, or no such CPU any more.
 pub(super) fn open(cpu: Cpu, thread: Option<Tid>) -> Result<Option<OwnedFd>, String> {
     let mut attributes = attributes();
-    let pid = thread.map_or(-1, |thread| thread as libc::pid_t);
-    let flags = u64::from(PERF_FLAG_FD_CLOEXEC);
-    // SAFETY: the attributes live as long as the call, and what it returns belongs to nobody else.
-    let event = unsafe {
-        let fd = perf_event_open(&raw mut attributes, pid, cpu as i32, -1, flags);
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
-    };
-    if event.is_some() {
-        return Ok(event);
+    let mut event = open_with(&mut attributes, cpu, thread);
+    if matches!(&event, Err(error) if error.raw_os_error() == Some(libc::EINVAL)) {
+        // Kernels before 6.0 do not count losses for whoever asks.
+        attributes.read_format = 0;
+        event = open_with(&mut attributes, cpu, thread);
     }
-    let error = io::Error::last_os_error();
+    let error = match event {
+        Ok(event) => return Ok(Some(event)),
+        Err(error) => error,
+    };
     match error.raw_os_error() {
         Some(libc::ESRCH | libc::ENODEV) => Ok(None),
         code => Err(missing(code.unwrap_or_default(), &error, thread.is_none(), paranoid())),
     }
+}
+
+fn open_with(
+    attributes: &mut perf_event_attr,
+    cpu: Cpu,
+    thread: Option<Tid>,
+) -> io::Result<OwnedFd> {
+    let pid = thread.map_or(-1, |thread| thread as libc::pid_t);
+    let flags = u64::from(PERF_FLAG_FD_CLOEXEC);
+    // SAFETY: the attributes live as long as the call, and what it returns belongs to nobody else.
+    unsafe {
+        let fd = perf_event_open(attributes, pid, cpu as i32, -1, flags as _);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// How many records of an event there was no room for; 0 from a kernel that does not count them.
+pub(super) fn lost(event: RawFd) -> u64 {
+    let mut counts = [0u64; 2];
+    // SAFETY: the array may be written for its whole length.
+    let read = unsafe { libc::read(event, counts.as_mut_ptr().cast(), size_of_val(&counts)) };
+    if read == size_of_val(&counts) as isize { counts[1] } else { 0 }
 }
 
 fn paranoid() -> Option<i32> {

@@ -95,13 +95,9 @@ impl Buffers for Perf {
 
     fn end(&mut self, stream: &mut Stream) -> Result<(), String> {
         self.events().try_for_each(event::disable)?;
-        let records = &self.records;
-        for (cpu, ring) in &mut self.rings {
-            // The kernel writes of a loss when there is room again, which will not be.
-            if !ring.drain(|record| records.take(record, *cpu, stream))? {
-                stream.lost += 1;
-            }
-        }
+        self.drain(stream)?;
+        // The kernel writes of a loss into the ring when there is room again, and that may never be.
+        stream.lost = stream.lost.max(self.events().map(event::lost).sum());
         Ok(())
     }
 

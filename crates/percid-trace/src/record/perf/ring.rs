@@ -23,9 +23,6 @@ pub(super) struct Ring {
 /// Bytes of the part that all records begin with: kind, flags, length.
 pub(super) const HEADER: usize = 8;
 
-/// More bytes than any record has that is asked for.
-const LARGEST: usize = 256;
-
 impl Ring {
     /// Maps the ring of an event, of `size` bytes or as many as are permitted.
     pub(super) fn new(event: OwnedFd, size: usize) -> io::Result<Ring> {
@@ -49,11 +46,11 @@ impl Ring {
         self.map.as_ptr().cast()
     }
 
-    /// Hands out every record that is there. Returns whether there was room for another one.
+    /// Hands out every record that is there.
     pub(super) fn drain(
         &mut self,
         mut take: impl FnMut(&[u8]) -> Result<(), String>,
-    ) -> Result<bool, String> {
+    ) -> Result<(), String> {
         // SAFETY: the page is mapped as long as `self` lives. The kernel writes the head, and nobody else the tail.
         let (head, mut tail) = unsafe {
             let control = self.control();
@@ -61,7 +58,6 @@ impl Ring {
         };
         // What was written before the head is read after it.
         fence(Ordering::Acquire);
-        let had_room = (head.wrapping_sub(tail) as usize) + LARGEST <= self.size;
         while tail != head {
             let there = head.wrapping_sub(tail) as usize;
             let length = self.length(tail);
@@ -75,7 +71,7 @@ impl Ring {
         fence(Ordering::Release);
         // SAFETY: as above.
         unsafe { (&raw mut (*self.control()).data_tail).write_volatile(tail) };
-        Ok(had_room)
+        Ok(())
     }
 
     /// The length of the record at a place. Records begin at multiples of eight bytes, so its header lies in one piece.

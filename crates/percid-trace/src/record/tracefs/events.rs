@@ -75,13 +75,10 @@ impl Events {
         Ok(events)
     }
 
-    /// Enables what happens to a target's threads and is nothing that they do. The kernel forgets a thread that ends before it
-    /// switches away from it, so these switches are among it.
+    /// Enables migrations.
     pub(super) fn of_others(instance: &Instance) -> Result<Events, String> {
         let mut events = Events::default();
         events.enable(instance, MIGRATIONS)?;
-        instance.write("events/sched/sched_switch/filter", ENDED)?;
-        events.enable(instance, ALWAYS[0])?;
         Ok(events)
     }
 
@@ -118,10 +115,6 @@ impl Events {
         self.affinity.as_ref()?.thread(record)
     }
 }
-
-/// Bits of a thread's state that it has when it is switched away from for the last time.
-pub(super) const DEAD: u32 = 0x30;
-const ENDED: &str = "prev_state & 0x30";
 
 /// The line of `/proc/kallsyms` with the timer tick; `None` where the kernel hides addresses.
 fn tick_symbols() -> Option<String> {

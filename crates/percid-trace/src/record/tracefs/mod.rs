@@ -2,8 +2,8 @@
 //!
 //! An instance of our own records, so that nothing else that is traced on this machine is disturbed. For a single process
 //! the kernel itself keeps only what that process and its offspring do, and the switches and wakeups in which one of their
-//! threads takes part. What others do to these threads comes from a second instance with two rare events of everybody,
-//! of which most is thrown away here.
+//! threads takes part. Migrations are mostly the work of others, so they come from a second instance that has those of
+//! everybody, and nothing else.
 
 mod events;
 mod instance;
@@ -16,7 +16,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
-use self::events::{DEAD, Events};
+use self::events::Events;
 use self::instance::Instance;
 use self::pages::{Layout, Page};
 use super::session::Buffers;
@@ -39,7 +39,7 @@ pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, S
     }
     let events = Events::of_target(&instance, options.extra, process.is_none())?;
     let own = Buffer::new(instance, events)?;
-    Ok(Tracefs { own, others, targets, done_by_others: Vec::new(), endings: BTreeSet::new() })
+    Ok(Tracefs { own, others, targets, migrations: Vec::new() })
 }
 
 fn new_instance(tracefs: &Path, options: &Options) -> Result<Instance, String> {
@@ -75,32 +75,23 @@ const THREADS_AT_ONCE: usize = 256;
 /// A recording.
 pub(super) struct Tracefs {
     own: Buffer,
-    /// What others do to the threads of the target.
+    /// Who else migrates the threads of the target.
     others: Option<Buffer>,
     /// The threads that were there when it began.
     targets: BTreeSet<Tid>,
-    done_by_others: Vec<Deed>,
-    /// The last switches away from threads that ended, of those that `own` has.
-    endings: BTreeSet<(Tid, u64)>,
+    migrations: Vec<Migration>,
 }
 
-/// Something that was done to a thread.
+/// A thread of anybody was moved.
 #[derive(Debug, Clone, Copy)]
-struct Deed {
+struct Migration {
     time: u64,
     cpu: Cpu,
     current: Tid,
-    what: Done,
+    thread: Tid,
+    from: Cpu,
+    to: Cpu,
 }
-
-#[derive(Debug, Clone, Copy)]
-enum Done {
-    Migrated { thread: Tid, from: Cpu, to: Cpu },
-    Ended { thread: Tid, state: u32, next: Tid },
-}
-
-/// The same event has slightly different times in two instances.
-const SAME: u64 = 1_000_000;
 
 impl Buffers for Tracefs {
     fn begin(&mut self) -> Result<(), String> {
@@ -125,9 +116,10 @@ impl Buffers for Tracefs {
             others.instance.write("tracing_on", "0")?;
         }
         self.take(stream, usize::MAX)?;
-        for deed in std::mem::take(&mut self.done_by_others) {
-            if self.concerns_target(&deed, stream) {
-                deed.tell(stream);
+        for migration in std::mem::take(&mut self.migrations) {
+            let thread = migration.thread;
+            if self.targets.contains(&thread) || stream.saw_birth_of(thread) {
+                migration.tell(stream);
             }
         }
         let lost = self.own.instance.lost();
@@ -146,19 +138,12 @@ const AT_ONCE: usize = 4096;
 impl Tracefs {
     fn take(&mut self, stream: &mut Stream, pages: usize) -> Result<(), String> {
         let mut calls = BTreeMap::new();
-        let endings = &mut self.endings;
-        let restricted = self.others.is_some();
         stream.lost += self.own.drain(pages, |events, time, cpu, record| {
             if let Some(thread) = events.affinity_call(record) {
                 calls.insert(thread, (time, cpu));
                 return Ok(());
             }
             let Some((current, event)) = events.formats.decode(record)? else { return Ok(()) };
-            if let Tracepoint::SchedSwitch { prev_pid, prev_state, .. } = event {
-                if restricted && prev_state & DEAD != 0 {
-                    endings.insert((prev_pid, time));
-                }
-            }
             stream.tracepoint(time, cpu, current, event);
             Ok(())
         })?;
@@ -168,58 +153,27 @@ impl Tracefs {
             }
         }
         let Some(others) = &mut self.others else { return Ok(()) };
-        let done = &mut self.done_by_others;
+        let migrations = &mut self.migrations;
         stream.lost += others.drain(pages, |events, time, cpu, record| {
             let Some((current, event)) = events.formats.decode(record)? else { return Ok(()) };
-            done.extend(Done::of(event).map(|what| Deed { time, cpu, current, what }));
+            if let Tracepoint::SchedMigrateTask {
+                pid: thread, orig_cpu: from, dest_cpu: to, ..
+            } = event
+            {
+                migrations.push(Migration { time, cpu, current, thread, from, to });
+            }
             Ok(())
         })?;
         Ok(())
     }
-
-    fn concerns_target(&self, deed: &Deed, stream: &Stream) -> bool {
-        let (thread, is_known) = match deed.what {
-            Done::Migrated { thread, .. } => (thread, false),
-            Done::Ended { thread, .. } => {
-                let about = deed.time.saturating_sub(SAME)..=deed.time.saturating_add(SAME);
-                let same = (thread, *about.start())..=(thread, *about.end());
-                (thread, self.endings.range(same).next().is_some())
-            }
-        };
-        !is_known && (self.targets.contains(&thread) || stream.saw_birth_of(thread))
-    }
 }
 
-impl Done {
-    fn of(event: Tracepoint<'_>) -> Option<Done> {
-        match event {
-            Tracepoint::SchedMigrateTask { pid, orig_cpu, dest_cpu, .. } => {
-                Some(Done::Migrated { thread: pid, from: orig_cpu, to: dest_cpu })
-            }
-            Tracepoint::SchedSwitch { prev_pid, prev_state, next_pid, .. } => {
-                Some(Done::Ended { thread: prev_pid, state: prev_state, next: next_pid })
-            }
-            _ => None,
-        }
-    }
-}
-
-impl Deed {
+impl Migration {
     fn tell(self, stream: &mut Stream) {
-        let comm = &[][..];
-        let event = match self.what {
-            Done::Migrated { thread, from, to } => {
-                Tracepoint::SchedMigrateTask { comm, pid: thread, orig_cpu: from, dest_cpu: to }
-            }
-            Done::Ended { thread, state, next } => Tracepoint::SchedSwitch {
-                prev_comm: comm,
-                prev_pid: thread,
-                prev_state: state,
-                next_comm: comm,
-                next_pid: next,
-            },
-        };
-        stream.late(self.time, self.cpu, self.current, event);
+        let Migration { time, cpu, current, thread, from, to } = self;
+        let event =
+            Tracepoint::SchedMigrateTask { comm: &[], pid: thread, orig_cpu: from, dest_cpu: to };
+        stream.late(time, cpu, current, event);
     }
 }
 

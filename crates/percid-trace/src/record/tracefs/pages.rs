@@ -242,7 +242,10 @@ mod tests {
         .concat()
     }
 
-    fn read(bytes: &[u8]) -> Result<(u64, Vec<(u64, Vec<u8>)>), Error> {
+    /// How many records are lost, and the times and bytes of the others.
+    type Read = (u64, Vec<(u64, Vec<u8>)>);
+
+    fn read(bytes: &[u8]) -> Result<Read, Error> {
         let mut page = Page::new(bytes, &layout())?;
         let mut found = Vec::new();
         while let Some(Record { time, data }) = page.next()? {
