@@ -15,7 +15,7 @@ use percid_sim::policies::Entry;
 use percid_trace::event::Tid;
 use percid_trace::perfetto::{IdSpan, IdTracks, Steal};
 use percid_trace::replay::{Settings, SpaceNumber, Turn};
-use percid_trace::{Trace, parquet, perfetto};
+use percid_trace::{Trace, gaps, parquet, perfetto};
 use serde::Serialize;
 
 use crate::cli::ConvertArguments;
@@ -27,9 +27,12 @@ pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Outcome, F
     file::check_writable(&arguments.to)?;
     let policy = policy(arguments, target)?;
     let interrupt = Interrupt::listen()?;
-    let trace = file::load(&arguments.file, &interrupt)?;
+    let mut trace = file::load(&arguments.file, &interrupt)?;
     let tracks = match policy {
-        Some(policy) => vec![id_tracks(&trace, arguments, policy, &interrupt)?],
+        Some(policy) => {
+            gaps::close(&mut trace);
+            vec![id_tracks(&trace, arguments, policy, &interrupt)?]
+        }
         None => Vec::new(),
     };
     if interrupt.pressed() {

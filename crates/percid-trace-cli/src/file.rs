@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use percid_command::interrupt::Interrupt;
 use percid_command::outcome::Failure;
 use percid_command::watch::watched;
-use percid_trace::{Error, Trace, read};
+use percid_trace::{Error, Trace, gaps, read};
 
 /// Reads a trace in any format.
 pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure> {
@@ -20,6 +20,13 @@ pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure>
         Error::Io(cause) => Failure::new(format!("cannot read {}", path.display()), cause),
         Error::Malformed(malformed) => Failure::Usage(format!("{}: {malformed}", path.display())),
     })
+}
+
+/// The same for a replay: with the switches that the kernel did not trace, as far as they show. Also how many these are.
+pub(crate) fn load_closed(path: &Path, interrupt: &Interrupt) -> Result<(Trace, usize), Failure> {
+    let mut trace = load(path, interrupt)?;
+    let inferred = gaps::close(&mut trace);
+    Ok((trace, inferred))
 }
 
 /// Refuses what cannot be written before minutes of work.

@@ -17,7 +17,7 @@ use crate::file;
 
 pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen()?;
-    let trace = file::load(&arguments.file, &interrupt)?;
+    let (trace, _) = file::load_closed(&arguments.file, &interrupt)?;
     let answer = Answer::of(&trace, arguments.process);
     if json {
         output::print_json(&answer)?

@@ -66,16 +66,19 @@ fn known(events: &[Event]) -> HashSet<Tid> {
     known
 }
 
-/// Inserts events, each before the one at its place.
+/// Inserts events, each before the one at its place; the places do not go back. What lies behind is moved once, from the end on.
 fn insert(events: &mut Vec<Event>, added: &[(usize, Event)]) {
-    let old = std::mem::take(events);
-    events.reserve(old.len() + added.len());
-    let mut added = added.iter().peekable();
-    for (place, event) in old.into_iter().enumerate() {
-        while let Some((_, new)) = added.next_if(|(before, _)| *before == place) {
-            events.push(*new);
-        }
-        events.push(event);
+    let Some(&(_, any)) = added.first() else { return };
+    let mut from = events.len();
+    events.reserve_exact(added.len());
+    events.resize(from + added.len(), any);
+    let mut to = events.len();
+    for &(place, event) in added.iter().rev() {
+        let behind = from - place;
+        events.copy_within(place..from, to - behind);
+        to -= behind + 1;
+        events[to] = event;
+        from = place;
     }
 }
 

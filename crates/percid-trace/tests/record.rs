@@ -47,10 +47,12 @@ fn program() {
     fs::write(path, notes.into_inner().expect("no thread fails")).expect("a place for notes");
 }
 
-/// Every thread sleeps and yields; the first stays on one CPU.
+/// Every thread sleeps and yields; the first visits two CPUs and stays on the second.
 fn work(nr: u32) {
     if nr == 0 {
-        pin_to_first_cpu();
+        let cpus = allowed_cpus();
+        pin(cpus[0]);
+        pin(cpus[cpus.len() - 1]);
     }
     let rounds = std::env::var(ROUNDS).map_or(20, |rounds| rounds.parse().expect("a number"));
     for round in 0..rounds {
@@ -79,14 +81,21 @@ fn thread_cpu_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn pin_to_first_cpu() {
+fn allowed_cpus() -> Vec<usize> {
     // SAFETY: all zero is an empty set, and the calls stay within it.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::sched_getaffinity(0, size_of_val(&set), &raw mut set);
-        let first = (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, &set));
-        libc::CPU_ZERO(&mut set);
-        libc::CPU_SET(first.unwrap_or(0), &mut set);
+        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &set)).collect()
+    }
+}
+
+/// Restricts the calling thread to one CPU.
+fn pin(cpu: usize) {
+    // SAFETY: all zero is an empty set, and the calls stay within it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
         libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
     }
 }
@@ -221,7 +230,7 @@ fn a_command_by_tracefs() {
     assert!(sleeps.count() as u32 >= THREADS * 13, "each thread slept in two of three rounds");
 }
 
-/// The first thread of the program moves to the first CPU, and others are moved when they are woken.
+/// The first thread of the program is moved at least once, and others are when they are woken.
 #[test]
 fn migrations_fit_the_turns() {
     let Some((recorded, notes)) = recorded_program(Way::Tracefs) else { return };
@@ -282,11 +291,13 @@ fn a_process_that_runs_already() {
 #[test]
 fn the_whole_system_until_somebody_says_stop() {
     let (stop, looks) = (AtomicBool::new(false), AtomicU32::new(0));
+    let last_cpu = *allowed_cpus().last().expect("a CPU");
     let options = options(Target::System, Way::Tracefs);
     let result = record(&options, &stop, |_| {
         thread::sleep(Duration::from_micros(100));
-        if looks.fetch_add(1, Ordering::Relaxed) == 1 {
-            stop.store(true, Ordering::Relaxed);
+        match looks.fetch_add(1, Ordering::Relaxed) {
+            0 => pin(last_cpu),
+            _ => stop.store(true, Ordering::Relaxed),
         }
     });
     let recorded = match result {
@@ -302,6 +313,15 @@ fn the_whole_system_until_somebody_says_stop() {
     let slept = whats().any(|what| matches!(what, What::Switch { prev, .. } if prev == gettid()));
     assert!(slept, "the recording thread sleeps between two looks");
     assert!(recorded.trace.events.is_sorted_by_key(|event| (event.time, event.cpu)));
+    let affinities: Vec<&str> = whats()
+        .filter_map(|what| match what {
+            What::Affinity { thread, cpus } if thread == gettid() => Some(cpus),
+            _ => None,
+        })
+        .map(|cpus| recorded.trace.texts.get(cpus))
+        .collect();
+    assert_eq!(affinities.len(), 2, "at the beginning, and after it was changed: {affinities:?}");
+    assert_eq!(affinities[1], last_cpu.to_string());
 }
 
 /// A reader that is slower than the kernel writes.

@@ -15,6 +15,8 @@ pub(super) struct Results {
     pub(super) trace: About,
     pub(super) machine: MachineFigures,
     pub(super) area_bytes: u64,
+    /// Switches that the trace lacks, and that show by what happened afterwards.
+    pub(super) inferred_switches: usize,
     /// Whether each policy saw the beginning of the trace only.
     pub(super) interrupted: bool,
     /// Those with most turns first.
@@ -101,6 +103,7 @@ impl Results {
                 nodes: topology.nodes(),
             },
             area_bytes: arguments.area_bytes,
+            inferred_switches: 0,
             interrupted,
             processes,
             time_lines: time_lines.collect(),

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Fa
     let policies = chosen(&arguments.policy);
     let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
-    let trace = file::load(&arguments.file, &interrupt)?;
+    let (trace, inferred) = file::load_closed(&arguments.file, &interrupt)?;
     let settings = Settings {
         processes: wanted(&trace, &arguments.process)?,
         area_bytes: arguments.area_bytes,
@@ -42,7 +42,8 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Fa
     };
     let replays = replay_all(&trace, &machine, &policies, &settings, &interrupt)?;
     let (top, stopped) = (arguments.top as usize, interrupt.pressed());
-    let results = Results::new(&trace, arguments, &machine, &policies, replays, stopped);
+    let mut results = Results::new(&trace, arguments, &machine, &policies, replays, stopped);
+    results.inferred_switches = inferred;
     let printed = if json {
         output::print_json(&results)
     } else {

@@ -14,8 +14,14 @@ pub(super) struct Text<'a> {
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Results { trace, processes, area_bytes, .. } = self.results;
+        let Results { trace, processes, area_bytes, inferred_switches, .. } = self.results;
         write!(f, "{trace}")?;
+        if *inferred_switches > 0 {
+            writeln!(
+                f,
+                "{inferred_switches} switches that the trace lacks were inferred from what follows."
+            )?;
+        }
         writeln!(f, "Replayed on {}, {area_bytes} bytes behind each ID.", machine(self.results))?;
         for process in processes.iter().take(self.top) {
             writeln!(f, "\n{}", title(process))?;
