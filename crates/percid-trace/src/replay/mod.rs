@@ -193,8 +193,6 @@ struct Work {
     tally: Tally,
     /// For each ID, its last use.
     uses: Vec<Option<Use>>,
-    /// For each CPU the turn that goes on there.
-    turns: Vec<Option<Turn>>,
     steals: u64,
 }
 
@@ -208,6 +206,8 @@ struct Player<'a> {
     /// The spaces that have been seen, by number; those that ended, and those that are not wanted, have no work.
     works: Vec<Option<Box<Work>>>,
     tallies: Vec<Option<Tally>>,
+    /// For each CPU the turn that goes on there.
+    current: Vec<Option<Turn>>,
     turns: Vec<Turn>,
     turns_left_out: u64,
 }
@@ -223,6 +223,7 @@ impl<'a> Player<'a> {
             cores: vec![Rest::default(); topology.cores() as usize],
             works: Vec::new(),
             tallies: Vec::new(),
+            current: vec![None; topology.cpus() as usize],
             turns: Vec::new(),
             turns_left_out: 0,
         }
@@ -249,9 +250,11 @@ impl<'a> Player<'a> {
         let (topology, core) = (self.topology, self.topology.place(cpu).core as usize);
         let Some(work) = self.work(at) else { return };
         let id = work.policy.id(&at.space.view(at.now, topology), cpu, thread);
-        if work.turns[cpu as usize].is_some_and(|turn| turn.thread == thread && turn.id == id) {
+        let is_same = |turn: Turn| (turn.space, turn.thread, turn.id) == (at.number, thread, id);
+        if self.current[cpu as usize].is_some_and(is_same) {
             return;
         }
+        let Some(work) = self.work(at) else { return };
         let last = work.use_id(topology, id, cpu, at.now);
         let stolen = work.notice_steal();
         let turn = Turn {
@@ -265,8 +268,8 @@ impl<'a> Player<'a> {
             last,
             stolen,
         };
-        let before = work.turns[cpu as usize].replace(turn);
-        let robbed = last.and_then(|last| work.end_turn(last.cpu, id, cpu));
+        let before = self.current[cpu as usize].replace(turn);
+        let robbed = last.and_then(|last| self.end_robbed(last.cpu, turn));
         let rest = &self.cores[core];
         let idle = last.map_or(rest.last(), |last| rest.longest_since(last.at));
         let (_, ns) = self.prices.burst(topology, cpu, last.map(|last| last.cpu), idle);
@@ -275,6 +278,18 @@ impl<'a> Player<'a> {
         }
         self.keep(before, at.now);
         self.keep(robbed, at.now);
+    }
+
+    /// Ends the turn of a CPU from which the ID was taken while its thread runs: that thread will ask anew.
+    fn end_robbed(&mut self, cpu: Cpu, taken: Turn) -> Option<Turn> {
+        let is_robbed = |turn: &mut Turn| (turn.space, turn.id) == (taken.space, taken.id);
+        self.current[cpu as usize].take_if(|turn| cpu != taken.cpu && is_robbed(turn))
+    }
+
+    /// The turn of a CPU is over, if it was one of this space.
+    fn end_turn(&mut self, at: At<'_>, cpu: Cpu) {
+        let over = self.current[cpu as usize].take_if(|turn| turn.space == at.number);
+        self.keep(over, at.now);
     }
 
     /// A turn is over.
@@ -294,7 +309,6 @@ impl Work {
             policy: (entry.create)(topology),
             tally: Tally::default(),
             uses: Vec::new(),
-            turns: vec![None; topology.cpus() as usize],
             steals: 0,
         }
     }
@@ -308,12 +322,6 @@ impl Work {
         let last = self.uses[index].replace(Use { cpu, at });
         self.tally.acquire(topology, id, cpu, last);
         last
-    }
-
-    /// Ends the turn of a CPU from which the ID was taken while its thread runs: that thread will ask anew.
-    fn end_turn(&mut self, cpu: Cpu, id: Id, taker: Cpu) -> Option<Turn> {
-        let turn = &mut self.turns[cpu as usize];
-        if cpu != taker && turn.is_some_and(|turn| turn.id == id) { turn.take() } else { None }
     }
 
     /// Whether the policy has stolen since this was asked last.
@@ -352,8 +360,7 @@ impl Listener for Player<'_> {
     fn switch(&mut self, at: At<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
         let Some(work) = self.work(at) else { return };
         work.policy.switch(&at.space.view(at.now, at.topology), cpu, prev, next);
-        let over = work.turns[cpu as usize].take();
-        self.keep(over, at.now);
+        self.end_turn(at, cpu);
         if let Some(next) = next {
             self.acquire(at, cpu, next);
         }
@@ -368,8 +375,7 @@ impl Listener for Player<'_> {
     fn exit(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
         let Some(work) = self.work(at) else { return };
         work.policy.exit(&at.space.view(at.now, at.topology), thread, cpu);
-        let over = work.turns[cpu as usize].take();
-        self.keep(over, at.now);
+        self.end_turn(at, cpu);
     }
 
     fn end(&mut self, space: SpaceNumber) {
