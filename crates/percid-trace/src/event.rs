@@ -132,6 +132,11 @@ impl State {
         State((prev_state & 0x1ff) as u32)
     }
 
+    /// Whether it has ended, and will not run again: dead (`X`), or dead until its parent asks for its end (`Z`).
+    pub fn is_dead(self) -> bool {
+        self.0 & 0x30 != 0
+    }
+
     /// Whether it could go on.
     pub fn is_runnable(self) -> bool {
         self.0 & 0xff == 0

@@ -319,3 +319,62 @@ fn no_schedule_is_too_absurd_for_any_policy() {
         }
     }
 }
+
+#[test]
+fn a_thread_that_ends_may_sleep_and_run_again_before_it_is_gone() {
+    let mut script = Script::default();
+    script.process([50, 51], 50).at(1).switch(0, IDLE, 50).switch(1, IDLE, 51).at(2);
+    script.event(1, What::Exit { thread: 51 }).at(3).switch(1, 51, IDLE);
+    script.at(4).switch(0, 50, 51).at(5).switch(0, 51, 50).at(6);
+    script.event(0, What::Fork { parent: 50, child: 51, shares: Shares::Nothing }).at(7);
+    script.switch(1, IDLE, 51).at(8).switch(1, 51, IDLE);
+    let replay = script.play("linux-6.14");
+    let lives: Vec<_> = replay.spaces.iter().map(|space| &space.life).collect();
+    assert_eq!(lives.len(), 2, "{lives:?}");
+    assert_eq!((lives[0].threads, lives[0].most_threads, lives[0].turns), (2, 2, 3), "{lives:?}");
+    assert_eq!(
+        (lives[1].process, lives[1].threads, lives[1].turns),
+        (51, 1, 1),
+        "the number is used again"
+    );
+}
+
+#[test]
+fn a_thread_whose_end_shows_by_its_last_switch_only_is_gone() {
+    let mut script = Script::default();
+    script.process([60], 60).at(1).switch(0, IDLE, 60);
+    for child in 61..71 {
+        script.at(u64::from(child) * 10);
+        script.event(0, What::Fork { parent: 60, child, shares: Shares::Process });
+        script.switch(1, IDLE, child).at(u64::from(child) * 10 + 5);
+        script.event(1, What::Switch { prev: child, state: State::DEAD, next: IDLE });
+    }
+    let replay = script.play("linux-6.14");
+    let life = &replay.spaces[0].life;
+    assert_eq!((life.threads, life.most_threads), (11, 2), "one at a time beside the first");
+}
+
+#[test]
+fn who_was_created_in_the_trace_has_not_run_since_its_beginning() {
+    let mut script = Script::default();
+    script.at(1).switch(0, IDLE, 70).at(100);
+    script.event(0, What::Fork { parent: 70, child: 71, shares: Shares::Process });
+    // The switch to it is missing.
+    script.at(110).switch(1, 71, IDLE).at(120).switch(0, 70, IDLE);
+    let replay = script.play("per-cpu");
+    let [space] = &replay.spaces[..] else { panic!("one process: {replay:?}") };
+    let life = &space.life;
+    assert!(life.run_ns < 120_000_000, "{} ns", life.run_ns);
+}
+
+#[test]
+fn a_pause_of_years_is_not_ticked_through() {
+    let mut script = Script::default();
+    script
+        .process([80], 80)
+        .at(1)
+        .switch(0, IDLE, 80)
+        .at(200 * 365 * 86_400_000)
+        .switch(0, 80, IDLE);
+    assert_eq!(script.play("linux-6.14").spaces[0].life.turns, 1);
+}

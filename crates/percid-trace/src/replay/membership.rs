@@ -31,6 +31,8 @@ const KERNEL_NAMES: [&str; 14] = [
 pub(super) struct Membership {
     processes: HashMap<Tid, Tid>,
     of_the_kernel: HashSet<Tid>,
+    /// Those whose creation the trace has shown so far.
+    born: HashSet<Tid>,
     /// For each CPU the thread that ran there when the trace began.
     pub(super) first_running: Vec<Option<Tid>>,
     /// Whether the trace shows timer ticks.
@@ -59,14 +61,18 @@ impl Membership {
                 }
             }
             What::Switch { prev, .. } => self.ran(cpu, prev),
+            What::Fork { child, .. } => drop(self.born.insert(child)),
             What::Tick { .. } => self.has_ticks = true,
             _ => {}
         }
     }
 
-    /// Whoever is switched away from first has been running since the beginning.
+    /// Whoever is switched away from first has been running since the beginning, unless it was created since.
     fn ran(&mut self, cpu: Cpu, prev: Tid) {
-        self.first_running[cpu as usize].get_or_insert(prev);
+        if self.first_running[cpu as usize].is_none() {
+            let first = if self.born.contains(&prev) { UNKNOWN } else { prev };
+            self.first_running[cpu as usize] = Some(first);
+        }
     }
 
     /// The process of a thread whose creation the trace does not show, if it says it anywhere.

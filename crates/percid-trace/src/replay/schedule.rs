@@ -5,7 +5,7 @@
 //! begins to run on a CPU does not run on another one any more; one that runs elsewhere than before was moved; one that runs
 //! where it was not allowed to may run anywhere by now.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 use percid_sim::comparison::Progress;
@@ -85,6 +85,8 @@ pub(super) struct Schedule<'t> {
     current: Vec<Tid>,
     busy: u32,
     threads: HashMap<Tid, Runner>,
+    /// Those that began to end and do not run. They may run again, in the kernel, before they are gone.
+    ended: HashSet<Tid>,
     spaces: Vec<Option<Space>>,
     /// The processes that were there before the trace.
     processes: HashMap<Tid, SpaceNumber>,
@@ -98,6 +100,9 @@ pub(super) struct Schedule<'t> {
 
 /// Events between two looks at whether to stop.
 const AT_ONCE: usize = 4096;
+
+/// After so long without any event, further ticks would find nothing that the last ones did not.
+const QUIET: Ns = 10 * SECOND;
 
 /// The affinity of threads of which the trace says nothing: all CPUs.
 const ANYWHERE: usize = 0;
@@ -118,6 +123,7 @@ impl<'t> Schedule<'t> {
             current: vec![IDLE; cpus as usize],
             busy: 0,
             threads: HashMap::new(),
+            ended: HashSet::new(),
             spaces: Vec::new(),
             processes: HashMap::new(),
             names: HashMap::new(),
@@ -161,11 +167,17 @@ impl<'t> Schedule<'t> {
         self.now = time;
         let cpu = event.cpu;
         match event.what {
-            What::Switch { prev, next, .. } => {
-                if prev != UNKNOWN && self.current[cpu as usize] != prev {
+            What::Switch { prev, state, next } => {
+                if prev != UNKNOWN {
                     self.switch(cpu, prev, listener);
                 }
+                if state.is_dead() {
+                    self.exit(cpu, prev, listener);
+                }
                 self.switch(cpu, next, listener);
+                if state.is_dead() {
+                    self.ended.remove(&prev);
+                }
             }
             What::Migrate { thread, to, .. } => self.migrate(thread, to, listener),
             What::Fork { parent, child, shares } => {
@@ -180,21 +192,22 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// Ticks on all CPUs that are not idle, until `time`. While all are idle nothing ticks.
+    /// Ticks on all CPUs that are not idle, until `time`. While all are idle nothing ticks, and no more after [`QUIET`].
     fn let_tick(&mut self, time: Ns, listener: &mut impl Listener) {
         let Some((period, next)) = self.ticks else { return };
         if next > time {
             return;
         }
         let mut next = next;
-        while next <= time && self.busy > 0 {
+        let end = time.min(self.now.saturating_add(QUIET));
+        while next <= end && self.busy > 0 {
             self.now = next;
             for cpu in 0..self.topology.cpus() {
                 self.tick(cpu, self.current[cpu as usize], listener);
             }
             next += period;
         }
-        self.ticks = Some((period, next.max(time / period * period + period)));
+        self.ticks = Some((period, next.max((time / period * period).saturating_add(period))));
     }
 
     fn tick(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
@@ -337,6 +350,7 @@ impl<'t> Schedule<'t> {
         }
         self.meet(parent, listener);
         self.replace(cpu, child, listener);
+        self.ended.remove(&child);
         let (place, affinity) = match self.threads.get(&parent) {
             Some(runner) => (runner.place, runner.affinity),
             None => (None, ANYWHERE),
@@ -357,11 +371,11 @@ impl<'t> Schedule<'t> {
 
     /// Ends whoever had this number before, should the trace not have shown that.
     fn replace(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
-        if let Some(runner) = self.threads.get(&thread) {
-            let cpu = runner.cpu.unwrap_or(cpu);
-            self.exit(cpu, thread, listener);
-            self.switch(cpu, IDLE, listener);
-        }
+        let Some(runner) = self.threads.get(&thread) else { return };
+        let cpu = runner.cpu.unwrap_or(cpu);
+        let current = self.current[cpu as usize];
+        self.exit(cpu, thread, listener);
+        self.switch(cpu, if current == thread { IDLE } else { current }, listener);
     }
 
     fn exec(&mut self, cpu: Cpu, thread: Tid, old: Tid, listener: &mut impl Listener) {
@@ -377,6 +391,8 @@ impl<'t> Schedule<'t> {
         let affinity = affinity.filter(allows).unwrap_or(ANYWHERE);
         self.exit(cpu, old, listener);
         self.switch(cpu, IDLE, listener);
+        // Its number goes on.
+        self.ended.remove(&thread);
         let space = self.open(thread, false);
         let number = self.admit(thread, space, affinity);
         self.note_busy(cpu, self.current[cpu as usize], thread, listener);
@@ -410,6 +426,7 @@ impl<'t> Schedule<'t> {
         if !is_over {
             return;
         }
+        self.ended.insert(thread);
         let place = self.threads.remove(&thread).and_then(|runner| runner.place);
         if let Some((number, _)) = place {
             if self.spaces[number as usize].as_ref().is_some_and(Space::is_over) {
@@ -421,7 +438,9 @@ impl<'t> Schedule<'t> {
     fn close(&mut self, number: SpaceNumber, listener: &mut impl Listener) {
         if let Some(mut space) = self.spaces[number as usize].take() {
             space.life.end_ns = self.now;
-            self.processes.retain(|_, known| *known != number);
+            if self.processes.get(&space.life.process) == Some(&number) {
+                self.processes.remove(&space.life.process);
+            }
             self.lives[number as usize] = space.life;
             listener.end(number);
         }
@@ -475,8 +494,9 @@ impl<'t> Schedule<'t> {
         if self.threads.contains_key(&thread) || !is_named(thread) {
             return;
         }
-        if self.membership.is_kernel(thread) {
-            self.threads.insert(thread, Runner::kernel());
+        let is_ending = self.ended.contains(&thread);
+        if is_ending || self.membership.is_kernel(thread) {
+            self.threads.insert(thread, Runner { is_ending, ..Runner::kernel() });
             return;
         }
         let said = self.membership.process(thread);
