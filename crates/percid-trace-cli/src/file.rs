@@ -37,29 +37,57 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
         let expected = "expected a file in a folder that exists";
         return Err(Failure::Usage(format!("{}: {expected}", path.display())));
     }
-    Ok(())
+    if is_no_file(path) {
+        return Ok(());
+    }
+    let half = half(&target(path));
+    let tried = File::create(&half).and_then(|_| fs::remove_file(&half));
+    tried.map_err(|cause| cannot_write(path, cause))
 }
 
-/// Writes a file under a temporary name beside `path` and renames it, so that nobody sees half of it.
+/// Writes a file under a temporary name beside `path` and renames it, so that nobody sees half of it. What is no file, such as
+/// a pipe or `/dev/stdout`, is written to as it is.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Error>,
 ) -> Result<(), Failure> {
-    let half = half(path);
-    let written = File::create(&half).map_err(Error::Io).and_then(|file| {
+    let target = target(path);
+    let (to, half) = if is_no_file(path) {
+        (File::options().write(true).open(path), None)
+    } else {
+        let half = half(&target);
+        (File::create(&half), Some(half))
+    };
+    let written = to.map_err(Error::Io).and_then(|file| {
         let mut file = BufWriter::new(file);
         write(&mut file)?;
         file.flush()?;
-        Ok(fs::rename(&half, path)?)
+        Ok(half.as_ref().map_or(Ok(()), |half| fs::rename(half, &target))?)
     });
     written.map_err(|error| {
-        let _ = fs::remove_file(&half);
+        if let Some(half) = half {
+            let _ = fs::remove_file(half);
+        }
         let cause = match error {
             Error::Io(cause) => cause,
             Error::Malformed(malformed) => io::Error::other(malformed.to_string()),
         };
-        Failure::new(format!("cannot write {}", path.display()), cause)
+        cannot_write(path, cause)
     })
+}
+
+fn cannot_write(path: &Path, cause: io::Error) -> Failure {
+    Failure::new(format!("cannot write {}", path.display()), cause)
+}
+
+/// Whether it is there and is a device, a pipe or a socket.
+fn is_no_file(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file())
+}
+
+/// Where a symbolic link leads, so that the file is replaced and not the link.
+fn target(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The temporary name.

@@ -1,6 +1,7 @@
 //! `percid trace`: what it prints, what it refuses, what it writes. Formats and replays are judged where they are made.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -163,6 +164,41 @@ fn a_trace_that_was_converted_says_the_same() {
     }
     let names = fs::read_dir(&folder).expect("the folder").count();
     assert_eq!(names, 2, "no half-written file is left");
+}
+
+#[test]
+fn what_is_no_ordinary_file_is_written_to_and_not_replaced() {
+    let folder = folder("targets");
+    let (file, link) = (folder.join("file.parquet"), folder.join("link.parquet"));
+    fs::write(&file, "old").expect("a file");
+    symlink("file.parquet", &link).expect("a link");
+    assert!(run(&["convert", TRACE, path(&link)]).status.success());
+    assert!(link.is_symlink() && fs::metadata(&file).expect("the file").len() > 3);
+    let full = folder.join("full.parquet");
+    symlink("/dev/full", &full).expect("a link");
+    let output = run(&["convert", TRACE, path(&full)]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(full.is_symlink() && stderr(&output).contains("No space left"));
+    let pipe = folder.join("pipe.parquet");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let writer = command(&["convert", TRACE, path(&pipe)])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let read = fs::read(&pipe).expect("the pipe");
+    assert!(writer.wait_with_output().expect("it ends").status.success());
+    assert!(read == fs::read(&file).expect("the file"), "the same bytes as in a file");
+    let names = fs::read_dir(&folder).expect("the folder").count();
+    assert_eq!(names, 4, "no half-written file is left");
+}
+
+#[test]
+fn where_nothing_can_be_written_the_command_does_not_begin() {
+    let begun = folder("unwritable").join("begun");
+    let output = run(&["record", "-o", "/proc/no.parquet", "--", "touch", path(&begun)]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write /proc/no.parquet"), "{}", stderr(&output));
+    assert!(!begun.exists(), "it ran for nothing");
 }
 
 #[test]
