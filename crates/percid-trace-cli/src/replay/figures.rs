@@ -17,8 +17,11 @@ pub(super) struct Results {
     pub(super) area_bytes: u64,
     /// Switches that the trace lacks, and that show by what happened afterwards.
     pub(super) inferred_switches: usize,
-    /// Whether each policy saw the beginning of the trace only.
+    /// Whether Ctrl-C came first. The policies are those that saw the whole trace by then; if none did, those that saw
+    /// its beginning.
     pub(super) interrupted: bool,
+    /// Whether the policies saw all of the trace.
+    pub(super) whole_trace: bool,
     /// Those with most turns first.
     pub(super) processes: Vec<ProcessFigures>,
     #[serde(skip)]
@@ -85,6 +88,7 @@ impl Results {
         replays: Vec<Replay>,
         interrupted: bool,
     ) -> Results {
+        let whole_trace = replays.iter().all(|replay| replay.is_whole);
         let mut processes = processes(policies, &replays, machine, arguments.area_bytes);
         processes.sort_by_key(|process| std::cmp::Reverse(process.life.turns));
         let time_lines = policies.iter().zip(replays).map(|(entry, replay)| TimeLine {
@@ -105,8 +109,18 @@ impl Results {
             area_bytes: arguments.area_bytes,
             inferred_switches: 0,
             interrupted,
+            whole_trace,
             processes,
             time_lines: time_lines.collect(),
+        }
+    }
+
+    /// What the policies that are shown saw of the trace, if it was interrupted.
+    pub(super) fn seen(&self) -> &'static str {
+        if self.whole_trace {
+            "policies that had not finished by then are left out"
+        } else {
+            "each policy saw the beginning of the trace only"
         }
     }
 

@@ -41,7 +41,9 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Fa
         turns_kept: if report.is_wanted() { TURNS } else { 0 },
     };
     let replays = replay_all(&trace, &machine, &policies, &settings, &interrupt)?;
-    let (top, stopped) = (arguments.top as usize, interrupt.pressed());
+    let stopped = replays.iter().any(|replay| !replay.is_whole);
+    let (policies, replays) = most_complete(&policies, replays);
+    let top = arguments.top as usize;
     let mut results = Results::new(&trace, arguments, &machine, &policies, replays, stopped);
     results.inferred_switches = inferred;
     let printed = if json {
@@ -50,10 +52,23 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Fa
         output::print_text(&text::Text { results: &results, top })
     };
     if stopped && !json {
-        complain(format_args!("interrupted: each policy saw the beginning of the trace only"));
+        complain(format_args!("interrupted: {}", results.seen()));
     }
     let outcome = if stopped { Outcome::Interrupted } else { Outcome::Complete };
     report.write(printed, || page::page(&results, top), outcome)
+}
+
+/// The policies that lived through the whole trace. If none did, those that saw most of it.
+fn most_complete(
+    policies: &[&'static Entry],
+    replays: Vec<Replay>,
+) -> (Vec<&'static Entry>, Vec<Replay>) {
+    let any_whole = replays.iter().any(|replay| replay.is_whole);
+    let is_begun = |replay: &Replay| replay.duration_ns > 0;
+    let any_begun = replays.iter().any(is_begun);
+    let all = policies.iter().copied().zip(replays);
+    all.filter(|(_, replay)| replay.is_whole || !any_whole && (is_begun(replay) || !any_begun))
+        .unzip()
 }
 
 /// The numbers of the processes that were asked for by number or name.
@@ -131,4 +146,28 @@ fn in_parallel<Q: Sync, A: Send>(questions: &[Q], answer: impl Fn(&Q) -> A + Syn
     thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
     let taken = answers.into_iter().map(Mutex::into_inner);
     taken.filter_map(|answer| answer.unwrap_or_else(|poisoned| poisoned.into_inner())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use percid_sim::policies::ALL;
+
+    use super::*;
+
+    fn kept(seen: [(u64, bool); 3]) -> Vec<u64> {
+        let replay =
+            |(duration_ns, is_whole)| Replay { duration_ns, is_whole, ..Replay::default() };
+        let policies: Vec<&'static Entry> = ALL.iter().take(3).collect();
+        let (left, replays) = most_complete(&policies, seen.map(replay).into());
+        assert_eq!(left.len(), replays.len());
+        replays.iter().map(|replay| replay.duration_ns).collect()
+    }
+
+    #[test]
+    fn policies_that_did_not_begin_take_nothing_from_those_that_did() {
+        assert_eq!(kept([(9, true), (9, true), (9, true)]), [9, 9, 9]);
+        assert_eq!(kept([(9, true), (4, false), (0, false)]), [9]);
+        assert_eq!(kept([(5, false), (4, false), (0, false)]), [5, 4]);
+        assert_eq!(kept([(0, false), (0, false), (0, false)]), [0, 0, 0]);
+    }
 }

@@ -27,7 +27,7 @@ fn show(process: &ProcessFigures, page: &mut Page) {
     );
     text::sheet(process).show_on(page);
     let kinds = ["same CPU", "same core", "same L3 cache", "same node", "other node"];
-    let share = Axis::new("acquisitions of an ID used before").unit("%");
+    let share = Axis::new("acquisitions").unit("%");
     let mut bars = Bars::stacked(Axis::new("policy"), share, kinds);
     for figures in &process.policies {
         let reached =

@@ -57,6 +57,8 @@ pub struct Replay {
     pub spaces: Vec<SpaceReplay>,
     /// From the first event to the last, in nanoseconds.
     pub duration_ns: Ns,
+    /// Whether the whole trace was replayed, and not only its beginning.
+    pub is_whole: bool,
     /// The first turns, in the order in which they ended.
     pub turns: Vec<Turn>,
     /// Turns that were not kept.
@@ -145,7 +147,7 @@ pub fn replay(
     }
     let mut schedule = Schedule::new(trace, topology, machine.kernel.hz.value);
     let mut player = Player::new(machine, policy, settings);
-    schedule.follow(&mut player, progress);
+    let is_whole = schedule.follow(&mut player, progress);
     let lives = std::mem::take(&mut schedule.lives);
     let played = (0..).zip(lives).zip(player.tallies);
     let spaces = played
@@ -154,6 +156,7 @@ pub fn replay(
     Ok(Replay {
         spaces: spaces.collect(),
         duration_ns: schedule.now(),
+        is_whole,
         turns: player.turns,
         turns_left_out: player.turns_left_out,
     })

@@ -133,17 +133,19 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// Follows the trace to its end, or until it is stopped.
-    pub(super) fn follow(&mut self, listener: &mut impl Listener, progress: &Progress) {
+    /// Follows the trace until it is stopped. Returns whether it came to the end.
+    pub(super) fn follow(&mut self, listener: &mut impl Listener, progress: &Progress) -> bool {
         self.begin(listener);
-        for events in self.trace.events.chunks(AT_ONCE) {
+        let is_whole = self.trace.events.chunks(AT_ONCE).all(|events| {
             if progress.stop.load(Relaxed) {
-                break;
+                return false;
             }
             events.iter().for_each(|event| self.advance(event, listener));
             progress.done.fetch_add(events.len() as u64, Relaxed);
-        }
+            true
+        });
         self.finish(listener);
+        is_whole
     }
 
     /// The time since the first event.
