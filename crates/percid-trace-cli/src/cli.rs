@@ -18,10 +18,11 @@ Output:
 Exit status:
   0    everything asked for was done
   1    nothing may be recorded here, IDs differ from the kernel's, or a file could not be
-       written
+       read or written
   2    wrong arguments, or a file that is not what it should be (one line on standard
        error says where, and what was expected)
-  130  Ctrl-C; what was finished by then was printed or written
+  130  Ctrl-C; what was finished by then was printed or written: of a replay the policies that
+       had seen the whole trace, or its beginning if none had
   N    `record -- COMMAND`: that of the command, if the recording itself succeeded";
 
 const ABOUT: &str = "\

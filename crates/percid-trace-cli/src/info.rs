@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::cli::InfoArguments;
 use crate::file;
+use crate::printable::printable;
 
 /// So many processes are shown as text.
 const SHOWN: usize = 20;
@@ -85,10 +86,10 @@ impl fmt::Display for About {
             lost => write!(f, ", {lost} more were lost: what follows is not exact")?,
         }
         if let Some(release) = &self.release {
-            write!(f, "; Linux {release}")?;
+            write!(f, "; Linux {}", printable(release))?;
         }
         if let Some(command) = &self.command {
-            write!(f, "; {command}")?;
+            write!(f, "; {}", printable(command))?;
         }
         writeln!(f)
     }
@@ -167,7 +168,7 @@ impl fmt::Display for Contents {
             let moves = life.moves.same_core + life.moves.same_l3 + life.moves.across_l3s();
             table.row(vec![
                 life.process.to_string(),
-                life.name.clone(),
+                printable(&life.name),
                 life.threads.to_string(),
                 life.most_threads.to_string(),
                 life.most_running.to_string(),

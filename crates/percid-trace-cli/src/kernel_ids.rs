@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::cli::KernelIdsArguments;
 use crate::file;
+use crate::printable::printable;
 
 pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen()?;
@@ -128,7 +129,7 @@ impl fmt::Display for Answer {
 
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "  {} ({}): ", self.name, self.process)?;
+        write!(f, "  {} ({}): ", printable(&self.name), self.process)?;
         if let Some(why) = &self.insufficient {
             return writeln!(f, "not compared: {why}");
         }

@@ -7,6 +7,7 @@ mod convert;
 mod file;
 mod info;
 mod kernel_ids;
+mod printable;
 mod record;
 mod replay;
 

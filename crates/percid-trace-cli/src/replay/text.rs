@@ -4,6 +4,8 @@ use std::fmt;
 
 use percid_command::sheet::Sheet;
 
+use crate::printable::printable;
+
 use super::figures::{PolicyFigures, ProcessFigures, Results};
 
 /// The results, of which so many processes are shown.
@@ -57,7 +59,7 @@ pub(super) fn machine(results: &Results) -> String {
 /// Which process.
 pub(super) fn title(process: &ProcessFigures) -> String {
     let life = &process.life;
-    let name = if life.name.is_empty() { "unnamed" } else { &life.name };
+    let name = if life.name.is_empty() { "unnamed".to_owned() } else { printable(&life.name) };
     let guessed = if life.guessed { ", by itself as far as the trace says" } else { "" };
     format!("{name} ({}{guessed})", life.process)
 }
