@@ -283,3 +283,13 @@ fn a_text_without_events_is_refused() {
         assert!(message.contains("perf.data"), "{message}");
     }
 }
+
+#[test]
+fn times_that_no_clock_reaches_are_refused() {
+    let line = |seconds: &str| {
+        format!("a-7 [000] d..2. {seconds}: sched_process_exit: comm=a pid=7 prio=120\n")
+    };
+    assert_eq!(from_text(&line("9223372036.854775")).events.len(), 2);
+    let refused = error(&line("9223372036.854776"));
+    assert!(refused.contains("expected at most 9223372036854775807"), "{refused}");
+}

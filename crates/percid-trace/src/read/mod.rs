@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::Error;
+use crate::event::Event;
 use crate::trace::Trace;
 use crate::{parquet, perfetto};
 
@@ -85,14 +86,25 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     trace.and_then(checked)
 }
 
-/// Refuses CPUs that no kernel has: whoever looks at a trace keeps something for each CPU up to the largest.
+/// The latest time that an event may have, in nanoseconds: some centuries, and what Parquet can say. So whoever reckons with
+/// times has room above them.
+pub const LAST_TIME: u64 = i64::MAX as u64;
+
+/// Refuses CPUs that no kernel has, as whoever looks at a trace keeps something for each CPU up to the largest; and times that
+/// no clock reaches.
 fn checked(trace: Trace) -> Result<Trace, Error> {
-    match trace.events.iter().position(|event| event.cpu >= MOST_CPUS) {
-        Some(at) => {
-            let cpu = trace.events[at].cpu;
-            let what = format!("CPU {cpu}: expected at most {}", MOST_CPUS - 1);
-            Err(Error::at_event(at as u64, what))
+    let fault = |event: &Event| match event {
+        Event { cpu, .. } if *cpu >= MOST_CPUS => {
+            Some(format!("CPU {cpu}: expected at most {}", MOST_CPUS - 1))
         }
+        Event { time, .. } if *time > LAST_TIME => {
+            Some(format!("time {time} ns: expected at most {LAST_TIME}"))
+        }
+        _ => None,
+    };
+    let mut faults = trace.events.iter().enumerate();
+    match faults.find_map(|(at, event)| Some((at, fault(event)?))) {
+        Some((at, what)) => Err(Error::at_event(at as u64, what)),
         None => Ok(trace),
     }
 }
