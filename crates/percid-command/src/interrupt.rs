@@ -1,4 +1,4 @@
-//! Ctrl-C: ends the measurement early, not the program; what was measured is still printed.
+//! Ctrl-C, or SIGTERM: ends the measurement early, not the program; what was measured is still printed.
 //!
 //! The signal's handler sets a flag and writes one byte into a socket that nobody reads. Whoever waits, waits on that
 //! socket, so every sleeper of every thread wakes at once and no helper thread disturbs the CPUs being measured.
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::outcome::Failure;
 
@@ -22,7 +22,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Starts listening. A second Ctrl-C ends the program at once with status 130.
+    /// Starts listening. A second one ends the program at once, with status 130 or, by SIGTERM, 143.
     pub fn listen() -> Result<Self, Failure> {
         Self::install().map_err(|cause| Failure::new("cannot listen for Ctrl-C", cause))
     }
@@ -31,9 +31,12 @@ impl Interrupt {
         let (bell, ringer) = UnixStream::pair()?;
         let pressed = Arc::new(AtomicBool::new(false));
         // The order matters: the first signal finds the flag still unset and passes by the first action.
-        signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&pressed))?;
-        signal_hook::flag::register(SIGINT, Arc::clone(&pressed))?;
-        signal_hook::low_level::pipe::register(SIGINT, ringer)?;
+        for signal in [SIGINT, SIGTERM] {
+            let status = 128 + signal;
+            signal_hook::flag::register_conditional_shutdown(signal, status, Arc::clone(&pressed))?;
+            signal_hook::flag::register(signal, Arc::clone(&pressed))?;
+            signal_hook::low_level::pipe::register(signal, ringer.try_clone()?)?;
+        }
         Ok(Interrupt { pressed, bell: Arc::new(bell) })
     }
 

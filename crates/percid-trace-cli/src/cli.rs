@@ -21,8 +21,8 @@ Exit status:
        read or written
   2    wrong arguments, or a file that is not what it should be (one line on standard
        error says where, and what was expected)
-  130  Ctrl-C; what was finished by then was printed or written: of a replay the policies that
-       had seen the whole trace, or its beginning if none had
+  130  Ctrl-C or SIGTERM; what was finished by then was printed or written: of a replay the
+       policies that had seen the whole trace, or its beginning if none had
   N    `record -- COMMAND`: that of the command, if the recording itself succeeded";
 
 const ABOUT: &str = "\

@@ -1,5 +1,6 @@
 //! `percid trace kernel-ids`: the IDs that the kernel gave, and those of its policy.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use percid_command::interrupt::Interrupt;
@@ -79,22 +80,19 @@ impl Answer {
 /// Whoever starts a program within the trace, or the one that was asked for.
 fn candidates(trace: &Trace, only: Option<Tid>) -> Vec<(Tid, String)> {
     let lives = replay::lives(trace);
-    let name = |process| {
-        let life = lives.iter().rev().find(|life| life.process == process);
-        life.map_or(String::new(), |life| life.name.clone())
-    };
+    // Later programs of a process overwrite earlier ones.
+    let names: HashMap<Tid, &str> =
+        lives.iter().map(|life| (life.process, life.name.as_str())).collect();
+    let name = |process| names.get(&process).copied().unwrap_or_default().to_owned();
     if let Some(process) = only {
         return vec![(process, name(process))];
     }
-    let mut found: Vec<(Tid, String)> = Vec::new();
-    for event in &trace.events {
-        if let What::Exec { thread, .. } = event.what {
-            if found.iter().all(|(known, _)| *known != thread) {
-                found.push((thread, name(thread)));
-            }
-        }
-    }
-    found
+    let mut seen = HashSet::new();
+    let started = trace.events.iter().filter_map(|event| match event.what {
+        What::Exec { thread, .. } => Some(thread),
+        _ => None,
+    });
+    started.filter(|&thread| seen.insert(thread)).map(|thread| (thread, name(thread))).collect()
 }
 
 fn compare(trace: &Trace, process: Tid, name: String) -> Process {

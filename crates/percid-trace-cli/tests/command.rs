@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use percid_browser::{Browser, Frame, Scheme};
 use serde_json::Value;
@@ -236,5 +238,40 @@ fn a_page_shows_tables_advice_and_time_lines() {
         assert_eq!(found.problems(&marks), [] as [String; 0], "{width}");
         assert_eq!(marks.len(), 2 + 2, "where IDs were, time lines");
         assert!(marks.iter().all(|&marks| marks > 0), "nothing is drawn: {marks:?}");
+    }
+}
+
+/// Whether this machine lets us record; if not, and it is required, the test fails.
+fn may_record(folder: &Path) -> bool {
+    let probe = folder.join("probe.parquet");
+    let output = run(&["record", "-o", path(&probe), "--", "true"]);
+    let required = std::env::var_os("PERCID_TRACE").is_some_and(|wish| wish == "require");
+    assert!(output.status.success() || !required, "{}", stderr(&output));
+    if !output.status.success() {
+        eprintln!("nothing was checked: {}", stderr(&output));
+    }
+    output.status.success()
+}
+
+#[test]
+fn a_signal_ends_a_recording_and_nothing_is_lost() {
+    let folder = folder("signals");
+    if !may_record(&folder) {
+        return;
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let file = folder.join(format!("{signal}.parquet"));
+        let mut command = command(&["record", "-o", path(&file), "--", "sleep", "3"]);
+        let mut recording = command.stderr(Stdio::null()).spawn().expect("the program starts");
+        // The command must have begun. However late it is, the trace shows it or the test waits in vain.
+        thread::sleep(Duration::from_secs(1));
+        // SAFETY: sends a signal to a child that has not been waited for, so the number is still its own.
+        let sent = unsafe { libc::kill(recording.id() as libc::pid_t, signal) };
+        assert_eq!(sent, 0);
+        let status = recording.wait().expect("it ends");
+        assert_eq!(status.code(), Some(130), "{signal}");
+        let info = json(&["info", path(&file)]);
+        let names = list(&info, "processes").iter().map(|process| process["name"].as_str());
+        assert!(names.flatten().any(|name| name == "sleep"), "{info}");
     }
 }

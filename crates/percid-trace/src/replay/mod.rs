@@ -252,7 +252,7 @@ impl<'a> Player<'a> {
     fn acquire(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
         let (topology, core) = (self.topology, self.topology.place(cpu).core as usize);
         let Some(work) = self.work(at) else { return };
-        let id = work.policy.id(&at.space.view(at.now, topology), cpu, thread);
+        let id = work.policy.id(&at.view(), cpu, thread);
         let is_same = |turn: Turn| (turn.space, turn.thread, turn.id) == (at.number, thread, id);
         if self.current[cpu as usize].is_some_and(is_same) {
             return;
@@ -337,32 +337,32 @@ impl Work {
 impl Listener for Player<'_> {
     fn spawn(&mut self, at: At<'_>, thread: Thread) {
         if let Some(work) = self.work(at) {
-            work.policy.spawn(&at.space.view(at.now, at.topology), thread);
+            work.policy.spawn(&at.view(), thread);
         }
     }
 
     fn exec(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
         if let Some(work) = self.work(at) {
-            work.policy.exec(&at.space.view(at.now, at.topology), cpu, thread);
+            work.policy.exec(&at.view(), cpu, thread);
         }
         self.acquire(at, cpu, thread);
     }
 
     fn affinity(&mut self, at: At<'_>, thread: Thread) {
         if let Some(work) = self.work(at) {
-            work.policy.affinity(&at.space.view(at.now, at.topology), thread);
+            work.policy.affinity(&at.view(), thread);
         }
     }
 
     fn migrate(&mut self, at: At<'_>, thread: Thread, from: Cpu, to: Cpu) {
         if let Some(work) = self.work(at) {
-            work.policy.migrate(&at.space.view(at.now, at.topology), thread, from, to);
+            work.policy.migrate(&at.view(), thread, from, to);
         }
     }
 
     fn switch(&mut self, at: At<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
         let Some(work) = self.work(at) else { return };
-        work.policy.switch(&at.space.view(at.now, at.topology), cpu, prev, next);
+        work.policy.switch(&at.view(), cpu, prev, next);
         self.end_turn(at, cpu);
         if let Some(next) = next {
             self.acquire(at, cpu, next);
@@ -371,13 +371,13 @@ impl Listener for Player<'_> {
 
     fn tick(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
         let Some(work) = self.work(at) else { return };
-        work.policy.tick(&at.space.view(at.now, at.topology), cpu, thread);
+        work.policy.tick(&at.view(), cpu, thread);
         self.acquire(at, cpu, thread);
     }
 
     fn exit(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
         let Some(work) = self.work(at) else { return };
-        work.policy.exit(&at.space.view(at.now, at.topology), thread, cpu);
+        work.policy.exit(&at.view(), thread, cpu);
         self.end_turn(at, cpu);
     }
 

@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use percid_sim::comparison::Progress;
 use percid_sim::cpu_set::CpuSet;
-use percid_sim::policies::Thread;
+use percid_sim::policies::{Process, Thread};
 use percid_sim::topology::{Cpu, Topology};
 use percid_sim::{Ns, SECOND};
 
 use super::largest_cpu;
 use super::membership::Membership;
-use super::space::{Life, Space, SpaceNumber};
+use super::space::{Life, Rows, Space, SpaceNumber};
 use crate::cpu_list;
 use crate::event::{Event, IDLE, Shares, Tid, UNKNOWN, What};
 use crate::texts::Text;
@@ -52,6 +52,14 @@ pub(super) struct At<'a> {
     pub(super) number: SpaceNumber,
     pub(super) space: &'a Space,
     pub(super) topology: &'a Topology,
+    nobody: &'a [Option<Thread>],
+}
+
+impl<'a> At<'a> {
+    /// What a policy may see.
+    pub(super) fn view(&self) -> Process<'a> {
+        self.space.view(self.now, self.topology, self.nobody)
+    }
 }
 
 /// A living thread.
@@ -88,6 +96,7 @@ pub(super) struct Schedule<'t> {
     /// Those that began to end and do not run. They may run again, in the kernel, before they are gone.
     ended: HashSet<Tid>,
     spaces: Vec<Option<Space>>,
+    rows: Rows,
     /// The processes that were there before the trace.
     processes: HashMap<Tid, SpaceNumber>,
     /// The last known name of every thread.
@@ -125,6 +134,7 @@ impl<'t> Schedule<'t> {
             threads: HashMap::new(),
             ended: HashSet::new(),
             spaces: Vec::new(),
+            rows: Rows::new(cpus),
             processes: HashMap::new(),
             names: HashMap::new(),
             lives: Vec::new(),
@@ -276,9 +286,9 @@ impl<'t> Schedule<'t> {
         listener: &mut impl Listener,
     ) {
         let Some(space) = &mut self.spaces[number as usize] else { return };
-        space.runs(cpu, next);
+        space.runs(cpu, next, &mut self.rows);
         listener.switch(
-            At { now: self.now, number, space, topology: self.topology },
+            At { now: self.now, number, space, topology: self.topology, nobody: &self.rows.nobody },
             cpu,
             prev,
             next,
@@ -401,8 +411,14 @@ impl<'t> Schedule<'t> {
         self.current[cpu as usize] = thread;
         self.enter(cpu, thread);
         if let Some(open) = &mut self.spaces[space as usize] {
-            open.runs(cpu, Some(number));
-            let at = At { now: self.now, number: space, space: open, topology: self.topology };
+            open.runs(cpu, Some(number), &mut self.rows);
+            let at = At {
+                now: self.now,
+                number: space,
+                space: open,
+                topology: self.topology,
+                nobody: &self.rows.nobody,
+            };
             listener.exec(at, cpu, number);
         }
     }
@@ -419,7 +435,11 @@ impl<'t> Schedule<'t> {
         let Some((number, own)) = runner.place else { return };
         let Some(space) = &mut self.spaces[number as usize] else { return };
         space.loses(cpu);
-        listener.exit(At { now: self.now, number, space, topology: self.topology }, cpu, own);
+        listener.exit(
+            At { now: self.now, number, space, topology: self.topology, nobody: &self.rows.nobody },
+            cpu,
+            own,
+        );
     }
 
     /// Forgets a thread that has ended and does not run, and its space if it was the last.
@@ -461,7 +481,10 @@ impl<'t> Schedule<'t> {
         let Some((number, own)) = runner.place else { return };
         let Some(space) = &mut self.spaces[number as usize] else { return };
         space.confine(own, &self.affinities[affinity]);
-        listener.affinity(At { now: self.now, number, space, topology: self.topology }, own);
+        listener.affinity(
+            At { now: self.now, number, space, topology: self.topology, nobody: &self.rows.nobody },
+            own,
+        );
     }
 
     /// The set of CPUs that a text lists, those that the machine has.
@@ -542,7 +565,13 @@ impl<'t> Schedule<'t> {
     ) {
         let number = self.admit(thread, space, affinity);
         if let Some(open) = &self.spaces[space as usize] {
-            let at = At { now: self.now, number: space, space: open, topology: self.topology };
+            let at = At {
+                now: self.now,
+                number: space,
+                space: open,
+                topology: self.topology,
+                nobody: &self.rows.nobody,
+            };
             listener.spawn(at, number);
         }
     }
@@ -551,7 +580,10 @@ impl<'t> Schedule<'t> {
     fn at(&self, thread: Tid) -> Option<(Thread, At<'_>)> {
         let (number, own) = self.threads.get(&thread)?.place?;
         let space = self.spaces[number as usize].as_ref()?;
-        Some((own, At { now: self.now, number, space, topology: self.topology }))
+        Some((
+            own,
+            At { now: self.now, number, space, topology: self.topology, nobody: &self.rows.nobody },
+        ))
     }
 
     /// The trace is over: whoever runs still runs until now, and all spaces end.

@@ -75,6 +75,29 @@ impl Moves {
     }
 }
 
+/// Who runs where, lent to the address spaces in which somebody runs: there can be many more than CPUs.
+#[derive(Debug)]
+pub(super) struct Rows {
+    /// What a space sees in which nobody runs: no thread for any CPU.
+    pub(super) nobody: Vec<Option<Thread>>,
+    free: Vec<Vec<Option<Thread>>>,
+}
+
+impl Rows {
+    pub(super) fn new(cpus: u32) -> Rows {
+        Rows { nobody: vec![None; cpus as usize], free: Vec::new() }
+    }
+
+    fn lend(&mut self) -> Vec<Option<Thread>> {
+        self.free.pop().unwrap_or_else(|| self.nobody.clone())
+    }
+
+    /// Takes back a row in which nobody runs any more.
+    fn take_back(&mut self, row: Vec<Option<Thread>>) {
+        self.free.push(row);
+    }
+}
+
 /// An address space while the trace is followed.
 #[derive(Debug)]
 pub(super) struct Space {
@@ -85,8 +108,10 @@ pub(super) struct Space {
     pub(super) thread_allowed: Vec<u32>,
     /// For each thread of its life, the kernel's number.
     pub(super) tids: Vec<Tid>,
-    /// For each CPU, the thread that runs there.
-    pub(super) running: Vec<Option<Thread>>,
+    /// For each CPU, the thread that runs there; empty while nobody does.
+    running: Vec<Option<Thread>>,
+    /// The CPUs that run any of its threads.
+    occupied: u32,
     /// Threads that run and have not begun to end.
     now_running: u32,
     /// The CPUs whose thread has begun to end.
@@ -101,7 +126,8 @@ impl Space {
             users: 0,
             thread_allowed: Vec::new(),
             tids: Vec::new(),
-            running: vec![None; cpus as usize],
+            running: Vec::new(),
+            occupied: 0,
             now_running: 0,
             ending: CpuSet::empty(cpus),
             allowed: CpuSet::empty(cpus),
@@ -131,12 +157,20 @@ impl Space {
     }
 
     /// A thread runs on a CPU from now on, or none does.
-    pub(super) fn runs(&mut self, cpu: Cpu, thread: Option<Thread>) {
+    pub(super) fn runs(&mut self, cpu: Cpu, thread: Option<Thread>, rows: &mut Rows) {
+        if self.running.is_empty() {
+            self.running = rows.lend();
+        }
         let before = std::mem::replace(&mut self.running[cpu as usize], thread);
+        self.occupied += u32::from(thread.is_some());
+        self.occupied -= u32::from(before.is_some());
         self.now_running += u32::from(thread.is_some());
         self.now_running -= u32::from(before.is_some() && !self.ending.contains(cpu));
         self.ending.remove(cpu);
         self.life.most_running = self.life.most_running.max(self.now_running);
+        if self.occupied == 0 {
+            rows.take_back(std::mem::take(&mut self.running));
+        }
     }
 
     /// The thread that runs on this CPU begins to end. From now on it has no memory any more.
@@ -148,18 +182,23 @@ impl Space {
 
     /// Whether no thread lives in it and none runs.
     pub(super) fn is_over(&self) -> bool {
-        self.users == 0 && self.now_running == 0 && self.ending.is_empty()
+        self.users == 0 && self.occupied == 0
     }
 
     /// What a policy may see.
-    pub(super) fn view<'a>(&'a self, now: Ns, topology: &'a Topology) -> policies::Process<'a> {
+    pub(super) fn view<'a>(
+        &'a self,
+        now: Ns,
+        topology: &'a Topology,
+        nobody: &'a [Option<Thread>],
+    ) -> policies::Process<'a> {
         policies::Process {
             now,
             topology,
             users: self.users,
             nr_cpus_allowed: self.life.allowed_cpus,
             thread_allowed: &self.thread_allowed,
-            running: &self.running,
+            running: if self.running.is_empty() { nobody } else { &self.running },
         }
     }
 }
