@@ -281,7 +281,7 @@ fn errors_in_files_name_the_line_and_the_field() {
 #[test]
 fn unknown_names_are_answered_with_the_known_ones() {
     let cases = [
-        ("sim run --machine pdp-11", "here, epyc-9654, cascade-lake, ivy-bridge-ex"),
+        ("sim run --machine pdp-11", "this, epyc-9654, cascade-lake, ivy-bridge-ex"),
         ("sim run --workload nothing", "intermittent, thread-pool, container"),
         ("sim run --set colour=1", "allowed, duration_ms"),
         ("sim show machine pdp-11", "epyc-9654"),
