@@ -8,7 +8,7 @@ use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
 use percid_command::table::{Align, Table};
-use percid_trace::event::{Event, Stage, What};
+use percid_trace::event::Event;
 use percid_trace::replay::{self, Life};
 use percid_trace::{Origin, Trace};
 use serde::Serialize;
@@ -117,7 +117,7 @@ impl Contents {
     fn of(trace: &Trace, file: &Path, read: Duration) -> Contents {
         let mut kinds: Vec<Kind> = Vec::new();
         for event in &trace.events {
-            let name = name(&event.what);
+            let name = event.what.name();
             match kinds.iter_mut().find(|kind| kind.event == name) {
                 Some(kind) => kind.count += 1,
                 None => kinds.push(Kind { event: name, count: 1 }),
@@ -128,25 +128,6 @@ impl Contents {
         processes.sort_by_key(|life| std::cmp::Reverse(life.turns));
         let read_ns = read.as_nanos() as u64;
         Contents { about: About::of(trace, file), read_ns, kinds, processes }
-    }
-}
-
-/// The names of events are those of the column `event` in Parquet.
-fn name(what: &What) -> &'static str {
-    match what {
-        What::Switch { .. } => "switch",
-        What::Wakeup { stage: Stage::Waking, .. } => "waking",
-        What::Wakeup { stage: Stage::Woken, .. } => "wakeup",
-        What::Wakeup { stage: Stage::New, .. } => "wakeup_new",
-        What::Migrate { .. } => "migrate",
-        What::Fork { .. } => "fork",
-        What::Exec { .. } => "exec",
-        What::Exit { .. } => "exit",
-        What::Affinity { .. } => "affinity",
-        What::Id { .. } => "id",
-        What::Tick { .. } => "tick",
-        What::Member { .. } => "member",
-        What::Name { .. } => "name",
     }
 }
 

@@ -113,6 +113,27 @@ pub enum What {
     },
 }
 
+impl What {
+    /// What kind of event it is, by the name that it has in tables too.
+    pub fn name(&self) -> &'static str {
+        match self {
+            What::Switch { .. } => "switch",
+            What::Wakeup { stage: Stage::Waking, .. } => "waking",
+            What::Wakeup { stage: Stage::Woken, .. } => "wakeup",
+            What::Wakeup { stage: Stage::New, .. } => "wakeup_new",
+            What::Migrate { .. } => "migrate",
+            What::Fork { .. } => "fork",
+            What::Exec { .. } => "exec",
+            What::Exit { .. } => "exit",
+            What::Affinity { .. } => "affinity",
+            What::Id { .. } => "id",
+            What::Tick { .. } => "tick",
+            What::Member { .. } => "member",
+            What::Name { .. } => "name",
+        }
+    }
+}
+
 /// Why a thread stopped running: the kernel's bits, as `sched_switch` reports them. 0 is that it could go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct State(pub u32);

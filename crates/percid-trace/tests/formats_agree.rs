@@ -5,29 +5,14 @@ mod fixture;
 use std::collections::HashMap;
 
 use fixture::{assert_same, bytes, names, trace, without_names};
-use percid_trace::event::{Event, IDLE, Shares, Stage, State, UNKNOWN, What};
+use percid_trace::event::{Event, IDLE, Shares, State, UNKNOWN, What};
 use percid_trace::read;
 
 /// Every kind of event that these recordings can have is in them.
 fn kinds(trace: &percid_trace::Trace) -> HashMap<&'static str, usize> {
     let mut kinds = HashMap::new();
     for event in &trace.events {
-        let kind = match event.what {
-            What::Switch { .. } => "switch",
-            What::Wakeup { stage: Stage::Waking, .. } => "waking",
-            What::Wakeup { stage: Stage::Woken, .. } => "woken",
-            What::Wakeup { stage: Stage::New, .. } => "new",
-            What::Migrate { .. } => "migrate",
-            What::Fork { .. } => "fork",
-            What::Exec { .. } => "exec",
-            What::Exit { .. } => "exit",
-            What::Affinity { .. } => "affinity",
-            What::Id { .. } => "id",
-            What::Tick { .. } => "tick",
-            What::Member { .. } => "member",
-            What::Name { .. } => "name",
-        };
-        *kinds.entry(kind).or_default() += 1;
+        *kinds.entry(event.what.name()).or_default() += 1;
     }
     kinds
 }
@@ -38,9 +23,18 @@ fn perf_data_says_what_perf_script_says() {
     let kinds = kinds(&data);
     assert_eq!(names(&data), names(&script));
     assert_same(&without_names(data), &without_names(script));
-    for kind in
-        ["switch", "waking", "woken", "new", "migrate", "fork", "exec", "exit", "id", "name"]
-    {
+    for kind in [
+        "switch",
+        "waking",
+        "wakeup",
+        "wakeup_new",
+        "migrate",
+        "fork",
+        "exec",
+        "exit",
+        "id",
+        "name",
+    ] {
         assert!(kinds.contains_key(kind), "no {kind} in {kinds:?}");
     }
 }
@@ -251,7 +245,8 @@ fn lines_with_flags_and_microseconds_say_what_lines_with_nanoseconds_say() {
 fn text_of_tracefs_tells_processes() {
     let tracefs = trace("tracefs.txt");
     let kinds = kinds(&tracefs);
-    for kind in ["switch", "waking", "woken", "new", "fork", "exec", "exit", "id", "tick", "member"]
+    for kind in
+        ["switch", "waking", "wakeup", "wakeup_new", "fork", "exec", "exit", "id", "tick", "member"]
     {
         assert!(kinds.contains_key(kind), "no {kind} in {kinds:?}");
     }
