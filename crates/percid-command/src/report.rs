@@ -49,9 +49,27 @@ impl Report {
 
 /// What introduces every page: how it was made. No clock, so that the same command makes the same page.
 pub fn lead(what: &str, interrupted: bool) -> String {
-    let command: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut words = std::env::args_os();
+    let command = words.next().map(|program| named(Path::new(&program))).unwrap_or_default();
+    let arguments = words.map(|word| format!(" {}", word.to_string_lossy()));
+    let command: String = [command].into_iter().chain(arguments).collect();
     let note = if interrupted { "\n\nInterrupted: what was finished by then.\n" } else { "" };
-    let (version, command) = (env!("CARGO_PKG_VERSION"), command.join(" "));
-    format!("{what}{note}\n\npercid {version}, made by: percid {command}")
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{what}{note}\n\npercid {version}, made by: {command}")
+}
+
+/// What people type to run a program of percid: `percid trace` is the program `percid-trace`.
+fn named(program: &Path) -> String {
+    program.file_name().unwrap_or_default().to_string_lossy().replace('-', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_named_as_they_are_run() {
+        let named = ["/usr/bin/percid", "percid-trace"].map(|program| named(Path::new(program)));
+        assert_eq!(named, ["percid", "percid trace"]);
+    }
 }
