@@ -45,12 +45,15 @@ impl Cache {
     }
 }
 
-/// Cargo marks its target directory with a file; walking up from our own
-/// binary finds it whatever the profile, the target triple or
-/// `CARGO_TARGET_DIR` were.
+/// Cargo's notes about the compiler, in every target directory. Its other
+/// mark, the tag of a cache, is missing where somebody else made the directory.
+const MARK: &str = ".rustc_info.json";
+
+/// Walking up from our own binary finds Cargo's target directory whatever the
+/// profile, the target triple or `CARGO_TARGET_DIR` were.
 fn target_dir() -> Option<PathBuf> {
     let exe = env::current_exe().ok()?;
-    let dir = exe.ancestors().find(|dir| dir.join("CACHEDIR.TAG").is_file())?;
+    let dir = exe.ancestors().find(|dir| dir.join(MARK).is_file())?;
     Some(dir.to_path_buf())
 }
 
@@ -104,6 +107,6 @@ mod tests {
     #[test]
     fn the_test_binary_finds_its_target_directory() {
         let dir = target_dir().expect("tests are built by cargo");
-        assert!(dir.join("CACHEDIR.TAG").is_file());
+        assert!(dir.join(MARK).is_file());
     }
 }

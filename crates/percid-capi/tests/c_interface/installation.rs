@@ -67,5 +67,5 @@ pub(crate) fn installer() -> Command {
 /// Cargo's folder: the one with Cargo's mark.
 pub(crate) fn target_folder() -> &'static Path {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    folder.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists()).unwrap_or(folder)
+    folder.ancestors().find(|folder| folder.join(".rustc_info.json").exists()).unwrap_or(folder)
 }
