@@ -412,13 +412,8 @@ impl<'t> Schedule<'t> {
         self.enter(cpu, thread);
         if let Some(open) = &mut self.spaces[space as usize] {
             open.runs(cpu, Some(number), &mut self.rows);
-            let at = At {
-                now: self.now,
-                number: space,
-                space: open,
-                topology: self.topology,
-                nobody: &self.rows.nobody,
-            };
+        }
+        if let Some(at) = self.moment(space) {
             listener.exec(at, cpu, number);
         }
     }
@@ -564,14 +559,7 @@ impl<'t> Schedule<'t> {
         listener: &mut impl Listener,
     ) {
         let number = self.admit(thread, space, affinity);
-        if let Some(open) = &self.spaces[space as usize] {
-            let at = At {
-                now: self.now,
-                number: space,
-                space: open,
-                topology: self.topology,
-                nobody: &self.rows.nobody,
-            };
+        if let Some(at) = self.moment(space) {
             listener.spawn(at, number);
         }
     }
@@ -579,11 +567,14 @@ impl<'t> Schedule<'t> {
     /// Where a thread is, in its space.
     fn at(&self, thread: Tid) -> Option<(Thread, At<'_>)> {
         let (number, own) = self.threads.get(&thread)?.place?;
+        Some((own, self.moment(number)?))
+    }
+
+    /// This moment in an address space.
+    fn moment(&self, number: SpaceNumber) -> Option<At<'_>> {
         let space = self.spaces[number as usize].as_ref()?;
-        Some((
-            own,
-            At { now: self.now, number, space, topology: self.topology, nobody: &self.rows.nobody },
-        ))
+        let nobody = &self.rows.nobody;
+        Some(At { now: self.now, number, space, topology: self.topology, nobody })
     }
 
     /// The trace is over: whoever runs still runs until now, and all spaces end.
