@@ -1,11 +1,13 @@
 //! Replays of schedules that were made by hand, and of two that real kernels recorded together with their IDs.
 
 use percid_sim::comparison::Progress;
+use percid_sim::cost::Prices;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{ALL, find};
 use percid_sim::random::Random;
 use percid_sim::replay::{Event as Step, Recording};
 use percid_sim::topology::{Place, Topology};
+use percid_sim::workload::Memory;
 use percid_trace::Trace;
 use percid_trace::event::{Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
 use percid_trace::replay::{Replay, Settings, replay};
@@ -89,12 +91,29 @@ fn a_thread_that_wanders_takes_its_table_id_along_and_leaves_cpu_numbers_behind(
         script.at(10 * turn + 1).switch(cpu, IDLE, 20).at(10 * turn + 2).switch(cpu, 20, IDLE);
     }
     let (table, numbers) = (script.play("percid-table"), script.play("per-cpu"));
+    let stolen = table.turns.iter().filter(|turn| turn.stolen).count() as u64;
     let (table, numbers) = (&table.spaces[0].tally, &numbers.spaces[0].tally);
+    assert_eq!(stolen, table.work.steals, "each steal is that of a turn");
     assert_eq!(numbers.ids_used, 8);
     assert!(table.ids_used <= 2, "{table:?}");
     assert!(table.work.steals > 0);
     assert_eq!(numbers.acquisitions.shares(), [1.0; 4]);
     assert!(table.acquisitions.shares()[0] < 0.2);
+}
+
+/// A turn on CPU 0 after 1 ms, then one of the same ID on the other node, whose core has idled for 10 ms by then.
+#[test]
+fn a_turn_costs_what_its_memory_costs_by_the_prices_of_the_machine() {
+    let mut script = Script::default();
+    script.process([70], 70).at(1).switch(0, IDLE, 70).at(2).switch(0, 70, IDLE);
+    script.at(10).switch(4, IDLE, 70).at(11).switch(4, 70, IDLE);
+    let machine = machine(8);
+    let prices = Prices::new(&machine, Memory::ZeroPage);
+    let ms = 1_000_000;
+    let (_, first) = prices.burst(&machine.topology, 0, None, ms);
+    let (_, moved) = prices.burst(&machine.topology, 4, Some(0), 10 * ms);
+    let replay = script.play("per-thread");
+    assert_eq!(replay.spaces[0].tally.burst_ns, first + moved);
 }
 
 #[test]
