@@ -275,3 +275,20 @@ fn a_signal_ends_a_recording_and_nothing_is_lost() {
         assert!(names.flatten().any(|name| name == "sleep"), "{info}");
     }
 }
+
+/// The figures that the README tells of a recorded web server's load.
+#[test]
+fn advice_says_what_the_figures_mean() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures");
+    let file = format!("{fixtures}/nginx.parquet");
+    let policies = "linux-6.3,percid-table";
+    let answer = json(&["replay", &file, "--machine", "epyc-9654", "--policy", policies]);
+    let wrk = &list(&answer, "processes")[0];
+    let figures = (&wrk["name"], &wrk["turns"], &wrk["most_running"]);
+    assert_eq!(figures, (&"wrk".into(), &11083.into(), &2.into()));
+    let said = "2 copies suffice instead of 384 (32 KiB instead of 6144 KiB).";
+    assert!(list(wrk, "advice")[0].as_str().is_some_and(|advice| advice.ends_with(said)));
+    let same_core = |at: usize| list(wrk, "policies")[at]["same_core"].as_f64();
+    assert!(same_core(0).is_some_and(|share| (0.87..0.89).contains(&share)), "Linux 6.3");
+    assert!(same_core(1).is_some_and(|share| share > 0.999), "percid's table");
+}
