@@ -180,6 +180,17 @@ fn thread_id() -> u32 {
     number.expect("a number")
 }
 
+/// A joined thread is still counted by the kernel for a moment: the join ends when its memory is let go, before it
+/// leaves the process. The balancer and the script must count the same threads.
+fn await_end(thread: u32) {
+    let task = std::path::PathBuf::from(format!("/proc/self/task/{thread}"));
+    let patience = std::time::Instant::now() + Duration::from_secs(60);
+    while task.exists() {
+        assert!(std::time::Instant::now() < patience, "thread {thread} was joined and is there");
+        std::thread::yield_now();
+    }
+}
+
 fn seed() -> u64 {
     let given = std::env::var("PERCID_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| {
@@ -207,9 +218,10 @@ fn run(seed: u64, ours: Rules, simulated: Rules) -> Result<BTreeMap<&'static str
                 let other = |pair: &mut Pair| {
                     let number = thread_id();
                     pair.use_region(place, number);
+                    number
                 };
-                std::thread::scope(|scope| scope.spawn(|| other(&mut pair)).join())
-                    .expect("no panic");
+                let gone = std::thread::scope(|scope| scope.spawn(|| other(&mut pair)).join());
+                await_end(gone.expect("no panic"));
             }
             _ => pair.pass(me).map_err(|error| format!("step {step}: {error}"))?,
         }
