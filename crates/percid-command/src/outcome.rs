@@ -21,6 +21,8 @@ pub enum Outcome {
     NoAnswer,
     /// IDs are not those that a kernel gave. Exit status 1.
     Differs,
+    /// Something failed on the way; what was there by then was written. Exit status 1.
+    Partial,
     /// That of a command that was run. Exit status as given.
     Status(u8),
 }
@@ -66,9 +68,13 @@ pub fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Ok(Outcome::Status(status)) => ExitCode::from(status),
-        Ok(Outcome::WrongCount | Outcome::OutOfBounds | Outcome::NoAnswer | Outcome::Differs) => {
-            ExitCode::FAILURE
-        }
+        Ok(
+            Outcome::WrongCount
+            | Outcome::OutOfBounds
+            | Outcome::NoAnswer
+            | Outcome::Differs
+            | Outcome::Partial,
+        ) => ExitCode::FAILURE,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(Failure::Usage(what)) => usage_error::refuse(format_args!("{what}")),
         Err(failure) => {

@@ -92,6 +92,7 @@ fn tell(meter: &Meter, progress: Progress) {
 fn outcome(recorded: &Recorded, interrupt: &Interrupt) -> Outcome {
     match recorded.status {
         Some(status) if !status.success() => Outcome::Status(status_code(status)),
+        _ if recorded.broken.is_some() => Outcome::Partial,
         _ if interrupt.pressed() => Outcome::Interrupted,
         _ => Outcome::Complete,
     }
@@ -117,6 +118,8 @@ struct Summary {
     without: Vec<&'static str>,
     /// How the command ended.
     status: Option<u8>,
+    /// Why the recording ended early.
+    broken: Option<String>,
 }
 
 impl Summary {
@@ -132,6 +135,7 @@ impl Summary {
             way: recorded.way.to_string(),
             without: recorded.without.clone(),
             status: recorded.status.map(status_code),
+            broken: recorded.broken.clone(),
         }
     }
 }
@@ -147,6 +151,9 @@ impl fmt::Display for Summary {
         }
         if !self.without.is_empty() {
             write!(f, "; without {}", self.without.join(", "))?;
+        }
+        if let Some(why) = &self.broken {
+            write!(f, "; THE RECORDING ENDED EARLY: {why}")?;
         }
         Ok(())
     }

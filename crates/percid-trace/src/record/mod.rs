@@ -135,6 +135,8 @@ pub struct Recorded {
     pub way: Way,
     /// What was asked for and is not in the trace, because this kernel does not have it.
     pub without: Vec<&'static str>,
+    /// Why the recording ended early, if something failed in the middle of it. The trace has what came before.
+    pub broken: Option<String>,
 }
 
 /// Records until the target ends, the limit is reached, or `stop` is true. `progress` is called several times a second, and
@@ -144,7 +146,7 @@ pub struct Recorded {
 ///
 /// # Errors
 ///
-/// Why nothing could be recorded: see [`Refusal`].
+/// Why nothing could be recorded: see [`Refusal`]. A failure in the middle is none: see [`Recorded::broken`].
 pub fn record(
     options: &Options,
     stop: &AtomicBool,

@@ -131,7 +131,10 @@ impl Session {
         let mut child = subject.begin()?;
         let followed = self.follow(end, options.limit, stop, progress);
         let ended = self.buffers.end(&mut self.stream);
-        followed.and(ended).map_err(|why| self.failed(why))?;
+        let broken = followed.and(ended).err();
+        if let Some(why) = broken.as_ref().filter(|_| self.stream.len() == 0) {
+            return Err(self.failed(why.clone()));
+        }
         let mut trace = self.stream.finish(snapshot, origin(&options.target));
         let inferred = gaps::close(&mut trace);
         Ok(Recorded {
@@ -140,6 +143,7 @@ impl Session {
             status: child.as_mut().and_then(|child| child.try_wait().ok().flatten()),
             way: self.way,
             without: self.buffers.without(),
+            broken,
         })
     }
 
@@ -247,5 +251,61 @@ fn origin(target: &Target) -> Origin {
             Target::Command(words) => Some(command(words)),
             Target::System | Target::Process(_) => None,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::Tracepoint;
+    use crate::event::What;
+
+    /// Buffers that give so many events, one at a time, and fail then.
+    struct Failing(u64);
+
+    impl Buffers for Failing {
+        fn begin(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn descriptors(&self) -> Vec<RawFd> {
+            Vec::new()
+        }
+
+        fn drain(&mut self, stream: &mut Stream) -> Result<(), String> {
+            self.0 = self.0.checked_sub(1).ok_or("the buffer is gone")?;
+            let exit = Tracepoint::SchedProcessExit { pid: 7, comm: b"seven" };
+            stream.tracepoint(now(), 0, 7, exit);
+            Ok(())
+        }
+
+        fn end(&mut self, _: &mut Stream) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn without(&self) -> Vec<&'static str> {
+            Vec::new()
+        }
+    }
+
+    fn record(events: u64) -> Result<Recorded, Refusal> {
+        let session = Session::new(Way::Tracefs, Box::new(Failing(events)));
+        let options = Options::new(Target::System);
+        session.run(&options, Subject::System, &AtomicBool::new(false), |_| {})
+    }
+
+    #[test]
+    fn what_was_recorded_before_a_failure_is_kept() {
+        let recorded = record(3).expect("three events");
+        let exits = recorded.trace.events.iter();
+        let exits = exits.filter(|event| event.what == What::Exit { thread: 7 });
+        assert_eq!(exits.count(), 3);
+        assert_eq!(recorded.broken.as_deref(), Some("the buffer is gone"));
+    }
+
+    #[test]
+    fn a_failure_before_any_event_is_an_error() {
+        let refusal = record(0).expect_err("nothing");
+        assert_eq!(refusal.to_string(), "tracefs: the buffer is gone");
     }
 }
