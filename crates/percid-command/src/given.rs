@@ -6,15 +6,15 @@ use percid_sim::machine::Machine;
 use percid_sim::workload::Workload;
 
 use crate::outcome::Failure;
-use crate::this_machine;
+use crate::this_machine::{self, Numbering};
 
 /// The name of the machine that this program runs on.
 pub const THIS: &str = "this";
 
-/// The machine with this name, or in this file.
-pub fn machine(name: &str) -> Result<Machine, Failure> {
+/// The machine with this name, or in this file. `numbering` is how the CPUs of this machine are numbered.
+pub fn machine(name: &str, numbering: Numbering) -> Result<Machine, Failure> {
     if name == THIS {
-        return this_machine::machine();
+        return this_machine::machine(numbering);
     }
     if let Some(machine) = Machine::preset(name) {
         return Ok(machine);

@@ -16,11 +16,21 @@ use crate::outcome::Failure;
 /// The machine whose costs are taken where none are measured.
 const LIKE: &str = "epyc-9654";
 
+/// Which CPUs a description of this machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// Those that are plugged in, numbered without gaps: for what is simulated.
+    Dense,
+    /// All up to the last one that is plugged in, with the kernel's numbers: for what was recorded. One that is not
+    /// plugged in stands on a core of its own, where nothing ever runs.
+    Kernel,
+}
+
 /// Reads the machine and measures a hot burst, which takes some milliseconds.
-pub fn machine() -> Result<Machine, Failure> {
+pub fn machine(numbering: Numbering) -> Result<Machine, Failure> {
     let here = percid::machine::read();
     let like = Machine::preset(LIKE).expect("a machine that comes with the simulator");
-    let places = places(&here.cpus);
+    let places = places(&here.cpus, numbering);
     if places.is_empty() {
         let cause = io::Error::new(io::ErrorKind::NotFound, "the kernel names no core of any CPU");
         return Err(Failure::new("cannot describe this machine", cause));
@@ -49,22 +59,27 @@ fn costs(like: &Machine) -> Costs {
     costs
 }
 
-/// The place of every CPU that is plugged in, in the order of their numbers. The simulator numbers them without gaps.
-fn places(cpus: &[percid::machine::Cpu]) -> Vec<Place> {
+/// The places of the CPUs, in the order of their numbers.
+fn places(cpus: &[percid::machine::Cpu], numbering: Numbering) -> Vec<Place> {
     let (mut cores, mut l3s) = (Numbers::default(), Numbers::default());
     let (mut sockets, mut nodes) = (Numbers::default(), Numbers::default());
-    let place = |cpu: &percid::machine::Cpu| {
-        let core = cpu.core?;
+    let mut places: Vec<Place> = Vec::new();
+    let plugged_in = cpus.iter().filter_map(|cpu| Some((cpu, cpu.core?)));
+    for (cpu, core) in plugged_in {
         // Virtual machines may say nothing of sockets, caches or nodes: then there is one of them.
         let socket = socket(cpu.number).unwrap_or(0);
-        Some(Place {
+        let place = Place {
             core: cores.of(core),
             l3: l3s.of((socket, cpu.l3)),
             socket: sockets.of(socket),
             node: nodes.of(cpu.node),
-        })
-    };
-    cpus.iter().filter_map(place).collect()
+        };
+        while numbering == Numbering::Kernel && places.len() < cpu.number as usize {
+            places.push(Place { core: cores.unnamed(), ..place });
+        }
+        places.push(place);
+    }
+    places
 }
 
 fn socket(cpu: u32) -> Option<i64> {
@@ -73,18 +88,29 @@ fn socket(cpu: u32) -> Option<i64> {
 }
 
 /// Numbers from 0 without gaps, in the order in which things are met first.
-struct Numbers<T>(HashMap<T, u32>);
+struct Numbers<T> {
+    met: HashMap<T, u32>,
+    next: u32,
+}
 
 impl<T> Default for Numbers<T> {
     fn default() -> Self {
-        Numbers(HashMap::new())
+        Numbers { met: HashMap::new(), next: 0 }
     }
 }
 
 impl<T: Hash + Eq> Numbers<T> {
     fn of(&mut self, thing: T) -> u32 {
-        let next = self.0.len() as u32;
-        *self.0.entry(thing).or_insert(next)
+        let next = self.next;
+        let number = *self.met.entry(thing).or_insert(next);
+        self.next += u32::from(number == next);
+        number
+    }
+
+    /// The number of a thing that has no name and is not met again.
+    fn unnamed(&mut self) -> u32 {
+        self.next += 1;
+        self.next - 1
     }
 }
 
@@ -121,8 +147,28 @@ mod tests {
     }
 
     #[test]
+    fn a_cpu_that_is_not_plugged_in_keeps_its_number_where_the_kernels_numbers_count() {
+        let cpu = |number, core| {
+            let mut cpu = percid::machine::read().cpus[0];
+            (cpu.number, cpu.core, cpu.l3, cpu.node) = (number, core, Some(0), Some(0));
+            cpu
+        };
+        let cpus = [(0, Some(0)), (1, None), (2, Some(2)), (3, Some(2)), (4, None)];
+        let cpus = cpus.map(|(number, core)| cpu(number, core));
+        let cores = |numbering| -> Vec<u32> {
+            places(&cpus, numbering).iter().map(|place| place.core).collect()
+        };
+        assert_eq!(cores(Numbering::Dense), [0, 1, 1]);
+        let as_numbered = cores(Numbering::Kernel);
+        assert_eq!(as_numbered.len(), 4, "none above the last one");
+        assert_eq!(as_numbered[2], as_numbered[3], "hardware threads of one core");
+        assert!(as_numbered[1] != as_numbered[0] && as_numbered[1] != as_numbered[2]);
+        assert!(as_numbered.iter().all(|&core| core < 3), "no gap in the numbers of cores");
+    }
+
+    #[test]
     fn this_machine_can_be_simulated_and_says_what_was_measured() {
-        let machine = machine().expect("a machine");
+        let machine = machine(Numbering::Dense).expect("a machine");
         assert!(machine.topology.cpus() >= 1 && machine.topology.cores() >= 1);
         for (name, given) in machine.costs.all() {
             assert_eq!(given.origin.contains("measured here:"), name == "hot_ns", "{name}");

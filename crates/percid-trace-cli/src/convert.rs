@@ -1,6 +1,5 @@
 //! `percid trace convert`: a trace in another format.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -10,11 +9,11 @@ use percid_command::given;
 use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
+use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
 use percid_sim::policies::Entry;
-use percid_trace::event::Tid;
 use percid_trace::perfetto::{IdSpan, IdTracks, Steal};
-use percid_trace::replay::{Settings, SpaceNumber, Turn};
+use percid_trace::replay::{Settings, Turn};
 use percid_trace::{Trace, gaps, parquet, perfetto};
 use serde::Serialize;
 
@@ -74,17 +73,14 @@ fn id_tracks(
     policy: &'static Entry,
     interrupt: &Interrupt,
 ) -> Result<IdTracks, Failure> {
-    let machine = given::machine(&arguments.machine)?;
-    let settings = Settings { turns_kept: usize::MAX, ..Settings::default() };
+    let machine = given::machine(&arguments.machine, Numbering::Kernel)?;
+    let settings = Settings { turns_kept: usize::MAX, spaces_kept: 0, ..Settings::default() };
     let replays = replay_all(trace, &machine, &[policy], &settings, interrupt)?;
     let Some(replay) = replays.first() else { return Ok(IdTracks::default()) };
-    let processes: HashMap<SpaceNumber, Tid> =
-        replay.spaces.iter().map(|space| (space.number, space.life.process)).collect();
     let origin = trace.events.first().map_or(0, |event| event.time);
     let mut tracks = IdTracks { policy: policy.name.to_owned(), ..IdTracks::default() };
     for turn in &replay.turns {
-        let Some(&process) = processes.get(&turn.space) else { continue };
-        let Turn { id, cpu, tid: thread, .. } = *turn;
+        let Turn { process, id, cpu, tid: thread, .. } = *turn;
         let (from_ns, to_ns) = (origin + turn.from, origin + turn.to);
         tracks.spans.push(IdSpan { process, id, cpu, thread, from_ns, to_ns });
         if let Some(last) = turn.last.filter(|_| turn.stolen) {

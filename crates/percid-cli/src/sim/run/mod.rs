@@ -18,6 +18,7 @@ use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
 use percid_command::report::Report;
+use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
 
 use figures::Results;
@@ -56,7 +57,7 @@ struct Plan {
 
 impl Plan {
     fn of(arguments: &RunArguments) -> Result<Plan, Failure> {
-        let machine = given::machine(&arguments.machine)?;
+        let machine = given::machine(&arguments.machine, Numbering::Dense)?;
         let mut workload = given::workload(&arguments.workload)?;
         workload.memory = arguments.memory.unwrap_or(workload.memory);
         let mut sweeps = Vec::new();
