@@ -11,17 +11,30 @@ mod printable;
 mod record;
 mod replay;
 
+use std::panic;
 use std::process::ExitCode;
 
 use percid_command::outcome::{self, Failure, Outcome};
+use percid_trace::parquet;
 
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    keep_quiet_about_caught_panics();
     match cli::parse() {
         Ok(cli) => outcome::exit_code(run(&cli)),
         Err(shown) => shown,
     }
+}
+
+/// They are reported as errors in a file.
+fn keep_quiet_about_caught_panics() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |what| {
+        if !parquet::catches_panics() {
+            tell(what);
+        }
+    }));
 }
 
 fn run(cli: &Cli) -> Result<Outcome, Failure> {

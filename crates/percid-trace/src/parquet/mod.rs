@@ -37,5 +37,5 @@ mod read;
 mod schema;
 mod write;
 
-pub use read::{read, read_bytes};
+pub use read::{catches_panics, read, read_bytes};
 pub use write::write;

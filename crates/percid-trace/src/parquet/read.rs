@@ -1,5 +1,6 @@
 //! From a file to a trace.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,7 +44,20 @@ pub fn read_bytes(file: impl Into<::bytes::Bytes>) -> Result<Trace, Error> {
 /// leave in disorder is what `read` builds, and that is dropped.
 fn without_panic(read: impl FnOnce() -> Result<Trace, Error>) -> Result<Trace, Error> {
     let panicked = |_| Err(Error::in_file("the Parquet file is damaged: its pages contradict it"));
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(panicked)
+    let before = CATCHES.replace(true);
+    let read = catch_unwind(AssertUnwindSafe(read));
+    CATCHES.set(before);
+    read.unwrap_or_else(panicked)
+}
+
+thread_local! {
+    static CATCHES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is reading a Parquet file, so that a panic becomes an error. A program's panic hook
+/// can keep silent then.
+pub fn catches_panics() -> bool {
+    CATCHES.get()
 }
 
 fn read_chunks(file: impl ChunkReader + 'static) -> Result<Trace, Error> {
@@ -215,4 +229,19 @@ fn check_cpus(events: &[Event]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_and_is_announced_as_one() {
+        let read = without_panic(|| {
+            assert!(catches_panics());
+            panic!("as the library does about some damage");
+        });
+        assert!(read.expect_err("an error").to_string().contains("damaged"));
+        assert!(!catches_panics(), "the next panic is told");
+    }
 }
