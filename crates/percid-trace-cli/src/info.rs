@@ -8,7 +8,7 @@ use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
 use percid_command::table::{Align, Table};
-use percid_trace::event::Event;
+use percid_trace::event::{Event, Tid};
 use percid_trace::replay::{self, Life};
 use percid_trace::{Origin, Trace};
 use serde::Serialize;
@@ -103,7 +103,41 @@ struct Contents {
     /// How long it took to read the file.
     read_ns: u64,
     kinds: Vec<Kind>,
-    processes: Vec<Life>,
+    processes: Vec<Process>,
+}
+
+/// What can be said of an address space without a machine: of its moves their number, not how far they went.
+#[derive(Debug, Serialize)]
+struct Process {
+    process: Tid,
+    name: String,
+    guessed: bool,
+    begin_ns: u64,
+    end_ns: u64,
+    threads: u32,
+    most_threads: u32,
+    most_running: u32,
+    run_ns: u64,
+    turns: u64,
+    moves: u64,
+}
+
+impl From<Life> for Process {
+    fn from(life: Life) -> Process {
+        Process {
+            process: life.process,
+            name: life.name,
+            guessed: life.guessed,
+            begin_ns: life.begin_ns,
+            end_ns: life.end_ns,
+            threads: life.threads,
+            most_threads: life.most_threads,
+            most_running: life.most_running,
+            run_ns: life.run_ns,
+            turns: life.turns,
+            moves: life.moves.all(),
+        }
+    }
 }
 
 /// How many events there are of one kind.
@@ -126,6 +160,7 @@ impl Contents {
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let mut processes = replay::lives(trace);
         processes.sort_by_key(|life| std::cmp::Reverse(life.turns));
+        let processes = processes.into_iter().map(Process::from).collect();
         let read_ns = read.as_nanos() as u64;
         Contents { about: About::of(trace, file), read_ns, kinds, processes }
     }
@@ -146,7 +181,6 @@ impl fmt::Display for Contents {
         let figures = ["threads", "most at once", "most running", "CPU time s", "turns", "moves"];
         let mut table = Table::new(columns.chain(figures.map(|name| (name, Align::Right))));
         for life in self.processes.iter().take(SHOWN) {
-            let moves = life.moves.same_core + life.moves.same_l3 + life.moves.across_l3s();
             table.row(vec![
                 life.process.to_string(),
                 printable(&life.name),
@@ -155,7 +189,7 @@ impl fmt::Display for Contents {
                 life.most_running.to_string(),
                 format!("{:.3}", life.run_ns as f64 / 1e9),
                 life.turns.to_string(),
-                moves.to_string(),
+                life.moves.to_string(),
             ]);
         }
         write!(f, "{table}")?;

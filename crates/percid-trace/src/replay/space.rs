@@ -1,9 +1,9 @@
 //! An address space of a recorded schedule: what a policy may see of it, and what can be said of it whatever the policy.
 
-use percid_sim::Ns;
 use percid_sim::cpu_set::CpuSet;
 use percid_sim::policies::{self, Thread};
 use percid_sim::topology::{Cpu, Topology};
+use percid_sim::{MS, Ns};
 use serde::Serialize;
 
 use crate::event::Tid;
@@ -16,7 +16,7 @@ pub type SpaceNumber = u32;
 pub struct Life {
     /// The process (`getpid`).
     pub process: Tid,
-    /// The name of its first thread at the end.
+    /// The name of its first thread at the end, before it began another program.
     pub name: String,
     /// Whether it is only a guess that its threads belong together: the trace does not say it.
     pub guessed: bool,
@@ -69,6 +69,11 @@ impl Moves {
         *counter += 1;
     }
 
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.same_core + self.same_l3 + self.across_l3s()
+    }
+
     /// All that left the cache.
     pub fn across_l3s(&self) -> u64 {
         self.same_node + self.other_node
@@ -117,7 +122,13 @@ pub(super) struct Space {
     /// The CPUs whose thread has begun to end.
     ending: CpuSet,
     allowed: CpuSet,
+    /// The name before the last one, and until when.
+    former_name: Option<(Ns, String)>,
 }
+
+/// So long before the trace shows a new program its name may already be there, in nanoseconds: the kernel renames
+/// the thread before it reads the program, perhaps from a disk.
+const RENAMED_AHEAD: Ns = 100 * MS;
 
 impl Space {
     pub(super) fn new(process: Tid, now: Ns, cpus: u32) -> Space {
@@ -131,6 +142,22 @@ impl Space {
             now_running: 0,
             ending: CpuSet::empty(cpus),
             allowed: CpuSet::empty(cpus),
+            former_name: None,
+        }
+    }
+
+    /// Its first thread is called otherwise from now on.
+    pub(super) fn rename(&mut self, now: Ns, name: &str) {
+        let before = std::mem::replace(&mut self.life.name, name.to_owned());
+        self.former_name = Some((now, before));
+    }
+
+    /// It makes room for another program. A name that it has only just been given is that program's.
+    pub(super) fn make_room(&mut self, now: Ns) {
+        if let Some((until, name)) = self.former_name.take() {
+            if now - until <= RENAMED_AHEAD && !name.is_empty() {
+                self.life.name = name;
+            }
         }
     }
 

@@ -41,8 +41,7 @@ pub struct Acquisitions {
 impl Acquisitions {
     /// All of them.
     pub fn all(&self) -> u64 {
-        let Moves { same_core, same_l3, same_node, other_node } = self.moved;
-        self.first + self.same_cpu + same_core + same_l3 + same_node + other_node
+        self.first + self.same_cpu + self.moved.all()
     }
 
     /// The share of those that found the ID where it was used before, at least as near as the core, the cache and the node:
