@@ -262,7 +262,7 @@ pub(crate) struct ReplayArguments {
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
     pub(crate) process: Vec<String>,
 
-    /// Show so many processes; --json has all
+    /// Show so many processes; --json has 10000, or so many if that is more
     #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<1, 1_000_000>)]
     pub(crate) top: u64,
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use percid_browser::{Browser, Frame, Scheme};
 use serde_json::Value;
@@ -131,6 +131,24 @@ fn a_replay_says_the_same_as_text_and_as_json() {
 }
 
 #[test]
+fn moves_are_a_number_without_a_machine_and_tell_how_far_on_one() {
+    let info = json(&["info", TRACE]);
+    let replay = json(&["replay", TRACE, "--machine", "epyc-9654", "--policy", "per-cpu"]);
+    let mut moves = 0;
+    for process in list(&replay, "processes") {
+        let same = |other: &&Value| {
+            other["process"] == process["process"] && other["begin_ns"] == process["begin_ns"]
+        };
+        let known = list(&info, "processes").iter().find(same).expect("the same processes");
+        let far = ["same_core", "same_l3", "same_node", "other_node"];
+        let far = far.map(|far| process["moves"][far].as_u64().expect("a number"));
+        assert_eq!(known["moves"].as_u64(), Some(far.iter().sum()), "{process}");
+        moves += far.iter().sum::<u64>();
+    }
+    assert!(moves > 0, "threads that moved");
+}
+
+#[test]
 fn only_the_processes_that_were_asked_for_are_shown() {
     let all = json(&["replay", TRACE, "--machine", "epyc-9654", "--policy", "per-cpu"]);
     let wanted = list(&all, "processes")[1].clone();
@@ -253,6 +271,25 @@ fn may_record(folder: &Path) -> bool {
     output.status.success()
 }
 
+/// Waits until a process has a child that runs this program.
+fn await_child(parent: u32, program: &str) -> libc::pid_t {
+    let children = format!("/proc/{parent}/task/{parent}/children");
+    let runs = |child: &libc::pid_t| {
+        let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
+        name.trim_end() == program
+    };
+    let patience = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < patience {
+        let numbers = fs::read_to_string(&children).unwrap_or_default();
+        let mut numbers = numbers.split_whitespace().flat_map(str::parse);
+        if let Some(child) = numbers.find(runs) {
+            return child;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("process {parent} did not start {program}");
+}
+
 #[test]
 fn a_signal_ends_a_recording_and_nothing_is_lost() {
     let folder = folder("signals");
@@ -261,14 +298,15 @@ fn a_signal_ends_a_recording_and_nothing_is_lost() {
     }
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let file = folder.join(format!("{signal}.parquet"));
-        let mut command = command(&["record", "-o", path(&file), "--", "sleep", "3"]);
+        let mut command = command(&["record", "-o", path(&file), "--", "sleep", "300"]);
         let mut recording = command.stderr(Stdio::null()).spawn().expect("the program starts");
-        // The command must have begun. However late it is, the trace shows it or the test waits in vain.
-        thread::sleep(Duration::from_secs(1));
+        let sleeper = await_child(recording.id(), "sleep");
         // SAFETY: sends a signal to a child that has not been waited for, so the number is still its own.
         let sent = unsafe { libc::kill(recording.id() as libc::pid_t, signal) };
         assert_eq!(sent, 0);
         let status = recording.wait().expect("it ends");
+        // SAFETY: ends a process that this test started, which sleeps for minutes yet, so the number is still its own.
+        assert_eq!(unsafe { libc::kill(sleeper, libc::SIGTERM) }, 0, "the command goes on");
         assert_eq!(status.code(), Some(130), "{signal}");
         let info = json(&["info", path(&file)]);
         let names = list(&info, "processes").iter().map(|process| process["name"].as_str());

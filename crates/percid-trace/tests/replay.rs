@@ -51,6 +51,11 @@ impl Script {
         self
     }
 
+    fn name(&mut self, thread: Tid, name: &str) -> &mut Script {
+        let name = self.trace.texts.keep(name.as_bytes());
+        self.event(0, What::Name { thread, name })
+    }
+
     fn play(&self, policy: &str) -> Replay {
         play(&self.trace, policy)
     }
@@ -80,6 +85,22 @@ fn turns_moves_and_most_running_threads_are_counted() {
     assert_eq!((tally.ids_used, tally.ids_bound), (4, 8), "CPUs 0, 1, 2 and 7");
     assert_eq!((tally.acquisitions.first, tally.acquisitions.same_cpu), (4, 1));
     assert_eq!(tally.memory_bytes, 4 * 16384);
+}
+
+#[test]
+fn a_process_for_which_there_was_no_room_is_not_begun_in_the_middle() {
+    let mut script = Script::default();
+    let settings = Settings { policy_bytes: 1000, ..Settings::default() };
+    script.process([11], 11).process([12], 12).process([13], 13).at(1);
+    script.switch(0, IDLE, 11).switch(1, IDLE, 12).at(2);
+    script.event(0, What::Exit { thread: 11 }).switch(0, 11, IDLE).at(3);
+    script.switch(1, 12, IDLE).switch(2, IDLE, 12).at(4).switch(3, IDLE, 13).at(5);
+    let policy = find("per-cpu").expect("a policy");
+    let replay = replay(&script.trace, &machine(8), policy, &settings, &Progress::default());
+    let replay = replay.expect("it fits");
+    let processes: Vec<Tid> = replay.spaces.iter().map(|space| space.life.process).collect();
+    assert_eq!(processes, [11, 13], "one at a time");
+    assert_eq!((replay.spaces_refused, replay.spaces_left_out), (1, 0));
 }
 
 #[test]
@@ -114,6 +135,21 @@ fn a_turn_costs_what_its_memory_costs_by_the_prices_of_the_machine() {
     let (_, moved) = prices.burst(&machine.topology, 4, Some(0), 10 * ms);
     let replay = script.play("per-thread");
     assert_eq!(replay.spaces[0].tally.burst_ns, first + moved);
+}
+
+#[test]
+fn a_process_bears_its_own_name_and_not_that_of_the_program_which_follows() {
+    let mut script = Script::default();
+    script.process([30], 30).name(30, "shell").at(1).switch(0, IDLE, 30).at(2);
+    script
+        .event(0, What::Fork { parent: 30, child: 31, shares: Shares::Nothing })
+        .name(31, "shell");
+    script.at(3).switch(1, IDLE, 31).at(400).name(31, "compiler").at(401);
+    script.event(1, What::Exec { thread: 31, old: 31 }).at(500).name(31, "compiler 2").at(900);
+    script.event(1, What::Exec { thread: 31, old: 31 }).at(901).switch(1, 31, IDLE);
+    let replay = script.play("per-cpu");
+    let names: Vec<&str> = replay.spaces.iter().map(|space| space.life.name.as_str()).collect();
+    assert_eq!(names, ["shell", "shell", "compiler 2", "compiler 2"], "its own, long before exec");
 }
 
 #[test]

@@ -24,6 +24,10 @@ pub(super) struct Results {
     pub(super) whole_trace: bool,
     /// Those with most turns first.
     pub(super) processes: Vec<ProcessFigures>,
+    /// Processes with fewer turns than those.
+    pub(super) processes_left_out: u64,
+    /// Processes that were not replayed, for want of memory.
+    pub(super) processes_refused: u64,
     #[serde(skip)]
     pub(super) time_lines: Vec<TimeLine>,
 }
@@ -88,6 +92,9 @@ impl Results {
         replays: Vec<Replay>,
         interrupted: bool,
     ) -> Results {
+        let most = |count: fn(&Replay) -> u64| replays.iter().map(count).max().unwrap_or(0);
+        let processes_left_out = most(|replay| replay.spaces_left_out);
+        let processes_refused = most(|replay| replay.spaces_refused);
         let whole_trace = replays.iter().all(|replay| replay.is_whole);
         let mut processes = processes(policies, &replays, machine, arguments.area_bytes);
         processes.sort_by_key(|process| std::cmp::Reverse(process.life.turns));
@@ -111,6 +118,8 @@ impl Results {
             interrupted,
             whole_trace,
             processes,
+            processes_left_out,
+            processes_refused,
             time_lines: time_lines.collect(),
         }
     }

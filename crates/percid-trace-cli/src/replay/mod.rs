@@ -14,6 +14,7 @@ use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
 use percid_command::report::Report;
+use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
 use percid_sim::comparison::Progress;
 use percid_sim::machine::Machine;
@@ -29,8 +30,11 @@ use figures::Results;
 /// Turns that a page's time line shows: some hundred bytes each.
 const TURNS: usize = 20_000;
 
+/// Processes that the JSON document has, unless more are asked for.
+const PROCESSES: usize = 10_000;
+
 pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Failure> {
-    let machine = given::machine(&arguments.machine)?;
+    let machine = given::machine(&arguments.machine, Numbering::Kernel)?;
     let policies = chosen(&arguments.policy);
     let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
@@ -39,6 +43,8 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Fa
         processes: wanted(&trace, &arguments.process)?,
         area_bytes: arguments.area_bytes,
         turns_kept: if report.is_wanted() { TURNS } else { 0 },
+        spaces_kept: PROCESSES.max(arguments.top as usize),
+        ..Settings::default()
     };
     let replays = replay_all(&trace, &machine, &policies, &settings, &interrupt)?;
     let stopped = replays.iter().any(|replay| !replay.is_whole);
@@ -108,7 +114,7 @@ fn most_active(lives: &[replay::Life]) -> Vec<&str> {
     names
 }
 
-/// Replays under each policy, as many at once as there are CPUs.
+/// Replays under each policy, as many at once as there are CPUs. Says if there was not room for all processes.
 pub(crate) fn replay_all(
     trace: &Trace,
     machine: &Machine,
@@ -123,10 +129,21 @@ pub(crate) fn replay_all(
     let replays = watched("replay", Some(total), interrupt, |progress| {
         in_parallel(policies, |entry| one(entry, progress))
     });
-    replays.into_iter().collect::<Result<_, Misfit>>().map_err(|misfit| {
-        let fitting = percid_sim::machine::Machine::presets().collect::<Vec<_>>().join(", ");
-        Failure::Usage(format!("{misfit}; choose one by --machine: {fitting}, or a file"))
-    })
+    let replays: Vec<Replay> =
+        replays.into_iter().collect::<Result<_, Misfit>>().map_err(misfit)?;
+    let refused = replays.iter().map(|replay| replay.spaces_refused).max().unwrap_or(0);
+    if refused > 0 {
+        complain(format_args!(
+            "{refused} processes were not replayed: with more at once a policy would take over {} MiB on this machine",
+            settings.policy_bytes >> 20
+        ));
+    }
+    Ok(replays)
+}
+
+fn misfit(misfit: Misfit) -> Failure {
+    let fitting = Machine::presets().collect::<Vec<_>>().join(", ");
+    Failure::Usage(format!("{misfit}; choose one by --machine: {fitting}, or a file"))
 }
 
 /// The answer of each, in the order of the questions.

@@ -33,11 +33,12 @@ impl fmt::Display for Text<'_> {
                 writeln!(f, "  - {sentence}")?;
             }
         }
-        match processes.len().saturating_sub(self.top) {
+        let all = processes.len() as u64 + self.results.processes_left_out;
+        match all.saturating_sub(self.top as u64) {
             0 => Ok(()),
             more => {
-                let more = counted(more as u64, "more process", "more processes");
-                writeln!(f, "\nand {more} (--top {}, or --json)", processes.len())
+                let more = counted(more, "more process", "more processes");
+                writeln!(f, "\nand {more} with fewer turns (--top {all}, or --json)")
             }
         }
     }
@@ -68,7 +69,6 @@ pub(super) fn title(process: &ProcessFigures) -> String {
 pub(super) fn life(process: &ProcessFigures) -> String {
     let life = &process.life;
     let moves = life.moves;
-    let all = moves.same_core + moves.same_l3 + moves.across_l3s();
     format!(
         "{}, at most {} at once, {} running at once; {:.3} s on CPUs in {}; moved {}, {} to another L3 cache, {} to \
          another node",
@@ -77,7 +77,7 @@ pub(super) fn life(process: &ProcessFigures) -> String {
         life.most_running,
         life.run_ns as f64 / 1e9,
         counted(life.turns, "turn", "turns"),
-        counted(all, "time", "times"),
+        counted(moves.all(), "time", "times"),
         moves.across_l3s(),
         moves.other_node
     )

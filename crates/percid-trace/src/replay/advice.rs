@@ -29,8 +29,8 @@ pub fn advice(results: &[(&str, &SpaceReplay)], cpus: u32, area_bytes: u64) -> V
 fn copies(life: &Life, cpus: u32, area_bytes: u64) -> String {
     let most = life.most_running;
     if most <= 1 {
-        return "Its threads never run at once: one copy of the data serves it, and neither atomics nor per-CPU \
-                data gain anything."
+        return "Its threads never run at once: one copy of the data serves it, and per-CPU data would keep nothing \
+                nearer."
             .to_owned();
     }
     let kib = |copies: u32| u64::from(copies) * area_bytes / 1024;

@@ -4,6 +4,7 @@
 //! to: a process from its `exec` on.
 
 mod advice;
+mod kept;
 mod membership;
 mod schedule;
 mod space;
@@ -26,6 +27,7 @@ pub use tally::{Acquisitions, Tally, Use};
 
 use crate::event::Tid;
 use crate::trace::Trace;
+use kept::Kept;
 use schedule::{At, Listener, Schedule};
 
 /// What to replay, and what to keep of it.
@@ -37,6 +39,11 @@ pub struct Settings {
     pub area_bytes: u64,
     /// So many turns are kept, the first ones. 0 if none are wanted.
     pub turns_kept: usize,
+    /// So many address spaces are kept, those with most turns. 320 bytes each, and the name.
+    pub spaces_kept: usize,
+    /// What the policies of all living address spaces may take together, in bytes. Those that are begun beyond that are
+    /// not replayed.
+    pub policy_bytes: usize,
 }
 
 impl Default for Settings {
@@ -45,6 +52,8 @@ impl Default for Settings {
             processes: Vec::new(),
             area_bytes: percid_sim::engine::AREA_BYTES,
             turns_kept: 0,
+            spaces_kept: usize::MAX,
+            policy_bytes: 1 << 30,
         }
     }
 }
@@ -55,6 +64,10 @@ pub struct Replay {
     /// The address spaces in the order in which the trace shows them. Without those that are not wanted, and those whose threads never
     /// ran.
     pub spaces: Vec<SpaceReplay>,
+    /// Address spaces that were replayed and not kept.
+    pub spaces_left_out: u64,
+    /// Address spaces that were not replayed, because too many lived at once: see [`Settings::policy_bytes`].
+    pub spaces_refused: u64,
     /// From the first event to the last, in nanoseconds.
     pub duration_ns: Ns,
     /// Whether the whole trace was replayed, and not only its beginning.
@@ -81,6 +94,8 @@ pub struct SpaceReplay {
 pub struct Turn {
     /// The address space.
     pub space: SpaceNumber,
+    /// Its process.
+    pub process: Tid,
     /// The thread, by its number in that space.
     pub thread: Thread,
     /// The same by the kernel's number.
@@ -148,13 +163,10 @@ pub fn replay(
     let mut schedule = Schedule::new(trace, topology, machine.kernel.hz.value);
     let mut player = Player::new(machine, policy, settings);
     let is_whole = schedule.follow(&mut player, progress);
-    let lives = std::mem::take(&mut schedule.lives);
-    let played = (0..).zip(lives).zip(player.tallies);
-    let spaces = played
-        .filter_map(|((number, life), tally)| Some(SpaceReplay { number, life, tally: tally? }))
-        .filter(|space| space.life.turns > 0);
     Ok(Replay {
-        spaces: spaces.collect(),
+        spaces_left_out: player.kept.left_out,
+        spaces_refused: player.refused,
+        spaces: player.kept.into_spaces(),
         duration_ns: schedule.now(),
         is_whole,
         turns: player.turns,
@@ -168,17 +180,16 @@ pub fn lives(trace: &Trace) -> Vec<Life> {
     let place = |cpu| Place { core: cpu, l3: 0, socket: 0, node: 0 };
     let cpus = largest_cpu(trace).map_or(0, |cpu| cpu + 1);
     let topology = Topology::new((0..cpus).map(place).collect());
-    let mut schedule = Schedule::new(trace, &topology, 1.0);
-    schedule.follow(&mut Nobody, &Progress::default());
-    let mut lives = schedule.lives;
-    lives.retain(|life| life.turns > 0);
-    lives
+    let mut lives = Lives(Vec::new());
+    Schedule::new(trace, &topology, 1.0).follow(&mut lives, &Progress::default());
+    lives.0.sort_by_key(|(number, _)| *number);
+    lives.0.into_iter().map(|(_, life)| life).collect()
 }
 
-/// Listens to nothing.
-struct Nobody;
+/// Notes the address spaces that had turns, as they end.
+struct Lives(Vec<(SpaceNumber, Life)>);
 
-impl Listener for Nobody {
+impl Listener for Lives {
     fn spawn(&mut self, _: At<'_>, _: Thread) {}
     fn exec(&mut self, _: At<'_>, _: Cpu, _: Thread) {}
     fn affinity(&mut self, _: At<'_>, _: Thread) {}
@@ -186,8 +197,13 @@ impl Listener for Nobody {
     fn switch(&mut self, _: At<'_>, _: Cpu, _: Option<Thread>, _: Option<Thread>) {}
     fn tick(&mut self, _: At<'_>, _: Cpu, _: Thread) {}
     fn exit(&mut self, _: At<'_>, _: Cpu, _: Thread) {}
-    fn end(&mut self, _: SpaceNumber) {}
     fn busy(&mut self, _: Ns, _: Cpu, _: bool) {}
+
+    fn end(&mut self, number: SpaceNumber, life: Life) {
+        if life.turns > 0 {
+            self.0.push((number, life));
+        }
+    }
 }
 
 /// A policy at work in one address space.
@@ -199,6 +215,20 @@ struct Work {
     steals: u64,
 }
 
+/// What is done about an address space.
+enum Part {
+    /// It has not been seen.
+    Unseen,
+    /// It is replayed.
+    Played(Box<Work>),
+    /// It is not.
+    Ignored,
+}
+
+/// What the work for an address space takes: at most so much for every CPU, and so much besides, in bytes.
+const WORK_CPU_BYTES: usize = 56;
+const WORK_BYTES: usize = 512;
+
 /// Lets a policy live through a schedule.
 struct Player<'a> {
     entry: &'a Entry,
@@ -206,9 +236,12 @@ struct Player<'a> {
     topology: &'a Topology,
     prices: Prices,
     cores: Vec<Rest>,
-    /// The spaces that have been seen, by number; those that ended, and those that are not wanted, have no work.
-    works: Vec<Option<Box<Work>>>,
-    tallies: Vec<Option<Tally>>,
+    /// For each space its part.
+    parts: Vec<Part>,
+    /// So many more spaces may be played at once.
+    room: usize,
+    refused: u64,
+    kept: Kept,
     /// For each CPU the turn that goes on there.
     current: Vec<Option<Turn>>,
     turns: Vec<Turn>,
@@ -224,8 +257,10 @@ impl<'a> Player<'a> {
             topology,
             prices: Prices::new(machine, Memory::ZeroPage),
             cores: vec![Rest::default(); topology.cores() as usize],
-            works: Vec::new(),
-            tallies: Vec::new(),
+            parts: Vec::new(),
+            room: settings.policy_bytes / (WORK_BYTES + topology.cpus() as usize * WORK_CPU_BYTES),
+            refused: 0,
+            kept: Kept::new(settings.spaces_kept),
             current: vec![None; topology.cpus() as usize],
             turns: Vec::new(),
             turns_left_out: 0,
@@ -235,17 +270,30 @@ impl<'a> Player<'a> {
     /// The work for a space, begun at its first event if it is wanted.
     fn work(&mut self, at: At<'_>) -> Option<&mut Work> {
         let index = at.number as usize;
-        if index >= self.works.len() {
-            self.works.resize_with(index + 1, || None);
-            self.tallies.resize_with(index + 1, || None);
+        if index >= self.parts.len() {
+            self.parts.resize_with(index + 1, || Part::Unseen);
         }
+        if matches!(self.parts[index], Part::Unseen) {
+            self.parts[index] = self.begin(at.space.life.process);
+        }
+        match &mut self.parts[index] {
+            Part::Played(work) => Some(work),
+            Part::Unseen | Part::Ignored => None,
+        }
+    }
+
+    /// Begins a space of a process, if it is wanted and there is room.
+    fn begin(&mut self, process: Tid) -> Part {
         let wanted = &self.settings.processes;
-        if self.works[index].is_none()
-            && (wanted.is_empty() || wanted.contains(&at.space.life.process))
-        {
-            self.works[index] = Some(Box::new(Work::new(self.entry, self.topology)));
+        if !wanted.is_empty() && !wanted.contains(&process) {
+            return Part::Ignored;
         }
-        self.works[index].as_deref_mut()
+        let Some(room) = self.room.checked_sub(1) else {
+            self.refused += 1;
+            return Part::Ignored;
+        };
+        self.room = room;
+        Part::Played(Box::new(Work::new(self.entry, self.topology)))
     }
 
     /// A thread that runs uses its ID.
@@ -262,6 +310,7 @@ impl<'a> Player<'a> {
         let stolen = work.notice_steal();
         let turn = Turn {
             space: at.number,
+            process: at.space.life.process,
             thread,
             tid: at.space.tids[thread as usize],
             cpu,
@@ -381,12 +430,15 @@ impl Listener for Player<'_> {
         self.end_turn(at, cpu);
     }
 
-    fn end(&mut self, space: SpaceNumber) {
-        let work = self.works.get_mut(space as usize).and_then(Option::take);
-        if let Some(Work { policy, mut tally, .. }) = work.map(|work| *work) {
-            tally.work = policy.work();
-            tally.memory_bytes = u64::from(tally.ids_used) * self.settings.area_bytes;
-            self.tallies[space as usize] = Some(tally);
+    fn end(&mut self, number: SpaceNumber, life: Life) {
+        let Some(part) = self.parts.get_mut(number as usize) else { return };
+        let Part::Played(work) = std::mem::replace(part, Part::Ignored) else { return };
+        self.room += 1;
+        let Work { policy, mut tally, .. } = *work;
+        tally.work = policy.work();
+        tally.memory_bytes = u64::from(tally.ids_used) * self.settings.area_bytes;
+        if life.turns > 0 {
+            self.kept.take(SpaceReplay { number, life, tally });
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) trait Listener {
     /// A running thread begins to end.
     fn exit(&mut self, at: At<'_>, cpu: Cpu, thread: Thread);
     /// Nobody uses the space any more.
-    fn end(&mut self, space: SpaceNumber);
+    fn end(&mut self, number: SpaceNumber, life: Life);
     /// A CPU begins to run something, or to idle.
     fn busy(&mut self, now: Ns, cpu: Cpu, is_busy: bool);
 }
@@ -95,14 +95,13 @@ pub(super) struct Schedule<'t> {
     threads: HashMap<Tid, Runner>,
     /// Those that began to end and do not run. They may run again, in the kernel, before they are gone.
     ended: HashSet<Tid>,
-    spaces: Vec<Option<Space>>,
+    /// The living ones, by number.
+    spaces: Vec<Option<Box<Space>>>,
     rows: Rows,
     /// The processes that were there before the trace.
     processes: HashMap<Tid, SpaceNumber>,
     /// The last known name of every thread.
     names: HashMap<Tid, Text>,
-    /// What became of the spaces.
-    pub(super) lives: Vec<Life>,
     affinities: Vec<CpuSet>,
     known_affinities: HashMap<Text, usize>,
 }
@@ -137,7 +136,6 @@ impl<'t> Schedule<'t> {
             rows: Rows::new(cpus),
             processes: HashMap::new(),
             names: HashMap::new(),
-            lives: Vec::new(),
             affinities: vec![CpuSet::of(cpus, 0..present(trace, cpus))],
             known_affinities: HashMap::new(),
         }
@@ -401,6 +399,7 @@ impl<'t> Schedule<'t> {
         let affinity = self.threads.get(&old).map(|runner| runner.affinity);
         let allows = |&affinity: &usize| self.affinities[affinity].contains(cpu);
         let affinity = affinity.filter(allows).unwrap_or(ANYWHERE);
+        self.make_room(old);
         self.exit(cpu, old, listener);
         self.switch(cpu, IDLE, listener);
         // Its number goes on.
@@ -415,6 +414,15 @@ impl<'t> Schedule<'t> {
         }
         if let Some(at) = self.moment(space) {
             listener.exec(at, cpu, number);
+        }
+    }
+
+    /// A thread leaves the program that it was started with, if it did not share that with its creator.
+    fn make_room(&mut self, thread: Tid) {
+        let place = self.threads.get(&thread).and_then(|runner| runner.place);
+        let Some((number, own)) = place else { return };
+        if let Some(space) = self.spaces[number as usize].as_mut().filter(|_| own == 0) {
+            space.make_room(self.now);
         }
     }
 
@@ -446,7 +454,7 @@ impl<'t> Schedule<'t> {
         self.ended.insert(thread);
         let place = self.threads.remove(&thread).and_then(|runner| runner.place);
         if let Some((number, _)) = place {
-            if self.spaces[number as usize].as_ref().is_some_and(Space::is_over) {
+            if self.spaces[number as usize].as_ref().is_some_and(|space| space.is_over()) {
                 self.close(number, listener);
             }
         }
@@ -458,8 +466,7 @@ impl<'t> Schedule<'t> {
             if self.processes.get(&space.life.process) == Some(&number) {
                 self.processes.remove(&space.life.process);
             }
-            self.lives[number as usize] = space.life;
-            listener.end(number);
+            listener.end(number, space.life);
         }
     }
 
@@ -504,7 +511,7 @@ impl<'t> Schedule<'t> {
         let Some((number, own)) = place else { return };
         if let Some(space) = &mut self.spaces[number as usize] {
             if own == 0 || thread == space.life.process {
-                space.life.name = self.trace.texts.get(name).to_owned();
+                space.rename(self.now, self.trace.texts.get(name));
             }
         }
     }
@@ -538,8 +545,7 @@ impl<'t> Schedule<'t> {
         if let Some(&name) = self.names.get(&process) {
             space.life.name = self.trace.texts.get(name).to_owned();
         }
-        self.spaces.push(Some(space));
-        self.lives.push(Life::default());
+        self.spaces.push(Some(Box::new(space)));
         self.spaces.len() as SpaceNumber - 1
     }
 
@@ -572,7 +578,7 @@ impl<'t> Schedule<'t> {
 
     /// This moment in an address space.
     fn moment(&self, number: SpaceNumber) -> Option<At<'_>> {
-        let space = self.spaces[number as usize].as_ref()?;
+        let space = self.spaces[number as usize].as_deref()?;
         let nobody = &self.rows.nobody;
         Some(At { now: self.now, number, space, topology: self.topology, nobody })
     }

@@ -1,0 +1,86 @@
+//! What a replay takes: counted by the allocator, which this test has for itself.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use percid_sim::comparison::Progress;
+use percid_sim::machine::Machine;
+use percid_sim::policies::{ALL, Entry};
+use percid_trace::event::{Event, IDLE, State, What};
+use percid_trace::replay::{Replay, Settings, replay};
+use percid_trace::{Origin, Trace};
+
+/// The system's allocator, and how many bytes are allocated now and were at most.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: all memory comes from and goes back to the system's allocator, with the layouts that were given.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
+        MOST.fetch_max(now, Relaxed);
+        // SAFETY: the caller's promise about the layout is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the memory came from the system's allocator with this layout.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+const PROCESSES: u32 = 300;
+
+/// Processes that live at once, each of which runs on every CPU.
+fn crowd(cpus: u32) -> Trace {
+    let mut trace = Trace { origin: Origin::default(), ..Trace::default() };
+    let mut time = 0;
+    let mut event = |cpu, what| {
+        time += 1000;
+        trace.events.push(Event { time, cpu, what });
+    };
+    let processes = 100..100 + PROCESSES;
+    processes.clone().for_each(|thread| event(0, What::Member { thread, process: thread }));
+    for cpu in 0..cpus {
+        for thread in processes.clone() {
+            event(cpu, What::Switch { prev: IDLE, state: State(0), next: thread });
+            event(cpu, What::Switch { prev: thread, state: State(1), next: IDLE });
+        }
+    }
+    trace
+}
+
+/// A replay, and the most bytes that it had allocated at once.
+fn measured(trace: &Trace, machine: &Machine, policy: &Entry, bytes: usize) -> (Replay, usize) {
+    let settings = Settings { policy_bytes: bytes, spaces_kept: 0, ..Settings::default() };
+    let before = NOW.load(Relaxed);
+    MOST.store(before, Relaxed);
+    let replay = replay(trace, machine, policy, &settings, &Progress::default());
+    (replay.expect("it fits"), MOST.load(Relaxed) - before)
+}
+
+#[test]
+fn policies_take_no_more_than_they_may_and_the_rest_is_counted() {
+    let machine = Machine::preset("epyc-9654").expect("a preset");
+    let trace = crowd(machine.topology.cpus());
+    let limit = 1 << 20;
+    for policy in ALL {
+        let (none, without) = measured(&trace, &machine, policy, 0);
+        let (some, within) = measured(&trace, &machine, policy, limit);
+        let (all, beyond) = measured(&trace, &machine, policy, usize::MAX);
+        let taken = within - without;
+        println!("{}: {taken} of {limit} bytes, {} refused", policy.name, some.spaces_refused);
+        assert!(taken <= limit, "{}: {taken} of {limit} bytes", policy.name);
+        assert_eq!(none.spaces_refused, u64::from(PROCESSES));
+        assert!(some.spaces_refused > 0 && some.spaces_left_out > 0, "{}", policy.name);
+        assert_eq!(some.spaces_refused + some.spaces_left_out, u64::from(PROCESSES));
+        assert_eq!((all.spaces_refused, all.spaces_left_out), (0, u64::from(PROCESSES)));
+        assert!(beyond > within, "{}: the control", policy.name);
+    }
+}
