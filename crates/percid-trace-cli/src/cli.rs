@@ -167,7 +167,10 @@ on CPUs, and how far its threads were moved. For each policy, in JSON the keys o
 
 A thread acquires an ID when a CPU begins to run it, and when a timer tick finds that its ID has
 changed. Where a trace has no ticks they are supposed, as often as on the machine.
-Processes with most turns come first.";
+Processes with most turns come first; beyond the first 10000 (or --top, if that is more) the
+others are counted only, in JSON as `processes_left_out`. What policies keep for
+processes that live at once is limited to 1 GiB each: those without room are not replayed,
+but counted as `processes_refused`.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
