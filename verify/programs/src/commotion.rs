@@ -45,6 +45,9 @@ extern "C" fn handler(_: i32) {
     }
 }
 
+/// For how much longer than was asked a run waits for a first steal.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// What the threads of a run share.
 struct Run {
     subject: &'static dyn Subject,
@@ -98,8 +101,19 @@ impl Run {
             scope.spawn(|| self.visit());
             scope.spawn(|| self.steal());
             std::thread::sleep(length);
+            // On a machine that hardly runs, nothing that matters may have happened by then.
+            let patience = Instant::now() + PATIENCE;
+            while !self.is_exercised() && Instant::now() < patience {
+                std::thread::sleep(Duration::from_millis(100));
+            }
             self.stop.store(true, Relaxed);
         });
+    }
+
+    /// Whether signals were handled and IDs stolen.
+    fn is_exercised(&self) -> bool {
+        let stolen = self.steals.load(Relaxed) > 0 || self.source == Source::Atomic;
+        HANDLED.load(Relaxed) > 0 && stolen
     }
 
     fn going(&self) -> bool {
@@ -205,8 +219,7 @@ impl Run {
             self.visitors.load(Relaxed),
             self.visits.load(Relaxed),
         );
-        let exercised = handled > 0 && (steals > 0 || self.source == Source::Atomic);
-        if account.is_ok() && exercised { Ok(figures) } else { Err(figures) }
+        if account.is_ok() && self.is_exercised() { Ok(figures) } else { Err(figures) }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::machine::{self, Logs};
 use crate::protocol::{JOBS_PATH, Job, PROGRAMS_PATH, write_jobs};
 use crate::qemu::{NODE_MIB, Spec};
 use crate::shape::Shape;
-use crate::verdict::{Expectation, Verdict};
+use crate::verdict::{Expectation, ProgramResult, Verdict};
 use crate::{Error, Result, clock, tool};
 
 /// All that boots have in common.
@@ -35,6 +35,17 @@ pub struct Boot {
     pub wall: Duration,
     /// What came of it.
     pub verdict: Verdict,
+}
+
+impl Boot {
+    /// Those of its jobs that failed or have no result; all of them if something was wrong with the machine alone.
+    pub fn jobs_to_repeat(&self, jobs: &[Job]) -> Vec<Job> {
+        let results = &self.verdict.results;
+        let failed = |index: usize| results.get(index).is_none_or(ProgramResult::failed);
+        let numbered = (0..).zip(jobs).filter(|(index, _)| failed(*index));
+        let repeat: Vec<Job> = numbered.map(|(_, job)| job.clone()).collect();
+        if repeat.is_empty() { jobs.to_vec() } else { repeat }
+    }
 }
 
 impl Harness {

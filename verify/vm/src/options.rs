@@ -28,6 +28,8 @@ usage: percid-vm [options]
   --json                one JSON document on standard output
   --verbose             show the output of all programs, not only of failed ones
   --keep-logs DIR       keep each machine's console, report and QEMU's messages
+  --again               boot machines with failures once more, for what failed
+                        there; what fails counts if it fails twice
   --refresh             look for newer kernels instead of using the cached ones
   --binary PATH         run the programs of this static binary, do not build any
   --self-check          run the harness's own programs instead of percid's
@@ -71,6 +73,8 @@ pub struct Options {
     pub verbose: bool,
     /// Where to keep logs.
     pub keep_logs: Option<PathBuf>,
+    /// Give what failed another try.
+    pub again: bool,
     /// Look for newer kernels.
     pub refresh: bool,
     /// Where the programs come from.
@@ -90,6 +94,7 @@ impl Default for Options {
             json: false,
             verbose: false,
             keep_logs: None,
+            again: false,
             refresh: false,
             programs: Programs::Percid,
         }
@@ -122,6 +127,9 @@ impl Options {
             };
             options.set_value(name, value)?;
         }
+        if options.again && options.json {
+            return Err(Error::Usage("--again shows two reports, --json one document".to_owned()));
+        }
         Ok(Some(options))
     }
 
@@ -130,6 +138,7 @@ impl Options {
             "--list" => self.list = true,
             "--json" => self.json = true,
             "--verbose" => self.verbose = true,
+            "--again" => self.again = true,
             "--refresh" => self.refresh = true,
             "--self-check" => self.programs = Programs::SelfCheck,
             _ => return false,
@@ -211,6 +220,7 @@ mod tests {
         assert_eq!(options.boot_limit, Some(Duration::from_secs(7)));
         assert_eq!(options.programs, Programs::Binary("/x=y".into()));
         assert_eq!(good("--self-check").programs, Programs::SelfCheck);
+        assert!(good("--again").again);
     }
 
     #[test]

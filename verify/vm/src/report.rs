@@ -93,7 +93,7 @@ impl<'a> Report<'a> {
             for note in &verdict.notes {
                 let _ = writeln!(out, "{}: note: {note}", name(boot));
             }
-            let shown = |result: &&ProgramResult| all || failed(result.ending);
+            let shown = |result: &&ProgramResult| all || result.failed();
             for result in verdict.results.iter().filter(shown) {
                 program_details(&mut out, boot, result);
             }
@@ -118,10 +118,6 @@ impl<'a> Report<'a> {
 
 fn name(boot: &Boot) -> String {
     format!("{} on {}", boot.kernel.series, boot.shape)
-}
-
-fn failed(ending: Ending) -> bool {
-    !ending.passed() && !ending.skipped()
 }
 
 fn seconds(time: Duration) -> String {
@@ -211,6 +207,7 @@ fn result_json(result: &ProgramResult) -> Value {
 mod tests {
     use super::*;
     use crate::kernel::{Kernel, Series};
+    use crate::protocol::Job;
     use crate::verdict::Verdict;
 
     fn boot(endings: &[Ending], faults: Vec<Fault>) -> Boot {
@@ -234,6 +231,18 @@ mod tests {
                 ..Verdict::default()
             },
         }
+    }
+
+    #[test]
+    fn what_failed_or_never_ran_is_repeated_and_all_of_it_on_a_machine_that_broke() {
+        let jobs = ["a", "b", "c", "d"].map(|name| Job::new(name, Duration::ZERO).expect("a job"));
+        let names = |boot: &Boot| -> Vec<String> {
+            boot.jobs_to_repeat(&jobs).iter().map(Job::label).collect()
+        };
+        let fine = Ending::Exit(0);
+        assert_eq!(names(&boot(&[fine, Ending::Exit(1), Ending::Exit(77)], vec![])), ["b", "d"]);
+        let broken = Fault::Panic { message: "a panic".to_owned(), during: None };
+        assert_eq!(names(&boot(&[fine; 4], vec![broken])), ["a", "b", "c", "d"]);
     }
 
     fn labels(count: usize) -> Vec<String> {

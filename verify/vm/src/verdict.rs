@@ -33,6 +33,13 @@ pub struct ProgramResult {
     pub output: Vec<String>,
 }
 
+impl ProgramResult {
+    /// Whether it neither passed nor had nothing to do.
+    pub fn failed(&self) -> bool {
+        !self.ending.passed() && !self.ending.skipped()
+    }
+}
+
 /// Something wrong with a whole machine, whatever its programs said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
