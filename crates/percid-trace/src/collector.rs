@@ -3,7 +3,8 @@
 //! Every reader and the recorder hand what they decode to a [`Collector`]. So what a format says twice, says in another
 //! way or leaves out is settled here once, and the same schedule makes the same events whatever it was written in.
 //!
-//! - `task_newtask` and `sched_process_fork` tell of the same thread, one after the other on the same CPU: one [`What::Fork`].
+//! - `task_newtask`, or a record of `perf` in its place, and `sched_process_fork` tell of the same thread, one after the other on
+//!   the same CPU: one [`What::Fork`].
 //! - Names stand in many tracepoints: a [`What::Name`] stands before the first event that shows a new one.
 //! - CPUs are read one after the other, and their times interleave: events are sorted by time and CPU.
 
@@ -101,13 +102,11 @@ impl Collector {
                     flags if flags & CLONE_VM != 0 => Shares::Memory,
                     _ => Shares::Nothing,
                 };
-                self.newborn.insert(cpu, pid);
-                self.fork(time, cpu, current, pid, comm, shares);
-                return;
+                return self.fork(time, cpu, current, pid, comm, shares);
             }
             SchedProcessFork { parent_pid, child_comm, child_pid } => {
                 if self.newborn.remove(&cpu) != Some(child_pid) {
-                    self.fork(time, cpu, parent_pid, child_pid, child_comm, Shares::Unknown);
+                    self.create(time, cpu, parent_pid, child_pid, child_comm, Shares::Unknown);
                 }
                 return;
             }
@@ -152,8 +151,21 @@ impl Collector {
         self.events.push(Event { time, cpu, what: What::Affinity { thread, cpus } });
     }
 
-    /// Takes in a new thread of which no tracepoint tells.
+    /// Takes in a new thread of which no tracepoint tells but perhaps `sched_process_fork`, which then comes next.
     pub fn fork(
+        &mut self,
+        time: u64,
+        cpu: Cpu,
+        parent: Tid,
+        child: Tid,
+        comm: &[u8],
+        shares: Shares,
+    ) {
+        self.newborn.insert(cpu, child);
+        self.create(time, cpu, parent, child, comm, shares);
+    }
+
+    fn create(
         &mut self,
         time: u64,
         cpu: Cpu,

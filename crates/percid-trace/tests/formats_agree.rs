@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use fixture::{assert_same, bytes, names, trace, without_names};
 use percid_trace::event::{Event, IDLE, Shares, State, UNKNOWN, What};
@@ -302,6 +302,41 @@ fn idle_threads_and_threads_beside_the_first_are_told() {
         let beside =
             |event: &&Event| matches!(event.what, What::Fork { shares: Shares::Process, .. });
         assert!(trace.events.iter().filter(beside).count() >= NAMES.len(), "{file}");
+    }
+}
+
+/// What each new thread shares with the one that created it.
+fn shares(trace: &percid_trace::Trace) -> BTreeMap<u32, Vec<Shares>> {
+    let mut all = BTreeMap::<_, Vec<_>>::new();
+    for event in &trace.events {
+        if let What::Fork { child, shares, .. } = event.what {
+            all.entry(child).or_default().push(shares);
+        }
+    }
+    all
+}
+
+/// `perf sched record` asks for `sched_process_fork` and not for `task_newtask`.
+#[test]
+fn threads_beside_the_first_are_told_without_task_newtask() {
+    let whole = bytes("sched.data");
+    let (known, unknown) = (b"name: task_newtask\n", b"name: task_newtasq\n");
+    let at = whole.windows(known.len()).position(|text| text == known).expect("its description");
+    let mut lacking = whole.clone();
+    lacking[at..][..known.len()].copy_from_slice(unknown);
+    let told = shares(&read::read_bytes(&lacking).expect("it is read"));
+    // The kernel's records do not tell vfork from fork.
+    let expected = shares(&trace("sched.data")).into_iter().map(|(child, shares)| {
+        let without_vfork = |shares| match shares {
+            Shares::Memory => Shares::Nothing,
+            other => other,
+        };
+        (child, shares.into_iter().map(without_vfork).collect::<Vec<_>>())
+    });
+    let beside = |shares: &&Vec<Shares>| shares.contains(&Shares::Process);
+    assert!(told.values().filter(beside).count() >= NAMES.len(), "{told:?}");
+    for (child, shares) in expected {
+        assert_eq!(told.get(&child), Some(&shares), "{child}");
     }
 }
 

@@ -167,7 +167,8 @@ impl Uses {
         let switches = !formats.has("sched_switch");
         Uses {
             switches,
-            forks: !formats.has("task_newtask") && !formats.has("sched_process_fork"),
+            // `sched_process_fork` does not say what the two threads share.
+            forks: !formats.has("task_newtask"),
             execs: !formats.has("sched_process_exec"),
             exits: !formats.has("sched_process_exit"),
             names: switches && !formats.has("task_rename"),
