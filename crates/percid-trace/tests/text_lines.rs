@@ -277,7 +277,7 @@ fn a_line_that_cannot_be_read_is_named() {
 
 #[test]
 fn a_text_without_events_is_refused() {
-    for text in ["", "\n", "hello\nworld\n", "-", "cpus=2\n", "a-1 [000] 1.5: sched_switch: x\n"] {
+    for text in ["", "\n", "hello\nworld\n", "-", "cpus=2\n", "a-1 [000] 1.5: sched_waking: x\n"] {
         let message = error(text);
         assert!(message.starts_with("line 1: no line is that of an event"), "{text:?}: {message}");
         assert!(message.contains("perf.data"), "{message}");
@@ -292,4 +292,51 @@ fn times_that_no_clock_reaches_are_refused() {
     assert_eq!(from_text(&line("9223372036.854775")).events.len(), 2);
     let refused = error(&line("9223372036.854776"));
     assert!(refused.contains("expected at most 9223372036854775807"), "{refused}");
+}
+
+/// Options of the writers and clocks of the kernel that make other lines than these are read.
+#[test]
+fn a_switch_in_a_line_of_another_kind_is_an_error_and_not_left_out() {
+    let says = "sched_switch: prev_comm=a prev_pid=71 prev_prio=120 prev_state=S ==> next_comm=b next_pid=72 next_prio=98";
+    let readable = switch_between("a", "b");
+    let others = [
+        // trace-cmd report --ts-diff
+        format!("               a-71    [001] 12665.778112: (+106)   {says}"),
+        // trace-cmd report of two instances
+        format!("rev1:               a-71    [001] 12665.778112: {says}"),
+        // perf script without the name, the CPU or the time
+        format!("11489 [001] 12665.778112:       sched:{says}"),
+        format!("               a    71 12665.778112:       sched:{says}"),
+        format!("               a    71 [001]       sched:{says}"),
+        // the clocks counter, uptime and x86-tsc
+        format!("               a-71    [001] d..2. 33081077598584: {says}"),
+        // the options latency-format, verbose and nocontext-info
+        format!("       a-71      0d..2. 15581us : {says}"),
+        format!(
+            "               a   71   1 0 00000000 00000001 [2f6b617aa] 21.000ms (+0.009ms): {says}"
+        ),
+        says.to_owned(),
+    ];
+    for other in others {
+        let expected = error(&format!("{readable}{other}\n"));
+        assert!(
+            expected.starts_with("line 2: a sched_switch should begin with NAME-"),
+            "{expected}"
+        );
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_switch_is_left_out() {
+    let readable = switch_between("a", "b");
+    for other in [
+        "sched_switch: a    71 [001]     5.000000000: PERF_RECORD_COMM: sched_switch: a:71/71",
+        "#                              sched_switch: what a comment says",
+        "\tffffffff813cc94a trace_event_raw_event_sched_switch+0x6a ([kernel.kallsyms])",
+    ] {
+        assert_eq!(
+            events(&from_text(&format!("{readable}{other}\n"))),
+            events(&from_text(&readable))
+        );
+    }
 }

@@ -13,6 +13,10 @@ use crate::event::{Cpu, Tid};
 /// The column before which all of these write the name of the thread, right-aligned.
 const NAME_ENDS: usize = 16;
 
+/// What the beginning of a line should be.
+pub(super) const EXPECTED: &str = "NAME-THREAD [CPU] FLAGS SECONDS: or NAME THREAD [CPU] SECONDS:, the seconds with six to \
+                                   nine digits behind the dot";
+
 /// The beginning of a line.
 pub(super) struct Head<'a> {
     pub(super) thread: Tid,

@@ -57,8 +57,7 @@ impl Reader {
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Some(Head { thread, process, cpu, time, event, body }) = Head::read(line) else {
-            self.remark(line);
-            return Ok(());
+            return self.remark(line);
         };
         self.recognised = true;
         if let Some(process) = process {
@@ -72,8 +71,8 @@ impl Reader {
         Ok(())
     }
 
-    /// A line that is not that of an event.
-    fn remark(&mut self, line: &[u8]) {
+    /// A line that is not that of an event, or not as it should be.
+    fn remark(&mut self, line: &[u8]) -> Result<(), String> {
         let lost = &mut self.origin.lost;
         if let Some(remark) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
             let mut numbers = fields::numbers(remark);
@@ -87,8 +86,19 @@ impl Reader {
             *lost = lost.saturating_add(lost_on_cpu(line));
         } else if let Some(at) = fields::last(line, b"PERF_RECORD_LOST lost ") {
             *lost = lost.saturating_add(fields::numbers(&line[at..]).next().unwrap_or(0));
+        } else if is_switch(line) {
+            return Err(format!("a sched_switch should begin with {}", head::EXPECTED));
         }
+        Ok(())
     }
+}
+
+/// Whether a line tells of a switch, which no trace can do without. The records of `perf` and comments may hold a name of
+/// a thread that says so.
+fn is_switch(line: &[u8]) -> bool {
+    let Some(at) = fields::last(line, b"sched_switch: ") else { return false };
+    let is_word = at.checked_sub(1).is_none_or(|before| matches!(line[before], b' ' | b':'));
+    is_word && !line.starts_with(b"#") && fields::last(line, b"PERF_RECORD_").is_none()
 }
 
 /// How many events a remark on a CPU says were lost there; 1 if it does not say how many.
