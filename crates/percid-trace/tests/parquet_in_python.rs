@@ -53,6 +53,9 @@ fn check(name: &str, everything: &str, filtered: &str) {
     let back = through(&trace, &format!("{name}-switches"), filtered);
     assert_ne!(trace.first_difference(&back), None);
     assert_eq!(switches(&trace).first_difference(&back), None);
+    let nothing = filtered.replace("'switch'", "'none'");
+    assert!(nothing != filtered);
+    assert!(through(&trace, &format!("{name}-nothing"), &nothing).events.is_empty());
 }
 
 #[test]
