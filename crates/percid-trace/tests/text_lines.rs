@@ -2,8 +2,9 @@
 
 mod fixture;
 
-use fixture::{error, events, from_text};
+use fixture::{error, events, from_text, path};
 use percid_trace::event::{Shares, State, What};
+use percid_trace::read;
 
 /// The only event of a line.
 fn what(line: &str) -> What {
@@ -282,6 +283,14 @@ fn a_text_without_events_is_refused() {
         assert!(message.starts_with("line 1: no line is that of an event"), "{text:?}: {message}");
         assert!(message.contains("perf.data"), "{message}");
     }
+}
+
+#[test]
+fn what_trace_cmd_and_perf_write_otherwise_is_named() {
+    let message = error("\u{17}\u{8}Dtracing6\0\0");
+    assert!(message.contains("trace-cmd report -t"), "{message}");
+    let message = read::read(&path("perfetto")).expect_err("it is a directory").to_string();
+    assert!(message.contains("perf record without --threads"), "{message}");
 }
 
 #[test]

@@ -64,6 +64,10 @@ pub const MOST_CPUS: u32 = 8192;
 ///
 /// What the system refuses, and where the file is not what its format asks for.
 pub fn read(path: &Path) -> Result<Trace, Error> {
+    if path.is_dir() {
+        let what = "this is a directory, a file was expected (perf record without --threads)";
+        return Err(Error::in_file(what));
+    }
     let bytes = fs::read(path)?;
     match Format::detect(&bytes) {
         Format::Parquet => parquet::read_bytes(bytes).and_then(checked),

@@ -22,8 +22,15 @@ const LONGEST_LINE: usize = 1 << 14;
 /// The shortest line of an event; a hint for how many there are.
 const SHORTEST_LINE: usize = 80;
 
+/// How the files of `trace-cmd record` begin.
+const TRACE_DAT: &[u8] = b"\x17\x08\x44tracing";
+
 /// Reads a text.
 pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
+    if bytes.starts_with(TRACE_DAT) {
+        let what = "this is what trace-cmd record writes; expected was the text that trace-cmd report -t makes of it";
+        return Err(Error::at_byte(0, what));
+    }
     let mut reader = Reader {
         collector: Collector::with_capacity(bytes.len() / SHORTEST_LINE),
         processes: HashMap::new(),
