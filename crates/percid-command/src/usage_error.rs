@@ -16,8 +16,13 @@ pub fn show(error: &clap::Error, command: Command) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    let rendered = error.render().to_string();
-    let what = first_paragraph(&rendered);
+    let what = match error.kind() {
+        // The parser has nothing to say but the manual.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            "a subcommand is expected".to_owned()
+        }
+        _ => first_paragraph(&error.render().to_string()),
+    };
     match allowed(error.kind(), command) {
         Some(allowed) => refuse(format_args!("{what}; {allowed}")),
         None => refuse(format_args!("{what}")),
@@ -39,7 +44,9 @@ fn first_paragraph(rendered: &str) -> String {
 
 /// What could stand in place of an argument that nothing expects. Other errors say it themselves.
 fn allowed(kind: ErrorKind, mut command: Command) -> Option<String> {
-    if !matches!(kind, ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand) {
+    use ErrorKind::*;
+    let lists_none = [UnknownArgument, InvalidSubcommand, DisplayHelpOnMissingArgumentOrSubcommand];
+    if !lists_none.contains(&kind) {
         return None;
     }
     // Adds what clap adds by itself: --help, --version, the global options.

@@ -63,7 +63,7 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
     fs::write(&short, &fs::read(TRACE).expect("the fixture")[..3000]).expect("a file");
     let (nonsense, short) = (path(&nonsense), path(&short));
     let cases: [(&[&str], &str); 16] = [
-        (&[], "replay"),
+        (&[], "a subcommand is expected; allowed are record, info, convert, replay, kernel-ids"),
         (&["nonsense"], "record, info, convert, replay, kernel-ids"),
         (&["replay"], "<FILE>"),
         (&["replay", TRACE, "--policy", "linux-7"], "percid-table"),
