@@ -91,6 +91,20 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
 }
 
 #[test]
+fn a_report_never_takes_the_place_of_the_trace() {
+    let folder = folder("spared");
+    let (trace, link) = (folder.join("sched.data"), folder.join("report.html"));
+    fs::copy(TRACE, &trace).expect("a copy");
+    symlink(&trace, &link).expect("a link");
+    for page in [&trace, &link] {
+        let output = run(&["replay", path(&trace), "--policy", "per-cpu", "--html", path(page)]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("this is the trace"), "{}", stderr(&output));
+    }
+    assert_eq!(fs::read(&trace).ok(), fs::read(TRACE).ok());
+}
+
+#[test]
 fn help_is_a_manual() {
     for part in ["", "record", "info", "convert", "replay", "kernel-ids"] {
         let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();

@@ -4,6 +4,8 @@ mod figures;
 mod page;
 mod text;
 
+use std::fs;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -37,6 +39,7 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Fa
     let machine = given::machine(&arguments.machine, Numbering::Kernel)?;
     let policies = chosen(&arguments.policy);
     let report = Report::to(arguments.html.as_deref())?;
+    spare_trace(arguments)?;
     let interrupt = Interrupt::listen()?;
     let (trace, inferred) = file::load_closed(&arguments.file, &interrupt)?;
     let settings = Settings {
@@ -62,6 +65,17 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Fa
     }
     let outcome = if stopped { Outcome::Interrupted } else { Outcome::Complete };
     report.write(printed, || page::page(&results, top), outcome)
+}
+
+/// Refuses to write the report in place of the trace, which may be all that there is of what was recorded.
+fn spare_trace(arguments: &ReplayArguments) -> Result<(), Failure> {
+    let Some(page) = &arguments.html else { return Ok(()) };
+    let there = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());
+    if there(page).is_some() && there(page) == there(&arguments.file) {
+        let expected = "this is the trace, expected another file";
+        return Err(Failure::Usage(format!("--html {}: {expected}", page.display())));
+    }
+    Ok(())
 }
 
 /// The policies that lived through the whole trace. If none did, those that saw most of it.
