@@ -215,6 +215,31 @@ fn what_a_trace_leaves_out_is_made_up_for() {
     }
 }
 
+/// Texts round times, and events of one moment are in the order of their CPUs.
+#[test]
+fn a_thread_that_goes_to_another_cpu_within_a_moment_is_there_and_not_back() {
+    let moved = |moment: u64| {
+        let mut script = Script::default();
+        script.process([11], 11).at(1).switch(4, IDLE, 11);
+        let away = What::Switch { prev: 11, state: State::RUNNABLE, next: IDLE };
+        let here = What::Switch { prev: IDLE, state: State::RUNNABLE, next: 11 };
+        let mut both = [(4, away), (0, here)];
+        both[..].sort_by_key(|&(cpu, _)| if moment == 0 { cpu } else { 4 - cpu });
+        for (cpu, what) in both {
+            script.at(2).time += moment * u64::from(cpu == 0);
+            script.event(cpu, what);
+        }
+        script.at(7).switch(0, 11, IDLE);
+        let replay = script.play("percid-table");
+        let space = &replay.spaces[0];
+        let life = &space.life;
+        (life.turns, life.moves, life.run_ns, space.tally.acquisitions, space.tally.work.steals)
+    };
+    let (turns, moves, run_ns, acquisitions, steals) = moved(0);
+    assert_eq!((turns, moves.other_node, run_ns, steals), (2, 1, 6_000_000, 1));
+    assert_eq!(moved(1), (turns, moves, run_ns - 1, acquisitions, steals), "one nanosecond later");
+}
+
 #[test]
 fn a_machine_with_too_few_cpus_is_refused() {
     let mut script = Script::default();

@@ -178,7 +178,7 @@ impl<'t> Schedule<'t> {
         let cpu = event.cpu;
         match event.what {
             What::Switch { prev, state, next } => {
-                if prev != UNKNOWN {
+                if prev != UNKNOWN && !self.has_just_left(cpu, prev) {
                     self.switch(cpu, prev, listener);
                 }
                 if state.is_dead() {
@@ -254,6 +254,15 @@ impl<'t> Schedule<'t> {
             }
         }
         self.bury(prev, listener);
+    }
+
+    /// Whether the thread left this CPU for another one in this very moment, and what it does there was told first: events of
+    /// one moment are in the order of their CPUs.
+    fn has_just_left(&self, cpu: Cpu, thread: Tid) -> bool {
+        let Some(runner) = self.threads.get(&thread) else { return false };
+        let there = runner.cpu.filter(|&there| there != cpu && runner.since == self.now);
+        there.is_some_and(|there| self.current[there as usize] == thread)
+            && self.current[cpu as usize] == IDLE
     }
 
     /// Sees to it that the thread can begin to run on the CPU: it is known, runs nowhere else and was moved there.
