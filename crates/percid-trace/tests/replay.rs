@@ -10,7 +10,7 @@ use percid_sim::topology::{Place, Topology};
 use percid_sim::workload::Memory;
 use percid_trace::Trace;
 use percid_trace::event::{Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
-use percid_trace::replay::{Replay, Settings, replay};
+use percid_trace::replay::{Replay, Settings, advice, replay};
 use percid_trace::texts::Texts;
 
 /// Two nodes of two caches of two cores of one thread: CPUs 0 to 7.
@@ -213,6 +213,21 @@ fn what_a_trace_leaves_out_is_made_up_for() {
         };
         assert!(!replay.turns[at + 1..].iter().any(|other| overlap(&other)), "{turn:?}");
     }
+}
+
+#[test]
+fn advice_on_a_process_whose_threads_are_not_told_says_so() {
+    let hints = |script: &Script| {
+        let replay = script.play("per-cpu");
+        let advice = advice(&[("per-cpu", &replay.spaces[0])], 8, 16384);
+        advice.iter().filter(|sentence| sentence.contains("task:task_newtask")).count()
+    };
+    let (mut unknown, mut known) = (Script::default(), Script::default());
+    known.process([41], 41);
+    for script in [&mut unknown, &mut known] {
+        script.at(1).switch(0, IDLE, 41).at(2).switch(0, 41, IDLE);
+    }
+    assert_eq!((hints(&unknown), hints(&known)), (1, 0));
 }
 
 /// Texts round times, and events of one moment are in the order of their CPUs.

@@ -16,6 +16,7 @@ pub fn advice(results: &[(&str, &SpaceReplay)], cpus: u32, area_bytes: u64) -> V
     let Some((_, first)) = results.first() else { return Vec::new() };
     let life = &first.life;
     let mut said = vec![copies(life, cpus, area_bytes)];
+    said.extend(life.guessed.then(alone));
     if life.turns < ENOUGH_TURNS {
         return said;
     }
@@ -42,6 +43,13 @@ fn copies(life: &Life, cpus: u32, area_bytes: u64) -> String {
         kib(most),
         kib(cpus)
     )
+}
+
+/// A process that may only look as if it had so few threads.
+fn alone() -> String {
+    "The trace does not say whether other threads belong to it: recorded with task:task_newtask, or as text of ftrace with the \
+     option record-tgid, it would."
+        .to_owned()
 }
 
 /// Policies with many more IDs than threads ever ran at once.
