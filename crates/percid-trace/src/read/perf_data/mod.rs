@@ -4,7 +4,7 @@
 //! order of compressed records and stops at the tracing data of a pipe; `tracepoint_perf` reads paths only, and nothing
 //! that is compressed. Directories, as `perf record --threads` writes them, are not read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tracepoint_decode::{PerfEventHeaderMisc, PerfEventHeaderType as Type};
 
@@ -41,6 +41,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
         beginning: entries.iter().map(|entry| entry.time).find(|&time| time != 0).unwrap_or(0),
         collector: Collector::with_capacity(entries.len()),
         running: HashMap::new(),
+        of_the_kernel: HashSet::new(),
     };
     for entry in entries {
         reader.record(entry.time, container.records.get(entry.at, container.order)?)?;
@@ -187,7 +188,12 @@ struct Reader<'a> {
     collector: Collector,
     /// For each CPU, the thread to which it switched, by records that are no tracepoints.
     running: HashMap<Cpu, Tid>,
+    /// Threads of the kernel that were there before.
+    of_the_kernel: HashSet<Tid>,
 }
+
+/// The kernel's thread that creates all other threads of the kernel.
+const KTHREADD: Tid = 2;
 
 impl Reader<'_> {
     fn record(&mut self, time: u64, record: Record<'_>) -> Result<(), Error> {
@@ -224,7 +230,10 @@ impl Reader<'_> {
         let thread = fields.u32("the thread of a name")?;
         let name = fields.text("the name of a thread")?;
         if time == 0 {
-            self.collector.member(self.beginning, cpu, thread, process);
+            // Members are threads that have user space.
+            if !self.of_the_kernel.contains(&thread) {
+                self.collector.member(self.beginning, cpu, thread, process);
+            }
             self.collector.name(self.beginning, cpu, thread, name);
             return Ok(());
         }
@@ -238,13 +247,17 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A new thread; at time 0, one that was there before, of which there is a name too.
+    /// A new thread; at time 0, one that was there before, whose name comes next.
     fn fork(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
-        if time == 0 || !self.uses.forks {
-            return Ok(());
-        }
         let cpu = self.cpu(body);
         let [process, parent_process, thread, parent] = four(body)?;
+        if time == 0 {
+            self.of_the_kernel.extend((parent_process == KTHREADD).then_some(thread));
+            return Ok(());
+        }
+        if !self.uses.forks {
+            return Ok(());
+        }
         let shares = match process == parent_process {
             true => Shares::Process,
             false => Shares::Nothing,
