@@ -91,6 +91,20 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
 }
 
 #[test]
+fn names_of_threads_do_not_reach_the_terminal_as_they_are() {
+    let trace = folder("names").join("trace.txt");
+    let switch = "sched_switch: prev_comm=\u{1b}[2Jx prev_pid=71 prev_prio=120 prev_state=S ==> next_comm=b next_pid=72 next_prio=98";
+    fs::write(&trace, format!("               a-71    [003] d..2.  5.000001: {switch}\n"))
+        .expect("a file");
+    let arguments = ["replay", path(&trace), "--machine", "epyc-9654"];
+    for more in [&["--process", "nobody"][..], &["--policy", "per-cpu"]] {
+        let output = run(&[&arguments, more].concat());
+        let said = stdout(&output) + &stderr(&output);
+        assert!(said.contains(r"\u{1b}[2Jx") && !said.contains('\u{1b}'), "{said:?}");
+    }
+}
+
+#[test]
 fn a_report_never_takes_the_place_of_the_trace() {
     let folder = folder("spared");
     let (trace, link) = (folder.join("sched.data"), folder.join("report.html"));

@@ -27,6 +27,7 @@ use percid_trace::replay::{self, Misfit, Replay, Settings};
 
 use crate::cli::ReplayArguments;
 use crate::file;
+use crate::printable::printable;
 use figures::Results;
 
 /// Turns that a page's time line shows: some hundred bytes each.
@@ -104,7 +105,7 @@ fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
         let before = wanted.len();
         wanted.extend(found.map(|life| life.process));
         if wanted.len() == before {
-            let most: Vec<&str> = most_active(&lives);
+            let most: Vec<String> = most_active(&lives).into_iter().map(printable).collect();
             let expected = format!(
                 "--process {name}: no process of the trace has this number or name; it has {}",
                 most.join(", ")
