@@ -142,7 +142,9 @@ const REPLAY_ABOUT: &str = "\
 Lets policies for concurrency IDs live through a recorded schedule: which ID would each
 thread have had at each of its turns, and who had used that ID's memory before? The
 schedule stays as it was recorded. What belongs to one address space is one process: it
-begins with exec.
+begins with exec. Which threads belong to it is told by task:task_newtask, by what perf and
+Perfetto note of every thread, or by tgids in text; without these each thread is taken for a
+process by itself, and marked so.
 
 For each process, whatever the policy: threads, the most that ran at once, time and turns
 on CPUs, and how far its threads were moved. For each policy, in JSON the keys of

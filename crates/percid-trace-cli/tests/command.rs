@@ -105,6 +105,20 @@ fn names_of_threads_do_not_reach_the_terminal_as_they_are() {
 }
 
 #[test]
+fn a_trace_without_processes_is_called_so() {
+    let folder = folder("nobody");
+    let (trace, page) = (folder.join("trace.txt"), folder.join("report.html"));
+    let switch = "sched_switch: prev_comm=swapper/3 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=swapper/3 next_pid=0 next_prio=120";
+    fs::write(&trace, format!("          <idle>-0    [003] d..2.  5.000001: {switch}\n"))
+        .expect("a file");
+    let output = run(&["replay", path(&trace), "--machine", "epyc-9654", "--html", path(&page)]);
+    let said = "No process runs in the trace.";
+    assert!(stdout(&output).contains(said), "{}", stdout(&output));
+    let page = fs::read_to_string(&page).expect("the page");
+    assert!(page.contains(said) && !page.contains("Time line"));
+}
+
+#[test]
 fn a_report_never_takes_the_place_of_the_trace() {
     let folder = folder("spared");
     let (trace, link) = (folder.join("sched.data"), folder.join("report.html"));

@@ -12,6 +12,10 @@ const MS: f64 = 1e6;
 pub(super) fn page(results: &Results, top: usize) -> Page {
     let what = format!("{}\n\nReplayed on {}.", results.trace, text::machine(results));
     let mut page = Page::new("percid trace replay", lead(&what, results.interrupted));
+    if results.processes.is_empty() && !results.interrupted {
+        page.section(text::NOBODY, "");
+        return page;
+    }
     for process in results.processes.iter().take(top) {
         show(process, &mut page);
     }

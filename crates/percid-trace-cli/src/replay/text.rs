@@ -8,6 +8,9 @@ use crate::printable::printable;
 
 use super::figures::{PolicyFigures, ProcessFigures, Results};
 
+/// What there is to say of a trace without processes.
+pub(super) const NOBODY: &str = "No process runs in the trace.";
+
 /// The results, of which so many processes are shown.
 pub(super) struct Text<'a> {
     pub(super) results: &'a Results,
@@ -25,6 +28,9 @@ impl fmt::Display for Text<'_> {
             )?;
         }
         writeln!(f, "Replayed on {}, {area_bytes} bytes behind each ID.", machine(self.results))?;
+        if processes.is_empty() && !self.results.interrupted {
+            writeln!(f, "{NOBODY}")?;
+        }
         for process in processes.iter().take(self.top) {
             writeln!(f, "\n{}", title(process))?;
             writeln!(f, "  {}", life(process))?;
