@@ -128,6 +128,18 @@ fn threads_that_were_there_before_belong_to_processes_and_have_names() {
     assert_eq!(kthreadd.count(), 2);
 }
 
+/// The records of forks in this file have no CPU, as those of its first event do not ask for it.
+#[test]
+fn each_new_thread_is_told_once_also_without_its_cpu() {
+    let shares = shares(&trace("forks.data"));
+    let told = |what: Shares| shares.values().filter(|told| **told == [what]).count();
+    assert_eq!(
+        (told(Shares::Process), told(Shares::Nothing), shares.len()),
+        (6, 3, 9),
+        "{shares:?}"
+    );
+}
+
 /// `perf` lists the kernel's own threads like processes, of which they are none.
 #[test]
 fn threads_of_the_kernel_belong_to_no_process() {

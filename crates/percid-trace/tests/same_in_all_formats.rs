@@ -4,12 +4,13 @@
 use percid_trace::event::{Event, What};
 use percid_trace::{Trace, parquet, perfetto, read};
 
-const RECORDED: [&str; 9] = [
+const RECORDED: [&str; 10] = [
     "postgres.parquet",
     "build.parquet",
     "nginx.parquet",
     "sched.data",
     "compressed.data",
+    "forks.data",
     "pipe.data",
     "switches.data",
     "trace-cmd.txt",

@@ -42,6 +42,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
         collector: Collector::with_capacity(entries.len()),
         running: HashMap::new(),
         of_the_kernel: HashSet::new(),
+        told: HashSet::new(),
     };
     for entry in entries {
         reader.record(entry.time, container.records.get(entry.at, container.order)?)?;
@@ -190,6 +191,8 @@ struct Reader<'a> {
     running: HashMap<Cpu, Tid>,
     /// Threads of the kernel that were there before.
     of_the_kernel: HashSet<Tid>,
+    /// New threads whose creation was told without its CPU, so that `sched_process_fork` is not known by that.
+    told: HashSet<Tid>,
 }
 
 /// The kernel's thread that creates all other threads of the kernel.
@@ -218,6 +221,11 @@ impl Reader<'_> {
         let decoded = self.formats.decode(raw).map_err(|what| body.error(what))?;
         let Some((current, tracepoint)) = decoded else { return Ok(()) };
         let cpu = sample.cpu.ok_or_else(|| body.error("the samples do not say on which CPU"))?;
+        if let Tracepoint::SchedProcessFork { child_pid, .. } = tracepoint {
+            if self.told.remove(&child_pid) {
+                return Ok(());
+            }
+        }
         self.collector.tracepoint(time, cpu, current, tracepoint);
         Ok(())
     }
@@ -249,7 +257,6 @@ impl Reader<'_> {
 
     /// A new thread; at time 0, one that was there before, whose name comes next.
     fn fork(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
-        let cpu = self.cpu(body);
         let [process, parent_process, thread, parent] = four(body)?;
         if time == 0 {
             self.of_the_kernel.extend((parent_process == KTHREADD).then_some(thread));
@@ -262,6 +269,9 @@ impl Reader<'_> {
             true => Shares::Process,
             false => Shares::Nothing,
         };
+        let place = self.layouts.of_other(body).tail_place(body.rest(), self.order);
+        self.told.extend(place.is_none().then_some(thread));
+        let cpu = place.map_or(0, |place| place.cpu);
         self.collector.fork(time, cpu, parent, thread, b"", shares);
         Ok(())
     }
