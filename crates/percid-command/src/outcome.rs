@@ -39,6 +39,8 @@ pub enum Failure {
     },
     /// What was asked for makes no sense, or a file that was named does not. Exit status 2.
     Usage(String),
+    /// Ctrl-C came before there was anything to print. Exit status 130.
+    Interrupted,
 }
 
 impl Failure {
@@ -58,6 +60,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Io { what, cause } => write!(f, "{what}: {cause}"),
             Failure::Usage(what) => write!(f, "{what}"),
+            Failure::Interrupted => write!(f, "interrupted"),
         }
     }
 }
@@ -66,7 +69,7 @@ impl fmt::Display for Failure {
 pub fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
     match result {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
-        Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Ok(Outcome::Interrupted) | Err(Failure::Interrupted) => ExitCode::from(130),
         Ok(Outcome::Status(status)) => ExitCode::from(status),
         Ok(
             Outcome::WrongCount

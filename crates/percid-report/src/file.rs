@@ -49,7 +49,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
 }
 
 fn fill(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = File::options().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
     // Else a crash of the machine soon after can leave the new name with nothing in it.
     file.sync_all()

@@ -97,7 +97,9 @@ Records which threads run where: switches, wake-ups, migrations, new threads, ex
 affinities as far as they can be seen, timer ticks, and the concurrency IDs that the
 kernel hands out (rseq:rseq_update, where it has that event).
 
-  -- COMMAND ...   the command, and all processes and threads that come of it
+  -- COMMAND ...   the command, and all processes and threads that come of it. If --seconds or
+                   Ctrl-C comes first, the command goes on. With --json its standard output
+                   goes to standard error: on standard output there is one document
   --pid PID        that process, and what it creates from now on
   neither          the whole system, until Ctrl-C or --seconds
 
@@ -169,6 +171,9 @@ on CPUs, and how far its threads were moved. For each policy, in JSON the keys o
 
 A thread acquires an ID when a CPU begins to run it, and when a timer tick finds that its ID has
 changed. Where a trace has no ticks they are supposed, as often as on the machine.
+In JSON also: `first_uses`, acquisitions of an ID that had never been used; `scans` and
+`slow_paths` of the policy; `inferred_switches`, which the trace lacked and which showed by what
+followed; `whole_trace`, false after Ctrl-C.
 Processes with most turns come first; beyond the first 10000 (or --top, if that is more) the
 others are counted only, in JSON as `processes_left_out`. What policies keep for
 processes that live at once is limited to 1 GiB each: those without room are not replayed,

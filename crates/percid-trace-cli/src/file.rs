@@ -13,6 +13,9 @@ use percid_trace::{Error, Trace, gaps, read};
 pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure> {
     let label = format!("reading {}", path.display());
     let trace = watched(&label, None, interrupt, |_| read::read(path));
+    if interrupt.pressed() {
+        return Err(Failure::Interrupted);
+    }
     trace.map_err(|error| match error {
         Error::Io(cause) if cause.kind() == io::ErrorKind::NotFound => {
             Failure::Usage(format!("{}: {cause}", path.display()))
@@ -40,8 +43,9 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     if is_no_file(path) {
         return Ok(());
     }
-    let half = half(&target(path));
-    let tried = File::create(&half).and_then(|_| fs::remove_file(&half));
+    let target = target(path);
+    let half = half(&target);
+    let tried = create(&half, &target).and_then(|_| fs::remove_file(&half));
     tried.map_err(|cause| cannot_write(path, cause))
 }
 
@@ -56,7 +60,7 @@ pub(crate) fn replace(
         (File::options().write(true).open(path), None)
     } else {
         let half = half(&target);
-        (File::create(&half), Some(half))
+        (create(&half, &target), Some(half))
     };
     let written = to.map_err(Error::Io).and_then(|file| {
         let mut file = BufWriter::new(file);
@@ -78,6 +82,15 @@ pub(crate) fn replace(
 
 fn cannot_write(path: &Path, cause: io::Error) -> Failure {
     Failure::new(format!("cannot write {}", path.display()), cause)
+}
+
+/// Makes the temporary file, which must not be there, with the rights of the file that it will replace.
+fn create(half: &Path, target: &Path) -> io::Result<File> {
+    let file = File::options().write(true).create_new(true).open(half)?;
+    if let Ok(replaced) = fs::metadata(target) {
+        file.set_permissions(replaced.permissions())?;
+    }
+    Ok(file)
 }
 
 /// Whether it is there and is a device, a pipe or a socket.

@@ -22,7 +22,7 @@ use crate::file;
 pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Outcome, Failure> {
     file::check_writable(&arguments.output)?;
     let interrupt = Interrupt::listen()?;
-    let recorded = match watched(&options(arguments), &interrupt) {
+    let recorded = match watched(&options(arguments, json), &interrupt) {
         Ok(recorded) => recorded,
         Err(refusal @ (Refusal::NoCommand(_) | Refusal::Unstartable(..))) => {
             complain(format_args!("{refusal}"));
@@ -32,7 +32,6 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Outcome, Fa
     };
     file::replace(&arguments.output, |to| parquet::write(&recorded.trace, to))?;
     let summary = Summary::of(&recorded, arguments);
-    // The command's own output has standard output for itself.
     if json {
         output::print_json(&summary)?
     } else {
@@ -41,7 +40,7 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Outcome, Fa
     Ok(outcome(&recorded, &interrupt))
 }
 
-fn options(arguments: &RecordArguments) -> Options {
+fn options(arguments: &RecordArguments, json: bool) -> Options {
     let target = match (arguments.pid, &arguments.command[..]) {
         (Some(pid), _) => Target::Process(pid),
         (None, []) => Target::System,
@@ -52,7 +51,9 @@ fn options(arguments: &RecordArguments) -> Options {
         WayChoice::Perf => Way::PerfEvents,
     });
     let buffer_kb = arguments.buffer_kb as u32;
-    Options { buffer_kb, way, limit: arguments.seconds, ..Options::new(target) }
+    // Without a document the command's own output has standard output for itself.
+    let output_aside = json;
+    Options { buffer_kb, way, limit: arguments.seconds, output_aside, ..Options::new(target) }
 }
 
 fn refused(refusal: &Refusal) -> Failure {

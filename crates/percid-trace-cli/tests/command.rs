@@ -1,7 +1,7 @@
 //! `percid trace`: what it prints, what it refuses, what it writes. Formats and replays are judged where they are made.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -311,6 +311,34 @@ fn may_record(folder: &Path) -> bool {
         eprintln!("nothing was checked: {}", stderr(&output));
     }
     output.status.success()
+}
+
+#[test]
+fn a_document_has_standard_output_for_itself() {
+    let folder = folder("aside");
+    if !may_record(&folder) {
+        return;
+    }
+    let file = folder.join("echo.parquet");
+    let arguments = ["record", "-o", path(&file), "--json", "--", "echo", "words of the command"];
+    let output = run(&arguments);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    assert_eq!(summary["status"], 0);
+    assert!(stderr(&output).contains("words of the command"));
+    let plain = run(&["record", "-o", path(&file), "--", "echo", "words of the command"]);
+    assert_eq!(stdout(&plain), "words of the command\n");
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_rights() {
+    let folder = folder("rights");
+    let file = folder.join("private.parquet");
+    fs::write(&file, "old").expect("a file");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("its owner's");
+    assert!(run(&["convert", TRACE, path(&file)]).status.success());
+    let rights = fs::metadata(&file).expect("there").permissions().mode() & 0o777;
+    assert_eq!(rights, 0o600);
+    assert!(fs::read(&file).expect("read").starts_with(b"PAR1"), "it was replaced");
 }
 
 /// Waits until a process has a child that runs this program.

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::thread::{self, JoinHandle};
@@ -22,17 +22,20 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Prepares the command: a program and its arguments.
-    pub(super) fn new(words: &[OsString]) -> Result<Waiting, Refusal> {
+    /// Prepares the command: a program and its arguments. `aside` is whether its output goes to the standard error.
+    pub(super) fn new(words: &[OsString], aside: bool) -> Result<Waiting, Refusal> {
         let name = words.first().cloned().unwrap_or_default();
-        Waiting::prepare(&name, words).map_err(|error| Refusal::Unstartable(name, error))
+        Waiting::prepare(&name, words, aside).map_err(|error| Refusal::Unstartable(name, error))
     }
 
-    fn prepare(name: &OsStr, words: &[OsString]) -> io::Result<Waiting> {
+    fn prepare(name: &OsStr, words: &[OsString], aside: bool) -> io::Result<Waiting> {
         let (mut told, tell) = io::pipe()?;
         let (ask, begin) = io::pipe()?;
         let mut command = Command::new(name);
         command.args(words.iter().skip(1));
+        if aside {
+            command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+        }
         // The end to write into would keep the other one from seeing that its owner is gone.
         let (unused, tell_fd, ask_fd) = (begin.as_raw_fd(), tell.as_raw_fd(), ask.as_raw_fd());
         // SAFETY: between `fork` and `exec` it makes system calls only, on descriptors that `starter` keeps open.

@@ -51,12 +51,22 @@ pub struct Options {
     pub way: Option<Way>,
     /// For how long, at most.
     pub limit: Option<Duration>,
+    /// Whether what a command writes to its standard output goes to the standard error, so that the caller has its own
+    /// for itself.
+    pub output_aside: bool,
 }
 
 impl Options {
     /// Everything about a target, until it ends.
     pub fn new(target: Target) -> Options {
-        Options { target, buffer_kb: 2048, extra: Extra::default(), way: None, limit: None }
+        Options {
+            target,
+            buffer_kb: 2048,
+            extra: Extra::default(),
+            way: None,
+            limit: None,
+            output_aside: false,
+        }
     }
 }
 

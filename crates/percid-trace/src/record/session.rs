@@ -46,7 +46,7 @@ pub(super) fn run(
     stop: &AtomicBool,
     progress: impl FnMut(Progress),
 ) -> Result<Recorded, Refusal> {
-    let subject = Subject::new(&options.target)?;
+    let subject = Subject::new(options)?;
     let ways = match &options.way {
         Some(way) => std::slice::from_ref(way),
         None => &[Way::Tracefs, Way::PerfEvents][..],
@@ -73,14 +73,16 @@ enum Subject {
 }
 
 impl Subject {
-    fn new(target: &Target) -> Result<Subject, Refusal> {
-        match target {
+    fn new(options: &Options) -> Result<Subject, Refusal> {
+        match &options.target {
             Target::System => Ok(Subject::System),
             &Target::Process(pid) if Path::new("/proc").join(pid.to_string()).is_dir() => {
                 Ok(Subject::Process(pid))
             }
             &Target::Process(pid) => Err(Refusal::NoProcess(pid)),
-            Target::Command(words) => Waiting::new(words).map(Subject::Command),
+            Target::Command(words) => {
+                Waiting::new(words, options.output_aside).map(Subject::Command)
+            }
         }
     }
 
