@@ -13,6 +13,7 @@
 //! | wakeups, migrations, ticks, the kernel's concurrency IDs | yes | no: a migration shows by the next switch |
 //! | affinity at the start | yes | yes |
 //! | changes of affinity | approximately, see [`Extra::affinity`] | no |
+//! | CPUs that are plugged in meanwhile | yes | no |
 
 mod command;
 mod cpus;

@@ -26,7 +26,7 @@ pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Perf, Stri
     let mut perf = Perf {
         rings: Vec::new(),
         others: Vec::new(),
-        records: Records::new(),
+        records: Records::new(process.is_none()),
         extra: options.extra,
     };
     for cpu in cpus::online() {
@@ -86,7 +86,7 @@ impl Buffers for Perf {
     }
 
     fn drain(&mut self, stream: &mut Stream) -> Result<(), String> {
-        let records = &self.records;
+        let records = &mut self.records;
         for (cpu, ring) in &mut self.rings {
             ring.drain(|record| records.take(record, *cpu, stream))?;
         }

@@ -1,5 +1,7 @@
 //! From the kernel's records to events.
 
+use std::collections::{HashMap, HashSet};
+
 use linux_perf_event_reader::{
     AttrFlags, BranchSampleFormat, ClockId, CommonData, ContextSwitchRecord, Endianness,
     EventRecord, PerfClock, PerfEventAttr, PerfEventType, RawData, RawEventRecord, ReadFormat,
@@ -17,6 +19,28 @@ use crate::record::stream::Stream;
 #[derive(Debug)]
 pub(super) struct Records {
     info: RecordParseInfo,
+    /// Where everything is recorded, what is known from earlier records.
+    system: Option<System>,
+}
+
+/// All threads of a system. The kernel's last word on a thread, the switch away from it, may name it no more.
+#[derive(Debug, Default)]
+struct System {
+    /// For each CPU the thread that was seen there last.
+    running: HashMap<Cpu, Tid>,
+    /// Those that began to end, and have not been switched away from for good.
+    ending: HashSet<Tid>,
+}
+
+impl System {
+    /// The thread that runs on a CPU: the one that is named, or else the one that was seen there last.
+    fn running(&mut self, cpu: Cpu, named: Tid) -> Tid {
+        let seen = self.running.entry(cpu).or_insert(named);
+        if named != UNKNOWN {
+            *seen = named;
+        }
+        *seen
+    }
 }
 
 /// Where and when something happened, and who ran there.
@@ -28,7 +52,8 @@ struct Moment {
 }
 
 impl Records {
-    pub(super) fn new() -> Records {
+    /// For records of everything, or of some threads only.
+    pub(super) fn new(is_of_system: bool) -> Records {
         let attributes = PerfEventAttr {
             type_: PerfEventType::Software(SoftwareCounterType::Dummy),
             sampling_policy: SamplingPolicy::NoSampling,
@@ -51,11 +76,17 @@ impl Records {
         } else {
             Endianness::LittleEndian
         };
-        Records { info: RecordParseInfo::new(&attributes, order) }
+        let info = RecordParseInfo::new(&attributes, order);
+        Records { info, system: is_of_system.then(System::default) }
     }
 
     /// Takes in a record, with its header, of a CPU's ring.
-    pub(super) fn take(&self, record: &[u8], cpu: Cpu, stream: &mut Stream) -> Result<(), String> {
+    pub(super) fn take(
+        &mut self,
+        record: &[u8],
+        cpu: Cpu,
+        stream: &mut Stream,
+    ) -> Result<(), String> {
         let Some((header, body)) = record.split_at_checked(HEADER) else {
             return Err("a record without its header".to_owned());
         };
@@ -75,8 +106,12 @@ impl Records {
         else {
             return Err(format!("a record of kind {kind} without its time"));
         };
-        let moment = Moment { time, cpu, current: number(tid) };
-        moment.tell(&parsed, stream);
+        let mut current = number(tid);
+        if let Some(system) = &mut self.system {
+            current = system.running(cpu, current);
+        }
+        let moment = Moment { time, cpu, current };
+        moment.tell(&parsed, self.system.as_mut(), stream);
         Ok(())
     }
 }
@@ -97,22 +132,27 @@ fn number(tid: Option<i32>) -> Tid {
 }
 
 impl Moment {
-    fn tell(self, record: &EventRecord<'_>, stream: &mut Stream) {
+    fn tell(self, record: &EventRecord<'_>, system: Option<&mut System>, stream: &mut Stream) {
         match record {
-            EventRecord::ContextSwitch(switch) => self.switch(*switch, stream),
+            EventRecord::ContextSwitch(switch) => self.switch(*switch, system, stream),
             EventRecord::Fork(fork) => {
                 let shares = match fork.pid == fork.ppid {
                     true => Shares::Process,
                     false => Shares::Nothing,
                 };
-                stream.fork(self.time, self.cpu, fork.ptid as Tid, fork.tid as Tid, shares);
+                let child = fork.tid as Tid;
+                // The number may have belonged to another thread before.
+                system.map(|system| system.ending.remove(&child));
+                stream.fork(self.time, self.cpu, fork.ptid as Tid, child, shares);
             }
             EventRecord::Exit(exit) => {
                 let pid = exit.tid as Tid;
                 self.hit(Tracepoint::SchedProcessExit { comm: &[], pid }, stream);
-                // No record follows of the switch away from it.
-                if pid == self.current {
-                    self.switched(pid, State::DEAD, IDLE, stream);
+                match system {
+                    Some(system) => drop(system.ending.insert(pid)),
+                    // No record follows of the switch away from it.
+                    None if pid == self.current => self.switched(pid, State::DEAD, IDLE, stream),
+                    None => {}
                 }
             }
             EventRecord::Comm(comm) => {
@@ -127,18 +167,24 @@ impl Moment {
     }
 
     /// Where everything is recorded, the kernel tells of each switch twice, and says both threads each time.
-    fn switch(self, switch: ContextSwitchRecord, stream: &mut Stream) {
+    fn switch(self, switch: ContextSwitchRecord, system: Option<&mut System>, stream: &mut Stream) {
         match switch {
             ContextSwitchRecord::In { prev_tid: None, .. } => {
                 self.switched(IDLE, State::RUNNABLE, self.current, stream);
             }
             ContextSwitchRecord::In { .. } => {}
             ContextSwitchRecord::Out { next_tid, preempted, .. } => {
-                let state = match preempted {
-                    TaskWasPreempted::Yes => State::RUNNABLE,
-                    TaskWasPreempted::No => State::SLEEPING,
-                };
                 let next = next_tid.map_or(IDLE, |next| next as Tid);
+                let is_preempted = preempted == TaskWasPreempted::Yes;
+                let ends = system.is_some_and(|system| {
+                    system.running.insert(self.cpu, next);
+                    !is_preempted && system.ending.remove(&self.current)
+                });
+                let state = match (is_preempted, ends) {
+                    (true, _) => State::RUNNABLE,
+                    (false, true) => State::DEAD,
+                    (false, false) => State::SLEEPING,
+                };
                 self.switched(self.current, state, next, stream);
             }
         }
@@ -183,8 +229,11 @@ mod tests {
     const OUT_PREEMPTED: u16 = OUT | 1 << 14;
 
     fn events(records: &[Vec<u8>]) -> (Vec<What>, u64) {
+        read(Records::new(false), records)
+    }
+
+    fn read(mut reader: Records, records: &[Vec<u8>]) -> (Vec<What>, u64) {
         let mut stream = Stream::default();
-        let reader = Records::new();
         for record in records {
             reader.take(record, 3, &mut stream).expect("a good record");
         }
@@ -210,11 +259,36 @@ mod tests {
 
     #[test]
     fn a_switch_that_is_told_of_twice_is_one() {
-        let (events, _) = events(&[
+        let records = [
             record(SWITCH_CPU_WIDE, OUT, &[9, 9], 8, 10),
             record(SWITCH_CPU_WIDE, 0, &[8, 8], 9, 11),
-        ]);
+        ];
+        let (events, _) = read(Records::new(true), &records);
         assert_eq!(events, [What::Switch { prev: 8, state: State::SLEEPING, next: 9 }]);
+    }
+
+    #[test]
+    fn a_thread_of_a_system_that_ended_is_left_once_though_its_number_is_gone() {
+        let exit = |thread| record(4, 0, &[7, 7, thread, 7, 0, 0], thread, 12);
+        let records = [
+            record(SWITCH_CPU_WIDE, OUT, &[7, 8], 0, 10),
+            exit(8),
+            record(SWITCH_CPU_WIDE, OUT_PREEMPTED, &[7, 9], 8, 13),
+            record(SWITCH_CPU_WIDE, OUT, &[7, 8], 9, 14),
+            record(SWITCH_CPU_WIDE, OUT, &[7, 9], u32::MAX, 15),
+            record(SWITCH_CPU_WIDE, OUT, &[0, 0], 9, 16),
+        ];
+        let (events, _) = read(Records::new(true), &records);
+        let switch = |prev, state, next| What::Switch { prev, state, next };
+        let expected = [
+            switch(IDLE, State::SLEEPING, 8),
+            What::Exit { thread: 8 },
+            switch(8, State::RUNNABLE, 9),
+            switch(9, State::SLEEPING, 8),
+            switch(8, State::DEAD, 9),
+            switch(9, State::SLEEPING, IDLE),
+        ];
+        assert_eq!(events, expected);
     }
 
     #[test]
@@ -236,8 +310,8 @@ mod tests {
 
     #[test]
     fn a_record_of_any_bytes_is_taken_or_refused() {
-        let reader = Records::new();
         for seed in 0..200_000u64 {
+            let mut reader = Records::new(seed % 2 == 0);
             let mut random = percid_sim::random::Random::new(seed);
             let mut bytes: Vec<u8> =
                 (0..random.below(80)).map(|_| random.below(256) as u8).collect();

@@ -101,9 +101,12 @@ impl Buffers for Tracefs {
         self.own.instance.write("tracing_on", "1")
     }
 
+    /// The pipe of a CPU that is not plugged in would always seem to be ready.
     fn descriptors(&self) -> Vec<RawFd> {
+        let online: BTreeSet<Cpu> = cpus::online().into_iter().collect();
         let pipes = self.own.pipes.iter().chain(self.others.iter().flat_map(|other| &other.pipes));
-        pipes.map(|(_, pipe)| pipe.as_raw_fd()).collect()
+        let ready = pipes.filter(|(cpu, _)| online.contains(cpu));
+        ready.map(|(_, pipe)| pipe.as_raw_fd()).collect()
     }
 
     fn drain(&mut self, stream: &mut Stream) -> Result<(), String> {
@@ -225,6 +228,8 @@ fn read(pipe: &mut File, page: &mut [u8]) -> Result<Option<usize>, String> {
         return match pipe.read(page) {
             Ok(0) => Ok(None),
             Ok(length) => Ok(Some(length)),
+            // A CPU has no buffer before it is plugged in.
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
             Err(error) => match error.kind() {
                 io::ErrorKind::Interrupted => continue,
                 io::ErrorKind::WouldBlock => Ok(None),
