@@ -159,8 +159,8 @@ impl fmt::Display for Difference {
 pub struct Comparison {
     /// How many IDs were compared.
     pub compared: usize,
-    /// The time, since the start, from which on the policy's IDs depend on [`SLACK_PERCENT`] more or less, so
-    /// that nothing is compared.
+    /// The time, since the start, from which on nothing is compared, because the policy's IDs depend on
+    /// [`SLACK_PERCENT`] more or less, or are others in another order that is as possible.
     pub border: Option<Ns>,
     /// How many IDs the policy had to look for, in the whole recording.
     pub slow_paths: u64,
@@ -257,10 +257,29 @@ impl Recording {
 
     /// Replays the recording against a policy. One that was not read is to be checked before.
     pub fn compare(&self, entry: &Entry) -> Comparison {
-        let [exact, others @ ..] = PERCENT.map(|percent| self.replay(entry, percent));
-        let certain = (0..exact.ids.len())
-            .take_while(|&nr| others.iter().all(|other| other.ids[nr] == exact.ids[nr]));
-        let compared = certain.count();
+        self.compare_with(entry, std::iter::empty())
+    }
+
+    /// The same where `others` may have happened as well: the same events, in orders that the trace does not tell apart.
+    /// Where one of them would have made another ID by then, the first difference is none: it ends the comparison.
+    /// They are only replayed if there is a difference.
+    pub fn compare_with(
+        &self,
+        entry: &Entry,
+        others: impl IntoIterator<Item = Recording>,
+    ) -> Comparison {
+        let [exact, scaled @ ..] = PERCENT.map(|percent| self.replay(entry, percent));
+        let is_same = |(a, b): &(&Difference, &Difference)| a == b;
+        let alike = |until: usize, other: Replay| {
+            exact.ids[..until].iter().zip(&other.ids).take_while(is_same).count()
+        };
+        let decided = scaled.into_iter().fold(exact.ids.len(), alike);
+        let first = exact.ids[..decided].iter().position(|id| id.expected != id.found);
+        let is_doubtful = |&first: &usize| {
+            let mut others = others.into_iter().map(|other| other.replay(entry, PERCENT[0]));
+            others.any(|other| alike(first + 1, other) <= first)
+        };
+        let compared = first.filter(is_doubtful).unwrap_or(decided);
         let differs = |id: &&Difference| id.expected != id.found;
         Comparison {
             compared,

@@ -137,3 +137,24 @@ fn a_thread_that_leaves_is_counted_until_it_is_gone() {
         Recording::read(&text("5 gone 0\n5 gone 1\n5 gone 1\n", 0)).expect_err("two threads");
     assert!(error.expected.contains("not ended"), "{error}");
 }
+
+/// Two CPUs switch at nearly the same time, and either may have been first.
+#[test]
+fn a_difference_that_another_order_explains_ends_the_comparison() {
+    let recording = |first: &str, second: &str| {
+        let text = format!(
+            "percid-steps 6.12.0 4 4\n0 exec 0 0\n5 id 0 0\n10 spawn 1 0\n11 spawn 2 0\n\
+             20 switch {first}\n21 switch {second}\n30 id 1 2\n31 id 2 1\nend\n"
+        );
+        Recording::read(&text).expect("a recording")
+    };
+    let (one, two) = ("1 - 1", "2 - 2");
+    let (told, other) = (recording(one, two), recording(two, one));
+    let policy = find("linux-6.4").expect("a policy");
+    assert_eq!(told.compare(policy).differences.len(), 2, "in the order that is told");
+    let same = told.compare_with(policy, [told.clone()]);
+    assert_eq!(same.differences.len(), 2, "no other order is possible");
+    let either = told.compare_with(policy, [told.clone(), other]);
+    assert!(either.agrees(), "{either}");
+    assert_eq!((either.compared, either.border), (1, Some(30_000)));
+}

@@ -15,15 +15,22 @@
 //!   it asks for that, which the trace shows a tenth of a millisecond later, when all is done. It rarely does anything else
 //!   before, so it is taken to leave as soon as it runs. It is counted until its creator has been woken. It has no ID to
 //!   tell, so if the switch to it is missing too, the comparison may find differences that are none.
+//! - **Which CPUs a thread may use**, if it asked for several changes within a tenth of a second. The last one is taken for all.
 //! - **When a thread that ends gives up its ID.** That is shortly before the trace shows the end.
+//! - **Which of two CPUs was first.** A switch is traced before the thread takes its ID, and a migration before the thread
+//!   arrives. If another CPU goes on in between, as it does where a hypervisor lets a CPU stand still, it may find
+//!   another ID free than the times say. So a difference counts only if it is one in every order that is possible ([`STALLED`]);
+//!   else the comparison ends there.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use percid_sim::policies::Entry;
 use percid_sim::replay::{self, Comparison, Recording, Step};
 use percid_sim::{MS, Ns, US};
 
 use crate::event::{Cpu, Event, Shares, Stage, Tid, What};
+use crate::orders::{self, Room};
 use crate::record::count_cpus;
 use crate::trace::Trace;
 
@@ -84,19 +91,38 @@ impl std::error::Error for Insufficient {}
 ///
 /// Why the trace does not suffice.
 pub fn compare(trace: &Trace, process: Tid) -> Result<Comparison, Insufficient> {
-    let recording = recording(trace, process)?;
-    match replay::generation(&recording.release) {
-        Some(entry) => Ok(recording.compare(entry)),
-        None => Err(Insufficient::NoGeneration(recording.release)),
+    let release = trace.origin.release.as_ref().ok_or(Insufficient::NoRelease)?;
+    match replay::generation(release) {
+        Some(entry) => compare_under(trace, process, entry),
+        None => Err(Insufficient::NoGeneration(release.clone())),
     }
 }
 
-/// What happened in a process since it started its last program, for any policy to be compared with.
+/// Compares the IDs of a process with any policy.
+///
+/// # Errors
+///
+/// Why the trace does not suffice.
+pub fn compare_under(
+    trace: &Trace,
+    process: Tid,
+    policy: &Entry,
+) -> Result<Comparison, Insufficient> {
+    let (recording, rooms) = translated(trace, process)?;
+    Ok(recording.compare_with(policy, orders::others(&recording, &rooms)))
+}
+
+/// What happened in a process since it started its last program, in the order that is most likely.
 ///
 /// # Errors
 ///
 /// Why the trace does not suffice.
 pub fn recording(trace: &Trace, process: Tid) -> Result<Recording, Insufficient> {
+    translated(trace, process).map(|(recording, _)| recording)
+}
+
+/// The recording, and when else each of its steps may have happened.
+fn translated(trace: &Trace, process: Tid) -> Result<(Recording, Vec<Room>), Insufficient> {
     let release = trace.origin.release.clone().ok_or(Insufficient::NoRelease)?;
     if trace.origin.lost > 0 {
         return Err(Insufficient::Lost(trace.origin.lost));
@@ -122,7 +148,7 @@ pub fn recording(trace: &Trace, process: Tid) -> Result<Recording, Insufficient>
     checked.map_err(|(time, expected)| {
         Insufficient::Inconsistent(events[0].time.saturating_add(time), expected)
     })?;
-    Ok(recording)
+    Ok((recording, translation.rooms))
 }
 
 fn possible_cpus(trace: &Trace) -> u32 {
@@ -169,6 +195,9 @@ fn guests(events: &[Event]) -> HashSet<usize> {
 /// The least time between two scans.
 const PERIOD: Ns = 100 * MS;
 
+/// For how long a CPU may be kept from doing what it has traced: 7 ms have been seen of an emulated one among 16.
+const STALLED: Ns = 10 * MS;
+
 /// From the events of a trace to the steps of a recording.
 struct Translation<'a> {
     trace: &'a Trace,
@@ -184,6 +213,7 @@ struct Translation<'a> {
     /// From when on a tick leads to a scan.
     due: Ns,
     steps: Vec<Step>,
+    rooms: Vec<Room>,
     has_ids: bool,
 }
 
@@ -205,7 +235,7 @@ struct Member {
 enum Waking {
     No,
     Begun,
-    Moved { from: Cpu, to: Cpu },
+    Moved { from: Cpu, to: Cpu, at: Ns },
 }
 
 impl Member {
@@ -227,12 +257,33 @@ impl<'a> Translation<'a> {
             current: HashMap::from([(cpu, process)]),
             due: time.saturating_add(PERIOD),
             steps: vec![Step { time: 0, event: replay::Event::Exec(cpu, 0) }],
+            rooms: vec![Room { from: 0, until: 0, mover: None }],
             has_ids: false,
         }
     }
 
     fn push(&mut self, time: Ns, event: replay::Event) {
-        self.steps.push(Step { time: time.saturating_sub(self.began), event });
+        let room = match event {
+            // The thread takes its ID after that.
+            replay::Event::Switch(..) => {
+                Room { from: time, until: time.saturating_add(STALLED), mover: None }
+            }
+            replay::Event::Exit(..) => {
+                Room { from: time.saturating_sub(STALLED), until: time, mover: None }
+            }
+            replay::Event::Tick(_, _, ago) => {
+                Room { from: time.saturating_sub(Ns::from(ago) * US), until: time, mover: None }
+            }
+            _ => Room { from: time, until: time, mover: None },
+        };
+        self.push_within(time, event, room);
+    }
+
+    /// Takes in a step that may have happened at other times than this.
+    fn push_within(&mut self, time: Ns, event: replay::Event, room: Room) {
+        let since = |time: Ns| time.saturating_sub(self.began);
+        self.steps.push(Step { time: since(time), event });
+        self.rooms.push(Room { from: since(room.from), until: since(room.until), ..room });
     }
 
     fn number(&self, thread: Tid) -> Option<u32> {
@@ -263,7 +314,7 @@ impl<'a> Translation<'a> {
                 }
             }
             What::Wakeup { thread, stage, .. } => self.wake(time, thread, stage),
-            What::Migrate { thread, from, to } => self.migrate(time, thread, from, to),
+            What::Migrate { thread, from, to } => self.migrate(event, thread, from, to),
             What::Affinity { thread, cpus } => {
                 let weight = count_cpus(self.trace.texts.get(cpus));
                 if let (Some(number), Some(weight)) = (self.number(thread), weight) {
@@ -327,12 +378,16 @@ impl<'a> Translation<'a> {
         }
     }
 
-    fn migrate(&mut self, time: Ns, thread: Tid, from: Cpu, to: Cpu) {
+    fn migrate(&mut self, event: &Event, thread: Tid, from: Cpu, to: Cpu) {
+        let &Event { time, cpu, .. } = event;
         let Some(member) = self.threads.get_mut(&thread) else { return };
-        let queued = member.waking == Waking::No;
-        member.waking = Waking::Moved { from, to };
-        if queued {
-            self.arrive(time, thread);
+        let number = member.number;
+        if member.waking == Waking::No {
+            let until = time.saturating_add(STALLED);
+            let room = Room { from: time, until, mover: Some(cpu) };
+            self.push_within(time, replay::Event::Migrate(number, from, to), room);
+        } else {
+            member.waking = Waking::Moved { from, to, at: time };
         }
     }
 
@@ -340,8 +395,9 @@ impl<'a> Translation<'a> {
     fn arrive(&mut self, time: Ns, thread: Tid) {
         let Some(member) = self.threads.get_mut(&thread) else { return };
         let number = member.number;
-        if let Waking::Moved { from, to } = std::mem::replace(&mut member.waking, Waking::No) {
-            self.push(time, replay::Event::Migrate(number, from, to));
+        if let Waking::Moved { from, to, at } = std::mem::replace(&mut member.waking, Waking::No) {
+            let room = Room { from: at, until: time, mover: None };
+            self.push_within(time, replay::Event::Migrate(number, from, to), room);
         }
     }
 
@@ -590,6 +646,9 @@ mod tests {
         assert_eq!(why(&whole), Insufficient::UnknownMemory(8));
         assert_eq!(why(&trace(&[(0, 1, id(PROCESS, 0))])), Insufficient::BeganBefore(PROCESS));
         assert_eq!(why(&trace(&[(0, 1, exec())])), Insufficient::NoIds(PROCESS));
+        let mut old = trace(&[(0, 1, exec())]);
+        old.origin.release = Some("6.1.0".to_owned());
+        assert_eq!(why(&old), Insufficient::NoGeneration("6.1.0".to_owned()));
         let mut other = trace(&[(0, 1, exec()), (5, 1, id(PROCESS, 0))]);
         assert!(compare(&other, PROCESS).is_ok_and(|comparison| comparison.agrees()));
         other.origin.release = Some("6.1.0".to_owned());
