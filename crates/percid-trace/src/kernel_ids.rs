@@ -19,8 +19,8 @@
 //! - **When a thread that ends gives up its ID.** That is shortly before the trace shows the end.
 //! - **Which of two CPUs was first.** A switch is traced before the thread takes its ID, and a migration before the thread
 //!   arrives. If another CPU goes on in between, as it does where a hypervisor lets a CPU stand still, it may find
-//!   another ID free than the times say. So a difference counts only if it is one in every order that is possible ([`STALLED`]);
-//!   else the comparison ends there.
+//!   another ID free than the times say. So a difference counts only if no other order that is possible would have made
+//!   another ID by then; else the comparison ends there.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

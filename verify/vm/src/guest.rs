@@ -39,6 +39,12 @@ impl Source {
         Self { manifest: own_directory().join("../programs/Cargo.toml"), binary: "percid-programs" }
     }
 
+    /// The programs that prove recordings.
+    pub fn traces() -> Self {
+        let manifest = own_directory().join("../traces/Cargo.toml");
+        Self { manifest, binary: "percid-trace-programs" }
+    }
+
     /// Builds the binary, optimised and without need of any library.
     pub fn build(&self, cache: &Cache) -> Result<PathBuf> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

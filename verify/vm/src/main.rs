@@ -82,6 +82,7 @@ fn try_again(options: &Options, harness: &Harness, boots: &[Boot], jobs: &[Job])
 fn build(options: &Options, cache: &Cache) -> Result<PathBuf> {
     let source = match &options.programs {
         Programs::Percid => Source::programs(),
+        Programs::Traces => Source::traces(),
         Programs::SelfCheck => Source::fixtures(),
         Programs::Binary(path) => {
             guest::demand_static(path)?;

@@ -32,6 +32,7 @@ usage: percid-vm [options]
                         there; what fails counts if it fails twice
   --refresh             look for newer kernels instead of using the cached ones
   --binary PATH         run the programs of this static binary, do not build any
+  --traces              run the programs that record and check traces instead
   --self-check          run the harness's own programs instead of percid's
   --help                this text
 
@@ -44,6 +45,8 @@ Exit status: 0 if everything passed, 1 if a program or a machine failed,
 pub enum Programs {
     /// Percid's, built from the workspace.
     Percid,
+    /// Those that record the kernel, built from the workspace.
+    Traces,
     /// The harness's own.
     SelfCheck,
     /// A binary that is there already.
@@ -140,6 +143,7 @@ impl Options {
             "--verbose" => self.verbose = true,
             "--again" => self.again = true,
             "--refresh" => self.refresh = true,
+            "--traces" => self.programs = Programs::Traces,
             "--self-check" => self.programs = Programs::SelfCheck,
             _ => return false,
         }
@@ -221,6 +225,7 @@ mod tests {
         assert_eq!(options.programs, Programs::Binary("/x=y".into()));
         assert_eq!(good("--self-check").programs, Programs::SelfCheck);
         assert!(good("--again").again);
+        assert_eq!(good("--traces").programs, Programs::Traces);
     }
 
     #[test]

@@ -1,0 +1,72 @@
+//! The IDs that the kernel gave while it was recorded are those of its generation's policy.
+
+use percid_sim::policies::find;
+use percid_sim::replay::{Comparison, generation};
+use percid_trace::kernel_ids::{self, Insufficient};
+use percid_trace::record::Way;
+
+use crate::recording::{self, Handicap, Recording};
+use crate::{Verdict, cpus, heartbeat};
+
+/// So many IDs must be compared in one recording, for each CPU. The first part of the workload alone has more.
+const DECIDED: usize = 20;
+
+/// Emulated CPUs stand still now and then. Where it matters what another one does meanwhile, the comparison ends, so a
+/// recording may say less than another. None may differ.
+const RECORDINGS: usize = 4;
+
+/// The control: the next generation, which differs only in which ID a CPU gets again that has lost its own.
+const OTHER: &str = "linux-6.13";
+
+pub(crate) fn run() -> Verdict {
+    let online = cpus::of_class("online")?;
+    let mut figures = Vec::new();
+    let mut most = Comparison::default();
+    for _ in 0..RECORDINGS {
+        let recording =
+            heartbeat::during(&online, || recording::of_command(Way::Tracefs, Handicap::NONE))?;
+        let Recording { recorded, notes, .. } = &recording;
+        let release = recorded.trace.origin.release.as_deref().unwrap_or_default();
+        let Some(policy) = generation(release) else { return has_none(&recording) };
+        let own = kernel_ids::compare_under(&recorded.trace, notes.process, policy);
+        let own = own.map_err(|missing| missing.to_string())?;
+        figures.push(format!("{} {own} inferred={}", policy.name, recorded.inferred));
+        if !own.differences.is_empty() {
+            return Err(figures.join("; "));
+        }
+        if own.compared > most.compared {
+            most = own;
+        }
+        if most.compared >= DECIDED * online.len() {
+            figures.push(control(&recording)?);
+            return Ok(figures.join("; "));
+        }
+    }
+    let decided = DECIDED * online.len();
+    Err(format!("{}: expected {decided} that are compared", figures.join("; ")))
+}
+
+/// A kernel without IDs: that is what is said of it.
+fn has_none(recording: &Recording) -> Verdict {
+    let Recording { recorded, notes, .. } = recording;
+    if !recorded.without.contains(&"concurrency IDs") {
+        return Err(format!("only {:?} are missing", recorded.without));
+    }
+    match kernel_ids::compare(&recorded.trace, notes.process) {
+        Err(insufficient @ Insufficient::NoGeneration(_)) => Ok(insufficient.to_string()),
+        other => Err(format!("expected no generation, found {other:?}")),
+    }
+}
+
+/// The policy of another generation gives other IDs, in the order in which the trace has everything.
+fn control(recording: &Recording) -> Verdict {
+    let Recording { recorded, notes, .. } = recording;
+    let other = find(OTHER).ok_or("no such policy")?;
+    let steps = kernel_ids::recording(&recorded.trace, notes.process);
+    let comparison = steps.map_err(|missing| missing.to_string())?.compare(other);
+    let (compared, different) = (comparison.compared, comparison.differences.len());
+    match different {
+        0 => Err(format!("{OTHER}: {compared} IDs are the same")),
+        _ => Ok(format!("control: {OTHER} compared={compared} different={different}")),
+    }
+}

@@ -1,0 +1,45 @@
+//! CPUs keep their numbers where one of them is missing.
+
+use std::collections::BTreeSet;
+
+use percid_trace::event::Cpu;
+use percid_trace::record::Way;
+
+use crate::recording::{self, Handicap, Recording};
+use crate::{Verdict, cpus, facts, replays};
+
+pub(crate) fn run() -> Verdict {
+    let all = cpus::of_class("online")?;
+    let missing = all[all.len() / 2];
+    let mut figures = Vec::new();
+    for way in [Way::Tracefs, Way::PerfEvents] {
+        let named = |error| format!("{way}: {error}");
+        // The control: where it is not missing, it is used.
+        let whole = recording::of_command(way, Handicap::NONE).map_err(named)?;
+        check(&whole, &all).map_err(named)?;
+        let unplugged = cpus::Unplugged::new(missing)?;
+        let rest: Vec<Cpu> = all.iter().copied().filter(|&cpu| cpu != missing).collect();
+        for recording in [recording::of_command(way, Handicap::NONE), recording::of_system(way)] {
+            let recording = recording.map_err(named)?;
+            let replays = check(&recording, &rest).map_err(named)?;
+            figures.push(format!("{way}: missing={missing}{replays}"));
+        }
+        drop(unplugged);
+    }
+    Ok(figures.join("; "))
+}
+
+/// Looks whether the CPUs on which something happened are exactly those.
+fn check(recording: &Recording, online: &[Cpu]) -> Result<String, String> {
+    facts::check(recording, online)?;
+    let trace = &recording.recorded.trace;
+    let found: BTreeSet<Cpu> = trace.events.iter().map(|event| event.cpu).collect();
+    let (online, noted) = (online.iter().copied().collect(), recording.notes.cpus());
+    if found != online || noted != online {
+        return Err(format!("events on CPUs {found:?}, threads on {noted:?} of {online:?}"));
+    }
+    if trace.origin.online_cpus != Some(online.len() as u32) {
+        return Err(format!("{:?} of {} CPUs", trace.origin, online.len()));
+    }
+    replays::check(recording)
+}

@@ -1,0 +1,32 @@
+//! What is recorded is what the threads did, by tracefs and by perf events, of the whole system.
+
+use std::time::Duration;
+
+use percid_trace::record::Way;
+
+use crate::recording::{self, Handicap};
+use crate::{Verdict, cpus, facts, replays};
+
+pub(crate) fn run() -> Verdict {
+    let online = cpus::of_class("online")?;
+    let mut all = Vec::new();
+    for way in [Way::Tracefs, Way::PerfEvents] {
+        let named = |error| format!("{way}: {error}");
+        let recording = recording::of_system(way).map_err(named)?;
+        let figures = facts::check(&recording, &online).map_err(named)?;
+        facts::control(&recording, &online).map_err(named)?;
+        let replays = replays::check(&recording).map_err(named)?;
+        let lost = lost(way).map_err(named)?;
+        all.push(format!("{way}: {figures}{replays} lost_when_slow={lost}"));
+    }
+    Ok(all.join("; "))
+}
+
+/// The negative control of losses: a reader that is slower than the kernel writes loses events, and they are counted.
+fn lost(way: Way) -> Result<u64, String> {
+    let slow = Handicap { buffer_kb: 4, pause: Duration::from_secs(6) };
+    match recording::of_command(way, slow)?.recorded.trace.origin.lost {
+        0 => Err("nothing was lost by a reader that is too slow".to_owned()),
+        lost => Ok(lost),
+    }
+}

@@ -1,0 +1,139 @@
+//! Recordings of the workload.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use percid_trace::record::{Options, Recorded, Refusal, Target, Way, record};
+
+use crate::workload::{self, Notes};
+
+/// Longer than the workload takes on the slowest machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// For each CPU. Machines of many CPUs have little memory.
+const BUFFER_KB: u32 = 1024;
+
+/// A recording, and what the workload says of itself.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    pub(crate) recorded: Recorded,
+    pub(crate) notes: Notes,
+    /// Whether everything was recorded, and not the workload only.
+    pub(crate) is_of_system: bool,
+}
+
+/// How a recording should be, where it is not to be as good as it can.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Handicap {
+    /// The buffer of each CPU.
+    pub(crate) buffer_kb: u32,
+    /// The pause of the reader.
+    pub(crate) pause: Duration,
+}
+
+impl Handicap {
+    /// None.
+    pub(crate) const NONE: Handicap = Handicap { buffer_kb: BUFFER_KB, pause: Duration::ZERO };
+}
+
+/// Records the workload, started as a command.
+pub(crate) fn of_command(way: Way, handicap: Handicap) -> Result<Recording, String> {
+    let path = notes_path();
+    let words = words(&path)?;
+    let options = options(Target::Command(words), way, handicap);
+    let pause = |_| std::thread::sleep(handicap.pause);
+    let recorded = record(&options, &AtomicBool::new(false), pause);
+    let recorded = whole(recorded)?;
+    match recorded.status {
+        Some(status) if status.success() => {}
+        status => return Err(format!("the workload ended with {status:?}")),
+    }
+    Ok(Recording { recorded, notes: read_notes(&path)?, is_of_system: false })
+}
+
+/// Records everything while the workload runs.
+pub(crate) fn of_system(way: Way) -> Result<Recording, String> {
+    let path = notes_path();
+    let words = words(&path)?;
+    let options = options(Target::System, way, Handicap::NONE);
+    let (stop, mut running) = (AtomicBool::new(false), Running::Not);
+    // The first look at the progress comes after the recording has begun.
+    let recorded = record(&options, &stop, |_| {
+        running.go_on(&words);
+        stop.store(matches!(running, Running::Over(_)), Relaxed);
+    });
+    let recorded = whole(recorded)?;
+    match running {
+        Running::Over(Ok(())) => {}
+        running => return Err(format!("the workload: {running:?}")),
+    }
+    Ok(Recording { recorded, notes: read_notes(&path)?, is_of_system: true })
+}
+
+/// The workload beside a recording.
+#[derive(Debug)]
+enum Running {
+    Not,
+    Begun(Child),
+    Over(Result<(), String>),
+}
+
+impl Running {
+    fn go_on(&mut self, words: &[OsString]) {
+        let next = match self {
+            Running::Not => {
+                let begun = Command::new(&words[0]).args(&words[1..]).spawn();
+                begun.map_or_else(|error| Running::Over(Err(error.to_string())), Running::Begun)
+            }
+            Running::Begun(child) => match child.try_wait() {
+                Ok(None) => return,
+                Ok(Some(status)) if status.success() => Running::Over(Ok(())),
+                Ok(Some(status)) => Running::Over(Err(status.to_string())),
+                Err(error) => Running::Over(Err(error.to_string())),
+            },
+            Running::Over(_) => return,
+        };
+        *self = next;
+    }
+}
+
+fn options(target: Target, way: Way, handicap: Handicap) -> Options {
+    Options {
+        way: Some(way),
+        buffer_kb: handicap.buffer_kb,
+        limit: Some(LIMIT),
+        ..Options::new(target)
+    }
+}
+
+/// A recording that went on until its end.
+fn whole(recorded: Result<Recorded, Refusal>) -> Result<Recorded, String> {
+    let recorded = recorded.map_err(|refusal| refusal.to_string())?;
+    match recorded.broken {
+        Some(why) => Err(why),
+        None => Ok(recorded),
+    }
+}
+
+fn notes_path() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let nr = NEXT.fetch_add(1, Relaxed);
+    std::env::temp_dir().join(format!("percid-traces-{}-{nr}", std::process::id()))
+}
+
+/// This program again, as the one that is recorded.
+fn words(notes: &Path) -> Result<Vec<OsString>, String> {
+    let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    Ok(vec![this.into(), workload::NAME.into(), notes.into()])
+}
+
+fn read_notes(path: &Path) -> Result<Notes, String> {
+    let notes = Notes::read(path);
+    // A file that stays is in nobody's way.
+    let _ = fs::remove_file(path);
+    notes
+}
