@@ -6,10 +6,11 @@ use std::fmt;
 use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
+use percid_command::watch::watched;
 use percid_sim::replay::{Comparison, generation};
 use percid_trace::Trace;
 use percid_trace::event::{Tid, What};
-use percid_trace::kernel_ids;
+use percid_trace::kernel_ids::{self, Insufficient};
 use percid_trace::replay;
 use serde::Serialize;
 
@@ -20,13 +21,17 @@ use crate::printable::printable;
 pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen()?;
     let (trace, _) = file::load_closed(&arguments.file, &interrupt)?;
-    let answer = Answer::of(&trace, arguments.process);
+    let answer = Answer::of(&trace, arguments.process, &interrupt);
     if json {
         output::print_json(&answer)?
     } else {
         output::print_text(&answer)?
     }
-    Ok(if answer.differs() { Outcome::Differs } else { Outcome::Complete })
+    Ok(match () {
+        () if answer.interrupted => Outcome::Interrupted,
+        () if answer.different > 0 => Outcome::Differs,
+        () => Outcome::Complete,
+    })
 }
 
 /// The whole answer.
@@ -36,6 +41,8 @@ struct Answer {
     policy: Option<&'static str>,
     compared: usize,
     different: usize,
+    /// Whether Ctrl-C came first: processes are missing that were not compared by then.
+    interrupted: bool,
     processes: Vec<Process>,
 }
 
@@ -58,22 +65,25 @@ struct Process {
 const NAMED: usize = 5;
 
 impl Answer {
-    fn of(trace: &Trace, only: Option<Tid>) -> Answer {
-        let processes = candidates(trace, only);
+    fn of(trace: &Trace, only: Option<Tid>, interrupt: &Interrupt) -> Answer {
+        let candidates = candidates(trace, only);
+        let numbers: Vec<Tid> = candidates.iter().map(|(process, _)| *process).collect();
+        let compared = watched("compare", Some(trace.events.len() as u64), interrupt, |progress| {
+            kernel_ids::compare_all(trace, &numbers, progress)
+        });
+        let interrupted = compared.len() < candidates.len();
+        let compared = candidates.into_iter().zip(compared);
         let processes: Vec<Process> =
-            processes.into_iter().map(|(process, name)| compare(trace, process, name)).collect();
+            compared.map(|((process, name), found)| Process::of(process, name, found)).collect();
         let release = trace.origin.release.clone();
         Answer {
             policy: release.as_deref().and_then(generation).map(|entry| entry.name),
             release,
             compared: processes.iter().map(|process| process.compared).sum(),
             different: processes.iter().map(|process| process.different).sum(),
+            interrupted,
             processes,
         }
-    }
-
-    fn differs(&self) -> bool {
-        self.different > 0
     }
 }
 
@@ -95,20 +105,22 @@ fn candidates(trace: &Trace, only: Option<Tid>) -> Vec<(Tid, String)> {
     started.filter(|&thread| seen.insert(thread)).map(|thread| (thread, name(thread))).collect()
 }
 
-fn compare(trace: &Trace, process: Tid, name: String) -> Process {
-    let (comparison, insufficient) = match kernel_ids::compare(trace, process) {
-        Ok(comparison) => (comparison, None),
-        Err(insufficient) => (Comparison::default(), Some(insufficient.to_string())),
-    };
-    let named = comparison.differences.iter().take(NAMED);
-    Process {
-        process,
-        name,
-        compared: comparison.compared,
-        different: comparison.differences.len(),
-        undecided_from_ns: comparison.border,
-        differences: named.map(ToString::to_string).collect(),
-        insufficient,
+impl Process {
+    fn of(process: Tid, name: String, found: Result<Comparison, Insufficient>) -> Process {
+        let (comparison, insufficient) = match found {
+            Ok(comparison) => (comparison, None),
+            Err(insufficient) => (Comparison::default(), Some(insufficient.to_string())),
+        };
+        let named = comparison.differences.iter().take(NAMED);
+        Process {
+            process,
+            name,
+            compared: comparison.compared,
+            different: comparison.differences.len(),
+            undecided_from_ns: comparison.border,
+            differences: named.map(ToString::to_string).collect(),
+            insufficient,
+        }
     }
 }
 

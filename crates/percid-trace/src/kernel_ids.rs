@@ -22,9 +22,13 @@
 //!   another ID free than the times say. So a difference counts only if no other order that is possible would have made
 //!   another ID by then; else the comparison ends there.
 
-use std::collections::{HashMap, HashSet};
-use std::fmt;
+mod gathering;
 
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+
+use percid_sim::comparison::Progress;
 use percid_sim::policies::Entry;
 use percid_sim::replay::{self, Comparison, Recording, Step};
 use percid_sim::{MS, Ns, US};
@@ -33,6 +37,7 @@ use crate::event::{Cpu, Event, Shares, Stage, Tid, What};
 use crate::orders::{self, Room};
 use crate::record::count_cpus;
 use crate::trace::Trace;
+use gathering::{Gathered, gather};
 
 /// Why the IDs in a trace cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,74 +127,26 @@ pub fn recording(trace: &Trace, process: Tid) -> Result<Recording, Insufficient>
 }
 
 /// The recording, and when else each of its steps may have happened.
-fn translated(trace: &Trace, process: Tid) -> Result<(Recording, Vec<Room>), Insufficient> {
-    let release = trace.origin.release.clone().ok_or(Insufficient::NoRelease)?;
-    if trace.origin.lost > 0 {
-        return Err(Insufficient::Lost(trace.origin.lost));
-    }
-    let starts =
-        |event: &Event| matches!(event.what, What::Exec { thread, .. } if thread == process);
-    let start = trace.events.iter().rposition(starts);
-    let start = start.ok_or(Insufficient::BeganBefore(process))?;
-    let (before, events) = trace.events.split_at(start);
-    let possible = possible_cpus(trace);
-    let allowed = allowed_cpus(trace, before, process).unwrap_or(possible);
-    let mut translation = Translation::new(trace, events[0], process);
-    let guests = guests(events);
-    for (place, event) in events.iter().enumerate().skip(1) {
-        translation.take(event, guests.contains(&place))?;
-    }
-    if !translation.has_ids {
-        return Err(Insufficient::NoIds(process));
-    }
-    let recording =
-        Recording { release, possible, allowed: allowed.min(possible), steps: translation.steps };
-    let checked = recording.check();
-    checked.map_err(|(time, expected)| {
-        Insufficient::Inconsistent(events[0].time.saturating_add(time), expected)
-    })?;
-    Ok((recording, translation.rooms))
+fn translated(trace: &Trace, process: Tid) -> Result<Gathered, Insufficient> {
+    let gathered = gather(trace, &[process], &Progress::default());
+    gathered.into_iter().next().unwrap_or(Err(Insufficient::BeganBefore(process)))
 }
 
-fn possible_cpus(trace: &Trace) -> u32 {
-    let seen = trace.events.iter().map(|event| event.cpu).max().unwrap_or(0).saturating_add(1);
-    trace.origin.possible_cpus.map_or(seen, |possible| possible.max(seen))
-}
-
-/// How many CPUs a process may use when it starts its program, by what its thread, or the nearest ancestor's of which
-/// it is known, was allowed.
-fn allowed_cpus(trace: &Trace, before: &[Event], process: Tid) -> Option<u32> {
-    let mut allowed: HashMap<Tid, u32> = HashMap::new();
-    for event in before {
-        match event.what {
-            What::Affinity { thread, cpus } => {
-                allowed.extend(count_cpus(trace.texts.get(cpus)).map(|count| (thread, count)));
-            }
-            What::Fork { parent, child, .. } => match allowed.get(&parent).copied() {
-                Some(count) => drop(allowed.insert(child, count)),
-                None => drop(allowed.remove(&child)),
-            },
-            _ => {}
-        }
-    }
-    allowed.get(&process).copied()
-}
-
-/// The places where threads are created that share the memory only until they replace their programs.
-fn guests(events: &[Event]) -> HashSet<usize> {
-    let (mut guests, mut replacing) = (HashSet::new(), HashSet::new());
-    for (place, event) in events.iter().enumerate().rev() {
-        match event.what {
-            What::Exec { thread, .. } => drop(replacing.insert(thread)),
-            What::Fork { child, shares, .. }
-                if replacing.remove(&child) && shares == Shares::Memory =>
-            {
-                guests.insert(place);
-            }
-            _ => {}
-        }
-    }
-    guests
+/// Compares the IDs of many processes with the policy of the trace's kernel, on one way through the trace: for each of them
+/// what [`compare`] says. Counts events as they are done; if it is stopped, those are missing that were not compared by then.
+pub fn compare_all(
+    trace: &Trace,
+    processes: &[Tid],
+    progress: &Progress,
+) -> Vec<Result<Comparison, Insufficient>> {
+    let compare = |gathered: Result<Gathered, Insufficient>| {
+        let (recording, rooms) = gathered?;
+        let policy = replay::generation(&recording.release);
+        let policy = policy.ok_or_else(|| Insufficient::NoGeneration(recording.release.clone()))?;
+        Ok(recording.compare_with(policy, orders::others(&recording, &rooms)))
+    };
+    let gathered = gather(trace, processes, progress).into_iter();
+    gathered.take_while(|_| !progress.stop.load(Relaxed)).map(compare).collect()
 }
 
 /// The least time between two scans.
@@ -284,6 +241,21 @@ impl<'a> Translation<'a> {
         let since = |time: Ns| time.saturating_sub(self.began);
         self.steps.push(Step { time: since(time), event });
         self.rooms.push(Room { from: since(room.from), until: since(room.until), ..room });
+    }
+
+    /// What happened, and when else it may have happened. Nothing if the threads told no ID.
+    fn take_steps(&mut self) -> Option<(Vec<Step>, Vec<Room>)> {
+        self.has_ids.then(|| (std::mem::take(&mut self.steps), std::mem::take(&mut self.rooms)))
+    }
+
+    /// Whether a thread uses the memory.
+    fn has_member(&self, thread: Tid) -> bool {
+        self.threads.contains_key(&thread)
+    }
+
+    /// Whether one of the threads runs on a CPU.
+    fn runs_on(&self, cpu: Cpu) -> bool {
+        self.current.contains_key(&cpu)
     }
 
     fn number(&self, thread: Tid) -> Option<u32> {
