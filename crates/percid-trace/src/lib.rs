@@ -13,7 +13,6 @@ pub mod formats;
 pub mod gaps;
 pub mod kernel_ids;
 pub mod letters;
-mod orders;
 #[cfg(feature = "files")]
 pub mod parquet;
 #[cfg(feature = "files")]

@@ -9,9 +9,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use percid_sim::comparison::Progress;
 use percid_sim::replay::Recording;
 
-use super::{Insufficient, Translation};
+use super::Insufficient;
+use super::orders::Room;
+use super::translation::Translation;
 use crate::event::{Cpu, Event, Shares, Tid, What};
-use crate::orders::Room;
 use crate::record::count_cpus;
 use crate::trace::Trace;
 
