@@ -1,5 +1,6 @@
 //! The IDs that the kernel gave while it was recorded are those of its generation's policy.
 
+use percid_sim::Ns;
 use percid_sim::policies::find;
 use percid_sim::replay::{Comparison, generation};
 use percid_trace::kernel_ids::{self, Insufficient};
@@ -31,7 +32,8 @@ pub(crate) fn run() -> Verdict {
         let own = kernel_ids::compare_under(&recorded.trace, notes.process, policy);
         let own = own.map_err(|missing| missing.to_string())?;
         figures.push(format!("{} {own} inferred={}", policy.name, recorded.inferred));
-        if !own.differences.is_empty() {
+        if let Some(first) = own.differences.first() {
+            show_until(&recording, first.time);
             return Err(figures.join("; "));
         }
         if own.compared > most.compared {
@@ -45,6 +47,18 @@ pub(crate) fn run() -> Verdict {
     let decided = DECIDED * online.len();
     Err(format!("{}: expected {decided} that are compared", figures.join("; ")))
 }
+
+/// Prints what led to a difference.
+fn show_until(recording: &Recording, time: Ns) {
+    let Recording { recorded, notes, .. } = recording;
+    let steps = kernel_ids::recording(&recorded.trace, notes.process).map(|all| all.steps);
+    let steps = steps.unwrap_or_default();
+    let end = steps.partition_point(|step| step.time <= time);
+    steps[end.saturating_sub(SHOWN)..end].iter().for_each(|step| println!("{step}"));
+}
+
+/// So many steps before a difference are printed.
+const SHOWN: usize = 100;
 
 /// A kernel without IDs: that is what is said of it.
 fn has_none(recording: &Recording) -> Verdict {

@@ -8,7 +8,8 @@
 //!   CPU runs there, so the switch is inferred from the first such event; mostly that is its way back to user space.
 //! - **Whether a tick led to a scan.** Every tick asks whether a scan is due, and the ticked thread scans when it goes back to
 //!   user space, perhaps after a sleep or in its next turn. On that way it tells its ID. So a tick that comes when a
-//!   scan is due stands before the next ID of that thread, and says how long ago it landed.
+//!   scan is due stands before the next ID of that thread, and says how long ago it landed. If the thread was switched
+//!   away from in between, it may have scanned before that.
 //! - **When a thread that is moved arrives.** A migration is traced when the CPU is chosen. If that is to wake the thread, the
 //!   chosen CPU may queue it a little later, when it has been woken (`sched_wakeup`), and only then looks at its ID.
 //! - **When a thread leaves the memory** that it shared, as after `vfork`, to replace its program. It gives its ID back when

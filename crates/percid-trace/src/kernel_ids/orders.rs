@@ -24,19 +24,30 @@ pub(crate) struct Room {
     pub(crate) mover: Option<Cpu>,
 }
 
-/// Other orders in which the steps of a recording may have happened: twice as many as the number of a CPU has bits, and one.
+/// Other orders in which the steps of a recording may have happened: four times as many as the number of a CPU has bits, and two.
+/// In half of them scans came when the tick landed, and not when the thread was back in user space: in between it may
+/// have been switched away from.
 pub(crate) fn others(recording: &Recording, rooms: &[Room]) -> impl Iterator<Item = Recording> {
     let steps = move || recording.steps.iter().zip(rooms).map(|(&step, &room)| (step, room));
     let cpus = steps().filter_map(|(step, room)| actor(step.event, room));
     let bits = cpus.max().map_or(0, |last| Cpu::BITS - last.leading_zeros());
     let by_bit = (0..bits).flat_map(|bit| [(1 << bit, 0), (1 << bit, 1 << bit)]);
-    by_bit.chain([(0, 0)]).map(move |(mask, value)| {
+    let groups = by_bit.chain([(0, 0)]);
+    let all = groups.flat_map(|group| [(group, Scans::OnReturn), (group, Scans::OnTick)]);
+    all.map(move |((mask, value), scans)| {
         let is_moved = |(step, room): (Step, Room)| {
             actor(step.event, room).is_some_and(|cpu| cpu & mask == value)
         };
-        let steps = late(early(steps().collect(), is_moved), is_moved);
+        let steps = late(early(steps().collect(), scans, is_moved), is_moved);
         Recording { steps, release: recording.release.clone(), ..*recording }
     })
+}
+
+/// When a thread that was ticked scans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scans {
+    OnReturn,
+    OnTick,
 }
 
 /// The CPU whose doing a step is, if its time is not sure.
@@ -56,12 +67,20 @@ fn actor(event: Event, room: Room) -> Option<Cpu> {
 }
 
 /// Moves steps as far towards the beginning as they can.
-fn early(steps: Vec<(Step, Room)>, is_moved: impl Fn((Step, Room)) -> bool) -> Vec<(Step, Room)> {
+fn early(
+    steps: Vec<(Step, Room)>,
+    scans: Scans,
+    is_moved: impl Fn((Step, Room)) -> bool,
+) -> Vec<(Step, Room)> {
     let mut last = Last::default();
     let mut places = Vec::with_capacity(steps.len());
     for (nr, &(step, room)) in steps.iter().enumerate() {
         // Behind whatever of its CPU or its threads comes before it.
-        let bound = last.replace(step.event, room, nr).map_or(0, |before| before + 1);
+        let before = last.replace(step.event, room, nr);
+        let bound = match (step.event, scans) {
+            (Event::Tick(..), Scans::OnTick) => 1,
+            _ => before.map_or(0, |before| before + 1),
+        };
         places.push(match is_moved((step, room)) && room.from < step.time {
             true => bound.max(first_from(&steps[..nr], room.from)),
             false => nr,
@@ -214,6 +233,16 @@ mod tests {
         assert_eq!(orders(&steps), [[0, 1, 2], [0, 2, 1]]);
         let recently = Room { from: 3 * US, ..SURE };
         assert_eq!(orders(&[(id, SURE), (other, SURE), (exit, recently)]), [[0, 1, 2]]);
+    }
+
+    #[test]
+    fn a_scan_may_have_come_before_the_thread_was_switched_away_from() {
+        let (came, went) = (Event::Switch(0, None, Some(0)), Event::Switch(0, Some(0), None));
+        let (tick, id) = (Event::Tick(0, 0, 2), Event::Id(0, 0));
+        let landed = Room { from: 2 * US, ..SURE };
+        let steps = [(Event::Affinity(0, 1), SURE), (went, SURE), (came, SURE), (tick, landed)];
+        let steps = [&steps[..], &[(id, SURE)]].concat();
+        assert_eq!(orders(&steps), [[0, 1, 2, 3, 4], [0, 3, 1, 2, 4]]);
     }
 
     #[test]
