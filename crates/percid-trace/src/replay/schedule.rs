@@ -6,6 +6,7 @@
 //! where it was not allowed to may run anywhere by now.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use percid_sim::comparison::Progress;
@@ -102,7 +103,7 @@ pub(super) struct Schedule<'t> {
     processes: HashMap<Tid, SpaceNumber>,
     /// The last known name of every thread.
     names: HashMap<Tid, Text>,
-    affinities: Vec<CpuSet>,
+    affinities: Vec<Rc<CpuSet>>,
     known_affinities: HashMap<Text, usize>,
 }
 
@@ -136,7 +137,7 @@ impl<'t> Schedule<'t> {
             rows: Rows::new(cpus),
             processes: HashMap::new(),
             names: HashMap::new(),
-            affinities: vec![CpuSet::of(cpus, 0..present(trace, cpus))],
+            affinities: vec![Rc::new(CpuSet::of(cpus, 0..present(trace, cpus)))],
             known_affinities: HashMap::new(),
         }
     }
@@ -509,7 +510,7 @@ impl<'t> Schedule<'t> {
         if set.is_empty() {
             return None;
         }
-        self.affinities.push(set);
+        self.affinities.push(Rc::new(set));
         self.known_affinities.insert(cpus, self.affinities.len() - 1);
         Some(self.affinities.len() - 1)
     }
@@ -549,7 +550,7 @@ impl<'t> Schedule<'t> {
     }
 
     fn open(&mut self, process: Tid, guessed: bool) -> SpaceNumber {
-        let mut space = Space::new(process, self.now, self.topology.cpus());
+        let mut space = Space::new(process, self.now);
         space.life.guessed = guessed;
         if let Some(&name) = self.names.get(&process) {
             space.life.name = self.trace.texts.get(name).to_owned();

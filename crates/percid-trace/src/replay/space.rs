@@ -1,5 +1,7 @@
 //! An address space of a recorded schedule: what a policy may see of it, and what can be said of it whatever the policy.
 
+use std::rc::Rc;
+
 use percid_sim::cpu_set::CpuSet;
 use percid_sim::policies::{self, Thread};
 use percid_sim::topology::{Cpu, Topology};
@@ -119,9 +121,10 @@ pub(super) struct Space {
     occupied: u32,
     /// Threads that run and have not begun to end.
     now_running: u32,
-    /// The CPUs whose thread has begun to end.
-    ending: CpuSet,
-    allowed: CpuSet,
+    /// The CPUs whose thread has begun to end: few, if any.
+    ending: Vec<Cpu>,
+    /// Shared with all whose threads were allowed the same CPUs: there can be a million spaces.
+    allowed: Option<Rc<CpuSet>>,
     /// The name before the last one, and until when.
     former_name: Option<(Ns, String)>,
 }
@@ -131,7 +134,7 @@ pub(super) struct Space {
 const RENAMED_AHEAD: Ns = 100 * MS;
 
 impl Space {
-    pub(super) fn new(process: Tid, now: Ns, cpus: u32) -> Space {
+    pub(super) fn new(process: Tid, now: Ns) -> Space {
         Space {
             life: Life { process, begin_ns: now, end_ns: now, ..Life::default() },
             users: 0,
@@ -140,8 +143,8 @@ impl Space {
             running: Vec::new(),
             occupied: 0,
             now_running: 0,
-            ending: CpuSet::empty(cpus),
-            allowed: CpuSet::empty(cpus),
+            ending: Vec::new(),
+            allowed: None,
             former_name: None,
         }
     }
@@ -162,7 +165,7 @@ impl Space {
     }
 
     /// Counts a new thread that may run on these CPUs, and gives it its number.
-    pub(super) fn join(&mut self, tid: Tid, affinity: &CpuSet) -> Thread {
+    pub(super) fn join(&mut self, tid: Tid, affinity: &Rc<CpuSet>) -> Thread {
         self.users += 1;
         self.life.threads += 1;
         self.life.most_threads = self.life.most_threads.max(self.users);
@@ -173,14 +176,17 @@ impl Space {
     }
 
     /// Lets a thread run on other CPUs.
-    pub(super) fn confine(&mut self, thread: Thread, affinity: &CpuSet) {
+    pub(super) fn confine(&mut self, thread: Thread, affinity: &Rc<CpuSet>) {
         self.thread_allowed[thread as usize] = affinity.len();
         self.allow(affinity);
     }
 
-    fn allow(&mut self, affinity: &CpuSet) {
-        self.allowed.add_all(affinity);
-        self.life.allowed_cpus = self.allowed.len();
+    fn allow(&mut self, affinity: &Rc<CpuSet>) {
+        let allowed = self.allowed.get_or_insert_with(|| affinity.clone());
+        if !Rc::ptr_eq(allowed, affinity) {
+            Rc::make_mut(allowed).add_all(affinity);
+        }
+        self.life.allowed_cpus = allowed.len();
     }
 
     /// A thread runs on a CPU from now on, or none does.
@@ -192,8 +198,8 @@ impl Space {
         self.occupied += u32::from(thread.is_some());
         self.occupied -= u32::from(before.is_some());
         self.now_running += u32::from(thread.is_some());
-        self.now_running -= u32::from(before.is_some() && !self.ending.contains(cpu));
-        self.ending.remove(cpu);
+        self.now_running -= u32::from(before.is_some() && !self.ending.contains(&cpu));
+        self.ending.retain(|&ending| ending != cpu);
         self.life.most_running = self.life.most_running.max(self.now_running);
         if self.occupied == 0 {
             rows.take_back(std::mem::take(&mut self.running));
@@ -204,7 +210,7 @@ impl Space {
     pub(super) fn loses(&mut self, cpu: Cpu) {
         self.users -= 1;
         self.now_running -= 1;
-        self.ending.insert(cpu);
+        self.ending.push(cpu);
     }
 
     /// Whether no thread lives in it and none runs.
