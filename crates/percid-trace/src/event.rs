@@ -11,6 +11,9 @@ pub type Tid = u32;
 /// The idle thread, which every CPU has.
 pub const IDLE: Tid = 0;
 
+/// The kernel's thread that creates all other threads of the kernel.
+pub const KTHREADD: Tid = 2;
+
 /// A thread of which the trace does not say which one it was.
 pub const UNKNOWN: Tid = Tid::MAX;
 

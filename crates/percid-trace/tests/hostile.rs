@@ -1,38 +1,13 @@
 //! Files that are cut off or damaged are refused, or read as far as they make sense; they never end the program, and never
 //! take much more memory than they are long.
 
+mod allocator;
 mod fixture;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use fixture::bytes;
 use percid_trace::read::read_bytes;
-
-/// Counts what is allocated.
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: All calls go to the system's allocator unchanged; counting touches no memory that is handed out.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        PEAK.fetch_max(NOW.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
-        // SAFETY: The caller's promises are those that the system's allocator asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: As above; all memory comes from the system's allocator.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Tests that count memory run one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -41,10 +16,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// `what` is the file's name and more.
 fn read_within_bounds(file: &[u8], what: impl Fn() -> String) -> bool {
     let compressed = what().starts_with("compressed");
-    let before = NOW.load(Relaxed);
-    PEAK.store(before, Relaxed);
-    let read = read_bytes(file).is_ok();
-    let taken = PEAK.load(Relaxed).saturating_sub(before);
+    let (read, taken) = allocator::measured(|| read_bytes(file).is_ok());
     // A record of 24 bytes becomes an event of 32 and an entry of 16, both in lists that grow by doubling; the numbers of
     // events need a table of a few megabytes. Compressed records may become 256 times larger before.
     let times = if compressed { 2000 } else { 16 };

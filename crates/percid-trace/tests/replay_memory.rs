@@ -1,7 +1,6 @@
 //! What a replay takes: counted by the allocator, which this test has for itself.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+mod allocator;
 
 use percid_sim::comparison::Progress;
 use percid_sim::machine::Machine;
@@ -9,31 +8,6 @@ use percid_sim::policies::{ALL, Entry};
 use percid_trace::event::{Event, IDLE, State, What};
 use percid_trace::replay::{Replay, Settings, replay};
 use percid_trace::{Origin, Trace};
-
-/// The system's allocator, and how many bytes are allocated now and were at most.
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: all memory comes from and goes back to the system's allocator, with the layouts that were given.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
-        MOST.fetch_max(now, Relaxed);
-        // SAFETY: the caller's promise about the layout is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the memory came from the system's allocator with this layout.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 const PROCESSES: u32 = 300;
 
@@ -59,10 +33,9 @@ fn crowd(cpus: u32) -> Trace {
 /// A replay, and the most bytes that it had allocated at once.
 fn measured(trace: &Trace, machine: &Machine, policy: &Entry, bytes: usize) -> (Replay, usize) {
     let settings = Settings { policy_bytes: bytes, spaces_kept: 0, ..Settings::default() };
-    let before = NOW.load(Relaxed);
-    MOST.store(before, Relaxed);
-    let replay = replay(trace, machine, policy, &settings, &Progress::default());
-    (replay.expect("it fits"), MOST.load(Relaxed) - before)
+    allocator::measured(|| {
+        replay(trace, machine, policy, &settings, &Progress::default()).expect("it fits")
+    })
 }
 
 #[test]

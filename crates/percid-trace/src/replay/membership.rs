@@ -2,11 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::event::{Cpu, Event, IDLE, Tid, UNKNOWN, What};
+use crate::event::{Cpu, Event, IDLE, KTHREADD, Tid, UNKNOWN, What};
 use crate::trace::Trace;
-
-/// The kernel's thread that creates all other threads of the kernel.
-const KTHREADD: Tid = 2;
 
 /// How the names of the kernel's own threads begin, where a trace does not show who created them.
 const KERNEL_NAMES: [&str; 14] = [

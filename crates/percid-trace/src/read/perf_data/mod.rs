@@ -10,7 +10,7 @@ use tracepoint_decode::{PerfEventHeaderMisc, PerfEventHeaderType as Type};
 
 use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
-use crate::event::{Cpu, Shares, State, Tid, UNKNOWN};
+use crate::event::{Cpu, KTHREADD, Shares, State, Tid, UNKNOWN};
 use crate::formats::{ByteOrder, Formats};
 use crate::trace::{Origin, Trace};
 
@@ -194,9 +194,6 @@ struct Reader<'a> {
     /// New threads whose creation was told without its CPU, so that `sched_process_fork` is not known by that.
     told: HashSet<Tid>,
 }
-
-/// The kernel's thread that creates all other threads of the kernel.
-const KTHREADD: Tid = 2;
 
 impl Reader<'_> {
     fn record(&mut self, time: u64, record: Record<'_>) -> Result<(), Error> {
