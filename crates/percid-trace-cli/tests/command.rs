@@ -1,6 +1,7 @@
 //! `percid trace`: what it prints, what it refuses, what it writes. Formats and replays are judged where they are made.
 
 use std::fs::{self, Permissions};
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -382,6 +383,27 @@ fn a_signal_ends_a_recording_and_nothing_is_lost() {
         let names = list(&info, "processes").iter().map(|process| process["name"].as_str());
         assert!(names.flatten().any(|name| name == "sleep"), "{info}");
     }
+}
+
+/// The file is a pipe, so that the signal comes while it is read.
+#[test]
+fn ctrl_c_while_a_trace_is_read_ends_with_nothing_printed() {
+    let folder = folder("read");
+    let pipe = folder.join("pipe.data");
+    let name = std::ffi::CString::new(path(&pipe)).expect("no zero byte");
+    // SAFETY: the name is a string that outlives the call.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let mut command = command(&["info", path(&pipe)]);
+    let reading = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let reading = reading.expect("the program starts");
+    let mut end = fs::File::options().write(true).open(&pipe).expect("a reader");
+    // SAFETY: sends a signal to a child that has not been waited for, so the number is still its own.
+    assert_eq!(unsafe { libc::kill(reading.id() as libc::pid_t, libc::SIGINT) }, 0);
+    end.write_all(&fs::read(TRACE).expect("the fixture")).expect("it is read");
+    drop(end);
+    let output = reading.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(stdout(&output), "");
 }
 
 /// The figures that the README tells of a recorded web server's load.
