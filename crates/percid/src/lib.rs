@@ -31,7 +31,7 @@ mod turn;
 
 pub use counter::Counter;
 pub use histogram::Histogram;
-pub use id::{Choice, Source, compact, init};
+pub use id::{Choice, Density, Source, compact, init, set_density};
 pub use local::Local;
 pub use mask::ActiveMask;
 pub use pool::Pool;

@@ -1,7 +1,7 @@
 //! percid's own table, by the library's [`Space`]: this file does what the library's table source does with it, in
 //! the same order, without fences and signals. An ID is looked for when it is used, not at the switch.
 
-use percid::id::space::{Counts, CpuState, Grant, IdState, Limits, Request, Space};
+use percid::id::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
 
 use super::threads::Threads;
 use super::{Entry, Id, Policy, Process, Thread, Work};
@@ -41,13 +41,14 @@ impl PercidTable {
     /// Finds an ID for a CPU without one.
     fn enter(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
         self.work.slow_paths += 1;
-        let limits = Limits { allowed: process.nr_cpus_allowed, threads: process.users };
-        if self.space().shrink(limits) {
-            self.evict(|space, cpu| space.is_above_bound(cpu));
-        }
-        let request = Request { cpu, thread, came_from: *self.came_from.of(thread) };
+        let limits = Limits { allowed: process.nr_cpus_allowed, threads: process.users, most: 0 };
+        let now_ms = process.now / MS;
+        let eviction = self.space().upkeep(limits, now_ms);
+        self.evict(eviction, now_ms);
+        let request =
+            Request { cpu, thread: u64::from(thread), came_from: *self.came_from.of(thread) };
         let id = self.obtain(process, request, limits);
-        self.space().give(cpu, id, thread, process.now / MS);
+        self.space().give(cpu, id, u64::from(thread), now_ms);
         *self.came_from.of(thread) = Some(cpu);
         id
     }
@@ -62,7 +63,7 @@ impl PercidTable {
         if self.space().scan_due(now_ms) {
             self.space().scanned(now_ms);
             self.work.scans += 1;
-            self.work.expired += self.evict(|space, cpu| space.is_expired(cpu, now_ms));
+            self.work.expired += self.evict(Eviction::Expired, now_ms);
         }
         let grant = self.choose(process, request, limits);
         self.carry_out(grant)
@@ -85,13 +86,16 @@ impl PercidTable {
         }
     }
 
-    /// Frees the IDs of all CPUs that `condemned` names. Returns how many.
-    fn evict(&mut self, condemned: impl Fn(&Space<'_>, Cpu) -> bool) -> u64 {
+    /// Frees the IDs of all CPUs that must give theirs up. Returns how many.
+    fn evict(&mut self, eviction: Eviction, now_ms: u64) -> u64 {
+        if eviction == Eviction::Nothing {
+            return 0;
+        }
         let cpus = self.cpus.len() as Cpu;
         let mut space = self.space();
         let mut count = 0;
         for cpu in 0..cpus {
-            if !condemned(&space, cpu) {
+            if !space.is_evicted(cpu, eviction, now_ms) {
                 continue;
             }
             if let Some(id) = space.take(cpu, false) {

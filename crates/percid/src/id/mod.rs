@@ -2,8 +2,10 @@
 
 pub(crate) mod atomic;
 pub(crate) mod choice;
+mod density;
 pub(crate) mod fence;
 pub(crate) mod kernel;
+mod limits;
 mod once;
 pub(crate) mod set;
 pub mod space;
@@ -21,6 +23,7 @@ use crate::critical::FAST_PATH;
 use crate::sys::preserving_errno;
 use crate::sys::rseq::{self, ErrnoName, Registration};
 pub use choice::{Choice, Reason};
+pub use density::{Density, set_density};
 pub use kernel::Generation;
 
 /// Where concurrency IDs come from.

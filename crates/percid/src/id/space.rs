@@ -14,12 +14,24 @@
 //!    spreading inside the bound is what keeps each CPU on its own memory;
 //! 3. a **free** ID (R5); among several the one that the asking thread left behind on its last CPU, then
 //!    one last used on the same core, the same cache, the same node: percid's own addition;
-//! 4. an ID **stolen** from another CPU: the one this thread came from if it holds what the thread took
+//! 4. an **extra** ID, beyond the bound, while steals are frequent: percid's own addition, see below;
+//! 5. an ID **stolen** from another CPU: the one this thread came from if it holds what the thread took
 //!    there (R6), else the one whose ID was taken longest ago.
 //!
-//! An ID that is not renewed for [`EXPIRY_MS`] may be taken back by a scan of [`Space::is_expired`] while its CPU
-//! remembers it as recent (R7). When the bound shrinks, [`Space::shrink`] lowers the number of IDs (R9)
-//! and [`Space::is_above_bound`] tells which CPUs must give theirs up (R8).
+//! An ID that is not renewed for [`EXPIRY_MS`] may be taken back by a scan while its CPU remembers it as recent (R7).
+//! When the bound shrinks, the number of IDs is lowered (R9) and CPUs whose IDs lie above must give them up (R8).
+//! [`Space::upkeep`] decides both before an ID is granted.
+//!
+//! # Extra IDs: memory against time
+//!
+//! Threads that wander over more CPUs than there are threads need an ID on a CPU each time they come back to it. If
+//! IDs stay within the bound, each return is a steal, and the CPU that lost its ID steals one back a moment later. So
+//! once [`FREQUENT_STEALS`] were stolen within [`EXPIRY_MS`], a CPU gets an ID beyond the bound, up to the CPUs that
+//! the process may use or the [most](Limits::most) IDs that it wants. While there are extra IDs, every CPU loses its
+//! ID once in [`EXPIRY_MS`] and remembers it as recent: those that come back for theirs by the next time are the
+//! *demand*, the CPUs visited within that time. IDs that nobody came back for are free, and above the demand they
+//! cease to exist; when the demand fits the bound again, so do the IDs. Hence the IDs are never more than the CPUs
+//! visited within twice [`EXPIRY_MS`], or the bound if that is more.
 //!
 //! # Invariant
 //!
@@ -31,6 +43,10 @@
 /// How long an ID may stay on a CPU without being renewed before a scan may take it back (R7).
 pub const EXPIRY_MS: u64 = 100;
 
+/// How many steals within [`EXPIRY_MS`] are frequent. Fewer are cheaper than the memory of another ID: at some
+/// 10 us each, fence and all, ten in 100 ms take a thousandth of one CPU's time.
+pub const FREQUENT_STEALS: u32 = 10;
+
 /// What the process may use now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -38,12 +54,19 @@ pub struct Limits {
     pub allowed: u32,
     /// The threads of the process.
     pub threads: u32,
+    /// The most IDs there may be while steals are frequent, as far as CPUs are allowed; 0 for no more than the bound.
+    pub most: u32,
 }
 
 impl Limits {
     /// `min(allowed, threads)`, at least 1: the caller itself is a thread on an allowed CPU.
     pub fn bound(self) -> u32 {
         self.allowed.min(self.threads).max(1)
+    }
+
+    /// The bound while steals are frequent.
+    fn extended(self) -> u32 {
+        self.allowed.min(self.most).max(self.bound())
     }
 }
 
@@ -69,9 +92,7 @@ pub struct CpuState {
     /// One more than the ID it held last; 0 for none.
     recent: u32,
     /// The thread that took the ID.
-    taker: u32,
-    /// Padding that keeps the layout free of undefined bytes.
-    reserved: u32,
+    taker: u64,
     /// When the ID was taken, in the caller's milliseconds.
     since_ms: u64,
 }
@@ -99,6 +120,12 @@ pub struct Counts {
     ceiling: u32,
     /// When the last scan for expired IDs ran.
     scanned_ms: u64,
+    /// When the time began in which steals are counted.
+    window_ms: u64,
+    /// Steals since then.
+    steals: u32,
+    /// Nonzero while there may be IDs beyond the bound because steals were frequent.
+    extra: u32,
 }
 
 /// Who asks for an ID.
@@ -106,8 +133,8 @@ pub struct Counts {
 pub struct Request {
     /// The CPU without an ID.
     pub cpu: u32,
-    /// The thread that asks for it.
-    pub thread: u32,
+    /// The thread that asks for it: any number that tells it from the other living threads.
+    pub thread: u64,
     /// The CPU on which this thread took an ID before.
     pub came_from: Option<u32>,
 }
@@ -126,6 +153,20 @@ pub enum Grant {
     },
     /// There is nothing to be had: more CPUs ask than there are IDs, and all are in transit.
     Nothing,
+}
+
+/// Which CPUs must give their IDs up before one is granted: make their entries unset, fence them, then
+/// [`take`](Space::take) and [`free`](Space::free) each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eviction {
+    /// None.
+    Nothing,
+    /// Those whose IDs lie above the number of IDs (R8).
+    AboveBound,
+    /// Those, and those whose CPUs have not renewed them for [`EXPIRY_MS`] (R7).
+    Expired,
+    /// All: the ones in use come back for theirs.
+    Everything,
 }
 
 /// The ID space over memory that the caller provides, all zero at first; one [`CpuState`] and one
@@ -164,10 +205,61 @@ impl<'a> Space<'a> {
         self.counts.max_nr_cid
     }
 
-    /// Lowers the number of IDs to the bound (R9). Answers whether IDs above it are still held: they
-    /// stay valid until they are taken from the CPUs for which
-    /// [`is_above_bound`](Self::is_above_bound) holds.
-    pub fn shrink(&mut self, limits: Limits) -> bool {
+    /// Sees to the number of IDs before one is looked for: lowers it to the bound (R9), or to the demand while there
+    /// are extra IDs. Cost: some comparisons; once in [`EXPIRY_MS`] while there are extra IDs, linear in the CPUs.
+    pub fn upkeep(&mut self, limits: Limits, now_ms: u64) -> Eviction {
+        let window_over = now_ms.saturating_sub(self.counts.window_ms) >= EXPIRY_MS;
+        if window_over {
+            self.counts.window_ms = now_ms;
+            self.counts.steals = 0;
+        }
+        let kept = self.counts.extra != 0 && self.counts.max_nr_cid <= limits.extended();
+        match (kept, window_over) {
+            (false, _) => self.within_bound(limits),
+            (true, false) => Eviction::Nothing,
+            (true, true) => self.follow_demand(limits, now_ms),
+        }
+    }
+
+    /// Makes the space dense on request.
+    pub fn compact(&mut self, limits: Limits) -> Eviction {
+        self.within_bound(limits);
+        Eviction::Expired
+    }
+
+    fn within_bound(&mut self, limits: Limits) -> Eviction {
+        self.counts.extra = 0;
+        if self.shrink(limits) { Eviction::AboveBound } else { Eviction::Nothing }
+    }
+
+    /// With extra IDs, once in [`EXPIRY_MS`]: all CPUs lost their IDs the last time, so those that hold one were
+    /// visited since. If nobody looked for an ID meanwhile, what they hold has expired and says nothing.
+    fn follow_demand(&mut self, limits: Limits, now_ms: u64) -> Eviction {
+        self.scanned(now_ms);
+        let visited =
+            |cpu: &CpuState| cpu.held != 0 && now_ms.saturating_sub(cpu.since_ms) <= EXPIRY_MS;
+        let demand = self.cpus.iter().filter(|cpu| visited(cpu)).count() as u32;
+        if demand <= limits.bound() {
+            self.within_bound(limits);
+            return Eviction::Expired;
+        }
+        self.counts.max_nr_cid = self.counts.max_nr_cid.min(demand);
+        Eviction::Everything
+    }
+
+    /// Whether `cpu` must give its ID up.
+    pub fn is_evicted(&self, cpu: u32, eviction: Eviction, now_ms: u64) -> bool {
+        match eviction {
+            Eviction::Nothing => false,
+            Eviction::AboveBound => self.is_above_bound(cpu),
+            Eviction::Expired => self.is_above_bound(cpu) || self.is_expired(cpu, now_ms),
+            Eviction::Everything => self.held(cpu).is_some(),
+        }
+    }
+
+    /// Lowers the number of IDs to the bound. Answers whether IDs above it are still held: they stay valid until
+    /// they are taken from their CPUs.
+    fn shrink(&mut self, limits: Limits) -> bool {
         let counts = &mut *self.counts;
         counts.max_nr_cid = counts.max_nr_cid.min(limits.bound());
         let above = &self.ids[counts.max_nr_cid as usize..counts.ceiling as usize];
@@ -177,13 +269,11 @@ impl<'a> Space<'a> {
         highest > 0
     }
 
-    /// Whether `cpu` holds an ID at or above the number of IDs and must give it up (R8).
-    pub fn is_above_bound(&self, cpu: u32) -> bool {
+    fn is_above_bound(&self, cpu: u32) -> bool {
         self.held(cpu).is_some_and(|id| id >= self.counts.max_nr_cid)
     }
 
-    /// Whether `cpu` holds an ID that was last renewed [`EXPIRY_MS`] ago or earlier (R7).
-    pub fn is_expired(&self, cpu: u32, now_ms: u64) -> bool {
+    fn is_expired(&self, cpu: u32, now_ms: u64) -> bool {
         self.held(cpu).is_some() && now_ms.saturating_sub(self.since(cpu)) >= EXPIRY_MS
     }
 
@@ -202,7 +292,7 @@ impl<'a> Space<'a> {
     ///
     /// `distance(a, b)` says how far CPU `b`'s memory is from CPU `a`.
     pub fn choose(
-        &self,
+        &mut self,
         request: Request,
         limits: Limits,
         distance: impl Fn(u32, u32) -> Distance,
@@ -211,7 +301,8 @@ impl<'a> Space<'a> {
         let granted = self
             .free_recent(request.cpu)
             .or_else(|| self.new_id(limits))
-            .or_else(|| self.nearest_free(request, distance));
+            .or_else(|| self.nearest_free(request, distance))
+            .or_else(|| self.extra_id(limits));
         match granted {
             Some(id) => Grant::Free(id),
             None => self.steal(request),
@@ -226,6 +317,7 @@ impl<'a> Space<'a> {
         state.held = 0;
         if forget {
             state.recent = 0;
+            self.counts.steals = self.counts.steals.saturating_add(1);
         }
         let ours = &mut self.ids[id as usize];
         debug_assert_eq!(ours.holder, cpu + 1, "ID and CPU agree");
@@ -234,14 +326,13 @@ impl<'a> Space<'a> {
     }
 
     /// Lets `cpu`, which holds none, hold `id`, which is free or in transit.
-    pub fn give(&mut self, cpu: u32, id: u32, thread: u32, now_ms: u64) {
+    pub fn give(&mut self, cpu: u32, id: u32, thread: u64, now_ms: u64) {
         let ours = &mut self.ids[id as usize];
         debug_assert!(ours.holder == 0 || ours.holder == IN_TRANSIT, "nobody holds the ID");
         *ours = IdState { holder: cpu + 1, last: cpu + 1 };
         let state = &mut self.cpus[cpu as usize];
         debug_assert_eq!(state.held, 0, "the CPU holds no ID");
-        *state =
-            CpuState { held: id + 1, recent: id + 1, taker: thread, reserved: 0, since_ms: now_ms };
+        *state = CpuState { held: id + 1, recent: id + 1, taker: thread, since_ms: now_ms };
         self.counts.max_nr_cid = self.counts.max_nr_cid.max(id + 1);
         self.counts.ceiling = self.counts.ceiling.max(id + 1);
     }
@@ -285,8 +376,21 @@ impl<'a> Space<'a> {
 
     /// The next ID, unless it is still held from a time when the bound was larger.
     fn new_id(&self, limits: Limits) -> Option<u32> {
-        let bound = limits.bound().min(self.ids.len() as u32);
-        (self.counts.max_nr_cid..bound).find(|&id| self.is_free(id))
+        self.new_id_below(limits.bound())
+    }
+
+    /// A new ID beyond the bound, if steals are frequent or have been.
+    fn extra_id(&mut self, limits: Limits) -> Option<u32> {
+        if self.counts.extra == 0 && self.counts.steals < FREQUENT_STEALS {
+            return None;
+        }
+        let id = self.new_id_below(limits.extended())?;
+        self.counts.extra = 1;
+        Some(id)
+    }
+
+    fn new_id_below(&self, bound: u32) -> Option<u32> {
+        (self.counts.max_nr_cid..bound.min(self.ids.len() as u32)).find(|&id| self.is_free(id))
     }
 
     fn nearest_free(
@@ -347,7 +451,18 @@ mod tests {
         }
 
         /// What a driver does, without fences.
-        fn enter(&mut self, cpu: u32, thread: u32, from: Option<u32>, limits: Limits) -> u32 {
+        fn enter(&mut self, cpu: u32, thread: u64, from: Option<u32>, limits: Limits) -> u32 {
+            self.enter_at(cpu, thread, from, limits, u64::from(cpu))
+        }
+
+        fn enter_at(
+            &mut self,
+            cpu: u32,
+            thread: u64,
+            from: Option<u32>,
+            limits: Limits,
+            now_ms: u64,
+        ) -> u32 {
             let request = Request { cpu, thread, came_from: from };
             let mut space = self.space();
             let id = match space.choose(request, limits, distance) {
@@ -358,13 +473,25 @@ mod tests {
                 }
                 Grant::Nothing => panic!("nothing to be had"),
             };
-            space.give(cpu, id, thread, u64::from(cpu));
+            space.give(cpu, id, thread, now_ms);
             id
         }
 
-        fn above_bound(&mut self) -> Vec<u32> {
+        fn evicted(&mut self, eviction: Eviction, now_ms: u64) -> Vec<u32> {
             let space = self.space();
-            (0..8).filter(|&cpu| space.is_above_bound(cpu)).collect()
+            (0..8).filter(|&cpu| space.is_evicted(cpu, eviction, now_ms)).collect()
+        }
+
+        /// A visit by the one thread of a process that wanders.
+        fn visit(&mut self, cpu: u32, from: u32, limits: Limits, now_ms: u64) -> u32 {
+            let eviction = self.space().upkeep(limits, now_ms);
+            for cpu in self.evicted(eviction, now_ms) {
+                self.leave(cpu);
+            }
+            if let Some(held) = self.space().held(cpu) {
+                return held;
+            }
+            self.enter_at(cpu, 1, Some(from), limits, now_ms)
         }
 
         fn leave(&mut self, cpu: u32) {
@@ -374,7 +501,11 @@ mod tests {
     }
 
     const fn limits(allowed: u32, threads: u32) -> Limits {
-        Limits { allowed, threads }
+        Limits { allowed, threads, most: 0 }
+    }
+
+    const fn relaxed(threads: u32, most: u32) -> Limits {
+        Limits { allowed: 8, threads, most }
     }
 
     #[test]
@@ -402,7 +533,7 @@ mod tests {
     fn among_free_ids_the_nearest_wins() {
         let mut s = Storage::new();
         for cpu in [0, 2, 4, 6] {
-            s.enter(cpu, cpu, None, limits(8, 4));
+            s.enter(cpu, u64::from(cpu), None, limits(8, 4));
         }
         [0, 2, 4, 6].into_iter().for_each(|cpu| s.leave(cpu));
         assert_eq!(s.enter(5, 9, None, limits(8, 4)), 2, "the other thread of core 4-5");
@@ -449,14 +580,14 @@ mod tests {
     fn r8_r9_a_smaller_bound_takes_back_what_lies_above() {
         let mut s = Storage::new();
         for cpu in 0..4 {
-            s.enter(cpu, cpu, None, limits(8, 4));
+            s.enter(cpu, u64::from(cpu), None, limits(8, 4));
         }
         s.leave(3);
-        assert!(s.space().shrink(limits(8, 2)));
+        assert_eq!(s.space().upkeep(limits(8, 2), 4), Eviction::AboveBound);
         assert_eq!(s.space().max_nr_cid(), 2);
-        assert_eq!(s.above_bound(), [2]);
+        assert_eq!(s.evicted(Eviction::AboveBound, 4), [2]);
         s.leave(2);
-        assert!(!s.space().shrink(limits(8, 2)));
+        assert_eq!(s.space().upkeep(limits(8, 2), 4), Eviction::Nothing);
         s.leave(1);
         assert_eq!(s.enter(3, 3, None, limits(8, 2)), 1, "its recent ID 3 is above the bound");
     }
@@ -465,9 +596,9 @@ mod tests {
     fn an_id_held_above_a_bound_that_grows_again_is_not_handed_out_twice() {
         let mut s = Storage::new();
         for cpu in 0..3 {
-            s.enter(cpu, cpu, None, limits(8, 3));
+            s.enter(cpu, u64::from(cpu), None, limits(8, 3));
         }
-        s.space().shrink(limits(8, 1));
+        s.space().upkeep(limits(8, 1), 4);
         assert_eq!(s.enter(5, 5, None, limits(8, 4)), 3, "1 and 2 are still held");
     }
 
@@ -480,10 +611,68 @@ mod tests {
         s.space().free(0);
     }
 
+    /// One thread that visits CPUs 0 to 3 in turn, once a millisecond.
+    fn wander(s: &mut Storage, limits: Limits, from_ms: u64, until_ms: u64) -> u32 {
+        let visit = |now: u64| s.visit(now as u32 % 4, (now as u32 + 3) % 4, limits, now);
+        (from_ms..until_ms).map(visit).max().expect("a visit") + 1
+    }
+
+    #[test]
+    fn extra_ids_come_when_steals_are_frequent() {
+        let mut s = Storage::new();
+        let limits = relaxed(1, 8);
+        assert_eq!(wander(&mut s, limits, 0, u64::from(FREQUENT_STEALS)), 1);
+        assert_eq!(wander(&mut s, limits, 10, 90), 4, "one for each CPU visited");
+        assert_eq!(wander(&mut s, limits, 90, 1000), 4, "and no more");
+        assert_eq!(s.space().max_nr_cid(), 4);
+    }
+
+    #[test]
+    fn extra_ids_respect_the_most_the_allowed_and_strictness() {
+        for (most, allowed, expected) in [(3, 8, 3), (8, 2, 2), (0, 8, 1)] {
+            let mut s = Storage::new();
+            let limits = Limits { allowed, threads: 1, most };
+            assert_eq!(wander(&mut s, limits, 0, 1000), expected);
+        }
+    }
+
+    #[test]
+    fn extra_ids_end_when_it_is_quiet() {
+        let mut s = Storage::new();
+        let limits = relaxed(1, 8);
+        wander(&mut s, limits, 0, 1000);
+        // It stays on one CPU and uses its ID there without asking: the next question ends the extra IDs.
+        assert_eq!(s.visit(7, 3, limits, 1200), 0);
+        assert_eq!((s.space().max_nr_cid(), s.space().in_use()), (1, 1));
+    }
+
+    #[test]
+    fn extra_ids_end_under_others_slow_paths_too() {
+        let mut s = Storage::new();
+        let limits = relaxed(1, 8);
+        wander(&mut s, limits, 0, 1000);
+        // One CPU asks once in a while, as its ID is taken away.
+        let most = |s: &mut Storage, now| (s.visit(2, 2, limits, now), s.space().max_nr_cid()).1;
+        assert_eq!(most(&mut s, 1000), 4, "the CPUs of the last 100 ms are the demand");
+        assert_eq!(most(&mut s, 1100), 1);
+    }
+
+    #[test]
+    fn on_request_extra_ids_end_at_once() {
+        let mut s = Storage::new();
+        wander(&mut s, relaxed(1, 8), 0, 1000);
+        assert_eq!(s.space().compact(relaxed(1, 8)), Eviction::Expired);
+        assert_eq!(s.space().max_nr_cid(), 1);
+        assert_eq!(s.evicted(Eviction::Expired, 1000).len(), 3);
+        // A lower limit, set by the program meanwhile, is one as well.
+        wander(&mut s, relaxed(1, 8), 1000, 2000);
+        assert_eq!(s.space().upkeep(relaxed(1, 2), 2000), Eviction::AboveBound);
+    }
+
     /// Random walks; the asserts of `Space` check its states, this checks bound and distinctness.
     #[test]
     fn random_walks_keep_ids_distinct_and_below_the_bound() {
-        for seed in 0..200u64 {
+        for seed in 0..400u64 {
             let mut s = Storage::new();
             let mut random = seed * 2 + 1;
             let mut next = |below: u64| {
@@ -492,21 +681,24 @@ mod tests {
                 random ^= random << 17;
                 (random % below) as u32
             };
+            let most = if seed % 2 == 0 { 0 } else { 6 };
+            let mut now = 0;
             for _ in 0..500 {
-                let (cpu, limits) = (next(8), limits(8, 1 + next(8)));
-                let above = s.space().shrink(limits);
-                assert_eq!(above, !s.above_bound().is_empty(), "seed {seed}");
-                s.above_bound().into_iter().for_each(|cpu| s.leave(cpu));
+                now += u64::from(next(30));
+                let (cpu, limits) = (next(8), Limits { most, ..limits(8, 1 + next(8)) });
+                let eviction = s.space().upkeep(limits, now);
+                s.evicted(eviction, now).into_iter().for_each(|cpu| s.leave(cpu));
                 match s.space().held(cpu) {
                     Some(_) if next(2) == 0 => s.leave(cpu),
                     Some(_) => {}
                     None => {
                         let from = Some(next(8)).filter(|&from| from != cpu);
-                        s.enter(cpu, next(4), from, limits);
+                        s.enter_at(cpu, u64::from(next(4)), from, limits, now);
                     }
                 }
                 let mut held: Vec<u32> = (0..8).filter_map(|cpu| s.space().held(cpu)).collect();
-                assert!(held.iter().all(|&id| id < limits.bound()), "seed {seed}: {held:?}");
+                let bound = limits.extended();
+                assert!(held.iter().all(|&id| id < bound), "seed {seed}: {held:?}");
                 let count = held.len();
                 held.sort_unstable();
                 held.dedup();

@@ -40,12 +40,12 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
-use super::space::{Counts, CpuState, Distance, Grant, IdState, Limits, Request, Space};
+use super::limits::KnownLimits;
+use super::space::{Counts, CpuState, Distance, Eviction, Grant, IdState, Limits, Request, Space};
 use super::try_lock::{Held, TryLock};
 use super::{Unavailable, fence};
 use crate::arena;
 use crate::critical::FAST_PATH;
-use crate::sys::cpuset::CpuSet;
 use crate::sys::topology::{self, Place};
 use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, process, rseq, signals, thread};
 
@@ -61,10 +61,7 @@ struct Header {
     /// Nonzero once this process has registered for the fence.
     registered: u32,
     counts: Counts,
-    /// The union of all affinities seen (R2, R11).
-    allowed: CpuSet,
-    /// The affinity of the thread that holds the lock.
-    mine: CpuSet,
+    limits: KnownLimits,
 }
 
 /// A CPU's place, looked up once because that costs some 50 us; `place` is there if `known` is not 0.
@@ -223,10 +220,10 @@ pub(crate) fn compact() -> u32 {
     if !locked.ready_to_fence() {
         return 0;
     }
-    let limits = locked.limits();
-    locked.space().shrink(limits);
     let now = clock::now_ms();
-    locked.evict(|space, cpu| space.is_above_bound(cpu) || space.is_expired(cpu, now))
+    let limits = locked.limits().ask(now);
+    let eviction = locked.space().compact(limits);
+    locked.evict(|space, cpu| space.is_evicted(cpu, eviction, now))
 }
 
 impl Table {
@@ -283,13 +280,15 @@ impl Locked {
         if !self.ready_to_fence() {
             return false;
         }
-        let limits = self.limits();
-        if self.space().shrink(limits) {
-            self.evict(|space, cpu| space.is_above_bound(cpu));
+        let now = clock::now_ms();
+        let limits = self.limits().now(cpu, now);
+        let eviction = self.space().upkeep(limits, now);
+        if eviction != Eviction::Nothing {
+            self.evict(|space, cpu| space.is_evicted(cpu, eviction, now));
         }
-        let request = Request { cpu, thread: process::thread_id(), came_from: came_from() };
-        match self.obtain(request, limits) {
-            Some(id) => self.install(cpu, id, request.thread),
+        let request = Request { cpu, thread: thread::token() as u64, came_from: came_from() };
+        match self.obtain(request, limits, now) {
+            Some(id) => self.install(cpu, id, request.thread, now),
             None => false,
         }
     }
@@ -304,26 +303,13 @@ impl Locked {
         *registered != 0
     }
 
-    /// What the process may use now: its threads, and the union of the affinities it was seen with.
-    fn limits(&mut self) -> Limits {
-        // SAFETY: the lock gives exclusive access to these fields.
-        let (union, mine) = unsafe {
-            let header = self.table.header.as_ptr();
-            (&mut (*header).allowed, &mut (*header).mine)
-        };
-        if affinity::read_allowed(mine) {
-            union.add_all(mine);
-        }
-        let allowed = match union.len() {
-            0 => self.table.cpus,
-            known => known,
-        };
-        // Without /proc the threads are unknown and only the CPUs bound the IDs.
-        Limits { allowed: allowed as u32, threads: process::threads().unwrap_or(u32::MAX) }
+    fn limits(&mut self) -> &mut KnownLimits {
+        // SAFETY: the lock gives exclusive access to this field, for as long as `self` is borrowed.
+        unsafe { &mut (*self.table.header.as_ptr()).limits }
     }
 
     /// Takes an ID for the request out of the space: it is free or in transit afterwards.
-    fn obtain(&mut self, request: Request, limits: Limits) -> Option<u32> {
+    fn obtain(&mut self, request: Request, limits: Limits, now: u64) -> Option<u32> {
         match self.choose(request, limits) {
             Grant::Free(id) => return Some(id),
             Grant::Nothing => return None,
@@ -335,10 +321,9 @@ impl Locked {
         }
         // Before the first theft in 100 ms every ID that has not been renewed since goes back: CPUs that
         // still use theirs fetch them again, and the others are known to be idle from then on (R7).
-        let now = clock::now_ms();
         if self.space().scan_due(now) {
             self.space().scanned(now);
-            self.evict(|space, cpu| space.is_expired(cpu, now));
+            self.evict(|space, cpu| space.is_evicted(cpu, Eviction::Expired, now));
         }
         match self.choose(request, limits) {
             Grant::Free(id) => Some(id),
@@ -353,8 +338,8 @@ impl Locked {
     }
 
     /// Installs `id` on `cpu`, or frees it if its memory cannot be opened.
-    fn install(&mut self, cpu: u32, id: u32, thread: u32) -> bool {
-        self.space().give(cpu, id, thread, clock::now_ms());
+    fn install(&mut self, cpu: u32, id: u32, thread: u64, now: u64) -> bool {
+        self.space().give(cpu, id, thread, now);
         if !arena::open_id(id) {
             // The entry was never stored, so no fence is needed.
             self.space().take(cpu, true);
@@ -500,7 +485,7 @@ pub(crate) mod hooks {
         };
         match cpu.filter(|&cpu| locked.space().held(cpu).is_none()) {
             Some(cpu) => {
-                locked.install(cpu, id, process::thread_id());
+                locked.install(cpu, id, thread::token() as u64, clock::now_ms());
             }
             None => locked.space().free(id),
         }
