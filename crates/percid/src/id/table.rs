@@ -47,7 +47,7 @@ use super::{Unavailable, fence};
 use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::topology::{self, Place};
-use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, process, rseq, signals, thread};
+use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, rseq, signals, thread};
 
 /// The unset entries in front of entry 0, found by threads whose `cpu_id` is -1 (not registered) or -2
 /// (registration failed); more than two only to keep the alignment.
