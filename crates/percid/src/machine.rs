@@ -1,7 +1,11 @@
 //! What the machine and the kernel offer, for people and reports to look at.
 
-use crate::sys::{affinity, membarrier as fence, process, rseq, topology};
+use std::time::Duration;
 
+use crate::id::{Unavailable, probe};
+use crate::sys::{affinity, membarrier as fence, preserving_errno, process, rseq, topology};
+
+pub use crate::id::probe::{Aborts, Probe};
 pub use crate::sys::cpuset::CpuSet;
 pub use crate::sys::rseq::Registration;
 
@@ -90,6 +94,19 @@ pub fn read() -> Machine {
         allowed,
         cpus,
     }
+}
+
+/// Finds out whether the running kernel aborts critical sections when it must, by trying it for as long as `limit`.
+///
+/// percid does this by itself where architecture and release leave doubt; here it can be asked for. A child process
+/// (`clone` with `CLONE_VM`, gone at the end) fences or preempts a section of the calling thread some hundred to some
+/// ten thousand times a second. All signals that can be are blocked for the calling thread meanwhile.
+///
+/// # Errors
+///
+/// Why it cannot be tried: no rseq, no fence, or no child process.
+pub fn probe(limit: Duration) -> Result<Probe, Unavailable> {
+    preserving_errno(|| probe::run(limit, false))
 }
 
 /// The CPUs that may ever exist, from sysfs.

@@ -17,7 +17,7 @@ fn two_threads(left: u32, exists: fn(u32) -> bool) -> Vec<Option<(u32, u32)>> {
     let ask = move |shared: Shared, me: u32| {
         let decide = || {
             shared.1.fetch_add(1, Relaxed);
-            (me, !me)
+            Some((me, !me))
         };
         shared.0.get_or_decide(|| me, exists, decide)
     };
@@ -47,6 +47,25 @@ fn a_child_takes_over_from_a_thread_that_does_not_exist() {
         // Thread 5 was deciding when the process forked; 7 and 8 live.
         let answers = two_threads(5, |number| number != 5);
         assert!(answers[2].is_some());
+    });
+}
+
+#[test]
+fn who_cannot_decide_yet_leaves_it_to_the_next() {
+    explore::all("once, undecided at first, 2 threads", || {
+        let once = Once { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
+        let shared: Shared = Arc::new((once, AtomicUsize::new(0)));
+        let ask = |shared: &Shared, me: u32| {
+            let decide = || (shared.1.fetch_add(1, Relaxed) > 0).then_some((me, !me));
+            shared.0.get_or_decide(|| me, |_| true, decide)
+        };
+        let theirs = Arc::clone(&shared);
+        let other = thread::spawn(move || ask(&theirs, 7));
+        let answers = [ask(&shared, 8), other.join().unwrap()];
+        assert!(answers.contains(&None), "the first could not decide");
+        let last = ask(&shared, 9).or_else(|| ask(&shared, 9)).expect("decided by now");
+        assert_eq!(last.1, !last.0);
+        assert!(answers.iter().flatten().all(|&answer| answer == last));
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use percid::{Counter, Source, testing};
+use percid::{Counter, Density, Source, testing};
 
 use crate::options::Options;
 use crate::{Verdict, pinning};
@@ -12,6 +12,7 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if cpus.len() < 2 {
         return Ok("skipped: one CPU has one bound".to_owned());
     }
+    percid::set_density(Density::Strict);
     let counter = Counter::with_source(Source::Table).map_err(|error| error.to_string())?;
     let confined = &cpus[..cpus.len() / 2];
     pinning::restrict(0, confined);

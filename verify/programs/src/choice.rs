@@ -1,5 +1,7 @@
 //! The source that is chosen is the one this kernel deserves.
 
+use std::time::Duration;
+
 use percid::Source;
 use percid::machine::{self, Registration};
 
@@ -12,10 +14,9 @@ pub(crate) fn run(_: &Options) -> Verdict {
     let registered = matches!(machine.rseq.registration, Registration::Libc | Registration::Own);
     let (kernel, table) = (Source::Kernel.available(), Source::Table.available());
     let expected = match release {
-        _ if !registered => Source::Atomic,
-        (6, 14..=18) => Source::Kernel,
-        (5, ..10) | (..5, _) => Source::Atomic,
-        _ => Source::Table,
+        _ if !registered || release < (5, 10) => Source::Atomic,
+        _ if aborts()? => Source::Table,
+        _ => Source::Atomic,
     };
     // Read off the kernel's history, not from what the library found out: 6.3 brought the IDs.
     let has_ids = release >= (6, 3);
@@ -28,8 +29,20 @@ pub(crate) fn run(_: &Options) -> Verdict {
         kernel.is_ok(),
         table.is_ok(),
     );
-    let right = choice.source == expected && (!registered || kernel.is_ok() == has_ids);
+    let usable = expected == Source::Table;
+    let right = choice.source == expected && kernel.is_ok() == (has_ids && usable);
     if right { Ok(figures) } else { Err(format!("{figures}: expected {expected}")) }
+}
+
+/// Whether this kernel aborts critical sections, found out at length: only 64-bit Arm ever had kernels that do not.
+fn aborts() -> Result<bool, String> {
+    let probe = percid::machine::probe(Duration::from_secs(2));
+    let probe = probe.map_err(|why| why.to_string())?;
+    match () {
+        () if probe.is_good() => Ok(true),
+        () if probe.is_bad() && cfg!(target_arch = "aarch64") => Ok(false),
+        () => Err(format!("{probe:?}")),
+    }
 }
 
 fn release(text: &str) -> Option<(u32, u32)> {

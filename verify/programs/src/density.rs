@@ -1,8 +1,9 @@
-//! Threads that wander over all CPUs use no more IDs than there are threads, or allowed CPUs.
+//! Threads that wander over all CPUs use no more IDs than there are threads, or allowed CPUs; with --relaxed, no more
+//! than allowed CPUs.
 
 use std::sync::Barrier;
 
-use percid::{Counter, Source};
+use percid::{Counter, Density, Source};
 
 use crate::options::Options;
 use crate::random::{Random, seed};
@@ -18,9 +19,10 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if !pinning::restrict(0, &cpus) {
         return Err(format!("cannot use CPUs {cpus:?}"));
     }
+    percid::set_density(if options.relaxed { Density::Relaxed } else { Density::Strict });
     let counter = Counter::with_source(source).map_err(|error| error.to_string())?;
     let ids = wander(&counter, source, &cpus, options.threads);
-    let bound = cpus.len().min(options.threads);
+    let bound = if options.relaxed { cpus.len() } else { cpus.len().min(options.threads) };
     let used = source.ids_seen() as usize;
     let (sum, expected) = (counter.sum(), (options.threads * MOVES * 100) as i64);
     let figures = format!(

@@ -25,11 +25,13 @@ mod numa;
 mod options;
 mod pinning;
 mod pool_cost;
+mod probe;
 mod random;
 mod sandbox;
 mod scan_walk;
 mod stack;
 mod stress;
+mod wander;
 
 use std::process::ExitCode;
 
@@ -84,9 +86,11 @@ const PROGRAMS: &[Program] = &[
         "writes, system calls, signals, fork, memory that disappears at write-protected pages",
     ),
     program("pool-cost", pool_cost::run, "what a pool costs on a machine with --possible CPUs"),
+    program("probe", probe::run, "finds out in fresh processes whether the kernel aborts sections"),
     program("scan-walk", scan_walk::run, "records the kernel's NUMA scan (changes the machine)"),
     program("stack", stack::run, "how much of a signal stack an increment takes"),
     program("stress", stress::run, "nothing is lost or doubled, whatever happens around it"),
+    program("wander", wander::run, "extra IDs come while a thread wanders, and go when it stays"),
 ];
 
 /// What a virtual machine runs: per line a time limit, variables, a program and its options.
@@ -97,7 +101,9 @@ PERCID_SOURCE=table count --deny membarrier
 density --threads 1
 density --threads 3
 limit=120 density --threads 8
+density --threads 3 --relaxed
 bounds
+wander
 bursts --seconds 4
 limit=60 forking
 limit=60 handlers --seconds 3
@@ -141,6 +147,7 @@ fn main() -> ExitCode {
     let Some(program) = PROGRAMS.iter().find(|program| program.name == name) else {
         return usage(&format!("no program {name:?}"));
     };
+    percid::testing::spoil_probe(options.probe);
     match (program.run)(&options) {
         Ok(figures) => {
             println!("PASS {name}: {figures}");

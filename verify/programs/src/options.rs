@@ -2,10 +2,12 @@
 
 use percid::Source;
 use percid::numa::Access;
+use percid::testing::SpoiltProbe;
 
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister \
-                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle";
+                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --relaxed --starts N --expect good|bad \
+                               --probe skipped|always|wrong-descriptor";
 
 /// The options, each with its default.
 #[derive(Debug)]
@@ -38,12 +40,27 @@ pub(crate) struct Options {
     pub(crate) huge: bool,
     /// The negative control: the balancer is not started.
     pub(crate) idle: bool,
+    /// The table may hand out extra IDs while threads wander, as it does by itself.
+    pub(crate) relaxed: bool,
+    /// How many processes to start.
+    pub(crate) starts: usize,
+    /// What the probe of the kernel must say; whatever the kernel's release suggests if not given.
+    pub(crate) expect: Option<Kernel>,
+    /// How the probe of the kernel is spoilt.
+    pub(crate) probe: SpoiltProbe,
     /// Set in the process that already runs in the sandbox; or asks for one.
     pub(crate) confined: bool,
     /// Set in the process that is being traced.
     pub(crate) traced: bool,
     /// The arguments as given, for a process that starts itself again.
     pub(crate) given: Vec<std::ffi::OsString>,
+}
+
+/// A kernel that aborts critical sections, or one that does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    Good,
+    Bad,
 }
 
 /// Reads the command line: the program's name and its options.
@@ -63,6 +80,10 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         access: Access::Reported,
         huge: false,
         idle: false,
+        relaxed: false,
+        starts: 200,
+        expect: None,
+        probe: SpoiltProbe::No,
         confined: false,
         traced: false,
         given: std::env::args_os().skip(1).collect(),
@@ -90,6 +111,10 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("access") => options.access = parser.value()?.parse_with(access)?,
             Long("huge") => options.huge = true,
             Long("idle") => options.idle = true,
+            Long("relaxed") => options.relaxed = true,
+            Long("starts") => options.starts = parser.value()?.parse()?,
+            Long("expect") => options.expect = Some(parser.value()?.parse_with(kernel)?),
+            Long("probe") => options.probe = parser.value()?.parse_with(probe)?,
             Long("confined") => options.confined = true,
             Long("traced") => options.traced = true,
             Long("deny") => options.deny = parser.value()?.parse_with(calls)?,
@@ -115,6 +140,23 @@ fn access(text: &str) -> Result<Access, &'static str> {
         "trapped" => Ok(Access::Trapped),
         "written" => Ok(Access::Written),
         _ => Err("expected reported, trapped or written"),
+    }
+}
+
+fn kernel(text: &str) -> Result<Kernel, &'static str> {
+    match text {
+        "good" => Ok(Kernel::Good),
+        "bad" => Ok(Kernel::Bad),
+        _ => Err("expected good or bad"),
+    }
+}
+
+fn probe(text: &str) -> Result<SpoiltProbe, &'static str> {
+    match text {
+        "skipped" => Ok(SpoiltProbe::Skipped),
+        "always" => Ok(SpoiltProbe::Always),
+        "wrong-descriptor" => Ok(SpoiltProbe::WrongDescriptor),
+        _ => Err("expected skipped, always or wrong-descriptor"),
     }
 }
 

@@ -178,6 +178,37 @@ fn the_chosen_source_is_the_one_this_kernel_deserves() {
 }
 
 #[test]
+fn a_first_use_finds_out_whether_the_kernel_aborts() {
+    let outcome = pass("probe --starts 100 --expect good");
+    assert_eq!(outcome.number("bad"), 0);
+}
+
+#[test]
+fn a_section_that_the_kernel_does_not_know_fails_the_probe() {
+    let outcome = pass("probe --starts 20 --expect bad --probe wrong-descriptor");
+    assert_eq!(outcome.number("good"), 0);
+}
+
+#[test]
+fn without_aborts_a_wish_for_ids_is_not_granted() {
+    for source in ["table", "kernel"] {
+        let _alone = alone();
+        let wish = [("PERCID_SOURCE", source)];
+        let outcome = run_with(&wish, "count --probe wrong-descriptor");
+        assert!(outcome.passed, "{}", outcome.line);
+        assert_eq!(outcome.figure("source"), "atomic");
+        let says = ["is not possible", "does not abort critical sections"];
+        assert!(says.iter().all(|text| outcome.messages.contains(text)), "{}", outcome.messages);
+    }
+}
+
+#[test]
+fn extra_ids_come_and_go() {
+    pass("wander");
+    pass("density --threads 1 --relaxed");
+}
+
+#[test]
 fn a_cpu_comes_back_to_its_own_memory() {
     pass("bursts --seconds 2");
 }

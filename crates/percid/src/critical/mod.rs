@@ -76,6 +76,7 @@ mod aarch64;
 #[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod atomic;
 pub(crate) mod ring;
+mod waiting;
 #[cfg(all(target_arch = "x86_64", not(percid_portable)))]
 mod x86_64;
 
@@ -87,6 +88,7 @@ pub(crate) use atomic::*;
 pub(crate) use x86_64::*;
 
 pub(crate) use ring::Append;
+pub(crate) use waiting::{Ending, Waiting};
 
 use std::ptr;
 use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering::Relaxed};

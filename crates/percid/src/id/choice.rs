@@ -2,13 +2,13 @@
 
 use std::ffi::CStr;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::kernel::{self, Generation};
 use super::once::Once;
-use super::{Source, Unavailable, UnknownSource, prepare};
+use super::{Source, Unavailable, UnknownSource, prepare, probe};
 use crate::sys::atomic::AtomicU32;
 use crate::sys::cell::UnsafeCell;
-use crate::sys::{process, stderr};
+use crate::sys::{clock, process, stderr};
 
 /// Which source the process uses, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,45 +25,24 @@ pub struct Choice {
 pub enum Reason {
     /// `PERCID_SOURCE` asked for it.
     Override,
-    /// The kernel's IDs are cache-local and dense.
-    KernelIsCacheLocal,
-    /// The kernel has no IDs.
-    KernelHasNone,
-    /// The kernel's IDs are worse than percid's own.
-    KernelIs(Generation),
-    /// The kernel's IDs are not dense in this process.
-    KernelIsSparse,
-    /// percid's own IDs cannot be had, and the kernel's are better than none.
+    /// The table works here: the default.
+    TableWorks,
+    /// The table does not work here.
     TableIsNot(Unavailable),
-    /// No IDs can be had.
-    NoIds(Unavailable),
     /// Another thread, or the code that this signal handler interrupted, is choosing at this moment.
     BeingChosen,
+    /// Whether the kernel aborts critical sections is not known yet; a later use tries again.
+    NotKnownYet,
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Override => f.write_str("PERCID_SOURCE asks for it"),
-            Reason::KernelIsCacheLocal => {
-                f.write_str("the kernel's IDs are cache-local and dense (Linux 6.14 to 6.18)")
-            }
-            Reason::KernelHasNone => f.write_str("the kernel has no IDs of its own (before 6.3)"),
-            Reason::KernelIs(Generation::CacheCold) => {
-                f.write_str("the kernel's IDs change after every pause (Linux 6.3 to 6.12)")
-            }
-            Reason::KernelIs(Generation::NotCompacting) => {
-                f.write_str("the kernel's IDs never become dense again (Linux 6.13)")
-            }
-            Reason::KernelIs(_) => f.write_str(
-                "the kernel's IDs may belong to threads and exceed their bound (Linux 6.19 on)",
-            ),
-            Reason::KernelIsSparse => {
-                f.write_str("the kernel's IDs are not dense: one lies above the number of threads")
-            }
+            Reason::TableWorks => f.write_str("the kernel aborts and fences critical sections"),
             Reason::TableIsNot(why) => write!(f, "percid's table cannot be used: {why}"),
-            Reason::NoIds(why) => write!(f, "no IDs can be had: {why}"),
             Reason::BeingChosen => f.write_str("the source is being chosen at this moment"),
+            Reason::NotKnownYet => Unavailable::SectionsNotProbed.fmt(f),
         }
     }
 }
@@ -71,29 +50,40 @@ impl fmt::Display for Reason {
 /// The choice of this process.
 static CHOICE: Once<Choice> = Once { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
 
-/// The choice, made now if nobody has; `None` while somebody else is at it.
+/// When the next try is due, in milliseconds, if it could not be made yet; 0 before the first.
+static NEXT_TRY_MS: AtomicU64 = AtomicU64::new(0);
+
+/// The choice, made now if nobody has; `None` while somebody else is at it, or if it cannot be made yet.
 pub(crate) fn get() -> Option<Choice> {
     CHOICE.get_or_decide(process::thread_id, process::has_thread, || {
-        overridden().unwrap_or_else(automatic)
+        let next = NEXT_TRY_MS.load(Relaxed);
+        if next != 0 && clock::now_ms() < next {
+            return None;
+        }
+        let choice = overridden().or_else(automatic);
+        if choice.is_none() {
+            NEXT_TRY_MS.store(clock::now_ms() + probe::pause_ms(), Relaxed);
+        }
+        choice
     })
 }
 
-/// The kernel's IDs where they are cache-local and dense, else percid's table, else the kernel's as
-/// they are, else none.
-fn automatic() -> Choice {
-    let kernel = prepare(Source::Kernel);
-    let reason = match (kernel, Generation::running()) {
-        (Err(_), _) => Reason::KernelHasNone,
-        (Ok(()), Some(Generation::CacheLocal)) if kernel::looks_dense() => {
-            return Choice { source: Source::Kernel, reason: Reason::KernelIsCacheLocal };
-        }
-        (Ok(()), Some(Generation::CacheLocal)) => Reason::KernelIsSparse,
-        (Ok(()), generation) => Reason::KernelIs(generation.unwrap_or(Generation::Owned)),
-    };
-    match (prepare(Source::Table), kernel) {
-        (Ok(()), _) => Choice { source: Source::Table, reason },
-        (Err(why), Ok(())) => Choice { source: Source::Kernel, reason: Reason::TableIsNot(why) },
-        (Err(why), Err(_)) => Choice { source: Source::Atomic, reason: Reason::NoIds(why) },
+/// What to do until there is a choice.
+pub(crate) fn pending() -> Choice {
+    let tried = NEXT_TRY_MS.load(Relaxed) != 0;
+    let reason = if tried { Reason::NotKnownYet } else { Reason::BeingChosen };
+    Choice { source: Source::Atomic, reason }
+}
+
+/// percid's table where it works, else none; `None` if that is not known yet.
+///
+/// The kernel's IDs are never chosen: those of Linux 6.4 to 6.18 can be handed out twice (docs/aba.md), those before
+/// 6.13 and from 6.19 on are cold or exceed their bound.
+fn automatic() -> Option<Choice> {
+    match prepare(Source::Table) {
+        Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableWorks }),
+        Err(Unavailable::SectionsNotProbed) => None,
+        Err(why) => Some(Choice { source: Source::Atomic, reason: Reason::TableIsNot(why) }),
     }
 }
 

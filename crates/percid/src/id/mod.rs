@@ -7,6 +7,7 @@ pub(crate) mod fence;
 pub(crate) mod kernel;
 mod limits;
 mod once;
+pub(crate) mod probe;
 pub(crate) mod set;
 pub mod space;
 pub(crate) mod table;
@@ -24,7 +25,6 @@ use crate::sys::preserving_errno;
 use crate::sys::rseq::{self, ErrnoName, Registration};
 pub use choice::{Choice, Reason};
 pub use density::{Density, set_density};
-pub use kernel::Generation;
 
 /// Where concurrency IDs come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -149,6 +149,14 @@ pub enum Unavailable {
     NoMembarrier,
     /// The kernel has the fence and refuses it to this process: the `errno`.
     MembarrierRefused(i32),
+    /// The kernel does not abort critical sections when it must, so what they count would be lost.
+    SectionsNotAborted,
+    /// Whether the kernel aborts critical sections could not be found out in the time that a first use may take. The
+    /// next use tries again, longer.
+    SectionsNotProbed,
+    /// Whether the kernel aborts critical sections cannot be found out: a child process was refused, with this
+    /// `errno`.
+    ProbeRefused(i32),
     /// The memory for the table, or the arena, cannot be had.
     NoMemory,
 }
@@ -166,6 +174,19 @@ impl fmt::Display for Unavailable {
             Unavailable::MembarrierRefused(errno) => {
                 write!(f, "membarrier refused: {}", ErrnoName(*errno))
             }
+            Unavailable::SectionsNotAborted => f.write_str(
+                "this kernel does not abort critical sections (64-bit Arm, Linux 6.19 to 7.0.13; mended in 7.0.14 \
+                 and 7.1)",
+            ),
+            Unavailable::SectionsNotProbed => f.write_str(
+                "whether this kernel aborts critical sections could not be found out in time; the next use tries \
+                 again",
+            ),
+            Unavailable::ProbeRefused(errno) => write!(
+                f,
+                "whether this kernel aborts critical sections cannot be found out: clone refused, {}",
+                ErrnoName(*errno)
+            ),
             Unavailable::NoMemory => {
                 f.write_str("no address space, or no memory that a fork wipes (MADV_WIPEONFORK)")
             }
@@ -189,14 +210,16 @@ pub(crate) const RESTART_LIMIT: usize = 8;
 /// is choosing at this moment, the answer is [`Source::Atomic`] with [`Reason::BeingChosen`]; objects
 /// used meanwhile are updated atomically and lose nothing by it.
 ///
+/// On 64-bit Arm with a release from 6.19 to 7.0 the first call finds out whether the kernel aborts critical sections
+/// (see [`machine::probe`](crate::machine::probe)), in a few milliseconds. If 20 are not enough, as on a machine that is
+/// very busy, the answer is `Source::Atomic` with [`Reason::NotKnownYet`], and a later use tries again.
+///
 /// ```
 /// let choice = percid::init();
 /// println!("{}: {}", choice.source, choice.reason);
 /// ```
 pub fn init() -> Choice {
-    preserving_errno(|| {
-        choice::get().unwrap_or(Choice { source: Source::Atomic, reason: Reason::BeingChosen })
-    })
+    preserving_errno(|| choice::get().unwrap_or_else(choice::pending))
 }
 
 /// Makes the process's IDs dense again, on request: takes back IDs at or above
@@ -218,6 +241,9 @@ pub(crate) fn prepare(source: Source) -> Result<(), Unavailable> {
     if ready.load(Acquire) == 0 {
         let registration = rseq::registration();
         FAST_PATH.set_area(rseq::area_offset(registration));
+        if source != Source::Atomic {
+            probe::sections_can_be_trusted()?;
+        }
         match source {
             Source::Kernel => kernel::prepare(registration)?,
             Source::Table => table::prepare(registration)?,

@@ -24,7 +24,7 @@ unsafe impl<T: Copy + Send + Sync> Sync for Once<T> {}
 
 impl<T: Copy> Once<T> {
     /// The value, decided now if nobody has; `None` while another thread, or the code that this signal
-    /// handler interrupted, is at it.
+    /// handler interrupted, is at it, and if `decide` cannot decide yet.
     ///
     /// `me` is the calling thread's number, and `exists` tells whether a thread of that number lives in
     /// this process: the deciding one does not if this is the child of a fork that happened meanwhile.
@@ -32,7 +32,7 @@ impl<T: Copy> Once<T> {
         &self,
         me: impl FnOnce() -> u32,
         exists: impl FnOnce(u32) -> bool,
-        decide: impl FnOnce() -> T,
+        decide: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
         let state = self.state.load(Acquire);
         if state == DECIDED {
@@ -43,7 +43,10 @@ impl<T: Copy> Once<T> {
         if !abandoned || self.state.compare_exchange(state, me, Acquire, Acquire).is_err() {
             return if self.state.load(Acquire) == DECIDED { self.decided() } else { None };
         }
-        let value = decide();
+        let Some(value) = decide() else {
+            self.state.store(0, Release);
+            return None;
+        };
         // SAFETY: this thread has the right to write, from its exchange until it stores `DECIDED`.
         self.value.with_mut(|place| unsafe { *place = Some(value) });
         self.state.store(DECIDED, Release);

@@ -10,6 +10,43 @@ pub(crate) fn read_allowed(set: &mut CpuSet) -> bool {
     affinity_bytes(set.words_mut()).is_some()
 }
 
+/// The calling thread's affinity, to be put back after [`confine`](Affinity::confine). One kibibyte.
+#[derive(Debug)]
+pub(crate) struct Affinity([u64; MAX_CPUS / 64]);
+
+impl Affinity {
+    /// The affinity as it is; `None` if the kernel does not say.
+    pub(crate) fn read() -> Option<Affinity> {
+        let mut words = [0; MAX_CPUS / 64];
+        affinity_bytes(&mut words).map(|_| Affinity(words))
+    }
+
+    /// Confines the calling thread to `cpu`. When it returns, the thread runs there, or ran there on its way out of
+    /// the kernel.
+    ///
+    /// # Errors
+    ///
+    /// The `errno`: `EINVAL` if the thread may not run there.
+    pub(crate) fn confine(cpu: u32) -> Result<(), i32> {
+        let mut words = [0u64; MAX_CPUS / 64];
+        *words.get_mut(cpu as usize / 64).ok_or(libc::EINVAL)? = 1 << (cpu % 64);
+        Affinity(words).put_back()
+    }
+
+    /// Makes this the calling thread's affinity again.
+    ///
+    /// # Errors
+    ///
+    /// The `errno`.
+    pub(crate) fn put_back(&self) -> Result<(), i32> {
+        // SAFETY: the kernel reads the given number of bytes.
+        let result = unsafe {
+            libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&self.0), self.0.as_ptr())
+        };
+        if result == 0 { Ok(()) } else { Err(super::errno()) }
+    }
+}
+
 /// Asks for the thread's affinity and returns how many bytes the kernel's mask has. The raw call is used
 /// because the C library hides that.
 fn affinity_bytes(words: &mut [u64]) -> Option<usize> {

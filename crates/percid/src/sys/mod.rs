@@ -8,6 +8,7 @@ pub(crate) mod affinity;
 pub(crate) mod atomic;
 pub(crate) mod cell;
 pub(crate) mod clock;
+pub(crate) mod companion;
 pub(crate) mod cpuset;
 pub(crate) mod fault;
 pub(crate) mod file;

@@ -1,0 +1,67 @@
+//! A section that waits, for 64-bit Arm: see [`waiting`](super::waiting).
+
+use std::arch::asm;
+use std::mem::offset_of;
+
+use super::{ABORTED, SAW_FLAG, Waiting};
+use crate::critical::FAST_PATH;
+use crate::sys::thread;
+
+/// # Safety
+///
+/// As its twin for x86-64.
+pub(super) unsafe fn enter(place: &Waiting, round: u32, length_mask: u64, tries: u64) -> u64 {
+    let outcome;
+    // SAFETY: as its twin for x86-64.
+    unsafe {
+        asm!(
+            "adr {work}, 2f",
+            "str {work}, [{place}, #{start}]",
+            "adr {outcome}, 3f",
+            "sub {outcome}, {outcome}, {work}",
+            "and {outcome}, {outcome}, {length_mask}",
+            "str {outcome}, [{place}, #{length}]",
+            "adr {work}, 4f",
+            "str {work}, [{place}, #{abort}]",
+            "mov {outcome}, #0",
+            "str {place}, [{area}, #8]",
+            "2:",
+            "ldr {work:w}, [{area}, #4]",
+            "add {work}, {work}, #1",
+            "orr {work}, {round}, {work}, lsl #32",
+            "str {work}, [{place}, #{inside}]",
+            "5:",
+            "ldr {work:w}, [{place}, #{flag}]",
+            "cmp {work:w}, {round:w}",
+            "b.eq 6f",
+            "subs {tries}, {tries}, #1",
+            "b.ne 5b",
+            "3:",
+            "b 7f",
+            "6:",
+            "mov {outcome}, #{saw_flag}",
+            "b 7f",
+            ".inst 0xd428bc00",
+            "4:",
+            "mov {outcome}, #{aborted}",
+            "7:",
+            "str xzr, [{area}, #8]",
+            place = in(reg) place,
+            area = in(reg) thread::at(FAST_PATH.area()),
+            round = in(reg) u64::from(round),
+            length_mask = in(reg) length_mask,
+            tries = inout(reg) tries => _,
+            work = out(reg) _,
+            outcome = out(reg) outcome,
+            start = const offset_of!(Waiting, start),
+            length = const offset_of!(Waiting, length),
+            abort = const offset_of!(Waiting, abort),
+            inside = const offset_of!(Waiting, inside),
+            flag = const offset_of!(Waiting, flag),
+            aborted = const ABORTED,
+            saw_flag = const SAW_FLAG,
+            options(nostack)
+        );
+    }
+    outcome
+}

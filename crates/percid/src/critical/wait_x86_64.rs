@@ -1,0 +1,68 @@
+//! A section that waits, for x86-64: see [`waiting`](super::waiting).
+
+use std::arch::asm;
+use std::mem::offset_of;
+
+use super::{ABORTED, SAW_FLAG, Waiting};
+use crate::critical::FAST_PATH;
+
+/// # Safety
+///
+/// The calling thread's rseq area is registered and lies where [`FAST_PATH`] says.
+pub(super) unsafe fn enter(place: &Waiting, round: u32, length_mask: u64, tries: u64) -> u64 {
+    let outcome;
+    // SAFETY: the section writes to `place` and to `rseq_cs` alone. `rseq_cs` is cleared on every way out, so the
+    // kernel never looks for the descriptor after `place` is gone. The abort pad follows its signature.
+    unsafe {
+        asm!(
+            "lea {work}, [rip + 2f]",
+            "mov qword ptr [{place} + {start}], {work}",
+            "lea {outcome}, [rip + 3f]",
+            "sub {outcome}, {work}",
+            "and {outcome}, {length_mask}",
+            "mov qword ptr [{place} + {length}], {outcome}",
+            "lea {work}, [rip + 4f]",
+            "mov qword ptr [{place} + {abort}], {work}",
+            "mov {outcome:e}, 0",
+            "mov qword ptr fs:[{area} + 8], {place}",
+            "2:",
+            "mov {work:e}, dword ptr fs:[{area} + 4]",
+            "inc {work}",
+            "shl {work}, 32",
+            "or {work}, {round}",
+            "mov qword ptr [{place} + {inside}], {work}",
+            "5:",
+            "cmp dword ptr [{place} + {flag}], {round:e}",
+            "je 6f",
+            "dec {tries}",
+            "jnz 5b",
+            "3:",
+            "jmp 7f",
+            "6:",
+            "mov {outcome:e}, {saw_flag}",
+            "jmp 7f",
+            ".byte 0x0f, 0xb9, 0x3d",
+            ".long 0x53053053",
+            "4:",
+            "mov {outcome:e}, {aborted}",
+            "7:",
+            "mov qword ptr fs:[{area} + 8], 0",
+            place = in(reg) place,
+            area = in(reg) FAST_PATH.area(),
+            round = in(reg) u64::from(round),
+            length_mask = in(reg) length_mask,
+            tries = inout(reg) tries => _,
+            work = out(reg) _,
+            outcome = out(reg) outcome,
+            start = const offset_of!(Waiting, start),
+            length = const offset_of!(Waiting, length),
+            abort = const offset_of!(Waiting, abort),
+            inside = const offset_of!(Waiting, inside),
+            flag = const offset_of!(Waiting, flag),
+            aborted = const ABORTED,
+            saw_flag = const SAW_FLAG,
+            options(nostack)
+        );
+    }
+    outcome
+}

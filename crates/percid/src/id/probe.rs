@@ -1,0 +1,355 @@
+//! Does this kernel abort critical sections when it must? Found out, not believed.
+//!
+//! 64-bit Arm kernels from 6.19 to 7.0.13 do not: a thread that is preempted inside a section, or fenced, goes on and
+//! commits (mended by mainline commit 411c1cf43039 in 7.1, and in stable 7.0.14; distributions mend their 7.0 without
+//! a new number, so the release does not tell). Signals still abort on these kernels, so a probe by signals would give
+//! the wrong answer.
+//!
+//! # The probe
+//!
+//! This thread enters a section that says on which CPU it is, and waits in it for a flag ([`Waiting`]). A
+//! [`Companion`] process with the same memory reads that CPU, does one of three things, and only then sets the flag:
+//!
+//! * it fences all CPUs, or that CPU (`membarrier`);
+//! * it moves itself to that CPU. The call returns while it runs there, so this thread was preempted, or had moved.
+//!
+//! Each of them must abort the section, and each happens after the section has begun and before the flag is set. So:
+//! **a section that sees the flag was not aborted when it had to be**. One such answer condemns the kernel, whatever
+//! else happens on the machine. The opposite takes several rounds: a section may also have been aborted because its
+//! thread was moved to another CPU, which even the faulty kernels notice. A round whose thread is elsewhere
+//! afterwards does not count, and the answer is good only after [`ENOUGH`] rounds of each kind. If the time is over
+//! before, there is no answer.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::time::Duration;
+
+use super::{Unavailable, fence};
+use crate::critical::{Ending, FAST_PATH, Waiting};
+use crate::sys::affinity::Affinity;
+use crate::sys::companion::{self, Companion};
+use crate::sys::{clock, membarrier, memory, process, rseq, signals};
+
+/// How many rounds of each kind must have ended in an abort before the kernel is trusted.
+const ENOUGH: u64 = 3;
+
+/// How often a section looks for the flag for each millisecond that is left: it must not be over long before, or the
+/// companion would not get its turn on a busy machine, nor long after. A look takes one or two nanoseconds, and some
+/// ten under emulation.
+const LOOKS_PER_MS: u64 = 500_000;
+
+/// How long the first probe may take in milliseconds; each further one may take twice as long, up to a limit.
+const FIRST_LIMIT_MS: u64 = 20;
+const LAST_LIMIT_MS: u64 = 320;
+
+/// What became of the rounds of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Aborts {
+    /// The section was aborted, as it must be.
+    pub aborted: u64,
+    /// The section went on as if nothing had happened: the kernel's fault.
+    pub ignored: u64,
+    /// Nothing can be said: the thread was moved, or nothing happened in time.
+    pub undecided: u64,
+}
+
+/// What a probe of the kernel saw, see [`machine::probe`](crate::machine::probe).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Probe {
+    /// Fences of all CPUs.
+    pub fences: Aborts,
+    /// Fences of the section's CPU alone.
+    pub fences_of_one_cpu: Aborts,
+    /// Preemptions on the section's CPU.
+    pub preemptions: Aborts,
+}
+
+impl Probe {
+    fn all(&self) -> [Aborts; 3] {
+        [self.fences, self.fences_of_one_cpu, self.preemptions]
+    }
+
+    /// Whether the kernel ignored what must abort a section.
+    pub fn is_bad(&self) -> bool {
+        self.all().iter().any(|kind| kind.ignored > 0)
+    }
+
+    /// Whether the kernel aborted often enough, of each kind, to be trusted.
+    pub fn is_good(&self) -> bool {
+        !self.is_bad() && self.all().iter().all(|kind| kind.aborted >= ENOUGH)
+    }
+
+    fn of(&mut self, kind: Kind) -> &mut Aborts {
+        match kind {
+            Kind::Fence => &mut self.fences,
+            Kind::FenceOfOneCpu => &mut self.fences_of_one_cpu,
+            Kind::Preemption => &mut self.preemptions,
+        }
+    }
+}
+
+/// What the companion does in a round.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Fence,
+    FenceOfOneCpu,
+    Preemption,
+}
+
+impl Kind {
+    fn of(round: u32) -> Kind {
+        match round % 3 {
+            0 => Kind::Fence,
+            1 => Kind::FenceOfOneCpu,
+            _ => Kind::Preemption,
+        }
+    }
+
+    /// Does it to whoever is in a section on `cpu`; `home` is where the companion may run otherwise.
+    fn act_on(self, cpu: u32, home: &Affinity) -> Result<(), i32> {
+        match self {
+            Kind::Fence => membarrier::fence_all(),
+            Kind::FenceOfOneCpu => membarrier::fence_cpu(cpu),
+            // Back at once, so that the fences of other rounds come from other CPUs.
+            Kind::Preemption => Affinity::confine(cpu).and_then(|()| home.put_back()),
+        }
+    }
+}
+
+/// How a probe is spoilt for the sake of the proofs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(dead_code, unreachable_pub, reason = "only the proofs spoil anything")
+)]
+pub enum Spoilt {
+    /// Not at all.
+    No,
+    /// Every kernel is trusted without a probe.
+    Skipped,
+    /// No kernel is trusted without a probe.
+    Always,
+    /// As `Always`, and the kernel takes the section for none.
+    WrongDescriptor,
+}
+
+/// What the proofs want.
+#[cfg(feature = "testing")]
+pub(crate) static SPOILT: AtomicU32 = AtomicU32::new(Spoilt::No as u32);
+
+impl Spoilt {
+    #[cfg(feature = "testing")]
+    fn now() -> Spoilt {
+        let all = [Spoilt::Skipped, Spoilt::Always, Spoilt::WrongDescriptor];
+        let wanted = SPOILT.load(Relaxed);
+        all.into_iter().find(|&spoilt| spoilt as u32 == wanted).unwrap_or(Spoilt::No)
+    }
+
+    #[cfg(not(feature = "testing"))]
+    fn now() -> Spoilt {
+        Spoilt::No
+    }
+}
+
+/// Says whether critical sections can be trusted here. Where architecture and release leave no doubt it costs one
+/// system call; else the kernel is probed, once per process unless the time was too short. Async-signal-safe.
+///
+/// # Errors
+///
+/// [`Unavailable::SectionsNotAborted`], or why it is not known.
+pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
+    match KNOWN.load(Acquire) {
+        GOOD => return Ok(()),
+        BAD => return Err(Unavailable::SectionsNotAborted),
+        _ => {}
+    }
+    let spoilt = Spoilt::now();
+    if spoilt == Spoilt::Skipped || (spoilt == Spoilt::No && !is_in_doubt()) {
+        KNOWN.store(GOOD, Release);
+        return Ok(());
+    }
+    let limit = limit_ms(TRIES.fetch_add(1, Relaxed));
+    let probe = run(Duration::from_millis(limit), true)?;
+    match probe {
+        probe if probe.is_bad() => KNOWN.store(BAD, Release),
+        probe if probe.is_good() => KNOWN.store(GOOD, Release),
+        _ => return Err(Unavailable::SectionsNotProbed),
+    }
+    sections_can_be_trusted()
+}
+
+/// What was found out; 0 for nothing yet.
+static KNOWN: AtomicU32 = AtomicU32::new(0);
+const GOOD: u32 = 1;
+const BAD: u32 = 2;
+
+/// How many probes have begun.
+static TRIES: AtomicU32 = AtomicU32::new(0);
+
+/// How long the probe after so many may take, in milliseconds.
+fn limit_ms(tries: u32) -> u64 {
+    (FIRST_LIMIT_MS << tries.min(8)).min(LAST_LIMIT_MS)
+}
+
+/// How long to leave the kernel alone after a probe without an answer, in milliseconds: ten times what that took, so
+/// that a program which is never answered spends a tenth of one thread's time on asking at most.
+pub(crate) fn pause_ms() -> u64 {
+    10 * limit_ms(TRIES.load(Relaxed).saturating_sub(1))
+}
+
+/// Whether this kernel may be one that does not abort: the faulty range, whose end distributions move.
+fn is_in_doubt() -> bool {
+    let faulty = |release| {
+        (process::Release { major: 6, minor: 19 }..process::Release { major: 7, minor: 1 })
+            .contains(&release)
+    };
+    cfg!(target_arch = "aarch64") && process::Release::running().is_none_or(faulty)
+}
+
+/// Probes the kernel: until `limit` is over, or, if `brief`, until the answer is known. Async-signal-safe.
+///
+/// # Errors
+///
+/// Why it cannot be probed: no rseq, no fence, or no child process.
+pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
+    match rseq::registration() {
+        rseq::Registration::Libc | rseq::Registration::Own => {}
+        other => return Err(Unavailable::NoRseq(other)),
+    }
+    FAST_PATH.set_area(rseq::area_offset(rseq::registration()));
+    if rseq::cpu_id(FAST_PATH.area()).is_none() && rseq::register_own().is_err() {
+        return Err(Unavailable::SectionsNotProbed);
+    }
+    fence::prepare()?;
+    let board = memory::map(size_of::<Board>()).ok_or(Unavailable::NoMemory)?;
+    let probe = run_on(board.cast::<Board>(), limit, brief);
+    // SAFETY: the companion is gone, and the kernel's pointer to the descriptor was cleared.
+    unsafe { memory::unmap(board, size_of::<Board>()) };
+    probe
+}
+
+/// What this thread and the companion share. All zero at first.
+#[repr(C)]
+#[derive(Debug)]
+struct Board {
+    waiting: Waiting,
+    /// When the companion gives up by itself, in milliseconds.
+    deadline_ms: u64,
+    /// Nonzero when there are no further rounds.
+    over: AtomicU32,
+    /// The last round in which the companion could not do what it had to.
+    failed: AtomicU32,
+}
+
+fn run_on(board: NonNull<Board>, limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
+    let spoilt = Spoilt::now() == Spoilt::WrongDescriptor;
+    // A handler that runs meanwhile would abort sections, and might end up here itself.
+    let _signals = signals::block_all();
+    let deadline_ms = clock::now_ms() + limit.as_millis() as u64;
+    // SAFETY: fresh memory, all zero, which is a valid value; the companion only reads this field.
+    unsafe { (&raw mut (*board.as_ptr()).deadline_ms).write(deadline_ms) };
+    // SAFETY: the memory outlives the companion, which is dropped first; `companion` returns soon after the deadline.
+    let companion = unsafe { Companion::start(companion, board.as_ptr().cast()) };
+    let companion = companion.map_err(Unavailable::ProbeRefused)?;
+    // SAFETY: as above; from here on everything but the deadline is accessed by atomics, or by this thread alone.
+    let board = unsafe { board.as_ref() };
+    let mut probe = Probe::default();
+    let mut rounds = 1..u32::MAX;
+    while clock::now_ms() < deadline_ms && !(brief && (probe.is_bad() || probe.is_good())) {
+        let Some(round) = rounds.next() else { break };
+        match board.play(round, spoilt, deadline_ms) {
+            Some(true) => probe.of(Kind::of(round)).aborted += 1,
+            Some(false) => probe.of(Kind::of(round)).ignored += 1,
+            None => probe.of(Kind::of(round)).undecided += 1,
+        }
+    }
+    board.over.store(1, Release);
+    drop(companion);
+    Ok(probe)
+}
+
+impl Board {
+    /// One round: whether the section was aborted; `None` if that says nothing.
+    fn play(&self, round: u32, spoilt: bool, deadline_ms: u64) -> Option<bool> {
+        let looks = deadline_ms.saturating_sub(clock::now_ms()).max(1) * LOOKS_PER_MS;
+        // SAFETY: `run` has seen to the registration and to its place.
+        let ending = unsafe { self.waiting.enter(round, looks, spoilt) };
+        let here = rseq::cpu_id(FAST_PATH.area());
+        // The companion must be done with this round before the next begins.
+        while !self.waiting.is_flag_set(round) {
+            if clock::now_ms() >= deadline_ms {
+                return None;
+            }
+            companion::give_way();
+        }
+        if self.failed.load(Acquire) == round {
+            return None;
+        }
+        match ending {
+            Ending::SawFlag => Some(false),
+            Ending::Aborted if here == self.waiting.cpu(round) => Some(true),
+            Ending::Aborted | Ending::TimedOut => None,
+        }
+    }
+
+    /// Waits until the section of `round` has begun, and says on which CPU; `None` when it is time to go.
+    fn wait_for_section(&self, round: u32) -> Option<u32> {
+        loop {
+            if let Some(cpu) = self.waiting.cpu(round) {
+                return Some(cpu);
+            }
+            if self.over.load(Acquire) != 0 || clock::now_ms() > self.deadline_ms {
+                return None;
+            }
+            companion::give_way();
+        }
+    }
+}
+
+/// The other side, in a process of its own that shares the memory.
+extern "C" fn companion(board: *mut c_void) -> c_int {
+    companion::end_with_parent();
+    // SAFETY: the parent keeps the memory until this process has ended.
+    let board = unsafe { &*board.cast::<Board>() };
+    let Some(home) = Affinity::read() else { return 1 };
+    for round in 1..u32::MAX {
+        let Some(cpu) = board.wait_for_section(round) else { break };
+        if Kind::of(round).act_on(cpu, &home).is_err() {
+            board.failed.store(round, Release);
+        }
+        board.waiting.set_flag(round);
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_good_answer_takes_enough_of_each_kind() {
+        let enough = Aborts { aborted: ENOUGH, ignored: 0, undecided: 9 };
+        let good = Probe { fences: enough, fences_of_one_cpu: enough, preemptions: enough };
+        assert!(good.is_good() && !good.is_bad());
+        let few = Aborts { aborted: ENOUGH - 1, ..enough };
+        assert!(!Probe { preemptions: few, ..good }.is_good());
+        let ignored = Aborts { ignored: 1, ..enough };
+        let bad = Probe { fences: ignored, ..good };
+        assert!(bad.is_bad() && !bad.is_good());
+    }
+
+    #[test]
+    fn this_kernel_aborts() {
+        match run(Duration::from_secs(20), true) {
+            Ok(probe) => assert!(probe.is_good(), "{probe:?}"),
+            Err(why) => eprintln!("not probed: {why}"),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! One thread wanders over all CPUs: the table gives it extra IDs while it does, and takes them back when it stays.
+
+use std::time::{Duration, Instant};
+
+use percid::{Counter, Density, Source, testing};
+
+use crate::options::Options;
+use crate::{Verdict, pinning};
+
+/// How long it stays before it moves once more: twice the time after which IDs expire, and some ticks.
+const QUIET: Duration = Duration::from_millis(250);
+
+pub(crate) fn run(options: &Options) -> Verdict {
+    let cpus = pinning::allowed();
+    if cpus.len() < 2 {
+        return Ok("skipped: there is one CPU".to_owned());
+    }
+    let counter = Counter::with_source(Source::Table).map_err(|error| error.to_string())?;
+    let time = Duration::from_secs_f64(options.seconds / 4.0);
+    let mut figures = Vec::new();
+    let mut right = true;
+    let mut moves = 0;
+    let two = Density::AtMost(2);
+    for (density, most) in [(Density::Relaxed, cpus.len()), (two, 2), (Density::Strict, 1)] {
+        percid::set_density(density);
+        testing::compact_table();
+        moves += wander(&counter, &cpus, time);
+        let wandering = testing::table_ids_in_use().ok_or("the table is locked")?;
+        std::thread::sleep(QUIET);
+        // Both CPUs still hold IDs, so that a return to them is no slow path: one is made to ask.
+        testing::steal(cpus[1]).ok_or("CPU without an ID")?.put_back(None);
+        moves += wander(&counter, &cpus[1..2], Duration::ZERO);
+        let quiet = testing::table_ids_in_use().ok_or("the table is locked")?;
+        figures.push(format!("{density:?}: wandering={wandering} quiet={quiet}"));
+        right &= wandering == most && quiet == 1;
+    }
+    let figures = format!("cpus={} moves={moves} {}", cpus.len(), figures.join(", "));
+    if right && counter.sum() == moves * 10 { Ok(figures) } else { Err(figures) }
+}
+
+/// Moves from CPU to CPU, with ten increments on each, at least once over all. Answers how often.
+fn wander(counter: &Counter, cpus: &[u32], time: Duration) -> i64 {
+    let end = Instant::now() + time;
+    let mut moves = 0;
+    loop {
+        for &cpu in cpus {
+            pinning::restrict(0, &[cpu]);
+            (0..10).for_each(|_| counter.add(1));
+            moves += 1;
+        }
+        if Instant::now() >= end {
+            return moves;
+        }
+    }
+}
