@@ -179,7 +179,7 @@ fn the_chosen_source_is_the_one_this_kernel_deserves() {
 
 #[test]
 fn a_first_use_finds_out_whether_the_kernel_aborts() {
-    let outcome = pass("probe --starts 100 --expect good");
+    let outcome = pass("probe --starts 20 --expect good");
     assert_eq!(outcome.number("bad"), 0);
 }
 
