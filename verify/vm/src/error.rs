@@ -35,14 +35,19 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
-    /// The package lists know no kernel of the wanted series.
+    /// A suite has no kernel of the wanted series any more.
     NoSuchKernel {
-        /// The series, as in "6.12".
-        series: &'static str,
-        /// What the lists offered instead.
-        found: String,
+        /// The kernel, as in "6.12-arm64".
+        kernel: String,
+        /// The suite of Debian.
+        suite: String,
         /// Where a package fetched by other means would be found.
         drop_in: PathBuf,
+    },
+    /// This machine's package sources do not say where Debian is.
+    NoMirror {
+        /// How the archive labels itself.
+        label: &'static str,
     },
     /// A kernel image does not look like one.
     BadImage {
@@ -87,11 +92,15 @@ impl fmt::Display for Error {
             Self::File { action, path, source } => {
                 write!(f, "could not {action} {}: {source}", path.display())
             }
-            Self::NoSuchKernel { series, found, drop_in } => write!(
+            Self::NoSuchKernel { kernel, suite, drop_in } => write!(
                 f,
-                "no package linux-image-{series}.*-cloud-amd64 in this machine's package lists \
-                 ({found}); run `apt-get update`, or put such a package's .deb file into {}",
+                "no kernel {kernel} in Debian's {suite}; a package of one (.deb) is also taken from {}",
                 drop_in.display()
+            ),
+            Self::NoMirror { label } => write!(
+                f,
+                "this machine's package sources name no archive labelled {label}; \
+                 is this Debian, and has `apt-get update` been run?"
             ),
             Self::BadImage { path, expected } => {
                 write!(f, "{} is no usable kernel: expected {expected}", path.display())

@@ -96,7 +96,7 @@ impl Harness {
         let limit = limit.unwrap_or_else(|| boot_limit(shape, jobs));
         let remains = machine::run(spec.command(), logs, limit)?;
         self.save(kernel, shape, logs)?;
-        let expected = Expectation { series: kernel.series, shape, jobs };
+        let expected = Expectation { series: kernel.platform.series, shape, jobs };
         Ok(Boot {
             kernel: kernel.clone(),
             shape,
@@ -126,7 +126,7 @@ impl Harness {
         for log in [logs.console, logs.report, logs.emulator] {
             let name = log.file_name().unwrap_or_default().to_string_lossy();
             let shape = shape.to_string().replace('/', "-");
-            let target = dir.join(format!("{}-{shape}.{name}", kernel.series));
+            let target = dir.join(format!("{}-{shape}.{name}", kernel.platform));
             // A machine that failed early has not written all of them.
             let bytes = fs::read(log).unwrap_or_default();
             fs::write(&target, bytes).map_err(Error::file("write", &target))?;

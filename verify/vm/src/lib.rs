@@ -7,8 +7,8 @@
 //!
 //! One boot goes through these modules in turn:
 //!
-//! 1. [`kernel`] finds, downloads and unpacks a kernel; [`vmlinux`] takes the
-//!    uncompressed image out of it,
+//! 1. [`pins`] names the package of a [`platform`]'s kernel, [`apt`] downloads it, [`kernel`] unpacks
+//!    and keeps it; [`vmlinux`] takes the uncompressed image out of it,
 //! 2. [`guest`] builds the programs for the guest, statically,
 //! 3. [`initramfs`] packs them, with the list of jobs, into the root file
 //!    system,
@@ -28,6 +28,7 @@
 
 #![forbid(unsafe_op_in_unsafe_fn)]
 
+pub mod apt;
 pub mod cache;
 pub mod clock;
 pub mod error;
@@ -38,7 +39,9 @@ pub mod json;
 pub mod kernel;
 pub mod machine;
 pub mod options;
+pub mod pins;
 pub mod plan;
+pub mod platform;
 pub mod power;
 pub mod protocol;
 pub mod qemu;

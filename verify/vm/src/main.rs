@@ -1,5 +1,6 @@
 //! `percid-vm`: boots kernels, runs programs in them, shows the results.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -12,9 +13,11 @@ use std::time::Instant;
 use percid_vm::cache::Cache;
 use percid_vm::guest::{self, Entry, Source};
 use percid_vm::harness::{Boot, Harness};
-use percid_vm::kernel::{Kernel, Series};
+use percid_vm::kernel::Kernel;
 use percid_vm::options::{HELP, Options, Programs};
+use percid_vm::pins;
 use percid_vm::plan::plan;
+use percid_vm::platform::Platform;
 use percid_vm::protocol::Job;
 use percid_vm::report::Report;
 use percid_vm::shape::Shape;
@@ -126,37 +129,51 @@ fn job(options: &Options, entries: &[Entry], command: &str) -> Result<Job> {
     Ok(job.within(limit))
 }
 
+/// The machines with their kernels. Those whose kernel is no longer to be had are left out, unless a person is strict.
 fn with_kernels(
     options: &Options,
-    machines: Vec<(Series, Shape)>,
+    machines: Vec<(Platform, Shape)>,
     cache: &Cache,
 ) -> Result<Vec<(Kernel, Shape)>> {
-    let mut kernels: Vec<Kernel> = Vec::new();
-    let mut ready = Vec::new();
-    for (series, shape) in machines {
-        let known = kernels.iter().find(|kernel| kernel.series == series).cloned();
-        let kernel = match known {
-            Some(kernel) => kernel,
-            None => {
-                let kernel = kernel(options, series, cache)?;
-                kernels.push(kernel.clone());
-                kernel
-            }
-        };
-        ready.push((kernel, shape));
+    let mut kernels: BTreeMap<Platform, Option<Kernel>> = BTreeMap::new();
+    for (platform, _) in &machines {
+        if !kernels.contains_key(platform) {
+            kernels.insert(*platform, kernel(options, *platform, cache)?);
+        }
+    }
+    let ready = machines.into_iter().filter_map(|(platform, shape)| {
+        let kernel = kernels.get(&platform)?.clone()?;
+        Some((kernel, shape))
+    });
+    let ready: Vec<_> = ready.collect();
+    if ready.is_empty() {
+        return Err(Error::Usage("there is no kernel to boot".to_owned()));
     }
     Ok(ready)
 }
 
-fn kernel(options: &Options, series: Series, cache: &Cache) -> Result<Kernel> {
-    let cached = Kernel::cached(series, cache).filter(|_| !options.refresh);
-    cached.map_or_else(
+fn kernel(options: &Options, platform: Platform, cache: &Cache) -> Result<Option<Kernel>> {
+    let cached = Kernel::cached(platform, cache).filter(|_| !options.refresh);
+    let kernel = cached.map_or_else(
         || {
-            eprintln!("fetching kernel {series}");
-            Kernel::fetch(series, cache)
+            eprintln!("fetching kernel {platform}");
+            Kernel::fetch(platform, cache)
         },
         Ok,
-    )
+    );
+    match kernel {
+        Err(gone @ Error::NoSuchKernel { .. }) if !options.strict => {
+            eprintln!("percid-vm: note: {gone}: left out");
+            Ok(None)
+        }
+        Ok(kernel) => {
+            if let Some(wanted) = &kernel.in_place_of {
+                eprintln!("percid-vm: note: {} in place of {wanted}", kernel.package);
+            }
+            Ok(Some(kernel))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Boots all machines, some at a time, and returns them in the plan's order.
@@ -204,18 +221,20 @@ fn publish(options: &Options, report: &Report<'_>) -> Result<()> {
     }
 }
 
-fn list(machines: &[(Series, Shape)], entries: &[Entry], cache: &Cache) -> Result<()> {
+fn list(machines: &[(Platform, Shape)], entries: &[Entry], cache: &Cache) -> Result<()> {
     let mut text = String::from("kernels\n");
-    for series in Series::ALL {
-        let state = Kernel::cached(series, cache).map_or_else(
-            || "not fetched yet".to_owned(),
-            |kernel| format!("{} in the cache", kernel.release),
-        );
-        text += &format!("  {series:<8} {state}\n");
+    for pin in pins::all() {
+        let (platform, wanted) = (pin.platform, &pin.package);
+        let state = match Kernel::cached(platform, cache) {
+            None => "not fetched yet".to_owned(),
+            Some(Kernel { in_place_of: Some(_), package, .. }) => format!("{package} in the cache"),
+            Some(_) => "in the cache".to_owned(),
+        };
+        text += &format!("  {platform:<10} {wanted}: {state}\n");
     }
     text += "machines\n";
-    for (series, shape) in machines {
-        text += &format!("  {series:<8} {shape}\n");
+    for (platform, shape) in machines {
+        text += &format!("  {platform:<10} {shape}\n");
     }
     text += "programs\n";
     let width = entries.iter().map(|entry| entry.command.len()).max();

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::kernel::Series;
+use crate::pins;
+use crate::platform::Platform;
 use crate::shape::Shape;
 use crate::{Error, Result};
 
@@ -15,7 +16,7 @@ emulation and runs percid's test programs inside.
 
 usage: percid-vm [options]
 
-  --kernel SERIES       6.1, 6.12 or all
+  --kernel KERNEL,…     series as 6.12, on 64-bit Arm as 6.12-arm64, or all
   --shape SHAPE,…       CPUS/NODES as in 8/2, or CPUS+SPARE/NODES as in 8+56/2
                         for CPUs that are possible but not up
                         (without --shape: 8/2 and 16/4, on 6.12 also 64/8)
@@ -30,7 +31,9 @@ usage: percid-vm [options]
   --keep-logs DIR       keep each machine's console, report and QEMU's messages
   --again               boot machines with failures once more, for what failed
                         there; what fails counts if it fails twice
-  --refresh             look for newer kernels instead of using the cached ones
+  --refresh             fetch kernels again instead of using the cached ones
+  --strict              no result where a kernel is no longer to be had, instead of
+                        leaving it out
   --binary PATH         run the programs of this static binary, do not build any
   --traces              run the programs that record and check traces instead
   --self-check          run the harness's own programs instead of percid's
@@ -57,7 +60,7 @@ pub enum Programs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Kernels; empty for all.
-    pub kernels: Vec<Series>,
+    pub kernels: Vec<Platform>,
     /// Machines; empty for the default plan.
     pub shapes: Vec<Shape>,
     /// Commands; empty for all programs.
@@ -78,8 +81,10 @@ pub struct Options {
     pub keep_logs: Option<PathBuf>,
     /// Give what failed another try.
     pub again: bool,
-    /// Look for newer kernels.
+    /// Fetch kernels again.
     pub refresh: bool,
+    /// Fail where a kernel is no longer to be had.
+    pub strict: bool,
     /// Where the programs come from.
     pub programs: Programs,
 }
@@ -99,6 +104,7 @@ impl Default for Options {
             keep_logs: None,
             again: false,
             refresh: false,
+            strict: false,
             programs: Programs::Percid,
         }
     }
@@ -142,6 +148,7 @@ impl Options {
             "--json" => self.json = true,
             "--verbose" => self.verbose = true,
             "--again" => self.again = true,
+            "--strict" => self.strict = true,
             "--refresh" => self.refresh = true,
             "--traces" => self.programs = Programs::Traces,
             "--self-check" => self.programs = Programs::SelfCheck,
@@ -166,10 +173,10 @@ impl Options {
     }
 }
 
-fn kernels(text: &str) -> Result<Vec<Series>> {
+fn kernels(text: &str) -> Result<Vec<Platform>> {
     match text {
         "all" => Ok(Vec::new()),
-        some => list(some, str::parse),
+        some => list(some, |name| Ok(pins::of(name.parse()?)?.platform)),
     }
 }
 
@@ -197,6 +204,7 @@ fn into_text(value: OsString) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::Series;
 
     fn parse(line: &str) -> Result<Option<Options>> {
         Options::parse(line.split('|').filter(|s| !s.is_empty()).map(OsString::from))
@@ -215,7 +223,7 @@ mod tests {
     #[test]
     fn options_are_understood_in_both_forms() {
         let options = good("--kernel=6.12|--shape|8/2,8+56/2|--program|A=1 sums 3,density|--json");
-        assert_eq!(options.kernels, [Series::V6_12]);
+        assert_eq!(options.kernels, [Platform::x86_64(Series::V6_12)]);
         assert_eq!(options.shapes.len(), 2);
         assert_eq!(options.commands, ["A=1 sums 3", "density"]);
         assert!(options.json && !options.list);
@@ -240,7 +248,7 @@ mod tests {
             ("sums", "unknown argument `sums`"),
             ("--shape", "--shape expects a value"),
             ("--shape|8", "CPUS/NODES"),
-            ("--kernel|5.10", "expected 6.1, 6.12 or all"),
+            ("--kernel|5.11", "expected 5.10, 6.1, 6.12"),
             ("--limit|0", "expected a positive number"),
             ("--jobs|two", "expected a positive number"),
             ("--json=yes", "--json takes no value"),

@@ -1,40 +1,41 @@
 //! Which machines to boot.
 
-use crate::kernel::Series;
+use crate::pins;
+use crate::platform::{Platform, Series};
 use crate::shape::Shape;
 
 /// One machine of the default plan.
-const DEFAULT: [(Series, (u32, u32)); 5] = [
-    (Series::V6_1, (8, 2)),
-    (Series::V6_1, (16, 4)),
-    (Series::V6_12, (8, 2)),
-    (Series::V6_12, (16, 4)),
+const DEFAULT: [(Platform, (u32, u32)); 5] = [
+    (Platform::x86_64(Series::V6_1), (8, 2)),
+    (Platform::x86_64(Series::V6_1), (16, 4)),
+    (Platform::x86_64(Series::V6_12), (8, 2)),
+    (Platform::x86_64(Series::V6_12), (16, 4)),
     // Takes as long as the others together, so once.
-    (Series::V6_12, (64, 8)),
+    (Platform::x86_64(Series::V6_12), (64, 8)),
 ];
 
 /// The machines for the kernels and shapes that were asked for. Nothing asked
 /// for is the default plan; only kernels, its part with these; shapes, these
 /// on every kernel asked for.
-pub fn plan(kernels: &[Series], shapes: &[Shape]) -> Vec<(Series, Shape)> {
-    let wanted = |series: &Series| kernels.is_empty() || kernels.contains(series);
+pub fn plan(kernels: &[Platform], shapes: &[Shape]) -> Vec<(Platform, Shape)> {
+    let wanted = |platform: &Platform| kernels.is_empty() || kernels.contains(platform);
     if shapes.is_empty() {
         let shape = |(cpus, nodes)| Shape::new(cpus, 0, nodes).expect("the default plan is sound");
-        let all = DEFAULT.into_iter().filter(|(series, _)| wanted(series));
-        return all.map(|(series, size)| (series, shape(size))).collect();
+        let all = DEFAULT.into_iter().filter(|(platform, _)| wanted(platform));
+        return all.map(|(platform, size)| (platform, shape(size))).collect();
     }
-    let series = Series::ALL.into_iter().filter(wanted);
-    series.flat_map(|series| shapes.iter().map(move |&shape| (series, shape))).collect()
+    let platforms = pins::all().iter().map(|pin| pin.platform).filter(wanted);
+    platforms.flat_map(|platform| shapes.iter().map(move |&shape| (platform, shape))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn named(kernels: &[Series], shapes: &[&str]) -> Vec<String> {
+    fn named(kernels: &[Platform], shapes: &[&str]) -> Vec<String> {
         let shapes: Vec<Shape> = shapes.iter().map(|s| s.parse().expect("good")).collect();
         let plan = plan(kernels, &shapes);
-        plan.iter().map(|(series, shape)| format!("{series} {shape}")).collect()
+        plan.iter().map(|(platform, shape)| format!("{platform} {shape}")).collect()
     }
 
     #[test]
@@ -45,8 +46,9 @@ mod tests {
 
     #[test]
     fn kernels_and_shapes_select() {
-        assert_eq!(named(&[Series::V6_1], &[]), ["6.1 8/2", "6.1 16/4"]);
-        assert_eq!(named(&[], &["4/2"]), ["6.1 4/2", "6.12 4/2"]);
-        assert_eq!(named(&[Series::V6_12], &["4/2", "64/8"]), ["6.12 4/2", "6.12 64/8"]);
+        let (old, new) = (Platform::x86_64(Series::V6_1), Platform::x86_64(Series::V6_12));
+        assert_eq!(named(&[old], &[]), ["6.1 8/2", "6.1 16/4"]);
+        assert_eq!(named(&[], &["4/2"]).len(), pins::all().len());
+        assert_eq!(named(&[new], &["4/2", "64/8"]), ["6.12 4/2", "6.12 64/8"]);
     }
 }

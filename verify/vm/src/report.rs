@@ -71,7 +71,7 @@ impl<'a> Report<'a> {
             }
             out.push('\n');
         };
-        row("kernel", &|boot| boot.kernel.series.to_string());
+        row("kernel", &|boot| boot.kernel.platform.to_string());
         row("CPUs/nodes", &|boot| boot.shape.to_string());
         row("boot and exit", &boot_cell);
         for (index, label) in labels.enumerate() {
@@ -117,7 +117,7 @@ impl<'a> Report<'a> {
 }
 
 fn name(boot: &Boot) -> String {
-    format!("{} on {}", boot.kernel.series, boot.shape)
+    format!("{} on {}", boot.kernel.platform, boot.shape)
 }
 
 fn seconds(time: Duration) -> String {
@@ -167,8 +167,9 @@ fn boot_json(boot: &Boot) -> Value {
     let verdict = &boot.verdict;
     let count = |number: u32| Value::Int(number.into());
     Value::Object(vec![
-        ("kernel", Value::text(boot.kernel.series.name())),
+        ("kernel", Value::text(boot.kernel.platform.to_string())),
         ("release", Value::text(&boot.kernel.release)),
+        ("package", Value::text(&boot.kernel.package)),
         ("cpus", count(boot.shape.cpus())),
         ("possible_cpus", count(boot.shape.possible())),
         ("nodes", count(boot.shape.nodes())),
@@ -206,7 +207,8 @@ fn result_json(result: &ProgramResult) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Kernel, Series};
+    use crate::kernel::Kernel;
+    use crate::platform::{Platform, Series};
     use crate::protocol::Job;
     use crate::verdict::Verdict;
 
@@ -219,8 +221,10 @@ mod tests {
         };
         Boot {
             kernel: Kernel {
-                series: Series::V6_12,
+                platform: Platform::x86_64(Series::V6_12),
                 release: "6.12.1".into(),
+                package: "linux-image-6.12.1-cloud-amd64=6.12.1-1".into(),
+                in_place_of: None,
                 image: "vmlinux".into(),
             },
             shape: "16/4".parse().expect("good"),

@@ -21,6 +21,8 @@ pub struct Tool {
 
 /// The emulator.
 pub const QEMU: Tool = Tool { name: "qemu-system-x86_64", package: "qemu-system-x86" };
+/// The emulator of 64-bit Arm.
+pub const QEMU_ARM: Tool = Tool { name: "qemu-system-aarch64", package: "qemu-system-arm" };
 /// Downloads packages; needs no privileges for that.
 pub const APT_GET: Tool = Tool { name: "apt-get", package: "apt" };
 /// Reads the package lists.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-use crate::kernel::Series;
 use crate::machine::{End, Remains};
+use crate::platform::Series;
 use crate::protocol::{EXIT_STATUS, Ending, Job, Line, Machine, PREFIX, Tally};
 use crate::shape::Shape;
 
@@ -284,7 +284,12 @@ fn fault_of_machine(reading: &Reading, expected: Expectation<'_>) -> Option<Faul
         format!("kernel {release} with {online} CPUs of {possible} on {nodes} nodes")
     };
     (!right).then(|| Fault::WrongMachine {
-        expected: describe(expected.series.name(), shape.cpus(), shape.possible(), shape.nodes()),
+        expected: describe(
+            &expected.series.to_string(),
+            shape.cpus(),
+            shape.possible(),
+            shape.nodes(),
+        ),
         found: describe(&machine.release, machine.online, machine.possible, machine.nodes),
     })
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 use percid_vm::cache::Cache;
 use percid_vm::guest::{Entry, Source};
 use percid_vm::harness::{Boot, Harness};
-use percid_vm::kernel::{Kernel, Series};
+use percid_vm::kernel::Kernel;
+use percid_vm::platform::{Platform, Series};
 use percid_vm::protocol::{Ending, Job};
 use percid_vm::shape::Shape;
 use percid_vm::tool;
@@ -36,7 +37,7 @@ fn kernel(series: Series) -> Kernel {
     static FETCH: Mutex<()> = Mutex::new(());
     let _guard = FETCH.lock().unwrap_or_else(PoisonError::into_inner);
     let cache = Cache::find();
-    let kernel = Kernel::cached(series, &cache).map_or_else(|| Kernel::fetch(series, &cache), Ok);
+    let kernel = Kernel::ready(Platform::x86_64(series), &cache);
     kernel.unwrap_or_else(|error| panic!("{error}; or set PERCID_VM=skip to do without"))
 }
 

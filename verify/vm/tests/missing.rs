@@ -78,43 +78,52 @@ fn a_missing_emulator_names_its_package() {
     assert_no_result(&output, &["`qemu-system-x86_64`", "`qemu-system-x86`", "install.sh"]);
 }
 
-const DEPENDS: &str = "echo '  Depends: linux-image-6.1.0-56-cloud-amd64'";
+/// A machine whose sources name Debian, and where downloading does what `rest` does.
+fn apt_get(rest: &str) -> String {
+    let targets = r"'Debian\tmirror/\nDebian-Security\tmirror-security/\n'";
+    format!("if [ \"$1\" = indextargets ]; then printf {targets}; else {rest}; fi")
+}
 
 #[test]
 fn a_missing_network_is_named() {
     let Some(binary) = fixtures() else {
         return;
     };
-    let host = Host::with(&[
-        ("qemu-system-x86_64", "exit 1"),
-        ("apt-cache", DEPENDS),
-        ("apt-get", "echo 'E: Failed to fetch it' >&2; exit 100"),
-    ]);
+    let apt_get = apt_get("echo 'E: Failed to fetch it' >&2; exit 100");
+    let host = Host::with(&[("qemu-system-x86_64", "exit 1"), ("apt-get", &apt_get)]);
     let output = host.run(&["--binary", &binary, "--kernel", "6.1"]);
-    let expected = ["could not download linux-image-6.1.0-56", "offline?", "E: Failed to fetch it"];
+    let expected =
+        ["could not get the package lists of bookworm-security", "E: Failed to fetch it"];
     assert_no_result(&output, &expected);
 }
 
 #[test]
-fn package_lists_without_the_kernel_are_named() {
+fn a_machine_whose_sources_do_not_name_debian_is_told_so() {
     let Some(binary) = fixtures() else {
         return;
     };
-    let host =
-        Host::with(&[("qemu-system-x86_64", "exit 1"), ("apt-cache", DEPENDS), ("apt-get", "")]);
-    let output = host.run(&["--binary", &binary, "--kernel", "6.12"]);
-    assert_no_result(&output, &["linux-image-6.12.*-cloud-amd64", "apt-get update", ".deb"]);
+    let host = Host::with(&[("qemu-system-x86_64", "exit 1"), ("apt-get", "echo other there/")]);
+    let output = host.run(&["--binary", &binary, "--kernel", "6.1"]);
+    assert_no_result(&output, &["no archive labelled Debian-Security", "apt-get update"]);
 }
 
-/// The directory that the message names is the one that is looked into.
+/// A kernel that is gone is left out, and the directory that the message names is the one that is looked into.
 #[test]
-fn the_cache_is_below_the_cache_home() {
+fn kernels_that_are_gone_are_named() {
     let Some(binary) = fixtures() else {
         return;
     };
-    let host = Host::with(&[("qemu-system-x86_64", "exit 1"), ("apt-cache", "exit 1")]);
-    let output = host.run(&["--binary", &binary, "--kernel", "6.1"]);
+    let (apt_get, qemu) = (apt_get("true"), ("qemu-system-x86_64", "exit 1"));
+    let (apt_cache, dpkg) = (("apt-cache", "true"), ("dpkg", "exit 1"));
+    let host = Host::with(&[qemu, apt_cache, dpkg, ("apt-get", &apt_get)]);
     let cache = host.0.path().join("cache/percid-vm");
-    assert_no_result(&output, &[cache.to_str().expect("a plain path")]);
+    let gone = "no kernel 6.12 in Debian's trixie-security";
+    let expected = [gone, ".deb", cache.to_str().expect("a plain path")];
+    let arguments = ["--binary", &binary, "--kernel", "6.12"];
+    let output = host.run(&arguments);
+    assert_no_result(&output, &[&expected[..], &["left out", "no kernel to boot"]].concat());
+    let output = host.run(&[&arguments[..], &["--strict"]].concat());
+    assert_no_result(&output, &expected);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("left out"));
     assert!(Path::new(&cache).is_dir());
 }

@@ -9,7 +9,8 @@ use percid_sim::replay::{Comparison, Recording, generation};
 use percid_vm::cache::Cache;
 use percid_vm::guest::Source;
 use percid_vm::harness::Harness;
-use percid_vm::kernel::{Kernel, Series};
+use percid_vm::kernel::Kernel;
+use percid_vm::platform::{Platform, Series};
 use percid_vm::protocol::Job;
 use percid_vm::tool;
 
@@ -36,8 +37,7 @@ fn skipped() -> bool {
 /// Records in a machine with 4 CPUs.
 fn record(seeds: [u64; 5]) -> Vec<Recording> {
     let cache = Cache::find();
-    let kernel = Kernel::cached(Series::V6_12, &cache)
-        .map_or_else(|| Kernel::fetch(Series::V6_12, &cache), Ok)
+    let kernel = Kernel::ready(Platform::x86_64(Series::V6_12), &cache)
         .unwrap_or_else(|error| panic!("{error}; or set PERCID_VM=skip to do without"));
     let programs = Source::programs().build(&cache).expect("the programs build");
     let jobs = seeds.map(|seed| {

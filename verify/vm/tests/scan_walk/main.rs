@@ -17,7 +17,8 @@ use percid_sim::numa::walk::Reason;
 use percid_vm::cache::Cache;
 use percid_vm::guest::Source;
 use percid_vm::harness::Harness;
-use percid_vm::kernel::{Kernel, Series};
+use percid_vm::kernel::Kernel;
+use percid_vm::platform::{Platform, Series};
 use percid_vm::protocol::Job;
 use percid_vm::tool;
 
@@ -153,8 +154,7 @@ fn skipped() -> bool {
 
 fn record() -> String {
     let cache = Cache::find();
-    let kernel = Kernel::cached(Series::V6_12, &cache);
-    let kernel = kernel.map_or_else(|| Kernel::fetch(Series::V6_12, &cache), Ok);
+    let kernel = Kernel::ready(Platform::x86_64(Series::V6_12), &cache);
     let kernel = kernel.unwrap_or_else(|error| panic!("{error}; or set PERCID_VM=skip"));
     let programs = Source::programs().build(&cache).expect("the programs build");
     let harness = Harness::new(&cache, &programs).expect("the harness is ready");
