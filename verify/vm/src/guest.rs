@@ -8,11 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::cache::Cache;
+use crate::platform::Arch;
 use crate::protocol::Job;
 use crate::{Error, Result, tool};
-
-/// What the kernels are built for, whatever the host is.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// A binary of the workspace that can be built for the guest.
 #[derive(Debug, Clone)]
@@ -45,13 +43,14 @@ impl Source {
         Self { manifest, binary: "percid-trace-programs" }
     }
 
-    /// Builds the binary, optimised and without need of any library.
-    pub fn build(&self, cache: &Cache) -> Result<PathBuf> {
+    /// Builds the binary for machines of `arch`, optimised and without need of any library.
+    pub fn build(&self, cache: &Cache, arch: Arch) -> Result<PathBuf> {
+        let target = format!("{}-unknown-linux-gnu", arch.name());
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command
             .args(["build", "--release", "--bin", self.binary])
-            .args(["--target", TARGET])
+            .args(["--target", &target])
             .arg("--manifest-path")
             .arg(&self.manifest)
             .arg("--target-dir")
@@ -59,9 +58,15 @@ impl Source {
             // Exactly these flags: what the host's build is asked to do (say,
             // measuring coverage) has no place in the guest.
             .env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+crt-static");
-        let task = format!("build {} for the guest", self.binary);
+        if arch.name() != env::consts::ARCH {
+            let linker = tool::cross_linker(arch);
+            linker.demand()?;
+            let target = target.replace('-', "_").to_uppercase();
+            command.env(format!("CARGO_TARGET_{target}_LINKER"), linker.name);
+        }
+        let task = format!("build {} for {}", self.binary, arch.debian());
         tool::output_of(&mut command, &task)?;
-        let binary = cache.guest().join(TARGET).join("release").join(self.binary);
+        let binary = cache.guest().join(target).join("release").join(self.binary);
         demand_static(&binary)?;
         Ok(binary)
     }
@@ -71,17 +76,26 @@ fn own_directory() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// An error if `path` is no program or needs a dynamic linker, which in the
+/// The architecture of the program `path`. An error if it is none or needs a dynamic linker, which in the
 /// guest would only show as "no such file".
-pub fn demand_static(path: &Path) -> Result<()> {
+pub fn demand_static(path: &Path) -> Result<Arch> {
     let bytes = fs::read(path).map_err(Error::file("read", path))?;
-    match interpreter(&bytes) {
-        Some(false) => Ok(()),
-        Some(true) => Err(Error::BadImage {
-            path: path.to_path_buf(),
-            expected: "a static program (build it with -C target-feature=+crt-static)",
-        }),
-        None => Err(Error::BadImage { path: path.to_path_buf(), expected: "a 64-bit ELF program" }),
+    let bad = |expected| Error::BadImage { path: path.to_path_buf(), expected };
+    match interpreter(&bytes).zip(machine(&bytes)) {
+        Some((false, arch)) => Ok(arch),
+        Some((true, _)) => {
+            Err(bad("a static program (build it with -C target-feature=+crt-static)"))
+        }
+        None => Err(bad("a 64-bit ELF program of x86-64 or Arm")),
+    }
+}
+
+/// What an ELF file is built for; `None` if it is none, or for something else.
+fn machine(elf: &[u8]) -> Option<Arch> {
+    match elf.get(0x12..0x14)? {
+        [62, 0] => Some(Arch::X86_64),
+        [183, 0] => Some(Arch::Aarch64),
+        _ => None,
     }
 }
 
@@ -111,6 +125,8 @@ pub struct Entry {
     pub command: String,
     /// How long it may take, if it says so itself.
     pub limit: Option<Duration>,
+    /// Traits without which a machine does not run it.
+    pub on: Vec<String>,
     /// What it is about, for people.
     pub about: String,
 }
@@ -118,13 +134,19 @@ pub struct Entry {
 impl Entry {
     /// Asks `binary` for its programs: given the sole argument `--list` it
     /// prints a line for each that is run when none is asked for by name,
-    /// `[limit=SECONDS] [NAME=VALUE …] program [argument …] [# about]`.
+    /// `[limit=SECONDS] [on=TRAIT]… [NAME=VALUE …] program [argument …] [# about]`.
     pub fn list(binary: &Path) -> Result<Vec<Self>> {
         let mut command = Command::new(binary);
         let output = tool::output_of(command.arg("--list"), "list the guest's programs")?;
         let text = String::from_utf8_lossy(&output);
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         lines.map(Self::parse).collect()
+    }
+
+    /// An entry for `command`, which nobody lists.
+    pub fn of(command: &str, limit: Duration) -> Result<Self> {
+        let entry = Self::parse(command)?;
+        Ok(Self { limit: entry.limit.or(Some(limit)), ..entry })
     }
 
     /// What this entry runs, within `default` if it names no limit itself.
@@ -136,13 +158,23 @@ impl Entry {
     fn parse(line: &str) -> Result<Self> {
         let (words, about) = line.split_once('#').unwrap_or((line, ""));
         let words = words.trim();
-        let mut entry =
-            Self { command: words.to_owned(), limit: None, about: about.trim().to_owned() };
-        if let Some(rest) = words.strip_prefix("limit=") {
-            let (seconds, command) = rest.split_once(' ').unwrap_or((rest, ""));
-            let seconds = seconds.parse().map_err(|_| entry.bad("limit=SECONDS"))?;
-            entry.limit = Some(Duration::from_secs(seconds));
-            entry.command = command.trim().to_owned();
+        let mut entry = Self {
+            command: words.to_owned(),
+            limit: None,
+            on: Vec::new(),
+            about: about.trim().to_owned(),
+        };
+        loop {
+            let (first, rest) = entry.command.split_once(' ').unwrap_or((&entry.command, ""));
+            if let Some(seconds) = first.strip_prefix("limit=") {
+                let seconds = seconds.parse().map_err(|_| entry.bad("limit=SECONDS"))?;
+                entry.limit = Some(Duration::from_secs(seconds));
+            } else if let Some(wanted) = first.strip_prefix("on=") {
+                entry.on.push(wanted.to_owned());
+            } else {
+                break;
+            }
+            entry.command = rest.trim().to_owned();
         }
         // Whatever cannot be run is said now, not when it is asked for.
         entry.job(Duration::ZERO)?;
@@ -160,7 +192,9 @@ mod tests {
 
     #[test]
     fn a_line_of_the_list_has_a_limit_a_command_and_a_text() {
-        let entry = Entry::parse("limit=90 A=1 sums --threads 3  # exact sums").expect("good");
+        let entry = Entry::parse("limit=90 on=multi A=1 sums --threads 3  # exact sums");
+        let entry = entry.expect("good");
+        assert_eq!(entry.on, ["multi"]);
         assert_eq!(entry.command, "A=1 sums --threads 3");
         assert_eq!(entry.limit, Some(Duration::from_secs(90)));
         assert_eq!(entry.about, "exact sums");

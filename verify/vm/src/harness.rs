@@ -9,18 +9,21 @@ use crate::guest::{self, Source};
 use crate::initramfs::Archive;
 use crate::kernel::Kernel;
 use crate::machine::{self, Logs};
+use crate::platform::Arch;
 use crate::protocol::{JOBS_PATH, Job, PROGRAMS_PATH, write_jobs};
-use crate::qemu::{NODE_MIB, Spec};
+use crate::qemu::{NODE_MIB, Spec, Threads};
 use crate::shape::Shape;
 use crate::verdict::{Expectation, ProgramResult, Verdict};
-use crate::{Error, Result, clock, tool};
+use crate::{Error, Result, clock};
 
 /// All that boots have in common.
 #[derive(Debug, Clone)]
 pub struct Harness {
+    arch: Arch,
     init: Vec<u8>,
     programs: Vec<u8>,
     tsc_khz: Option<u64>,
+    threads: Threads,
     keep_logs: Option<PathBuf>,
 }
 
@@ -31,6 +34,10 @@ pub struct Boot {
     pub kernel: Kernel,
     /// CPUs and nodes.
     pub shape: Shape,
+    /// What emulated the CPUs.
+    pub threads: Threads,
+    /// What it was to run.
+    pub jobs: Vec<Job>,
     /// How long the machine lived by the host's clock.
     pub wall: Duration,
     /// What came of it.
@@ -39,27 +46,36 @@ pub struct Boot {
 
 impl Boot {
     /// Those of its jobs that failed or have no result; all of them if something was wrong with the machine alone.
-    pub fn jobs_to_repeat(&self, jobs: &[Job]) -> Vec<Job> {
+    pub fn jobs_to_repeat(&self) -> Vec<Job> {
         let results = &self.verdict.results;
         let failed = |index: usize| results.get(index).is_none_or(ProgramResult::failed);
-        let numbered = (0..).zip(jobs).filter(|(index, _)| failed(*index));
+        let numbered = (0..).zip(&self.jobs).filter(|(index, _)| failed(*index));
         let repeat: Vec<Job> = numbered.map(|(_, job)| job.clone()).collect();
-        if repeat.is_empty() { jobs.to_vec() } else { repeat }
+        if repeat.is_empty() { self.jobs.clone() } else { repeat }
     }
 }
 
 impl Harness {
     /// A harness that runs the programs in the static binary `programs`.
     pub fn new(cache: &Cache, programs: &Path) -> Result<Self> {
-        tool::QEMU.demand()?;
-        guest::demand_static(programs)?;
-        let init = Source::init().build(cache)?;
+        let arch = guest::demand_static(programs)?;
+        arch.emulator().demand()?;
+        let init = Source::init().build(cache, arch)?;
         Ok(Self {
+            arch,
             init: read(&init)?,
             programs: read(programs)?,
             tsc_khz: clock::tsc_khz(),
+            threads: Threads::Single,
             keep_logs: None,
         })
+    }
+
+    /// What emulates the CPUs.
+    #[must_use]
+    pub fn threads(mut self, threads: Threads) -> Self {
+        self.threads = threads;
+        self
     }
 
     /// Keeps every machine's logs in `dir`.
@@ -83,7 +99,13 @@ impl Harness {
         let initramfs = dir.join("init.cpio");
         fs::write(&initramfs, self.initramfs(jobs)).map_err(Error::file("write", &initramfs))?;
         let logs = [CONSOLE, REPORT, EMULATOR].map(|name| dir.join(name));
+        assert_eq!(
+            kernel.platform.arch, self.arch,
+            "the programs are for the kernel's architecture"
+        );
         let spec = Spec {
+            arch: self.arch,
+            threads: self.threads,
             shape,
             node_mib: NODE_MIB,
             kernel: kernel.image.clone(),
@@ -96,10 +118,12 @@ impl Harness {
         let limit = limit.unwrap_or_else(|| boot_limit(shape, jobs));
         let remains = machine::run(spec.command(), logs, limit)?;
         self.save(kernel, shape, logs)?;
-        let expected = Expectation { series: kernel.platform.series, shape, jobs };
+        let expected = Expectation { platform: kernel.platform, shape, jobs };
         Ok(Boot {
             kernel: kernel.clone(),
             shape,
+            threads: self.threads,
+            jobs: jobs.to_vec(),
             wall: remains.wall,
             verdict: Verdict::on(&remains, expected),
         })

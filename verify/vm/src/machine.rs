@@ -60,7 +60,7 @@ pub fn run(mut command: Command, logs: Logs<'_>, limit: Duration) -> Result<Rema
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(messages);
     die_with_parent(&mut command);
     let started = Instant::now();
-    let child = command.spawn().map_err(|error| start_error(error, &command))?;
+    let child = command.spawn().map_err(|error| start_error(&error, &command))?;
     let end = Watched(child).watch(logs, started, limit)?;
     Ok(Remains {
         end,
@@ -124,10 +124,7 @@ fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(hook) };
 }
 
-fn start_error(error: io::Error, command: &Command) -> Error {
-    if error.kind() == io::ErrorKind::NotFound {
-        return tool::QEMU.missing();
-    }
+fn start_error(error: &io::Error, command: &Command) -> Error {
     Error::ToolFailed {
         task: "start a machine".to_owned(),
         command: format!("{}: {error}", tool::words(command)),
@@ -138,7 +135,7 @@ fn start_error(error: io::Error, command: &Command) -> Error {
 fn watch_error(error: io::Error) -> Error {
     Error::ToolFailed {
         task: "watch a machine".to_owned(),
-        command: format!("{}: {error}", tool::QEMU.name),
+        command: format!("waiting for the emulator: {error}"),
         stderr: String::new(),
     }
 }

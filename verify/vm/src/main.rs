@@ -1,6 +1,6 @@
 //! `percid-vm`: boots kernels, runs programs in them, shows the results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -16,12 +16,11 @@ use percid_vm::harness::{Boot, Harness};
 use percid_vm::kernel::Kernel;
 use percid_vm::options::{HELP, Options, Programs};
 use percid_vm::pins;
-use percid_vm::plan::plan;
-use percid_vm::platform::Platform;
+use percid_vm::plan::{Machine, Wish, plan};
+use percid_vm::platform::{Arch, Platform};
 use percid_vm::protocol::Job;
 use percid_vm::report::Report;
-use percid_vm::shape::Shape;
-use percid_vm::{Error, Result, tool};
+use percid_vm::{Error, Result};
 
 /// Neither passed nor failed: there is no result.
 const NO_RESULT: u8 = 2;
@@ -43,65 +42,105 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<bool> {
     let started = Instant::now();
     let cache = Cache::find();
-    let machines = plan(&options.kernels, &options.shapes);
-    let binary = build(options, &cache)?;
-    let entries = Entry::list(&binary)?;
+    let machines = machines(options)?;
+    let entries = entries(options, &cache)?;
     if options.list {
         return list(&machines, &entries, &cache).map(|()| true);
     }
-    tool::QEMU.demand()?;
-    let jobs = jobs(options, &entries)?;
-    let machines = with_kernels(options, machines, &cache)?;
-    let mut harness = Harness::new(&cache, &binary)?;
-    if let Some(dir) = &options.keep_logs {
-        harness = harness.keep_logs(dir);
-    }
-    let boots = boot_all(options, &harness, &machines, &jobs)?;
-    let passed = report(options, &boots, &jobs, started)?;
-    if passed || !options.again { Ok(passed) } else { try_again(options, &harness, &boots, &jobs) }
+    let archs: BTreeSet<Arch> = machines.iter().map(|machine| machine.platform.arch).collect();
+    archs.iter().try_for_each(|arch| arch.emulator().demand())?;
+    let tasks = tasks(options, &machines, &entries, &cache)?;
+    let harnesses = harnesses(options, archs, &cache)?;
+    let boots = boot_all(options, &harnesses, &tasks)?;
+    let passed = report(options, &boots, started)?;
+    if passed || !options.again { Ok(passed) } else { try_again(options, &harnesses, boots) }
 }
 
+/// A machine, ready to be booted.
+struct Task {
+    kernel: Kernel,
+    machine: Machine,
+    jobs: Vec<Job>,
+}
+
+/// What boots the machines of each architecture.
+type Harnesses = BTreeMap<Arch, Harness>;
+
 /// Shows what came of the machines. Answers whether everything passed.
-fn report(options: &Options, boots: &[Boot], jobs: &[Job], started: Instant) -> Result<bool> {
-    let labels: Vec<String> = jobs.iter().map(Job::label).collect();
-    let report = Report::new(boots, &labels, started.elapsed());
+fn report(options: &Options, boots: &[Boot], started: Instant) -> Result<bool> {
+    let report = Report::new(boots, started.elapsed());
     publish(options, &report)?;
     Ok(report.passed())
 }
 
 /// Emulated machines on a busy host can be late: boots each with a failure once more, for what failed there.
-fn try_again(options: &Options, harness: &Harness, boots: &[Boot], jobs: &[Job]) -> Result<bool> {
+fn try_again(options: &Options, harnesses: &Harnesses, boots: Vec<Boot>) -> Result<bool> {
     let mut passed = true;
-    for boot in boots.iter().filter(|boot| !boot.verdict.passed()) {
+    for boot in boots.into_iter().filter(|boot| !boot.verdict.passed()) {
         let started = Instant::now();
-        let jobs = boot.jobs_to_repeat(jobs);
-        let machine = [(boot.kernel.clone(), boot.shape)];
-        let boots = boot_all(options, harness, &machine, &jobs)?;
-        passed &= report(options, &boots, &jobs, started)?;
+        let jobs = boot.jobs_to_repeat();
+        let platform = boot.kernel.platform;
+        let machine = Machine { platform, shape: boot.shape, threads: boot.threads };
+        let boots = boot_all(options, harnesses, &[Task { kernel: boot.kernel, machine, jobs }])?;
+        passed &= report(options, &boots, started)?;
     }
     Ok(passed)
 }
 
-fn build(options: &Options, cache: &Cache) -> Result<PathBuf> {
+/// The machines that were asked for. A binary is for one architecture only.
+fn machines(options: &Options) -> Result<Vec<Machine>> {
+    let wish = Wish {
+        kernels: &options.kernels,
+        shapes: &options.shapes,
+        long: options.long,
+        threads: options.threads,
+    };
+    let mut machines = plan(wish);
+    if let Programs::Binary(path) = &options.programs {
+        let arch = guest::demand_static(path)?;
+        machines.retain(|machine| machine.platform.arch == arch);
+    }
+    Ok(machines)
+}
+
+fn harnesses(options: &Options, archs: BTreeSet<Arch>, cache: &Cache) -> Result<Harnesses> {
+    let harness = |arch: Arch| {
+        let harness = Harness::new(cache, &build(options, cache, arch)?)?;
+        let kept = options.keep_logs.as_ref().map(|dir| harness.clone().keep_logs(dir));
+        Ok((arch, kept.unwrap_or(harness)))
+    };
+    archs.into_iter().map(harness).collect()
+}
+
+fn build(options: &Options, cache: &Cache, arch: Arch) -> Result<PathBuf> {
     let source = match &options.programs {
         Programs::Percid => Source::programs(),
         Programs::Traces => Source::traces(),
         Programs::SelfCheck => Source::fixtures(),
-        Programs::Binary(path) => {
-            guest::demand_static(path)?;
-            return path.canonicalize().map_err(Error::file("find", path));
-        }
+        Programs::Binary(path) => return path.canonicalize().map_err(Error::file("find", path)),
     };
-    eprintln!("building {} for the guest", source.binary);
-    source.build(cache)
+    eprintln!("building {} for {}", source.binary, arch.debian());
+    source.build(cache, arch)
 }
 
-/// The jobs that were asked for. A misspelt name is caught here, not inside
-/// every machine.
-fn jobs(options: &Options, entries: &[Entry]) -> Result<Vec<Job>> {
+/// The programs that there are, as they tell on the host. One of another architecture cannot tell.
+fn entries(options: &Options, cache: &Cache) -> Result<Vec<Entry>> {
+    let host = Arch::host()?;
+    let binary = build(options, cache, host)?;
+    if guest::demand_static(&binary)? == host {
+        return Entry::list(&binary);
+    }
+    let commands = options.commands.iter();
+    commands.map(|command| Entry::of(command, options.limit)).collect()
+}
+
+/// The jobs of a machine: those that were asked for, or else all that are for such a machine. A misspelt name is
+/// caught here, not inside every machine.
+fn jobs(options: &Options, entries: &[Entry], machine: &Machine) -> Result<Vec<Job>> {
     let commands = &options.commands;
     let jobs: Vec<Job> = if commands.is_empty() {
-        entries.iter().map(|entry| entry.job(options.limit)).collect::<Result<_>>()?
+        let suitable = entries.iter().filter(|entry| entry.on.iter().all(|on| machine.is(on)));
+        suitable.map(|entry| entry.job(options.limit)).collect::<Result<_>>()?
     } else {
         commands.iter().map(|command| job(options, entries, command)).collect::<Result<_>>()?
     };
@@ -129,27 +168,32 @@ fn job(options: &Options, entries: &[Entry], command: &str) -> Result<Job> {
     Ok(job.within(limit))
 }
 
-/// The machines with their kernels. Those whose kernel is no longer to be had are left out, unless a person is strict.
-fn with_kernels(
+/// The machines with their jobs and kernels. Those whose kernel is no longer to be had are left out, in the long plan
+/// refused.
+fn tasks(
     options: &Options,
-    machines: Vec<(Platform, Shape)>,
+    machines: &[Machine],
+    entries: &[Entry],
     cache: &Cache,
-) -> Result<Vec<(Kernel, Shape)>> {
-    let mut kernels: BTreeMap<Platform, Option<Kernel>> = BTreeMap::new();
-    for (platform, _) in &machines {
-        if !kernels.contains_key(platform) {
-            kernels.insert(*platform, kernel(options, *platform, cache)?);
-        }
-    }
-    let ready = machines.into_iter().filter_map(|(platform, shape)| {
-        let kernel = kernels.get(&platform)?.clone()?;
-        Some((kernel, shape))
-    });
-    let ready: Vec<_> = ready.collect();
-    if ready.is_empty() {
+) -> Result<Vec<Task>> {
+    let with_jobs: Vec<(Machine, Vec<Job>)> = machines
+        .iter()
+        .map(|machine| Ok((*machine, jobs(options, entries, machine)?)))
+        .collect::<Result<_>>()?;
+    let platforms: BTreeSet<Platform> = machines.iter().map(|machine| machine.platform).collect();
+    let kernels: BTreeMap<Platform, Option<Kernel>> = platforms
+        .into_iter()
+        .map(|platform| Ok((platform, kernel(options, platform, cache)?)))
+        .collect::<Result<_>>()?;
+    let task = |(machine, jobs): (Machine, Vec<Job>)| {
+        let kernel = kernels[&machine.platform].clone()?;
+        Some(Task { kernel, machine, jobs })
+    };
+    let tasks: Vec<Task> = with_jobs.into_iter().filter_map(task).collect();
+    if tasks.is_empty() {
         return Err(Error::Usage("there is no kernel to boot".to_owned()));
     }
-    Ok(ready)
+    Ok(tasks)
 }
 
 fn kernel(options: &Options, platform: Platform, cache: &Cache) -> Result<Option<Kernel>> {
@@ -162,7 +206,7 @@ fn kernel(options: &Options, platform: Platform, cache: &Cache) -> Result<Option
         Ok,
     );
     match kernel {
-        Err(gone @ Error::NoSuchKernel { .. }) if !options.strict => {
+        Err(gone @ Error::NoSuchKernel { .. }) if !options.long => {
             eprintln!("percid-vm: note: {gone}: left out");
             Ok(None)
         }
@@ -177,25 +221,22 @@ fn kernel(options: &Options, platform: Platform, cache: &Cache) -> Result<Option
 }
 
 /// Boots all machines, some at a time, and returns them in the plan's order.
-fn boot_all(
-    options: &Options,
-    harness: &Harness,
-    machines: &[(Kernel, Shape)],
-    jobs: &[Job],
-) -> Result<Vec<Boot>> {
+fn boot_all(options: &Options, harnesses: &Harnesses, tasks: &[Task]) -> Result<Vec<Boot>> {
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..options.jobs.min(machines.len()) {
+        for _ in 0..options.jobs.min(tasks.len()) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((kernel, shape)) = machines.get(index) else {
+                    let Some(Task { kernel, machine, jobs }) = tasks.get(index) else {
                         return;
                     };
-                    eprintln!("booting {} on {shape}", kernel.release);
-                    let boot = harness.boot(kernel, *shape, jobs, options.boot_limit);
+                    eprintln!("booting {} on {}", kernel.release, machine.shape);
+                    let harness = &harnesses[&machine.platform.arch];
+                    let harness = harness.clone().threads(machine.threads);
+                    let boot = harness.boot(kernel, machine.shape, jobs, options.boot_limit);
                     if sender.send((index, boot)).is_err() {
                         return;
                     }
@@ -221,7 +262,7 @@ fn publish(options: &Options, report: &Report<'_>) -> Result<()> {
     }
 }
 
-fn list(machines: &[(Platform, Shape)], entries: &[Entry], cache: &Cache) -> Result<()> {
+fn list(machines: &[Machine], entries: &[Entry], cache: &Cache) -> Result<()> {
     let mut text = String::from("kernels\n");
     for pin in pins::all() {
         let (platform, wanted) = (pin.platform, &pin.package);
@@ -233,8 +274,8 @@ fn list(machines: &[(Platform, Shape)], entries: &[Entry], cache: &Cache) -> Res
         text += &format!("  {platform:<10} {wanted}: {state}\n");
     }
     text += "machines\n";
-    for (platform, shape) in machines {
-        text += &format!("  {platform:<10} {shape}\n");
+    for Machine { platform, shape, threads } in machines {
+        text += &format!("  {platform:<10} {shape:<6} threads={}\n", threads.name());
     }
     text += "programs\n";
     let width = entries.iter().map(|entry| entry.command.len()).max();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::pins;
 use crate::platform::Platform;
+use crate::qemu::Threads;
 use crate::shape::Shape;
 use crate::{Error, Result};
 
@@ -19,7 +20,11 @@ usage: percid-vm [options]
   --kernel KERNEL,…     series as 6.12, on 64-bit Arm as 6.12-arm64, or all
   --shape SHAPE,…       CPUS/NODES as in 8/2, or CPUS+SPARE/NODES as in 8+56/2
                         for CPUs that are possible but not up
-                        (without --shape: 8/2 and 16/4, on 6.12 also 64/8)
+  --long                all kernels and larger machines instead of the four of the quick
+                        plan; no result where a kernel is no longer to be had, instead
+                        of leaving it out
+  --threads HOW         single: one thread emulates the CPUs in turns; multi: each has
+                        its own, so that they race (without: as --list shows)
   --program COMMAND,…   programs to run instead of all; a command is
                         [NAME=VALUE …] program [argument …]
   --limit SECONDS       time for each program that names none itself (60)
@@ -32,8 +37,6 @@ usage: percid-vm [options]
   --again               boot machines with failures once more, for what failed
                         there; what fails counts if it fails twice
   --refresh             fetch kernels again instead of using the cached ones
-  --strict              no result where a kernel is no longer to be had, instead of
-                        leaving it out
   --binary PATH         run the programs of this static binary, do not build any
   --traces              run the programs that record and check traces instead
   --self-check          run the harness's own programs instead of percid's
@@ -83,8 +86,10 @@ pub struct Options {
     pub again: bool,
     /// Fetch kernels again.
     pub refresh: bool,
-    /// Fail where a kernel is no longer to be had.
-    pub strict: bool,
+    /// All kernels, and no result where one is no longer to be had.
+    pub long: bool,
+    /// What emulates the CPUs, if not what the plan says.
+    pub threads: Option<Threads>,
     /// Where the programs come from.
     pub programs: Programs,
 }
@@ -104,7 +109,8 @@ impl Default for Options {
             keep_logs: None,
             again: false,
             refresh: false,
-            strict: false,
+            long: false,
+            threads: None,
             programs: Programs::Percid,
         }
     }
@@ -148,7 +154,7 @@ impl Options {
             "--json" => self.json = true,
             "--verbose" => self.verbose = true,
             "--again" => self.again = true,
-            "--strict" => self.strict = true,
+            "--long" => self.long = true,
             "--refresh" => self.refresh = true,
             "--traces" => self.programs = Programs::Traces,
             "--self-check" => self.programs = Programs::SelfCheck,
@@ -164,6 +170,7 @@ impl Options {
             "--program" => self.commands = list(&into_text(value()?)?, |s| Ok(s.to_owned()))?,
             "--limit" => self.limit = seconds(name, value()?)?,
             "--boot-limit" => self.boot_limit = Some(seconds(name, value()?)?),
+            "--threads" => self.threads = Some(threads(&into_text(value()?)?)?),
             "--jobs" => self.jobs = number(name, value()?)? as usize,
             "--keep-logs" => self.keep_logs = Some(value()?.into()),
             "--binary" => self.programs = Programs::Binary(value()?.into()),
@@ -178,6 +185,12 @@ fn kernels(text: &str) -> Result<Vec<Platform>> {
         "all" => Ok(Vec::new()),
         some => list(some, |name| Ok(pins::of(name.parse()?)?.platform)),
     }
+}
+
+fn threads(text: &str) -> Result<Threads> {
+    let found =
+        [Threads::Single, Threads::Multi].into_iter().find(|threads| threads.name() == text);
+    found.ok_or_else(|| Error::Usage(format!("--threads {text}: expected single or multi")))
 }
 
 fn list<T>(text: &str, each: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
@@ -233,6 +246,7 @@ mod tests {
         assert_eq!(options.programs, Programs::Binary("/x=y".into()));
         assert_eq!(good("--self-check").programs, Programs::SelfCheck);
         assert!(good("--again").again);
+        assert_eq!(good("--threads|multi|--long").threads, Some(Threads::Multi));
         assert_eq!(good("--traces").programs, Programs::Traces);
     }
 
@@ -251,6 +265,7 @@ mod tests {
             ("--kernel|5.11", "expected 5.10, 6.1, 6.12"),
             ("--limit|0", "expected a positive number"),
             ("--jobs|two", "expected a positive number"),
+            ("--threads|two", "expected single or multi"),
             ("--json=yes", "--json takes no value"),
         ] {
             let error = parse(line).expect_err(line).to_string();

@@ -17,6 +17,8 @@ pub struct Pin {
     pub suite: String,
     /// Its package and the version of that.
     pub package: Package,
+    /// Whether it aborts critical sections, as all do that have no fault.
+    pub aborts: bool,
 }
 
 /// A package in a version.
@@ -56,10 +58,15 @@ pub fn of(platform: Platform) -> Result<&'static Pin> {
 
 fn pin(line: &str) -> Option<Pin> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [series, arch, suite, name, version] = words[..] else { return None };
+    let ([series, arch, suite, name, version], traits) = words.split_first_chunk()?;
+    let aborts = match traits {
+        [] => true,
+        ["no-aborts"] => false,
+        _ => return None,
+    };
     let platform = Platform { series: series.parse().ok()?, arch: Arch::from_debian(arch)? };
-    let package = Package { name: name.to_owned(), version: version.to_owned() };
-    platform.is_image(name).then(|| Pin { platform, suite: suite.to_owned(), package })
+    let package = Package { name: (*name).to_owned(), version: (*version).to_owned() };
+    platform.is_image(name).then(|| Pin { platform, suite: (*suite).to_owned(), package, aborts })
 }
 
 #[cfg(test)]
@@ -85,7 +92,9 @@ mod tests {
     #[test]
     fn lines_with_anything_missing_or_another_kernels_package_are_refused() {
         let good = "6.12 amd64 sid linux-image-6.12.1-cloud-amd64 6.12.1-1";
-        assert!(pin(good).is_some());
+        assert!(pin(good).is_some_and(|pin| pin.aborts));
+        assert!(pin(&format!("{good} no-aborts")).is_some_and(|pin| !pin.aborts));
+        assert!(pin(&format!("{good} nonsense")).is_none());
         for (from, to) in [("6.12 ", "6.13 "), (" amd64", " arm64"), ("6.12.1-1", ""), ("sid", "")]
         {
             assert!(pin(&good.replacen(from, to, 1)).is_none(), "{from} as {to}");

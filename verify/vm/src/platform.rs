@@ -1,5 +1,6 @@
 //! What can be booted: a series of kernels on an architecture.
 
+use std::env;
 use std::fmt;
 use std::str::FromStr;
 
@@ -18,6 +19,13 @@ pub enum Arch {
 impl Arch {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
+
+    /// The one that this program was built for.
+    pub fn host() -> Result<Self, Error> {
+        let host = env::consts::ARCH;
+        let found = Self::ALL.into_iter().find(|arch| arch.name() == host);
+        found.ok_or_else(|| Error::Usage(format!("no machines are made on {host}")))
+    }
 
     /// Debian's name.
     pub fn debian(self) -> &'static str {

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::platform::Arch;
 use crate::protocol::EXIT_PORT;
 use crate::shape::Shape;
-use crate::tool;
 
 /// The timer frequency the kernels were built for; `lpj` counts per tick.
 const TICKS_PER_SECOND: u64 = 250;
@@ -14,9 +14,33 @@ const TICKS_PER_SECOND: u64 = 250;
 /// Memory of each node in MiB unless told otherwise.
 pub const NODE_MIB: u32 = 256;
 
+/// What emulates the CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// One thread, for one CPU at a time: deterministic enough for large machines. It changes CPUs between blocks of
+    /// instructions only, so races are rare.
+    Single,
+    /// A thread for each CPU: they really run at the same time. Guests of x86-64 panic now and then.
+    Multi,
+}
+
+impl Threads {
+    /// The name, as in `--threads`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Multi => "multi",
+        }
+    }
+}
+
 /// All that QEMU must be told.
 #[derive(Debug, Clone)]
 pub struct Spec {
+    /// The architecture.
+    pub arch: Arch,
+    /// What emulates the CPUs.
+    pub threads: Threads,
     /// CPUs and nodes.
     pub shape: Shape,
     /// Memory of each node in MiB.
@@ -36,31 +60,55 @@ pub struct Spec {
 impl Spec {
     /// The command that runs the machine until it ends itself.
     pub fn command(&self) -> Command {
-        let mut command = tool::QEMU.command();
-        // One emulation thread: with more, the guest panics now and then and is
-        // slower. `max` has every feature that emulation offers.
+        let mut command = self.arch.emulator().command();
+        let accelerator = format!("tcg,thread={},tb-size=512", self.threads.name());
         command
-            .args(["-M", "q35", "-accel", "tcg,thread=single,tb-size=512"])
-            .args(["-cpu", "max", "-nodefaults", "-no-user-config"])
+            .args(self.board())
+            .args(["-accel", &accelerator, "-nodefaults", "-no-user-config"])
             .args(["-display", "none", "-no-reboot"])
             .arg("-serial")
             .arg(file_port(&self.console))
-            .arg("-serial")
-            .arg(file_port(&self.report))
+            .args(self.report_port())
             .args(["-m", &(self.node_mib * self.shape.nodes()).to_string()])
-            .args(["-smp", &self.smp()]);
-        for argument in self.numa() {
-            command.arg(argument);
-        }
-        command
-            .arg("-device")
-            .arg(format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4"))
+            .args(["-smp", &self.smp()])
+            .args(self.numa())
             .arg("-kernel")
             .arg(&self.kernel)
             .arg("-initrd")
             .arg(&self.initramfs)
             .args(["-append", &self.kernel_arguments()]);
         command
+    }
+
+    fn board(&self) -> [&str; 4] {
+        match self.arch {
+            // `max` has every feature that emulation offers.
+            Arch::X86_64 => ["-M", "q35", "-cpu", "max"],
+            // A server's processor with the instructions of LSE; an interrupt controller for more than 8 CPUs.
+            Arch::Aarch64 => ["-M", "virt,gic-version=3", "-cpu", "neoverse-n1"],
+        }
+    }
+
+    /// The second serial port, and what ends the machine.
+    fn report_port(&self) -> Vec<String> {
+        let report = file_port(&self.report);
+        match self.arch {
+            Arch::X86_64 => {
+                let end = format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4");
+                vec!["-serial".into(), report, "-device".into(), end]
+            }
+            Arch::Aarch64 => {
+                let report = report.replacen("file:", "file,id=report,path=", 1);
+                vec![
+                    "-chardev".into(),
+                    report,
+                    "-device".into(),
+                    "pci-serial,chardev=report".into(),
+                    "-semihosting-config".into(),
+                    "enable=on,userspace=on,target=native".into(),
+                ]
+            }
+        }
     }
 
     /// One socket per node, as most machines are. With spare CPUs each has a
@@ -100,19 +148,22 @@ impl Spec {
     }
 
     fn kernel_arguments(&self) -> String {
+        // Whatever goes wrong ends the machine at once.
         let mut arguments = String::from(
-            // Whatever goes wrong ends the machine at once.
-            "console=ttyS0 quiet panic=-1 oops=panic \
-             tsc=reliable no_timer_check mitigations=off cryptomgr.notests audit=0 \
+            "quiet panic=-1 oops=panic mitigations=off cryptomgr.notests audit=0 \
              rcupdate.rcu_expedited=1 nowatchdog",
         );
+        arguments += match self.arch {
+            Arch::X86_64 => " console=ttyS0 tsc=reliable no_timer_check",
+            Arch::Aarch64 => " console=ttyAMA0",
+        };
         if self.shape.possible() > self.shape.cpus() {
             // All CPUs are there, and the kernel starts only these. CPUs that
             // are not there (QEMU's own `maxcpus`) 6.12 does not even count as
             // possible on a hypervisor that it does not know.
             let _ = write!(arguments, " maxcpus={}", self.shape.cpus());
         }
-        if let Some(khz) = self.tsc_khz {
+        if let (Arch::X86_64, Some(khz)) = (self.arch, self.tsc_khz) {
             // Given, the loop calibration is skipped, once per CPU: half the
             // boot of 64 CPUs.
             let lpj = khz * 1000 / TICKS_PER_SECOND;
@@ -130,9 +181,12 @@ fn file_port(path: &std::path::Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool;
 
     fn spec(shape: &str) -> Spec {
         Spec {
+            arch: Arch::X86_64,
+            threads: Threads::Single,
             shape: shape.parse().expect("a good shape"),
             node_mib: NODE_MIB,
             kernel: "/k/vmlinux".into(),
@@ -151,16 +205,33 @@ mod tests {
     fn the_command_line_is_the_proven_one() {
         assert_eq!(
             line(&spec("4/2")),
-            "qemu-system-x86_64 -M q35 -accel tcg,thread=single,tb-size=512 -cpu max -nodefaults \
+            "qemu-system-x86_64 -M q35 -cpu max -accel tcg,thread=single,tb-size=512 -nodefaults \
              -no-user-config -display none -no-reboot -serial file:/k/console \
-             -serial file:/k/report -m 512 -smp 4,sockets=2,cores=2,threads=1 \
+             -serial file:/k/report -device isa-debug-exit,iobase=0xf4,iosize=4 \
+             -m 512 -smp 4,sockets=2,cores=2,threads=1 \
              -object memory-backend-ram,id=m0,size=256M -numa node,nodeid=0,memdev=m0,cpus=0-1 \
              -object memory-backend-ram,id=m1,size=256M -numa node,nodeid=1,memdev=m1,cpus=2-3 \
-             -numa dist,src=0,dst=1,val=20 -device isa-debug-exit,iobase=0xf4,iosize=4 \
-             -kernel /k/vmlinux -initrd /k/init.cpio -append console=ttyS0 quiet panic=-1 \
-             oops=panic tsc=reliable no_timer_check mitigations=off cryptomgr.notests audit=0 \
-             rcupdate.rcu_expedited=1 nowatchdog lpj=8000000 tsc_early_khz=2000000"
+             -numa dist,src=0,dst=1,val=20 \
+             -kernel /k/vmlinux -initrd /k/init.cpio -append quiet panic=-1 oops=panic \
+             mitigations=off cryptomgr.notests audit=0 rcupdate.rcu_expedited=1 nowatchdog \
+             console=ttyS0 tsc=reliable no_timer_check lpj=8000000 tsc_early_khz=2000000"
         );
+    }
+
+    #[test]
+    fn arm_has_its_own_board_and_ports() {
+        let arm = Spec { arch: Arch::Aarch64, threads: Threads::Multi, ..spec("4/2") };
+        let line = line(&Spec { report: "/k/a,b".into(), ..arm });
+        for part in [
+            "qemu-system-aarch64 -M virt,gic-version=3 -cpu neoverse-n1 -accel tcg,thread=multi,",
+            "-serial file:/k/console -chardev file,id=report,path=/k/a,,b -device pci-serial,",
+            "nowatchdog console=ttyAMA0",
+        ] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        for part in ["isa-debug-exit", "ttyS", "lpj", "tsc"] {
+            assert!(!line.contains(part), "{part} in {line}");
+        }
     }
 
     #[test]
@@ -180,7 +251,7 @@ mod tests {
     fn spare_cpus_are_possible_and_on_nodes() {
         let line = line(&spec("8+56/2"));
         assert!(line.contains("-smp 64,sockets=64,cores=1,threads=1"));
-        assert!(line.contains("nowatchdog maxcpus=8 lpj"));
+        assert!(line.contains("no_timer_check maxcpus=8 lpj"));
         assert!(line.contains("nodeid=1,memdev=m1,cpus=4-7,cpus=36-63"));
     }
 

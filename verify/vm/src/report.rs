@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use crate::harness::Boot;
 use crate::json::Value;
-use crate::protocol::{Ending, Tally};
+use crate::protocol::{Ending, Job, Tally};
 use crate::verdict::{Fault, ProgramResult};
 
 /// All boots of a run.
 #[derive(Debug)]
 pub struct Report<'a> {
     boots: &'a [Boot],
-    labels: &'a [String],
     wall: Duration,
 }
 
@@ -20,10 +19,9 @@ pub struct Report<'a> {
 const COLUMN: usize = 11;
 
 impl<'a> Report<'a> {
-    /// A report on `boots`, each of which should have run the jobs `labels`, in
-    /// `wall` by the host's clock.
-    pub fn new(boots: &'a [Boot], labels: &'a [String], wall: Duration) -> Self {
-        Self { boots, labels, wall }
+    /// A report on `boots`, which took `wall` by the host's clock.
+    pub fn new(boots: &'a [Boot], wall: Duration) -> Self {
+        Self { boots, wall }
     }
 
     /// Whether everything passed. Nothing at all is not everything.
@@ -60,8 +58,9 @@ impl<'a> Report<'a> {
     /// Programs down, machines across; in the cells, seconds or what went
     /// wrong.
     pub fn table(&self) -> String {
-        let labels = self.labels.iter().map(String::as_str);
-        let width = labels.clone().chain(["boot and exit"]).map(|s| s.chars().count()).max();
+        let labels = self.labels();
+        let names = labels.iter().map(String::as_str).chain(["boot and exit"]);
+        let width = names.map(|name| name.chars().count()).max();
         let width = width.unwrap_or(0);
         let mut out = String::new();
         let mut row = |name: &str, cell: &dyn Fn(&Boot) -> String| {
@@ -73,12 +72,24 @@ impl<'a> Report<'a> {
         };
         row("kernel", &|boot| boot.kernel.platform.to_string());
         row("CPUs/nodes", &|boot| boot.shape.to_string());
+        row("threads", &|boot| boot.threads.name().to_owned());
         row("boot and exit", &boot_cell);
-        for (index, label) in labels.enumerate() {
-            row(label, &|boot| program_cell(boot, index));
+        for label in &labels {
+            row(label, &|boot| program_cell(boot, label));
         }
         row("total", &|boot| seconds(boot.wall));
         out
+    }
+
+    /// All that any machine was to run, in the order of the first that was to run it.
+    fn labels(&self) -> Vec<String> {
+        let mut labels = Vec::new();
+        for label in self.boots.iter().flat_map(|boot| &boot.jobs).map(Job::label) {
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+        labels
     }
 
     /// Faults and notes of every machine, and what failed programs wrote; with
@@ -135,10 +146,11 @@ fn boot_cell(boot: &Boot) -> String {
     if boot.verdict.faults.is_empty() { seconds(own_time(boot)) } else { "FAILED".to_owned() }
 }
 
-fn program_cell(boot: &Boot, index: usize) -> String {
-    // Programs run in order, so results are a beginning of the list of jobs.
-    match boot.verdict.results.get(index) {
-        None => "no result".to_owned(),
+fn program_cell(boot: &Boot, label: &str) -> String {
+    let planned = boot.jobs.iter().any(|job| job.label() == label);
+    match boot.verdict.results.iter().find(|result| result.label == label) {
+        None if planned => "no result".to_owned(),
+        None => "-".to_owned(),
         Some(result) => match result.ending {
             Ending::Exit(0) => seconds(result.time),
             ending if ending.skipped() => "skipped".to_owned(),
@@ -173,6 +185,7 @@ fn boot_json(boot: &Boot) -> Value {
         ("cpus", count(boot.shape.cpus())),
         ("possible_cpus", count(boot.shape.possible())),
         ("nodes", count(boot.shape.nodes())),
+        ("threads", Value::text(boot.threads.name())),
         ("passed", Value::Bool(verdict.passed())),
         ("seconds", Value::Real(boot.wall.as_secs_f64())),
         ("boot_seconds", Value::Real(own_time(boot).as_secs_f64())),
@@ -209,7 +222,7 @@ mod tests {
     use super::*;
     use crate::kernel::Kernel;
     use crate::platform::{Platform, Series};
-    use crate::protocol::Job;
+    use crate::qemu::Threads;
     use crate::verdict::Verdict;
 
     fn boot(endings: &[Ending], faults: Vec<Fault>) -> Boot {
@@ -228,6 +241,8 @@ mod tests {
                 image: "vmlinux".into(),
             },
             shape: "16/4".parse().expect("good"),
+            threads: Threads::Single,
+            jobs: jobs(endings.len()),
             wall: Duration::from_secs(3),
             verdict: Verdict {
                 results: endings.iter().enumerate().map(result).collect(),
@@ -237,41 +252,45 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_failed_or_never_ran_is_repeated_and_all_of_it_on_a_machine_that_broke() {
-        let jobs = ["a", "b", "c", "d"].map(|name| Job::new(name, Duration::ZERO).expect("a job"));
-        let names = |boot: &Boot| -> Vec<String> {
-            boot.jobs_to_repeat(&jobs).iter().map(Job::label).collect()
-        };
-        let fine = Ending::Exit(0);
-        assert_eq!(names(&boot(&[fine, Ending::Exit(1), Ending::Exit(77)], vec![])), ["b", "d"]);
-        let broken = Fault::Panic { message: "a panic".to_owned(), during: None };
-        assert_eq!(names(&boot(&[fine; 4], vec![broken])), ["a", "b", "c", "d"]);
+    fn jobs(count: usize) -> Vec<Job> {
+        let job = |index| Job::new(&format!("program-{index}"), Duration::ZERO).expect("a job");
+        (0..count).map(job).collect()
     }
 
-    fn labels(count: usize) -> Vec<String> {
-        (0..count).map(|index| format!("program-{index}")).collect()
+    #[test]
+    fn what_failed_or_never_ran_is_repeated_and_all_of_it_on_a_machine_that_broke() {
+        let names =
+            |boot: &Boot| -> Vec<String> { boot.jobs_to_repeat().iter().map(Job::label).collect() };
+        let fine = Ending::Exit(0);
+        let mut boot_of = boot(&[fine, Ending::Exit(1), Ending::Exit(77)], vec![]);
+        boot_of.jobs = jobs(4);
+        assert_eq!(names(&boot_of), ["program-1", "program-3"]);
+        let broken = Fault::Panic { message: "a panic".to_owned(), during: None };
+        assert_eq!(names(&boot(&[fine; 4], vec![broken])).len(), 4);
     }
 
     #[test]
     fn the_table_has_a_column_per_machine() {
         let good = boot(&[Ending::Exit(0), Ending::Exit(77)], Vec::new());
-        let bad = boot(&[Ending::Timeout(60)], vec![Fault::Flooded { during: None }]);
-        let boots = [good, bad];
-        let labels = labels(2);
-        let report = Report::new(&boots, &labels, Duration::from_secs(6));
+        let mut bad = boot(&[Ending::Timeout(60)], vec![Fault::Flooded { during: None }]);
+        bad.jobs = jobs(2);
+        let mut other = boot(&[Ending::Exit(0)], Vec::new());
+        other.threads = Threads::Multi;
+        let boots = [good, bad, other];
+        let report = Report::new(&boots, Duration::from_secs(6));
         assert_eq!(
             report.table(),
-            "kernel               6.12        6.12\n\
-             CPUs/nodes           16/4        16/4\n\
-             boot and exit      2.50 s      FAILED\n\
-             program-0          0.25 s     TIMEOUT\n\
-             program-1         skipped   no result\n\
-             total              3.00 s      3.00 s\n"
+            "kernel               6.12        6.12        6.12\n\
+             CPUs/nodes           16/4        16/4        16/4\n\
+             threads            single      single       multi\n\
+             boot and exit      2.50 s      FAILED      2.75 s\n\
+             program-0          0.25 s     TIMEOUT      0.25 s\n\
+             program-1         skipped   no result           -\n\
+             total              3.00 s      3.00 s      3.00 s\n"
         );
         assert_eq!(
             report.summary(),
-            "vm: 2 boots (1 broken), 3 programs: 1 passed, 1 failed, 1 skipped, 6.0 s"
+            "vm: 3 boots (1 broken), 4 programs: 2 passed, 1 failed, 1 skipped, 6.0 s"
         );
         assert!(!report.passed());
     }
@@ -279,8 +298,7 @@ mod tests {
     #[test]
     fn details_show_the_words_of_failed_programs_only() {
         let boots = [boot(&[Ending::Exit(0), Ending::Signal(11)], Vec::new())];
-        let labels = labels(2);
-        let report = Report::new(&boots, &labels, Duration::ZERO);
+        let report = Report::new(&boots, Duration::ZERO);
         let details = report.details(false);
         assert!(details.contains("program-1: FAILED by signal 11\n    words of 1"));
         assert!(!details.contains("words of 0"));
@@ -289,14 +307,14 @@ mod tests {
 
     #[test]
     fn no_boot_is_no_success() {
-        assert!(!Report::new(&[], &[], Duration::ZERO).passed());
+        assert!(!Report::new(&[], Duration::ZERO).passed());
     }
 
     #[test]
     fn the_document_tells_outcomes_apart() {
         let endings = [Ending::Exit(3), Ending::Signal(6), Ending::Timeout(9)];
         let boots = [boot(&endings, Vec::new())];
-        let document = Report::new(&boots, &[], Duration::ZERO).json().document();
+        let document = Report::new(&boots, Duration::ZERO).json().document();
         for part in [
             "\"exit_code\": 3",
             "\"signal\": 6",

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use crate::machine::{End, Remains};
-use crate::platform::Series;
+use crate::platform::Platform;
 use crate::protocol::{EXIT_STATUS, Ending, Job, Line, Machine, PREFIX, Tally};
 use crate::shape::Shape;
 
@@ -13,7 +13,7 @@ use crate::shape::Shape;
 #[derive(Debug, Clone, Copy)]
 pub struct Expectation<'a> {
     /// The kernel that should have come up.
-    pub series: Series,
+    pub platform: Platform,
     /// The CPUs and nodes that should have come up.
     pub shape: Shape,
     /// The jobs that should have been run, in this order.
@@ -276,7 +276,7 @@ fn fault_of_end(remains: &Remains, reading: &Reading) -> Option<Fault> {
 fn fault_of_machine(reading: &Reading, expected: Expectation<'_>) -> Option<Fault> {
     let machine = reading.machine.as_ref()?;
     let shape = expected.shape;
-    let right = expected.series.matches(&machine.release)
+    let right = expected.platform.series.matches(&machine.release)
         && machine.online == shape.cpus()
         && machine.possible == shape.possible()
         && machine.nodes == shape.nodes();
@@ -285,7 +285,7 @@ fn fault_of_machine(reading: &Reading, expected: Expectation<'_>) -> Option<Faul
     };
     (!right).then(|| Fault::WrongMachine {
         expected: describe(
-            &expected.series.to_string(),
+            &expected.platform.to_string(),
             shape.cpus(),
             shape.possible(),
             shape.nodes(),
@@ -341,6 +341,7 @@ fn kernel_complaints(console: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::Series;
     use std::process::ExitStatus;
 
     const GOOD: &str = "\
@@ -369,8 +370,11 @@ PERCID-VM summary programs=2 passed=1 failed=0 skipped=1
         };
         let limit = Duration::from_secs(60);
         let jobs = ["sums", "A=1 density 3"].map(|command| Job::new(command, limit).expect("good"));
-        let expected =
-            Expectation { series: Series::V6_12, shape: "8/2".parse().expect("good"), jobs: &jobs };
+        let expected = Expectation {
+            platform: Platform::x86_64(Series::V6_12),
+            shape: "8/2".parse().expect("good"),
+            jobs: &jobs,
+        };
         Verdict::on(&remains, expected)
     }
 

@@ -11,7 +11,7 @@ use percid_vm::cache::Cache;
 use percid_vm::guest::{Entry, Source};
 use percid_vm::harness::{Boot, Harness};
 use percid_vm::kernel::Kernel;
-use percid_vm::platform::{Platform, Series};
+use percid_vm::platform::{Arch, Platform, Series};
 use percid_vm::protocol::{Ending, Job};
 use percid_vm::shape::Shape;
 use percid_vm::tool;
@@ -50,7 +50,9 @@ fn job(command: &str) -> Job {
 }
 
 fn fixtures() -> std::path::PathBuf {
-    Source::fixtures().build(&Cache::find()).expect("the harness's own programs build")
+    Source::fixtures()
+        .build(&Cache::find(), Arch::X86_64)
+        .expect("the harness's own programs build")
 }
 
 fn boot(series: Series, shape: Shape, jobs: &[Job], limit: Option<Duration>) -> Boot {

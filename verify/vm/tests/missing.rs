@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 use percid_vm::cache::{Cache, Scratch};
 use percid_vm::guest::Source;
+use percid_vm::platform::Arch;
 
 /// A host with an empty kernel cache and these scripts as its only programs.
 struct Host(Scratch);
@@ -41,7 +42,9 @@ fn fixtures() -> Option<String> {
         println!("skipped: PERCID_VM=skip is set, nothing was built");
         return None;
     }
-    let path = Source::fixtures().build(&Cache::find()).expect("the harness's own programs build");
+    let path = Source::fixtures()
+        .build(&Cache::find(), Arch::X86_64)
+        .expect("the harness's own programs build");
     Some(path.to_str().expect("a plain path").to_owned())
 }
 
@@ -122,7 +125,7 @@ fn kernels_that_are_gone_are_named() {
     let arguments = ["--binary", &binary, "--kernel", "6.12"];
     let output = host.run(&arguments);
     assert_no_result(&output, &[&expected[..], &["left out", "no kernel to boot"]].concat());
-    let output = host.run(&[&arguments[..], &["--strict"]].concat());
+    let output = host.run(&[&arguments[..], &["--long"]].concat());
     assert_no_result(&output, &expected);
     assert!(!String::from_utf8_lossy(&output.stderr).contains("left out"));
     assert!(Path::new(&cache).is_dir());

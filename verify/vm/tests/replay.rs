@@ -10,7 +10,7 @@ use percid_vm::cache::Cache;
 use percid_vm::guest::Source;
 use percid_vm::harness::Harness;
 use percid_vm::kernel::Kernel;
-use percid_vm::platform::{Platform, Series};
+use percid_vm::platform::{Arch, Platform, Series};
 use percid_vm::protocol::Job;
 use percid_vm::tool;
 
@@ -39,7 +39,7 @@ fn record(seeds: [u64; 5]) -> Vec<Recording> {
     let cache = Cache::find();
     let kernel = Kernel::ready(Platform::x86_64(Series::V6_12), &cache)
         .unwrap_or_else(|error| panic!("{error}; or set PERCID_VM=skip to do without"));
-    let programs = Source::programs().build(&cache).expect("the programs build");
+    let programs = Source::programs().build(&cache, Arch::X86_64).expect("the programs build");
     let jobs = seeds.map(|seed| {
         Job::new(&format!("PERCID_SEED={seed} id-steps"), Duration::from_secs(120))
             .expect("a good command")

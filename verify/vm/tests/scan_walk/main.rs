@@ -18,7 +18,7 @@ use percid_vm::cache::Cache;
 use percid_vm::guest::Source;
 use percid_vm::harness::Harness;
 use percid_vm::kernel::Kernel;
-use percid_vm::platform::{Platform, Series};
+use percid_vm::platform::{Arch, Platform, Series};
 use percid_vm::protocol::Job;
 use percid_vm::tool;
 
@@ -156,7 +156,7 @@ fn record() -> String {
     let cache = Cache::find();
     let kernel = Kernel::ready(Platform::x86_64(Series::V6_12), &cache);
     let kernel = kernel.unwrap_or_else(|error| panic!("{error}; or set PERCID_VM=skip"));
-    let programs = Source::programs().build(&cache).expect("the programs build");
+    let programs = Source::programs().build(&cache, Arch::X86_64).expect("the programs build");
     let harness = Harness::new(&cache, &programs).expect("the harness is ready");
     let job = Job::new("scan-walk --seconds 16", Duration::from_secs(120)).expect("a good command");
     let shape = "8/2".parse().expect("a good shape");
