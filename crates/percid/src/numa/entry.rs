@@ -96,7 +96,7 @@ pub enum RegisterError {
     /// (Linux 6.1).
     NotPermitted,
     /// The kernel has no `userfaultfd` with write protection: that takes Linux 5.7 (x86-64) or 6.10 (aarch64)
-    /// with `CONFIG_USERFAULTFD`.
+    /// with `CONFIG_USERFAULTFD`. Older ones of aarch64 seem to have it: percid tries whether a write is seen.
     NotSupported,
     /// Another user of `userfaultfd` watches the memory, perhaps another balancer.
     OthersWatch,

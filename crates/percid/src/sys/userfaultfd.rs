@@ -4,8 +4,10 @@
 
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use super::errno;
+use super::{errno, memory};
 
 /// The number of the interface (`UFFD_API`).
 const API: u64 = 0xaa;
@@ -13,6 +15,8 @@ const API: u64 = 0xaa;
 /// waits (`UFFD_FEATURE_THREAD_ID`, Linux 4.14). Nothing else is asked for: `UFFD_FEATURE_EVENT_FORK` would
 /// protect the memory of children, whom nobody here answers.
 const FEATURES: u64 = 1 << 0 | 1 << 8;
+/// Writers fail, with a signal or in a system call with `EFAULT`, instead of waiting (`UFFD_FEATURE_SIGBUS`, Linux 4.14).
+const FAIL: u64 = 1 << 7;
 /// `UFFDIO_REGISTER_MODE_WP`. Never the other modes: they take faults away from the kernel.
 const MODE_WRITE_PROTECT: u64 = 1 << 1;
 /// `UFFDIO_WRITEPROTECT_MODE_WP`; without it the protection is taken away and who waits is woken.
@@ -107,9 +111,16 @@ pub(crate) struct Userfaultfd(OwnedFd);
 impl Userfaultfd {
     /// Opens a descriptor that answers faults in system calls as well as in the program: by the system call
     /// where that is permitted, else through the device (Linux 6.1). Reading it never blocks.
+    ///
+    /// The first time in a process it tries whether writes are seen at all.
     pub(crate) fn open() -> Result<Userfaultfd, Refusal> {
+        let opened = Userfaultfd::with(FEATURES)?;
+        if writes_are_seen()? { Ok(opened) } else { Err(Refusal::NotSupported) }
+    }
+
+    fn with(features: u64) -> Result<Userfaultfd, Refusal> {
         let opened = Userfaultfd(descriptor()?);
-        let mut handshake = Handshake { api: API, features: FEATURES, calls: 0 };
+        let mut handshake = Handshake { api: API, features, calls: 0 };
         match opened.control(HANDSHAKE, &mut handshake) {
             Ok(()) => Ok(opened),
             Err(libc::EINVAL) => Err(Refusal::NotSupported),
@@ -194,6 +205,64 @@ impl AsRawFd for Userfaultfd {
     }
 }
 
+/// Whether a write to protected memory is seen. Linux before 6.10 on aarch64 registers memory and protects it without
+/// an error, and then lets every write pass (seen on 5.10).
+///
+/// Tried on a page of our own that writers fail on, by a system call that writes there: so nobody waits, and no signal
+/// comes. The answer is the kernel's and holds for good, so it is kept.
+fn writes_are_seen() -> Result<bool, Refusal> {
+    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    const SEEN: u8 = 1;
+    const MISSED: u8 = 2;
+    let known = match KNOWN.load(Relaxed) {
+        0 => {
+            let seen = is_seen(PROTECT)?;
+            KNOWN.store(if seen { SEEN } else { MISSED }, Relaxed);
+            return Ok(seen);
+        }
+        known => known,
+    };
+    Ok(known == SEEN)
+}
+
+/// Whether a write to a page is seen after a call of `UFFDIO_WRITEPROTECT` with this mode.
+fn is_seen(mode: u64) -> Result<bool, Refusal> {
+    let descriptor = Userfaultfd::with(FEATURES | FAIL)?;
+    let bytes = memory::page_size();
+    let page = memory::map(bytes).ok_or(Refusal::Other(libc::ENOMEM))?;
+    // Only a page that is there can be protected.
+    // SAFETY: the mapping is our own, and new.
+    unsafe { page.write_volatile(1) };
+    let start = page.as_ptr() as usize;
+    let range = start..start + bytes;
+    let result = descriptor.register(&range).and_then(|()| {
+        let span = Span::from(&range);
+        descriptor.control(WRITE_PROTECT, &mut Protection { span, mode })?;
+        write_of_the_kernel(page)
+    });
+    drop(descriptor);
+    // SAFETY: nobody else knows of the mapping.
+    unsafe { memory::unmap(page, bytes) };
+    match result {
+        Ok(()) => Ok(false),
+        Err(libc::EFAULT) => Ok(true),
+        // It registers this for other modes only.
+        Err(libc::EINVAL) => Ok(false),
+        Err(errno) => Err(Refusal::Other(errno)),
+    }
+}
+
+/// Makes the kernel write to a page; `EFAULT` if it cannot.
+fn write_of_the_kernel(page: NonNull<u8>) -> Result<(), i32> {
+    /// The bytes of the kernel's signal set.
+    const BYTES: usize = 8;
+    let (place, nothing) = (page.as_ptr(), std::ptr::null::<u8>());
+    // SAFETY: asks for the signals that are blocked, changes none, and has room for them.
+    let done =
+        unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, nothing, place, BYTES) };
+    if done == 0 { Ok(()) } else { Err(errno()) }
+}
+
 fn descriptor() -> Result<OwnedFd, Refusal> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the call takes flags.
@@ -230,7 +299,7 @@ fn own(result: libc::c_long) -> Result<OwnedFd, i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::{memory, process};
+    use crate::sys::process;
 
     /// The numbers that the header's macros give (`_IO`, `_IOR`, `_IOWR` with the sizes of the structures).
     #[test]
@@ -238,6 +307,18 @@ mod tests {
         let calls = [NEW, REGISTER, UNREGISTER, WAKE, WRITE_PROTECT, HANDSHAKE];
         let expected = [0xaa00, 0xc020_aa00, 0x8010_aa01, 0x8010_aa02, 0xc018_aa06, 0xc018_aa3f];
         assert_eq!((calls, size_of::<Message>()), (expected, 32));
+    }
+
+    /// The control: a page that is not protected is written to, and so it is where the kernel only pretends.
+    #[test]
+    fn writes_are_seen_where_memory_is_protected_and_nowhere_else() {
+        match is_seen(PROTECT) {
+            // The kernels of tests on aarch64 are 6.10 or later.
+            Ok(seen) => assert!(seen),
+            Err(refusal) => return println!("skipped: {refusal:?}"),
+        }
+        assert_eq!(is_seen(0), Ok(false));
+        assert_eq!(writes_are_seen(), Ok(true));
     }
 
     #[test]
