@@ -35,7 +35,9 @@
 
 use std::fmt;
 
-use crate::policies::{Entry, Id, Policy, Process, Thread, find};
+use percid::id::Generation;
+
+use crate::policies::{Entry, Id, Policy, Process, Thread, of_generation};
 use crate::topology::{Cpu, Place, Topology};
 use crate::{MS, Ns, US};
 
@@ -52,19 +54,10 @@ const PERCENT: [u64; 5] = [
     100 + SLACK_PERCENT,
 ];
 
-/// The policy of the generation to which a kernel belongs, by its release, such as `6.18.44-amd64`.
+/// The policy of the generation at which a kernel's release hints, such as `6.18.44-amd64`.
 /// `None` if it has no IDs, or does not say.
 pub fn generation(release: &str) -> Option<&'static Entry> {
-    let mut numbers = release.split(['.', '-', '+']).map(|number| number.parse::<u32>().ok());
-    let version = (numbers.next()??, numbers.next()??);
-    match version {
-        (..6, _) | (6, ..3) => None,
-        (6, 3) => find("linux-6.3"),
-        (6, 4..13) => find("linux-6.4"),
-        (6, 13) => find("linux-6.13"),
-        (6, 14..19) => find("linux-6.14"),
-        (6, 19..) | (7.., _) => find("linux-6.19"),
-    }
+    Generation::hinted_by(release).map(of_generation)
 }
 
 /// What happened in a process, from its start on.

@@ -4,7 +4,8 @@
 //! pinned to a CPU each, all at once, then the intermittent pattern, then a random schedule, then both
 //! again with half of the threads.
 
-use percid_sim::policies::find;
+use percid::id::Generation;
+use percid_sim::policies::{find, of_generation};
 use percid_sim::replay::{Comparison, Event, Recording, generation};
 
 const RECORDINGS: [(&str, &str); 2] = [
@@ -88,6 +89,12 @@ fn generations_are_told_by_the_release() {
     assert_eq!(name("6.18.44"), Some("linux-6.14"));
     assert_eq!(name("7.0.1"), Some("linux-6.19"));
     assert_eq!((name("6.1.0-56-cloud-amd64"), name("5.10.0"), name("")), (None, None, None));
+}
+
+#[test]
+fn every_generation_has_a_policy_of_its_own() {
+    let names = Generation::ALL.map(|generation| of_generation(generation).name);
+    assert_eq!(names, ["linux-6.3", "linux-6.4", "linux-6.13", "linux-6.14", "linux-6.19"]);
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod slots;
 mod tests;
 mod threads;
 
+use percid::id::Generation;
 use serde::Serialize;
 
 use crate::Ns;
@@ -127,4 +128,19 @@ pub const ALL: &[Entry] = &[
 /// The policy with this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name)
+}
+
+/// The policy of each generation of the kernel's IDs.
+const OF_GENERATIONS: [(Generation, Entry); Generation::ALL.len()] = [
+    (Generation::FirstFree, linux_6_3::ENTRY),
+    (Generation::CacheCold, linux_6_4::ENTRY),
+    (Generation::NotCompacting, linux_6_13::ENTRY),
+    (Generation::CacheLocal, linux_6_14::ENTRY),
+    (Generation::Owned, linux_6_19::ENTRY),
+];
+
+/// The policy of a generation of the kernel's IDs.
+pub fn of_generation(generation: Generation) -> &'static Entry {
+    let entry = OF_GENERATIONS.iter().find(|(of, _)| *of == generation);
+    entry.map(|(_, entry)| entry).expect("as many policies as generations, and no two for one")
 }

@@ -4,6 +4,7 @@ pub(crate) mod atomic;
 pub(crate) mod choice;
 mod density;
 pub(crate) mod fence;
+mod generation;
 pub(crate) mod kernel;
 mod limits;
 mod once;
@@ -25,6 +26,7 @@ use crate::sys::preserving_errno;
 use crate::sys::rseq::{self, ErrnoName, Registration};
 pub use choice::{Choice, Reason};
 pub use density::{Density, set_density};
+pub use generation::Generation;
 
 /// Where concurrency IDs come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

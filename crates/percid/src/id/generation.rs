@@ -1,0 +1,125 @@
+//! The generations of the kernel's own IDs, by what the IDs do; which release is likely to have which.
+//!
+//! The release is a hint and no more: stable series and distributions take changes of the scheduler back into older
+//! releases, so the same `uname` may stand for two generations. Whoever must know looks at what the IDs do.
+//!
+//! Pure: no system call, nothing of the running machine. The library, the simulator and the commands use this
+//! one map.
+
+use std::fmt;
+
+/// How a kernel hands out its IDs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Generation {
+    /// Linux 6.3: the first free ID at every switch into the process; nothing is remembered.
+    FirstFree,
+    /// Linux 6.4 to 6.12: a CPU keeps its ID for a while, but gets another one after every pause.
+    CacheCold,
+    /// Linux 6.13: cache-local, but never dense again once threads or allowed CPUs have become fewer.
+    NotCompacting,
+    /// Linux 6.14 to 6.18: cache-local and dense.
+    CacheLocal,
+    /// Linux 6.19 and later: an ID belongs to a thread or to a CPU, and may exceed the density bound.
+    Owned,
+}
+
+impl Generation {
+    /// All of them, the oldest first.
+    pub const ALL: [Generation; 5] = [
+        Generation::FirstFree,
+        Generation::CacheCold,
+        Generation::NotCompacting,
+        Generation::CacheLocal,
+        Generation::Owned,
+    ];
+
+    /// The generation that a kernel's release suggests, such as `6.18.44-amd64`; `None` if kernels of that release
+    /// have no IDs, or the text begins with no release.
+    ///
+    /// ```
+    /// use percid::id::Generation;
+    ///
+    /// assert_eq!(Generation::hinted_by("6.12.117+deb12"), Some(Generation::CacheCold));
+    /// assert_eq!(Generation::hinted_by("6.1.0"), None);
+    /// ```
+    pub fn hinted_by(release: &str) -> Option<Generation> {
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+        let mut next = || numbers.next()?.parse().ok();
+        Generation::of_version(next()?, next()?)
+    }
+
+    /// The same for a release that is taken apart.
+    pub(crate) fn of_version(major: u32, minor: u32) -> Option<Generation> {
+        match (major, minor) {
+            (..6, _) | (6, ..3) => None,
+            (6, 3) => Some(Generation::FirstFree),
+            (6, 4..13) => Some(Generation::CacheCold),
+            (6, 13) => Some(Generation::NotCompacting),
+            (6, 14..19) => Some(Generation::CacheLocal),
+            (6, 19..) | (7.., _) => Some(Generation::Owned),
+        }
+    }
+
+    /// The releases that brought it, as they were published.
+    pub fn releases(self) -> &'static str {
+        match self {
+            Generation::FirstFree => "Linux 6.3",
+            Generation::CacheCold => "Linux 6.4 to 6.12",
+            Generation::NotCompacting => "Linux 6.13",
+            Generation::CacheLocal => "Linux 6.14 to 6.18",
+            Generation::Owned => "Linux 6.19 and later",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Generation::FirstFree => "first-free",
+            Generation::CacheCold => "cache-cold",
+            Generation::NotCompacting => "not-compacting",
+            Generation::CacheLocal => "cache-local",
+            Generation::Owned => "owned",
+        }
+    }
+}
+
+/// Its name in one word.
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_hints_at_a_generation() {
+        for (release, expected) in [
+            ("6.3.0", Some(Generation::FirstFree)),
+            ("6.4.0", Some(Generation::CacheCold)),
+            ("6.12.117+deb12-cloud-amd64", Some(Generation::CacheCold)),
+            ("6.13-rc1", Some(Generation::NotCompacting)),
+            ("6.14.0", Some(Generation::CacheLocal)),
+            ("6.18.44", Some(Generation::CacheLocal)),
+            ("6.19.14+deb13-cloud-amd64", Some(Generation::Owned)),
+            ("7.0.1", Some(Generation::Owned)),
+            ("6.2.16", None),
+            ("6.1.0-56-cloud-amd64", None),
+            ("5.19.0", None),
+            ("6", None),
+            ("6.x", None),
+            ("", None),
+        ] {
+            assert_eq!(Generation::hinted_by(release), expected, "{release:?}");
+        }
+    }
+
+    #[test]
+    fn no_two_have_the_same_name() {
+        let names = Generation::ALL.map(Generation::name);
+        let distinct = std::collections::BTreeSet::from(names);
+        assert_eq!(distinct.len(), names.len());
+    }
+}
