@@ -5,6 +5,7 @@
 //! nothing about the program's IDs yet. Everything the policy of a kernel hears of comes from the kernel's own
 //! events: switches, migrations, timer ticks, threads that begin and end. The script decides only what happens.
 
+mod owners;
 mod script;
 mod trace;
 mod translate;

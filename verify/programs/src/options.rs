@@ -6,7 +6,7 @@ use percid::testing::SpoiltProbe;
 
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister \
-                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --relaxed --starts N --expect good|bad \
+                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
                                --probe skipped|always|wrong-descriptor";
 
 /// The options, each with its default.
@@ -48,6 +48,8 @@ pub(crate) struct Options {
     pub(crate) expect: Option<Kernel>,
     /// How the probe of the kernel is spoilt.
     pub(crate) probe: SpoiltProbe,
+    /// Threads that come and go, and are more than CPUs, instead of one that stays on each.
+    pub(crate) owners: bool,
     /// Set in the process that already runs in the sandbox; or asks for one.
     pub(crate) confined: bool,
     /// Set in the process that is being traced.
@@ -84,6 +86,7 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         starts: 200,
         expect: None,
         probe: SpoiltProbe::No,
+        owners: false,
         confined: false,
         traced: false,
         given: std::env::args_os().skip(1).collect(),
@@ -115,6 +118,7 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("starts") => options.starts = parser.value()?.parse()?,
             Long("expect") => options.expect = Some(parser.value()?.parse_with(kernel)?),
             Long("probe") => options.probe = parser.value()?.parse_with(probe)?,
+            Long("owners") => options.owners = true,
             Long("confined") => options.confined = true,
             Long("traced") => options.traced = true,
             Long("deny") => options.deny = parser.value()?.parse_with(calls)?,

@@ -49,6 +49,8 @@ struct Linux619 {
     taken: Bitmap,
     /// 0 until the process is seen for the first time.
     max_cids: u32,
+    /// The allowed CPUs when they were looked at last.
+    nr_cpus_allowed: u32,
     /// For each CPU its own ID.
     slots: Vec<Option<Id>>,
     threads: Threads<ThreadNote>,
@@ -61,6 +63,7 @@ impl Linux619 {
             mode: Mode::PerTask,
             taken: Bitmap::new(cpus),
             max_cids: 0,
+            nr_cpus_allowed: 0,
             slots: vec![None; cpus as usize],
             threads: Threads::default(),
             work: Work::default(),
@@ -76,6 +79,7 @@ impl Linux619 {
     fn update(&mut self, process: &Process<'_>) {
         let opt = process.nr_cpus_allowed.min(process.users);
         self.max_cids = (opt + opt / 4).min(self.possible());
+        self.nr_cpus_allowed = process.nr_cpus_allowed;
         match self.mode {
             Mode::PerTask if process.users > self.max_cids => self.give_to_cpus(process, opt),
             Mode::PerCpu { threshold } if process.users < threshold => self.give_to_tasks(process),
@@ -187,7 +191,8 @@ impl Policy for Linux619 {
         if let Some(prev) = prev {
             self.schedule_out(cpu as usize, prev);
         }
-        if let Some(next) = next {
+        // One that has ended is switched to again if it was preempted on its last steps, and takes no ID.
+        if let Some(next) = next.filter(|&next| !self.threads.of(next).exited) {
             self.schedule_in(process, cpu as usize, next);
         }
     }
@@ -205,8 +210,11 @@ impl Policy for Linux619 {
         self.update(process);
     }
 
-    /// More allowed CPUs also move the threshold.
+    /// More allowed CPUs also move the threshold. A thread that moves among those of the process changes nothing.
     fn affinity(&mut self, process: &Process<'_>, _: Thread) {
+        if process.nr_cpus_allowed == self.nr_cpus_allowed {
+            return;
+        }
         if let Mode::PerCpu { .. } = self.mode {
             let threshold = self.threshold(process.nr_cpus_allowed.min(process.users));
             self.mode = Mode::PerCpu { threshold };

@@ -11,17 +11,29 @@ pub(super) const ENTRY: Entry = Entry {
     create: |topology| Box::new(Linux63::new(topology.cpus())),
 };
 
+#[derive(Debug, Default)]
+struct ThreadNote {
+    /// The ID that it holds, which it does only while it runs.
+    held: Option<Id>,
+    /// It takes no ID any more, though it may be switched to until its last steps are done.
+    exited: bool,
+}
+
 struct Linux63 {
     taken: Bitmap,
     cpus: u32,
-    /// For each thread the ID that it holds, which it does only while it runs.
-    held: Threads<Option<Id>>,
+    threads: Threads<ThreadNote>,
     work: Work,
 }
 
 impl Linux63 {
     fn new(cpus: u32) -> Linux63 {
-        Linux63 { taken: Bitmap::new(cpus), cpus, held: Threads::default(), work: Work::default() }
+        Linux63 {
+            taken: Bitmap::new(cpus),
+            cpus,
+            threads: Threads::default(),
+            work: Work::default(),
+        }
     }
 
     fn obtain(&mut self) -> Id {
@@ -32,7 +44,8 @@ impl Linux63 {
 
 impl Policy for Linux63 {
     fn switch(&mut self, _: &Process<'_>, _: Cpu, prev: Option<Thread>, next: Option<Thread>) {
-        let released = prev.and_then(|prev| self.held.of(prev).take());
+        let released = prev.and_then(|prev| self.threads.of(prev).held.take());
+        let next = next.filter(|&next| !self.threads.of(next).exited);
         let id = match (released, next) {
             // Between two threads of the process the ID is handed over, without the lock.
             (Some(id), Some(_)) => Some(id),
@@ -44,28 +57,29 @@ impl Policy for Linux63 {
             (None, None) => None,
         };
         if let Some(next) = next {
-            *self.held.of(next) = id;
+            self.threads.of(next).held = id;
         }
     }
 
     fn exit(&mut self, _: &Process<'_>, thread: Thread, _: Cpu) {
-        if let Some(id) = self.held.of(thread).take() {
+        let note = ThreadNote { held: None, exited: true };
+        if let Some(id) = std::mem::replace(self.threads.of(thread), note).held {
             self.taken.free(id);
         }
     }
 
     fn exec(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) {
         self.taken.clear();
-        self.held.clear();
-        *self.held.of(thread) = Some(self.obtain());
+        self.threads.clear();
+        self.threads.of(thread).held = Some(self.obtain());
     }
 
     fn id(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Id {
-        if let Some(id) = *self.held.of(thread) {
+        if let Some(id) = self.threads.of(thread).held {
             return id;
         }
         let id = self.obtain();
-        *self.held.of(thread) = Some(id);
+        self.threads.of(thread).held = Some(id);
         id
     }
 

@@ -200,7 +200,8 @@ impl<G: Generation> Policy for Slots<G> {
         if let Some(prev) = prev.filter(|&prev| !self.has_exited(prev)) {
             self.switch_out(process.now, cpu as usize, prev);
         }
-        if let Some(next) = next {
+        // One that has ended is switched to again if it was preempted on its last steps, and takes no ID.
+        if let Some(next) = next.filter(|&next| !self.has_exited(next)) {
             self.switch_in(process, cpu as usize, next);
         }
     }

@@ -37,8 +37,21 @@ pub(super) fn translate(trace: &str, child: u32, notes: &str) -> Result<String, 
     process.add(&notes)?;
     let machine = percid::machine::read();
     let (release, lines) = (machine.kernel_release, process.lines());
-    let (possible, allowed) = (machine.possible.len(), machine.allowed.len());
+    let (possible, allowed) = (machine.possible.len(), allowed().unwrap_or(machine.allowed.len()));
     Ok(format!("percid-steps {release} {possible} {allowed}\n{lines}end\n"))
+}
+
+/// How many CPUs the process may use by the kernel's own count: those that are not plugged in are among them,
+/// and `sched_getaffinity` leaves them out.
+fn allowed() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    weight_in_status(&status)
+}
+
+fn weight_in_status(status: &str) -> Option<usize> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?;
+    let digits = mask.trim().chars().filter(|&digit| digit != ',');
+    digits.map(|digit| Some(digit.to_digit(16)?.count_ones() as usize)).sum()
 }
 
 /// What the process said about itself.
@@ -299,6 +312,14 @@ mod tests {
     fn a_thread_that_was_seen_in_user_space_has_acted_on_its_tick() {
         let lines = lines("dNh1.", "3000025 id 7 4");
         assert_eq!(lines[1..3], ["10 tick 1 0", "15 id 0 4"]);
+    }
+
+    #[test]
+    fn allowed_cpus_are_counted_in_the_kernels_mask() {
+        let status = "Name:\ta\nCpus_allowed:\tf1,000000ff\nCpus_allowed_list:\t0-7,32,36-39\n";
+        assert_eq!(weight_in_status(status), Some(13));
+        assert_eq!(weight_in_status("Cpus_allowed:\tx\n"), None);
+        assert!(allowed() >= Some(1));
     }
 
     #[test]

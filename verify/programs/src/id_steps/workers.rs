@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use percid::Source;
 
+use super::owners;
 use super::script::{self, Step};
 use crate::options::Options;
 use crate::random::{Random, seed};
@@ -18,7 +19,7 @@ use crate::{Verdict, pinning};
 const APART: Duration = Duration::from_micros(50);
 
 /// Between two looks of a thread that stays on its CPU.
-const LOOKS: Duration = Duration::from_millis(2);
+pub(super) const LOOKS: Duration = Duration::from_millis(2);
 
 /// What the process remembers until its end.
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -28,22 +29,30 @@ pub(super) fn run(options: &Options) -> Verdict {
     cpus.truncate(options.cpus.unwrap_or(cpus.len()));
     pin(cpus[0]);
     let mut random = Random::new(seed(), 0);
-    NOTES.lock().unwrap_or_else(PoisonError::into_inner).reserve(1 << 14);
-    let all: Vec<usize> = (0..cpus.len()).collect();
-    let mut steps = script::meeting(&all);
-    steps.extend(script::intermittent(&all, 2, &mut random));
-    steps.extend(script::random(&all, 30, &mut random));
-    follow(&cpus, &steps);
-    // Fewer threads on the same CPUs: the bound has shrunk.
-    let some: Vec<usize> = all.iter().copied().filter(|worker| worker % 2 == 1).collect();
-    if !some.is_empty() {
-        let mut steps = script::intermittent(&some, 1, &mut random);
-        steps.extend(script::random(&some, 15, &mut random));
-        follow(&cpus, &steps);
+    NOTES.lock().unwrap_or_else(PoisonError::into_inner).reserve(1 << 15);
+    match options.owners {
+        true => owners::follow(&cpus, &mut random),
+        false => come_back(&cpus, &mut random),
     }
     wander(&cpus);
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|note| println!("{note}"));
     Ok("followed".to_owned())
+}
+
+/// A thread for each CPU, which comes back to it after pauses.
+fn come_back(cpus: &[u32], random: &mut Random) {
+    let all: Vec<usize> = (0..cpus.len()).collect();
+    let mut steps = script::meeting(&all);
+    steps.extend(script::intermittent(&all, 2, random));
+    steps.extend(script::random(&all, 30, random));
+    follow(cpus, &steps);
+    // Fewer threads on the same CPUs: the bound has shrunk.
+    let some: Vec<usize> = all.iter().copied().filter(|worker| worker % 2 == 1).collect();
+    if !some.is_empty() {
+        let mut steps = script::intermittent(&some, 1, random);
+        steps.extend(script::random(&some, 15, random));
+        follow(cpus, &steps);
+    }
 }
 
 /// The only thread that is left visits every CPU. What those remember is above the bound, but for one.
@@ -88,7 +97,7 @@ fn follow(cpus: &[u32], steps: &[Step]) {
 }
 
 /// Between the ends of two threads.
-const APART_ENDS: Duration = Duration::from_millis(20);
+pub(super) const APART_ENDS: Duration = Duration::from_millis(20);
 
 fn take(turn: &Turn<'_>, nr: usize, step: &Step) {
     turn.wait_for(nr);
@@ -226,13 +235,13 @@ fn allowed() -> Vec<u32> {
 }
 
 /// Restricts the calling thread to one CPU, which the kernel knows before it moves the thread.
-fn pin(cpu: u32) {
+pub(super) fn pin(cpu: u32) {
     note(format!("{} affinity {} 1", now_us(), pinning::thread_id()));
     pinning::restrict(0, &[cpu]);
 }
 
 /// Notes the ID that the calling thread has.
-fn look() {
+pub(super) fn look() {
     spin(APART);
     let now = now_us();
     if let Some(id) = Source::Kernel.current_id() {
@@ -247,7 +256,7 @@ fn note(text: String) {
 
 /// Stays on the CPU, and notes when it is back after something else ran there: that tells a timer tick from which the
 /// thread returned at once from one that was followed by a switch.
-fn spin(duration: Duration) {
+pub(super) fn spin(duration: Duration) {
     let start = Instant::now();
     let mut before = start;
     while before - start < duration {
@@ -260,12 +269,12 @@ fn spin(duration: Duration) {
 }
 
 /// Notes that the thread is in user space.
-fn be_seen() {
+pub(super) fn be_seen() {
     note(format!("{} back {} 0", now_us(), pinning::thread_id()));
 }
 
 /// Sleeps, after having been seen.
-fn sleep(duration: Duration) {
+pub(super) fn sleep(duration: Duration) {
     be_seen();
     thread::sleep(duration);
 }
