@@ -1,8 +1,9 @@
-//! What a burst costs: the class of what it touches, and the law of each class.
+//! What a burst costs: the class of what it touches, and the law of each class; and what finding an ID costs.
 
 use serde::Serialize;
 
 use crate::machine::{Costs, Machine};
+use crate::policies::Toll;
 use crate::topology::{Cpu, Reach, Topology};
 use crate::workload::Memory;
 use crate::{Ns, SECOND};
@@ -109,6 +110,29 @@ impl Prices {
         self.costs.hot_ns.value as Ns
     }
 
+    /// What slow paths and scans cost the thread that goes through them, without fences.
+    pub fn work(&self, toll: &Toll, cpus: u32) -> Ns {
+        let slow_paths = f64::from(toll.slow_paths) * self.costs.slow_path_ns.value;
+        let scans = f64::from(toll.scans) * f64::from(cpus) * self.costs.scan_cpu_ns.value;
+        (slow_paths + scans) as Ns
+    }
+
+    /// What a fence costs the thread that asks for it, if the process runs on so many of the CPUs that are fenced.
+    pub fn fence(&self, running: u32) -> Ns {
+        let ns = match running.checked_sub(1) {
+            None => self.costs.fence_idle_ns.value,
+            Some(more) => {
+                self.costs.fence_running_ns.value + f64::from(more) * self.costs.fence_each_ns.value
+            }
+        };
+        ns as Ns
+    }
+
+    /// What a fence costs each thread that it interrupts.
+    pub fn interrupt(&self) -> Ns {
+        self.costs.interrupt_ns.value as Ns
+    }
+
     fn own(&self, idle: Ns) -> f64 {
         if idle as f64 <= self.stays_hot {
             return self.costs.hot_ns.value;
@@ -163,6 +187,16 @@ mod tests {
             ]
         );
         assert!(found.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{found:?}");
+    }
+
+    #[test]
+    fn a_fence_costs_more_the_more_cpus_it_interrupts() {
+        let (prices, _) = prices();
+        let costs = &prices.costs;
+        assert_eq!(prices.fence(0), costs.fence_idle_ns.value as Ns);
+        assert_eq!(prices.fence(1), costs.fence_running_ns.value as Ns);
+        let ten = costs.fence_running_ns.value + 9.0 * costs.fence_each_ns.value;
+        assert_eq!(prices.fence(10), ten as Ns);
     }
 
     #[test]

@@ -9,14 +9,17 @@
 //! The order of all that happens at one time is the order in which it was asked for, and all randomness comes from
 //! one generator: the same seed gives the same result on every machine.
 
+mod census;
 mod outcome;
 mod process;
 mod queue;
 mod scheduler;
 mod script;
 mod thread;
+mod toll;
 
-pub use outcome::{Outcome, Scheduling, Share, Span, Tally};
+pub use census::{Census, Quiet, Watched};
+pub use outcome::{Expense, Outcome, Scheduling, Share, Span, Tally};
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -52,6 +55,8 @@ struct CpuState {
     next_tick: Ns,
     /// Since when the thread runs.
     since: Ns,
+    /// When it last stopped to run one.
+    stopped: Option<Ns>,
     /// The ID that the thread used, and since when.
     used: Option<(Id, Ns)>,
 }
@@ -90,6 +95,10 @@ pub struct Simulation<'a> {
     cores: Vec<Rest>,
     core_cpus: Vec<Vec<Cpu>>,
     spans_wanted: usize,
+    /// When the census is taken next.
+    next_look: Ns,
+    /// From when on no wake goes astray, if any does.
+    quiet_from: Option<Ns>,
     outcome: Outcome,
 }
 
@@ -142,6 +151,8 @@ impl<'a> Simulation<'a> {
             cores: vec![Rest::default(); topology.cores() as usize],
             core_cpus,
             spans_wanted: 0,
+            next_look: census::PERIOD,
+            quiet_from: program.wakes.map(|wakes| wakes.until),
             outcome: Outcome::default(),
             topology,
         };
@@ -164,6 +175,7 @@ impl<'a> Simulation<'a> {
                 self.now = end;
                 break;
             }
+            self.look(at);
             self.now = at;
             self.happen(ticket, event);
             until_look -= 1;
@@ -251,7 +263,11 @@ impl<'a> Simulation<'a> {
     fn finish(mut self) -> Outcome {
         for cpu in 0..self.topology.cpus() {
             self.end_span(cpu);
+            if self.cpus[cpu as usize].runs.is_some() {
+                self.note_run(cpu);
+            }
         }
+        self.last_look();
         for process in 0..self.processes.len() as u32 {
             self.account(process);
         }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::census::{Census, Quiet};
 use crate::Ns;
 use crate::cost::Class;
 use crate::policies::{Id, Work};
@@ -60,6 +61,36 @@ impl Scheduling {
     }
 }
 
+/// What became of the time of CPUs, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Expense {
+    /// For which they ran threads.
+    pub run_ns: Ns,
+    /// Of that, what threads spent on the work of policies: slow paths with their fences, and scans.
+    pub work_ns: Ns,
+    /// Of that, what was spent to find the IDs of timed bursts.
+    pub timed_work_ns: Ns,
+    /// Threads interrupted by fences.
+    pub interrupts: u64,
+    /// What these threads lost.
+    pub interrupted_ns: Ns,
+}
+
+impl Expense {
+    /// The share of the run time that policies cost: their work, and what it interrupted. Not a number if nothing ran.
+    pub fn share(&self) -> f64 {
+        (self.work_ns + self.interrupted_ns) as f64 / self.run_ns as f64
+    }
+
+    fn add(&mut self, other: &Expense) {
+        self.run_ns += other.run_ns;
+        self.work_ns += other.work_ns;
+        self.timed_work_ns += other.timed_work_ns;
+        self.interrupts += other.interrupts;
+        self.interrupted_ns += other.interrupted_ns;
+    }
+}
+
 /// What a simulation found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -75,6 +106,12 @@ pub struct Outcome {
     pub work: Work,
     /// What the scheduler did.
     pub scheduling: Scheduling,
+    /// What became of the time.
+    pub expense: Expense,
+    /// How many CPUs and IDs were in use at a time.
+    pub census: Census,
+    /// What became of the IDs when wakes did not go astray any more, if that was simulated.
+    pub quiet: Option<Quiet>,
     /// The simulated time that passed, in nanoseconds.
     pub elapsed: Ns,
     /// Which CPU used which ID when, if that was asked for.
@@ -87,16 +124,19 @@ impl Outcome {
         self.classes.iter().map(|tally| tally.bursts).sum()
     }
 
-    /// The mean cost of a timed burst, in nanoseconds; not a number if there was none.
+    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; not a number if there was none.
     pub fn ns_per_burst(&self) -> f64 {
-        let ns: Ns = self.classes.iter().map(|tally| tally.ns).sum();
-        ns as f64 / self.bursts() as f64
+        (self.classes_ns() + self.expense.timed_work_ns) as f64 / self.bursts() as f64
+    }
+
+    fn classes_ns(&self) -> Ns {
+        self.classes.iter().map(|tally| tally.ns).sum()
     }
 
     /// The shares of all classes.
     pub fn shares(&self) -> Vec<Share> {
         let bursts = self.bursts() as f64;
-        let ns = self.ns_per_burst() * bursts;
+        let ns = self.classes_ns() as f64;
         let share = |class: Class| {
             let tally = self.classes[class as usize];
             Share { class, bursts: tally.bursts as f64 / bursts, cost: tally.ns as f64 / ns }
@@ -119,6 +159,11 @@ impl Outcome {
         ours.switches += theirs.switches;
         ours.ticks += theirs.ticks;
         ours.migrations += theirs.migrations;
+        self.expense.add(&other.expense);
+        self.census.add(&other.census);
+        if let Some(quiet) = &other.quiet {
+            self.quiet.get_or_insert_default().add(quiet);
+        }
         self.elapsed += other.elapsed;
     }
 }

@@ -132,6 +132,11 @@ impl ProcessState {
         self.thread_allowed.len() as Thread - 1
     }
 
+    /// How many IDs it needs: `min(allowed CPUs, threads)`.
+    pub(super) fn bound(&self) -> u32 {
+        self.nr_cpus_allowed.min(self.users)
+    }
+
     /// Adds to the CPUs that any thread was allowed.
     pub(super) fn allow(&mut self, affinity: &CpuSet) {
         self.allowed.add_all(affinity);

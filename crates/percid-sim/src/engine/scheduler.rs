@@ -7,7 +7,7 @@ use super::{Event, Simulation, State};
 use crate::Ns;
 use crate::cpu_set::CpuSet;
 use crate::policies::Thread;
-use crate::topology::Cpu;
+use crate::topology::{Cpu, Reach};
 
 impl Simulation<'_> {
     /// Lets a blocked thread wake at a time, and at no other.
@@ -31,8 +31,33 @@ impl Simulation<'_> {
             return;
         }
         self.outcome.scheduling.wakes += 1;
-        let cpu = self.place(thread);
+        let cpu = self.astray(thread).unwrap_or_else(|| self.place(thread));
         self.enqueue(thread, cpu);
+    }
+
+    /// Where a thread lands that the workload sends elsewhere than the rule below: on an idle CPU so far from where it
+    /// ran last, any of these equally likely. None if the rule holds, or no such CPU is idle.
+    fn astray(&mut self, thread: u32) -> Option<Cpu> {
+        let wakes = self.program.wakes.filter(|wakes| self.now < wakes.until)?;
+        let state = &self.threads[thread as usize];
+        if state.op == 0 {
+            return None;
+        }
+        let reach = wakes.reach(self.random.unit())?;
+        let (last, allowed) = (state.cpu, state.affinity.clone());
+        let place = self.topology.place(last);
+        let near = match reach {
+            Reach::Core | Reach::L3 => &self.l3s[place.l3 as usize],
+            Reach::Socket => &self.sockets[place.socket as usize],
+            Reach::Machine => &*allowed,
+        };
+        let fits = |cpu: &Cpu| {
+            *cpu != last && allowed.contains(*cpu) && self.topology.reach(last, *cpu) == reach
+        };
+        let fitting = || self.idle.common(near).filter(fits);
+        let count = fitting().count() as u64;
+        let chosen = if count == 0 { 0 } else { self.random.below(count) };
+        fitting().nth(chosen as usize)
     }
 
     /// The CPU on which a thread should run: where it ran last if that is idle, else an idle one behind the same
@@ -139,6 +164,9 @@ impl Simulation<'_> {
     /// Lets a CPU run another thread, or nothing.
     pub(super) fn switch(&mut self, cpu: Cpu, next: Option<u32>) {
         let prev = std::mem::replace(&mut self.cpus[cpu as usize].runs, next);
+        if prev.is_some() {
+            self.note_run(cpu);
+        }
         self.end_span(cpu);
         self.outcome.scheduling.switches += 1;
         self.note_idleness(cpu, prev.is_some(), next.is_some());
@@ -153,6 +181,14 @@ impl Simulation<'_> {
             ours.next_tick = (now / self.tick + 1) * self.tick;
             self.occupy(cpu, left);
         }
+    }
+
+    /// Counts the time for which a CPU ran its thread.
+    pub(super) fn note_run(&mut self, cpu: Cpu) {
+        let state = &mut self.cpus[cpu as usize];
+        self.outcome.expense.run_ns += self.now - state.since;
+        state.since = self.now;
+        state.stopped = Some(self.now);
     }
 
     fn note_idleness(&mut self, cpu: Cpu, was_busy: bool, is_busy: bool) {
@@ -236,6 +272,9 @@ impl Simulation<'_> {
         let process = &mut self.processes[state.process as usize];
         let (policy, view) = process.parts(self.now, &self.topology);
         policy.tick(&view, cpu, state.number);
+        let process = state.process;
+        let held_up = self.collect(process, cpu);
+        self.cpus[cpu as usize].ends += held_up;
         if self.waiting > 0 {
             self.hand_on(cpu);
             self.balance(cpu);

@@ -164,13 +164,19 @@ impl Simulation<'_> {
         }
     }
 
-    /// Writes to the area of the thread's ID. Answers how long that takes.
+    /// Finds the thread's ID and writes to its area. Answers how long that takes.
     fn burst(&mut self, cpu: Cpu, thread: u32, times: u32, timed: bool) -> Ns {
         let state = &self.threads[thread as usize];
-        let process = &mut self.processes[state.process as usize];
+        let number = state.process;
+        let process = &mut self.processes[number as usize];
         let (policy, view) = process.parts(self.now, &self.topology);
         let id = policy.id(&view, cpu, state.number);
         let last = process.touch(id, cpu, self.now);
+        let bound = process.bound();
+        if number == 0 {
+            self.note_use(id, bound);
+        }
+        let work = self.collect(number, cpu);
         let core = &self.cores[self.topology.place(cpu).core as usize];
         let idle = last.map_or(core.last(), |touch| core.longest_since(touch.at));
         let last = last.map(|touch| touch.cpu);
@@ -180,13 +186,14 @@ impl Simulation<'_> {
             let tally = &mut self.outcome.classes[class as usize];
             tally.bursts += u64::from(times);
             tally.ns += ns;
+            self.outcome.expense.timed_work_ns += work;
         }
         let used = &mut self.cpus[cpu as usize].used;
         if used.is_none_or(|(before, _)| before != id) {
             self.end_span(cpu);
             self.cpus[cpu as usize].used = Some((id, self.now));
         }
-        ns
+        work + ns
     }
 
     /// The thread of a CPU does not use its ID any more.

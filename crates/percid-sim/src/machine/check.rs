@@ -1,6 +1,6 @@
 //! Which machines can be.
 
-use super::{Description, Machine, Shape};
+use super::{Description, Given, Machine, Shape};
 use crate::file::{self, Error};
 
 impl Machine {
@@ -15,6 +15,27 @@ impl Machine {
         check(text, &description)?;
         let Description { name, topology, kernel, costs } = description;
         Ok(Machine { name, topology: topology.places(), kernel, costs })
+    }
+
+    /// Sets a cost or a clock.
+    ///
+    /// # Errors
+    ///
+    /// The names of these, if there is none of this name; what was expected, if the value cannot be.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
+        if let Some(expected) = fault_of_number(name, value) {
+            return Err(Error::of_file(format!("{expected}, found {value}")));
+        }
+        let (costs, clocks) = (self.costs.all_mut(), self.kernel.all_mut());
+        let found = costs.into_iter().chain(clocks).find(|(known, _)| *known == name);
+        if let Some((_, given)) = found {
+            *given = Given { value, origin: "set by hand".to_owned(), fitted: false };
+            return Ok(());
+        }
+        let known: Vec<&str> = self.costs.all().iter().map(|(name, _)| *name).collect();
+        let known = known.join(", ");
+        let expected = format!("expected a number of the machine: hz, slice_ms, {known}");
+        Err(Error::of_file(format!("{expected}; found {name}")))
     }
 }
 
@@ -31,23 +52,27 @@ fn check(text: &str, machine: &Description) -> Result<(), Error> {
     if let Some((field, expected)) = fault_of_shape(&machine.topology) {
         return fault("topology", field, expected.to_owned());
     }
-    for (field, given) in machine.costs.all() {
-        // The laws of cooling may start anywhere; their slopes and all else cost something.
-        let least = match field {
-            "own_ns" | "first_touch_us" => -MAX_COST,
-            "hot_ns" | "overlap" => 1.0,
-            _ => 0.0,
-        };
-        if !(least..=MAX_COST).contains(&given.value) {
-            return fault("costs", field, format!("expected a number from {least} to {MAX_COST}"));
-        }
-    }
-    for (field, given) in [("hz", &machine.kernel.hz), ("slice_ms", &machine.kernel.slice_ms)] {
-        if !(0.001..=1e6).contains(&given.value) {
-            return fault("kernel", field, "expected a number from 0.001 to 1000000".to_owned());
+    let costs = machine.costs.all().into_iter().map(|number| ("costs", number));
+    let clocks = machine.kernel.all().into_iter().map(|number| ("kernel", number));
+    for (section, (field, given)) in costs.chain(clocks) {
+        if let Some(expected) = fault_of_number(field, given.value) {
+            return fault(section, field, expected);
         }
     }
     Ok(())
+}
+
+/// What was expected of a cost or a clock, if it cannot be.
+fn fault_of_number(field: &str, value: f64) -> Option<String> {
+    // The laws of cooling may start anywhere; their slopes and all else cost something.
+    let (least, most) = match field {
+        "hz" | "slice_ms" => (0.001, 1e6),
+        "own_ns" | "first_touch_us" => (-MAX_COST, MAX_COST),
+        "hot_ns" | "overlap" => (1.0, MAX_COST),
+        _ => (0.0, MAX_COST),
+    };
+    let fits = (least..=most).contains(&value);
+    (!fits).then(|| format!("expected a number from {least} to {most}"))
 }
 
 /// What is wrong with a topology: the field, and what was expected.
@@ -117,6 +142,21 @@ mod tests {
             ));
             assert!(text.contains("costs.overlap: expected a number from 1 to"), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_are_set_within_their_bounds() {
+        let mut machine = Machine::preset("epyc-9654").expect("a preset");
+        machine.set("fence_running_ns", 1234.0).expect("a cost");
+        machine.set("hz", 1000.0).expect("a clock");
+        assert_eq!((machine.costs.fence_running_ns.value, machine.kernel.hz.value), (1234.0, 1e3));
+        assert_eq!(machine.costs.fence_running_ns.origin, "set by hand");
+        let before = machine.clone();
+        let fault = machine.set("overlap", 0.0).expect_err("lines in flight").to_string();
+        assert!(fault.contains("expected a number from 1 to"), "{fault}");
+        let unknown = machine.set("colour", 1.0).expect_err("no such number").to_string();
+        assert!(unknown.contains("hz") && unknown.contains("interrupt_ns"), "{unknown}");
+        assert_eq!(machine, before);
     }
 
     #[test]

@@ -75,9 +75,10 @@ pub struct Kernel {
     pub slice_ms: Given,
 }
 
-/// What one burst costs: one added to each byte of a 16 kB area, 256 cache lines.
+/// What one burst costs: one added to each byte of a 16 kB area, 256 cache lines; and what finding an ID costs where
+/// that is more than looking at what is there.
 ///
-/// The classes and the law of cooling are those of the event model in `docs/simulator.md`.
+/// The classes and the laws are those of the event model in `docs/simulator.md`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
@@ -104,11 +105,23 @@ pub struct Costs {
     pub first_touch_hot_us: Given,
     /// What first touch of memory that starts as zeroes costs, as a share of that of copy-on-write memory.
     pub zero_page_share: Given,
+    /// A slow path of percid's table without its fences, in nanoseconds: its system calls and the choice of an ID.
+    pub slow_path_ns: Given,
+    /// A fence of a CPU that does not run the process, in nanoseconds.
+    pub fence_idle_ns: Given,
+    /// A fence of a CPU that runs the process, in nanoseconds.
+    pub fence_running_ns: Given,
+    /// What a fence of all CPUs takes more for each further CPU that runs the process, in nanoseconds.
+    pub fence_each_ns: Given,
+    /// What a thread loses that is interrupted by a fence, in nanoseconds.
+    pub interrupt_ns: Given,
+    /// What the kernel's scan for unused IDs takes for each CPU of the machine, in nanoseconds.
+    pub scan_cpu_ns: Given,
 }
 
 impl Costs {
     /// All parameters by name.
-    pub fn all(&self) -> [(&'static str, &Given); 11] {
+    pub fn all(&self) -> [(&'static str, &Given); 17] {
         [
             ("hot_ns", &self.hot_ns),
             ("own_ns", &self.own_ns),
@@ -121,11 +134,17 @@ impl Costs {
             ("first_touch_cooling_us", &self.first_touch_cooling_us),
             ("first_touch_hot_us", &self.first_touch_hot_us),
             ("zero_page_share", &self.zero_page_share),
+            ("slow_path_ns", &self.slow_path_ns),
+            ("fence_idle_ns", &self.fence_idle_ns),
+            ("fence_running_ns", &self.fence_running_ns),
+            ("fence_each_ns", &self.fence_each_ns),
+            ("interrupt_ns", &self.interrupt_ns),
+            ("scan_cpu_ns", &self.scan_cpu_ns),
         ]
     }
 
     /// The same, to be changed.
-    pub fn all_mut(&mut self) -> [(&'static str, &mut Given); 11] {
+    pub fn all_mut(&mut self) -> [(&'static str, &mut Given); 17] {
         [
             ("hot_ns", &mut self.hot_ns),
             ("own_ns", &mut self.own_ns),
@@ -138,11 +157,27 @@ impl Costs {
             ("first_touch_cooling_us", &mut self.first_touch_cooling_us),
             ("first_touch_hot_us", &mut self.first_touch_hot_us),
             ("zero_page_share", &mut self.zero_page_share),
+            ("slow_path_ns", &mut self.slow_path_ns),
+            ("fence_idle_ns", &mut self.fence_idle_ns),
+            ("fence_running_ns", &mut self.fence_running_ns),
+            ("fence_each_ns", &mut self.fence_each_ns),
+            ("interrupt_ns", &mut self.interrupt_ns),
+            ("scan_cpu_ns", &mut self.scan_cpu_ns),
         ]
     }
 }
 
 impl Kernel {
+    /// All parameters by name.
+    pub fn all(&self) -> [(&'static str, &Given); 2] {
+        [("hz", &self.hz), ("slice_ms", &self.slice_ms)]
+    }
+
+    /// The same, to be changed.
+    pub fn all_mut(&mut self) -> [(&'static str, &mut Given); 2] {
+        [("hz", &mut self.hz), ("slice_ms", &mut self.slice_ms)]
+    }
+
     /// The time from one tick to the next, in nanoseconds.
     pub fn tick_ns(&self) -> u64 {
         (1e9 / self.hz.value) as u64

@@ -62,6 +62,19 @@ pub struct Work {
     pub slow_paths: u64,
 }
 
+/// What a policy did beyond looking at what was there, in the terms in which a machine has prices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Toll {
+    /// How often the running thread went through the slow path of user space.
+    pub slow_paths: u32,
+    /// The CPU that was fenced to take its ID from it.
+    pub fenced: Option<Cpu>,
+    /// How often all CPUs were fenced.
+    pub fenced_all: u32,
+    /// How often the kernel looked at every CPU, in the tick of the running thread.
+    pub scans: u32,
+}
+
 /// A policy for concurrency IDs.
 ///
 /// In all methods the thread belongs to the process, and `process` describes it after the change
@@ -100,6 +113,12 @@ pub trait Policy: Send {
 
     /// What it did so far.
     fn work(&self) -> Work;
+
+    /// What it did since this was asked last, for which the thread of the last [`tick`](Self::tick) or
+    /// [`id`](Self::id) has to pay.
+    fn toll(&mut self) -> Toll {
+        Toll::default()
+    }
 }
 
 /// A policy that can be asked for by name.
@@ -121,6 +140,7 @@ pub const ALL: &[Entry] = &[
     linux_6_14::ENTRY,
     linux_6_19::ENTRY,
     percid_table::ENTRY,
+    percid_table::STRICT,
     per_cpu::ENTRY,
     per_thread::ENTRY,
 ];

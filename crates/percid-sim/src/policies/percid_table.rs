@@ -4,33 +4,45 @@
 use percid::id::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
 
 use super::threads::Threads;
-use super::{Entry, Id, Policy, Process, Thread, Work};
+use super::{Entry, Id, Policy, Process, Thread, Toll, Work};
 use crate::MS;
 use crate::topology::Cpu;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "percid-table",
-    about: "percid's table from CPU to ID, in user space",
-    create: |topology| Box::new(PercidTable::new(topology.cpus())),
+    about: "percid's table from CPU to ID, in user space; extra IDs while steals are frequent",
+    create: |topology| Box::new(PercidTable::new(topology.cpus(), u32::MAX)),
+};
+
+/// What a program gets that asks for strict density.
+pub(super) const STRICT: Entry = Entry {
+    name: "percid-table-strict",
+    about: "the same without extra IDs: never more than min(allowed CPUs, threads)",
+    create: |topology| Box::new(PercidTable::new(topology.cpus(), 0)),
 };
 
 struct PercidTable {
+    /// The most IDs while steals are frequent.
+    most: u32,
     counts: Counts,
     cpus: Vec<CpuState>,
     ids: Vec<IdState>,
     /// The CPU on which each thread last took an ID.
     came_from: Threads<Option<Cpu>>,
     work: Work,
+    toll: Toll,
 }
 
 impl PercidTable {
-    fn new(cpus: u32) -> PercidTable {
+    fn new(cpus: u32, most: u32) -> PercidTable {
         PercidTable {
+            most,
             counts: Counts::default(),
             cpus: vec![CpuState::default(); cpus as usize],
             ids: vec![IdState::default(); cpus as usize],
             came_from: Threads::default(),
             work: Work::default(),
+            toll: Toll::default(),
         }
     }
 
@@ -41,7 +53,9 @@ impl PercidTable {
     /// Finds an ID for a CPU without one.
     fn enter(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
         self.work.slow_paths += 1;
-        let limits = Limits { allowed: process.nr_cpus_allowed, threads: process.users, most: 0 };
+        self.toll.slow_paths += 1;
+        let limits =
+            Limits { allowed: process.nr_cpus_allowed, threads: process.users, most: self.most };
         let now_ms = process.now / MS;
         let eviction = self.space().upkeep(limits, now_ms);
         self.evict(eviction, now_ms);
@@ -78,6 +92,7 @@ impl PercidTable {
             Grant::Free(id) => id,
             Grant::Steal { from, id } => {
                 self.work.steals += 1;
+                self.toll.fenced = Some(from);
                 self.space().take(from, true);
                 id
             }
@@ -103,13 +118,17 @@ impl PercidTable {
                 count += 1;
             }
         }
+        if count > 0 {
+            self.toll.fenced_all += 1;
+        }
         count
     }
 }
 
 impl Policy for PercidTable {
     fn exec(&mut self, process: &Process<'_>, _: Cpu, _: Thread) {
-        *self = PercidTable { work: self.work, ..PercidTable::new(process.topology.cpus()) };
+        let fresh = PercidTable::new(process.topology.cpus(), self.most);
+        *self = PercidTable { work: self.work, ..fresh };
     }
 
     fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
@@ -121,6 +140,10 @@ impl Policy for PercidTable {
 
     fn work(&self) -> Work {
         self.work
+    }
+
+    fn toll(&mut self) -> Toll {
+        std::mem::take(&mut self.toll)
     }
 }
 

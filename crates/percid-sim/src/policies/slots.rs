@@ -10,7 +10,7 @@
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;
-use super::{Id, Policy, Process, Thread, Work};
+use super::{Id, Policy, Process, Thread, Toll, Work};
 use crate::topology::Cpu;
 use crate::{MS, Ns};
 
@@ -89,6 +89,7 @@ pub(super) struct Slots<G> {
     /// When the next scan is due; unknown until the process does anything.
     next_scan: Option<Ns>,
     work: Work,
+    toll: Toll,
     generation: std::marker::PhantomData<G>,
 }
 
@@ -100,6 +101,7 @@ impl<G: Generation> Slots<G> {
             threads: Threads::default(),
             next_scan: None,
             work: Work::default(),
+            toll: Toll::default(),
             generation: std::marker::PhantomData,
         }
     }
@@ -161,6 +163,7 @@ impl<G: Generation> Slots<G> {
 
     fn scan(&mut self, process: &Process<'_>) {
         self.work.scans += 1;
+        self.toll.scans += 1;
         for cpu in 0..self.cpus.len() {
             if self.runs(process, cpu) {
                 self.cpus[cpu].time = process.now;
@@ -260,5 +263,9 @@ impl<G: Generation> Policy for Slots<G> {
 
     fn work(&self) -> Work {
         self.work
+    }
+
+    fn toll(&mut self) -> Toll {
+        std::mem::take(&mut self.toll)
     }
 }

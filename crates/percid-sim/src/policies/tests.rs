@@ -21,11 +21,13 @@ struct Promise {
 fn promise(entry: &Entry) -> Promise {
     let bound: fn(u32, u32, u32) -> u32 = match entry.name {
         "linux-6.3" | "linux-6.4" | "linux-6.19" | "per-cpu" => |possible, _, _| possible,
-        "linux-6.13" | "linux-6.14" | "percid-table" => |_, allowed, _| allowed,
+        "linux-6.13" | "linux-6.14" | "percid-table" | "percid-table-strict" => {
+            |_, allowed, _| allowed
+        }
         "per-thread" => |_, _, users| users,
         other => panic!("{other}: what does it promise?"),
     };
-    Promise { create: entry.create, revokes: entry.name == "percid-table", bound }
+    Promise { create: entry.create, revokes: entry.name.starts_with("percid-table"), bound }
 }
 
 /// A random life of a process: the IDs that its threads had, or what was broken.

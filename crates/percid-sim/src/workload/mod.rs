@@ -3,7 +3,7 @@
 mod program;
 
 pub(crate) use program::MAX_DEPTH;
-pub use program::{Act, Deed, Group, Op, Program, Spread};
+pub use program::{Act, Deed, Group, Op, Program, Spread, Wakes};
 
 use std::collections::BTreeMap;
 
@@ -32,6 +32,9 @@ pub struct Workload {
     /// Which CPUs of the machine it may use, all if nothing is said.
     #[serde(default)]
     cpus: Selection,
+    /// Which share of wakes lands elsewhere than the scheduler's rule says, none if nothing is said.
+    #[serde(default)]
+    wakes: Astray,
     /// Groups of threads that do the same.
     threads: Vec<Threads>,
     /// What is done to the process from outside.
@@ -85,6 +88,23 @@ struct Selection {
     l3s: Option<Amount>,
     cores_per_l3: Option<Amount>,
     threads_per_core: Option<Amount>,
+}
+
+/// Shares of the wakes that land on another idle CPU than the scheduler's rule says, by how far that is from where the
+/// thread ran last.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Astray {
+    /// Another hardware thread of the same core.
+    same_core: Option<Amount>,
+    /// Another core behind the same last-level cache.
+    same_l3: Option<Amount>,
+    /// Another last-level cache of the same socket.
+    same_socket: Option<Amount>,
+    /// Another socket.
+    other_socket: Option<Amount>,
+    /// Until when, in milliseconds; to the end if nothing is said.
+    until_ms: Option<Amount>,
 }
 
 /// A group of threads.
@@ -173,7 +193,7 @@ struct Outside {
 }
 
 /// The workloads that come with the simulator: a short name and the file's text.
-const PRESETS: [(&str, &str); 7] = [
+const PRESETS: [(&str, &str); 8] = [
     ("intermittent", include_str!("../../workloads/intermittent.toml")),
     ("thread-pool", include_str!("../../workloads/thread-pool.toml")),
     ("container", include_str!("../../workloads/container.toml")),
@@ -181,6 +201,7 @@ const PRESETS: [(&str, &str); 7] = [
     ("shrink", include_str!("../../workloads/shrink.toml")),
     ("oversubscribed", include_str!("../../workloads/oversubscribed.toml")),
     ("fork-exec", include_str!("../../workloads/fork-exec.toml")),
+    ("wandering", include_str!("../../workloads/wandering.toml")),
 ];
 
 impl Workload {

@@ -1,10 +1,10 @@
 //! A workload on a certain machine: all numbers known, scripts as lists of operations.
 
-use super::{Amount, Memory, Outside, Selection, SpreadKind, Step, Threads, Workload};
+use super::{Amount, Astray, Memory, Outside, Selection, SpreadKind, Step, Threads, Workload};
 use crate::file::Error;
 use crate::machine::Machine;
 use crate::random::Random;
-use crate::topology::Cpu;
+use crate::topology::{Cpu, Reach};
 use crate::{MS, Ns, US};
 
 /// What to simulate.
@@ -18,10 +18,36 @@ pub struct Program {
     pub processes: u32,
     /// The CPUs that may be used, in the order of their numbers.
     pub cpus: Vec<Cpu>,
+    /// Which wakes land elsewhere than the scheduler's rule says, if any do.
+    pub wakes: Option<Wakes>,
     /// The groups of threads of each process.
     pub groups: Vec<Group>,
     /// What is done from outside.
     pub acts: Vec<Act>,
+}
+
+/// Which wakes land elsewhere than the scheduler's rule says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wakes {
+    /// The share of those that land so far away from where the thread ran last, from the same core to another socket.
+    shares: [f64; 4],
+    /// Until when.
+    pub until: Ns,
+}
+
+impl Wakes {
+    const REACHES: [Reach; 4] = [Reach::Core, Reach::L3, Reach::Socket, Reach::Machine];
+
+    /// How far away a wake lands for which this number from 0 to 1 was drawn; none if where the rule says.
+    pub fn reach(&self, drawn: f64) -> Option<Reach> {
+        let mut end = 0.0;
+        let shares = self.shares.iter().zip(Wakes::REACHES);
+        let mut ends = shares.map(|(share, reach)| {
+            end += share;
+            (end, reach)
+        });
+        ends.find(|(end, _)| drawn < *end).map(|(_, reach)| reach)
+    }
 }
 
 /// Threads that do the same.
@@ -183,6 +209,7 @@ impl Workload {
             duration,
             processes,
             cpus: selected,
+            wakes: compiler.wakes(&self.wakes)?,
             groups,
             acts: acts?,
         })
@@ -257,6 +284,35 @@ impl Compiler<'_> {
             let expected = format!("expected a number from 0 to {most}, found {value}");
             Err(self.fault(path, &expected))
         }
+    }
+
+    fn wakes(&self, astray: &Astray) -> Result<Option<Wakes>, Error> {
+        let Astray { same_core, same_l3, same_socket, other_socket, until_ms } = astray;
+        let given = [
+            ("same_core", same_core),
+            ("same_l3", same_l3),
+            ("same_socket", same_socket),
+            ("other_socket", other_socket),
+        ];
+        let mut shares = [0.0; 4];
+        for (share, (field, amount)) in shares.iter_mut().zip(given) {
+            let Some(amount) = amount else { continue };
+            let path = ["wakes", field];
+            *share = self.value(amount, &path)?;
+            if !(0.0..=1.0).contains(share) {
+                let expected = format!("expected a share from 0 to 1, found {share}");
+                return Err(self.fault(&path, &expected));
+            }
+        }
+        if shares.iter().sum::<f64>() > 1.0 {
+            return Err(self.fault(&["wakes"], "expected shares of which the sum is at most 1"));
+        }
+        let until = match until_ms {
+            Some(amount) => self.time(amount, &["wakes", "until_ms"], MS)?,
+            None => Ns::MAX,
+        };
+        let are_some = shares.iter().any(|share| *share > 0.0);
+        Ok(are_some.then_some(Wakes { shares, until }))
     }
 
     fn group(&self, at: usize, group: &Threads) -> Result<Group, Error> {

@@ -94,7 +94,6 @@ impl Results {
 impl MachineFigures {
     fn of(machine: &Machine) -> MachineFigures {
         let topology = &machine.topology;
-        let kernel = [("hz", &machine.kernel.hz), ("slice_ms", &machine.kernel.slice_ms)];
         let number = |(name, given): (&'static str, &Given)| NumberFigures {
             name,
             value: given.value,
@@ -108,7 +107,13 @@ impl MachineFigures {
             l3s: topology.l3s(),
             nodes: topology.nodes(),
             sockets: topology.sockets(),
-            numbers: machine.costs.all().into_iter().chain(kernel).map(number).collect(),
+            numbers: machine
+                .costs
+                .all()
+                .into_iter()
+                .chain(machine.kernel.all())
+                .map(number)
+                .collect(),
         }
     }
 
