@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use percid::Source;
-use percid::machine::Machine;
+use percid::machine::{Machine, Mode, Registration, Rseq};
 use serde::Serialize;
 
 /// The `machine` object of every JSON document; as text, what `percid info` prints.
@@ -36,6 +36,10 @@ struct RseqReport {
     feature_size: u32,
     align: u32,
     fields: Vec<&'static str>,
+    /// `single`, `compatible` or `fast`; `null` if nothing is registered.
+    mode: Option<&'static str>,
+    /// What that means, and what can be done about it.
+    mode_means: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -128,6 +132,50 @@ fn rseq(machine: &Machine) -> RseqReport {
         feature_size: rseq.feature_size,
         align: rseq.align,
         fields: rseq.fields.clone(),
+        mode: rseq.mode.map(mode_name),
+        mode_means: mode_means(rseq),
+    }
+}
+
+fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Fast => "fast",
+        Mode::Compatible => "compatible",
+        _ => "single",
+    }
+}
+
+/// What the mode of the registration means, and what can be done about it.
+fn mode_means(rseq: &Rseq) -> String {
+    let Some(mode) = rseq.mode else { return "nothing is registered".to_owned() };
+    match mode {
+        Mode::Fast => "IDs are written when they change; nothing is to be done".to_owned(),
+        Mode::Compatible => {
+            format!("the kernel rewrites the IDs at every switch; {}", way_to_fast_mode(rseq))
+        }
+        _ => "this kernel has one mode; nothing is to be done".to_owned(),
+    }
+}
+
+/// What gives a thread the fast mode where the kernel has it: more than 32 bytes.
+fn way_to_fast_mode(rseq: &Rseq) -> String {
+    let (size, align, room) = (rseq.feature_size, rseq.align, rseq.room);
+    match rseq.registration {
+        Registration::Libc if size <= room && align <= room => format!(
+            "for its fast mode {size} bytes must be registered: glibc 2.41 and later does, or percid if \
+             the C library does not (GLIBC_TUNABLES=glibc.pthread.rseq=0)"
+        ),
+        Registration::Libc => {
+            format!("for its fast mode {size} bytes must be registered: glibc 2.41 and later does")
+        }
+        Registration::Own if size <= room && align <= room => {
+            format!("it refused the {size} bytes of its fast mode")
+        }
+        Registration::Own => format!(
+            "its fast mode wants {size} bytes aligned to {align}, and percid has room for {room}: a later \
+             percid may have more"
+        ),
+        _ => "the library that shares its area with percid may need that".to_owned(),
     }
 }
 
@@ -182,6 +230,8 @@ impl MachineReport {
             "rseq        {}; {} bytes registered, {} bytes of features, alignment {}",
             rseq.registration, rseq.registered_size, rseq.feature_size, rseq.align
         )?;
+        let mode = rseq.mode.unwrap_or("none");
+        writeln!(f, "rseq mode   {mode}: {}", rseq.mode_means)?;
         writeln!(
             f,
             "rseq fields {}",

@@ -7,7 +7,7 @@ use crate::sys::{affinity, membarrier as fence, preserving_errno, process, rseq,
 
 pub use crate::id::probe::{Aborts, Probe};
 pub use crate::sys::cpuset::CpuSet;
-pub use crate::sys::rseq::Registration;
+pub use crate::sys::rseq::{Mode, Registration};
 
 /// A snapshot of everything percid's choices depend on.
 #[derive(Debug, Clone)]
@@ -37,8 +37,12 @@ pub struct Machine {
 pub struct Rseq {
     /// Who registers the threads.
     pub registration: Registration,
-    /// The size of the area the C library promises, in bytes; 0 if it registers none.
+    /// How many bytes are registered for the calling thread; 0 if none.
     pub registered_size: u32,
+    /// How the kernel keeps them up to date; `None` if none are registered.
+    pub mode: Option<Mode>,
+    /// The largest size and the largest alignment, in bytes, of an area that percid registers itself.
+    pub room: u32,
     /// The size of the fields this kernel fills, in bytes; 0 on kernels that do not say.
     pub feature_size: u32,
     /// The alignment this kernel wants of larger areas, in bytes; 0 on kernels that do not say.
@@ -131,9 +135,14 @@ fn read_rseq() -> Rseq {
         ("mm_cid", 28),
     ];
     let usable = rseq::usable_size(registration);
+    // Another thread may have decided.
+    rseq::register_thread();
+    let registered_size = rseq::registered_size(registration);
     Rseq {
         registration,
-        registered_size: rseq::libc_size(),
+        registered_size,
+        mode: Mode::of(registered_size),
+        room: rseq::OWN_ROOM,
         feature_size: rseq::feature_size(),
         align: rseq::alignment(),
         fields: fields.iter().filter(|field| field.1 <= usable).map(|field| field.0).collect(),

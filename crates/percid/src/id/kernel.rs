@@ -13,6 +13,7 @@ use crate::sys::rseq;
 pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailable> {
     match registration {
         rseq::Registration::Libc | rseq::Registration::Own => {}
+        rseq::Registration::Shared => return Err(Unavailable::SharedArea),
         other => return Err(Unavailable::NoRseq(other)),
     }
     if rseq::has_mm_cid(registration) { Ok(()) } else { Err(Unavailable::NoKernelIds) }
@@ -46,6 +47,5 @@ pub(crate) fn enter() -> bool {
 }
 
 fn register() -> Option<u32> {
-    rseq::register_own().ok()?;
-    current()
+    rseq::register_thread().then(current)?
 }

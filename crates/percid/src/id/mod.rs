@@ -147,6 +147,8 @@ pub enum Unavailable {
     NoRseq(Registration),
     /// The rseq area holds no `mm_cid`: a kernel before Linux 6.3.
     NoKernelIds,
+    /// The rseq area is shared with another library: in threads that are not registered its `mm_cid` says 0.
+    SharedArea,
     /// The kernel has no fence for critical sections: a kernel before Linux 5.10.
     NoMembarrier,
     /// The kernel has the fence and refuses it to this process: the `errno`.
@@ -170,6 +172,9 @@ impl fmt::Display for Unavailable {
             Unavailable::NoKernelIds => {
                 f.write_str("the kernel keeps no mm_cid (before Linux 6.3)")
             }
+            Unavailable::SharedArea => f.write_str(
+                "the rseq area is another library's, and its mm_cid says 0 in threads that are not registered",
+            ),
             Unavailable::NoMembarrier => {
                 f.write_str("the kernel's membarrier has no rseq flavour (before Linux 5.10)")
             }

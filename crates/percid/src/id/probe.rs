@@ -219,12 +219,12 @@ fn is_in_doubt() -> bool {
 ///
 /// Why it cannot be probed: no rseq, no fence, or no child process.
 pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
-    match rseq::registration() {
-        rseq::Registration::Libc | rseq::Registration::Own => {}
-        other => return Err(Unavailable::NoRseq(other)),
+    let registration = rseq::registration();
+    if !registration.succeeded() {
+        return Err(Unavailable::NoRseq(registration));
     }
-    FAST_PATH.set_area(rseq::area_offset(rseq::registration()));
-    if rseq::cpu_id(FAST_PATH.area()).is_none() && rseq::register_own().is_err() {
+    FAST_PATH.set_area(rseq::area_offset(registration));
+    if rseq::cpu_id(FAST_PATH.area()).is_none() && !rseq::register_thread() {
         return Err(Unavailable::SectionsNotProbed);
     }
     fence::prepare()?;

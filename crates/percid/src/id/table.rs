@@ -103,9 +103,8 @@ pub(crate) fn ids_seen() -> u32 {
 
 /// Makes the source ready, including the registration for the fence.
 pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailable> {
-    match registration {
-        rseq::Registration::Libc | rseq::Registration::Own => {}
-        other => return Err(Unavailable::NoRseq(other)),
+    if !registration.succeeded() {
+        return Err(Unavailable::NoRseq(registration));
     }
     fence::prepare()?;
     let table = installed().or_else(install).ok_or(Unavailable::NoMemory)?;
@@ -202,7 +201,7 @@ pub(crate) fn enter() -> bool {
     let Some(table) = installed() else {
         return false;
     };
-    if rseq::cpu_id(FAST_PATH.area()).is_none() && rseq::register_own().is_err() {
+    if rseq::cpu_id(FAST_PATH.area()).is_none() && !rseq::register_thread() {
         return false;
     }
     if current().is_some() {

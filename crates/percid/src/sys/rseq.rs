@@ -1,15 +1,44 @@
 //! Restartable sequences: whose area to use, how large it is, and registering one of our own.
 //!
 //! Facts and field offsets: `linux/rseq.h` of the kernel's user-space interface. percid writes one
-//! field only, `rseq_cs`; newer kernels kill a process that writes any other.
+//! field only of an area that is registered, `rseq_cs`; newer kernels kill a process that writes any other.
+//!
+//! # Whose area
+//!
+//! A thread has one registration, of one area, with one signature. percid takes what there is:
+//!
+//! 1. The C library's, if it registers threads (glibc 2.35 and later).
+//! 2. Else the thread-local `__rseq_abi`, if some library of the program defines it. By this name libraries
+//!    shared one area before the C library had any, and allocators still define it (tcmalloc, where the C
+//!    library's registration is switched off by `GLIBC_TUNABLES=glibc.pthread.rseq=0`). Whoever needs it
+//!    first registers it, with 32 bytes; `cpu_id` tells the others. Sharing it is sound because
+//!    * the kernel confirms to the thread that decides that this area is the registered one and that its
+//!      signature is ours: it answers EBUSY to a registration like the one there is, EINVAL if another area
+//!      is registered, and EPERM if the signature is another. A library has one signature for all its
+//!      threads, and a thread whose area has a CPU number in `cpu_id` has registered that area;
+//!    * each section stores `rseq_cs` before it begins, sections do not nest, and the kernel ends the one
+//!      that a signal handler interrupts: so none is in want of what another library's section left there,
+//!      and percid's descriptors stay mapped;
+//!    * the definitions in use (the kernel's self-tests, librseq, tcmalloc) start with -1 in `cpu_id`, so a
+//!      thread that nobody has registered has no ID in percid's table. They start with 0 in `mm_cid`, which
+//!      is a valid ID: the kernel source cannot be had there;
+//!    * what else a library writes there is no concern of a section: tcmalloc keeps state in
+//!      `cpu_id_start`, which percid neither reads nor writes;
+//!    * it lies at one distance from the thread pointer in all threads, by the model of the reference.
+//! 3. Else percid's own, with as many bytes as the kernel announces.
+//!
+//! If another area is registered nevertheless, it cannot be found ([`Registration::Taken`]).
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::thread;
 
-/// The kernel's area. Only its first 28 bytes are used; 32 is the size of the original interface.
-#[repr(C, align(32))]
+/// The kernel's area. Only its first 28 bytes are used; the rest is what later kernels may fill.
+///
+/// The kernel asks for an alignment of at least the size, so one of 64 bytes goes with a size of 64. Both
+/// are as large as they can be: the loader gives no larger alignment to libraries that are loaded late.
+#[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Area {
     cpu_id_start: u32,
@@ -18,11 +47,11 @@ pub(crate) struct Area {
     flags: u32,
     node_id: u32,
     mm_cid: u32,
-    padding: u32,
+    later: [u32; 9],
 }
 
 const _: () = {
-    assert!(size_of::<Area>() == 32);
+    assert!(size_of::<Area>() == 64 && align_of::<Area>() == 64);
     assert!(std::mem::offset_of!(Area, cpu_id) == 4);
     assert!(std::mem::offset_of!(Area, rseq_cs) == 8);
     assert!(std::mem::offset_of!(Area, mm_cid) == 24);
@@ -32,6 +61,13 @@ const _: () = {
 /// registration. The C library uses these, and a process can have only one such value per thread.
 pub(crate) const SIGNATURE: u32 =
     if cfg!(target_arch = "aarch64") { 0xd428_bc00 } else { 0x5305_3053 };
+
+/// The size of the original interface, which every kernel accepts at an alignment of as much. Those that
+/// announce more keep an area of this size in their compatible mode.
+const ORIGINAL_SIZE: u32 = 32;
+
+/// The largest size and alignment of an area that percid registers itself.
+pub(crate) const OWN_ROOM: u32 = size_of::<Area>() as u32;
 
 const AT_RSEQ_FEATURE_SIZE: u64 = 27;
 const AT_RSEQ_ALIGN: u64 = 28;
@@ -44,6 +80,11 @@ pub enum Registration {
     Libc,
     /// percid registers each thread when it first needs to, since the C library does not.
     Own,
+    /// Some library of the program defines the thread-local area `__rseq_abi`, and percid shares it: whoever
+    /// needs it first in a thread registers it. Only [`Source::Table`](crate::Source::Table) works there.
+    Shared,
+    /// Another library has registered an area of its own that cannot be found, and a thread has only one.
+    Taken,
     /// Nobody can: the kernel's answer to our attempt, an `errno`.
     Refused(i32),
     /// percid has no critical sections for this architecture.
@@ -55,6 +96,19 @@ impl fmt::Display for Registration {
         match self {
             Registration::Libc => f.write_str("by the C library"),
             Registration::Own => f.write_str("by percid, thread by thread"),
+            Registration::Shared => f.write_str("shared with another library (__rseq_abi)"),
+            Registration::Taken => {
+                f.write_str(
+                    "taken: another library has registered this thread's only rseq area; switch that \
+                     library's use of rseq off",
+                )?;
+                if thread::libc_rseq().is_none() {
+                    return Ok(());
+                }
+                f.write_str(
+                    ", or do not switch the C library's off (GLIBC_TUNABLES=glibc.pthread.rseq=0)",
+                )
+            }
             Registration::Refused(errno) => write!(f, "refused: {}", ErrnoName(*errno)),
             Registration::Unsupported => f.write_str("not supported on this architecture"),
         }
@@ -70,9 +124,7 @@ impl fmt::Display for ErrnoName {
         match self.0 {
             libc::ENOSYS => f.write_str("ENOSYS (the kernel has no such call)"),
             libc::EPERM => f.write_str("EPERM (a sandbox forbids the call)"),
-            libc::EINVAL => {
-                f.write_str("EINVAL (another library's area is registered, or the call is too new)")
-            }
+            libc::EINVAL => f.write_str("EINVAL (the kernel does not know this use of the call)"),
             libc::ENOMEM => f.write_str("ENOMEM (out of memory)"),
             other => write!(f, "errno {other}"),
         }
@@ -82,7 +134,7 @@ impl fmt::Display for ErrnoName {
 /// Who registers the threads of this process; decided once, by the first thread that asks, because all
 /// threads must look for their area at the same distance from the thread pointer.
 ///
-/// Asking registers the calling thread if the C library has not.
+/// The first call registers the calling thread if nobody has. Async-signal-safe.
 pub(crate) fn registration() -> Registration {
     let known = DECIDED.load(Relaxed);
     if known != 0 {
@@ -102,8 +154,10 @@ impl Registration {
         match self {
             Registration::Libc => 1,
             Registration::Own => 2,
-            Registration::Unsupported => 3,
-            Registration::Refused(errno) => 4 + errno as u32,
+            Registration::Shared => 3,
+            Registration::Taken => 4,
+            Registration::Unsupported => 5,
+            Registration::Refused(errno) => 6 + errno as u32,
         }
     }
 
@@ -111,19 +165,28 @@ impl Registration {
         match packed {
             1 => Registration::Libc,
             2 => Registration::Own,
-            3 => Registration::Unsupported,
-            refused => Registration::Refused((refused - 4) as i32),
+            3 => Registration::Shared,
+            4 => Registration::Taken,
+            5 => Registration::Unsupported,
+            refused => Registration::Refused((refused - 6) as i32),
         }
+    }
+
+    /// Whether threads have an area.
+    pub(crate) fn succeeded(self) -> bool {
+        matches!(self, Registration::Libc | Registration::Own | Registration::Shared)
     }
 }
 
 /// From the thread pointer to the area of a registration. Where there is none it is percid's own block,
 /// which is harmless to look at.
 pub(crate) fn area_offset(registration: Registration) -> isize {
-    match (registration, thread::libc_rseq()) {
-        (Registration::Libc, Some(libc)) => libc.offset,
-        _ => thread::own_offset(),
-    }
+    let elsewhere = match registration {
+        Registration::Libc => thread::libc_rseq().map(|libc| libc.offset),
+        Registration::Shared => thread::shared_offset(),
+        _ => None,
+    };
+    elsewhere.unwrap_or_else(thread::own_offset)
 }
 
 fn discover() -> Registration {
@@ -135,7 +198,29 @@ fn discover() -> Registration {
     if libc.is_some_and(|libc| cpu_id(libc.offset).is_some()) {
         return Registration::Libc;
     }
-    register_own().map_or_else(Registration::Refused, |()| Registration::Own)
+    let (result, found) = match thread::shared_offset() {
+        Some(offset) => (register_shared(offset).map(drop), Registration::Shared),
+        None => (register_own(), Registration::Own),
+    };
+    match result {
+        Ok(()) => found,
+        // No kernel says so of 32 bytes that are aligned, unless the thread has another registration.
+        Err(libc::EINVAL) => Registration::Taken,
+        Err(libc::EPERM) if cpu_id(area_offset(found)).is_some() => Registration::Taken,
+        Err(errno) => Registration::Refused(errno),
+    }
+}
+
+/// Registers the calling thread, if threads are registered by need and this one is not. Answers whether it has
+/// an area now. Asks the kernel once for each thread: what it has refused stays refused.
+pub(crate) fn register_thread() -> bool {
+    match registration() {
+        Registration::Own => register_own().is_ok(),
+        Registration::Shared => thread::shared_offset().is_some_and(|offset| {
+            cpu_id(offset).is_some() || once(|| register_shared(offset).map(drop)).is_ok()
+        }),
+        _ => false,
+    }
 }
 
 /// Registers the calling thread's own area unless that has been done or refused before.
@@ -143,59 +228,111 @@ fn discover() -> Registration {
 /// # Errors
 ///
 /// The `errno`; the same one again without a system call if the thread was refused before.
-pub(crate) fn register_own() -> Result<(), i32> {
-    let block = thread::own();
+fn register_own() -> Result<(), i32> {
     if cpu_id(thread::own_offset()).is_some() {
         return Ok(());
     }
+    once(|| {
+        if !thread_end::announce() {
+            return Err(libc::ENOMEM);
+        }
+        let area = thread::own().cast();
+        let preferred = own_size(feature_size(), alignment());
+        let result = match rseq(area, preferred, 0) {
+            // What is announced was announced when the program started: a process that was moved to another
+            // machine may meet a kernel that wants more.
+            Err(libc::EINVAL) if preferred != ORIGINAL_SIZE => {
+                rseq(area, ORIGINAL_SIZE, 0).map(|()| ORIGINAL_SIZE)
+            }
+            other => other.map(|()| preferred),
+        };
+        match result {
+            // SAFETY: the block belongs to this thread.
+            Ok(size) => unsafe { (*thread::own()).registered = size },
+            // A handler that ran between the check and the call has registered this same area.
+            Err(_) if cpu_id(thread::own_offset()).is_some() => {}
+            Err(errno) => return Err(errno),
+        }
+        Ok(())
+    })
+}
+
+/// How many bytes of percid's own area to register at a kernel that announces `size` and `alignment`: as
+/// many, or, if there is no room for them, those of the original interface.
+fn own_size(size: u32, alignment: u32) -> u32 {
+    if size <= OWN_ROOM && alignment <= OWN_ROOM { size.max(ORIGINAL_SIZE) } else { ORIGINAL_SIZE }
+}
+
+/// Registers the calling thread's shared area, with 32 bytes, unless that has been done. Returns how many bytes
+/// are registered: another library may have registered as many as the kernel announces.
+///
+/// # Errors
+///
+/// The `errno`: `EINVAL` if another area is registered, `EPERM` also if the signature is another.
+fn register_shared(offset: isize) -> Result<u32, i32> {
+    let area = thread::at(offset).cast();
+    match rseq(area, ORIGINAL_SIZE, 0) {
+        Ok(()) | Err(libc::EBUSY) => return Ok(ORIGINAL_SIZE),
+        // The thread has a registration, so the next call only asks: it never registers more than 32 bytes
+        // of an area whose size is not known.
+        Err(libc::EINVAL) if feature_size() > ORIGINAL_SIZE => {}
+        Err(errno) => return Err(errno),
+    }
+    match rseq(area, feature_size(), 0) {
+        Err(libc::EBUSY) => Ok(feature_size()),
+        Err(errno) => Err(errno),
+        Ok(()) => Err(libc::EINVAL),
+    }
+}
+
+/// Calls `register` unless it has failed in this thread before.
+fn once(register: impl FnOnce() -> Result<(), i32>) -> Result<(), i32> {
     // SAFETY: the block belongs to this thread; a signal handler that interrupts us here does the same
     // idempotent work.
-    let refused = unsafe { &raw mut (*block).refused };
+    let refused = unsafe { &raw mut (*thread::own()).refused };
     // SAFETY: as above.
     match unsafe { *refused } {
-        0 => {}
-        errno => return Err(errno as i32),
+        // SAFETY: as above.
+        0 => register().inspect_err(|&errno| unsafe { *refused = errno as u32 }),
+        errno => Err(errno as i32),
     }
-    if !thread_end::announce() {
-        return Err(libc::ENOMEM);
-    }
-    let result = rseq(0);
-    // A handler that ran between the check and the call may have registered this same area.
-    if result.is_ok() || cpu_id(thread::own_offset()).is_some() {
-        return Ok(());
-    }
-    // SAFETY: as above.
-    result.inspect_err(|&errno| unsafe { *refused = errno as u32 })
 }
 
 /// Takes the registration of the calling thread's own area back. It is not registered again.
 #[cfg(not(target_env = "gnu"))]
 fn unregister_own() {
-    // SAFETY: the block belongs to this thread.
-    unsafe { (*thread::own()).refused = libc::ESRCH as u32 };
-    // The answer does not matter: nothing can be done about a failure.
-    let _ = rseq(UNREGISTER);
+    let block = thread::own();
+    // A handler that ran between the two steps would run sections without protection.
+    let _signals = super::signals::block_all();
+    // SAFETY: the block belongs to this thread, and no handler interrupts us.
+    unsafe {
+        (*block).refused = libc::ESRCH as u32;
+        let size = std::mem::take(&mut (*block).registered);
+        if size != 0 && rseq(block.cast(), size, UNREGISTER).is_ok() {
+            // The kernel leaves a 0 there, which is a valid ID, and what ends the thread after us may still
+            // count. The area is no longer the kernel's, so we may write to it.
+            (&raw mut (*block).area.mm_cid).write_volatile(u32::MAX);
+        }
+    }
 }
 
 /// Takes any registration of the calling thread back: the negative control of the kernel source.
 #[cfg(feature = "testing")]
 pub(crate) fn unregister_by_hand() -> bool {
-    let area = thread::at(area_offset(registration())).cast::<Area>();
-    // SAFETY: as in `rseq`; the size is the original one, which every C library so far registers.
-    unsafe { libc::syscall(libc::SYS_rseq, area, size_of::<Area>(), UNREGISTER, SIGNATURE) == 0 }
+    let registration = registration();
+    let area = thread::at(area_offset(registration)).cast();
+    rseq(area, registered_size(registration), UNREGISTER).is_ok()
 }
 
 /// The flag of the system call that takes a registration back.
 #[cfg(any(not(target_env = "gnu"), feature = "testing"))]
 const UNREGISTER: i32 = 1;
 
-/// The system call, for the calling thread's own area.
-fn rseq(flags: i32) -> Result<(), i32> {
-    let area = thread::own().cast::<Area>();
-    // SAFETY: the area is the block's first field; it is aligned to 32 bytes and lives as long as the
-    // thread, or until it is unregistered.
-    let result =
-        unsafe { libc::syscall(libc::SYS_rseq, area, size_of::<Area>(), flags, SIGNATURE) };
+/// The system call, for an area in the calling thread's static thread-local storage, which lives as long as
+/// the thread or until the area is unregistered. The kernel checks the alignment.
+fn rseq(area: *mut Area, size: u32, flags: i32) -> Result<(), i32> {
+    // SAFETY: the kernel writes to so many bytes of the area, which is there for that.
+    let result = unsafe { libc::syscall(libc::SYS_rseq, area, size, flags, SIGNATURE) };
     if result == 0 { Ok(()) } else { Err(super::errno()) }
 }
 
@@ -281,28 +418,87 @@ pub(crate) fn alignment() -> u32 {
     unsafe { libc::getauxval(AT_RSEQ_ALIGN) as u32 }
 }
 
-/// The size of the area the C library promises, in bytes; 0 if it registers none.
-pub(crate) fn libc_size() -> u32 {
+/// How many bytes are registered for the calling thread; 0 if none.
+///
+/// Before version 2.41 glibc says 32 or 20 and registers 32 bytes in both cases; since then it says how many
+/// the kernel fills, and registers as many, but at least 32.
+pub(crate) fn registered_size(registration: Registration) -> u32 {
+    match registration {
+        Registration::Libc => libc_size().max(ORIGINAL_SIZE),
+        // SAFETY: the block belongs to this thread.
+        Registration::Own => unsafe { (*thread::own()).registered },
+        Registration::Shared => {
+            thread::shared_offset().and_then(|offset| register_shared(offset).ok()).unwrap_or(0)
+        }
+        Registration::Taken | Registration::Refused(_) | Registration::Unsupported => 0,
+    }
+}
+
+/// What the C library says about the size of its areas, in bytes; 0 if it registers none.
+fn libc_size() -> u32 {
     thread::libc_rseq().map_or(0, |libc| libc.size)
 }
 
-/// How many bytes of a registered area are live.
-///
-/// Before glibc 2.41 the library said 32 or 20 and registered 32 bytes in both cases; since then it
-/// says what it registered.
+/// How many bytes of a registered area are live, up to the 32 of the original interface, which all who
+/// register do register.
 pub(crate) fn usable_size(registration: Registration) -> u32 {
-    let promised = match registration {
-        Registration::Libc => libc_size(),
-        Registration::Own => size_of::<Area>() as u32,
-        Registration::Refused(_) | Registration::Unsupported => return 0,
-    };
-    match promised {
-        20 | 32 => feature_size().clamp(20, 32),
-        larger => larger,
-    }
+    if registration.succeeded() { feature_size().clamp(20, ORIGINAL_SIZE) } else { 0 }
 }
 
 /// Whether the kernel keeps a concurrency ID in the registered area.
 pub(crate) fn has_mm_cid(registration: Registration) -> bool {
-    feature_size() >= 28 && usable_size(registration) >= 28
+    usable_size(registration) >= 28
+}
+
+/// How the kernel keeps a registered area up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mode {
+    /// The only mode of a kernel that announces at most 32 bytes.
+    Single,
+    /// 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every switch, for
+    /// libraries that rely on it.
+    Compatible,
+    /// More than 32 bytes are registered: IDs are written when they change, and a process that writes to a
+    /// field of the kernel's is killed.
+    Fast,
+}
+
+impl Mode {
+    /// The mode of an area of which `registered` bytes are registered; `None` if none are.
+    pub(crate) fn of(registered: u32) -> Option<Mode> {
+        match registered {
+            0 => None,
+            larger if larger > ORIGINAL_SIZE => Some(Mode::Fast),
+            _ if feature_size() > ORIGINAL_SIZE => Some(Mode::Compatible),
+            _ => Some(Mode::Single),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_bytes_as_announced_if_there_is_room() {
+        // Before Linux 6.3; 6.3 to 6.19; 7.0 on.
+        assert_eq!(own_size(0, 0), 32);
+        assert_eq!(own_size(28, 32), 32);
+        assert_eq!(own_size(33, 64), 33);
+        assert_eq!(own_size(64, 64), 64);
+        // Neither too much nor aligned too far.
+        assert_eq!(own_size(65, 128), 32);
+        assert_eq!(own_size(65, 64), 32);
+        assert_eq!(own_size(40, 128), 32);
+    }
+
+    #[test]
+    fn answers_are_kept_as_numbers() {
+        use Registration::{Libc, Own, Refused, Shared, Taken, Unsupported};
+        for answer in [Libc, Own, Shared, Taken, Unsupported, Refused(1), Refused(libc::ENOSYS)] {
+            assert_ne!(answer.pack(), 0);
+            assert_eq!(Registration::unpack(answer.pack()), answer);
+        }
+    }
 }

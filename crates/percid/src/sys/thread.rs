@@ -18,7 +18,7 @@ mod arch;
 
 use std::ptr;
 
-pub(crate) use arch::{libc_rseq, own_offset, token};
+pub(crate) use arch::{libc_rseq, own_offset, shared_offset, token};
 
 /// The thread's block. The image every thread starts with is the assembly in the files of the
 /// architectures; this declaration must match it.
@@ -27,9 +27,11 @@ pub(crate) use arch::{libc_rseq, own_offset, token};
 pub(crate) struct Block {
     /// An rseq area of our own, registered if the C library has registered none.
     pub(crate) area: super::rseq::Area,
+    /// How many bytes of it are registered.
+    pub(crate) registered: u32,
     /// One more than the CPU on which this thread last took an ID in a slow path; 0 for none.
     pub(crate) came_from: u32,
-    /// Nonzero once the kernel refused to register this thread's own area.
+    /// The kernel's `errno` once it has refused to register this thread.
     pub(crate) refused: u32,
     /// The index hint of the atomic source.
     pub(crate) hint: u32,
@@ -42,6 +44,10 @@ pub(crate) struct Block {
     /// How often in a row it faulted there.
     pub(crate) fault_repeats: u32,
 }
+
+/// What the assembly in the files of the architectures lays down.
+#[cfg(not(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
+const _: () = assert!(size_of::<Block>() == 128 && std::mem::offset_of!(Block, area) == 0);
 
 /// The address of the calling thread's block.
 pub(crate) fn own() -> *mut Block {
@@ -72,7 +78,7 @@ mod tests {
             // SAFETY: the block is this thread's own and nobody writes to it meanwhile.
             let block = unsafe { &*own() };
             assert_eq!(own() as usize % align_of::<Block>(), 0);
-            assert_eq!((block.came_from, block.refused), (0, 0));
+            assert_eq!((block.came_from, block.refused, block.registered), (0, 0, 0));
             own() as usize
         };
         let here = look();

@@ -11,12 +11,12 @@ global_asm!(
     ".hidden percid_0_1_thread",
     ".globl percid_0_1_thread",
     ".type percid_0_1_thread, @object",
-    ".size percid_0_1_thread, 64",
+    ".size percid_0_1_thread, 128",
     "percid_0_1_thread:",
     ".long 0, -1",
     ".quad 0",
     ".long 0, 0, -1, 0",
-    ".zero 32",
+    ".zero 96",
     ".popsection",
 );
 
@@ -74,4 +74,33 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
     }
     // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
     Some(unsafe { LibcRseq { offset: *offset, size: *size } })
+}
+
+/// From the thread pointer to the thread-local `__rseq_abi`; see thread_x86_64.rs.
+#[cfg(target_env = "gnu")]
+pub(crate) fn shared_offset() -> Option<isize> {
+    let (shared, nobodys): (isize, isize);
+    // SAFETY: reads two slots of the global offset table that the linker or loader has filled, or what the
+    // linker has put in their place.
+    unsafe {
+        asm!(
+            ".weak __rseq_abi",
+            ".type __rseq_abi, %tls_object",
+            ".weak percid_0_1_nobodys",
+            ".type percid_0_1_nobodys, %tls_object",
+            "adrp {shared}, :gottprel:__rseq_abi",
+            "ldr {shared}, [{shared}, :gottprel_lo12:__rseq_abi]",
+            "adrp {nobodys}, :gottprel:percid_0_1_nobodys",
+            "ldr {nobodys}, [{nobodys}, :gottprel_lo12:percid_0_1_nobodys]",
+            shared = out(reg) shared,
+            nobodys = out(reg) nobodys,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    (shared != nobodys).then_some(shared)
+}
+
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn shared_offset() -> Option<isize> {
+    None
 }

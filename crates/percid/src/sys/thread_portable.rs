@@ -30,3 +30,8 @@ pub(crate) fn own_offset() -> isize {
 pub(crate) fn libc_rseq() -> Option<LibcRseq> {
     None
 }
+
+/// As [`libc_rseq`].
+pub(crate) fn shared_offset() -> Option<isize> {
+    None
+}

@@ -11,12 +11,12 @@ global_asm!(
     ".hidden percid_0_1_thread",
     ".globl percid_0_1_thread",
     ".type percid_0_1_thread, @object",
-    ".size percid_0_1_thread, 64",
+    ".size percid_0_1_thread, 128",
     "percid_0_1_thread:",
     ".long 0, -1",       // cpu_id_start, cpu_id: not registered
     ".quad 0",           // rseq_cs
     ".long 0, 0, -1, 0", // flags, node_id, mm_cid: none
-    ".zero 32",
+    ".zero 96",
     ".popsection",
 );
 
@@ -69,4 +69,35 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
     }
     // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
     Some(unsafe { LibcRseq { offset: *offset, size: *size } })
+}
+
+/// From the thread pointer to the thread-local `__rseq_abi`; `None` if no library of the program defines it.
+///
+/// Linkers make different things of a weak reference to thread-local storage that nobody defines: zero, or what
+/// zero would be as an address in it. Whatever it is, it is the same for another name that nobody defines. The
+/// dynamic loader of musl follows such references without looking.
+#[cfg(target_env = "gnu")]
+pub(crate) fn shared_offset() -> Option<isize> {
+    let (shared, nobodys): (isize, isize);
+    // SAFETY: reads two slots of the global offset table that the linker or loader has filled, or what the
+    // linker has put in their place.
+    unsafe {
+        asm!(
+            ".weak __rseq_abi",
+            ".type __rseq_abi, @tls_object",
+            ".weak percid_0_1_nobodys",
+            ".type percid_0_1_nobodys, @tls_object",
+            "mov {shared}, qword ptr [rip + __rseq_abi@gottpoff]",
+            "mov {nobodys}, qword ptr [rip + percid_0_1_nobodys@gottpoff]",
+            shared = out(reg) shared,
+            nobodys = out(reg) nobodys,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    (shared != nobodys).then_some(shared)
+}
+
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn shared_offset() -> Option<isize> {
+    None
 }
