@@ -56,8 +56,8 @@ process may use, cores, L3 caches and NUMA nodes, each source of IDs with the re
 if it is not available, and the source chosen.";
 
 const BENCH_ABOUT: &str = "\
-Measures this machine: first the summary of it, then `bench ops`, `bench mask` and
-`bench intermittent`, scaled to fit the time given by --seconds. On machines with
+Measures this machine: first the summary of it, then `bench ops`, `bench mask`,
+`bench wander` and `bench intermittent`, scaled to fit the time given by --seconds. On machines with
 many CPUs the intermittent part is cut to fewer bursts and then to fewer CPUs; its
 rows say so.";
 
@@ -151,6 +151,9 @@ pub(crate) enum BenchPart {
     /// Cost of setting one's bit in a mask that all threads share
     #[command(long_about = MASK_ABOUT, after_long_help = manual(MASK_EXAMPLES))]
     Mask(Length),
+    /// Cost of threads that keep changing their CPU
+    #[command(long_about = WANDER_ABOUT, after_long_help = manual(WANDER_EXAMPLES))]
+    Wander(Length),
     /// Cost of coming back to per-CPU memory after a pause
     #[command(long_about = INTERMITTENT_ABOUT, after_long_help = manual(INTERMITTENT_EXAMPLES))]
     Intermittent(IntermittentArguments),
@@ -243,6 +246,40 @@ Examples:
   percid bench mask
   percid bench mask --seconds 10 --json | jq '.mask[] | [.op, .threads, .ns_min]'";
 
+const WANDER_ABOUT: &str = "\
+Measures what per-CPU data costs threads that keep changing their CPU, in nanoseconds
+per move, ten increments of a counter after each move included. The moves:
+
+  forced  one thread is sent from CPU to CPU by its affinity, around and around
+  pipe    two threads wake each other through pipes, and run where the scheduler
+          lets them: a wake counts as a move, whether the CPU is another one or not
+
+The counters:
+
+  none          none: the bare move
+  kernel        a Counter with the kernel's IDs
+  table         a Counter with percid's IDs: while steals are frequent there are extra
+                IDs, up to the CPUs visited within 100 ms
+  table-strict  the same with Density::Strict: never more IDs than threads
+  atomic        a Counter without IDs
+
+In a round each counter has one batch of 20 ms of each kind, in an order that changes
+from round to round; rounds repeat until the time is up. The columns, in JSON the keys:
+
+  min, median   ns_min, ns_median      over the rounds
+  above bare    ns_above_bare          the median of each round's difference to none
+  above kernel  ns_above_kernel        the same to kernel
+  slow paths    slow_paths_per_move    how often a CPU had to ask for an ID
+  steals        steals_per_move        how often that ID was taken from another CPU
+  IDs           ids                    the most IDs that the table's CPUs held
+
+and slow_paths_per_second. With a single allowed CPU nothing is measured.";
+
+const WANDER_EXAMPLES: &str = "\
+Examples:
+  percid bench wander
+  percid bench wander --seconds 20 --json | jq '.wander[] | [.course, .counter, .ns_above_kernel]'";
+
 const INTERMITTENT_ABOUT: &str = "\
 Measures what it costs to come back to per-CPU memory after a pause, and whether one
 comes back to the same memory.
@@ -291,7 +328,7 @@ Examples:
 /// How long to measure
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Length {
-    /// Time to measure for, in seconds [default: 20 for everything, 10 for ops alone, 3 for mask alone]
+    /// Time to measure for, in seconds [default: 20 for everything, 10 for ops alone, 3 for mask alone, 5 for wander alone]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) seconds: Option<Duration>,
 }
@@ -352,6 +389,9 @@ fn misplaced(cli: &Cli) -> Option<&'static str> {
                 }
                 BenchPart::Mask(_) => {
                     "'--seconds' belongs after 'mask': percid bench mask --seconds SECONDS"
+                }
+                BenchPart::Wander(_) => {
+                    "'--seconds' belongs after 'wander': percid bench wander --seconds SECONDS"
                 }
                 BenchPart::Intermittent(_) => {
                     "'--seconds' is not allowed with 'intermittent', whose length follows from --delay-ms and --bursts"

@@ -6,10 +6,17 @@ const BITS: usize = libc::c_ulong::BITS as usize;
 
 /// Confines the calling thread to `cpu`.
 pub(crate) fn pin_this_thread(cpu: u32) -> io::Result<()> {
+    pin_this_thread_to(&[cpu])
+}
+
+/// Confines the calling thread to these CPUs.
+pub(crate) fn pin_this_thread_to(cpus: &[u32]) -> io::Result<()> {
     // Not `libc::cpu_set_t`, which ends at CPU 1023.
-    let cpu = cpu as usize;
-    let mut mask: Vec<libc::c_ulong> = vec![0; cpu / BITS + 1];
-    mask[cpu / BITS] |= 1 << (cpu % BITS);
+    let largest = cpus.iter().copied().max().unwrap_or(0) as usize;
+    let mut mask: Vec<libc::c_ulong> = vec![0; largest / BITS + 1];
+    for &cpu in cpus {
+        mask[cpu as usize / BITS] |= 1 << (cpu as usize % BITS);
+    }
     // SAFETY: the kernel reads `size_of_val` bytes of `mask`, which are all there and initialised.
     let result =
         unsafe { libc::sched_setaffinity(0, size_of_val(mask.as_slice()), mask.as_ptr().cast()) };

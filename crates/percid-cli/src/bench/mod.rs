@@ -13,6 +13,7 @@ mod samples;
 mod shuffle;
 mod team;
 mod thread_usage;
+pub(crate) mod wander;
 
 use std::fmt;
 use std::time::Duration;
@@ -28,28 +29,33 @@ use percid_command::output;
 use intermittent::IntermittentReport;
 use mask::MaskReport;
 use ops::OpsReport;
+use wander::WanderReport;
 
 const DEFAULT_EVERYTHING: Duration = Duration::from_secs(20);
 const DEFAULT_OPS: Duration = Duration::from_secs(10);
 const DEFAULT_MASK: Duration = Duration::from_secs(3);
+const DEFAULT_WANDER: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Outcome, Failure> {
     match &arguments.part {
         None => everything(arguments.length, json),
         Some(BenchPart::Ops(length)) => ops_only(*length, json),
         Some(BenchPart::Mask(length)) => mask_only(*length, json),
+        Some(BenchPart::Wander(length)) => wander_only(*length, json),
         Some(BenchPart::Intermittent(arguments)) => intermittent_only(arguments, json),
     }
 }
 
-/// The machine's summary, then operations, then the mask, then the intermittent benchmark.
+/// The machine's summary, then operations, the mask, wandering threads, and the intermittent benchmark.
 pub(crate) fn everything(length: Length, json: bool) -> Result<Outcome, Failure> {
     let length = length.seconds.unwrap_or(DEFAULT_EVERYTHING);
     let mut session = Session::start(json)?;
     let plan = intermittent::Plan::fitting(length / 2, session.cpus());
     let mask = length / 20;
-    session.ops(length.saturating_sub(plan.expected() + mask))?;
+    let wander = length / 10;
+    session.ops(length.saturating_sub(plan.expected() + mask + wander))?;
     session.mask(mask)?;
+    session.wander(wander)?;
     session.intermittent(plan)?;
     session.finish()
 }
@@ -63,6 +69,12 @@ fn ops_only(length: Length, json: bool) -> Result<Outcome, Failure> {
 fn mask_only(length: Length, json: bool) -> Result<Outcome, Failure> {
     let mut session = Session::start(json)?;
     session.mask(length.seconds.unwrap_or(DEFAULT_MASK))?;
+    session.finish()
+}
+
+fn wander_only(length: Length, json: bool) -> Result<Outcome, Failure> {
+    let mut session = Session::start(json)?;
+    session.wander(length.seconds.unwrap_or(DEFAULT_WANDER))?;
     session.finish()
 }
 
@@ -91,6 +103,8 @@ struct Document {
     ops: Option<OpsReport>,
     #[serde(flatten)]
     mask: Option<MaskReport>,
+    #[serde(flatten)]
+    wander: Option<WanderReport>,
     #[serde(flatten)]
     intermittent: Option<IntermittentReport>,
 }
@@ -128,6 +142,16 @@ impl Session {
         Ok(())
     }
 
+    fn wander(&mut self, length: Duration) -> Result<(), Failure> {
+        if self.interrupt.pressed() {
+            return Ok(());
+        }
+        let report = wander::measure(&self.cpus, length, &self.interrupt)?;
+        self.tell(&report)?;
+        self.document.wander = Some(report);
+        Ok(())
+    }
+
     fn intermittent(&mut self, plan: intermittent::Plan) -> Result<(), Failure> {
         if self.interrupt.pressed() {
             return Ok(());
@@ -160,6 +184,7 @@ impl Document {
             interrupted: false,
             ops: None,
             mask: None,
+            wander: None,
             intermittent: None,
         }
     }
@@ -178,6 +203,7 @@ impl Document {
     fn is_exact(&self) -> bool {
         self.ops.as_ref().is_none_or(|ops| ops.sums_exact)
             && self.mask.as_ref().is_none_or(|mask| mask.mask_exact)
+            && self.wander.as_ref().is_none_or(|wander| wander.wander_exact)
     }
 }
 

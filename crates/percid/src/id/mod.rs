@@ -1,5 +1,6 @@
 //! Concurrency IDs: where they come from, and which source this process uses.
 
+mod activity;
 pub(crate) mod atomic;
 pub(crate) mod choice;
 mod density;
@@ -24,6 +25,7 @@ use std::sync::atomic::{
 use crate::critical::FAST_PATH;
 use crate::sys::preserving_errno;
 use crate::sys::rseq::{self, ErrnoName, Registration};
+pub use activity::{Activity, activity};
 pub use choice::{Choice, Reason};
 pub use density::{Density, set_density};
 pub use generation::Generation;

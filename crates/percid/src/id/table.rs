@@ -40,6 +40,7 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use super::activity::Activity;
 use super::limits::KnownLimits;
 use super::space::{Counts, CpuState, Distance, Eviction, Grant, IdState, Limits, Request, Space};
 use super::try_lock::{Held, TryLock};
@@ -62,6 +63,7 @@ struct Header {
     registered: u32,
     counts: Counts,
     limits: KnownLimits,
+    activity: Activity,
 }
 
 /// A CPU's place, looked up once because that costs some 50 us; `place` is there if `known` is not 0.
@@ -225,6 +227,14 @@ pub(crate) fn compact() -> u32 {
     locked.evict(|space, cpu| space.is_evicted(cpu, eviction, now))
 }
 
+/// What the table has done so far; `None` if another thread is busy with it.
+pub(crate) fn activity() -> Option<Activity> {
+    let mut locked = installed()?.try_lock()?;
+    let so_far = *locked.activity();
+    let space = locked.space();
+    Some(Activity { held: space.in_use() as u32, max_nr_cid: space.max_nr_cid(), ..so_far })
+}
+
 impl Table {
     fn entry(&self, cpu: u32) -> Option<&AtomicU32> {
         // SAFETY: the array has more than `cpus` entries and stays mapped.
@@ -302,6 +312,11 @@ impl Locked {
         *registered != 0
     }
 
+    fn activity(&mut self) -> &mut Activity {
+        // SAFETY: as in `limits`.
+        unsafe { &mut (*self.table.header.as_ptr()).activity }
+    }
+
     fn limits(&mut self) -> &mut KnownLimits {
         // SAFETY: the lock gives exclusive access to this field, for as long as `self` is borrowed.
         unsafe { &mut (*self.table.header.as_ptr()).limits }
@@ -346,6 +361,7 @@ impl Locked {
             return false;
         }
         IDS_SEEN.fetch_max(id + 1, AcqRel);
+        self.activity().given += 1;
         // Release: who reads the entry sees the memory open and counted.
         if let Some(entry) = self.table.entry(cpu) {
             entry.store(id + 1, Release);
@@ -364,6 +380,7 @@ impl Locked {
             entry.store(held, Release);
             return None;
         }
+        self.activity().stolen += 1;
         self.space().take(cpu, forget)
     }
 
@@ -398,7 +415,12 @@ impl Locked {
                 entry.store(id + 1, Release);
             }
         }
-        if fenced { count } else { 0 }
+        if !fenced {
+            return 0;
+        }
+        self.activity().evicted += u64::from(count);
+        self.activity().evictions += 1;
+        count
     }
 }
 

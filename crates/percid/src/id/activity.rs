@@ -1,0 +1,31 @@
+//! What percid's table has had to do so far.
+
+use super::table;
+
+/// How often the slow path of percid's table ran in this process, and what it took from whom.
+///
+/// A program whose threads wander sees by two of these, a second apart, what its IDs cost: a slow path takes 1 us or
+/// less, a steal from a CPU that runs the process some 10 us. A child of `fork` starts at zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+#[repr(C)]
+pub struct Activity {
+    /// IDs given to CPUs that had none: the slow paths that succeeded.
+    pub given: u64,
+    /// Of these, the ones taken from another CPU, with a fence of that CPU.
+    pub stolen: u64,
+    /// IDs taken back because they had expired or lay above the bound.
+    pub evicted: u64,
+    /// Fences of all CPUs for that.
+    pub evictions: u64,
+    /// IDs held by CPUs at the moment.
+    pub held: u32,
+    /// The IDs there may be at the moment are below this.
+    pub max_nr_cid: u32,
+}
+
+/// The activity of the table so far; `None` if the table is not used, or another thread is busy with it at this
+/// moment. Linear in the number of possible CPUs. Thread-safe, async-signal-safe.
+pub fn activity() -> Option<Activity> {
+    crate::sys::preserving_errno(table::activity)
+}
