@@ -2,13 +2,15 @@
 //!
 //! `percid-programs NAME [--option value …]` runs one; it prints one summary line, `PASS NAME: figures` or
 //! `FAIL NAME: what went wrong`, and exits with 0 or 1 (2 for wrong arguments). Each is a process of its
-//! own because what it checks (threads, affinity, signals, fork, the environment) belongs to a process.
+//! own because what it checks (threads, affinity, signals, fork, the environment) belongs to a process. With 77 it
+//! says that the source it was to use is not to be had here.
 //! `percid-programs --list` prints what `verify/vm` runs in its machines.
 
 mod bounds;
 mod bursts;
 mod choice;
 mod commotion;
+mod control;
 mod count;
 mod density;
 mod detached;
@@ -93,11 +95,15 @@ const PROGRAMS: &[Program] = &[
     program("wander", wander::run, "extra IDs come while a thread wanders, and go when it stays"),
 ];
 
-/// What a virtual machine runs: per line a time limit, variables, a program and its options.
+/// What a virtual machine runs: per line a time limit, the traits that the machine must have, variables, a program
+/// and its options. Sources that a kernel does not offer are skipped; the default is the table, or atomics on
+/// kernels that do not abort critical sections.
 const RUNS_IN_A_MACHINE: &str = "\
 choice
 count
 PERCID_SOURCE=table count --deny membarrier
+limit=300 on=aborts probe --starts 1000 --expect good
+limit=300 on=no-aborts probe --starts 200 --expect bad
 density --threads 1
 density --threads 3
 limit=120 density --threads 8
@@ -110,17 +116,20 @@ limit=60 handlers --seconds 3
 memory
 stack
 limit=60 stress --seconds 5
-limit=60 stress --seconds 5 --source table
 limit=60 stress --seconds 5 --source table --evict
+limit=60 stress --seconds 3 --source kernel
 limit=60 stress --seconds 3 --source atomic
 limit=60 stress --structure stack --seconds 3
-limit=60 stress --structure stack --seconds 3 --source table
-limit=60 stress --structure pool --seconds 3 --source table
-limit=60 stress --structure local --seconds 3 --source table
-limit=60 stress --structure ring --seconds 3 --source table
+limit=60 stress --structure stack --seconds 3 --source kernel
+limit=60 stress --structure pool --seconds 3
+limit=60 stress --structure local --seconds 3
+limit=60 stress --structure ring --seconds 3
 limit=60 stress --structure histogram --seconds 2
 limit=60 stress --structure mask --seconds 2
 mask-order
+limit=120 on=multi on=aborts control stress --seconds 5 --source table --skip-fence
+limit=120 on=multi on=aborts control stress --structure stack --seconds 5 --source table --skip-fence
+limit=120 on=no-aborts control stress --seconds 5 --source table --probe skipped
 pool-cost --possible 1024
 limit=200 numa-follow --seconds 150
 limit=200 numa-follow --seconds 150 --access trapped
@@ -135,10 +144,16 @@ limit=200 numa-written --seconds 4
 limit=60 hotplug --seconds 3
 ";
 
+/// A program that had nothing to do here, by the custom of test suites.
+const SKIPPED: u8 = 77;
+
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == "--list") {
         print!("{RUNS_IN_A_MACHINE}");
         return ExitCode::SUCCESS;
+    }
+    if std::env::args_os().nth(1).is_some_and(|first| first == "control") {
+        return control::run();
     }
     let (name, options) = match options::read() {
         Ok(read) => read,
@@ -148,6 +163,10 @@ fn main() -> ExitCode {
         return usage(&format!("no program {name:?}"));
     };
     percid::testing::spoil_probe(options.probe);
+    if let Some(Err(why)) = options.source.map(percid::Source::available) {
+        println!("SKIP {name}: {why}");
+        return ExitCode::from(SKIPPED);
+    }
     match (program.run)(&options) {
         Ok(figures) => {
             println!("PASS {name}: {figures}");
@@ -165,6 +184,7 @@ fn usage(error: &str) -> ExitCode {
     for Program { name, purpose, .. } in PROGRAMS {
         eprintln!("  {name:12} {purpose}");
     }
+    eprintln!("  {:12} a program that must fail, with its options, shows that it can", "control");
     eprintln!("options: {}", options::HELP);
     ExitCode::from(2)
 }
