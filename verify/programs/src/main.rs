@@ -111,7 +111,7 @@ density --threads 3 --relaxed
 bounds
 wander
 bursts --seconds 4
-limit=60 forking
+limit=120 forking
 limit=60 handlers --seconds 3
 memory
 stack
@@ -139,8 +139,8 @@ limit=200 numa-partial
 limit=200 numa-shared
 limit=200 numa-shared --huge
 limit=200 numa-follow --seconds 150 --access written
-limit=120 numa-trap --seconds 4
-limit=200 numa-written --seconds 4
+limit=400 numa-trap --seconds 4
+limit=400 numa-written --seconds 4
 limit=60 hotplug --seconds 3
 ";
 

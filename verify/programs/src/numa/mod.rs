@@ -7,6 +7,7 @@ mod handler;
 mod hazards;
 mod partial;
 mod shared;
+mod stages;
 mod touch;
 mod trap;
 mod written;

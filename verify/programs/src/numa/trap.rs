@@ -10,6 +10,7 @@ use percid::numa::{Access, Balancer, Event, RegisterError};
 use super::area::{Area, PAGE};
 use super::armed::{UNHARMED, arm_all, arm_some, armed, balancer, ends_with, seen};
 use super::follow::register;
+use super::stages::Stages;
 use super::{handler, hazards};
 use crate::options::Options;
 use crate::random::{Random, seed};
@@ -26,16 +27,22 @@ const HANDLED: i32 = 42;
 pub(crate) fn run(options: &Options) -> Verdict {
     percid::testing::pretend_nodes(2);
     // First of all: which handler is there before the first trapped region.
-    let crashes = crashes()?;
-    let hazards = hazards::run()?;
-    let calls = system_calls()?;
-    vanishing()?;
-    crowding()?;
-    refusals()?;
-    let cost = cost()?;
-    let churn = churn(options)?;
-    let stress = stress(options)?;
-    Ok(format!("{crashes} hazards={hazards} {calls} {cost} {churn} {stress}"))
+    let mut stages = Stages::default();
+    stages.run("crashes", crashes)?;
+    let mut hazards = 0;
+    for (name, hazard) in hazards::ALL {
+        stages.silent(name, || hazards::in_child_of_its_own(hazard))?;
+        hazards += 1;
+    }
+    stages.figures.push(format!("hazards={hazards}"));
+    stages.run("system calls", system_calls)?;
+    stages.silent("vanishing", vanishing)?;
+    stages.silent("crowding", crowding)?;
+    stages.silent("refusals", refusals)?;
+    stages.run("cost", cost)?;
+    stages.run("churn", || churn(options))?;
+    stages.run("stress", || stress(options))?;
+    Ok(stages.figures.join(" "))
 }
 
 /// Crashes stay crashes, with and without a handler of the program's own; faults at armed pages do not.
