@@ -104,12 +104,12 @@ count
 PERCID_SOURCE=table count --deny membarrier
 limit=300 on=aborts probe --starts 1000 --expect good
 limit=300 on=no-aborts probe --starts 200 --expect bad
-density --threads 1
-density --threads 3
-limit=120 density --threads 8
-density --threads 3 --relaxed
-bounds
-wander
+on=aborts density --threads 1
+on=aborts density --threads 3
+limit=120 on=aborts density --threads 8
+on=aborts density --threads 3 --relaxed
+on=aborts bounds
+on=aborts wander
 bursts --seconds 4
 limit=120 forking
 limit=60 handlers --seconds 3
