@@ -20,6 +20,8 @@ mod forking;
 mod handlers;
 mod hotplug;
 mod id_steps;
+#[cfg(target_arch = "aarch64")]
+mod instructions;
 mod leak;
 mod mask_order;
 mod memory;
@@ -70,6 +72,8 @@ const PROGRAMS: &[Program] = &[
     program("handlers", handlers::run, "signal handlers that interrupt operations and slow paths"),
     program("hotplug", hotplug::run, "CPUs come and go while threads count (changes the machine)"),
     program("id-steps", id_steps::run, "records the scheduler's events and the kernel's IDs"),
+    #[cfg(target_arch = "aarch64")]
+    program("instructions", instructions::run, "every instruction of every section interrupted"),
     program("leak", leak::run, "forgets an object, for those who look for leaks"),
     program("mask-order", mask_order::run, "a drain of the active mask misses nobody"),
     program("memory", memory::run, "what ten thousand counters cost"),
@@ -129,6 +133,8 @@ limit=60 stress --structure mask --seconds 2
 mask-order
 limit=120 on=multi on=aborts control stress --seconds 5 --source table --skip-fence
 limit=120 on=multi on=aborts control stress --structure stack --seconds 5 --source table --skip-fence
+limit=300 on=arm64 on=aborts instructions
+limit=300 on=arm64 on=no-aborts control instructions --probe skipped
 limit=120 on=no-aborts control stress --seconds 5 --source table --probe skipped
 pool-cost --possible 1024
 limit=200 numa-follow --seconds 150

@@ -1,0 +1,391 @@
+//! Every instruction of every critical section interrupted, on 64-bit Arm: what `verify/aborts` does on x86-64, with
+//! fewer kinds of interruptions, and small enough for a machine of that architecture.
+//!
+//! A child uses every structure, round after round; its parent traces it. In each round one instruction of one section
+//! is a trap. The stop takes the child off its CPU inside the section; the parent brings the instruction back, adds a
+//! signal or another CPU, and lets it run on. It must then leave the section by its abort pad, which is a trap
+//! too, and in the end everything must have happened once. Sections are found by their descriptors, which both have at the
+//! same addresses.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use percid::{Counter, Histogram, Local, Overflow, Ring, Source, Stack};
+
+use crate::options::Options;
+use crate::{Verdict, pinning};
+
+/// `brk #0`.
+const TRAP: u32 = 0xd420_0000;
+/// Instructions in front of a section, which declare it.
+const IN_FRONT: u64 = 3;
+/// The bytes of an instruction.
+const STEP: u64 = 4;
+/// Rounds in which a section may be come to.
+const ROUNDS: usize = 20;
+/// How a child ends in which something was lost or doubled.
+const HARMED: i32 = 3;
+
+/// What is done to the child where it stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Injection {
+    Stop,
+    Signal,
+    Move,
+}
+
+/// `struct rseq_cs`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Descriptor {
+    version_and_flags: [u32; 2],
+    start: u64,
+    length: u64,
+    abort: u64,
+}
+
+unsafe extern "C" {
+    /// The first descriptor, and behind the last: the linker defines them for sections with such names.
+    static __start___rseq_cs: Descriptor;
+    static __stop___rseq_cs: Descriptor;
+}
+
+fn descriptors() -> &'static [Descriptor] {
+    // SAFETY: the section holds descriptors and nothing else, and is never written.
+    unsafe {
+        let (first, end) = (&raw const __start___rseq_cs, &raw const __stop___rseq_cs);
+        std::slice::from_raw_parts(first, end.offset_from(first) as usize)
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Verdict {
+    let sources = [Source::Table, Source::Kernel].into_iter().filter(|source| {
+        options.source.unwrap_or(*source) == *source && source.available().is_ok()
+    });
+    let mut figures = Vec::new();
+    for source in sources {
+        figures.push(with(source)?);
+    }
+    if figures.is_empty() {
+        Err("no source has sections here".to_owned())
+    } else {
+        Ok(figures.join(" "))
+    }
+}
+
+fn with(source: Source) -> Verdict {
+    let mut child = Child::start(source)?;
+    let reached = child.reached()?;
+    child.plant_pads(&reached)?;
+    let (mut stops, mut aborts) = (0u64, 0u64);
+    for section in &reached {
+        let first = section.start - IN_FRONT * STEP;
+        let end = section.start + section.length;
+        for address in (first..=end).step_by(STEP as usize) {
+            for injection in [Injection::Stop, Injection::Signal, Injection::Move] {
+                let Some(aborted) = child.interrupt(section, address, injection)? else { continue };
+                let inside = (section.start..end).contains(&address);
+                if inside && !aborted {
+                    return Err(format!(
+                        "source={source} section={:#x} instruction={} injection={injection:?} aborted={aborted}",
+                        section.start,
+                        (address - section.start) / STEP,
+                    ));
+                }
+                stops += 1;
+                aborts += u64::from(aborted);
+            }
+        }
+    }
+    child.finish()?;
+    let instructions: u64 = reached.iter().map(|section| section.length / STEP).sum();
+    let figures = format!(
+        "source={source} sections={} instructions={instructions} interrupted={stops} aborted={aborts}",
+        reached.len()
+    );
+    // Every instruction by every injection, loops and branches that no round took aside.
+    if stops * 10 >= instructions * 3 * 9 && reached.len() >= 6 {
+        Ok(figures)
+    } else {
+        Err(figures)
+    }
+}
+
+/// A traced process.
+struct Child {
+    number: libc::pid_t,
+    /// The traps at pads: the jump's target.
+    pads: BTreeMap<u64, u64>,
+    cpus: Vec<u32>,
+}
+
+/// `struct user_pt_regs`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Registers {
+    general: [u64; 31],
+    stack: u64,
+    place: u64,
+    state: u64,
+}
+
+/// Why the child stands still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// Between two rounds.
+    Rest,
+    /// At a trap.
+    At(u64),
+}
+
+impl Child {
+    fn start(source: Source) -> Result<Child, String> {
+        // SAFETY: the program has one thread here.
+        let number = unsafe { libc::fork() };
+        if number == 0 {
+            // SAFETY: takes numbers; the parent waits for what follows.
+            unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) };
+            be_interrupted(source);
+        }
+        let child = Child { number, pads: BTreeMap::new(), cpus: pinning::allowed() };
+        if number < 0 || child.wait()? != Stop::Rest {
+            return Err("the child does not come to rest".to_owned());
+        }
+        pinning::restrict(number, &child.cpus[..1]);
+        Ok(child)
+    }
+
+    /// Which sections a few rounds come to.
+    fn reached(&mut self) -> Result<Vec<Descriptor>, String> {
+        let mut planted: BTreeMap<u64, (Descriptor, u32)> = BTreeMap::new();
+        for section in descriptors() {
+            let original = self.plant(section.start, TRAP)?;
+            planted.insert(section.start, (*section, original));
+        }
+        let mut reached = Vec::new();
+        for _ in 0..ROUNDS {
+            while let Stop::At(place) = self.go_on(0)? {
+                let (section, original) =
+                    planted.remove(&place).ok_or_else(|| format!("a trap at {place:#x}"))?;
+                self.plant(place, original)?;
+                reached.push(section);
+            }
+        }
+        for (place, (_, original)) in planted {
+            self.plant(place, original)?;
+        }
+        Ok(reached)
+    }
+
+    /// A trap at every pad, for ever: its jump is done here.
+    fn plant_pads(&mut self, sections: &[Descriptor]) -> Result<(), String> {
+        for section in sections {
+            let jump = self.plant(section.abort, TRAP)?;
+            if jump >> 26 != 0b000101 {
+                return Err(format!("the pad at {:#x} is no jump: {jump:#x}", section.abort));
+            }
+            // 26 bits with a sign, in instructions.
+            let distance = i64::from((jump << 6) as i32 >> 6) * STEP as i64;
+            self.pads.insert(section.abort, section.abort.wrapping_add_signed(distance));
+        }
+        Ok(())
+    }
+
+    /// Interrupts one instruction in the next rounds, once. Whether the section was left by its pad then; `None` if
+    /// nobody came to the instruction.
+    fn interrupt(
+        &mut self,
+        section: &Descriptor,
+        address: u64,
+        injection: Injection,
+    ) -> Result<Option<bool>, String> {
+        let original = self.plant(address, TRAP)?;
+        let mut hit = false;
+        for _ in 0..ROUNDS {
+            match self.run_to_trap_or_rest()? {
+                Stop::Rest => {}
+                Stop::At(place) if place == address => {
+                    hit = true;
+                    break;
+                }
+                Stop::At(place) => return Err(format!("a trap at {place:#x}")),
+            }
+        }
+        self.plant(address, original)?;
+        if !hit {
+            return Ok(None);
+        }
+        if injection == Injection::Move {
+            self.cpus.rotate_left(1);
+            pinning::restrict(self.number, &self.cpus[..1]);
+        }
+        let signal = if injection == Injection::Signal { libc::SIGUSR1 } else { 0 };
+        let aborted = match self.go_on(signal)? {
+            Stop::At(pad) => {
+                self.jump(pad)?;
+                pad == section.abort
+            }
+            Stop::Rest => return Ok(Some(false)),
+        };
+        while self.run_to_trap_or_rest()? != Stop::Rest {}
+        Ok(Some(aborted))
+    }
+
+    /// Runs on, through pads, to another trap or the end of the round.
+    fn run_to_trap_or_rest(&mut self) -> Result<Stop, String> {
+        loop {
+            match self.go_on(0)? {
+                Stop::At(place) if self.pads.contains_key(&place) => self.jump(place)?,
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// Does the jump of a pad.
+    fn jump(&self, pad: u64) -> Result<(), String> {
+        let target = *self.pads.get(&pad).ok_or_else(|| format!("a trap at {pad:#x}"))?;
+        let registers = Registers { place: target, ..self.registers()? };
+        self.set(libc::PTRACE_SETREGSET, registers).map(drop)
+    }
+
+    fn go_on(&self, signal: i32) -> Result<Stop, String> {
+        // SAFETY: the child is stopped, and its own.
+        unsafe { libc::ptrace(libc::PTRACE_CONT, self.number, 0, signal) };
+        self.wait()
+    }
+
+    fn wait(&self) -> Result<Stop, String> {
+        let mut status = 0;
+        // SAFETY: waits for the child.
+        let waited = unsafe { libc::waitpid(self.number, &mut status, libc::__WALL) };
+        match (waited == self.number && libc::WIFSTOPPED(status)).then(|| libc::WSTOPSIG(status)) {
+            Some(libc::SIGSTOP) => Ok(Stop::Rest),
+            Some(libc::SIGTRAP) => Ok(Stop::At(self.registers()?.place)),
+            _ => Err(format!("the child ended with status={status:#x}")),
+        }
+    }
+
+    fn registers(&self) -> Result<Registers, String> {
+        self.set(libc::PTRACE_GETREGSET, Registers::default())
+    }
+
+    /// Reads or writes the registers.
+    fn set(&self, request: libc::c_uint, mut registers: Registers) -> Result<Registers, String> {
+        /// `NT_PRSTATUS`.
+        const GENERAL: usize = 1;
+        let mut vector =
+            libc::iovec { iov_base: (&raw mut registers).cast(), iov_len: size_of::<Registers>() };
+        // SAFETY: the vector has room for all of them; the child is stopped.
+        let done = unsafe { libc::ptrace(request, self.number, GENERAL, &raw mut vector) };
+        if done == 0 { Ok(registers) } else { Err(wrong("registers")) }
+    }
+
+    /// Puts an instruction at a place, and answers which was there.
+    fn plant(&self, place: u64, instruction: u32) -> Result<u32, String> {
+        let word = place & !7;
+        let shift = (place & 4) * 8;
+        // SAFETY: reads a word of the child's text.
+        let old = unsafe { libc::ptrace(libc::PTRACE_PEEKTEXT, self.number, word, 0) } as u64;
+        let new = old & !(u64::from(u32::MAX) << shift) | u64::from(instruction) << shift;
+        // SAFETY: writes a word of the child's text, which is its own copy from then on.
+        let done = unsafe { libc::ptrace(libc::PTRACE_POKETEXT, self.number, word, new) };
+        if done == 0 { Ok((old >> shift) as u32) } else { Err(wrong("text")) }
+    }
+
+    fn finish(self) -> Result<(), String> {
+        // SAFETY: plain numbers; the child is this value's own.
+        unsafe {
+            libc::kill(self.number, libc::SIGKILL);
+            libc::waitpid(self.number, std::ptr::null_mut(), 0);
+        }
+        Ok(())
+    }
+}
+
+fn wrong(what: &str) -> String {
+    format!("{what} of the child: {}", io::Error::last_os_error())
+}
+
+/// What the child uses, and how often.
+struct Structures {
+    counter: Counter,
+    histogram: Histogram,
+    local: Local<u64>,
+    stack: Stack<u64>,
+    ring: Ring,
+    used: AtomicU64,
+    /// Items pushed and not popped.
+    inside: AtomicI64,
+    /// Records that did not fit, of all rounds.
+    overflowed: AtomicU64,
+}
+
+static STRUCTURES: std::sync::OnceLock<Structures> = std::sync::OnceLock::new();
+
+/// The child: rounds for ever, each of which ends at rest.
+fn be_interrupted(source: Source) -> ! {
+    let made = (|| {
+        Ok::<_, percid::id::Unavailable>(Structures {
+            counter: Counter::with_source(source)?,
+            histogram: Histogram::with_source(source)?,
+            local: Local::with_source(source, || 0)?,
+            stack: Stack::with_source(source, 8)?,
+            ring: Ring::with_source(source, 4096, Overflow::DropNewest)?,
+            used: AtomicU64::new(0),
+            inside: AtomicI64::new(0),
+            overflowed: AtomicU64::new(0),
+        })
+    })();
+    let structures = STRUCTURES.get_or_init(|| made.expect("an available source"));
+    pinning::handle(libc::SIGUSR1, handler);
+    loop {
+        // SAFETY: stops this process until its tracer lets it go on.
+        unsafe { libc::raise(libc::SIGSTOP) };
+        structures.use_all();
+        if !structures.are_right() {
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(HARMED) };
+        }
+    }
+}
+
+extern "C" fn handler(_: i32) {
+    if let Some(structures) = STRUCTURES.get() {
+        structures.use_all();
+    }
+}
+
+impl Structures {
+    /// Async-signal-safe. A value that the interrupted thread has is not to be had: then another one is made.
+    fn use_all(&self) {
+        self.counter.add(1);
+        self.histogram.record(7);
+        self.local.with(|value| *value += 1);
+        let pushed = i64::from(self.stack.push(7).is_ok());
+        // On another CPU by now there may be nothing to pop.
+        let popped = i64::from(self.stack.pop().is_some());
+        self.inside.fetch_add(pushed - popped, Relaxed);
+        self.ring.append(b"a record");
+        self.used.fetch_add(1, Relaxed);
+    }
+
+    /// Whether everything has happened as often as the structures were used, since the last time.
+    fn are_right(&self) -> bool {
+        let (mut local, mut records) = (0, 0);
+        self.local.for_each(|value| local += std::mem::take(value));
+        if let Some(mut consumer) = self.ring.consumer() {
+            consumer.poll(|event| records += u64::from(event.bytes == b"a record"));
+        }
+        let overflowed = self.ring.lost();
+        records += overflowed - self.overflowed.swap(overflowed, Relaxed);
+        let (items, inside) = (self.stack.drain(|_| {}) as i64, self.inside.swap(0, Relaxed));
+        let used = self.used.swap(0, Relaxed);
+        let found = [self.counter.take() as u64, self.histogram.take().count(), local, records];
+        let right = found.iter().all(|&count| count == used) && items == inside;
+        if !right {
+            eprintln!("used {used} times, found {found:?}; {items} items instead of {inside}");
+        }
+        right
+    }
+}
