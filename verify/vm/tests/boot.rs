@@ -14,14 +14,17 @@ use percid_vm::kernel::Kernel;
 use percid_vm::platform::{Arch, Platform, Series};
 use percid_vm::protocol::{Ending, Job};
 use percid_vm::shape::Shape;
-use percid_vm::tool;
 use percid_vm::verdict::Fault;
+
+const OLD: Platform = Platform::x86_64(Series::V6_1);
+const NEW: Platform = Platform::x86_64(Series::V6_12);
+const ARM: Platform = Platform::aarch64(Series::new(7, 3));
 
 /// Whether to do without these tests: a person decided so, or the emulator is missing and nobody demands
 /// them.
-fn skipped() -> bool {
+fn skipped(arch: Arch) -> bool {
     let wish = env::var("PERCID_VM").unwrap_or_default();
-    let missing = tool::QEMU.demand().err();
+    let missing = arch.emulator().demand().err();
     match (wish.as_str(), missing) {
         ("skip", _) => println!("skipped: PERCID_VM=skip is set, nothing was booted"),
         ("require", Some(error)) => panic!("{error}"),
@@ -31,13 +34,13 @@ fn skipped() -> bool {
     true
 }
 
-/// The kernel of `series`. Under a lock, so that tests running side by side
+/// The kernel for `platform`. Under a lock, so that tests running side by side
 /// fetch it once.
-fn kernel(series: Series) -> Kernel {
+fn kernel(platform: Platform) -> Kernel {
     static FETCH: Mutex<()> = Mutex::new(());
     let _guard = FETCH.lock().unwrap_or_else(PoisonError::into_inner);
     let cache = Cache::find();
-    let kernel = Kernel::ready(Platform::x86_64(series), &cache);
+    let kernel = Kernel::ready(platform, &cache);
     kernel.unwrap_or_else(|error| panic!("{error}; or set PERCID_VM=skip to do without"))
 }
 
@@ -49,30 +52,30 @@ fn job(command: &str) -> Job {
     Job::new(command, Duration::from_secs(60)).expect("a good command")
 }
 
-fn fixtures() -> std::path::PathBuf {
-    Source::fixtures()
-        .build(&Cache::find(), Arch::X86_64)
-        .expect("the harness's own programs build")
+fn fixtures(arch: Arch) -> std::path::PathBuf {
+    let built = Source::fixtures().build(&Cache::find(), arch);
+    built.expect("the harness's own programs build")
 }
 
-fn boot(series: Series, shape: Shape, jobs: &[Job], limit: Option<Duration>) -> Boot {
-    let harness = Harness::new(&Cache::find(), &fixtures()).expect("the harness is ready");
-    harness.boot(&kernel(series), shape, jobs, limit).expect("the emulator runs")
+fn boot(platform: Platform, shape: Shape, jobs: &[Job], limit: Option<Duration>) -> Boot {
+    let fixtures = fixtures(platform.arch);
+    let harness = Harness::new(&Cache::find(), &fixtures).expect("the harness is ready");
+    harness.boot(&kernel(platform), shape, jobs, limit).expect("the emulator runs")
 }
 
 /// Runs all of the harness's own programs, which check what the guest offers
 /// and that programs do not disturb each other.
-fn check(series: Series, size: &str) {
-    if skipped() {
+fn check(platform: Platform, size: &str) {
+    if skipped(platform.arch) {
         return;
     }
-    let entries = Entry::list(&fixtures()).expect("the list is well-formed");
+    let entries = Entry::list(&fixtures(Arch::X86_64)).expect("the list is well-formed");
     let jobs = entries.iter().map(|entry| entry.job(Duration::from_secs(60)));
     let mut jobs: Vec<Job> = jobs.collect::<Result<_, _>>().expect("all entries are jobs");
     jobs.push(job("A=1 B= environment A=1 B="));
-    let boot = boot(series, shape(size), &jobs, None);
+    let boot = boot(platform, shape(size), &jobs, None);
     let verdict = &boot.verdict;
-    println!("{series} on {size}: {:.1} s, {:?}", boot.wall.as_secs_f64(), verdict.notes);
+    println!("{platform} on {size}: {:.1} s, {:?}", boot.wall.as_secs_f64(), verdict.notes);
     for result in &verdict.results {
         assert!(result.ending.passed(), "{}: {:?}", result.label, result.output);
     }
@@ -85,43 +88,69 @@ fn check(series: Series, size: &str) {
 
 #[test]
 fn kernel_6_1_with_8_cpus_on_2_nodes() {
-    check(Series::V6_1, "8/2");
+    check(OLD, "8/2");
 }
 
 #[test]
 fn kernel_6_1_with_16_cpus_on_4_nodes() {
-    check(Series::V6_1, "16/4");
+    check(OLD, "16/4");
 }
 
 #[test]
 fn kernel_6_12_with_8_cpus_on_2_nodes() {
-    check(Series::V6_12, "8/2");
+    check(NEW, "8/2");
 }
 
 #[test]
 fn kernel_6_12_with_16_cpus_on_4_nodes() {
-    check(Series::V6_12, "16/4");
+    check(NEW, "16/4");
 }
 
 #[test]
 fn kernel_6_12_with_64_cpus_on_8_nodes() {
-    check(Series::V6_12, "64/8");
+    check(NEW, "64/8");
+}
+
+#[test]
+fn a_kernel_of_64_bit_arm_with_4_cpus_on_2_nodes() {
+    check(ARM, "4/2");
+}
+
+/// Its machines end in another way.
+#[test]
+fn a_machine_of_arm_that_is_turned_off_or_panics_or_lies_has_failed() {
+    for (how, expected) in [
+        ("power-off", "powered off or rebooted, expected status 33"),
+        ("panic", "kernel panic (sysrq triggered crash)"),
+        ("exit", "without a summary"),
+        ("forge", "powered off or rebooted"),
+    ] {
+        let Some(boot) = misbehave_on(ARM, &[&format!("misbehave {how}")], None) else {
+            return;
+        };
+        let faults = faults(&boot);
+        assert!(faults.contains(expected), "{how}: {faults}");
+    }
 }
 
 /// Far more CPUs are possible than are up.
 #[test]
 fn kernel_6_12_with_56_cpus_that_are_not_up() {
-    check(Series::V6_12, "8+56/2");
+    check(NEW, "8+56/2");
 }
 
 /// Boots a small machine whose only job is to misbehave, or which comes to it
 /// after others.
 fn misbehave(commands: &[&str], limit: Option<Duration>) -> Option<Boot> {
-    if skipped() {
+    misbehave_on(NEW, commands, limit)
+}
+
+fn misbehave_on(platform: Platform, commands: &[&str], limit: Option<Duration>) -> Option<Boot> {
+    if skipped(platform.arch) {
         return None;
     }
     let jobs: Vec<Job> = commands.iter().map(|command| job(command)).collect();
-    let boot = boot(Series::V6_12, shape("2/1"), &jobs, limit);
+    let boot = boot(platform, shape("2/1"), &jobs, limit);
     println!("{:.1} s, {:?}", boot.wall.as_secs_f64(), boot.verdict);
     Some(boot)
 }
@@ -140,10 +169,10 @@ fn programs_that_fail_are_told_apart_and_do_not_stop_the_others() {
     let mut jobs: Vec<Job> = commands.iter().map(|command| job(command)).collect();
     jobs.push(job("misbehave hang").within(short));
     jobs.extend(["litter", "clean"].map(job));
-    if skipped() {
+    if skipped(Arch::X86_64) {
         return;
     }
-    let boot = boot(Series::V6_1, shape("2/1"), &jobs, None);
+    let boot = boot(OLD, shape("2/1"), &jobs, None);
     let endings: Vec<Ending> = boot.verdict.results.iter().map(|result| result.ending).collect();
     let expected = [
         Ending::Exit(1),
@@ -233,11 +262,11 @@ fn command(binary: &Path, arguments: &[&str]) -> Output {
 
 #[test]
 fn the_command_tells_success_failure_and_no_result_apart() {
-    if skipped() {
+    if skipped(Arch::X86_64) {
         return;
     }
-    let _ = kernel(Series::V6_12);
-    let binary = fixtures();
+    let _ = kernel(NEW);
+    let binary = fixtures(Arch::X86_64);
     for (arguments, status, expected) in [
         (["--program", "clock"], 0, "vm: 1 boots, 1 programs: 1 passed, 0 failed"),
         (["--program", "misbehave fail"], 1, "FAILED 1"),
