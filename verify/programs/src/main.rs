@@ -106,7 +106,7 @@ const RUNS_IN_A_MACHINE: &str = "\
 choice
 count
 PERCID_SOURCE=table count --deny membarrier
-limit=300 on=aborts probe --starts 1000 --expect good
+limit=300 on=aborts probe --starts 100 --expect good
 limit=300 on=no-aborts probe --starts 200 --expect bad
 on=aborts density --threads 1
 on=aborts density --threads 3
