@@ -152,6 +152,12 @@ pub fn unregister_this_thread() -> bool {
     rseq::unregister_by_hand()
 }
 
+/// The rseq area that the calling thread's sections use, and how many bytes of it are registered; `None` if there
+/// is none.
+pub fn rseq_area() -> Option<(*mut u8, usize)> {
+    rseq::area()
+}
+
 /// Makes the library believe that so many nodes have memory, and that CPU `c` is on node `c` modulo that. To be
 /// called before a balancer is made.
 pub fn pretend_nodes(count: u32) {

@@ -5,8 +5,8 @@
 //! consumes); and a thief takes IDs away from CPUs, uses them itself where the structure lets it, and hands
 //! them to other CPUs.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use percid::testing::Stolen;
@@ -14,6 +14,7 @@ use percid::{Source, testing};
 
 use crate::options::Options;
 use crate::random::{Random, seed};
+use crate::watch::{self, Watch, Writes};
 use crate::{Verdict, pinning};
 
 /// A structure under stress.
@@ -55,6 +56,9 @@ struct Run {
     seed: u64,
     evict: bool,
     unregister: bool,
+    clobber: bool,
+    /// What each worker wrote to its rseq area, if that is watched.
+    written: Option<Mutex<Vec<Result<Writes, String>>>>,
     stop: AtomicBool,
     cpus: Vec<u32>,
     /// The workers' thread numbers, for signals and affinities.
@@ -73,6 +77,8 @@ pub(crate) fn run(subject: Box<dyn Subject>, source: Source, options: &Options) 
         seed: seed(),
         evict: options.evict,
         unregister: options.unregister,
+        clobber: options.clobber,
+        written: options.watch.then(Mutex::default),
         stop: AtomicBool::new(false),
         cpus: pinning::allowed(),
         workers: (0..options.threads).map(|_| AtomicI32::new(0)).collect(),
@@ -126,8 +132,16 @@ impl Run {
         if self.unregister {
             testing::unregister_this_thread();
         }
+        let watch = self.written.as_ref().map(|_| Watch::start(worker));
+        if self.clobber {
+            watch::clobber();
+        }
         while self.going() {
             self.subject.work(&mut random);
+        }
+        if let (Some(written), Some(watch)) = (&self.written, watch) {
+            let writes = watch.and_then(|watch| watch.writes());
+            written.lock().expect("no panic").push(writes);
         }
         // Nobody may signal or move a thread that has ended: its number may be somebody else's.
         number.store(0, Relaxed);
@@ -208,10 +222,11 @@ impl Run {
     fn verdict(&self, seconds: f64) -> Verdict {
         let (handled, steals) = (HANDLED.load(Relaxed), self.steals.load(Relaxed));
         let account = self.subject.account();
+        let (within, written) = self.written()?;
         let (Ok(found) | Err(found)) = &account;
         let figures = format!(
             "source={} seed={} seconds={seconds:.1} {found} steals={steals} steals_per_second={:.0} \
-             signals={handled} affinity_changes={} threads_started={} visits={}",
+             signals={handled} affinity_changes={} threads_started={} visits={}{written}",
             self.source,
             self.seed,
             steals as f64 / seconds,
@@ -219,7 +234,22 @@ impl Run {
             self.visitors.load(Relaxed),
             self.visits.load(Relaxed),
         );
-        if account.is_ok() && self.is_exercised() { Ok(figures) } else { Err(figures) }
+        if account.is_ok() && within && self.is_exercised() { Ok(figures) } else { Err(figures) }
+    }
+
+    /// Whether the workers wrote to `rseq_cs` and to no other field of their areas, and in figures.
+    fn written(&self) -> Result<(bool, String), String> {
+        let Some(written) = &self.written else { return Ok((true, String::new())) };
+        let (mut within, mut sum) = (true, Writes::default());
+        for writes in written.lock().expect("no panic").iter() {
+            let writes = writes.clone()?;
+            within &= writes.rseq_cs > 0 && writes.others == 0;
+            sum.rseq_cs += writes.rseq_cs;
+            sum.others += writes.others;
+        }
+        let figures =
+            format!(" written_to_rseq_cs={} written_to_other_fields={}", sum.rseq_cs, sum.others);
+        Ok((within, figures))
     }
 }
 

@@ -6,6 +6,7 @@
 //! says that the source it was to use is not to be had here.
 //! `percid-programs --list` prints what `verify/vm` runs in its machines.
 
+mod area;
 mod bounds;
 mod bursts;
 mod choice;
@@ -36,6 +37,7 @@ mod scan_walk;
 mod stack;
 mod stress;
 mod wander;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -60,6 +62,7 @@ const fn program(
 }
 
 const PROGRAMS: &[Program] = &[
+    program("area", area::run, "the rseq area as the kernel knows it, and who may write to it"),
     program("bounds", bounds::run, "the bound of the IDs follows affinity and threads"),
     program("bursts", bursts::run, "indices and faults of the intermittent benchmark"),
     program("choice", choice::run, "the source chosen is the one this kernel deserves"),
@@ -104,6 +107,7 @@ const PROGRAMS: &[Program] = &[
 /// kernels that do not abort critical sections.
 const RUNS_IN_A_MACHINE: &str = "\
 choice
+area
 count
 PERCID_SOURCE=table count --deny membarrier
 limit=300 on=aborts probe --starts 100 --expect good
@@ -122,6 +126,7 @@ stack
 limit=60 stress --seconds 5
 limit=60 stress --seconds 5 --source table --evict
 limit=60 stress --seconds 3 --source kernel
+limit=60 stress --seconds 3 --source table --watch
 limit=60 stress --seconds 3 --source atomic
 limit=60 stress --structure stack --seconds 3
 limit=60 stress --structure stack --seconds 3 --source kernel

@@ -5,7 +5,7 @@ use percid::numa::Access;
 use percid::testing::SpoiltProbe;
 
 /// What may be given.
-pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister \
+pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
                                --probe skipped|always|wrong-descriptor";
 
@@ -30,6 +30,10 @@ pub(crate) struct Options {
     pub(crate) evict: bool,
     /// The negative control of the kernel source: workers without rseq.
     pub(crate) unregister: bool,
+    /// Watches what workers write to their rseq areas.
+    pub(crate) watch: bool,
+    /// The negative control of that: workers write where only the kernel may.
+    pub(crate) clobber: bool,
     /// System calls to deny before starting over in the sandbox.
     pub(crate) deny: Vec<libc::c_long>,
     /// The error that denied calls return.
@@ -77,6 +81,8 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         skip_fence: false,
         evict: false,
         unregister: false,
+        watch: false,
+        clobber: false,
         deny: Vec::new(),
         errno: libc::EPERM,
         access: Access::Reported,
@@ -111,6 +117,8 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("skip-fence") => options.skip_fence = true,
             Long("evict") => options.evict = true,
             Long("unregister") => options.unregister = true,
+            Long("watch") => options.watch = true,
+            Long("clobber") => options.clobber = true,
             Long("access") => options.access = parser.value()?.parse_with(access)?,
             Long("huge") => options.huge = true,
             Long("idle") => options.idle = true,

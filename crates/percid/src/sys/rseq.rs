@@ -324,6 +324,15 @@ pub(crate) fn unregister_by_hand() -> bool {
     rseq(area, registered_size(registration), UNREGISTER).is_ok()
 }
 
+/// The calling thread's area and the size of its registration, for the proofs.
+#[cfg(feature = "testing")]
+pub(crate) fn area() -> Option<(*mut u8, usize)> {
+    let registration = registration();
+    register_thread();
+    let (offset, size) = (area_offset(registration), registered_size(registration) as usize);
+    (size != 0 && cpu_id(offset).is_some()).then(|| (thread::at(offset), size))
+}
+
 /// The flag of the system call that takes a registration back.
 #[cfg(any(not(target_env = "gnu"), feature = "testing"))]
 const UNREGISTER: i32 = 1;
