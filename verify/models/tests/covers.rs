@@ -6,6 +6,8 @@ use percid_models::rules::covers::uncovered;
 
 const GENERATIONS: [Generation; 3] = [Generation::B, Generation::C, Generation::D];
 const TWO_MOVES: &[Role] = &[Role::Mover, Role::Mover];
+const SCAN: &[Role] = &[Role::Scanner];
+const TWO_SCANS: &[Role] = &[Role::Scanner, Role::Scanner];
 const SCAN_AND_MOVE: &[Role] = &[Role::Scanner, Role::Mover];
 
 fn check(kernel: &Kernel) {
@@ -36,10 +38,33 @@ fn a_scan_and_a_move_on_two_cpus() {
 }
 
 #[test]
+fn a_late_scan_on_two_cpus() {
+    for generation in GENERATIONS {
+        check(&Kernel { cpus: 2, threads: 2, exits: false, ..Kernel::new(generation, SCAN) });
+    }
+}
+
+#[test]
+fn two_moves_that_lock_the_source() {
+    for generation in GENERATIONS {
+        let two_cpus = Kernel { cpus: 2, threads: 2, ..Kernel::new(generation, TWO_MOVES) };
+        check(&Kernel { locks_source: true, ..two_cpus });
+    }
+}
+
+#[test]
 fn with_a_store_buffer() {
     for barrier in [false, true] {
         let memory = Memory::Buffered { barrier };
         check(&Kernel { cpus: 2, threads: 2, memory, ..Kernel::new(Generation::B, TWO_MOVES) });
+    }
+}
+
+#[test]
+#[ignore = "minutes"]
+fn two_late_scans_on_two_cpus() {
+    for generation in GENERATIONS {
+        check(&Kernel { cpus: 2, threads: 2, exits: false, ..Kernel::new(generation, TWO_SCANS) });
     }
 }
 

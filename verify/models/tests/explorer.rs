@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use percid_models::explore::{Model, Verdict, explore};
-use percid_models::kernel::{Generation, Kernel, Role};
+use percid_models::kernel::{Generation, Kernel, Role, Undelayed};
 use percid_models::local::{self, Local};
 use percid_models::mask::{Draining, Mask};
 use percid_models::memory::Memory;
@@ -18,6 +18,13 @@ const TWO_MOVES: &[Role] = &[Role::Mover, Role::Mover];
 
 fn kernel() -> Kernel {
     Kernel { cpus: 2, threads: 2, tagged: true, ..Kernel::new(Generation::D, TWO_MOVES) }
+}
+
+/// A scan that may be late, among whole scans and switches.
+fn late_scan(tagged: bool) -> Kernel {
+    let undelayed = Undelayed { moves: false, ..Undelayed::ALL };
+    let one_scan = Kernel::new(Generation::B, &[Role::Scanner]);
+    Kernel { cpus: 2, threads: 3, exits: false, tagged, undelayed, ..one_scan }
 }
 
 fn rules(tagged: bool) -> Rules {
@@ -95,6 +102,8 @@ where
 #[test]
 fn stateright_finds_the_same() {
     agrees_with_stateright(Kernel { symmetric: false, ..kernel() });
+    agrees_with_stateright(Kernel { symmetric: false, ..late_scan(true) });
+    agrees_with_stateright(Kernel { symmetric: false, ..late_scan(false) });
     agrees_with_stateright(Rules { symmetric: false, ..rules(true) });
     agrees_with_stateright(Rules { symmetric: false, ..rules(false) });
     agrees_with_stateright(Table { symmetric: false, ..table(Order::Sound) });
@@ -142,6 +151,7 @@ fn symmetry_is_exact<M: Model<State: Debug>>(plain: &M, symmetric: &M) {
 #[test]
 fn symmetry_loses_nothing() {
     symmetry_is_exact(&Kernel { symmetric: false, ..kernel() }, &kernel());
+    symmetry_is_exact(&Kernel { symmetric: false, ..late_scan(true) }, &late_scan(true));
     symmetry_is_exact(&Rules { symmetric: false, ..rules(true) }, &rules(true));
     symmetry_is_exact(&Table { symmetric: false, ..table(Order::Sound) }, &table(Order::Sound));
     for mask in MASKS {

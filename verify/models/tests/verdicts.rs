@@ -6,12 +6,22 @@ use percid_models::explore::Verdict;
 
 /// Name, states visited, and the length of the counter-example (0: none).
 const PINNED: &[(&str, usize, usize)] = &[
+    ("b/late-move", 51_810, 16),
+    ("b/late-scan", 140_460, 18),
+    ("b/late-move/tagged", 155_083, 0),
+    ("b/late-move/locked", 190_883, 0),
+    ("b/late-move/unweighed", 155_544, 0),
     ("b/two-moves", 70_278, 30),
+    ("c/late-move", 105_168, 19),
+    ("c/late-scan", 246_341, 26),
     ("c/two-moves", 111_700, 38),
+    ("d/late-move", 105_168, 19),
+    ("d/late-scan", 246_341, 26),
     ("d/two-moves", 119_364, 40),
     ("rules/one-agent", 89_937, 0),
     ("rules/two-agents", 68_645, 21),
     ("rules/two-agents/tagged/2-cpus", 63_630, 0),
+    ("rules/two-agents/locked/2-cpus", 13_735, 0),
     ("rules/no-barrier", 6_617, 15),
     ("table", 120_959, 0),
     ("table/one-id", 47_276, 0),

@@ -45,10 +45,10 @@ fn continue_move(state: &mut State, agent: u8, mover: Mover, next: Option<MoverS
     };
 }
 
-/// Starts a scan from the tick of a running thread.
-pub(super) fn begin_scan(kernel: &Kernel, state: &mut State, agent: u8, on: CpuNr) {
+/// Starts a scan that a running thread carries out.
+pub(super) fn begin_scan(kernel: &Kernel, state: &mut State, agent: u8, by: ThreadNr) {
     state.scan_due = false;
-    let scanner = Scanner { on, todo: all_cpus(kernel), weight: None, step: ScannerStep::Visit };
+    let scanner = Scanner { by, todo: all_cpus(kernel), weight: None, step: ScannerStep::Visit };
     state.agents[usize::from(agent)] = Agent::Scanner(scanner);
 }
 
@@ -66,7 +66,7 @@ pub(super) fn step(kernel: &Kernel, state: &mut State, agent: u8) {
         }
         Agent::Scanner(mut scanner) => {
             let next = step_scanner(kernel, state, &mut scanner);
-            go_on(state, agent, scanner, next);
+            go_on(kernel, state, agent, scanner, next);
         }
     }
 }
@@ -90,7 +90,10 @@ fn step_mover(kernel: &Kernel, state: &mut State, mover: &mut Mover) -> Option<M
             let won = mark(kernel, state, mover.from, id, mover.same_version);
             won.then_some(MoverStep::LookAgain(id))
         }
-        MoverStep::LookAgain(id) => unless_running(state, mover, MoverStep::Release(id)),
+        MoverStep::LookAgain(id) if may_look(kernel, state, mover.from) => {
+            unless_running(state, mover, MoverStep::Release(id))
+        }
+        MoverStep::LookAgain(_) => None,
         MoverStep::Release(id) => {
             let won = release(kernel, state, mover.from, id, mover.same_version);
             // From here on the agent owns the ID, and the slot that it came from is of no concern
@@ -151,6 +154,12 @@ fn hand_over(kernel: &Kernel, mover: &Mover, id: Id) -> MoverStep {
     }
 }
 
+/// Where the source's run-queue lock is to be held from the last look on, somebody else's holding it
+/// ends the attempt: the slot stays marked, and its CPU frees the ID at its next switch.
+fn may_look(kernel: &Kernel, state: &State, cpu: CpuNr) -> bool {
+    !kernel.locks_source || kernel.is_unlocked(state, cpu)
+}
+
 /// The first compare-exchange: nobody may start using the ID from here on.
 fn mark(kernel: &Kernel, state: &mut State, cpu: CpuNr, id: Id, same_version: bool) -> bool {
     (same_version || !kernel.tagged) && state.exchange(cpu, Slot::Valid(id), Slot::Lazy(id))
@@ -176,7 +185,9 @@ fn step_clear(kernel: &Kernel, state: &mut State, mut clear: RemoteClear) -> Opt
     let RemoteClear { cpu, id, same_version, step } = clear;
     clear.step = match step {
         ClearStep::Mark if mark(kernel, state, cpu, id, same_version) => ClearStep::Look,
-        ClearStep::Look if !state.cpu(cpu).seen_running => ClearStep::Release,
+        ClearStep::Look if may_look(kernel, state, cpu) && !state.cpu(cpu).seen_running => {
+            ClearStep::Release
+        }
         ClearStep::Release if release(kernel, state, cpu, id, same_version) => {
             clear.same_version = false;
             ClearStep::Clear
@@ -192,7 +203,7 @@ fn step_clear(kernel: &Kernel, state: &mut State, mut clear: RemoteClear) -> Opt
 
 /// The scan goes to a CPU: in the first pass it looks at its current thread, in the second it loads
 /// its slot.
-pub(super) fn visit(state: &mut State, agent: u8, cpu: CpuNr) {
+pub(super) fn visit(kernel: &Kernel, state: &mut State, agent: u8, cpu: CpuNr) {
     let Agent::Scanner(mut scanner) = state.agents[usize::from(agent)] else {
         unreachable!("only scans visit")
     };
@@ -205,7 +216,7 @@ pub(super) fn visit(state: &mut State, agent: u8, cpu: CpuNr) {
             _ => None,
         },
     };
-    go_on(state, agent, scanner, next);
+    go_on(kernel, state, agent, scanner, next);
 }
 
 /// One step of a scan; none when it is done with a CPU.
@@ -228,10 +239,18 @@ fn step_scanner(kernel: &Kernel, state: &mut State, scanner: &mut Scanner) -> Op
 }
 
 /// After a step of a scan: the next step, the next CPU, the second pass, or the end.
-fn go_on(state: &mut State, agent: u8, mut scanner: Scanner, next: Option<ScannerStep>) {
+fn go_on(
+    kernel: &Kernel,
+    state: &mut State,
+    agent: u8,
+    mut scanner: Scanner,
+    next: Option<ScannerStep>,
+) {
     scanner.step = match next {
         Some(step) => step,
-        None if scanner.todo == 0 && scanner.weight.is_none() => ScannerStep::LoadWeight,
+        None if scanner.todo == 0 && scanner.weight.is_none() && kernel.weighs => {
+            ScannerStep::LoadWeight
+        }
         None => ScannerStep::Visit,
     };
     let over = scanner.step == ScannerStep::Visit && scanner.todo == 0;

@@ -15,18 +15,24 @@
 //! 3. A switch on a CPU, and an exit, hold that CPU's run-queue lock from their first step to their
 //!    last. A migration holds the destination's run-queue lock in the same way, and not the
 //!    source's. A thread that is being switched out cannot be migrated before that switch is
-//!    complete. A scan holds no lock.
+//!    complete. A scan holds no lock. A thread that ran carries it out on its way back to user
+//!    space: with interrupts on and preemptible, except from the second compare-exchange of a
+//!    remote clear to the clear bit. A preempted scan goes on when its thread runs again, wherever.
 //! 4. Taking a lock is one step together with the first access under it, releasing it is one step
 //!    with the last: nothing that is observable to others lies in between. The slow lock of the
 //!    allocator is modelled with steps of its own.
-//! 5. At most one scan is in flight (it begins at most once per 100 ms). Migrations are concurrent
+//! 5. A scan begins at most once per 100 ms, from any running thread but one that is still at one.
+//!    Nothing keeps it waiting for a scan that began earlier and is late. Migrations are concurrent
 //!    if their destinations differ.
 //! 6. A scan visits the CPUs of each pass in any order, each once; it counts the set bits once,
-//!    between its two passes. A remote clear loads the slot itself.
+//!    between its two passes. A remote clear loads the slot itself. The second pass marks what it
+//!    finds, also where a thread of the process runs: the look at the current thread comes after
+//!    the mark, and leaves the mark where it is.
 //! 7. A migration notes at its beginning whether the destination has an ID, and acts on that at its
 //!    end. The only writer that could make an unset destination valid in between waits for the lock
 //!    that the migration holds.
-//! 8. Time is one bit per slot, "stamped 100 ms ago or earlier", and one for the scan.
+//! 8. Time is one bit per slot, "stamped 100 ms ago or earlier", and one for the scan. No switch
+//!    takes 100 ms.
 //! 9. `users` is loaded in one step together with `max_nr_cid`, or with the destination's slot: it
 //!    is a bound, no claim to an ID. The number of allowed CPUs is constant.
 //! 10. Generation d lowers `max_nr_cid` first thing in an allocation.
@@ -39,6 +45,7 @@
 //!     the slot".
 
 pub mod agent;
+pub mod course;
 pub mod cpu;
 mod narrate;
 mod properties;
@@ -51,6 +58,7 @@ use state::{
     Thread, ThreadNr,
 };
 
+pub use course::Undelayed;
 pub use properties::{DOUBLE_FREE, LEAK, OVERWRITTEN, SHARED_ID, TWO_OWNERS};
 
 /// The protocol's generation.
@@ -79,12 +87,11 @@ pub enum Memory {
 /// How long a remote agent may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stalls {
-    /// The CPU that runs an agent does nothing else meanwhile, and no time stamp expires while an
-    /// agent is at work. A migration runs on its destination.
+    /// Moments: no time stamp expires while an agent is at work, and a thread that scans is not
+    /// preempted.
     Short,
-    /// An agent stops anywhere for any time: the widest reading, used where a model is to come out
-    /// clean.
-    Any,
+    /// Any time, between any two of its steps.
+    Long,
 }
 
 /// What a remote agent does.
@@ -92,7 +99,7 @@ pub enum Stalls {
 pub enum Role {
     /// It migrates threads, one after the other.
     Mover,
-    /// It scans, exactly as described.
+    /// It scans.
     Scanner,
 }
 
@@ -105,12 +112,19 @@ pub struct Kernel {
     pub cpus: u8,
     /// Number of threads.
     pub threads: u8,
-    /// The remote agents.
+    /// The remote agents that take one step at a time.
     pub agents: &'static [Role],
+    /// Who besides them is never interrupted.
+    pub undelayed: Undelayed,
+    /// Whether scans have their second pass, which clears by the number of set bits.
+    pub weighs: bool,
     /// Whether threads exit.
     pub exits: bool,
     /// Whether slots carry a version tag.
     pub tagged: bool,
+    /// Whether an agent tries the source's run-queue lock before its last look, and holds it until
+    /// its second compare-exchange.
+    pub locks_source: bool,
     /// How stores reach the other CPUs.
     pub memory: Memory,
     /// How long agents may take.
@@ -135,8 +149,8 @@ pub enum Action {
     Drain(CpuNr),
     /// An agent takes a CPU's run-queue lock, to move a thread there, and loads that CPU's slot.
     Move(u8, ThreadNr, CpuNr),
-    /// An agent begins a scan from the tick of a CPU.
-    Scan(u8, CpuNr),
+    /// A running thread begins a scan.
+    Scan(u8, ThreadNr),
     /// A scan goes on to a CPU.
     Visit(u8, CpuNr),
     /// An agent takes its next step.
@@ -146,8 +160,7 @@ pub enum Action {
 }
 
 impl Kernel {
-    /// Three CPUs, three threads that may exit, agents that stall anywhere, sequential memory, no
-    /// tags.
+    /// Three CPUs, three threads that may exit, agents that are late, sequential memory, no tags.
     #[must_use]
     pub const fn new(generation: Generation, agents: &'static [Role]) -> Self {
         Self {
@@ -155,10 +168,13 @@ impl Kernel {
             cpus: CPUS as u8,
             threads: THREADS as u8,
             agents,
+            undelayed: Undelayed::NOBODY,
+            weighs: true,
             exits: true,
             tagged: false,
+            locks_source: false,
             memory: Memory::Sequential,
-            stalls: Stalls::Any,
+            stalls: Stalls::Long,
             sharing_ends: true,
             symmetric: true,
         }
@@ -171,7 +187,7 @@ impl Kernel {
 
     /// Whether anybody looks at time stamps.
     fn timed(&self) -> bool {
-        self.agents.contains(&Role::Scanner)
+        self.undelayed.scans || self.agents.contains(&Role::Scanner)
     }
 
     /// The bound of generations c and d: `min(nr_cpus_allowed, users)`.
@@ -179,29 +195,40 @@ impl Kernel {
         self.cpus.min(state.users)
     }
 
-    /// Whether the run-queue lock of `cpu` is free and the CPU able to switch.
-    fn can_switch(&self, state: &State, cpu: CpuNr) -> bool {
+    /// Whether the run-queue lock of `cpu` is free.
+    fn is_unlocked(&self, state: &State, cpu: CpuNr) -> bool {
         state.cpu(cpu).step == CpuStep::Rest
             && !state.locked_by_mover(cpu)
-            && !(self.stalls == Stalls::Short && state.scanned_from(cpu))
+            && !(self.locks_source && state.about_to_release(cpu))
+    }
+
+    /// Whether the run-queue lock of `cpu` is free and its thread preemptible.
+    fn can_switch(&self, state: &State, cpu: CpuNr) -> bool {
+        let stays = match state.scan_on(cpu) {
+            None => false,
+            Some(scanner) => self.stalls == Stalls::Short || scanner.interrupts_off(),
+        };
+        self.is_unlocked(state, cpu) && !stays
     }
 
     /// Whether time stamps can expire now.
     fn can_elapse(&self, state: &State) -> bool {
-        let changes =
-            !state.scan_due || state.cpus[..usize::from(self.cpus)].iter().any(|cpu| !cpu.expired);
-        self.timed() && changes && (self.stalls == Stalls::Any || self.at_rest(state))
+        let cpus = &state.cpus[..usize::from(self.cpus)];
+        let changes = !state.scan_due || cpus.iter().any(|cpu| !cpu.expired);
+        let settled = match self.stalls {
+            Stalls::Short => self.at_rest(state),
+            Stalls::Long => cpus.iter().all(|cpu| cpu.step == CpuStep::Rest),
+        };
+        self.timed() && changes && settled
+    }
+
+    /// The place of an agent that is over before anybody else takes a step.
+    fn spare(&self) -> u8 {
+        self.agents.len() as u8
     }
 
     fn begin_actions(&self, state: &State, out: &mut Vec<Action>) {
-        for cpu in (0..self.cpus).filter(|&cpu| self.can_switch(state, cpu)) {
-            let current = state.cpu(cpu).current;
-            out.extend(current.map(|_| Action::Switch(cpu, None)));
-            out.extend(current.filter(|_| self.exits).map(|_| Action::Exit(cpu)));
-            let waiting =
-                (0..self.threads).filter(|&t| state.thread(t).place == Place::Waiting(cpu));
-            out.extend(waiting.map(|t| Action::Switch(cpu, Some(t))));
-        }
+        self.switches(state, out);
         if self.can_elapse(state) {
             out.push(Action::Elapse);
         }
@@ -213,6 +240,32 @@ impl Kernel {
                 }
             }
         }
+        if self.undelayed.moves {
+            self.begin_move(state, self.spare(), out);
+        }
+        if self.undelayed.scans {
+            self.begin_scan(state, self.spare(), out);
+        }
+    }
+
+    fn switches(&self, state: &State, out: &mut Vec<Action>) {
+        for cpu in (0..self.cpus).filter(|&cpu| self.can_switch(state, cpu)) {
+            let current = state.cpu(cpu).current;
+            let exits = current.filter(|&thread| self.exits && !state.scans(thread));
+            let waiting =
+                (0..self.threads).filter(|&t| state.thread(t).place == Place::Waiting(cpu));
+            let away = current.map(|_| Action::Switch(cpu, None));
+            let all = away
+                .into_iter()
+                .chain(exits.map(|_| Action::Exit(cpu)))
+                .chain(waiting.map(|t| Action::Switch(cpu, Some(t))));
+            out.extend(all.filter(|&switch| self.can_end(state, switch)));
+        }
+    }
+
+    /// Whether whole work that begins so would end without having to wait for somebody.
+    fn can_end(&self, state: &State, action: Action) -> bool {
+        !self.undelayed.switches || course::run(self, state, action, |_, _| {}).is_some()
     }
 
     fn begin_move(&self, state: &State, agent: u8, out: &mut Vec<Action>) {
@@ -225,9 +278,11 @@ impl Kernel {
 
     fn begin_scan(&self, state: &State, agent: u8, out: &mut Vec<Action>) {
         if state.scan_due {
-            let ticking = (0..self.cpus)
-                .filter(|&cpu| state.holder(cpu).is_some() && self.can_switch(state, cpu));
-            out.extend(ticking.map(|cpu| Action::Scan(agent, cpu)));
+            let running = (0..self.cpus)
+                .filter(|&cpu| self.is_unlocked(state, cpu))
+                .filter_map(|cpu| state.holder(cpu));
+            let idle = running.map(|(thread, _)| thread).filter(|&thread| !state.scans(thread));
+            out.extend(idle.map(|thread| Action::Scan(agent, thread)));
         }
     }
 
@@ -243,6 +298,7 @@ impl Kernel {
         for (nr, agent) in (0..).zip(&state.agents) {
             match agent {
                 Agent::Idle => {}
+                Agent::Scanner(scanner) if !state.is_at_work(scanner.by) => {}
                 Agent::Scanner(Scanner { step: ScannerStep::Visit, todo, .. }) => {
                     out.extend(
                         (0..self.cpus)
@@ -251,6 +307,24 @@ impl Kernel {
                     );
                 }
                 _ => out.push(Action::Agent(nr)),
+            }
+        }
+    }
+
+    /// The state after one atomic step.
+    fn act(&self, state: &mut State, action: Action) {
+        match action {
+            Action::Switch(cpu, thread) => cpu::switch(self, state, cpu, thread),
+            Action::Exit(cpu) => cpu::exit(self, state, cpu),
+            Action::Cpu(cpu) => cpu::step(self, state, cpu),
+            Action::Drain(cpu) => cpu::drain(state, cpu),
+            Action::Move(agent, thread, to) => agent::begin_move(self, state, agent, thread, to),
+            Action::Scan(agent, by) => agent::begin_scan(self, state, agent, by),
+            Action::Visit(agent, cpu) => agent::visit(self, state, agent, cpu),
+            Action::Agent(agent) => agent::step(self, state, agent),
+            Action::Elapse => {
+                state.scan_due = true;
+                state.cpus[..usize::from(self.cpus)].iter_mut().for_each(|cpu| cpu.expired = true);
             }
         }
     }
@@ -300,24 +374,7 @@ impl Model for Kernel {
     }
 
     fn apply(&self, state: &State, action: Action) -> State {
-        let mut next = *state;
-        match action {
-            Action::Switch(cpu, thread) => cpu::switch(self, &mut next, cpu, thread),
-            Action::Exit(cpu) => cpu::exit(self, &mut next, cpu),
-            Action::Cpu(cpu) => cpu::step(self, &mut next, cpu),
-            Action::Drain(cpu) => cpu::drain(&mut next, cpu),
-            Action::Move(agent, thread, to) => {
-                agent::begin_move(self, &mut next, agent, thread, to)
-            }
-            Action::Scan(agent, on) => agent::begin_scan(self, &mut next, agent, on),
-            Action::Visit(agent, cpu) => agent::visit(&mut next, agent, cpu),
-            Action::Agent(agent) => agent::step(self, &mut next, agent),
-            Action::Elapse => {
-                next.scan_due = true;
-                next.cpus[..usize::from(self.cpus)].iter_mut().for_each(|cpu| cpu.expired = true);
-            }
-        }
-        next
+        course::run(self, state, action, |_, _| {}).expect("enabled actions come to their ends")
     }
 
     fn canonical(&self, state: &State) -> State {
@@ -328,8 +385,13 @@ impl Model for Kernel {
         properties::broken(self, state)
     }
 
-    fn begins(&self, _: &State, action: Action) -> bool {
-        !matches!(action, Action::Cpu(_) | Action::Drain(_) | Action::Visit(..) | Action::Agent(_))
+    fn begins(&self, before: &State, action: Action) -> bool {
+        match action {
+            Action::Cpu(_) | Action::Drain(_) | Action::Visit(..) | Action::Agent(_) => false,
+            // A preempted scan waits for its thread.
+            Action::Switch(_, Some(thread)) => !before.scans(thread),
+            _ => true,
+        }
     }
 
     fn at_rest(&self, state: &State) -> bool {

@@ -4,10 +4,41 @@ use super::state::{
     Agent, ClearStep, Cpu, CpuNr, CpuStep, Id, Mover, MoverStep, Place, RemoteClear, Scanner,
     ScannerStep, Slot, State, Then,
 };
-use super::{Action, Kernel};
+use super::{Action, Kernel, course};
 
-/// Who takes `action` in `before`, and what it does.
+/// Who takes `action` in `before`, and what it does: of what is over before anybody else takes a
+/// step, what others can see of it and what its verdicts rest on.
 pub(super) fn narrate(kernel: &Kernel, before: &State, action: Action) -> (String, String) {
+    let mut told: Vec<(String, String)> = Vec::new();
+    course::run(kernel, before, action, |state, step| {
+        let mut after = *state;
+        kernel.act(&mut after, step);
+        if told.is_empty() || matters(state, step, &after) {
+            told.push(narrate_step(kernel, state, step));
+        }
+    });
+    let actor = told.first().map(|(actor, _)| actor.clone()).unwrap_or_default();
+    (actor, told.into_iter().map(|(_, step)| step).collect::<Vec<_>>().join("; "))
+}
+
+/// Whether a step changes slots or bits, or is what others are decided by.
+fn matters(before: &State, step: Action, after: &State) -> bool {
+    let decides = match step {
+        Action::Agent(agent) => matches!(
+            before.agents[usize::from(agent)],
+            Agent::Scanner(Scanner {
+                step: ScannerStep::LoadWeight
+                    | ScannerStep::Clear(RemoteClear { step: ClearStep::Look, .. }),
+                ..
+            })
+        ),
+        _ => false,
+    };
+    let slots = |state: &State| state.cpus.map(|cpu| cpu.slot);
+    decides || before.bitmap != after.bitmap || slots(before) != slots(after)
+}
+
+fn narrate_step(kernel: &Kernel, before: &State, action: Action) -> (String, String) {
     match action {
         Action::Switch(cpu, Some(thread)) => {
             (on(cpu), format!("switch: lock run queue, store current = T{thread}"))
@@ -19,21 +50,23 @@ pub(super) fn narrate(kernel: &Kernel, before: &State, action: Action) -> (Strin
         Action::Cpu(cpu) => (on(cpu), cpu_step(kernel, before, cpu)),
         Action::Drain(cpu) => (on(cpu), "store buffer drains".into()),
         Action::Move(agent, thread, to) => {
-            (format!("agent{agent} move"), begin_move(before, thread, to))
+            (named(kernel, agent, "move"), begin_move(before, thread, to))
         }
-        Action::Scan(agent, cpu) => {
-            (format!("agent{agent} scan"), format!("tick on cpu{cpu}: begin"))
-        }
-        Action::Visit(agent, cpu) => (format!("agent{agent} scan"), visit(before, agent, cpu)),
+        Action::Scan(agent, by) => (named(kernel, agent, "scan"), format!("T{by} begins")),
+        Action::Visit(agent, cpu) => (named(kernel, agent, "scan"), visit(before, agent, cpu)),
         Action::Agent(agent) => match before.agents[usize::from(agent)] {
-            Agent::Mover(mover) => (format!("agent{agent} move"), mover_step(before, mover)),
+            Agent::Mover(mover) => (named(kernel, agent, "move"), mover_step(before, mover)),
             Agent::Scanner(scanner) => {
-                (format!("agent{agent} scan"), scanner_step(before, scanner))
+                (named(kernel, agent, "scan"), scanner_step(before, scanner))
             }
-            Agent::Idle => (format!("agent{agent}"), String::new()),
+            Agent::Idle => (String::new(), String::new()),
         },
         Action::Elapse => ("clock".into(), "100 ms pass".into()),
     }
+}
+
+fn named(kernel: &Kernel, agent: u8, does: &str) -> String {
+    if agent == kernel.spare() { format!("whole {does}") } else { format!("agent{agent} {does}") }
 }
 
 fn on(cpu: CpuNr) -> String {

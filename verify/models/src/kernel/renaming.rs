@@ -5,7 +5,7 @@
 //! them.
 
 use super::Kernel;
-use super::state::{Agent, Cpu, CpuNr, Place, ScannerStep, State, ThreadNr};
+use super::state::{Agent, Cpu, CpuNr, Place, Scanner, ScannerStep, State, ThreadNr};
 use crate::symmetry::{rename_set, sorting_orders};
 
 /// The least state among those renamings of `state` that put the CPUs in order.
@@ -48,7 +48,6 @@ fn rename_cpus(state: &State, order: &[u8; 3]) -> State {
                 new(&mut mover.to);
             }
             Agent::Scanner(scanner) => {
-                new(&mut scanner.on);
                 match &mut scanner.step {
                     ScannerStep::Stamp(cpu)
                     | ScannerStep::LoadTime(cpu)
@@ -69,12 +68,16 @@ fn rename_cpus(state: &State, order: &[u8; 3]) -> State {
 /// Renames the threads in the order of all that distinguishes them.
 ///
 /// Equal places and equal last IDs make two threads interchangeable, except for a current thread
-/// and the one that the same switch takes off: hence the third key. Two moving threads never have
-/// one destination.
+/// and the one that the same switch takes off, and for the scans that they are at: hence the other
+/// keys. Two moving threads never have one destination.
 fn sort_threads(kernel: &Kernel, state: &mut State) {
     let key = |state: &State, nr: ThreadNr| {
         let thread = *state.thread(nr);
-        (thread, state.cpus.iter().any(|cpu| cpu.current == Some(nr)))
+        let scan = state.agents.iter().find_map(|agent| match agent {
+            Agent::Scanner(scanner) if scanner.by == nr => Some(Scanner { by: 0, ..*scanner }),
+            _ => None,
+        });
+        (thread, state.cpus.iter().any(|cpu| cpu.current == Some(nr)), scan)
     };
     let mut old: [ThreadNr; 3] = [0, 1, 2];
     old[..usize::from(kernel.threads)].sort_by_key(|&nr| key(state, nr));
@@ -87,8 +90,10 @@ fn sort_threads(kernel: &Kernel, state: &mut State) {
         cpu.current = cpu.current.map(|nr| new[usize::from(nr)]);
     }
     for agent in &mut state.agents {
-        if let Agent::Mover(mover) = agent {
-            mover.thread = new[usize::from(mover.thread)];
+        match agent {
+            Agent::Idle => {}
+            Agent::Mover(mover) => mover.thread = new[usize::from(mover.thread)],
+            Agent::Scanner(scanner) => scanner.by = new[usize::from(scanner.by)],
         }
     }
 }

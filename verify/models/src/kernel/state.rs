@@ -165,7 +165,7 @@ pub enum Agent {
     Idle,
     /// Moving a thread between CPUs, with the run-queue lock of the destination held.
     Mover(Mover),
-    /// Scanning all CPUs from a running thread's tick.
+    /// Scanning all CPUs.
     Scanner(Scanner),
 }
 
@@ -217,14 +217,22 @@ pub enum MoverStep {
 /// A scan in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Scanner {
-    /// The CPU whose tick started it.
-    pub on: CpuNr,
+    /// The thread that carries it out.
+    pub by: ThreadNr,
     /// CPUs not yet visited in this pass.
     pub todo: u8,
     /// The number of set bits, in the second pass.
     pub weight: Option<u8>,
     /// The next atomic step.
     pub step: ScannerStep,
+}
+
+impl Scanner {
+    /// Whether its CPU takes no interrupts, so that its thread is not preempted.
+    #[must_use]
+    pub fn interrupts_off(&self) -> bool {
+        matches!(self.step, ScannerStep::Clear(RemoteClear { step: ClearStep::Clear, .. }))
+    }
 }
 
 /// The next atomic step of a scan.
@@ -376,12 +384,43 @@ impl State {
         self.agents.iter().any(|agent| matches!(agent, Agent::Mover(mover) if mover.to == cpu))
     }
 
-    /// Whether a scan in flight began on `cpu`.
+    /// Whether an agent has made its last look at `cpu`, and not yet its second compare-exchange.
     #[must_use]
-    pub fn scanned_from(&self, cpu: CpuNr) -> bool {
-        self.agents
-            .iter()
-            .any(|agent| matches!(agent, Agent::Scanner(scanner) if scanner.on == cpu))
+    pub fn about_to_release(&self, cpu: CpuNr) -> bool {
+        self.agents.iter().any(|agent| match agent {
+            Agent::Idle => false,
+            Agent::Mover(mover) => mover.from == cpu && matches!(mover.step, MoverStep::Release(_)),
+            Agent::Scanner(scanner) => matches!(
+                scanner.step,
+                ScannerStep::Clear(clear) if clear.cpu == cpu && clear.step == ClearStep::Release
+            ),
+        })
+    }
+
+    fn scanners(&self) -> impl Iterator<Item = &Scanner> {
+        self.agents.iter().filter_map(|agent| match agent {
+            Agent::Scanner(scanner) => Some(scanner),
+            Agent::Idle | Agent::Mover(_) => None,
+        })
+    }
+
+    /// Whether a thread is in the middle of a scan.
+    #[must_use]
+    pub fn scans(&self, thread: ThreadNr) -> bool {
+        self.scanners().any(|scanner| scanner.by == thread)
+    }
+
+    /// The scan whose thread runs on `cpu`.
+    #[must_use]
+    pub fn scan_on(&self, cpu: CpuNr) -> Option<&Scanner> {
+        let current = self.cpu(cpu).current?;
+        self.scanners().find(|scanner| scanner.by == current)
+    }
+
+    /// Whether a thread runs outside of switches.
+    #[must_use]
+    pub fn is_at_work(&self, thread: ThreadNr) -> bool {
+        self.cpus.iter().any(|cpu| cpu.current == Some(thread) && cpu.step == CpuStep::Rest)
     }
 
     /// The thread that runs on `cpu` and the ID that it holds, outside of switches.

@@ -33,6 +33,7 @@ impl Rules {
             cpus: kernel.cpus,
             agents: kernel.agents.len() as u8,
             tagged: kernel.tagged,
+            locks_source: kernel.locks_source,
             memory: kernel.memory,
             sharing_ends: false,
             symmetric: false,

@@ -42,6 +42,9 @@ pub struct Rules {
     pub agents: u8,
     /// Whether slots carry a version tag.
     pub tagged: bool,
+    /// Whether an agent tries the source's run-queue lock before its last look, and holds it until
+    /// its second compare-exchange.
+    pub locks_source: bool,
     /// How stores reach the other CPUs.
     pub memory: Memory,
     /// Whether two running threads with one ID end the search. Off, it shows what else such a state
@@ -69,7 +72,8 @@ pub enum Action {
     Steal(usize, CpuNr, Option<CpuNr>),
     /// An agent takes its next step.
     Agent(usize),
-    /// An agent gives up before it has changed anything.
+    /// An agent gives up: before it has changed anything, or because it did not get the source's
+    /// lock.
     GiveUp(usize),
 }
 
@@ -81,6 +85,7 @@ impl Rules {
             cpus: CPUS as u8,
             agents,
             tagged,
+            locks_source: false,
             memory: Memory::Sequential,
             sharing_ends: true,
             symmetric: true,
@@ -89,10 +94,13 @@ impl Rules {
 
     /// Whether the run-queue lock of `cpu` is free.
     fn can_lock(&self, state: &State, cpu: CpuNr) -> bool {
-        let held = state
-            .agents
-            .iter()
-            .any(|agent| matches!(agent, Agent::Thief(thief) if thief.to == Some(cpu)));
+        let held = state.agents.iter().any(|agent| match agent {
+            Agent::Idle => false,
+            Agent::Thief(thief) => {
+                let releases = thief.from == cpu && thief.step == ThiefStep::Release;
+                thief.to == Some(cpu) || (self.locks_source && releases)
+            }
+        });
         state.cpu(cpu).step == Step::Rest && !held
     }
 
@@ -144,7 +152,10 @@ impl Model for Rules {
                 Agent::Idle => self.thefts(state, nr, out),
                 Agent::Thief(thief) => {
                     out.push(Action::Agent(nr));
-                    out.extend((thief.step == ThiefStep::Mark).then_some(Action::GiveUp(nr)));
+                    // The source's lock may also be held for a reason that is not modelled.
+                    let tries_lock = self.locks_source && thief.step == ThiefStep::Look;
+                    let may_give_up = tries_lock || thief.step == ThiefStep::Mark;
+                    out.extend(may_give_up.then_some(Action::GiveUp(nr)));
                 }
             }
         }

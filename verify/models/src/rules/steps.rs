@@ -134,11 +134,12 @@ pub(super) fn step_agent(rules: &Rules, state: &mut State, agent: usize) {
 /// One step of a thief; false when it is over.
 fn advance(rules: &Rules, state: &mut State, thief: &mut Thief) -> bool {
     let tag_matches = thief.same_version || !rules.tagged;
+    let may_look = !rules.locks_source || rules.can_lock(state, thief.from);
     let (valid, lazy) = (Slot::Valid(thief.id), Slot::Lazy(thief.id));
     let from = state.cpu_mut(thief.from);
     thief.step = match thief.step {
         ThiefStep::Mark if tag_matches && from.exchange(valid, lazy) => ThiefStep::Look,
-        ThiefStep::Look if !from.seen => ThiefStep::Release,
+        ThiefStep::Look if may_look && !from.seen => ThiefStep::Release,
         ThiefStep::Release if tag_matches && from.exchange(lazy, Slot::Unset) => {
             thief.same_version = false;
             ThiefStep::Settle

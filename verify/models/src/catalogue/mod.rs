@@ -1,0 +1,108 @@
+//! What the crate claims: every configuration that is explored, and the verdict that it must have.
+
+mod generations;
+mod local;
+mod mask;
+mod rules;
+mod seizure;
+mod table;
+
+use crate::explore::{Report, Verdict, explore};
+use crate::kernel::Kernel;
+use crate::local::Local;
+use crate::mask::Mask;
+use crate::rules::Rules;
+use crate::seizure::Seizure;
+use crate::table::Table;
+
+/// How long a configuration takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Size {
+    /// Seconds: part of the tests.
+    Quick,
+    /// A minute or two.
+    Standard,
+    /// Longer, and up to some gigabytes of memory.
+    Full,
+}
+
+/// A model in one configuration.
+#[derive(Debug, Clone, Copy)]
+pub enum System {
+    /// A generation of the kernel's protocol.
+    Kernel(Kernel),
+    /// The rules that the generations share.
+    Rules(Rules),
+    /// percid's table.
+    Table(Table),
+    /// The active mask.
+    Mask(Mask),
+    /// Seizing a block.
+    Seizure(Seizure),
+    /// The lock of a value.
+    Local(Local),
+}
+
+/// A configuration and what must come out of it.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its name on the command line.
+    pub name: String,
+    /// What its verdict says.
+    pub claim: &'static str,
+    /// How long it takes.
+    pub size: Size,
+    /// The configuration.
+    pub system: System,
+    /// The property that must break; none if all must hold.
+    pub breaks: Option<&'static str>,
+}
+
+impl Case {
+    /// Explores the configuration.
+    #[must_use]
+    pub fn run(&self) -> Report {
+        match &self.system {
+            System::Kernel(kernel) => explore(kernel),
+            System::Rules(rules) => explore(rules),
+            System::Table(table) => explore(table),
+            System::Mask(mask) => explore(mask),
+            System::Seizure(seizure) => explore(seizure),
+            System::Local(local) => explore(local),
+        }
+    }
+
+    /// Whether `verdict` is the one that the case must have.
+    #[must_use]
+    pub fn accepts(&self, verdict: &Verdict) -> bool {
+        verdict.broken() == self.breaks
+    }
+}
+
+/// All cases.
+#[must_use]
+pub fn catalogue() -> Vec<Case> {
+    [
+        generations::all(),
+        rules::all(),
+        table::sound(),
+        table::controls(),
+        mask::sound(),
+        mask::controls(),
+        seizure::sound(),
+        seizure::controls(),
+        local::sound(),
+        local::controls(),
+    ]
+    .concat()
+}
+
+fn case(
+    name: &str,
+    size: Size,
+    system: System,
+    breaks: Option<&'static str>,
+    claim: &'static str,
+) -> Case {
+    Case { name: name.into(), claim, size, system, breaks }
+}

@@ -1,0 +1,70 @@
+//! Work that is over before anybody else takes a step.
+//!
+//! How many have to be late for something to go wrong? With everybody taking one step at a time a
+//! counter-example does not tell: it may rest on two agents that wait for each other's next step.
+//! Here all kinds of work but one agent's may be made whole: begun and ended without anybody in
+//! between. A counter-example that is left needs that one agent to be late, and nobody else.
+//!
+//! States in the middle of whole work are not looked at; the other configurations do that.
+
+use super::state::{Agent, CpuStep, Scanner, ScannerStep, State};
+use super::{Action, Kernel};
+
+/// The kinds of work that are whole, of any number of actors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undelayed {
+    /// Switches and exits.
+    pub switches: bool,
+    /// Migrations besides those of the agents.
+    pub moves: bool,
+    /// Scans besides those of the agents.
+    pub scans: bool,
+}
+
+impl Undelayed {
+    /// Everybody takes one step at a time.
+    pub const NOBODY: Self = Self { switches: false, moves: false, scans: false };
+    /// All but the agents.
+    pub const ALL: Self = Self { switches: true, moves: true, scans: true };
+}
+
+/// Takes `action`, and the steps that follow if it begins whole work; none if that would have to
+/// wait for somebody. `visit` sees each step and the state before it.
+pub(super) fn run(
+    kernel: &Kernel,
+    before: &State,
+    action: Action,
+    mut visit: impl FnMut(&State, Action),
+) -> Option<State> {
+    let mut state = *before;
+    let mut step = Some(action);
+    while let Some(now) = step {
+        visit(&state, now);
+        kernel.act(&mut state, now);
+        step = following(kernel, &state, action)?;
+    }
+    Some(state)
+}
+
+/// The step of whole work that follows, if one does; nothing if it has to wait.
+fn following(kernel: &Kernel, state: &State, begun: Action) -> Option<Option<Action>> {
+    match begun {
+        Action::Switch(cpu, _) | Action::Exit(cpu) if kernel.undelayed.switches => {
+            if state.cpu(cpu).step == CpuStep::Rest {
+                return Some(None);
+            }
+            super::cpu::can_step(kernel, state, cpu).then_some(Some(Action::Cpu(cpu)))
+        }
+        Action::Move(agent, ..) | Action::Scan(agent, _) if agent == kernel.spare() => {
+            Some(match state.agents[usize::from(agent)] {
+                Agent::Idle => None,
+                // Nobody comes in between, so that every order of visits ends in the same state.
+                Agent::Scanner(Scanner { step: ScannerStep::Visit, todo, .. }) => {
+                    Some(Action::Visit(agent, todo.trailing_zeros() as u8))
+                }
+                Agent::Scanner(_) | Agent::Mover(_) => Some(Action::Agent(agent)),
+            })
+        }
+        _ => Some(None),
+    }
+}
