@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::engine::{Outcome, Scheduling, Share, Simulation, Span};
+use crate::engine::{
+    Census, Expense, Outcome, Quiet, Scheduling, Share, Simulation, Span, Watched,
+};
 use crate::file::Error;
 use crate::machine::Machine;
 use crate::policies::{Entry, Work};
@@ -19,7 +21,7 @@ pub struct Comparison<'a> {
     pub machine: &'a Machine,
     /// The workload, with all parameters set that are not swept.
     pub workload: &'a Workload,
-    /// Parameters that take several values; every combination is simulated.
+    /// Parameters of the workload, or numbers of the machine, that take several values; every combination is simulated.
     pub sweeps: &'a [(String, Vec<f64>)],
     /// The policies.
     pub policies: &'a [&'static Entry],
@@ -49,7 +51,7 @@ pub struct Row {
     pub policy: &'static str,
     /// How many runs this is the sum of.
     pub runs: u64,
-    /// The mean cost of a timed burst, in nanoseconds; none if there was no burst.
+    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; none if there was no burst.
     pub ns_per_burst: Option<f64>,
     /// The same in the run where it was least.
     pub ns_per_burst_min: Option<f64>,
@@ -69,6 +71,15 @@ pub struct Row {
     pub work: Work,
     /// What the scheduler did, all runs together.
     pub scheduling: Scheduling,
+    /// What became of the time of CPUs, all runs together.
+    pub expense: Expense,
+    /// The share of the run time that policies cost; none if nothing ran.
+    pub policy_share: Option<f64>,
+    /// How many CPUs and IDs were in use at a time, while wakes went astray if any did; none if that was too short.
+    pub in_use: Option<InUse>,
+    /// What became of the IDs when wakes did not go astray any more, in the worst of the runs; none if they always or
+    /// never did.
+    pub quiet: Option<Quiet>,
     /// Simulated time of all runs, in nanoseconds.
     pub elapsed_ns: u64,
     /// Which CPU used which ID when, in the first run, as far as asked for.
@@ -76,9 +87,61 @@ pub struct Row {
     pub spans: Vec<Span>,
 }
 
-/// A combination of parameters and the program it makes.
+/// How many CPUs and IDs were in use at a time; see [`Census`].
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct InUse {
+    /// CPUs that ran something.
+    pub running: Level,
+    /// CPUs that ran something within the last 100 ms.
+    pub visited: Level,
+    /// One more than the largest ID that the first process used within the last 100 ms.
+    pub ids: Level,
+}
+
+/// A figure that changes in the course of a run.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Level {
+    /// The mean of all looks.
+    pub mean: f64,
+    /// The largest of all.
+    pub most: u32,
+}
+
+impl InUse {
+    fn of(census: &Census) -> Option<InUse> {
+        let level = |watched: Watched| Level {
+            mean: watched.sum as f64 / census.looks as f64,
+            most: watched.most,
+        };
+        let Census { looks, running, visited, ids } = *census;
+        (looks > 0).then(|| InUse {
+            running: level(running),
+            visited: level(visited),
+            ids: level(ids),
+        })
+    }
+}
+
+/// Sets a parameter of the workload or, if it has none of this name, a number of the machine.
+///
+/// # Errors
+///
+/// The names that there are, if there is none of this name; what was expected, if the value cannot be.
+pub fn set(
+    machine: &mut Machine,
+    workload: &mut Workload,
+    name: &str,
+    value: f64,
+) -> Result<(), Error> {
+    workload
+        .set(name, value)
+        .or_else(|unknown| if machine.has(name) { machine.set(name, value) } else { Err(unknown) })
+}
+
+/// A combination of parameters, and the program it makes on the machine that it makes.
 struct Combination {
     parameters: BTreeMap<String, f64>,
+    machine: Machine,
     program: Program,
 }
 
@@ -107,20 +170,22 @@ impl Comparison<'_> {
     }
 
     fn combinations(&self) -> Result<Vec<Combination>, Error> {
-        let mut all = vec![(self.workload.clone(), BTreeMap::new())];
+        type Choice = (Machine, Workload, BTreeMap<String, f64>);
+        let mut all = vec![(self.machine.clone(), self.workload.clone(), BTreeMap::new())];
         for (name, values) in self.sweeps {
-            let with = |(workload, parameters): &(Workload, BTreeMap<String, f64>), value: f64| {
-                let (mut workload, mut parameters) = (workload.clone(), parameters.clone());
-                workload.set(name, value)?;
+            let with = |choice: &Choice, value: f64| {
+                let (mut machine, mut workload, mut parameters) = choice.clone();
+                set(&mut machine, &mut workload, name, value)?;
                 parameters.insert(name.clone(), value);
-                Ok((workload, parameters))
+                Ok((machine, workload, parameters))
             };
             let combined =
                 all.iter().flat_map(|one| values.iter().map(move |&value| with(one, value)));
             all = combined.collect::<Result<_, Error>>()?;
         }
-        let combination = |(workload, parameters): (Workload, _)| {
-            Ok(Combination { parameters, program: workload.program(self.machine)? })
+        let combination = |(machine, workload, parameters): Choice| {
+            let program = workload.program(&machine)?;
+            Ok(Combination { parameters, machine, program })
         };
         all.into_iter().map(combination).collect()
     }
@@ -132,7 +197,8 @@ impl Comparison<'_> {
             .filter_map(|run| {
                 let seed = self.seed.wrapping_add(run);
                 let spans = if run == 0 { self.spans } else { 0 };
-                let simulation = Simulation::new(self.machine, &combination.program, policy, seed);
+                let Combination { machine, program, .. } = combination;
+                let simulation = Simulation::new(machine, program, policy, seed);
                 let outcome = simulation.record_spans(spans).run(&progress.stop);
                 // Half of a run would be taken for a whole one.
                 if progress.stop.load(Relaxed) {
@@ -165,6 +231,10 @@ fn summary(parameters: BTreeMap<String, f64>, policy: &'static str, mut runs: Ve
         memory: all.memory,
         work: all.work,
         scheduling: all.scheduling,
+        expense: all.expense,
+        policy_share: some(all.expense.share()),
+        in_use: InUse::of(&all.census),
+        quiet: all.quiet,
         elapsed_ns: all.elapsed,
         spans: runs.first_mut().map(|run| std::mem::take(&mut run.spans)).unwrap_or_default(),
     }
@@ -222,6 +292,29 @@ mod tests {
             assert!(table.ids_distinct <= 16, "{table:?}");
             assert!(table.ids_distinct < cpus.ids_distinct, "{cpus:?}");
         }
+    }
+
+    #[test]
+    fn numbers_of_the_machine_can_be_swept_too() {
+        let machine = Machine::preset("cascade-lake").expect("a preset");
+        let mut workload = Workload::preset("container").expect("a preset");
+        workload.set("duration_ms", 200.0).expect("a parameter");
+        let comparison = Comparison {
+            machine: &machine,
+            workload: &workload,
+            sweeps: &[("slow_path_ns".to_owned(), vec![0.0, 10_000.0])],
+            policies: &[policies::find("percid-table-strict").expect("a policy")],
+            seeds: 2,
+            seed: 1,
+            spans: 0,
+        };
+        let rows = comparison.simulate(&Progress::default()).expect("a valid workload");
+        let work: Vec<u64> = rows.iter().map(|row| row.expense.work_ns).collect();
+        assert!(work[0] > 0, "fences cost something: {work:?}");
+        let more = 10_000 * rows[1].work.slow_paths;
+        assert!(work[1] > more, "{work:?}");
+        let [cheap, dear] = [&rows[0], &rows[1]].map(|row| row.ns_per_burst.expect("bursts"));
+        assert!(dear > cheap, "finding the ID is part of the time: {cheap} {dear}");
     }
 
     #[test]

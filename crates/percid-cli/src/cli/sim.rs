@@ -27,13 +27,15 @@ Examples:
 const RUN_ABOUT: &str = "\
 Simulates policies beside each other: the same machine, workload and seeds for each.
 
-Commas sweep: every combination of the values given by --set is simulated with every
-policy and every seed. The columns, in JSON the keys of `rows`:
+--set sets parameters of the workload and numbers of the machine. Commas sweep: every
+combination of the values is simulated with every policy and every seed. The columns, in
+JSON the keys of `rows`:
 
   policy        policy           its name, see `percid sim list`
-  ns/burst      ns_per_burst     mean cost of a timed burst in simulated time, in
-                                 nanoseconds; a burst adds one to each byte of the 16 kB
-                                 area (256 cache lines) that the thread's ID selects
+  ns/burst      ns_per_burst     mean cost of a timed burst and of finding its ID in
+                                 simulated time, in nanoseconds; a burst adds one to each
+                                 byte of the 16 kB area (256 cache lines) that the
+                                 thread's ID selects
   min, max      ns_per_burst_min, ns_per_burst_max
                                  the same in the run where it was least and most
   hot .. first  shares           what bursts found, in percent of them; in JSON as shares
@@ -51,11 +53,31 @@ policy and every seed. The columns, in JSON the keys of `rows`:
   scans         work.scans       scans over all CPUs for IDs that nobody used lately
   slow paths    work.slow_paths  times that finding an ID took more than looking at what
                                  the CPU or the thread already had
+  work %        policy_share     share of the run time of all CPUs that the policy cost:
+                                 slow paths with their fences, what these interrupt, and
+                                 scans. In JSON `expense` has run_ns, work_ns, of that
+                                 timed_work_ns (for timed bursts), interrupts and
+                                 interrupted_ns
                 work.expired     IDs that scans took back
                 runs, bursts     how many runs the row is the sum of, and their bursts
                 parameters       the values of what is swept
                 scheduling       wake-ups, switches, ticks and migrations of all runs
                 elapsed_ns       simulated time of all runs
+                in_use           mean and most, looked at every 10 ms, of the CPUs that
+                                 run something (`running`), the CPUs that did within
+                                 100 ms (`visited`), and one more than the largest ID
+                                 that the first process used within 100 ms (`ids`)
+
+If the workload lets wakes go astray for a while, `in_use` is of that time, a second
+table shows it, and `quiet` says what became of the IDs afterwards, in the worst run:
+
+  quiet IDs     quiet.ids        one more than the largest ID used in its last 100 ms
+  bound         quiet.bound      min(allowed CPUs, threads)
+  above, ms     quiet.above_bound_ns
+                                 how long an ID at or above that was still used
+  asked         quiet.asked      runs in which a slow path was gone through after 200 ms of
+                                 that time: then such IDs must go
+  overdue, ms   quiet.overdue_ns how long one was still used after that
 
 Counts are those of all runs together; IDs and memory are those of the run that needed
 most of them. JSON also has `machine` (name, numbers of CPUs, cores, L3 caches, nodes, sockets,
@@ -71,6 +93,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   percid sim run
   percid sim run --workload container --policy per-cpu,percid-table
+  percid sim run --workload wandering --set threads=8,64 --set slow_path_ns=1800
   percid sim run --workload intermittent --set delay_ms=1,10,100,1000 --html report.html
   percid sim run --machine this --workload oversubscribed --seeds 20 --json | jq '.rows[0]'
   percid sim show machine epyc-9654 > mine.toml; percid sim run --machine mine.toml";
@@ -190,7 +213,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "POLICIES", value_delimiter = ',', default_value = "all", value_parser = policy)]
     pub(crate) policy: Vec<PolicyChoice>,
 
-    /// A parameter of the workload and its values, separated by commas; can be given several times
+    /// A parameter of the workload or a number of the machine, and its values, separated by commas; can be given several times
     #[arg(long, value_name = "NAME=VALUES", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
 

@@ -58,6 +58,9 @@ impl Census {
     }
 }
 
+/// How long extra IDs may stay when wakes do not go astray any more.
+const SETTLING: Ns = 200 * MS;
+
 /// What became of the IDs after the last wake could go astray.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Quiet {
@@ -67,14 +70,20 @@ pub struct Quiet {
     pub bound: u32,
     /// How long an ID at or above that was still used, in nanoseconds; 0 if none was.
     pub above_bound_ns: Ns,
+    /// Runs in which a slow path was gone through at least 200 ms later: from then on no ID may reach the bound.
+    pub asked: u64,
+    /// For how long after that slow path one still did, in nanoseconds.
+    pub overdue_ns: Ns,
 }
 
 impl Quiet {
-    /// Of each figure the larger one.
+    /// Of each figure the larger one; counts add up.
     pub(super) fn add(&mut self, other: &Quiet) {
         self.ids = self.ids.max(other.ids);
         self.bound = self.bound.max(other.bound);
         self.above_bound_ns = self.above_bound_ns.max(other.above_bound_ns);
+        self.asked += other.asked;
+        self.overdue_ns = self.overdue_ns.max(other.overdue_ns);
     }
 }
 
@@ -113,12 +122,24 @@ impl Simulation<'_> {
 
     /// The first process uses an ID.
     pub(super) fn note_use(&mut self, id: Id, bound: u32) {
-        let Some(since) = self.quiet_from.and_then(|from| self.now.checked_sub(from)) else {
-            return;
-        };
-        if id >= bound {
-            self.outcome.quiet.get_or_insert_default().above_bound_ns = since;
+        if let Some(since) = self.quiet_since().filter(|_| id >= bound) {
+            let quiet = self.outcome.quiet.get_or_insert_default();
+            quiet.above_bound_ns = since;
+            quiet.overdue_ns = self.asked.map_or(0, |asked| self.now - asked);
         }
+    }
+
+    /// A process goes through a slow path.
+    pub(super) fn note_slow_path(&mut self, process: u32) {
+        if process == 0 && self.quiet_since().is_some_and(|since| since >= SETTLING) {
+            self.outcome.quiet.get_or_insert_default().asked = 1;
+            self.asked.get_or_insert(self.now);
+        }
+    }
+
+    /// For how long no wake can have gone astray.
+    fn quiet_since(&self) -> Option<Ns> {
+        self.now.checked_sub(self.quiet_from?)
     }
 
     /// Looks for the last time, when the run is over.

@@ -99,6 +99,8 @@ pub struct Simulation<'a> {
     next_look: Ns,
     /// From when on no wake goes astray, if any does.
     quiet_from: Option<Ns>,
+    /// When the first process went through a slow path for the first time when it had been quiet for long.
+    asked: Option<Ns>,
     outcome: Outcome,
 }
 
@@ -152,6 +154,7 @@ impl<'a> Simulation<'a> {
             core_cpus,
             spans_wanted: 0,
             next_look: census::PERIOD,
+            asked: None,
             quiet_from: program.wakes.map(|wakes| wakes.until),
             outcome: Outcome::default(),
             topology,

@@ -136,7 +136,8 @@ impl Outcome {
     /// The shares of all classes.
     pub fn shares(&self) -> Vec<Share> {
         let bursts = self.bursts() as f64;
-        let ns = self.classes_ns() as f64;
+        // By way of the mean, which rounds: so the last digits of shares stay what they were.
+        let ns = self.classes_ns() as f64 / bursts * bursts;
         let share = |class: Class| {
             let tally = self.classes[class as usize];
             Share { class, bursts: tally.bursts as f64 / bursts, cost: tally.ns as f64 / ns }

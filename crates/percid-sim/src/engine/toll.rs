@@ -13,6 +13,9 @@ impl Simulation<'_> {
         if toll == Toll::default() {
             return 0;
         }
+        if toll.slow_paths > 0 {
+            self.note_slow_path(process);
+        }
         let mut ns = self.prices.work(&toll, self.topology.cpus());
         if let Some(other) = toll.fenced {
             ns += self.fence(process, cpu, other..other + 1);

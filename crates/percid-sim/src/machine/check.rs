@@ -17,6 +17,12 @@ impl Machine {
         Ok(Machine { name, topology: topology.places(), kernel, costs })
     }
 
+    /// Whether a cost or a clock has this name.
+    pub fn has(&self, name: &str) -> bool {
+        let numbers = self.costs.all().into_iter().chain(self.kernel.all());
+        numbers.map(|(known, _)| known).any(|known| known == name)
+    }
+
     /// Sets a cost or a clock.
     ///
     /// # Errors

@@ -247,7 +247,10 @@ impl Workload {
             None => {
                 let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
                 let known = known.join(", ");
-                Err(Error::of_file(format!("expected one of the parameters {known}, found {name}")))
+                let expected = "or a number of the machine";
+                let message =
+                    format!("expected one of the parameters {known}, {expected}, found {name}");
+                Err(Error::of_file(message))
             }
         }
     }

@@ -32,7 +32,7 @@ pub(super) struct MachineFigures {
     l3s: u32,
     nodes: u32,
     sockets: u32,
-    /// Costs and clocks.
+    /// Costs and clocks that are not swept.
     numbers: Vec<NumberFigures>,
 }
 
@@ -56,9 +56,12 @@ pub(super) struct WorkloadFigures {
 impl Results {
     pub(super) fn new(plan: &Plan, rows: Vec<Row>, interrupted: bool) -> Results {
         let mut parameters = plan.workload.parameters.clone();
-        parameters.retain(|name, _| plan.sweeps.iter().all(|(swept, _)| swept != name));
+        let is_swept = |name: &str| plan.sweeps.iter().any(|(swept, _)| swept == name);
+        parameters.retain(|name, _| !is_swept(name));
+        let mut machine = MachineFigures::of(&plan.machine);
+        machine.numbers.retain(|number| !is_swept(number.name));
         Results {
-            machine: MachineFigures::of(&plan.machine),
+            machine,
             workload: WorkloadFigures {
                 name: plan.workload.name.clone(),
                 about: plan.workload.about.clone(),

@@ -6,7 +6,7 @@ mod text;
 
 use std::collections::BTreeSet;
 
-use percid_sim::comparison::Comparison;
+use percid_sim::comparison::{self, Comparison};
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_sim::workload::Workload;
@@ -57,13 +57,14 @@ struct Plan {
 
 impl Plan {
     fn of(arguments: &RunArguments) -> Result<Plan, Failure> {
-        let machine = given::machine(&arguments.machine, Numbering::Dense)?;
+        let mut machine = given::machine(&arguments.machine, Numbering::Dense)?;
         let mut workload = given::workload(&arguments.workload)?;
         workload.memory = arguments.memory.unwrap_or(workload.memory);
         let mut sweeps = Vec::new();
         let mut seen = BTreeSet::new();
         for setting in &arguments.set {
-            let set = workload.set(&setting.name, setting.values[0]);
+            let value = setting.values[0];
+            let set = comparison::set(&mut machine, &mut workload, &setting.name, value);
             set.map_err(|fault| Failure::Usage(format!("--set {}: {fault}", setting.name)))?;
             if !seen.insert(&setting.name) {
                 let expected = "expected once, with all its values";

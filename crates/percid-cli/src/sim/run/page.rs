@@ -1,7 +1,7 @@
 //! The comparison as a page.
 
 use percid_report::{Axis, Bars, Lines, Page, Span, Timeline};
-use percid_sim::comparison::Row;
+use percid_sim::comparison::{InUse, Level, Row};
 use percid_sim::cost::Class;
 
 use super::figures::{Results, settings};
@@ -115,11 +115,17 @@ fn counts(results: &Results, page: &mut Page) {
     let columns = columns.chain(Class::ALL.map(|class| format!("{}, %", class.name())));
     let counts =
         ["IDs", "bound", "memory, bytes", "steals", "scans", "expired", "slow paths", "migrations"];
-    let mut sheet = Sheet::new(columns.chain(counts.map(str::to_owned)), 2);
+    let of_time = ["work, %", "interrupts"];
+    let in_use = ["CPUs at a time", "CPUs in 100 ms", "IDs in 100 ms"];
+    let quiet = ["IDs when quiet", "above bound, ms"];
+    let further = of_time.into_iter().chain(in_use).chain(quiet);
+    let columns = columns.chain(counts.into_iter().chain(further).map(str::to_owned));
+    let mut sheet = Sheet::new(columns, 2);
     results.rows.iter().for_each(|row| sheet.row(cells(row)));
     page.section(
         "All figures",
-        "IDs and memory are those of the run that needed most; counts those of all runs.",
+        "IDs and memory are those of the run that needed most; counts those of all runs. What is in use is the mean \
+         of looks every 10 ms; if wakes go astray, while they do, and quiet is the time after that.",
     );
     sheet.show_on(page);
 }
@@ -134,6 +140,12 @@ fn cells(row: &Row) -> Vec<String> {
     let ids = [u64::from(row.ids_distinct), u64::from(row.ids_bound), row.memory];
     let counts = [work.steals, work.scans, work.expired, work.slow_paths, scheduling.migrations];
     cells.extend(ids.into_iter().chain(counts).map(|count| count.to_string()));
+    cells.push(optional(row.policy_share.map(|share| 100.0 * share)));
+    cells.push(row.expense.interrupts.to_string());
+    let level = |of: fn(&InUse) -> Level| optional(row.in_use.as_ref().map(|used| of(used).mean));
+    cells.extend([level(|used| used.running), level(|used| used.visited), level(|used| used.ids)]);
+    cells.push(row.quiet.map_or("-".to_owned(), |quiet| quiet.ids.to_string()));
+    cells.push(optional(row.quiet.map(|quiet| quiet.above_bound_ns as f64 / MS)));
     cells
 }
 

@@ -6,7 +6,7 @@ use percid_sim::comparison::Row;
 use percid_sim::cost::Class;
 
 use super::figures::{Results, settings};
-use crate::sim::numbers::{hundredths, optional};
+use crate::sim::numbers::{figure, hundredths, optional};
 use percid_command::table::{Align, Table};
 
 impl fmt::Display for Results {
@@ -29,7 +29,7 @@ impl fmt::Display for Results {
         );
         table.group(
             "all runs".to_owned(),
-            ["steals", "scans", "slow paths"].map(|name| (name, Align::Right)),
+            ["steals", "scans", "slow paths", "work %"].map(|name| (name, Align::Right)),
         );
         let mut heading = String::new();
         for row in &self.rows {
@@ -43,8 +43,47 @@ impl fmt::Display for Results {
         write!(f, "{table}")?;
         writeln!(
             f,
-            "  min, max: means of single runs. IDs, bound, memory: of the run that needed most"
-        )
+            "  min, max: means of single runs. IDs, bound, memory: of the run that needed most. \
+             work: of the run time"
+        )?;
+        self.show_in_use(f)
+    }
+}
+
+impl Results {
+    /// What was in use while wakes went astray, and what became of it.
+    fn show_in_use(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = || self.rows.iter().filter_map(|row| Some((row, row.in_use?, row.quiet?)));
+        if all().next().is_none() {
+            return Ok(());
+        }
+        let mut table = Table::new([("policy", Align::Left)]);
+        let level = || ["mean", "most"].map(|name| (name, Align::Right));
+        table.group("CPUs at a time".to_owned(), level());
+        table.group("CPUs in 100 ms".to_owned(), level());
+        table.group("IDs in 100 ms".to_owned(), level());
+        let quiet =
+            ["IDs", "bound", "above, ms", "asked", "overdue, ms"].map(|name| (name, Align::Right));
+        table.group("quiet".to_owned(), quiet);
+        let mut heading = String::new();
+        for (row, in_use, quiet) in all() {
+            let parameters = settings(&row.parameters);
+            if parameters != heading {
+                table.heading(parameters.clone());
+                heading = parameters;
+            }
+            let mut cells = vec![row.policy.to_owned()];
+            for level in [in_use.running, in_use.visited, in_use.ids] {
+                cells.extend([figure(level.mean), level.most.to_string()]);
+            }
+            let ms = |ns: u64| ns as f64 / 1e6;
+            cells.extend([quiet.ids.to_string(), quiet.bound.to_string()]);
+            cells.extend([figure(ms(quiet.above_bound_ns)), quiet.asked.to_string()]);
+            cells.push(figure(ms(quiet.overdue_ns)));
+            table.row(cells);
+        }
+        writeln!(f)?;
+        write!(f, "{table}")
     }
 }
 
@@ -58,5 +97,6 @@ fn cells(row: &Row) -> Vec<String> {
     let counts = [u64::from(row.ids_distinct), u64::from(row.ids_bound), kilobytes];
     let work = [row.work.steals, row.work.scans, row.work.slow_paths];
     cells.extend(counts.into_iter().chain(work).map(|count| count.to_string()));
+    cells.push(optional(row.policy_share.map(|share| 100.0 * share)));
     cells
 }
