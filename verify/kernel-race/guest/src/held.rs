@@ -1,0 +1,69 @@
+//! A migration that is late.
+//!
+//! | CPU | who |
+//! |---|---|
+//! | 0 | the conductor |
+//! | 1, 3, 4, 5 | helpers, which hold the low IDs for a while |
+//! | 2 | first the mover, then the settler |
+//! | 7 | the mover, later |
+//!
+//! The mover runs on CPU 2, gets an ID *k* above the helpers', and sleeps. Woken up on CPU 7, it is to take *k* along:
+//! CPU 7 marks CPU 2's slot as lazy, sees that nobody of the process runs there, and is held. The settler
+//! begins to run on CPU 2, finds the mark, gives *k* back and gets it again. The helpers sleep, their IDs
+//! expire, and a scan by weight wants *k* back as too large: it marks the slot, although the settler runs. Now CPU 7
+//! goes on and takes that mark for its own.
+
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use percid_race_guest::{Line, Outcome, answer};
+
+use crate::actor::{self, Actor, make_real_time, pin, spin};
+use crate::ask::{ask, say};
+
+const SOURCE: u32 = 2;
+const DESTINATION: u32 = 7;
+const HELPER_CPUS: [u32; 4] = [1, 3, 4, 5];
+
+static HELPERS: [Actor; 4] = [const { Actor::new() }; 4];
+static MOVER: Actor = Actor::new();
+static SETTLER: Actor = Actor::new();
+static ANSWER: AtomicU32 = AtomicU32::new(answer::NONE);
+
+/// Brings the kernel there. The control does all the same; it is the host that does not hold the CPU then.
+pub(crate) fn run() -> Result<Outcome, String> {
+    pin(0, 0);
+    for (helper, cpu) in HELPERS.iter().zip(HELPER_CPUS) {
+        helper.start(cpu);
+    }
+    SETTLER.start(SOURCE);
+    MOVER.start(SOURCE);
+    // Threads of the kernel must not take the settler's CPU: after a switch it has an ID of its own again.
+    make_real_time(SETTLER.thread(), 10);
+    HELPERS.iter().for_each(Actor::run);
+    spin(Duration::from_millis(100));
+    let arm = Line::Arm { cpu: DESTINATION, answer: ANSWER.as_ptr() as u64, id: 0 };
+    ask(&arm, &ANSWER, answer::ARMED)?;
+
+    MOVER.touch();
+    let id = MOVER.id();
+    // It sleeps, so this changes nothing until it is woken up.
+    pin(MOVER.thread(), DESTINATION);
+    MOVER.wake_up();
+    spin(Duration::from_millis(100));
+    say(&Line::Note(format!("the mover had ID {id}, and was last seen on CPU {}", MOVER.cpu())));
+    SETTLER.run();
+    spin(Duration::from_millis(50));
+    HELPERS.iter().for_each(Actor::rest);
+    // The IDs of the helpers expire after 100 ms, and a scan comes every 100 ms.
+    spin(Duration::from_millis(500));
+    say(&Line::Note(format!("the settler runs on CPU {} with ID {}", SETTLER.cpu(), SETTLER.id())));
+    ask(&Line::Release { answer: ANSWER.as_ptr() as u64 }, &ANSWER, answer::DONE)?;
+
+    let pair = [&SETTLER, &MOVER];
+    let (samples, doubled) = actor::sample(&pair, Duration::from_millis(700));
+    say(&Line::Note(format!("IDs at the end: settler {}, mover {}", SETTLER.id(), MOVER.id())));
+    let everybody: Vec<&Actor> = HELPERS.iter().chain(pair).collect();
+    let (added, kept) = crate::finish(&everybody);
+    Ok(Outcome { samples, doubled, added, kept })
+}

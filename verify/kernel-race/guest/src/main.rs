@@ -1,0 +1,97 @@
+//! The guest's only program: its first process, and that of every round.
+
+mod actor;
+mod area;
+mod ask;
+mod held;
+mod preempted;
+mod setup;
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use percid_race_guest::{Ids, Line, ROUNDS_PATH, Round, Way};
+use percid_vm::power::end_machine;
+use percid_vm::protocol::EXIT_VALUE;
+
+use actor::Actor;
+use ask::say;
+
+/// Where the first process waits: on a CPU that no thread of a round begins on.
+const WAITING_CPU: u32 = 6;
+
+fn main() -> ExitCode {
+    if std::process::id() != 1 {
+        return act();
+    }
+    setup::mount_all();
+    setup::allow_endless_real_time();
+    say(&setup::boot());
+    setup::symbols().iter().for_each(say);
+    actor::pin(0, WAITING_CPU);
+    let rounds = fs::read_to_string(ROUNDS_PATH).expect("the root file system has the rounds");
+    for round in rounds.lines() {
+        let round: Round = round.parse().expect("the rounds have the agreed form");
+        say(&Line::Begin(round));
+        if let Err(why) = run_apart(round) {
+            say(&Line::Failed(why));
+        }
+    }
+    say(&Line::End);
+    // The console is slow, and what is in its buffer is lost.
+    std::thread::sleep(Duration::from_millis(200));
+    panic!("{}", end_machine(EXIT_VALUE));
+}
+
+/// Runs a round in a process of its own: IDs belong to address spaces.
+fn run_apart(round: Round) -> Result<(), String> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(round.to_string()).env_remove("PERCID_SOURCE");
+    match round.ids {
+        Ids::Chosen => {}
+        ids => {
+            command.env("PERCID_SOURCE", ids.to_string());
+        }
+    }
+    // SAFETY: the hook makes one system call.
+    unsafe { command.pre_exec(setup::allow_all_cpus) };
+    let status = command.status().map_err(|error| format!("not started: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("ended with {status}")) }
+}
+
+/// The process of a round.
+fn act() -> ExitCode {
+    let round = std::env::args().nth(1).expect("started with a round");
+    let round: Round = round.parse().expect("the first process knows the form");
+    if !area::has_ids() {
+        say(&Line::Failed("the kernel gives no mm_cid".to_owned()));
+        return ExitCode::SUCCESS;
+    }
+    let choice = percid::init();
+    say(&Line::Source(format!("{}, because {}", choice.source, choice.reason)));
+    let outcome = match round.way {
+        Way::Held => held::run(),
+        Way::Preempted => preempted::run(round.control),
+        Way::Unaided(_) => Err("not yet".to_owned()),
+    };
+    say(&outcome.map_or_else(Line::Failed, Line::Result));
+    // Threads that still wait for something end with the process.
+    ExitCode::SUCCESS
+}
+
+/// Ends all actors, and answers what they added and what was kept of it.
+fn finish(actors: &[&Actor]) -> (i64, i64) {
+    actors.iter().for_each(|actor| actor.leave());
+    // Nobody adds any more after a batch; a sum that is taken too early would not be equal.
+    let mut before = actor::increments(actors);
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = actor::increments(actors);
+        if now == before {
+            return now;
+        }
+        before = now;
+    }
+}

@@ -1,0 +1,152 @@
+//! `percid-kernel-race`: from a kernel's package to the verdict.
+
+use std::env;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use percid_kernel_race::options::{HELP, Options};
+use percid_kernel_race::session::{self, Boot, End, Report};
+use percid_kernel_race::verdict::{self, Row};
+use percid_kernel_race::{Error, report};
+use percid_race_guest::{Line, Round, Way};
+use percid_vm::cache::Cache;
+use percid_vm::guest::Source;
+use percid_vm::tool;
+
+/// Neither as it should be nor not: there is no result.
+const NO_RESULT: u8 = 2;
+/// How many machines may be needed for the rounds of a way: emulated machines on a busy host are late, and guests with
+/// many emulation threads panic now and then.
+const TRIES: u32 = 5;
+
+fn main() -> ExitCode {
+    let options = match Options::parse(env::args_os().skip(1)) {
+        Ok(Some(options)) => options,
+        Ok(None) => return show(HELP, true),
+        Err(error) => return no_result(&error),
+    };
+    match run(&options) {
+        Ok((text, good)) => show(&text, good),
+        Err(error) => no_result(&error),
+    }
+}
+
+fn no_result(error: &Error) -> ExitCode {
+    eprintln!("percid-kernel-race: {error}");
+    ExitCode::from(NO_RESULT)
+}
+
+/// Shows what there is to show. A reader who has gone away has missed it.
+fn show(text: &str, good: bool) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(_) => ExitCode::from(NO_RESULT),
+        Ok(()) if good => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::FAILURE,
+    }
+}
+
+fn run(options: &Options) -> Result<(String, bool), Error> {
+    tool::QEMU.demand()?;
+    let cache = Cache::find();
+    eprintln!("building the guest's program");
+    let program = guest().build(&cache)?;
+    let program = fs::read(&program).map_err(percid_vm::Error::file("read", &program))?;
+    let mut rows = Vec::new();
+    for image in images(options, &cache)? {
+        for way in ways(options) {
+            try_on(&image, &program, &rounds(options, way), options.verbose, &mut rows)?;
+        }
+    }
+    eprint!("{}", report::remarks(&rows));
+    let good = rows.iter().all(|row| row.verdict().is_good());
+    let text = if options.json {
+        format!("{}\n", report::json(&rows).document())
+    } else {
+        report::table(&rows)
+    };
+    Ok((text, good))
+}
+
+fn guest() -> Source {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest/Cargo.toml");
+    Source { manifest, binary: "percid-race-guest" }
+}
+
+fn images(options: &Options, _cache: &Cache) -> Result<Vec<PathBuf>, Error> {
+    Ok(options.images.clone())
+}
+
+fn ways(options: &Options) -> Vec<Way> {
+    options.unaided.map_or_else(|| options.ways.clone(), |seconds| vec![Way::Unaided(seconds)])
+}
+
+/// Kinds take turns, so that a machine that is lost early has something to say of each.
+fn rounds(options: &Options, way: Way) -> Vec<Round> {
+    let kinds = |control| options.ids.iter().map(move |&ids| Round { way, ids, control });
+    let controls = (0..options.controls).flat_map(|_| kinds(true));
+    let treated = (0..options.runs).flat_map(|_| kinds(false));
+    controls.chain(treated).collect()
+}
+
+/// Boots a kernel, again where a machine is lost or rounds came to nothing, until all have had their turn.
+fn try_on(
+    image: &Path,
+    program: &[u8],
+    rounds: &[Round],
+    verbose: bool,
+    rows: &mut Vec<Row>,
+) -> Result<(), Error> {
+    let mut left = rounds.to_vec();
+    let mut append = "";
+    let mut tries = 0;
+    while !left.is_empty() && tries < TRIES {
+        eprintln!("booting {} for {} rounds", image.display(), left.len());
+        let boot = session::boot(image, program, &left, append, &mut |line| tell(line, verbose))?;
+        verdict::add(rows, &boot.release, &boot.reports);
+        tell_places(&boot);
+        left = still_to_do(&left, &boot.reports);
+        match boot.end {
+            End::Cooperative if append.is_empty() => {
+                eprintln!("{} does not preempt itself by default: preempt=full", boot.release);
+                append = "preempt=full";
+            }
+            End::Cooperative => {
+                return Err(Error::Machine(format!("{} does not preempt itself", boot.release)));
+            }
+            End::Lost(why) => {
+                eprintln!("the machine is lost: {why}");
+                tries += 1;
+            }
+            End::Complete => tries += 1,
+        }
+    }
+    Ok(())
+}
+
+/// The rounds that came to no outcome, and those that had no turn.
+fn still_to_do(rounds: &[Round], reports: &[Report]) -> Vec<Round> {
+    let failed = reports.iter().filter(|report| report.outcome.is_err()).map(|report| report.round);
+    rounds.iter().skip(reports.len()).copied().chain(failed).collect()
+}
+
+fn tell(line: &Line, verbose: bool) {
+    if verbose
+        || matches!(
+            line,
+            Line::Begin(_) | Line::Result(_) | Line::Failed(_) | Line::Progress { .. }
+        )
+    {
+        eprintln!("  {line}");
+    }
+}
+
+fn tell_places(boot: &Boot) {
+    for (way, function, place) in &boot.places {
+        eprintln!(
+            "{} ({} preemption), {way}: caught at {:#x} in {function}, the ID in {:?}",
+            boot.release, boot.preemption, place.address, place.id
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! Finds the places in the kernel's code between whose compare-exchanges an agent can be late.
+//!
+//! The code is the running kernel's own, so nothing here knows a version or an address. Both functions in question
+//! take an ID away from another CPU's slot by two compare-exchanges on 32 bits: `VALID(k) -> LAZY(k)`, and then
+//! `LAZY(k) -> UNSET`. `UNSET` is all ones, by which the second is recognised; what it expects is in `eax`, by
+//! definition of the instruction.
+
+use iced_x86::{
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
+};
+
+/// How many instructions before an exchange its new value may be loaded.
+const REACH: usize = 12;
+
+/// A function of the running kernel.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Where it lies.
+    pub start: u64,
+    /// Its bytes.
+    pub code: Vec<u8>,
+}
+
+/// An instruction at which to catch a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its address.
+    pub address: u64,
+    /// The register that holds the ID there, with the mark: the one that it is part of, 64 bits wide.
+    pub id: Register,
+}
+
+/// The second compare-exchange itself.
+pub fn second_exchange(function: &Function) -> Result<Place, String> {
+    let instructions = decode(function);
+    let at = find_second(function, &instructions)?;
+    Ok(Place { address: instructions[at].ip(), id: Register::RAX })
+}
+
+/// The last place before the second compare-exchange at which interrupts are on: the end of the section under
+/// RCU's protection in which the other CPU's current thread was looked at, a call of `rcu_read_unlock`.
+pub fn before_interrupts_are_off(
+    function: &Function,
+    rcu_read_unlock: u64,
+) -> Result<Place, String> {
+    let instructions = decode(function);
+    let second = find_second(function, &instructions)?;
+    let place = instructions[..second]
+        .iter()
+        .rposition(|i| i.is_call_near() && i.near_branch_target() == rcu_read_unlock)
+        .ok_or_else(|| format!("{} calls no __rcu_read_unlock", function.name))?;
+    let between = &instructions[place..second];
+    if between.iter().any(leaves) {
+        return Err(format!(
+            "in {} the way from __rcu_read_unlock to the second exchange is not straight",
+            function.name
+        ));
+    }
+    let id = between.iter().rev().find(|i| writes(i, Register::EAX)).and_then(copied_register);
+    let id = id.ok_or_else(|| format!("in {} no register holds the ID", function.name))?;
+    Ok(Place { address: instructions[place].ip(), id: id.full_register() })
+}
+
+fn decode(function: &Function) -> Vec<Instruction> {
+    Decoder::with_ip(64, &function.code, function.start, DecoderOptions::NONE).into_iter().collect()
+}
+
+/// The index of the exchange whose new value is all ones, the only one of its kind, with another before it.
+fn find_second(function: &Function, instructions: &[Instruction]) -> Result<usize, String> {
+    let exchanges: Vec<usize> =
+        (0..instructions.len()).filter(|&at| is_exchange(&instructions[at])).collect();
+    let unset: Vec<usize> =
+        exchanges.iter().copied().filter(|&at| stores_all_ones(instructions, at)).collect();
+    match (exchanges.len(), unset[..].first()) {
+        (2, Some(&second)) if unset.len() == 1 => Ok(second),
+        _ => Err(format!(
+            "{} has {} locked compare-exchanges of 32 bits, {} of which store all ones; expected 2 and 1",
+            function.name,
+            exchanges.len(),
+            unset.len()
+        )),
+    }
+}
+
+fn is_exchange(instruction: &Instruction) -> bool {
+    instruction.code() == Code::Cmpxchg_rm32_r32 && instruction.has_lock_prefix()
+}
+
+fn stores_all_ones(instructions: &[Instruction], at: usize) -> bool {
+    let new_value = instructions[at].op1_register();
+    let before = &instructions[at.saturating_sub(REACH)..at];
+    let load = before.iter().rev().find(|i| writes(i, new_value));
+    load.is_some_and(|load| match load.mnemonic() {
+        Mnemonic::Mov => is_immediate(load) && load.immediate(1) as u32 == u32::MAX,
+        // The shorter way to write it.
+        Mnemonic::Or => is_immediate(load) && load.immediate(1) as u32 == u32::MAX,
+        _ => false,
+    })
+}
+
+fn is_immediate(instruction: &Instruction) -> bool {
+    instruction.op_count() == 2
+        && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory)
+}
+
+/// Whether the first operand is this register, or the one that it is part of. Enough for loads; calls, which may
+/// change any register, are looked at by [`leaves`] or between the places.
+fn writes(instruction: &Instruction, register: Register) -> bool {
+    let compares =
+        matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push);
+    !compares
+        && instruction.op_count() > 0
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register().full_register() == register.full_register()
+}
+
+/// The register that a `mov` between registers copies.
+fn copied_register(load: &Instruction) -> Option<Register> {
+    let is_copy = load.mnemonic() == Mnemonic::Mov && load.op1_kind() == OpKind::Register;
+    is_copy.then(|| load.op1_register())
+}
+
+/// Whether the next instruction may be another than the one behind it.
+fn leaves(instruction: &Instruction) -> bool {
+    !matches!(
+        instruction.flow_control(),
+        FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::code_asm::*;
+
+    const START: u64 = 0xffff_ffff_8100_1000;
+    const UNLOCK: u64 = 0xffff_ffff_8110_0000;
+
+    fn function(write: impl FnOnce(&mut CodeAssembler) -> Result<(), IcedError>) -> Function {
+        let mut code = CodeAssembler::new(64).expect("64 bits");
+        write(&mut code).expect("good code");
+        let code = code.assemble(START).expect("it has labels for all");
+        Function { name: "take_id".into(), start: START, code }
+    }
+
+    use iced_x86::IcedError;
+
+    /// The function as compilers write it: the mark, a look at the other CPU, the second exchange.
+    fn good(code: &mut CodeAssembler) -> Result<(), IcedError> {
+        let (mut current, mut out) = (code.create_label(), code.create_label());
+        code.mov(ebp, r12d)?;
+        code.mov(eax, r12d)?;
+        code.or(ebp, 0x8000_0000_u32 as i32)?;
+        code.lock().cmpxchg(dword_ptr(rsi + 8), ebp)?;
+        code.jne(out)?;
+        code.cmp(r13, qword_ptr(rax + 0xa10))?;
+        code.je(current)?;
+        code.call(UNLOCK)?;
+        code.cli()?;
+        code.mov(edx, -1)?;
+        code.mov(eax, ebp)?;
+        code.lock().cmpxchg(dword_ptr(rbx + 8), edx)?;
+        code.set_label(&mut out)?;
+        code.ret()?;
+        code.set_label(&mut current)?;
+        code.jmp(UNLOCK)
+    }
+
+    #[test]
+    fn the_second_exchange_is_the_one_that_stores_all_ones() {
+        let function = function(good);
+        let place = second_exchange(&function).expect("it is there");
+        let bytes = &function.code[(place.address - START) as usize..];
+        // lock cmpxchg [rbx+8], edx
+        assert_eq!(bytes[..5], [0xf0, 0x0f, 0xb1, 0x53, 0x08]);
+        assert_eq!(place.id, Register::RAX);
+    }
+
+    #[test]
+    fn the_place_for_an_interrupt_is_the_end_of_the_look() {
+        let function = function(good);
+        let place = before_interrupts_are_off(&function, UNLOCK).expect("it is there");
+        assert_eq!(function.code[(place.address - START) as usize], 0xe8, "a call");
+        assert_eq!(place.id, Register::RBP);
+        let error = before_interrupts_are_off(&function, UNLOCK + 16).expect_err("no such call");
+        assert!(error.contains("calls no __rcu_read_unlock"), "{error}");
+    }
+
+    #[test]
+    fn the_order_of_the_code_does_not_matter() {
+        let function = function(|code| {
+            let (mut first, mut second) = (code.create_label(), code.create_label());
+            code.jmp(first)?;
+            code.set_label(&mut second)?;
+            code.or(edx, -1)?;
+            code.mov(eax, dword_ptr(rsp + 12))?;
+            code.lock().cmpxchg(dword_ptr(rbx + 8), edx)?;
+            code.ret()?;
+            code.set_label(&mut first)?;
+            code.lock().cmpxchg(dword_ptr(rbx + 8), ecx)?;
+            code.jmp(second)
+        });
+        let place = second_exchange(&function).expect("it is there");
+        assert!(place.address < START + 16, "{:x}", place.address);
+    }
+
+    #[test]
+    fn other_functions_are_refused() {
+        let one = function(|code| {
+            code.mov(edx, -1)?;
+            code.lock().cmpxchg(dword_ptr(rbx + 8), edx)?;
+            code.ret()
+        });
+        let error = second_exchange(&one).expect_err("one exchange only");
+        assert!(error.contains("has 1 locked compare-exchanges of 32 bits, 1 of which"), "{error}");
+        let wide = function(|code| {
+            code.lock().cmpxchg(qword_ptr(rbx + 8), rcx)?;
+            code.mov(rdx, -1_i64 as u64)?;
+            code.lock().cmpxchg(qword_ptr(rbx + 8), rdx)?;
+            code.ret()
+        });
+        assert!(second_exchange(&wide).is_err());
+        let unlocked = function(|code| {
+            code.lock().cmpxchg(dword_ptr(rbx + 8), ecx)?;
+            code.mov(edx, -1)?;
+            code.cmpxchg(dword_ptr(rbx + 8), edx)?;
+            code.ret()
+        });
+        assert!(second_exchange(&unlocked).is_err());
+        let overwritten = function(|code| {
+            code.lock().cmpxchg(dword_ptr(rbx + 8), ecx)?;
+            code.mov(edx, -1)?;
+            code.mov(edx, esi)?;
+            code.lock().cmpxchg(dword_ptr(rbx + 8), edx)?;
+            code.ret()
+        });
+        assert!(second_exchange(&overwritten).is_err());
+        let empty = Function { name: "empty".into(), start: START, code: Vec::new() };
+        assert!(second_exchange(&empty).is_err());
+    }
+}

@@ -1,0 +1,209 @@
+//! What the rounds mean.
+
+use percid_race_guest::{Ids, Round, Way};
+
+use crate::session::Report;
+
+/// All rounds of one kind on one kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// What the kernel calls itself.
+    pub release: String,
+    /// How, with which IDs, and whether as a control.
+    pub kind: Round,
+    /// The sources that percid used.
+    pub sources: Vec<String>,
+    /// Rounds that came to an outcome.
+    pub runs: u32,
+    /// Rounds that came to none, with the reasons.
+    pub failures: Vec<String>,
+    /// Rounds in which a CPU was caught at the place.
+    pub caught: u32,
+    /// Rounds in which two running threads were seen with one `mm_cid`.
+    pub doubled_runs: u32,
+    /// Looks at running threads.
+    pub samples: u64,
+    /// Those in which two had one `mm_cid`.
+    pub doubled: u64,
+    /// Increments made.
+    pub added: i64,
+    /// Increments that are missing, or too many, over all runs.
+    pub lost: u64,
+    /// Rounds in which increments were lost.
+    pub losing_runs: u32,
+}
+
+/// What a row shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// As it should be.
+    Good(&'static str),
+    /// Not as it should be.
+    Bad(&'static str),
+}
+
+impl Verdict {
+    /// Whether all is as it should be.
+    pub fn is_good(self) -> bool {
+        matches!(self, Self::Good(_))
+    }
+
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Good(text) | Self::Bad(text) => text,
+        }
+    }
+}
+
+impl Row {
+    fn new(release: &str, kind: Round) -> Self {
+        Self {
+            release: release.to_owned(),
+            kind,
+            sources: Vec::new(),
+            runs: 0,
+            failures: Vec::new(),
+            caught: 0,
+            doubled_runs: 0,
+            samples: 0,
+            doubled: 0,
+            added: 0,
+            lost: 0,
+            losing_runs: 0,
+        }
+    }
+
+    fn count(&mut self, report: &Report) {
+        let outcome = match &report.outcome {
+            Ok(outcome) => outcome,
+            Err(why) => return self.failures.push(why.clone()),
+        };
+        self.runs += 1;
+        self.caught += u32::from(report.caught.is_some());
+        self.doubled_runs += u32::from(outcome.doubled > 0);
+        self.samples += outcome.samples;
+        self.doubled += outcome.doubled;
+        self.added += outcome.added;
+        self.lost += outcome.added.abs_diff(outcome.kept);
+        self.losing_runs += u32::from(outcome.added != outcome.kept);
+        if !report.source.is_empty() && !self.sources.contains(&report.source) {
+            self.sources.push(report.source.clone());
+        }
+    }
+
+    /// What it shows.
+    pub fn verdict(&self) -> Verdict {
+        let by_kernel = self.kind.ids == Ids::Kernel;
+        match (self.kind.control, by_kernel) {
+            _ if self.runs == 0 || self.added == 0 => Verdict::Bad("no result"),
+            (true, _) if self.doubled > 0 => Verdict::Bad("duplicates without the treatment"),
+            (true, _) if self.lost > 0 => Verdict::Bad("increments lost without the treatment"),
+            (true, _) => Verdict::Good("nothing happens"),
+            (false, true) if self.doubled > 0 && self.lost > 0 => {
+                Verdict::Good("shown: the kernel's IDs lose increments")
+            }
+            (false, true) => Verdict::Bad("not shown"),
+            (false, false) if self.lost > 0 => Verdict::Bad("increments lost"),
+            // A treatment that does not reach the race proves nothing.
+            (false, false) if self.doubled == 0 => {
+                Verdict::Bad("no duplicate, so nothing is proved")
+            }
+            (false, false) => Verdict::Good("duplicates, and nothing is lost"),
+        }
+    }
+}
+
+/// Adds up the reports from a kernel, by kind, in the order in which the kinds came.
+pub fn add(rows: &mut Vec<Row>, release: &str, reports: &[Report]) {
+    for report in reports.iter().filter(|report| !matches!(report.round.way, Way::Unaided(_))) {
+        let is_its = |row: &Row| row.release == release && row.kind == report.round;
+        let at = rows.iter().position(is_its).unwrap_or_else(|| {
+            rows.push(Row::new(release, report.round));
+            rows.len() - 1
+        });
+        rows[at].count(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use percid_race_guest::Outcome;
+
+    fn report(ids: Ids, control: bool, doubled: u64, added: i64, kept: i64) -> Report {
+        Report {
+            round: Round { way: Way::Held, ids, control },
+            source: format!("{ids}"),
+            caught: (!control).then_some((7, 5)),
+            outcome: Ok(Outcome { samples: 10, doubled, added, kept }),
+            progress: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn row(reports: &[Report]) -> Row {
+        let mut rows = Vec::new();
+        add(&mut rows, "6.18", reports);
+        assert_eq!(rows.len(), 1);
+        rows.remove(0)
+    }
+
+    #[test]
+    fn runs_of_one_kind_are_added_up() {
+        let mut failed = report(Ids::Kernel, false, 0, 0, 0);
+        failed.outcome = Err("nobody came".into());
+        let row = row(&[
+            report(Ids::Kernel, false, 4, 1000, 900),
+            report(Ids::Kernel, false, 0, 1000, 1000),
+            // Too many is as wrong as too few, and neither makes good for the other.
+            report(Ids::Kernel, false, 1, 1000, 1007),
+            failed,
+        ]);
+        assert_eq!((row.runs, row.caught, row.doubled_runs, row.losing_runs), (3, 3, 2, 2));
+        assert_eq!((row.samples, row.doubled, row.added, row.lost), (30, 5, 3000, 107));
+        assert_eq!(row.failures, ["nobody came"]);
+        assert_eq!(row.sources, ["kernel"]);
+    }
+
+    #[test]
+    fn kinds_and_kernels_are_kept_apart() {
+        let mut rows = Vec::new();
+        let reports = [report(Ids::Kernel, false, 1, 2, 1), report(Ids::Table, false, 1, 2, 2)];
+        add(&mut rows, "6.12", &reports);
+        add(&mut rows, "6.18", &reports);
+        add(&mut rows, "6.12", &[report(Ids::Table, true, 0, 2, 2)]);
+        assert_eq!(rows.len(), 5);
+    }
+
+    #[test]
+    fn the_kernels_ids_must_lose_and_the_others_must_not() {
+        let good = |ids, control, doubled, kept| {
+            row(&[report(ids, control, doubled, 1000, kept)]).verdict().is_good()
+        };
+        assert!(good(Ids::Kernel, false, 5, 900));
+        assert!(
+            !good(Ids::Kernel, false, 5, 1000),
+            "a duplicate that costs nothing shows too little"
+        );
+        assert!(!good(Ids::Kernel, false, 0, 1000));
+        for ids in [Ids::Table, Ids::Chosen] {
+            assert!(good(ids, false, 5, 1000));
+            assert!(!good(ids, false, 5, 999));
+            assert!(!good(ids, false, 0, 1000), "without a duplicate it proves nothing");
+        }
+        for ids in Ids::ALL {
+            assert!(good(ids, true, 0, 1000));
+            assert!(!good(ids, true, 1, 1000));
+            assert!(!good(ids, true, 0, 999));
+        }
+    }
+
+    #[test]
+    fn nothing_is_no_result() {
+        let mut failed = report(Ids::Table, true, 0, 0, 0);
+        assert!(!row(std::slice::from_ref(&failed)).verdict().is_good(), "nothing was added");
+        failed.outcome = Err("why".into());
+        assert!(!row(&[failed]).verdict().is_good());
+    }
+}
