@@ -19,7 +19,7 @@ use percid_vm::tool;
 const NO_RESULT: u8 = 2;
 /// How many machines may be needed for the rounds of a way: emulated machines on a busy host are late, and guests with
 /// many emulation threads panic now and then.
-const TRIES: u32 = 5;
+const TRIES: u32 = 12;
 
 fn main() -> ExitCode {
     let options = match Options::parse(env::args_os().skip(1)) {

@@ -1,6 +1,6 @@
 //! Threads that do what they are ordered to, and publish where they run and under which ID.
 
-use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use percid::Counter;
@@ -31,6 +31,8 @@ pub(crate) struct Actor {
     cpu: AtomicU32,
     turns: AtomicU64,
     added: AtomicI64,
+    /// Whether it will never add anything any more.
+    has_left: AtomicBool,
 }
 
 impl Actor {
@@ -42,6 +44,7 @@ impl Actor {
             cpu: AtomicU32::new(u32::MAX),
             turns: AtomicU64::new(0),
             added: AtomicI64::new(0),
+            has_left: AtomicBool::new(false),
         }
     }
 
@@ -119,7 +122,7 @@ impl Actor {
         spin(Duration::from_millis(2));
     }
 
-    /// Ends the thread.
+    /// Tells it to leave.
     pub(crate) fn leave(&self) {
         self.give(LEAVE);
     }
@@ -136,7 +139,7 @@ impl Actor {
                 SLEEP => wait_while(&self.order, SLEEP),
                 TOUCH => self.act_touch(),
                 RUN => self.act_run(),
-                _ => return,
+                _ => return self.has_left.store(true, Ordering::Release),
             }
         }
     }
@@ -173,10 +176,18 @@ impl Actor {
     }
 }
 
-/// How many increments `actors` have made, and how many the counter has. Exact once they rest.
-pub(crate) fn increments(actors: &[&Actor]) -> (i64, i64) {
+/// Ends all actors there are, and answers how many increments they have made and how many the counter has.
+pub(crate) fn finish(actors: &[&Actor]) -> Result<(i64, i64), String> {
+    actors.iter().for_each(|actor| actor.leave());
+    let until = Instant::now() + Duration::from_secs(20);
+    while !actors.iter().all(|actor| actor.has_left.load(Ordering::Acquire)) {
+        if Instant::now() > until {
+            return Err("a thread does not come to its end".to_owned());
+        }
+        nap(Duration::from_millis(10));
+    }
     let added = actors.iter().map(|actor| actor.added.load(Ordering::Acquire)).sum();
-    (added, COUNTER.sum())
+    Ok((added, COUNTER.sum()))
 }
 
 /// Looks at `actors`, all of which run, until the time is over: how often all were seen to have kept their IDs for a

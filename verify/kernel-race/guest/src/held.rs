@@ -31,7 +31,7 @@ static SETTLER: Actor = Actor::new();
 static ANSWER: AtomicU32 = AtomicU32::new(answer::NONE);
 
 /// Brings the kernel there. The control does all the same; it is the host that does not hold the CPU then.
-pub(crate) fn run() -> Result<Outcome, String> {
+pub(crate) fn run(control: bool) -> Result<Outcome, String> {
     pin(0, 0);
     for (helper, cpu) in HELPERS.iter().zip(HELPER_CPUS) {
         helper.start(cpu);
@@ -57,13 +57,16 @@ pub(crate) fn run() -> Result<Outcome, String> {
     HELPERS.iter().for_each(Actor::rest);
     // The IDs of the helpers expire after 100 ms, and a scan comes every 100 ms.
     spin(Duration::from_millis(500));
-    say(&Line::Note(format!("the settler runs on CPU {} with ID {}", SETTLER.cpu(), SETTLER.id())));
+    // Else it was switched away meanwhile, by whatever thread of the kernel.
+    if !control && SETTLER.id() != id {
+        return Err(format!("the settler has ID {}, the mover had {id}", SETTLER.id()));
+    }
     ask(&Line::Release { answer: ANSWER.as_ptr() as u64 }, &ANSWER, answer::DONE)?;
 
     let pair = [&SETTLER, &MOVER];
     let (samples, doubled) = actor::sample(&pair, Duration::from_millis(700));
     say(&Line::Note(format!("IDs at the end: settler {}, mover {}", SETTLER.id(), MOVER.id())));
     let everybody: Vec<&Actor> = HELPERS.iter().chain(pair).collect();
-    let (added, kept) = crate::finish(&everybody);
+    let (added, kept) = actor::finish(&everybody)?;
     Ok(Outcome { samples, doubled, added, kept })
 }

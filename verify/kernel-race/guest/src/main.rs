@@ -16,7 +16,6 @@ use percid_race_guest::{Ids, Line, ROUNDS_PATH, Round, Way};
 use percid_vm::power::end_machine;
 use percid_vm::protocol::EXIT_VALUE;
 
-use actor::Actor;
 use ask::say;
 
 /// Where the first process waits: on a CPU that no thread of a round begins on.
@@ -27,7 +26,9 @@ fn main() -> ExitCode {
         return act();
     }
     setup::mount_all();
-    setup::allow_endless_real_time();
+    for note in setup::let_real_time_run() {
+        say(&Line::Note(note));
+    }
     say(&setup::boot());
     setup::symbols().iter().for_each(say);
     actor::pin(0, WAITING_CPU);
@@ -72,26 +73,11 @@ fn act() -> ExitCode {
     let choice = percid::init();
     say(&Line::Source(format!("{}, because {}", choice.source, choice.reason)));
     let outcome = match round.way {
-        Way::Held => held::run(),
+        Way::Held => held::run(round.control),
         Way::Preempted => preempted::run(round.control),
         Way::Unaided(_) => Err("not yet".to_owned()),
     };
     say(&outcome.map_or_else(Line::Failed, Line::Result));
     // Threads that still wait for something end with the process.
     ExitCode::SUCCESS
-}
-
-/// Ends all actors, and answers what they added and what was kept of it.
-fn finish(actors: &[&Actor]) -> (i64, i64) {
-    actors.iter().for_each(|actor| actor.leave());
-    // Nobody adds any more after a batch; a sum that is taken too early would not be equal.
-    let mut before = actor::increments(actors);
-    loop {
-        std::thread::sleep(Duration::from_millis(50));
-        let now = actor::increments(actors);
-        if now == before {
-            return now;
-        }
-        before = now;
-    }
 }

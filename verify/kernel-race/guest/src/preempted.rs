@@ -91,8 +91,10 @@ pub(crate) fn run(control: bool) -> Result<Outcome, String> {
         ANSWER.store(answer::DONE, Ordering::Release);
     }
     stall()?;
-    say(&Line::Note(format!("the settler had ID {id}, and runs with {}", SETTLER.id())));
-    Ok(measure())
+    if !control && SETTLER.id() != id {
+        return Err(format!("the settler had ID {id}, and runs with {}", SETTLER.id()));
+    }
+    measure()
 }
 
 /// Waits for the real-time thread. Asleep at first: else the scan that is waited for might come on this CPU.
@@ -159,7 +161,7 @@ fn stall_the_scanner(actor: &'static Actor) {
     wait_while(&STAGE, OVER);
 }
 
-fn measure() -> Outcome {
+fn measure() -> Result<Outcome, String> {
     HOLDERS.iter().for_each(Actor::run);
     spin(MOMENT);
     LATE_ONE.run();
@@ -173,6 +175,6 @@ fn measure() -> Outcome {
     )));
     let everybody: Vec<&Actor> =
         HOLDERS.iter().chain(pair).chain([&SCANNER, &WANDERER, &REAL_TIME]).collect();
-    let (added, kept) = crate::finish(&everybody);
-    Outcome { samples, doubled, added, kept }
+    let (added, kept) = actor::finish(&everybody)?;
+    Ok(Outcome { samples, doubled, added, kept })
 }

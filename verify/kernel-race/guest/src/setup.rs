@@ -28,11 +28,20 @@ fn mount(kind: &CStr, place: &str) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A real-time thread that is busy for a second would be throttled for 50 ms, and its CPU would switch.
-pub(crate) fn allow_endless_real_time() {
-    if let Err(error) = fs::write("/proc/sys/kernel/sched_rt_runtime_us", "-1") {
-        crate::say(&Line::Note(format!("real-time threads are throttled: {error}")));
+/// Real-time threads that are busy for a second are throttled, or, from 6.12 on, ordinary threads are served in spite of
+/// them; their CPU would switch. Returns a note for each setting that could not be made.
+pub(crate) fn let_real_time_run() -> Vec<String> {
+    let mut settings = vec![("/proc/sys/kernel/sched_rt_runtime_us".to_owned(), "-1")];
+    for server in
+        fs::read_dir("/sys/kernel/debug/sched/fair_server").into_iter().flatten().flatten()
+    {
+        settings.push((format!("{}/runtime", server.path().display()), "0"));
     }
+    let failed = settings.into_iter().filter_map(|(path, value)| {
+        let error = fs::write(&path, value).err()?;
+        Some(format!("cannot write {value} to {path}: {error}"))
+    });
+    failed.collect()
 }
 
 /// Undoes the first process's pinning, for its children.
