@@ -8,6 +8,7 @@ pub mod comparison;
 pub mod cost;
 pub mod cpu_set;
 pub mod engine;
+pub mod explanation;
 pub mod file;
 pub mod machine;
 pub mod mask;

@@ -1,17 +1,26 @@
-//! Recordings of two real kernels, replayed: the policies are those kernels' state machines, step by step.
+//! Recordings of real kernels, replayed: the policies are those kernels' state machines, step by step.
 //!
 //! `recordings/` holds what `percid-programs id-steps` printed on Linux 6.12 (4 emulated CPUs) and 6.18 (2 CPUs): threads
 //! pinned to a CPU each, all at once, then the intermittent pattern, then a random schedule, then both
-//! again with half of the threads.
+//! again with half of the threads. On 6.19 (8 emulated CPUs, 4 of them allowed: `id-steps --owners --cpus 4`) and 7.1 (8
+//! CPUs, 4 of them plugged in: `id-steps --owners`) threads come, move and go, so that IDs change their kind of owner.
 
 use percid::id::Generation;
+use percid_sim::explanation::Explanation;
 use percid_sim::policies::{find, of_generation};
 use percid_sim::replay::{Comparison, Event, Recording, generation};
 
-const RECORDINGS: [(&str, &str); 2] = [
+const RECORDINGS: [(&str, &str); 4] = [
     ("linux-6.4", include_str!("recordings/linux-6.12.txt")),
     ("linux-6.14", include_str!("recordings/linux-6.18.txt")),
+    ("linux-6.19", include_str!("recordings/linux-6.19.txt")),
+    ("linux-6.19", include_str!("recordings/linux-7.1.txt")),
 ];
+
+/// Whether a kernel with this policy takes IDs back when time passes.
+fn scans(policy: &str) -> bool {
+    policy != "linux-6.19"
+}
 
 fn compare(recording: &Recording, policy: &str) -> Comparison {
     recording.compare(find(policy).expect("a policy"))
@@ -25,7 +34,8 @@ fn every_id_of_a_real_kernel_is_that_of_its_policy() {
         let comparison = compare(&recording, policy);
         println!("{} {policy}: {comparison}", recording.release);
         assert!(comparison.agrees() && comparison.border.is_none(), "{comparison}");
-        assert!(comparison.expired > 0, "without a scan there is little to see: {comparison}");
+        let expired = comparison.expired > 0;
+        assert_eq!(expired, scans(policy), "without a scan there is little to see: {comparison}");
     }
 }
 
@@ -65,11 +75,54 @@ fn one_wrong_id_is_named() {
 /// The control: without ticks nothing is scanned.
 #[test]
 fn ticks_matter() {
-    for (policy, text) in RECORDINGS {
+    for (policy, text) in RECORDINGS.into_iter().filter(|(policy, _)| scans(policy)) {
         let mut recording = Recording::read(text).expect("as above");
         recording.steps.retain(|step| !matches!(step.event, Event::Tick(..)));
         assert!(!compare(&recording, policy).differences.is_empty(), "{policy}");
     }
+}
+
+/// The control: on a machine with more or fewer CPUs the bounds and thresholds of 6.19 are others.
+#[test]
+fn the_numbers_of_cpus_matter_where_ids_have_owners() {
+    for (policy, text) in RECORDINGS.into_iter().filter(|(policy, _)| !scans(policy)) {
+        let right = Recording::read(text).expect("as above");
+        for (possible, allowed) in [(8, 5), (16, 8), (16, 16), (9, 9)] {
+            if (possible, allowed) != (right.possible, right.allowed) {
+                let wrong = Recording { possible, allowed, ..right.clone() };
+                let comparison = compare(&wrong, policy);
+                let different = comparison.differences.len();
+                assert!(different > 0, "{possible} CPUs, {allowed} allowed: {comparison}");
+            }
+        }
+    }
+}
+
+/// What the recordings show: who explains them is found without looking at the release.
+#[test]
+fn a_recording_is_explained_by_the_generation_of_its_kernel() {
+    for (policy, text) in RECORDINGS {
+        let mut recording = Recording::read(text).expect("as above");
+        recording.release = "6.6.30-backported".to_owned();
+        let explanation = Explanation::of(&recording);
+        println!("{policy}: {explanation}");
+        let decided = explanation.decided().map(|behaviour| behaviour.policy().name);
+        assert_eq!(decided, Some(policy), "{explanation}");
+    }
+}
+
+/// The control: a process that has one thread, and stays where it is, has ID 0 under all.
+#[test]
+fn what_every_generation_explains_is_undecided() {
+    let ids: String = (1..40).map(|time| format!("{time} id 0 0\n")).collect();
+    let text = format!("percid-steps 6.18.0 2 2\n0 exec 0 0\n{ids}end\n");
+    let explanation = Explanation::of(&Recording::read(&text).expect("a recording"));
+    assert_eq!(explanation.decided(), None);
+    assert_eq!(explanation.candidates().len(), explanation.evidence.len(), "{explanation}");
+    let wrong = text.replace("id 0 0", "id 0 1");
+    let explanation = Explanation::of(&Recording::read(&wrong).expect("a recording"));
+    assert!(explanation.candidates().is_empty(), "{explanation}");
+    assert_eq!(Explanation::default().decided(), None);
 }
 
 #[test]

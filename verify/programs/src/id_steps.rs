@@ -34,6 +34,12 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if let Some(why) = missing.or_else(|| trace::missing().err()) {
         return Ok(format!("skipped: {why}"));
     }
+    // Before the process is started, so that it has never been allowed more.
+    if let Some(cpus) = options.cpus {
+        let mut allowed = pinning::allowed();
+        allowed.truncate(cpus);
+        pinning::restrict(0, &allowed);
+    }
     let mut failed = String::new();
     for attempt in 1..=ATTEMPTS {
         let instance = trace::Instance::new()?;

@@ -131,6 +131,16 @@ impl Scenario {
         self.switch(cpu, None);
     }
 
+    /// The same, but it is preempted before its last step.
+    pub(super) fn exit_and_run_once_more(&mut self, cpu: Cpu) {
+        let thread = self.running[cpu as usize].expect("a thread to end");
+        self.users -= 1;
+        tell!(self, exit, thread, cpu);
+        self.switch(cpu, None);
+        self.switch(cpu, Some(thread));
+        self.switch(cpu, None);
+    }
+
     /// The thread that runs on `cpu` replaces the program; all others are gone before.
     pub(super) fn exec(&mut self, cpu: Cpu) {
         for other in (0..self.running.len() as Cpu).filter(|&other| other != cpu) {

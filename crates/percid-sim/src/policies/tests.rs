@@ -125,6 +125,22 @@ fn the_same_seed_gives_the_same_ids() {
     }
 }
 
+/// A thread that ends may be preempted on its last steps, and is switched to once more. Whoever gave it an ID then
+/// would never get it back: the first of these threads whose turn comes afterwards would have to do without.
+#[test]
+fn a_thread_that_has_ended_takes_no_id() {
+    for entry in ALL.iter().filter(|entry| entry.name.starts_with("linux-")) {
+        let mut s = Scenario::new(entry, CPUS);
+        for thread in 1..4 * CPUS {
+            s.spawn(1);
+            s.run(0, thread);
+            s.exit_and_run_once_more(0);
+            let id = s.run(1, 0);
+            assert!(id < 3, "{}: ID {id} for the only thread", entry.name);
+        }
+    }
+}
+
 /// Gives two CPUs one ID.
 struct Shares;
 

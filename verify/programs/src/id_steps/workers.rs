@@ -25,8 +25,7 @@ pub(super) const LOOKS: Duration = Duration::from_millis(2);
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 pub(super) fn run(options: &Options) -> Verdict {
-    let mut cpus = allowed();
-    cpus.truncate(options.cpus.unwrap_or(cpus.len()));
+    let cpus = allowed();
     pin(cpus[0]);
     let mut random = Random::new(seed(), 0);
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).reserve(1 << 15);
