@@ -738,7 +738,7 @@ const char *percid_source_name(int source);
  *
  * Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line without
  * the zero, as snprintf() does: a line that did not fit is cut off. With `size` 0 nothing is written and
- * `text` may be NULL. 128 bytes are enough for every line of this version.
+ * `text` may be NULL. 512 bytes are enough for every line of this version.
  *
  * Async-signal-safe; costs a microsecond.
  */
@@ -765,6 +765,19 @@ int percid_current_id(void);
  * percid's own. Costs one fence of all CPUs, some 10 us. Async-signal-safe.
  */
 uint32_t percid_compact(void);
+
+/**
+ * Says how many IDs there may be while the process's threads wander over more CPUs than there are threads.
+ *
+ * Once ten IDs were taken from other CPUs within 100 ms, percid hands out extra ones, up to the CPUs visited
+ * within 100 ms: memory for the time of a steal per move, about 1 us. `most` is a limit for them; UINT32_MAX
+ * sets none, as at first, and 0 keeps the IDs below min(allowed CPUs, threads) at any time. When the
+ * threads have stayed where they are for 200 ms, the next time that any CPU asks for an ID ends the extra ones.
+ *
+ * It holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it. Async-signal-safe; costs
+ * a call.
+ */
+void percid_set_density(uint32_t most);
 
 /**
  * Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an aborted

@@ -80,7 +80,7 @@ pub extern "C" fn percid_source_name(source: c_int) -> *const c_char {
 ///
 /// Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line without
 /// the zero, as snprintf() does: a line that did not fit is cut off. With `size` 0 nothing is written and
-/// `text` may be NULL. 128 bytes are enough for every line of this version.
+/// `text` may be NULL. 512 bytes are enough for every line of this version.
 ///
 /// Async-signal-safe; costs a microsecond.
 #[unsafe(no_mangle)]
@@ -118,6 +118,24 @@ pub extern "C" fn percid_current_id() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_compact() -> u32 {
     guard(0, percid::compact)
+}
+
+/// Says how many IDs there may be while the process's threads wander over more CPUs than there are threads.
+///
+/// Once ten IDs were taken from other CPUs within 100 ms, percid hands out extra ones, up to the CPUs visited
+/// within 100 ms: memory for the time of a steal per move, about 1 us. `most` is a limit for them; UINT32_MAX
+/// sets none, as at first, and 0 keeps the IDs below min(allowed CPUs, threads) at any time. When the
+/// threads have stayed where they are for 200 ms, the next time that any CPU asks for an ID ends the extra ones.
+///
+/// It holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it. Async-signal-safe; costs
+/// a call.
+#[unsafe(no_mangle)]
+pub extern "C" fn percid_set_density(most: u32) {
+    percid::set_density(match most {
+        0 => percid::Density::Strict,
+        u32::MAX => percid::Density::Relaxed,
+        most => percid::Density::AtMost(most),
+    });
 }
 
 /// A line of text in the caller's memory, cut off where that ends.
@@ -174,7 +192,7 @@ mod tests {
         // SAFETY: nothing is written.
         let length = unsafe { percid_reason(std::ptr::null_mut(), 0) };
         assert!((10..128).contains(&length));
-        let whole = reason_in(128, length);
+        let whole = reason_in(512, length);
         for size in 1..=length + 1 {
             assert_eq!(reason_in(size, length), whole[..whole.len().min(size - 1)], "{size}");
         }

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::check::{self, CheckReport};
+use crate::cli::InfoArguments;
 use crate::machine::MachineReport;
 use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
@@ -10,10 +12,21 @@ use percid_command::output;
 #[derive(Debug, Serialize)]
 struct Info {
     machine: MachineReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<CheckReport>,
 }
 
-pub(crate) fn run(json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Outcome, Failure> {
     let machine = MachineReport::read();
-    if json { output::print_json(&Info { machine }) } else { output::print_text(&machine) }?;
-    Ok(Outcome::Complete)
+    if !json {
+        output::print_text(&machine)?;
+    }
+    let check = arguments.check.then(|| check::run(arguments.length())).transpose()?;
+    let outcome = check.as_ref().map_or(Outcome::Complete, CheckReport::outcome);
+    match &check {
+        _ if json => output::print_json(&Info { machine, check })?,
+        Some(check) => output::print_text(check)?,
+        None => {}
+    }
+    Ok(outcome)
 }

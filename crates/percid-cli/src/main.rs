@@ -4,6 +4,7 @@
 //! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit status.
 
 mod bench;
+mod check;
 mod cli;
 mod info;
 mod machine;
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<Outcome, Failure> {
     match &cli.command {
-        Some(Command::Info) => info::run(cli.json),
+        Some(Command::Info(arguments)) => info::run(arguments, cli.json),
         Some(Command::Bench(arguments)) => bench::run(arguments, cli.json),
         Some(Command::Sim(arguments)) => sim::run(arguments, cli.json),
         Some(Command::Numa(arguments)) => numa::run(arguments, cli.json),

@@ -150,6 +150,39 @@ fn check_mask(document: &Value) {
 }
 
 #[test]
+fn wander_measures_every_counter_on_both_courses() {
+    let document = json("bench wander --seconds 0.5 --json");
+    check_wander(&document);
+    assert!(document.get("mask").is_none());
+}
+
+fn check_wander(document: &Value) {
+    assert_eq!(document["wander_exact"], true);
+    let rows = list(document, "wander");
+    if allowed(document) == 1 {
+        assert!(rows.is_empty());
+        return;
+    }
+    let sources = available_sources(document);
+    for course in ["forced", "pipe"] {
+        for counter in ["none", "table", "table-strict", "atomic"] {
+            let row = rows.iter().find(|row| row["course"] == course && row["counter"] == counter);
+            let missing = counter.starts_with("table") && !sources.contains(&"table");
+            assert_eq!(row.is_none(), missing, "{course} {counter}");
+            assert!(row.is_none_or(|row| row["moves"].as_u64() > Some(0)), "{row:?}");
+        }
+    }
+    // Where threads are sent to and fro, strictly dense IDs follow by steals, and extra IDs make them rare.
+    let steals = |counter: &str| {
+        let row = rows.iter().find(|row| row["course"] == "forced" && row["counter"] == counter);
+        row.map(|row| row["steals_per_move"].as_f64().expect("a number"))
+    };
+    if let (Some(relaxed), Some(strict)) = (steals("table"), steals("table-strict")) {
+        assert!(relaxed < strict, "{relaxed} {strict}");
+    }
+}
+
+#[test]
 fn every_source_can_be_the_chosen_one() {
     for source in available_sources(&json("info --json")) {
         let output =
@@ -228,6 +261,7 @@ fn everything_is_one_document_with_the_keys_of_all_parts() {
         let document = json(arguments);
         check_ops(&document);
         check_mask(&document);
+        check_wander(&document);
         check_rows(&document, &[10]);
     }
 }

@@ -55,6 +55,25 @@ fn text_names_the_choice() {
 }
 
 #[test]
+fn a_check_counts_aborts_and_what_every_source_lost() {
+    let document = json("info --check --seconds 2 --json");
+    let check = &document["check"];
+    assert_eq!(check["as_promised"], true);
+    if check["aborts"]["not_tried"].is_null() {
+        for kind in list(&check["aborts"], "kinds") {
+            assert!(kind["aborted"].as_u64() > Some(0), "{kind}");
+            assert_eq!(kind["ignored"], 0, "{kind}");
+        }
+    }
+    let sources = list(&check["stress"], "sources");
+    assert!(sources.iter().any(|source| source["chosen"] == true));
+    for source in sources {
+        assert!(source["added"].as_u64() > Some(0) && source["lost"] == 0, "{source}");
+    }
+    assert!(json("info --json").get("check").is_none());
+}
+
+#[test]
 fn obeys_the_override() {
     let output = bounded(command("info --json").env("PERCID_SOURCE", "atomic"));
     assert!(output.status.success());

@@ -26,6 +26,7 @@ use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
 
+pub(crate) use cpu::pin_this_thread;
 use intermittent::IntermittentReport;
 use mask::MaskReport;
 use ops::OpsReport;

@@ -33,7 +33,11 @@ pub use generation::Generation;
 /// Where concurrency IDs come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The kernel's own: `mm_cid` of the rseq area (Linux 6.3 and later).
+    /// The kernel's own: `mm_cid` of the rseq area (Linux 6.3 and later). Never chosen by percid itself.
+    ///
+    /// **Linux 6.4 to 6.18 can hand one ID to two running threads**, rarely: a migration, or a scan, that is delayed at
+    /// one instruction while an ordinary scan passes. Both then update the same memory without protection, and
+    /// updates are lost until one of them stops. No such fault is known of 6.3, and of 6.19 and later.
     Kernel,
     /// percid's table from CPU to ID (Linux 5.10 and later).
     Table,
@@ -42,7 +46,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// All sources, the fastest first.
+    /// All sources, the one with the cheapest operations first.
     pub const ALL: [Source; 3] = [Source::Kernel, Source::Table, Source::Atomic];
 
     /// Says whether the process can use this source, which it finds out by preparing it.

@@ -1,0 +1,65 @@
+//! `percid info --check`: tries at length what percid promises on this kernel.
+
+mod aborts;
+mod stress;
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::bench::wander::{self, WanderReport};
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::{Failure, Outcome};
+
+use aborts::AbortsReport;
+use stress::StressReport;
+
+/// The object `check` of the JSON document.
+#[derive(Debug, Serialize)]
+pub(crate) struct CheckReport {
+    /// Everything that percid chooses by itself is as promised.
+    as_promised: bool,
+    interrupted: bool,
+    aborts: AbortsReport,
+    stress: StressReport,
+    #[serde(flatten)]
+    wander: WanderReport,
+}
+
+/// Checks for about so long, or until Ctrl-C.
+pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let cpus: Vec<u32> = percid::machine::read().allowed.iter().collect();
+    let aborts = AbortsReport::of(length / 4, &interrupt);
+    let stress = stress::run(&cpus, length / 2, &interrupt)?;
+    let wander = wander::measure(&cpus, length / 4, &interrupt)?;
+    let as_promised = aborts.as_promised() && stress.as_promised() && wander.wander_exact;
+    Ok(CheckReport { as_promised, interrupted: interrupt.pressed(), aborts, stress, wander })
+}
+
+impl CheckReport {
+    pub(crate) fn outcome(&self) -> Outcome {
+        if !self.as_promised {
+            Outcome::WrongCount
+        } else if self.interrupted {
+            Outcome::Interrupted
+        } else {
+            Outcome::Complete
+        }
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{}", self.aborts)?;
+        writeln!(f, "{}", self.stress)?;
+        writeln!(f, "{}", self.wander)?;
+        let verdict = match (self.as_promised, self.interrupted) {
+            (false, _) => "NOT AS PROMISED: see above",
+            (true, true) => "as promised, as far as it was checked: interrupted",
+            (true, false) => "as promised",
+        };
+        writeln!(f, "check       {verdict}")
+    }
+}

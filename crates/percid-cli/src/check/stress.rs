@@ -1,0 +1,189 @@
+//! Whether counters of every source lose nothing while their threads are moved, preempted and fenced.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use percid::{Counter, Source};
+use serde::Serialize;
+
+use crate::bench::pin_this_thread;
+use percid_command::interrupt::Interrupt;
+use percid_command::outcome::Failure;
+use percid_command::progress::Progress;
+use percid_command::table::{Align, Table};
+
+/// Threads for each allowed CPU, so that they preempt each other.
+const CROWD: usize = 2;
+/// Increments between two moves of a thread.
+const STRIDE: u64 = 2000;
+/// How long one source is under stress before the next has its turn.
+const TURN: Duration = Duration::from_millis(500);
+
+/// What each source lost.
+#[derive(Debug, Serialize)]
+pub(super) struct StressReport {
+    sources: Vec<OfSource>,
+}
+
+#[derive(Debug, Serialize)]
+struct OfSource {
+    source: String,
+    /// Whether percid chose it in this process.
+    chosen: bool,
+    added: u64,
+    sum: i64,
+    lost: i64,
+    moves: u64,
+    /// Values taken out of the counter meanwhile by resets.
+    takes: u64,
+}
+
+pub(super) fn run(
+    cpus: &[u32],
+    length: Duration,
+    interrupt: &Interrupt,
+) -> Result<StressReport, Failure> {
+    let chosen = percid::init().source;
+    let mut subjects: Vec<Subject> = Source::ALL
+        .into_iter()
+        .filter_map(|source| Some(Subject::new(source, Counter::with_source(source).ok()?)))
+        .collect();
+    let began = Instant::now();
+    let progress = Progress::new("increments under stress", length);
+    let turn = TURN.min(length / subjects.len().max(1) as u32);
+    loop {
+        for subject in &mut subjects {
+            if !interrupt.pressed() {
+                subject.turn(cpus, turn);
+            }
+        }
+        let elapsed = began.elapsed();
+        progress.at(elapsed.div_duration_f64(length), length.saturating_sub(elapsed));
+        if elapsed >= length || interrupt.pressed() {
+            break;
+        }
+    }
+    let sources = subjects.into_iter().map(|subject| subject.report(chosen)).collect();
+    Ok(StressReport { sources })
+}
+
+struct Subject {
+    source: Source,
+    counter: Counter,
+    added: u64,
+    taken: i64,
+    takes: u64,
+    moves: u64,
+}
+
+impl Subject {
+    fn new(source: Source, counter: Counter) -> Subject {
+        Subject { source, counter, added: 0, taken: 0, takes: 0, moves: 0 }
+    }
+
+    /// Threads that count, each on a CPU further after every stride, while this one resets and compacts.
+    fn turn(&mut self, cpus: &[u32], length: Duration) {
+        let over = AtomicBool::new(false);
+        let counter = &self.counter;
+        thread::scope(|scope| {
+            let over = &over;
+            let workers: Vec<_> = (0..CROWD * cpus.len())
+                .map(|worker| scope.spawn(move || wander(counter, cpus, worker, over)))
+                .collect();
+            let end = Instant::now() + length;
+            while Instant::now() < end {
+                self.taken += counter.take();
+                self.takes += 1;
+                percid::compact();
+                thread::sleep(Duration::from_millis(1));
+            }
+            over.store(true, Relaxed);
+            for worker in workers {
+                let moves = worker.join().expect("it does not panic");
+                self.moves += moves;
+                self.added += moves * STRIDE;
+            }
+        });
+    }
+
+    fn report(self, chosen: Source) -> OfSource {
+        let sum = self.taken + self.counter.sum();
+        OfSource {
+            source: self.source.to_string(),
+            chosen: self.source == chosen,
+            added: self.added,
+            sum,
+            lost: self.added as i64 - sum,
+            moves: self.moves,
+            takes: self.takes,
+        }
+    }
+}
+
+/// Counts until it is over; answers in how many strides.
+fn wander(counter: &Counter, cpus: &[u32], worker: usize, over: &AtomicBool) -> u64 {
+    let mut strides = 0;
+    while !over.load(Relaxed) {
+        // A CPU that has just gone away is no reason to stop: the thread goes on where it is.
+        let _ = pin_this_thread(cpus[(worker + strides as usize) % cpus.len()]);
+        (0..STRIDE).for_each(|_| counter.add(1));
+        strides += 1;
+    }
+    strides
+}
+
+impl StressReport {
+    /// Whether every source that could be used lost nothing, the one that was chosen or could be asked for.
+    pub(super) fn as_promised(&self) -> bool {
+        self.sources.iter().all(|source| source.lost == 0)
+    }
+}
+
+impl fmt::Display for StressReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "Counters whose threads are moved, preempted and fenced, with resets meanwhile"
+        )?;
+        let columns = ["added", "sum", "LOST", "moves", "resets"];
+        let mut table = Table::new(
+            std::iter::once(("source", Align::Left))
+                .chain(columns.map(|heading| (heading, Align::Right))),
+        );
+        for source in &self.sources {
+            let name = format!("{}{}", source.source, if source.chosen { " (chosen)" } else { "" });
+            let figures = [
+                source.added as i64,
+                source.sum,
+                source.lost,
+                source.moves as i64,
+                source.takes as i64,
+            ];
+            table.row(
+                std::iter::once(name).chain(figures.map(|figure| figure.to_string())).collect(),
+            );
+        }
+        write!(f, "{table}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_is_not_as_promised() {
+        let counter = Counter::new();
+        counter.add(41);
+        let mut subject = Subject::new(Source::Atomic, counter);
+        subject.added = 41;
+        let report =
+            |subject: Subject| StressReport { sources: vec![subject.report(Source::Table)] };
+        assert!(report(subject).as_promised());
+        let mut subject = Subject::new(Source::Atomic, Counter::new());
+        subject.added = 42;
+        assert!(!report(subject).as_promised());
+    }
+}
