@@ -110,7 +110,7 @@ choice
 area
 count
 PERCID_SOURCE=table count --deny membarrier
-limit=300 on=aborts probe --starts 100 --expect good
+limit=300 on=aborts probe --starts 20 --expect good
 limit=300 on=no-aborts probe --starts 200 --expect bad
 on=aborts density --threads 1
 on=aborts density --threads 3
