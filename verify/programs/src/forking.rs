@@ -10,8 +10,8 @@ use crate::Verdict;
 use crate::options::Options;
 
 /// At least so many children, and at most so many: as many as there is time for. Where a drain in a child waits a second
-/// for a thread that is not there, they take long; and in emulated machines of 64-bit Arm, where every page that is
-/// written after a fork makes all CPUs stop to forget its old place.
+/// for a thread that is not there, they take long; and in emulated machines, where a child takes a fifth of a second
+/// beside the threads of its parent, with one CPU (of 64-bit Arm) as with four.
 const CHILDREN: std::ops::Range<usize> = 12..60;
 const TIME: Duration = Duration::from_secs(8);
 
