@@ -41,6 +41,7 @@ fn run_with(environment: &[(&str, &str)], arguments: &str) -> Outcome {
     let messages = String::from_utf8_lossy(&stderr).into_owned();
     println!("{arguments} {environment:?}\n{line}\n{messages}");
     assert!(status.code().is_some(), "{arguments}: ended by {status}: {messages}");
+    assert_ne!(status.code(), Some(77), "{arguments}: neither passed nor failed: {line}");
     Outcome { passed: status.success(), line, messages }
 }
 
