@@ -7,7 +7,7 @@ use crate::apt::Lists;
 use crate::cache::{Cache, Scratch};
 use crate::pins::{self, Package, Pin};
 use crate::platform::{Arch, Platform};
-use crate::tool::{self, Tool};
+use crate::tool;
 use crate::{Error, Result, vmlinux};
 
 /// A kernel that is ready to boot.
@@ -177,9 +177,6 @@ fn file_named(dir: &Path, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     let entry = entries.find(|entry| wanted(&entry.file_name().to_string_lossy()))?;
     Some(entry.path())
 }
-
-/// Tools without which no kernel can be fetched.
-pub const TOOLS: [Tool; 3] = [tool::APT_GET, tool::APT_CACHE, tool::DPKG];
 
 #[cfg(test)]
 mod tests {
