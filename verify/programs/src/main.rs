@@ -139,7 +139,6 @@ mask-order
 limit=120 on=multi on=aborts control stress --seconds 5 --source table --skip-fence
 limit=120 on=multi on=aborts control stress --structure stack --seconds 5 --source table --skip-fence
 limit=300 on=arm64 on=aborts instructions
-limit=300 on=arm64 on=no-aborts control instructions --probe skipped
 limit=120 on=no-aborts control stress --seconds 5 --source table --probe skipped
 pool-cost --possible 1024
 limit=200 numa-follow --seconds 150
