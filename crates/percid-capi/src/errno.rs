@@ -10,7 +10,7 @@ pub(crate) fn of_unavailable(why: Unavailable) -> c_int {
     match why {
         Unavailable::NoRseq(Registration::Refused(errno))
         | Unavailable::MembarrierRefused(errno) => -errno,
-        Unavailable::NoKernelIds => -libc::ENOTSUP,
+        Unavailable::NoKernelIds | Unavailable::SharedArea => -libc::ENOTSUP,
         Unavailable::NoMemory => -libc::ENOMEM,
         // `Unavailable` may grow; a machine without the means is what there is so far.
         _ => -libc::ENOSYS,

@@ -11,15 +11,18 @@ use crate::options::Options;
 pub(crate) fn run(_: &Options) -> Verdict {
     let machine = machine::read();
     let release = release(&machine.kernel_release).ok_or("a kernel release that cannot be read")?;
-    let registered = matches!(machine.rseq.registration, Registration::Libc | Registration::Own);
+    let registration = machine.rseq.registration;
+    let alone = matches!(registration, Registration::Libc | Registration::Own);
+    let registered = alone || registration == Registration::Shared;
     let (kernel, table) = (Source::Kernel.available(), Source::Table.available());
     let expected = match release {
         _ if !registered || release < (5, 10) => Source::Atomic,
         _ if aborts()? => Source::Table,
         _ => Source::Atomic,
     };
-    // Read off the kernel's history, not from what the library found out: 6.3 brought the IDs.
-    let has_ids = release >= (6, 3);
+    // Read off the kernel's history, not from what the library found out: 6.3 brought the IDs. In an area that
+    // other libraries use, they cannot be told from none.
+    let has_ids = release >= (6, 3) && alone;
     let choice = percid::init();
     let figures = format!(
         "kernel={} chosen={} reason={:?} kernel_ids={} table={}",

@@ -240,13 +240,13 @@ impl Run {
     /// Whether the workers wrote to `rseq_cs` and to no other field of their areas, and in figures.
     fn written(&self) -> Result<(bool, String), String> {
         let Some(written) = &self.written else { return Ok((true, String::new())) };
-        let (mut within, mut sum) = (true, Writes::default());
+        let mut sum = Writes::default();
         for writes in written.lock().expect("no panic").iter() {
             let writes = writes.clone()?;
-            within &= writes.rseq_cs > 0 && writes.others == 0;
             sum.rseq_cs += writes.rseq_cs;
             sum.others += writes.others;
         }
+        let within = sum.rseq_cs > 0 && sum.others == 0;
         let figures =
             format!(" written_to_rseq_cs={} written_to_other_fields={}", sum.rseq_cs, sum.others);
         Ok((within, figures))

@@ -33,7 +33,13 @@ impl Outcome {
 }
 
 fn run_with(environment: &[(&str, &str)], arguments: &str) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-programs"));
+    run_command(Command::new(PROGRAMS), environment, arguments)
+}
+
+const PROGRAMS: &str = env!("CARGO_BIN_EXE_percid-programs");
+
+/// As [`run_with`]; the command is the programs, or what starts them.
+fn run_command(mut command: Command, environment: &[(&str, &str)], arguments: &str) -> Outcome {
     command.args(arguments.split_whitespace()).env_remove("PERCID_SOURCE");
     command.envs(environment.iter().copied());
     let Output { status, stdout, stderr } = command.output().expect("the program starts");
@@ -346,10 +352,144 @@ fn every_wish_that_can_be_granted_is() {
 #[test]
 fn without_the_c_librarys_registration_percid_registers_itself() {
     let _alone = alone();
-    let own = [("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
     for source in sources() {
-        let outcome = run_with(&own, &format!("stress --seconds 3 --source {source}"));
+        let outcome = run_with(&[WITHOUT_LIBC], &format!("stress --seconds 3 --source {source}"));
         assert!(outcome.passed, "{}", outcome.line);
+    }
+}
+
+/// Without the C library's registration: then percid's own, or another owner's.
+const WITHOUT_LIBC: (&str, &str) = ("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+
+#[test]
+fn the_kernel_knows_the_area_by_the_size_that_is_told() {
+    pass("area");
+    let _alone = alone();
+    let own = run_with(&[WITHOUT_LIBC], "area");
+    assert!(own.passed, "{}", own.line);
+    assert!(!own.line.contains("registered=Libc"), "{}", own.line);
+}
+
+/// Where no watchpoints are to be had, nothing is checked: some hypervisors have none. The mask is left out, since it
+/// has no sections.
+#[test]
+fn of_the_rseq_area_only_one_field_is_ever_written() {
+    for source in sources().into_iter().filter(|&source| source != "atomic") {
+        for structure in ["counter", "histogram", "local", "stack", "pool", "ring"] {
+            let stress =
+                format!("stress --seconds 1 --watch --source {source} --structure {structure}");
+            let outcome = run(&stress);
+            if outcome.line.contains("no watchpoint: ") {
+                println!("nothing was checked");
+                return;
+            }
+            assert!(outcome.passed, "{}", outcome.line);
+            assert!(outcome.number("written_to_rseq_cs") > 0);
+        }
+        let control = run(&format!("stress --seconds 1 --watch --clobber --source {source}"));
+        assert!(!control.passed && control.number("written_to_other_fields") > 0);
+    }
+}
+
+/// Registers threads itself, as allocators do, and relies on it; see there for its variants.
+const OWNER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/owner.c");
+
+/// Compiles the owner; its exit status tells whether it lost something.
+fn compile_owner(name: &str, options: &[&str]) -> String {
+    let file = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", OWNER, "-o", &file]);
+    let status = compiler.args(options).status().expect("a C compiler");
+    assert!(status.success(), "{OWNER}: {options:?}: {status}");
+    file
+}
+
+/// The programs with the owner among their own objects.
+fn programs_with_owner(options: &[&str]) -> String {
+    let object = compile_owner("owner.o", &[&["-c"], options].concat());
+    let folder = format!("{}/owned", env!("CARGO_TARGET_TMPDIR"));
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["rustc", "--quiet", "--manifest-path"]);
+    cargo.args([concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), "--bin", "percid-programs"]);
+    cargo.args(["--target-dir", &folder, "--", &format!("-Clink-arg={object}")]);
+    let status = cargo.status().expect("cargo starts");
+    assert!(status.success(), "the programs with an owner: {status}");
+    format!("{folder}/debug/percid-programs")
+}
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+fn an_owner_with_the_shared_name_shares_its_area() {
+    let _alone = alone();
+    // All threads are the owner's, and every other one.
+    for options in [&["-DOWNER_NAMED"][..], &["-DOWNER_NAMED", "-DOWNER_SPARING"]] {
+        let program = programs_with_owner(options);
+        let run = |arguments: &str| run_command(Command::new(&program), &[WITHOUT_LIBC], arguments);
+        for arguments in [
+            "choice",
+            "area",
+            "stress --seconds 5",
+            "stress --seconds 3 --structure stack",
+            "forking",
+        ] {
+            let outcome = run(arguments);
+            assert!(outcome.passed, "{arguments}: {}", outcome.line);
+        }
+        assert_eq!(run("area").figure("registered"), "Shared");
+        assert_eq!(run("count").figure("source"), "table");
+        // The sections are in use: without fences the stress must notice. And the kernel's IDs are refused.
+        let unfenced = || run("stress --seconds 3 --source table --skip-fence").passed;
+        assert!(cpus() < 2 || (0..5).any(|_| !unfenced()));
+        assert!(run("stress --seconds 1 --source kernel").line.contains("mm_cid says 0"));
+    }
+}
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+fn an_owner_that_cannot_be_shared_with_is_named_with_the_remedy() {
+    let _alone = alone();
+    let signed = programs_with_owner(&["-DOWNER_NAMED", "-DOWNER_SIGNATURE=0x12345678"]);
+    let library = compile_owner("libowner.so", &["-shared"]);
+    let hidden = [WITHOUT_LIBC, ("LD_PRELOAD", library.as_str())];
+    let of_signed =
+        |arguments: &str| run_command(Command::new(&signed), &[WITHOUT_LIBC], arguments);
+    let of_hidden = |arguments: &str| run_with(&hidden, arguments);
+    for run in [&of_signed as &dyn Fn(&str) -> Outcome, &of_hidden] {
+        let choice = run("choice");
+        assert!(choice.passed && choice.figure("chosen") == "atomic", "{}", choice.line);
+        assert!(choice.line.contains("another library has registered"), "{}", choice.line);
+        assert!(choice.line.contains("GLIBC_TUNABLES=glibc.pthread.rseq=0"), "{}", choice.line);
+        assert!(run("count").passed && run("stress --seconds 3").passed);
+    }
+    // Threads that it leaves alone are percid's, the others count atomically.
+    let library = compile_owner("libsparing.so", &["-shared", "-DOWNER_SPARING"]);
+    let sparing = [WITHOUT_LIBC, ("LD_PRELOAD", library.as_str())];
+    let outcome = run_with(&sparing, "stress --seconds 3 --source table");
+    assert!(outcome.passed && outcome.number("lost") == 0, "{}", outcome.line);
+}
+
+/// With the C library below `PERCID_NEWER_LIBC`, of 2.41 or later: `newer_libc.sh` makes such a folder.
+#[test]
+fn with_a_c_library_that_registers_what_the_kernel_announces() {
+    let Some(root) = std::env::var_os("PERCID_NEWER_LIBC") else {
+        println!("PERCID_NEWER_LIBC is not set: nothing was checked");
+        return;
+    };
+    let _alone = alone();
+    let libraries = std::path::Path::new(&root).join("usr/lib/x86_64-linux-gnu");
+    let run = |environment: &[(&str, &str)], arguments: &str| {
+        let mut loader = Command::new(libraries.join("ld-linux-x86-64.so.2"));
+        loader.arg("--library-path").arg(&libraries).arg(PROGRAMS);
+        let outcome = run_command(loader, environment, arguments);
+        assert!(outcome.passed, "{arguments}: {}", outcome.line);
+        outcome
+    };
+    let area = run(&[], "area");
+    assert_eq!(area.figure("registered"), "Libc");
+    assert_eq!(area.number("bytes"), area.number("announced").max(32));
+    assert_eq!(run(&[WITHOUT_LIBC], "area").figure("registered"), "Own");
+    for source in sources() {
+        run(&[], &format!("stress --seconds 3 --source {source}"));
     }
 }
 

@@ -14,7 +14,8 @@
 //! * **kernel**: `mm_cid` of the rseq area, below [`FastPath::kernel_limit`]. The comparison catches an ID
 //!   whose memory is not open yet, and a thread that has not registered percid's own area (its `mm_cid` is
 //!   `u32::MAX` there). The C library's area starts with 0, but the library ends a program whose thread it
-//!   cannot register; a thread that takes its registration back by hand must not call into percid.
+//!   cannot register; a thread that takes its registration back by hand must not call into percid. An area that
+//!   is shared with other libraries starts with 0 too: there this source is refused.
 //! * **table**: `table[cpu_id]`, where 0 means that the CPU has no ID. The two entries in front of the
 //!   table are zero for ever: an unregistered thread's `cpu_id` is -1 or -2 and finds its "no ID" there
 //!   without a comparison.
