@@ -6,6 +6,7 @@
 //!   (6.14), step by step;
 //! - [`rules`]: what these generations have in common, with everything else left open: what holds
 //!   here holds for all three;
+//! - [`modes`]: what replaced it in generation e (6.19), where IDs belong to threads or to CPUs;
 //! - [`table`]: percid's own table from CPU to ID;
 //! - [`mask`]: the active mask, whose bits are tested before they are set, with the barrier on the
 //!   drainer's side;
@@ -27,6 +28,7 @@ pub mod kernel;
 pub mod local;
 pub mod mask;
 pub mod memory;
+pub mod modes;
 pub mod rules;
 pub mod seizure;
 mod symmetry;

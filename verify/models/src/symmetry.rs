@@ -13,8 +13,8 @@ pub(crate) fn orders(things: u8) -> &'static [[u8; 3]] {
 }
 
 /// A set of things, one bit each, under their new names.
-pub(crate) fn rename_set(set: u8, order: &[u8; 3]) -> u8 {
-    (0..3)
+pub(crate) fn rename_set(set: u8, order: &[u8]) -> u8 {
+    (0..order.len())
         .filter(|member| set & 1 << member != 0)
         .fold(0, |renamed, member: usize| renamed | 1 << order[member])
 }

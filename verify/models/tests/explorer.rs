@@ -9,6 +9,7 @@ use percid_models::kernel::{Generation, Kernel, Role, Undelayed};
 use percid_models::local::{self, Local};
 use percid_models::mask::{Draining, Mask};
 use percid_models::memory::Memory;
+use percid_models::modes::{Flaw, Modes};
 use percid_models::rules::Rules;
 use percid_models::seizure::{self, Seizure};
 use percid_models::table::{Order, Table};
@@ -104,6 +105,9 @@ fn stateright_finds_the_same() {
     agrees_with_stateright(Kernel { symmetric: false, ..kernel() });
     agrees_with_stateright(Kernel { symmetric: false, ..late_scan(true) });
     agrees_with_stateright(Kernel { symmetric: false, ..late_scan(false) });
+    agrees_with_stateright(Modes { symmetric: false, ..Modes::new() });
+    let unlocked = Modes { flaw: Some(Flaw::Unlocked), ..Modes::new() };
+    agrees_with_stateright(Modes { symmetric: false, ..unlocked });
     agrees_with_stateright(Rules { symmetric: false, ..rules(true) });
     agrees_with_stateright(Rules { symmetric: false, ..rules(false) });
     agrees_with_stateright(Table { symmetric: false, ..table(Order::Sound) });
@@ -152,6 +156,7 @@ fn symmetry_is_exact<M: Model<State: Debug>>(plain: &M, symmetric: &M) {
 fn symmetry_loses_nothing() {
     symmetry_is_exact(&Kernel { symmetric: false, ..kernel() }, &kernel());
     symmetry_is_exact(&Kernel { symmetric: false, ..late_scan(true) }, &late_scan(true));
+    symmetry_is_exact(&Modes { symmetric: false, ..Modes::new() }, &Modes::new());
     symmetry_is_exact(&Rules { symmetric: false, ..rules(true) }, &rules(true));
     symmetry_is_exact(&Table { symmetric: false, ..table(Order::Sound) }, &table(Order::Sound));
     for mask in MASKS {

@@ -3,6 +3,7 @@
 mod generations;
 mod local;
 mod mask;
+mod modes;
 mod rules;
 mod seizure;
 mod table;
@@ -11,6 +12,7 @@ use crate::explore::{Report, Verdict, explore};
 use crate::kernel::Kernel;
 use crate::local::Local;
 use crate::mask::Mask;
+use crate::modes::Modes;
 use crate::rules::Rules;
 use crate::seizure::Seizure;
 use crate::table::Table;
@@ -31,6 +33,8 @@ pub enum Size {
 pub enum System {
     /// A generation of the kernel's protocol.
     Kernel(Kernel),
+    /// The ownership modes of later kernels.
+    Modes(Modes),
     /// The rules that the generations share.
     Rules(Rules),
     /// percid's table.
@@ -64,6 +68,7 @@ impl Case {
     pub fn run(&self) -> Report {
         match &self.system {
             System::Kernel(kernel) => explore(kernel),
+            System::Modes(modes) => explore(modes),
             System::Rules(rules) => explore(rules),
             System::Table(table) => explore(table),
             System::Mask(mask) => explore(mask),
@@ -84,6 +89,8 @@ impl Case {
 pub fn catalogue() -> Vec<Case> {
     [
         generations::all(),
+        modes::sound(),
+        modes::controls(),
         rules::all(),
         table::sound(),
         table::controls(),
