@@ -45,9 +45,12 @@ fn one_late(generation: Generation, name: &str) -> Vec<Case> {
     ]
 }
 
+/// Makes a precaution part of a configuration.
+type Remedy = fn(Kernel) -> Kernel;
+
 /// What keeps one late agent harmless.
 fn remedies(generation: Generation, name: &str) -> Vec<Case> {
-    let remedies: [(_, fn(Kernel) -> Kernel, _); 3] = [
+    let remedies: [(_, Remedy, _); 3] = [
         ("tagged", |kernel| Kernel { tagged: true, ..kernel }, "a version tag removes it"),
         ("locked", |kernel| Kernel { locks_source: true, ..kernel }, "the source's lock, too"),
         ("unweighed", |kernel| Kernel { weighs: false, ..kernel }, "it takes the weight scan"),
