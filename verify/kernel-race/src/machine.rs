@@ -16,7 +16,7 @@ use percid_vm::tool;
 use crate::Error;
 use crate::packet::{Found, Parser};
 
-/// How many CPUs the guest's rounds need.
+/// How many CPUs the guest's rounds need: more than threads.
 pub const CPUS: u32 = 10;
 
 /// What a machine is made of.
@@ -215,7 +215,12 @@ mod tests {
 
     #[test]
     fn every_cpu_has_an_emulation_thread_and_nobody_asks_for_the_hardwares_help() {
-        let spec = Spec { image: Path::new("/k/image"), initramfs: &[], append: "preempt=full" };
+        let spec = Spec {
+            image: Path::new("/k/image"),
+            initramfs: &[],
+            cpus: CPUS,
+            append: "preempt=full",
+        };
         let command = command(&spec, Path::new("/r"), Path::new("/c"), Path::new("/s"));
         let line = tool::words(&command);
         assert!(line.contains("-accel tcg,thread=multi"), "{line}");

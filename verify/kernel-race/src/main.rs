@@ -13,6 +13,8 @@ use percid_kernel_race::{Error, report};
 use percid_race_guest::{Line, Round, Way};
 use percid_vm::cache::Cache;
 use percid_vm::guest::Source;
+use percid_vm::kernel::Kernel;
+use percid_vm::platform::{Arch, Platform};
 use percid_vm::tool;
 
 /// Neither as it should be nor not: there is no result.
@@ -51,7 +53,7 @@ fn run(options: &Options) -> Result<(String, bool), Error> {
     tool::QEMU.demand()?;
     let cache = Cache::find();
     eprintln!("building the guest's program");
-    let program = guest().build(&cache)?;
+    let program = guest().build(&cache, Arch::X86_64)?;
     let program = fs::read(&program).map_err(percid_vm::Error::file("read", &program))?;
     let mut rows = Vec::new();
     for image in images(options, &cache)? {
@@ -74,8 +76,19 @@ fn guest() -> Source {
     Source { manifest, binary: "percid-race-guest" }
 }
 
-fn images(options: &Options, _cache: &Cache) -> Result<Vec<PathBuf>, Error> {
-    Ok(options.images.clone())
+fn images(options: &Options, cache: &Cache) -> Result<Vec<PathBuf>, Error> {
+    if !options.images.is_empty() {
+        return Ok(options.images.clone());
+    }
+    options.kernels.iter().map(|platform| image(*platform, cache)).collect()
+}
+
+fn image(platform: Platform, cache: &Cache) -> Result<PathBuf, Error> {
+    eprintln!("getting kernel {platform}");
+    let kernel = Kernel::ready(platform, cache)?;
+    let instead = kernel.in_place_of.map(|pin| format!(", as {pin} is not to be had any more"));
+    eprintln!("kernel {} of {}{}", kernel.release, kernel.package, instead.unwrap_or_default());
+    Ok(kernel.image)
 }
 
 fn ways(options: &Options) -> Vec<Way> {

@@ -7,6 +7,7 @@ use lexopt::prelude::*;
 
 use crate::Error;
 use percid_race_guest::{Ids, Way};
+use percid_vm::platform::{Arch, Platform, Series};
 
 /// Shown by `--help`.
 pub const HELP: &str = "\
@@ -16,7 +17,7 @@ nothing where the kernel's IDs lose increments.
 
 usage: percid-kernel-race [options]
 
-  --kernel NAME,…   kernels that percid-vm knows (6.12,6.18)
+  --kernel SERIES,… stock kernels, of those in verify/vm/kernels.txt (6.12,6.18)
   --image FILE,…    kernels of your own instead: bzImage or vmlinux
   --way WAY,…       held: a virtual CPU is held inside a migration;
                     preempted: a timer interrupt inside a scan lets a
@@ -40,7 +41,7 @@ one is not, 2 if there is no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Kernels by name.
-    pub kernels: Vec<String>,
+    pub kernels: Vec<Platform>,
     /// Kernels by file, instead of those.
     pub images: Vec<PathBuf>,
     /// How.
@@ -62,7 +63,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            kernels: vec!["6.12".to_owned(), "6.18".to_owned()],
+            kernels: vec![Platform::x86_64(Series::V6_12), Platform::x86_64(Series::V6_18)],
             images: Vec::new(),
             ways: vec![Way::Held, Way::Preempted],
             ids: Ids::ALL.to_vec(),
@@ -82,9 +83,7 @@ impl Options {
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
-                Long("kernel") => {
-                    options.kernels = list(&parser.value()?.string()?, |name| Ok(name.to_owned()))?
-                }
+                Long("kernel") => options.kernels = list(&parser.value()?.string()?, kernel)?,
                 Long("image") => {
                     options.images = list(&parser.value()?.string()?, |path| Ok(path.into()))?
                 }
@@ -105,6 +104,16 @@ impl Options {
 
 fn list<T>(text: &str, each: impl Fn(&str) -> Result<T, Error>) -> Result<Vec<T>, Error> {
     text.split(',').map(|item| each(item.trim())).collect()
+}
+
+fn kernel(text: &str) -> Result<Platform, Error> {
+    let platform: Platform = text.parse()?;
+    match platform.arch {
+        Arch::X86_64 => Ok(platform),
+        Arch::Aarch64 => {
+            Err(Error::Usage(format!("--kernel {text}: the code is read of x86-64 only")))
+        }
+    }
 }
 
 fn way(text: &str) -> Result<Way, Error> {
@@ -131,7 +140,7 @@ mod tests {
         assert_eq!(parse("").expect("good"), Some(Options::default()));
         let line = "--kernel 6.18 --way held --ids kernel,table --runs 1 --controls 0 --json";
         let options = parse(line).expect("good").expect("no help");
-        assert_eq!(options.kernels, ["6.18"]);
+        assert_eq!(options.kernels, [Platform::x86_64(Series::V6_18)]);
         assert_eq!(options.ways, [Way::Held]);
         assert_eq!(options.ids, [Ids::Kernel, Ids::Table]);
         assert_eq!((options.runs, options.controls, options.json), (1, 0, true));
@@ -143,6 +152,7 @@ mod tests {
     fn mistakes_are_named() {
         for (line, expected) in [
             ("--nonsense", "--nonsense"),
+            ("--kernel 6.18-arm64", "x86-64 only"),
             ("--way unaided-3", "expected held or preempted"),
             ("--ids atomic", "expected kernel, table or chosen"),
             ("--runs many", "many"),

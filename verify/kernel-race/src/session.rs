@@ -120,7 +120,7 @@ struct Session {
 
 impl Session {
     fn new(target: Target, rounds: &[Round]) -> Self {
-        let needs = |round: &Round| round.way != Way::Held;
+        let needs = |round: &Round| round.way == Way::Preempted;
         Self {
             target,
             needs_preemption: rounds.iter().any(needs),

@@ -31,6 +31,7 @@ pub(crate) struct Actor {
     cpu: AtomicU32,
     turns: AtomicU64,
     added: AtomicI64,
+    sleeps: AtomicBool,
     /// Whether it will never add anything any more.
     has_left: AtomicBool,
 }
@@ -44,6 +45,7 @@ impl Actor {
             cpu: AtomicU32::new(u32::MAX),
             turns: AtomicU64::new(0),
             added: AtomicI64::new(0),
+            sleeps: AtomicBool::new(false),
             has_left: AtomicBool::new(false),
         }
     }
@@ -92,7 +94,8 @@ impl Actor {
         self.cpu.load(Ordering::Acquire)
     }
 
-    fn turns(&self) -> u64 {
+    /// How often it has looked at its orders while it ran.
+    pub(crate) fn turns(&self) -> u64 {
         self.turns.load(Ordering::Acquire)
     }
 
@@ -111,6 +114,11 @@ impl Actor {
     /// Lets it sleep. A thread that is asleep hears of it when it runs again.
     pub(crate) fn rest(&self) {
         self.order.store(SLEEP, Ordering::Release);
+    }
+
+    /// Whether it sleeps, but for the last steps of the way there.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.sleeps.load(Ordering::Acquire)
     }
 
     /// Lets it run for a moment and go to sleep; returns when it has.
@@ -136,12 +144,18 @@ impl Actor {
     pub(crate) fn act(&'static self) {
         loop {
             match self.order.load(Ordering::Acquire) {
-                SLEEP => wait_while(&self.order, SLEEP),
+                SLEEP => self.act_sleep(),
                 TOUCH => self.act_touch(),
                 RUN => self.act_run(),
                 _ => return self.has_left.store(true, Ordering::Release),
             }
         }
+    }
+
+    fn act_sleep(&self) {
+        self.sleeps.store(true, Ordering::Release);
+        wait_while(&self.order, SLEEP);
+        self.sleeps.store(false, Ordering::Release);
     }
 
     fn act_touch(&self) {
@@ -192,22 +206,26 @@ pub(crate) fn finish(actors: &[&Actor]) -> Result<(i64, i64), String> {
 
 /// Looks at `actors`, all of which run, until the time is over: how often all were seen to have kept their IDs for a
 /// while, and in how many of those two of them had the same.
-///
-/// Of each sample, every actor has published its ID anew before the first look, and again between the two looks,
-/// and both looks are equal. So for each of two actors with one ID there is a moment between the looks at which it
-/// read that ID from its own area.
 pub(crate) fn sample(actors: &[&Actor], time: Duration) -> (u64, u64) {
     let until = Instant::now() + time;
     let (mut samples, mut doubled) = (0, 0);
     while Instant::now() < until {
-        let Some(first) = fresh_ids(actors, until) else { break };
-        let Some(second) = fresh_ids(actors, until) else { break };
-        if first == second {
-            samples += 1;
-            doubled += u64::from(has_pair(&first));
-        }
+        let sample = sample_once(actors, until);
+        samples += u64::from(sample.is_some());
+        doubled += u64::from(sample == Some(true));
     }
     (samples, doubled)
+}
+
+/// Whether two of `actors` have one ID; `None` if one of them does not run, or has got another ID meanwhile.
+///
+/// Every actor has published its ID anew before the first look, and again between the two looks, and both looks are
+/// equal. So for each of two actors with one ID there is a moment between the looks at which it read that ID from its
+/// own area.
+pub(crate) fn sample_once(actors: &[&Actor], until: Instant) -> Option<bool> {
+    let first = fresh_ids(actors, until)?;
+    let second = fresh_ids(actors, until)?;
+    (first == second).then(|| has_pair(&first))
 }
 
 /// The IDs of all actors after each has begun a turn, and ended it, since now.

@@ -43,9 +43,15 @@ fn word(offset: usize) -> u32 {
 
 fn thread_pointer() -> *const u8 {
     let pointer;
+    #[cfg(target_arch = "x86_64")]
     // SAFETY: the first word of the thread's control block is its own address.
     unsafe {
         std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reads a register.
+    unsafe {
+        std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nomem, nostack, preserves_flags));
     }
     pointer
 }

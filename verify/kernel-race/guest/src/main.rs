@@ -6,6 +6,7 @@ mod ask;
 mod held;
 mod preempted;
 mod setup;
+mod unaided;
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -75,7 +76,7 @@ fn act() -> ExitCode {
     let outcome = match round.way {
         Way::Held => held::run(round.control),
         Way::Preempted => preempted::run(round.control),
-        Way::Unaided(_) => Err("not yet".to_owned()),
+        Way::Unaided(seconds) => unaided::run(seconds),
     };
     say(&outcome.map_or_else(Line::Failed, Line::Result));
     // Threads that still wait for something end with the process.
