@@ -215,12 +215,7 @@ mod tests {
 
     #[test]
     fn every_cpu_has_an_emulation_thread_and_nobody_asks_for_the_hardwares_help() {
-        let spec = Spec {
-            image: Path::new("/k/image"),
-            initramfs: &[],
-            cpus: CPUS,
-            append: "preempt=full",
-        };
+        let spec = Spec { image: Path::new("/k/image"), initramfs: &[], append: "preempt=full" };
         let command = command(&spec, Path::new("/r"), Path::new("/c"), Path::new("/s"));
         let line = tool::words(&command);
         assert!(line.contains("-accel tcg,thread=multi"), "{line}");

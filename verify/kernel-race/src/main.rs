@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use percid_kernel_race::options::{HELP, Options};
 use percid_kernel_race::session::{self, Boot, End, Report};
-use percid_kernel_race::verdict::{self, Row};
+use percid_kernel_race::verdict::{Conclusion, Results};
 use percid_kernel_race::{Error, report};
 use percid_race_guest::{Line, Round, Way};
 use percid_vm::cache::Cache;
@@ -26,12 +26,23 @@ const TRIES: u32 = 12;
 fn main() -> ExitCode {
     let options = match Options::parse(env::args_os().skip(1)) {
         Ok(Some(options)) => options,
-        Ok(None) => return show(HELP, true),
+        Ok(None) => return show(HELP, ExitCode::SUCCESS),
         Err(error) => return no_result(&error),
     };
-    match run(&options) {
-        Ok((text, good)) => show(&text, good),
-        Err(error) => no_result(&error),
+    let results = match run(&options) {
+        Ok(results) => results,
+        Err(error) => return no_result(&error),
+    };
+    eprint!("{}", report::remarks(&results));
+    let status = match results.conclusion() {
+        Conclusion::Good => ExitCode::SUCCESS,
+        Conclusion::Bad => ExitCode::FAILURE,
+        Conclusion::NoResult => ExitCode::from(NO_RESULT),
+    };
+    if options.json {
+        show(&format!("{}\n", report::json(&results).document()), status)
+    } else {
+        show(&report::tables(&results), status)
     }
 }
 
@@ -41,34 +52,26 @@ fn no_result(error: &Error) -> ExitCode {
 }
 
 /// Shows what there is to show. A reader who has gone away has missed it.
-fn show(text: &str, good: bool) -> ExitCode {
+fn show(text: &str, status: ExitCode) -> ExitCode {
     match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => status,
         Err(_) => ExitCode::from(NO_RESULT),
-        Ok(()) if good => ExitCode::SUCCESS,
-        Ok(()) => ExitCode::FAILURE,
     }
 }
 
-fn run(options: &Options) -> Result<(String, bool), Error> {
+fn run(options: &Options) -> Result<Results, Error> {
     tool::QEMU.demand()?;
     let cache = Cache::find();
     eprintln!("building the guest's program");
     let program = guest().build(&cache, Arch::X86_64)?;
     let program = fs::read(&program).map_err(percid_vm::Error::file("read", &program))?;
-    let mut rows = Vec::new();
+    let mut results = Results::default();
     for image in images(options, &cache)? {
-        for way in ways(options) {
-            try_on(&image, &program, &rounds(options, way), options.verbose, &mut rows)?;
+        for rounds in plan(options) {
+            try_on(&image, &program, &rounds, options.verbose, &mut results)?;
         }
     }
-    eprint!("{}", report::remarks(&rows));
-    let good = rows.iter().all(|row| row.verdict().is_good());
-    let text = if options.json {
-        format!("{}\n", report::json(&rows).document())
-    } else {
-        report::table(&rows)
-    };
-    Ok((text, good))
+    Ok(results)
 }
 
 fn guest() -> Source {
@@ -91,16 +94,23 @@ fn image(platform: Platform, cache: &Cache) -> Result<PathBuf, Error> {
     Ok(kernel.image)
 }
 
-fn ways(options: &Options) -> Vec<Way> {
-    options.unaided.map_or_else(|| options.ways.clone(), |seconds| vec![Way::Unaided(seconds)])
+/// The rounds, by way: each way has machines of its own.
+fn plan(options: &Options) -> Vec<Vec<Round>> {
+    match options.unaided {
+        Some(seconds) => vec![kinds(options, Way::Unaided(seconds), false).collect()],
+        None => options.ways.iter().map(|&way| rounds(options, way)).collect(),
+    }
 }
 
 /// Kinds take turns, so that a machine that is lost early has something to say of each.
 fn rounds(options: &Options, way: Way) -> Vec<Round> {
-    let kinds = |control| options.ids.iter().map(move |&ids| Round { way, ids, control });
-    let controls = (0..options.controls).flat_map(|_| kinds(true));
-    let treated = (0..options.runs).flat_map(|_| kinds(false));
+    let controls = (0..options.controls).flat_map(|_| kinds(options, way, true));
+    let treated = (0..options.runs).flat_map(|_| kinds(options, way, false));
     controls.chain(treated).collect()
+}
+
+fn kinds(options: &Options, way: Way, control: bool) -> impl Iterator<Item = Round> {
+    options.ids.iter().map(move |&ids| Round { way, ids, control })
 }
 
 /// Boots a kernel, again where a machine is lost or rounds came to nothing, until all have had their turn.
@@ -109,7 +119,7 @@ fn try_on(
     program: &[u8],
     rounds: &[Round],
     verbose: bool,
-    rows: &mut Vec<Row>,
+    results: &mut Results,
 ) -> Result<(), Error> {
     let mut left = rounds.to_vec();
     let mut append = "";
@@ -117,7 +127,7 @@ fn try_on(
     while !left.is_empty() && tries < TRIES {
         eprintln!("booting {} for {} rounds", image.display(), left.len());
         let boot = session::boot(image, program, &left, append, &mut |line| tell(line, verbose))?;
-        verdict::add(rows, &boot.release, &boot.reports);
+        results.add(&boot.release, &boot.reports);
         tell_places(&boot);
         left = still_to_do(&left, &boot.reports);
         match boot.end {
@@ -135,6 +145,7 @@ fn try_on(
             End::Complete => tries += 1,
         }
     }
+    results.missing += left.len();
     Ok(())
 }
 

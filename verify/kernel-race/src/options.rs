@@ -32,6 +32,8 @@ usage: percid-kernel-race [options]
   --verbose         every line of the guest, on standard error
   --help            this text
 
+With --unaided each of --ids has one round, and --runs and --controls mean nothing.
+
 Exit status: 0 if every row is as it should be (the kernel's IDs lose, the
 others lose nothing though there were duplicates, controls show nothing), 1 if
 one is not, 2 if there is no result.

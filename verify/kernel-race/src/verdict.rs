@@ -1,8 +1,109 @@
 //! What the rounds mean.
 
-use percid_race_guest::{Ids, Round, Way};
+use percid_race_guest::{Ids, Line, Round, Way};
 
 use crate::session::Report;
+
+/// All that was found out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Results {
+    /// Rounds with help and their controls, by kernel and kind.
+    pub rows: Vec<Row>,
+    /// Rounds without help.
+    pub unaided: Vec<Unaided>,
+    /// Rounds that were to be had, and came to no outcome however often they were tried.
+    pub missing: usize,
+}
+
+/// What all of it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Every row is as it should be.
+    Good,
+    /// A row is not.
+    Bad,
+    /// Something is missing.
+    NoResult,
+}
+
+impl Results {
+    /// Adds what came of the rounds on a kernel.
+    pub fn add(&mut self, release: &str, reports: &[Report]) {
+        for report in reports {
+            match report.round.way {
+                Way::Unaided(_) => self.unaided.extend(Unaided::new(release, report)),
+                _ => self.row(release, report.round).count(report),
+            }
+        }
+    }
+
+    /// The row of a kind; kinds are in the order in which they came.
+    fn row(&mut self, release: &str, kind: Round) -> &mut Row {
+        let is_its = |row: &Row| row.release == release && row.kind == kind;
+        let at = self.rows.iter().position(is_its).unwrap_or_else(|| {
+            self.rows.push(Row::new(release, kind));
+            self.rows.len() - 1
+        });
+        &mut self.rows[at]
+    }
+
+    /// What it means.
+    pub fn conclusion(&self) -> Conclusion {
+        if self.missing > 0 || self.rows.is_empty() && self.unaided.is_empty() {
+            return Conclusion::NoResult;
+        }
+        let good = self.rows.iter().all(|row| row.verdict().is_good());
+        let good = good && self.unaided.iter().all(Unaided::is_good);
+        if good { Conclusion::Good } else { Conclusion::Bad }
+    }
+}
+
+/// A round without help. That nothing happened in it proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unaided {
+    /// What the kernel calls itself.
+    pub release: String,
+    /// Which IDs percid used.
+    pub ids: Ids,
+    /// How long it took.
+    pub seconds: u64,
+    /// Migrations into the way of which another thread came.
+    pub attempts: u64,
+    /// How often a thread was made to change its CPU.
+    pub migrations: u64,
+    /// Attempts after which two running threads had one `mm_cid`.
+    pub doubled: u64,
+    /// Increments made.
+    pub added: i64,
+    /// Increments that are missing, or too many.
+    pub lost: u64,
+}
+
+impl Unaided {
+    fn new(release: &str, report: &Report) -> Option<Self> {
+        let outcome = report.outcome.as_ref().ok()?;
+        let Some(&Line::Progress { attempts, doubled, migrations, seconds }) =
+            report.progress.as_ref()
+        else {
+            return None;
+        };
+        Some(Self {
+            release: release.to_owned(),
+            ids: report.round.ids,
+            seconds,
+            attempts,
+            migrations,
+            doubled,
+            added: outcome.added,
+            lost: outcome.added.abs_diff(outcome.kept),
+        })
+    }
+
+    /// Whether it is as it should be: what the kernel's IDs lose is measured, the others must lose nothing.
+    pub fn is_good(&self) -> bool {
+        self.ids == Ids::Kernel || self.lost == 0
+    }
+}
 
 /// All rounds of one kind on one kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,18 +215,6 @@ impl Row {
     }
 }
 
-/// Adds up the reports from a kernel, by kind, in the order in which the kinds came.
-pub fn add(rows: &mut Vec<Row>, release: &str, reports: &[Report]) {
-    for report in reports.iter().filter(|report| !matches!(report.round.way, Way::Unaided(_))) {
-        let is_its = |row: &Row| row.release == release && row.kind == report.round;
-        let at = rows.iter().position(is_its).unwrap_or_else(|| {
-            rows.push(Row::new(release, report.round));
-            rows.len() - 1
-        });
-        rows[at].count(report);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,10 +232,10 @@ mod tests {
     }
 
     fn row(reports: &[Report]) -> Row {
-        let mut rows = Vec::new();
-        add(&mut rows, "6.18", reports);
-        assert_eq!(rows.len(), 1);
-        rows.remove(0)
+        let mut results = Results::default();
+        results.add("6.18", reports);
+        assert_eq!(results.rows.len(), 1);
+        results.rows.remove(0)
     }
 
     #[test]
@@ -168,12 +257,43 @@ mod tests {
 
     #[test]
     fn kinds_and_kernels_are_kept_apart() {
-        let mut rows = Vec::new();
+        let mut results = Results::default();
         let reports = [report(Ids::Kernel, false, 1, 2, 1), report(Ids::Table, false, 1, 2, 2)];
-        add(&mut rows, "6.12", &reports);
-        add(&mut rows, "6.18", &reports);
-        add(&mut rows, "6.12", &[report(Ids::Table, true, 0, 2, 2)]);
-        assert_eq!(rows.len(), 5);
+        results.add("6.12", &reports);
+        results.add("6.18", &reports);
+        assert_eq!(results.conclusion(), Conclusion::Good);
+        results.add("6.12", &[report(Ids::Table, true, 0, 2, 2)]);
+        assert_eq!(results.rows.len(), 5);
+        results.add("6.12", &reports);
+        assert_eq!(results.rows.len(), 5);
+    }
+
+    #[test]
+    fn one_bad_row_is_bad_and_one_missing_round_is_no_result() {
+        assert_eq!(Results::default().conclusion(), Conclusion::NoResult);
+        let mut results = Results::default();
+        results.add("6.12", &[report(Ids::Table, false, 1, 2, 2)]);
+        results.add("6.18", &[report(Ids::Table, false, 1, 2, 1)]);
+        assert_eq!(results.conclusion(), Conclusion::Bad);
+        results.missing = 1;
+        assert_eq!(results.conclusion(), Conclusion::NoResult);
+    }
+
+    #[test]
+    fn without_help_only_the_others_must_lose_nothing() {
+        let unaided = |ids, kept| {
+            let mut report = report(ids, false, 0, 1000, kept);
+            report.round.way = Way::Unaided(60);
+            report.progress =
+                Some(Line::Progress { attempts: 5, doubled: 1, migrations: 30, seconds: 60 });
+            let mut results = Results::default();
+            results.add("6.18", &[report]);
+            assert_eq!((results.rows.len(), results.unaided[0].attempts), (0, 5));
+            results.conclusion()
+        };
+        assert_eq!(unaided(Ids::Kernel, 990), Conclusion::Good);
+        assert_eq!(unaided(Ids::Table, 1000), Conclusion::Good);
+        assert_eq!(unaided(Ids::Table, 990), Conclusion::Bad);
     }
 
     #[test]
