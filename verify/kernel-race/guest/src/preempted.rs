@@ -59,6 +59,8 @@ const OVER: u32 = 2;
 const STALL: Duration = Duration::from_millis(600);
 /// After this time, an ID that nobody used is free: it expires after 100 ms, and a scan comes every 100 ms.
 const EXPIRY: Duration = Duration::from_millis(500);
+/// Less than it takes an ID to expire.
+const HOLDING_ON: Duration = Duration::from_millis(80);
 const MOMENT: Duration = Duration::from_millis(30);
 
 /// Brings the kernel there. In the control the real-time thread comes at any time instead of that moment.
@@ -85,6 +87,8 @@ pub(crate) fn run(control: bool) -> Result<Outcome, String> {
     if id != LATE_ONE.id() || id < RUNNING {
         return Err(format!("the settler has ID {id}, the late one had {}", LATE_ONE.id()));
     }
+    // Their IDs must not expire before the settler has got its own again.
+    spin(HOLDING_ON);
     HOLDERS.iter().for_each(Actor::rest);
     if control {
         spin(Duration::from_millis(40));
