@@ -251,9 +251,8 @@ impl Session {
     /// The guest waits for its trap to be set. In a control there is none, and the guest is told the same.
     fn arm(&mut self, cpu: u32, answer: u64, id: u64) -> Result<(), Error> {
         self.target.stop()?;
-        if let Some(round) = self.current.as_ref().map(|report| report.round)
-            && !round.control
-        {
+        let round = self.current.as_ref().map(|report| report.round);
+        if let Some(round) = round.filter(|round| !round.control) {
             let place = self.place(round.way)?;
             self.target.set_breakpoint(place.address)?;
             self.trap = Some(Trap { cpu, answer, id, place });
