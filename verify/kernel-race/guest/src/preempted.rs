@@ -60,7 +60,7 @@ const STALL: Duration = Duration::from_millis(600);
 /// After this time, an ID that nobody used is free: it expires after 100 ms, and a scan comes every 100 ms.
 const EXPIRY: Duration = Duration::from_millis(500);
 /// Less than it takes an ID to expire.
-const HOLDING_ON: Duration = Duration::from_millis(80);
+const HOLDING_ON: Duration = Duration::from_millis(30);
 const MOMENT: Duration = Duration::from_millis(30);
 
 /// Brings the kernel there. In the control the real-time thread comes at any time instead of that moment.
