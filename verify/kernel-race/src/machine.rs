@@ -107,8 +107,8 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// One emulation thread for each CPU: the others must go on while one is held. QEMU 7.2 then spoils the flags after a
-/// `cmpxchg16b` that fails, of which one guest in three died while it booted: there is none.
+/// One emulation thread for each CPU: the others must go on while one is held. With QEMU 7.2, guests of that kind died while
+/// they booted, behind a `cmpxchg16b` whose flags held bits of an address; without that instruction they do not.
 fn command(spec: &Spec<'_>, root: &Path, console: &Path, stub: &Path) -> Command {
     let socket = |path: &Path| format!("unix:{},server=on,wait=off", path.display());
     let mut command = tool::QEMU.command();

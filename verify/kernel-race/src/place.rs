@@ -92,11 +92,10 @@ fn stores_all_ones(instructions: &[Instruction], at: usize) -> bool {
     let new_value = instructions[at].op1_register();
     let before = &instructions[at.saturating_sub(REACH)..at];
     let load = before.iter().rev().find(|i| writes(i, new_value));
-    load.is_some_and(|load| match load.mnemonic() {
-        Mnemonic::Mov => is_immediate(load) && load.immediate(1) as u32 == u32::MAX,
-        // The shorter way to write it.
-        Mnemonic::Or => is_immediate(load) && load.immediate(1) as u32 == u32::MAX,
-        _ => false,
+    // `or` with all ones is the shorter way to write it.
+    let loads = |load: &Instruction| matches!(load.mnemonic(), Mnemonic::Mov | Mnemonic::Or);
+    load.is_some_and(|load| {
+        loads(load) && is_immediate(load) && load.immediate(1) as u32 == u32::MAX
     })
 }
 
@@ -133,6 +132,7 @@ fn leaves(instruction: &Instruction) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iced_x86::IcedError;
     use iced_x86::code_asm::*;
 
     const START: u64 = 0xffff_ffff_8100_1000;
@@ -144,8 +144,6 @@ mod tests {
         let code = code.assemble(START).expect("it has labels for all");
         Function { name: "take_id".into(), start: START, code }
     }
-
-    use iced_x86::IcedError;
 
     /// The function as compilers write it: the mark, a look at the other CPU, the second exchange.
     fn good(code: &mut CodeAssembler) -> Result<(), IcedError> {
