@@ -146,6 +146,13 @@ pub(crate) enum Command {
         disable_help_subcommand = true,
     )]
     Numa(NumaArguments),
+    /// Find out how the running kernel's concurrency IDs behave, in a second or two
+    #[command(hide = true)]
+    KernelIds {
+        /// Be the process in which that is found out, and print the recording
+        #[arg(long)]
+        experiment: bool,
+    },
     /// Record, convert and replay scheduler traces (`percid trace --help`)
     #[command(disable_help_flag = true)]
     Trace {

@@ -7,6 +7,7 @@ mod bench;
 mod check;
 mod cli;
 mod info;
+mod kernel_ids;
 mod machine;
 mod numa;
 mod sim;
@@ -30,6 +31,8 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Some(Command::Bench(arguments)) => bench::run(arguments, cli.json),
         Some(Command::Sim(arguments)) => sim::run(arguments, cli.json),
         Some(Command::Numa(arguments)) => numa::run(arguments, cli.json),
+        Some(Command::KernelIds { experiment: true }) => kernel_ids::experiment(),
+        Some(Command::KernelIds { experiment: false }) => kernel_ids::run(cli.json),
         Some(Command::Trace { arguments }) => trace::run(arguments, cli.json),
         None => bench::everything(cli.length, cli.json),
     }

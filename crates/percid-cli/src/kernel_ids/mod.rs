@@ -1,0 +1,187 @@
+//! What the running kernel's concurrency IDs do: an experiment in a process of its own, whose result is explained by the
+//! policies of the simulator. The kernel's release is a hint, and what the experiment shows may differ from it.
+//!
+//! A process of its own, because the kernel remembers what a process did before, and this one has threads.
+
+mod experiment;
+mod journal;
+mod script;
+
+use std::fmt;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use percid::id::Generation;
+use percid_command::outcome::{Failure, Outcome};
+use percid_command::output;
+use percid_sim::explanation::{Behaviour, Explanation};
+use percid_sim::replay::Recording;
+use serde::Serialize;
+
+/// What was found out.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Observation {
+    /// The generation of the kernel's IDs, or `cpu-numbers` where the kernel was built without them; `null` if that is
+    /// undecided.
+    observed: Option<String>,
+    /// The generation that the kernel's release suggests; `null` if kernels of that release have no IDs.
+    hinted: Option<String>,
+    /// Whether both are known and not the same.
+    differs: bool,
+    /// For each behaviour how many IDs it explains.
+    evidence: Vec<EvidenceReport>,
+    /// Why it is undecided.
+    undecided: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct EvidenceReport {
+    behaviour: String,
+    compared: usize,
+    different: usize,
+}
+
+/// How often the experiment is made at most: where others use the CPUs it may show less than it could.
+const ATTEMPTS: usize = 2;
+
+/// Looks at what the kernel's IDs do. Takes a second or two; starts a process that ends before this returns.
+pub(crate) fn observe() -> Observation {
+    let release = percid::machine::read().kernel_release;
+    let hinted = Generation::hinted_by(&release);
+    let mut answer = Err("it was not tried".to_owned());
+    for _ in 0..ATTEMPTS {
+        answer = record_in_another_process().map(|recording| Explanation::of(&recording));
+        if !answer.as_ref().is_ok_and(|explanation| explanation.decided().is_none()) {
+            break;
+        }
+    }
+    match answer {
+        Ok(explanation) => Observation::of(hinted, &explanation),
+        Err(why) => Observation::undecided(hinted, why),
+    }
+}
+
+/// Only this, without the rest of `percid info --check`.
+pub(crate) fn run(json: bool) -> Result<Outcome, Failure> {
+    let observation = observe();
+    if json { output::print_json(&observation) } else { output::print_text(&observation) }?;
+    Ok(Outcome::Complete)
+}
+
+/// The experiment, for the process in which nothing else happens. Prints what was recorded.
+pub(crate) fn experiment() -> Result<Outcome, Failure> {
+    match experiment::record() {
+        Ok(recording) => output::print_text(&recording)?,
+        Err(why) => output::print_text(&format!("{MISSING}{why}\n"))?,
+    }
+    Ok(Outcome::Complete)
+}
+
+/// Before the reason why nothing was recorded.
+const MISSING: &str = "not possible: ";
+
+/// The hidden subcommand that leads to [`experiment`].
+const SUBCOMMAND: [&str; 2] = ["kernel-ids", "--experiment"];
+
+/// Many times what the experiment takes.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+fn record_in_another_process() -> Result<Recording, String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let mut command = Command::new(program);
+    command.args(SUBCOMMAND).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| format!("starting again: {error}"))?;
+    let text = printed_by(&mut child);
+    let text = text.ok_or_else(|| format!("the experiment took longer than {PATIENCE:?}"))?;
+    match text.strip_prefix(MISSING) {
+        Some(why) => Err(why.trim_end().to_owned()),
+        None => Recording::read(&text).map_err(|error| format!("the experiment: {error}")),
+    }
+}
+
+/// What a process prints until it ends; nothing if it does not end soon, and is killed.
+fn printed_by(child: &mut Child) -> Option<String> {
+    let mut stdout = child.stdout.take()?;
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).map(|_| text)
+    });
+    let until = Instant::now() + PATIENCE;
+    while !reader.is_finished() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let is_late = !reader.is_finished();
+    if is_late {
+        let _ = child.kill();
+    }
+    let _ = child.wait();
+    let text = reader.join().ok()?.ok()?;
+    (!is_late).then_some(text)
+}
+
+impl Observation {
+    fn of(hinted: Option<Generation>, explanation: &Explanation) -> Observation {
+        let decided = explanation.decided();
+        let names = |behaviours: Vec<Behaviour>| -> String {
+            let names: Vec<String> = behaviours.iter().map(ToString::to_string).collect();
+            names.join(", ")
+        };
+        let undecided = match (decided, explanation.candidates()) {
+            (Some(_), _) => None,
+            (None, several) if several.is_empty() => Some(NOTHING_EXPLAINS.to_owned()),
+            (None, several) => Some(format!("all of these explain it: {}", names(several))),
+        };
+        let report = |evidence: &percid_sim::explanation::Evidence| EvidenceReport {
+            behaviour: evidence.behaviour.to_string(),
+            compared: evidence.compared,
+            different: evidence.different,
+        };
+        Observation {
+            observed: decided.map(|behaviour| behaviour.to_string()),
+            differs: decided.is_some_and(|behaviour| hinted.map(Behaviour::Of) != Some(behaviour)),
+            hinted: hinted.map(|generation| generation.to_string()),
+            evidence: explanation.evidence.iter().map(report).collect(),
+            undecided,
+        }
+    }
+
+    fn undecided(hinted: Option<Generation>, why: String) -> Observation {
+        let hinted = hinted.map(|generation| generation.to_string());
+        let undecided = Some(why);
+        Observation { observed: None, hinted, differs: false, evidence: Vec::new(), undecided }
+    }
+}
+
+const NOTHING_EXPLAINS: &str =
+    "no generation explains them; where other programs crowd the CPUs, try again";
+
+/// A line for the answer, one for the hint, and one for the evidence.
+impl fmt::Display for Observation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Observation { observed, hinted, differs, evidence, undecided } = self;
+        match (observed, undecided) {
+            (Some(observed), _) => writeln!(f, "the kernel's IDs behave as: {observed}")?,
+            (None, why) => {
+                let why = why.as_deref().unwrap_or_default();
+                writeln!(f, "how the kernel's IDs behave is undecided: {why}")?;
+            }
+        }
+        let hinted = hinted.as_deref().unwrap_or("no IDs");
+        let differs = if *differs { ", which is not what they do" } else { "" };
+        writeln!(f, "  hint of its release: {hinted}{differs}")?;
+        if evidence.is_empty() {
+            return Ok(());
+        }
+        write!(f, "  IDs explained:")?;
+        for (nr, EvidenceReport { behaviour, compared, different }) in evidence.iter().enumerate() {
+            let comma = if nr == 0 { "" } else { "," };
+            write!(f, "{comma} {behaviour} {} of {compared}", compared - different)?;
+        }
+        writeln!(f)
+    }
+}
+
+#[cfg(test)]
+mod tests;
