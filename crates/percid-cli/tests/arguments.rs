@@ -20,7 +20,7 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("nonsense", "info, bench, sim, numa, trace"),
         ("--nonsense", "--json"),
         ("info nonsense", "--json"),
-        ("bench nonsense", "ops, mask, intermittent"),
+        ("bench nonsense", "ops, mask, wander, intermittent"),
         ("bench ops --nonsense", "--seconds"),
         ("bench ops --seconds 0", "0.1 to 3600"),
         ("bench ops --seconds nan", "0.1 to 3600"),

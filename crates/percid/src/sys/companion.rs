@@ -7,10 +7,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Relaxed},
-};
 
 use super::{errno, memory};
 
@@ -40,17 +36,12 @@ impl Companion {
         argument: *mut c_void,
     ) -> Result<Companion, i32> {
         let stack = memory::map(STACK_BYTES).ok_or(libc::ENOMEM)?;
-        // The kernel's word about the child's end lies at the bottom of the stack: not 0 until the child has left it.
-        let ended = stack.cast::<AtomicU32>();
-        // SAFETY: fresh memory, seen by nobody yet.
-        unsafe { ended.as_ref() }.store(1, Relaxed);
-        let flags =
-            libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_CHILD_CLEARTID;
-        let none = std::ptr::null_mut::<c_void>();
+        // Flags that every C library's function passes on: musl's refuses those about the child's thread number.
+        let flags = libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES;
         // SAFETY: the stack is the child's alone and stays mapped until it is gone; `work` and `argument` by contract.
         let number = unsafe {
             let top = stack.as_ptr().add(STACK_BYTES).cast::<c_void>();
-            libc::clone(work, top, flags, argument, none, none, ended.as_ptr())
+            libc::clone(work, top, flags, argument)
         };
         if number < 0 {
             let why = errno();
@@ -67,22 +58,14 @@ impl Companion {
         // SAFETY: a plain system call; nobody wants the status.
         unsafe { libc::syscall(libc::SYS_wait4, self.number, none, libc::__WALL, none) >= 0 }
     }
-
-    /// Whether the child may still use its stack.
-    fn is_alive(&self) -> bool {
-        // SAFETY: the word lies in the mapping, which lives as long as this value.
-        unsafe { self.stack.cast::<AtomicU32>().as_ref() }.load(Acquire) != 0
-    }
 }
 
 impl Drop for Companion {
     fn drop(&mut self) {
-        // Another thread that waits for children of every kind may take the answer; the word tells all the same.
+        // Another thread that waits for children of every kind may be faster: then the answer is ECHILD, and the child
+        // is gone as well. Whoever has ended has left its memory before.
         while !self.wait() && errno() == libc::EINTR {}
-        while self.is_alive() {
-            give_way();
-        }
-        // SAFETY: the child has left the stack, and this value was the only way to it.
+        // SAFETY: the child is gone, and this value was the only way to its stack.
         unsafe { memory::unmap(self.stack, STACK_BYTES) };
     }
 }
