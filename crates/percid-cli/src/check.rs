@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::bench::wander::{self, WanderReport};
+use crate::kernel_ids::{self, Observation};
 use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome};
 
@@ -22,6 +23,8 @@ pub(crate) struct CheckReport {
     as_promised: bool,
     interrupted: bool,
     aborts: AbortsReport,
+    /// What the kernel's own IDs do.
+    kernel_ids: Observation,
     stress: StressReport,
     #[serde(flatten)]
     wander: WanderReport,
@@ -32,10 +35,12 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     let interrupt = Interrupt::listen()?;
     let cpus: Vec<u32> = percid::machine::read().allowed.iter().collect();
     let aborts = AbortsReport::of(length / 4, &interrupt);
+    let kernel_ids = kernel_ids::observe();
     let stress = stress::run(&cpus, length / 2, &interrupt)?;
     let wander = wander::measure(&cpus, length / 4, &interrupt)?;
     let as_promised = aborts.as_promised() && stress.as_promised() && wander.wander_exact;
-    Ok(CheckReport { as_promised, interrupted: interrupt.pressed(), aborts, stress, wander })
+    let interrupted = interrupt.pressed();
+    Ok(CheckReport { as_promised, interrupted, aborts, kernel_ids, stress, wander })
 }
 
 impl CheckReport {
@@ -53,6 +58,7 @@ impl CheckReport {
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n{}", self.aborts)?;
+        writeln!(f, "{}", self.kernel_ids)?;
         writeln!(f, "{}", self.stress)?;
         writeln!(f, "{}", self.wander)?;
         let verdict = match (self.as_promised, self.interrupted) {

@@ -61,6 +61,8 @@ if something is not as promised:
   - whether the kernel aborts a critical section that is fenced or preempted: a section
     that goes on although it had to be aborted is counted under IGNORED. 64-bit Arm
     kernels from 6.19 to 7.0.13 ignore; percid then uses atomics by itself
+  - what the kernel's own IDs do, by an experiment: releases are a hint only, since
+    changes are taken back into older ones (`percid kernel-ids` alone)
   - whether counters of every source lose anything while their threads are moved,
     preempted and fenced, and their values are taken out meanwhile
   - what moving costs, and how often it takes a slow path, as `percid bench wander`

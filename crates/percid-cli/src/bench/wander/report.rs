@@ -36,7 +36,10 @@ struct Row {
     ids: u32,
 }
 
-const COURSES: [(&str, fn(&Contender) -> &Lane); 2] =
+/// A course, and where its batches are.
+type Course = (&'static str, fn(&Contender) -> &Lane);
+
+const COURSES: [Course; 2] =
     [("forced", |contender| &contender.march), ("pipe", |contender| &contender.pipes)];
 
 impl WanderReport {
