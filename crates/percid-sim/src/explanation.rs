@@ -9,7 +9,7 @@ use std::fmt;
 use percid::id::Generation;
 
 use crate::policies::{Entry, find, of_generation};
-use crate::replay::{Comparison, Recording};
+use crate::replay::Recording;
 
 /// Whose IDs they can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,19 +80,24 @@ impl Default for Explanation {
 }
 
 impl Explanation {
-    /// What explains one recording. It must have been checked, as those that were read are.
-    pub fn of(recording: &Recording) -> Explanation {
+    /// What explains all of some recordings. They must have been checked, as those that were read are.
+    pub fn of<'a>(recordings: impl IntoIterator<Item = &'a Recording>) -> Explanation {
         let mut explanation = Explanation::default();
-        explanation.add(|behaviour| recording.compare(behaviour.policy()));
+        for recording in recordings {
+            explanation.add(|behaviour| {
+                let comparison = recording.compare(behaviour.policy());
+                (comparison.compared, comparison.differences.len())
+            });
+        }
         explanation
     }
 
-    /// Takes in what was found for each behaviour.
-    pub fn add(&mut self, compare: impl Fn(Behaviour) -> Comparison) {
+    /// Takes in what was found for each behaviour: how many IDs were compared, and how many of them are others.
+    pub fn add(&mut self, count: impl Fn(Behaviour) -> (usize, usize)) {
         for evidence in &mut self.evidence {
-            let comparison = compare(evidence.behaviour);
-            evidence.compared += comparison.compared;
-            evidence.different += comparison.differences.len();
+            let (compared, different) = count(evidence.behaviour);
+            evidence.compared += compared;
+            evidence.different += different;
         }
     }
 

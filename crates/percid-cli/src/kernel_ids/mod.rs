@@ -43,22 +43,18 @@ struct EvidenceReport {
     different: usize,
 }
 
-/// How often the experiment is made at most: where others use the CPUs it may show less than it could.
-const ATTEMPTS: usize = 2;
+/// How often the experiment is made. Where others use the CPUs, threads may do what they should too late, and one
+/// experiment may look like another generation; two of them do not look like the same wrong one.
+const ROUNDS: usize = 2;
 
-/// Looks at what the kernel's IDs do. Takes a second or two; starts a process that ends before this returns.
+/// Looks at what the kernel's IDs do. Takes two or three seconds; starts processes that end before this returns.
 pub(crate) fn observe() -> Observation {
     let release = percid::machine::read().kernel_release;
     let hinted = Generation::hinted_by(&release);
-    let mut answer = Err("it was not tried".to_owned());
-    for _ in 0..ATTEMPTS {
-        answer = record_in_another_process().map(|recording| Explanation::of(&recording));
-        if !answer.as_ref().is_ok_and(|explanation| explanation.decided().is_none()) {
-            break;
-        }
-    }
-    match answer {
-        Ok(explanation) => Observation::of(hinted, &explanation),
+    let rounds: Result<Vec<Recording>, String> =
+        (0..ROUNDS).map(|_| record_in_another_process()).collect();
+    match rounds {
+        Ok(rounds) => Observation::of(hinted, &Explanation::of(&rounds)),
         Err(why) => Observation::undecided(hinted, why),
     }
 }

@@ -38,6 +38,10 @@ pub(super) const HOLD_MS: u64 = 12;
 /// Between the turns: longer than the 100 ms for which an ID stays unused, by more than a few ticks.
 const PAUSE_MS: u64 = 150;
 
+/// Long enough for threads to be gone where others use the CPUs too. Whoever joins them runs too early: the kernel
+/// wakes it before it counts them no longer, and then it keeps the ID that it takes.
+const END_MS: u64 = 60;
+
 /// Long enough to be moved to another CPU.
 const MOMENT_MS: u64 = 4;
 
@@ -65,6 +69,7 @@ pub(super) fn script(cpus: usize) -> Vec<Step> {
         script.act(thread, Act::End);
         script.now_ms += MOMENT_MS;
     }
+    script.now_ms += END_MS;
     script.act(FIRST, Act::Stay(0));
     (0..cpus).rev().for_each(|cpu| script.act(FIRST, Act::Go(cpu)));
     script.steps
