@@ -7,6 +7,7 @@ use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
 use percid_command::watch::watched;
+use percid_sim::explanation;
 use percid_sim::replay::{Comparison, generation};
 use percid_trace::Trace;
 use percid_trace::event::{Tid, What};
@@ -38,12 +39,25 @@ pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Outcome,
 #[derive(Debug, Serialize)]
 struct Answer {
     release: Option<String>,
+    /// The policy that explains the IDs best, with which they were compared.
     policy: Option<&'static str>,
+    /// The policy that the release suggests.
+    hinted: Option<&'static str>,
+    /// For every policy, how many of the IDs it would have given otherwise.
+    evidence: Vec<Evidence>,
     compared: usize,
     different: usize,
     /// Whether Ctrl-C came first: processes are missing that were not compared by then.
     interrupted: bool,
     processes: Vec<Process>,
+}
+
+/// How well a policy explains the IDs of all processes.
+#[derive(Debug, Serialize)]
+struct Evidence {
+    policy: &'static str,
+    compared: usize,
+    different: usize,
 }
 
 /// One process.
@@ -68,16 +82,18 @@ impl Answer {
     fn of(trace: &Trace, only: Option<Tid>, interrupt: &Interrupt) -> Answer {
         let candidates = candidates(trace, only);
         let numbers: Vec<Tid> = candidates.iter().map(|(process, _)| *process).collect();
-        let compared = watched("compare", Some(trace.events.len() as u64), interrupt, |progress| {
+        let found = watched("compare", Some(trace.events.len() as u64), interrupt, |progress| {
             kernel_ids::compare_all(trace, &numbers, progress)
         });
-        let interrupted = compared.len() < candidates.len();
-        let compared = candidates.into_iter().zip(compared);
+        let interrupted = found.processes.len() < candidates.len();
+        let compared = candidates.into_iter().zip(found.processes);
         let processes: Vec<Process> =
             compared.map(|((process, name), found)| Process::of(process, name, found)).collect();
         let release = trace.origin.release.clone();
         Answer {
-            policy: release.as_deref().and_then(generation).map(|entry| entry.name),
+            policy: found.behaviour.map(|behaviour| behaviour.policy().name),
+            hinted: release.as_deref().and_then(generation).map(|entry| entry.name),
+            evidence: found.explanation.evidence.iter().map(Evidence::of).collect(),
             release,
             compared: processes.iter().map(|process| process.compared).sum(),
             different: processes.iter().map(|process| process.different).sum(),
@@ -105,6 +121,13 @@ fn candidates(trace: &Trace, only: Option<Tid>) -> Vec<(Tid, String)> {
     started.filter(|&thread| seen.insert(thread)).map(|thread| (thread, name(thread))).collect()
 }
 
+impl Evidence {
+    fn of(evidence: &explanation::Evidence) -> Evidence {
+        let explanation::Evidence { behaviour, compared, different } = *evidence;
+        Evidence { policy: behaviour.policy().name, compared, different }
+    }
+}
+
 impl Process {
     fn of(process: Tid, name: String, found: Result<Comparison, Insufficient>) -> Process {
         let (comparison, insufficient) = match found {
@@ -128,7 +151,12 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let release = self.release.as_deref().unwrap_or("of unknown release");
         let policy = self.policy.unwrap_or("none that is known");
-        writeln!(f, "Linux {release}, its policy: {policy}")?;
+        write!(f, "Linux {release}, its policy: {policy}")?;
+        match self.hinted {
+            hinted if hinted == self.policy => writeln!(f)?,
+            Some(hinted) => writeln!(f, ", though its release suggests {hinted}")?,
+            None => writeln!(f, ", though kernels of its release have no IDs")?,
+        }
         for process in &self.processes {
             write!(f, "{process}")?;
         }

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use percid_sim::comparison::Progress;
 use percid_sim::replay::Recording;
 
-use super::Insufficient;
 use super::orders::Room;
 use super::translation::Translation;
+use super::{Insufficient, silence};
 use crate::event::{Cpu, Event, Shares, Tid, What};
 use crate::record::count_cpus;
 use crate::trace::Trace;
@@ -53,6 +53,7 @@ struct Gathering<'a> {
     /// Whose threads run on the CPU.
     on_cpu: HashMap<Cpu, Vec<Place>>,
     allowed: Allowed,
+    silence_means_unchanged: bool,
 }
 
 struct Begun<'a> {
@@ -75,6 +76,7 @@ impl<'a> Gathering<'a> {
             of_thread: HashMap::new(),
             on_cpu: HashMap::new(),
             allowed: Allowed::default(),
+            silence_means_unchanged: silence::means_unchanged(&trace.events),
         };
         let mut concerned = Vec::new();
         for (nr, events) in trace.events.chunks(AT_ONCE).enumerate() {
@@ -98,7 +100,7 @@ impl<'a> Gathering<'a> {
         self.begun.push(Begun {
             start,
             allowed: self.allowed.of(process),
-            translation: Translation::new(self.trace, start, process),
+            translation: Translation::new(self.trace, start, process, self.silence_means_unchanged),
             failed: None,
         });
         self.of_process.insert(process, place);
@@ -266,7 +268,7 @@ mod tests {
         let wanted = HashSet::from([process]);
         let (start, _) = last_starts(&trace.events, &wanted).into_iter().next()?;
         let guests = guests(&trace.events);
-        let mut translation = Translation::new(trace, trace.events[start], process);
+        let mut translation = Translation::new(trace, trace.events[start], process, false);
         for (place, event) in trace.events.iter().enumerate().skip(start + 1) {
             translation.take(event, guests.contains(&place)).ok()?;
         }

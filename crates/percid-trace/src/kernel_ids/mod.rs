@@ -17,7 +17,9 @@
 //!   before, so it is taken to leave as soon as it runs. It is counted until its creator has been woken. It has no ID to
 //!   tell, so if the switch to it is missing too, the comparison may find differences that are none.
 //! - **Which CPUs a thread may use**, if it asked for several changes within a tenth of a second. The last one is taken for all.
-//! - **When a thread that ends gives up its ID.** That is shortly before the trace shows the end.
+//! - **When a thread that ends gives up its ID, and when a new one is counted.** That is shortly before the trace shows it.
+//! - **An ID that has not changed**, on Linux 6.19 and later, where `rseq_update` tells changes only: silence means that the
+//!   thread has the ID that it told last, which is compared when it goes to sleep. Which kind of trace it is shows in itself.
 //! - **Which of two CPUs was first.** A switch is traced before the thread takes its ID, and a migration before the thread
 //!   arrives. If another CPU goes on in between, as it does where a hypervisor lets a CPU stand still, it may find
 //!   another ID free than the times say. So a difference counts only if no other order that is possible would have made
@@ -25,13 +27,16 @@
 
 mod gathering;
 mod orders;
+mod silence;
 mod translation;
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 
+use percid::id::Generation;
 use percid_sim::Ns;
 use percid_sim::comparison::Progress;
+use percid_sim::explanation::{Behaviour, Explanation};
 use percid_sim::policies::Entry;
 use percid_sim::replay::{self, Comparison, Recording};
 
@@ -132,21 +137,77 @@ fn translated(trace: &Trace, process: Tid) -> Result<Gathered, Insufficient> {
     gathered.into_iter().next().unwrap_or(Err(Insufficient::BeganBefore(process)))
 }
 
-/// Compares the IDs of many processes with the policy of the trace's kernel, on one way through the trace: for each of them
-/// what [`compare`] says. Counts events as they are done; if it is stopped, those are missing that were not compared by then.
-pub fn compare_all(
-    trace: &Trace,
-    processes: &[Tid],
-    progress: &Progress,
-) -> Vec<Result<Comparison, Insufficient>> {
-    let compare = |gathered: Result<Gathered, Insufficient>| {
-        let (recording, rooms) = gathered?;
-        let policy = replay::generation(&recording.release);
-        let policy = policy.ok_or_else(|| Insufficient::NoGeneration(recording.release.clone()))?;
-        Ok(recording.compare_with(policy, orders::others(&recording, &rooms)))
+/// What was found about the IDs of many processes.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The behaviour with whose policy they were compared; `None` if the trace's kernel has no IDs.
+    pub behaviour: Option<Behaviour>,
+    /// Which behaviour explains the IDs of all of them.
+    pub explanation: Explanation,
+    /// For each process, in their order. If it was stopped, those are missing that were not compared by then.
+    pub processes: Vec<Result<Comparison, Insufficient>>,
+}
+
+/// Compares the IDs of many processes with the policy that explains them best, on one way through the trace: for each of
+/// them what [`compare_under`] says. The release is a hint: its policy is taken if it explains them as well as any. Counts
+/// events as they are done.
+pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &Progress) -> Found {
+    let gathered = gather(trace, processes, progress);
+    let goes_on = |_: &&Result<Gathered, Insufficient>| !progress.stop.load(Relaxed);
+    let compare = |behaviour: Behaviour| -> Vec<Result<Comparison, Insufficient>> {
+        let compare = |(recording, rooms): &Gathered| {
+            recording.compare_with(behaviour.policy(), orders::others(recording, rooms))
+        };
+        let all = gathered.iter().take_while(goes_on);
+        all.map(|gathered| gathered.as_ref().map(compare).map_err(Clone::clone)).collect()
     };
-    let gathered = gather(trace, processes, progress).into_iter();
-    gathered.take_while(|_| !progress.stop.load(Relaxed)).map(compare).collect()
+    let hinted = trace.origin.release.as_deref().and_then(Generation::hinted_by);
+    let hinted = hinted.map(Behaviour::Of);
+    // With other policies the order of the trace will do, as long as that of the hint explains everything.
+    let under_hint = hinted.map(compare).unwrap_or_default();
+    let explanation = explain(|behaviour| match behaviour {
+        _ if Some(behaviour) == hinted => total(&under_hint),
+        _ => in_order(&gathered, behaviour, progress),
+    });
+    if hinted.is_some_and(|hinted| explanation.candidates().contains(&hinted)) {
+        return Found { behaviour: hinted, explanation, processes: under_hint };
+    }
+    let explanation = explain(|behaviour| total(&compare(behaviour)));
+    match explanation.candidates().first().copied().or(hinted) {
+        Some(best) => Found { behaviour: Some(best), explanation, processes: compare(best) },
+        None => {
+            let release = trace.origin.release.clone();
+            let none = release.map_or(Insufficient::NoRelease, Insufficient::NoGeneration);
+            let missing =
+                gathered.into_iter().map(|gathered| Err(gathered.err().unwrap_or(none.clone())));
+            Found { behaviour: None, explanation, processes: missing.collect() }
+        }
+    }
+}
+
+fn explain(count: impl Fn(Behaviour) -> (usize, usize)) -> Explanation {
+    let mut explanation = Explanation::default();
+    explanation.add(count);
+    explanation
+}
+
+/// How many IDs were compared, and how many differ.
+fn total(found: &[Result<Comparison, Insufficient>]) -> (usize, usize) {
+    let found = found.iter().flatten();
+    found.fold((0, 0), |(compared, different), comparison| {
+        (compared + comparison.compared, different + comparison.differences.len())
+    })
+}
+
+/// The same in the order in which the trace has everything.
+fn in_order(
+    gathered: &[Result<Gathered, Insufficient>],
+    behaviour: Behaviour,
+    progress: &Progress,
+) -> (usize, usize) {
+    let going_on = gathered.iter().flatten().take_while(|_| !progress.stop.load(Relaxed));
+    let found = going_on.map(|(recording, _)| Ok(recording.compare(behaviour.policy())));
+    total(&found.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -306,6 +367,59 @@ mod tests {
         assert_eq!(allowed(&trace), 1);
     }
 
+    /// Two threads that meet on two CPUs and come back to them after pauses, with the IDs that a behaviour gives, from a
+    /// kernel that calls itself otherwise.
+    #[test]
+    fn the_policy_is_that_which_explains_the_ids_and_not_that_of_the_release() {
+        let mut events =
+            vec![(0, 1, exec()), (5, 1, id(PROCESS, 0)), (10, 1, fork(8, Shares::Process))];
+        events.extend([
+            (20, 1, switch(PROCESS, IDLE)),
+            (30, 0, switch(IDLE, 8)),
+            (35, 0, id(8, 1)),
+        ]);
+        events.push((40, 0, switch(8, IDLE)));
+        // By turns, each on the CPU of the other: IDs follow the threads.
+        for turn in 0..20 {
+            let (time, cpu) = (1000 * (turn + 1), (turn % 2) as Cpu);
+            let (thread, own) = if turn / 2 % 2 == 0 { (PROCESS, 0) } else { (8, 1) };
+            events.push((time, cpu, What::Migrate { thread, from: 1 - cpu, to: cpu }));
+            events.push((time + 10, cpu, switch(IDLE, thread)));
+            events.push((time + 20, cpu, id(thread, own)));
+            events.push((time + 30, cpu, switch(thread, IDLE)));
+        }
+        let mut trace = trace(&events);
+        trace.origin.release = Some("6.6.30-with-backports".to_owned());
+        let found = compare_all(&trace, &[PROCESS], &Progress::default());
+        let owned = Behaviour::Of(Generation::Owned);
+        assert_eq!(found.behaviour, Some(owned), "{}", found.explanation);
+        assert!(found.processes[0].as_ref().is_ok_and(|found| found.differences.is_empty()));
+        trace.origin.release = Some("6.1.0".to_owned());
+        let found = compare_all(&trace, &[PROCESS], &Progress::default());
+        assert_eq!(found.behaviour, Some(owned), "{}", found.explanation);
+    }
+
+    /// Thread 8 has told ID 1 and goes to sleep twice more on its CPU; the kernel tells no ID that has not changed.
+    #[test]
+    fn silence_means_unchanged_where_only_changes_are_told() {
+        let asleep = |thread| What::Switch { prev: thread, state: State::SLEEPING, next: IDLE };
+        let mut events =
+            vec![(0, 1, exec()), (5, 1, id(PROCESS, 0)), (10, 1, fork(8, Shares::Process))];
+        events.extend([(15, 1, asleep(PROCESS)), (30, 0, switch(IDLE, 8)), (35, 0, id(8, 1))]);
+        events.extend([(40, 0, asleep(8)), (50, 0, switch(IDLE, 8)), (60, 0, asleep(8))]);
+        let ids = |trace: &Trace| {
+            let steps = recording(trace, PROCESS).expect("enough").steps;
+            steps.iter().filter(|step| matches!(step.event, Step::Id(..))).count()
+        };
+        assert_eq!(ids(&trace(&events)), 2, "of too few that were told nothing follows");
+        let others = (0..40).map(|nr| (100 + nr, (nr % 2) as Cpu, id(OTHER, 3)));
+        let changes: Vec<_> = events.iter().copied().chain(others).collect();
+        assert_eq!(ids(&trace(&changes)), 5, "one of the first thread, two of the other");
+        let again = (0..40).map(|nr| (100 + nr, 0, id(OTHER, 3)));
+        let always: Vec<_> = events.iter().copied().chain(again).collect();
+        assert_eq!(ids(&trace(&always)), 2);
+    }
+
     #[test]
     fn what_is_missing_is_said() {
         let whole =
@@ -355,7 +469,7 @@ mod tests {
             let mut trace = trace(&events);
             trace.origin.possible_cpus = Some(3);
             // What it says is of no interest, only that it returns.
-            let _ = compare(&trace, PROCESS);
+            let _ = compare_all(&trace, &[PROCESS], &Progress::default());
         }
     }
 }

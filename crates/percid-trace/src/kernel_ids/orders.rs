@@ -20,7 +20,7 @@ pub(crate) struct Room {
     pub(crate) from: Ns,
     /// Until when.
     pub(crate) until: Ns,
-    /// The CPU that moved a thread and traced it, if it has done that before it did anything else.
+    /// The CPU that moved or created a thread and traced it, if it has done that before it did anything else.
     pub(crate) mover: Option<Cpu>,
 }
 
@@ -58,11 +58,8 @@ fn actor(event: Event, room: Room) -> Option<Cpu> {
         | Event::Exit(cpu, _)
         | Event::Leave(cpu, _) => Some(cpu),
         Event::Migrate(_, _, to) => room.mover.or(Some(to)),
-        Event::Exec(..)
-        | Event::Spawn(..)
-        | Event::Affinity(..)
-        | Event::Gone(_)
-        | Event::Id(..) => None,
+        Event::Spawn(..) => room.mover,
+        Event::Exec(..) | Event::Affinity(..) | Event::Gone(_) | Event::Id(..) => None,
     }
 }
 
@@ -169,7 +166,7 @@ fn parties(event: Event, room: Room) -> (Option<Cpu>, [Option<Thread>; 2]) {
         | Event::Tick(cpu, thread, _)
         | Event::Exit(cpu, thread)
         | Event::Leave(cpu, thread) => (Some(cpu), [Some(thread), None]),
-        Event::Spawn(child, parent) => (None, [Some(child), Some(parent)]),
+        Event::Spawn(child, parent) => (room.mover, [Some(child), Some(parent)]),
         Event::Migrate(thread, ..) => (room.mover, [Some(thread), None]),
         Event::Affinity(thread, _) | Event::Gone(thread) | Event::Id(thread, _) => {
             (None, [Some(thread), None])

@@ -34,6 +34,8 @@ pub(super) struct Translation<'a> {
     steps: Vec<Step>,
     rooms: Vec<Room>,
     has_ids: bool,
+    /// Whether a thread that tells no ID has the one that it told last.
+    silence_means_unchanged: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +49,8 @@ struct Member {
     creator: Option<Tid>,
     /// The number of the thread that it created, and that has left, and is still counted.
     waits_for: Option<u32>,
+    /// Where it was when it told its ID last, and which.
+    told: Option<(Cpu, u32)>,
 }
 
 /// A thread that is being woken may be moved, and arrives when it is queued.
@@ -59,12 +63,25 @@ enum Waking {
 
 impl Member {
     fn new(number: u32, creator: Option<Tid>) -> Member {
-        Member { number, runs_on: None, tick: None, waking: Waking::No, creator, waits_for: None }
+        Member {
+            number,
+            runs_on: None,
+            tick: None,
+            waking: Waking::No,
+            creator,
+            waits_for: None,
+            told: None,
+        }
     }
 }
 
 impl<'a> Translation<'a> {
-    pub(super) fn new(trace: &'a Trace, start: Event, process: Tid) -> Translation<'a> {
+    pub(super) fn new(
+        trace: &'a Trace,
+        start: Event,
+        process: Tid,
+        silence_means_unchanged: bool,
+    ) -> Translation<'a> {
         let Event { time, cpu, .. } = start;
         let first = Member { runs_on: Some(cpu), ..Member::new(0, None) };
         Translation {
@@ -78,6 +95,7 @@ impl<'a> Translation<'a> {
             steps: vec![Step { time: 0, event: replay::Event::Exec(cpu, 0) }],
             rooms: vec![Room { from: 0, until: 0, mover: None }],
             has_ids: false,
+            silence_means_unchanged,
         }
     }
 
@@ -127,8 +145,11 @@ impl<'a> Translation<'a> {
     pub(super) fn take(&mut self, event: &Event, is_guest: bool) -> Result<(), Insufficient> {
         let &Event { time, cpu, what } = event;
         match what {
-            What::Switch { prev, next, .. } => {
+            What::Switch { prev, state, next } => {
                 self.runs(time, cpu, prev);
+                if !state.is_runnable() {
+                    self.was_silent(time, cpu, prev);
+                }
                 self.switch(time, cpu, next);
             }
             What::Id { thread, id, .. } => {
@@ -136,15 +157,19 @@ impl<'a> Translation<'a> {
                 self.scan(time, cpu, thread);
                 self.push(time, replay::Event::Id(number, id));
                 self.has_ids = true;
+                if let Some(member) = self.threads.get_mut(&thread) {
+                    member.told = Some((cpu, id));
+                }
             }
             What::Tick { thread } => self.tick(time, cpu, thread),
             What::Fork { parent, child, shares } => {
-                return self.fork(time, parent, child, shares, is_guest);
+                return self.fork((time, cpu), parent, child, shares, is_guest);
             }
             What::Exec { thread, .. } => self.replaced(time, cpu, thread),
             What::Exit { thread } => {
                 if let Some(number) = self.runs(time, cpu, thread) {
                     self.push(time, replay::Event::Exit(cpu, number));
+                    self.threads.entry(thread).and_modify(|member| member.told = None);
                 }
             }
             What::Wakeup { thread, stage, .. } => self.wake(time, thread, stage),
@@ -166,6 +191,19 @@ impl<'a> Translation<'a> {
             self.switch(time, cpu, thread);
         }
         self.number(thread)
+    }
+
+    /// A thread goes to sleep on the CPU where it told its ID last, and has told none since. If silence means that it has not
+    /// changed, it has that ID still. (A thread that was woken and never got to user space says nothing either; but then
+    /// its ID is another one only if the owners of IDs changed their kind meanwhile.)
+    fn was_silent(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
+        let Some(&Member { number, told: Some((there, id)), .. }) = self.threads.get(&thread)
+        else {
+            return;
+        };
+        if self.silence_means_unchanged && there == cpu {
+            self.push(time, replay::Event::Id(number, id));
+        }
     }
 
     /// A CPU switches to a thread.
@@ -266,7 +304,7 @@ impl<'a> Translation<'a> {
 
     fn fork(
         &mut self,
-        time: Ns,
+        (time, cpu): (Ns, Cpu),
         parent: Tid,
         child: Tid,
         shares: Shares,
@@ -284,7 +322,10 @@ impl<'a> Translation<'a> {
                 let number = self.count;
                 self.count += 1;
                 self.threads.insert(child, Member::new(number, is_guest.then_some(parent)));
-                self.push(time, replay::Event::Spawn(number, creator));
+                // It is counted before the trace shows it.
+                let room =
+                    Room { from: time.saturating_sub(STALLED), until: time, mover: Some(cpu) };
+                self.push_within(time, replay::Event::Spawn(number, creator), room);
                 if let Some(creator) = self.threads.get_mut(&parent).filter(|_| is_guest) {
                     creator.waits_for = Some(number);
                 }
