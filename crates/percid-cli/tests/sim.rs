@@ -55,7 +55,7 @@ fn everything_on_the_list_can_be_simulated_and_shown() {
 // ---- run ----
 
 const RUN: &str =
-    "sim run --workload container --set duration_ms=200 --policy per-cpu,percid-table";
+    "sim run --workload container --set duration_ms=200 --policy per-cpu,percid-table-strict";
 
 #[test]
 fn rows_say_what_bursts_found_and_what_it_took() {
@@ -121,13 +121,14 @@ fn commas_sweep_all_combinations() {
     let mut expected = Vec::new();
     for allowed in [4.0, 8.0, 16.0] {
         for stay in [50.0, 100.0] {
-            expected.extend(["per-cpu", "percid-table"].map(|policy| (allowed, stay, policy)));
+            expected
+                .extend(["per-cpu", "percid-table-strict"].map(|policy| (allowed, stay, policy)));
         }
     }
     assert_eq!(found, expected);
     assert_eq!(results["workload"]["parameters"]["threads"], 12.0);
     let most = |row: &&Value| number(row, "ids_bound") as u64;
-    let dense = rows.iter().filter(|row| text(row, "policy") == "percid-table");
+    let dense = rows.iter().filter(|row| text(row, "policy") == "percid-table-strict");
     assert!(dense.map(|row| most(&row)).max() <= Some(12), "as many IDs as threads");
 }
 

@@ -257,7 +257,7 @@ mod tests {
                 ("allowed".to_owned(), vec![4.0, 8.0]),
                 ("stay_ms".to_owned(), vec![5.0, 10.0]),
             ],
-            policies: &[named("per-cpu"), named("percid-table")],
+            policies: &[named("per-cpu"), named("percid-table-strict")],
             seeds: 3,
             seed: 1,
             spans: 10,
@@ -288,7 +288,7 @@ mod tests {
         let rows = compare(2);
         for pair in rows.chunks(2) {
             let [cpus, table] = pair else { unreachable!("two policies") };
-            assert_eq!((cpus.policy, table.policy), ("per-cpu", "percid-table"));
+            assert_eq!((cpus.policy, table.policy), ("per-cpu", "percid-table-strict"));
             assert!(table.ids_distinct <= 16, "{table:?}");
             assert!(table.ids_distinct < cpus.ids_distinct, "{cpus:?}");
         }
@@ -310,9 +310,8 @@ mod tests {
         };
         let rows = comparison.simulate(&Progress::default()).expect("a valid workload");
         let work: Vec<u64> = rows.iter().map(|row| row.expense.work_ns).collect();
-        assert!(work[0] > 0, "fences cost something: {work:?}");
         let more = 10_000 * rows[1].work.slow_paths;
-        assert!(work[1] > more, "{work:?}");
+        assert!(more > 0 && work[1] >= more && work[0] < more, "{work:?}");
         let [cheap, dear] = [&rows[0], &rows[1]].map(|row| row.ns_per_burst.expect("bursts"));
         assert!(dear > cheap, "finding the ID is part of the time: {cheap} {dear}");
     }
