@@ -108,7 +108,7 @@ fn end(child: &mut Child) {
 }
 
 /// One emulation thread for each CPU: the others must go on while one is held. With QEMU 7.2, guests of that kind died while
-/// they booted, behind a `cmpxchg16b` whose flags held bits of an address; without that instruction they do not.
+/// they booted, behind a `cmpxchg16b` whose flags held bits of an address. Without that instruction fewer do.
 fn command(spec: &Spec<'_>, root: &Path, console: &Path, stub: &Path) -> Command {
     let socket = |path: &Path| format!("unix:{},server=on,wait=off", path.display());
     let mut command = tool::QEMU.command();
