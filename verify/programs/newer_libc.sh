@@ -8,8 +8,11 @@ mkdir -p "$1"
 cd "$1"
 [ -e usr/lib/x86_64-linux-gnu/libc.so.6 ] && exit
 
-mkdir -p apt/lists/partial apt/cache/archives/partial
+# The mirror is the one that this machine uses.
 mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' | sed -n 's/^Debian //p' | head -n 1)
+[ -n "$mirror" ] || { echo "$0: the package lists name no mirror of Debian: run apt-get update" >&2; exit 1; }
+
+mkdir -p apt/lists/partial apt/cache/archives/partial
 echo "deb $mirror trixie main" >apt/sources.list
 cat >apt/apt.conf <<END
 Dir::Etc::sourcelist "$PWD/apt/sources.list";

@@ -11,7 +11,7 @@ use percid_trace::replay::{Settings, replay};
 
 /// The machine of the recording: 16 CPUs, two to a core, four behind a cache, eight to a node.
 fn machine() -> Machine {
-    let place = |cpu| Place { core: cpu / 2, l3: cpu / 4, socket: cpu / 8, node: cpu / 8 };
+    let place = |cpu: u32| Place { core: cpu / 2, l3: cpu / 4, socket: cpu / 8, node: cpu / 8 };
     let mut machine = Machine::preset("epyc-9654").expect("a preset");
     machine.topology = Topology::new((0..16).map(place).collect());
     machine
@@ -20,7 +20,7 @@ fn machine() -> Machine {
 #[test]
 fn threads_of_the_workload_wander_as_recorded_ones() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/wakes.parquet");
-    let trace = percid_trace::read(&fixture).expect("a trace");
+    let trace = percid_trace::read::read(&fixture).expect("a trace");
     assert_eq!(trace.origin.lost, 0);
     let settings = Settings { processes: vec![1], ..Settings::default() };
     let policy = find("per-cpu").expect("a policy");
