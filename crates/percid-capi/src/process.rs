@@ -122,7 +122,7 @@ pub extern "C" fn percid_compact() -> u32 {
 
 /// Says how many IDs there may be while the process's threads wander over more CPUs than there are threads.
 ///
-/// Once ten IDs were taken from other CPUs within 100 ms, percid hands out extra ones, up to the CPUs visited
+/// Once ten IDs for each thread were taken from other CPUs within 100 ms, percid hands out extra ones, up to the CPUs visited
 /// within 100 ms: memory for the time of a steal per move, about 1 us. `most` is a limit for them; UINT32_MAX
 /// sets none, as at first, and 0 keeps the IDs below min(allowed CPUs, threads) at any time. When the
 /// threads have stayed where they are for 200 ms, the next time that any CPU asks for an ID ends the extra ones.

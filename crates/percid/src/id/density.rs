@@ -21,7 +21,7 @@ static MOST: AtomicU32 = AtomicU32::new(u32::MAX);
 ///
 /// Threads that often wake up on other CPUs than before must each time take an ID away from the CPU they left
 /// ([`Strict`](Density::Strict)), at 1 us, or 10 if that CPU runs the process. Once that has happened ten times within
-/// 100 ms, a CPU gets an ID of its own instead ([`Relaxed`](Density::Relaxed)): there are as many copies of the
+/// 100 ms for each thread (or allowed CPU, if those are fewer), a CPU gets an ID of its own instead ([`Relaxed`](Density::Relaxed)): there are as many copies of the
 /// program's data as CPUs were visited within 100 ms, never more than it may use. When the threads have stayed where
 /// they are for 200 ms, the number of IDs is within `min(allowed CPUs, threads)` again from the next time that any CPU
 /// asks for an ID, or [`compact`](crate::compact).

@@ -26,7 +26,7 @@
 //!
 //! Threads that wander over more CPUs than there are threads need an ID on a CPU each time they come back to it. If
 //! IDs stay within the bound, each return is a steal, and the CPU that lost its ID steals one back a moment later. So
-//! once [`FREQUENT_STEALS`] were stolen within [`EXPIRY_MS`], a CPU gets an ID beyond the bound, up to the CPUs that
+//! once [`FREQUENT_STEALS`] times the bound were stolen within [`EXPIRY_MS`], a CPU gets an ID beyond the bound, up to the CPUs that
 //! the process may use or the [most](Limits::most) IDs that it wants. While there are extra IDs, every CPU loses its
 //! ID once in [`EXPIRY_MS`] and remembers it as recent: those that come back for theirs by the next time are the
 //! *demand*, the CPUs visited within that time. IDs that nobody came back for are free, and above the demand they
@@ -43,8 +43,8 @@
 /// How long an ID may stay on a CPU without being renewed before a scan may take it back (R7).
 pub const EXPIRY_MS: u64 = 100;
 
-/// How many steals within [`EXPIRY_MS`] are frequent. Fewer are cheaper than the memory of another ID: at some
-/// 10 us each, fence and all, ten in 100 ms take a thousandth of one CPU's time.
+/// How many steals within [`EXPIRY_MS`] are frequent, for each ID within the bound. Fewer are cheaper than the memory of
+/// another ID: at 1 to 10 us each, fence and all, ten in 100 ms take at most a thousandth of a thread's time.
 pub const FREQUENT_STEALS: u32 = 10;
 
 /// What the process may use now.
@@ -381,7 +381,8 @@ impl<'a> Space<'a> {
 
     /// A new ID beyond the bound, if steals are frequent or have been.
     fn extra_id(&mut self, limits: Limits) -> Option<u32> {
-        if self.counts.extra == 0 && self.counts.steals < FREQUENT_STEALS {
+        let frequent = FREQUENT_STEALS.saturating_mul(limits.bound());
+        if self.counts.extra == 0 && self.counts.steals < frequent {
             return None;
         }
         let id = self.new_id_below(limits.extended())?;
