@@ -89,6 +89,12 @@ inline std::uint32_t compact() noexcept
     return percid_compact();
 }
 
+/* Limits the IDs that there may be while threads wander; 0: never more than min(allowed CPUs, threads). */
+inline void set_density(std::uint32_t most) noexcept
+{
+    percid_set_density(most);
+}
+
 namespace detail {
 
 /* Throws for a negative errno. */

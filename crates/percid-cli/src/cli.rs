@@ -94,6 +94,7 @@ Examples:
   PERCID_SOURCE=table percid info
   percid sim paper                   published results beside simulated ones
   percid sim run --workload container --policy per-cpu,percid-table
+  percid kernel-ids                  what the running kernel's own IDs do
   percid numa demo                   memory that follows its threads, tried here
   percid trace record -- make -j8    the schedule of a program, to be replayed
   percid trace replay trace.parquet  under every policy";
@@ -148,8 +149,7 @@ pub(crate) enum Command {
         disable_help_subcommand = true,
     )]
     Numa(NumaArguments),
-    /// Find out how the running kernel's concurrency IDs behave, in a second or two
-    #[command(hide = true)]
+    /// Find out how the running kernel's concurrency IDs behave, in a few seconds
     KernelIds {
         /// Be the process in which that is found out, and print the recording
         #[arg(long)]

@@ -17,7 +17,7 @@ fn stderr(output: &Output) -> String {
 #[test]
 fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
     let cases = [
-        ("nonsense", "info, bench, sim, numa, trace"),
+        ("nonsense", "info, bench, sim, numa, kernel-ids, trace"),
         ("--nonsense", "--json"),
         ("info nonsense", "--json"),
         ("bench nonsense", "ops, mask, wander, intermittent"),

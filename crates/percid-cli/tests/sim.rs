@@ -499,7 +499,7 @@ fn a_large_comparison_has_a_page_too() {
         bounded(&mut command(&format!("sim run {workload} --seeds 1 --html {}", page.display())));
     assert!(output.status.success(), "{}", stderr(&output));
     let html = fs::read_to_string(&page).expect("the page is written");
-    look_at(&folder, "large", &html, 1 + 2 + 8);
+    look_at(&folder, "large", &html, 1 + 2 + 9);
 }
 
 #[test]

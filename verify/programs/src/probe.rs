@@ -35,15 +35,18 @@ pub(crate) fn run(options: &Options) -> Verdict {
         times.push(time.as_micros());
     }
     times.sort_unstable();
+    let (Some(first), Some(last)) = (times.first(), times.last()) else {
+        return Err("--starts 0 tries nothing".to_owned());
+    };
     let [first_good, first_bad, good_later, bad_later, never] = counts;
     let (good, bad) = (first_good + good_later, first_bad + bad_later);
     let figures = format!(
         "starts={} good={good} bad={bad} later={} never={never} min_us={} median_us={} max_us={}",
         options.starts,
         good_later + bad_later,
-        times[0],
+        first,
         times[times.len() / 2],
-        times[times.len() - 1],
+        last,
     );
     let right = match options.expect {
         Some(Kernel::Good) => bad == 0 && never == 0,

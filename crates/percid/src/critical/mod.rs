@@ -89,7 +89,7 @@ pub(crate) use atomic::*;
 pub(crate) use x86_64::*;
 
 pub(crate) use ring::Append;
-pub(crate) use waiting::{Ending, Waiting};
+pub(crate) use waiting::{Ending, NOWHERE, Waiting};
 
 use std::ptr;
 use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering::Relaxed};

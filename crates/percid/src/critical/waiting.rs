@@ -45,6 +45,9 @@ pub(crate) enum Ending {
     TimedOut,
 }
 
+/// No CPU has this number.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
 const ABORTED: u64 = 1;
 const SAW_FLAG: u64 = 2;
 
@@ -65,10 +68,15 @@ impl Waiting {
         }
     }
 
-    /// The CPU on which the section of `round` is or was; `None` before it has begun.
+    /// The CPU on which the section of `round` is or was; `None` before it has begun, [`NOWHERE`] if it was given up.
     pub(crate) fn cpu(&self, round: u32) -> Option<u32> {
         let inside = self.inside.load(Acquire);
         (inside as u32 == round).then(|| ((inside >> 32) as u32).wrapping_sub(1))
+    }
+
+    /// Says that the section of `round` was over before it could say where it was: its CPU is none that exists.
+    pub(crate) fn give_up(&self, round: u32) {
+        self.inside.store(u64::from(round), Release);
     }
 
     /// Sets the flag of `round`.

@@ -20,7 +20,7 @@ pub struct Activity {
     pub evictions: u64,
     /// IDs held by CPUs at the moment.
     pub held: u32,
-    /// The IDs there may be at the moment are below this.
+    /// New IDs are below this at the moment.
     pub max_nr_cid: u32,
 }
 

@@ -2,13 +2,12 @@
 
 use std::ffi::CStr;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::once::Once;
 use super::{Source, Unavailable, UnknownSource, prepare, probe};
 use crate::sys::atomic::AtomicU32;
 use crate::sys::cell::UnsafeCell;
-use crate::sys::{clock, process, stderr};
+use crate::sys::{process, stderr};
 
 /// Which source the process uses, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +38,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Override => f.write_str("PERCID_SOURCE asks for it"),
-            Reason::TableWorks => f.write_str("the kernel aborts and fences critical sections"),
+            Reason::TableWorks => f.write_str(
+                "the kernel fences critical sections, and is none of those that fail to abort them",
+            ),
             Reason::TableIsNot(why) => write!(f, "percid's table cannot be used: {why}"),
             Reason::BeingChosen => f.write_str("the source is being chosen at this moment"),
             Reason::NotKnownYet => Unavailable::SectionsNotProbed.fmt(f),
@@ -50,29 +51,33 @@ impl fmt::Display for Reason {
 /// The choice of this process.
 static CHOICE: Once<Choice> = Once { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
 
-/// When the next try is due, in milliseconds, if it could not be made yet; 0 before the first.
-static NEXT_TRY_MS: AtomicU64 = AtomicU64::new(0);
-
 /// The choice, made now if nobody has; `None` while somebody else is at it, or if it cannot be made yet.
 pub(crate) fn get() -> Option<Choice> {
-    CHOICE.get_or_decide(process::thread_id, process::has_thread, || {
-        let next = NEXT_TRY_MS.load(Relaxed);
-        if next != 0 && clock::now_ms() < next {
-            return None;
-        }
-        let choice = overridden().or_else(automatic);
-        if choice.is_none() {
-            NEXT_TRY_MS.store(clock::now_ms() + probe::pause_ms(), Relaxed);
-        }
-        choice
-    })
+    // Until the kernel is probed again, everybody passes here with every operation.
+    match CHOICE.get() {
+        None if probe::is_resting() => None,
+        None => CHOICE.get_or_decide(process::thread_id, process::has_thread, decide),
+        choice => choice,
+    }
 }
 
 /// What to do until there is a choice.
 pub(crate) fn pending() -> Choice {
-    let tried = NEXT_TRY_MS.load(Relaxed) != 0;
-    let reason = if tried { Reason::NotKnownYet } else { Reason::BeingChosen };
+    let reason = if probe::is_unanswered() { Reason::NotKnownYet } else { Reason::BeingChosen };
     Choice { source: Source::Atomic, reason }
+}
+
+/// `None` if it is not known yet whether critical sections can be trusted, which every source but one needs.
+fn decide() -> Option<Choice> {
+    let Some(source) = wished() else { return automatic() };
+    match prepare(source) {
+        Ok(()) => Some(Choice { source, reason: Reason::Override }),
+        Err(Unavailable::SectionsNotProbed) => None,
+        Err(why) => {
+            stderr::say(format_args!("PERCID_SOURCE={source} is not possible: {why}"));
+            automatic()
+        }
+    }
 }
 
 /// percid's table where it works, else none; `None` if that is not known yet.
@@ -87,23 +92,14 @@ fn automatic() -> Option<Choice> {
     }
 }
 
-/// What `PERCID_SOURCE` asks for, if that can be had; a message says so if it cannot.
-fn overridden() -> Option<Choice> {
+/// What `PERCID_SOURCE` asks for; a message says so if there is no such source.
+fn wished() -> Option<Source> {
     let wish = wish()?;
-    let source = match wish.to_str().unwrap_or_default().parse::<Source>() {
-        Ok(source) => source,
-        Err(UnknownSource) => {
-            stderr::say(format_args!("PERCID_SOURCE={wish:?} ignored: {UnknownSource}"));
-            return None;
-        }
-    };
-    match prepare(source) {
-        Ok(()) => Some(Choice { source, reason: Reason::Override }),
-        Err(why) => {
-            stderr::say(format_args!("PERCID_SOURCE={source} is not possible: {why}"));
-            None
-        }
+    let source = wish.to_str().unwrap_or_default().parse::<Source>();
+    if let Err(UnknownSource) = source {
+        stderr::say(format_args!("PERCID_SOURCE={wish:?} ignored: {UnknownSource}"));
     }
+    source.ok()
 }
 
 /// The variable's value, unless it is missing or empty. Read without the standard library's lock on the

@@ -224,7 +224,7 @@ pub(crate) const RESTART_LIMIT: usize = 8;
 /// used meanwhile are updated atomically and lose nothing by it.
 ///
 /// On 64-bit Arm with a release from 6.19 to 7.0 the first call finds out whether the kernel aborts critical sections
-/// (see [`machine::probe`](crate::machine::probe)), in a few milliseconds. If 20 are not enough, as on a machine that is
+/// (see [`machine::probe`](crate::machine::probe)), in a few milliseconds. If 40 are not enough, as on a machine that is
 /// very busy, the answer is `Source::Atomic` with [`Reason::NotKnownYet`], and a later use tries again.
 ///
 /// ```

@@ -34,14 +34,15 @@ impl<T: Copy> Once<T> {
         exists: impl FnOnce(u32) -> bool,
         decide: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
+        // One load: a state that is decided between two of them would be taken for an abandoned one.
         let state = self.state.load(Acquire);
         if state == DECIDED {
-            return self.decided();
+            return self.get();
         }
         let me = me();
         let abandoned = state == 0 || (state != me && !exists(state));
         if !abandoned || self.state.compare_exchange(state, me, Acquire, Acquire).is_err() {
-            return if self.state.load(Acquire) == DECIDED { self.decided() } else { None };
+            return self.get();
         }
         let Some(value) = decide() else {
             self.state.store(0, Release);
@@ -53,8 +54,11 @@ impl<T: Copy> Once<T> {
         Some(value)
     }
 
-    /// To be called after `DECIDED` was seen.
-    fn decided(&self) -> Option<T> {
+    /// The value, if it has been decided.
+    pub(crate) fn get(&self) -> Option<T> {
+        if self.state.load(Acquire) != DECIDED {
+            return None;
+        }
         // SAFETY: the value was written before `DECIDED` was stored, and is never written again.
         self.value.with(|place| unsafe { *place })
     }

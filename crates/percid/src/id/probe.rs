@@ -11,7 +11,7 @@
 //! [`Companion`] process with the same memory reads that CPU, does one of three things, and only then sets the flag:
 //!
 //! * it fences all CPUs, or that CPU (`membarrier`);
-//! * it moves itself to that CPU. The call returns while it runs there, so this thread was preempted, or had moved.
+//! * it moves itself to that CPU and sees that it runs there: so this thread was preempted, or had moved.
 //!
 //! Each of them must abort the section, and each happens after the section has begun and before the flag is set. So:
 //! **a section that sees the flag was not aborted when it had to be**. One such answer condemns the kernel, whatever
@@ -21,21 +21,22 @@
 //! before, there is no answer.
 
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Relaxed, Release},
+    AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::time::Duration;
 
 use super::{Unavailable, fence};
-use crate::critical::{Ending, FAST_PATH, Waiting};
+use crate::critical::{Ending, FAST_PATH, NOWHERE, Waiting};
 use crate::sys::affinity::Affinity;
-use crate::sys::companion::{self, Companion};
+use crate::sys::companion::{self, Companion, End};
 use crate::sys::{clock, membarrier, memory, process, rseq, signals};
 
 /// How many rounds of each kind must have ended in an abort before the kernel is trusted.
-const ENOUGH: u64 = 3;
+const ENOUGH: u64 = 2;
 
 /// How often a section looks for the flag for each millisecond that is left: it must not be over long before, or the
 /// companion would not get its turn on a busy machine, nor long after. A look takes one or two nanoseconds, and some
@@ -43,7 +44,7 @@ const ENOUGH: u64 = 3;
 const LOOKS_PER_MS: u64 = 500_000;
 
 /// How long the first probe may take in milliseconds; each further one may take twice as long, up to a limit.
-const FIRST_LIMIT_MS: u64 = 20;
+const FIRST_LIMIT_MS: u64 = 40;
 const LAST_LIMIT_MS: u64 = 320;
 
 /// What became of the rounds of one kind.
@@ -112,12 +113,22 @@ impl Kind {
     }
 
     /// Does it to whoever is in a section on `cpu`; `home` is where the companion may run otherwise.
+    ///
+    /// # Errors
+    ///
+    /// The `errno`; `EAGAIN` if it was not done although nothing was refused.
     fn act_on(self, cpu: u32, home: &Affinity) -> Result<(), i32> {
         match self {
             Kind::Fence => membarrier::fence_all(),
             Kind::FenceOfOneCpu => membarrier::fence_cpu(cpu),
-            // Back at once, so that the fences of other rounds come from other CPUs.
-            Kind::Preemption => Affinity::confine(cpu).and_then(|()| home.put_back()),
+            Kind::Preemption => {
+                Affinity::confine(cpu)?;
+                // Having been seen there, after the section said so, is the proof, and not what the call answered.
+                let was_there = companion::cpu() == Some(cpu);
+                // Back at once, so that the fences of other rounds come from other CPUs.
+                home.put_back()?;
+                if was_there { Ok(()) } else { Err(libc::EAGAIN) }
+            }
         }
     }
 }
@@ -172,16 +183,23 @@ pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
     }
     let spoilt = Spoilt::now();
     if spoilt == Spoilt::Skipped || (spoilt == Spoilt::No && !is_in_doubt()) {
-        KNOWN.store(GOOD, Release);
+        KNOWN.fetch_max(GOOD, AcqRel);
         return Ok(());
     }
-    let limit = limit_ms(TRIES.fetch_add(1, Relaxed));
+    if is_resting() {
+        return Err(Unavailable::SectionsNotProbed);
+    }
+    let tries = TRIES.fetch_add(1, Relaxed);
+    let limit = limit_ms(tries);
+    // Stored before the probe: meanwhile, and in a child of a fork meanwhile, others leave the kernel alone.
+    NEXT_TRY_MS.store(clock::now_ms() + limit + pause_ms(tries), Relaxed);
     let probe = run(Duration::from_millis(limit), true)?;
     match probe {
-        probe if probe.is_bad() => KNOWN.store(BAD, Release),
-        probe if probe.is_good() => KNOWN.store(GOOD, Release),
+        // One such answer condemns the kernel, whatever another thread found.
+        probe if probe.is_bad() => KNOWN.fetch_max(BAD, AcqRel),
+        probe if probe.is_good() => KNOWN.fetch_max(GOOD, AcqRel),
         _ => return Err(Unavailable::SectionsNotProbed),
-    }
+    };
     sections_can_be_trusted()
 }
 
@@ -193,21 +211,36 @@ const BAD: u32 = 2;
 /// How many probes have begun.
 static TRIES: AtomicU32 = AtomicU32::new(0);
 
+/// When the next probe may begin, in milliseconds; 0 before the first.
+static NEXT_TRY_MS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether a probe was without an answer, or is under way, and it is too early for the next.
+pub(crate) fn is_resting() -> bool {
+    is_unanswered() && clock::now_ms() < NEXT_TRY_MS.load(Relaxed)
+}
+
+/// Whether a probe has begun that has not answered.
+pub(crate) fn is_unanswered() -> bool {
+    KNOWN.load(Acquire) == 0 && NEXT_TRY_MS.load(Relaxed) != 0
+}
+
 /// How long the probe after so many may take, in milliseconds.
 fn limit_ms(tries: u32) -> u64 {
     (FIRST_LIMIT_MS << tries.min(8)).min(LAST_LIMIT_MS)
 }
 
-/// How long to leave the kernel alone after a probe without an answer, in milliseconds: ten times what that took, so
-/// that a program which is never answered spends a tenth of one thread's time on asking at most.
-pub(crate) fn pause_ms() -> u64 {
-    10 * limit_ms(TRIES.load(Relaxed).saturating_sub(1))
+/// How long to leave the kernel alone after that, in milliseconds: ten times what it took, so that a program which is
+/// not answered spends a tenth of one thread's time on asking; and twice as long each time where it never is, up to
+/// a quarter of an hour.
+fn pause_ms(tries: u32) -> u64 {
+    (10 * limit_ms(tries)) << tries.saturating_sub(5).min(8)
 }
 
-/// Whether this kernel may be one that does not abort: the faulty range, whose end distributions move.
+/// Whether this kernel may be one that does not abort: the faulty range, whose end distributions move, and the
+/// candidates of 7.1.
 fn is_in_doubt() -> bool {
     let faulty = |release| {
-        (process::Release { major: 6, minor: 19 }..process::Release { major: 7, minor: 1 })
+        (process::Release { major: 6, minor: 19 }..process::Release { major: 7, minor: 2 })
             .contains(&release)
     };
     cfg!(target_arch = "aarch64") && process::Release::running().is_none_or(faulty)
@@ -217,7 +250,7 @@ fn is_in_doubt() -> bool {
 ///
 /// # Errors
 ///
-/// Why it cannot be probed: no rseq, no fence, or no child process.
+/// Why it cannot be probed: no rseq, no fence, no child process, or one that may not do what is needed.
 pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
     let registration = rseq::registration();
     if !registration.succeeded() {
@@ -228,11 +261,19 @@ pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
         return Err(Unavailable::SectionsNotProbed);
     }
     fence::prepare()?;
-    let board = memory::map(size_of::<Board>()).ok_or(Unavailable::NoMemory)?;
-    let probe = run_on(board.cast::<Board>(), limit, brief);
-    // SAFETY: the companion is gone, and the kernel's pointer to the descriptor was cleared.
-    unsafe { memory::unmap(board, size_of::<Board>()) };
-    probe
+    let place = memory::map(size_of::<Board>()).ok_or(Unavailable::SectionsNotProbed)?;
+    let (probe, end) = run_on(place.cast::<Board>(), limit, brief);
+    // A board that somebody may still write to stays.
+    if end != End::Unknown {
+        // SAFETY: the companion is gone, or never was, and the kernel's pointer to the descriptor was cleared.
+        unsafe { memory::unmap(place, size_of::<Board>()) };
+    }
+    match end {
+        End::Exited => probe,
+        // Something does not let it do what the probe needs, and will not the next time.
+        End::Killed => Err(Unavailable::ProbeRefused(libc::EPERM)),
+        End::Unknown => Err(Unavailable::ProbeRefused(libc::ECHILD)),
+    }
 }
 
 /// What this thread and the companion share. All zero at first.
@@ -242,49 +283,95 @@ struct Board {
     waiting: Waiting,
     /// When the companion gives up by itself, in milliseconds.
     deadline_ms: u64,
+    /// Where both may run. Not on the stack, which may be a signal handler's.
+    home: MaybeUninit<Affinity>,
     /// Nonzero when there are no further rounds.
     over: AtomicU32,
     /// The last round in which the companion could not do what it had to.
     failed: AtomicU32,
+    /// The `errno` by which the kernel, or a sandbox, refuses what a round needs.
+    refused: AtomicU32,
 }
 
-fn run_on(board: NonNull<Board>, limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
-    let spoilt = Spoilt::now() == Spoilt::WrongDescriptor;
+/// Plays on fresh memory. The second answer says whether the companion is gone from it.
+fn run_on(
+    place: NonNull<Board>,
+    limit: Duration,
+    brief: bool,
+) -> (Result<Probe, Unavailable>, End) {
+    let Some(home) = Affinity::read() else {
+        return (Err(Unavailable::SectionsNotProbed), End::Exited);
+    };
     // A handler that runs meanwhile would abort sections, and might end up here itself.
     let _signals = signals::block_all();
-    let deadline_ms = clock::now_ms() + limit.as_millis() as u64;
-    // SAFETY: fresh memory, all zero, which is a valid value; the companion only reads this field.
-    unsafe { (&raw mut (*board.as_ptr()).deadline_ms).write(deadline_ms) };
-    // SAFETY: the memory outlives the companion, which is dropped first; `companion` returns soon after the deadline.
-    let companion = unsafe { Companion::start(companion, board.as_ptr().cast()) };
-    let companion = companion.map_err(Unavailable::ProbeRefused)?;
-    // SAFETY: as above; from here on everything but the deadline is accessed by atomics, or by this thread alone.
-    let board = unsafe { board.as_ref() };
-    let mut probe = Probe::default();
-    let mut rounds = 1..u32::MAX;
-    while clock::now_ms() < deadline_ms && !(brief && (probe.is_bad() || probe.is_good())) {
-        let Some(round) = rounds.next() else { break };
-        match board.play(round, spoilt, deadline_ms) {
-            Some(true) => probe.of(Kind::of(round)).aborted += 1,
-            Some(false) => probe.of(Kind::of(round)).ignored += 1,
-            None => probe.of(Kind::of(round)).undecided += 1,
-        }
+    let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let deadline_ms = clock::now_ms().saturating_add(limit_ms);
+    // SAFETY: fresh memory, all zero, which is a valid value of the rest; both sides only read these from here on.
+    unsafe {
+        (&raw mut (*place.as_ptr()).deadline_ms).write(deadline_ms);
+        (&raw mut (*place.as_ptr()).home).write(MaybeUninit::new(home));
     }
+    // SAFETY: the memory lives until the end is known, by the caller.
+    let companion = match unsafe { Companion::start(companion, place.as_ptr().cast()) } {
+        Ok(companion) => companion,
+        // For the moment: another try later may find room.
+        Err(libc::EAGAIN | libc::ENOMEM) => {
+            return (Err(Unavailable::SectionsNotProbed), End::Exited);
+        }
+        Err(why) => return (Err(Unavailable::ProbeRefused(why)), End::Exited),
+    };
+    // SAFETY: as above; what both sides change is atomic, or this thread's alone.
+    let board = unsafe { place.as_ref() };
+    let probe = board.play_all(brief);
     board.over.store(1, Release);
-    drop(companion);
-    Ok(probe)
+    companion.set_free(board.home().words());
+    let refused = || board.refused.load(Acquire) as i32;
+    let end = companion.end();
+    match refused() {
+        0 => (Ok(probe), end),
+        _ if probe.is_bad() => (Ok(probe), end),
+        errno => (Err(Unavailable::ProbeRefused(errno)), end),
+    }
 }
 
 impl Board {
+    fn home(&self) -> &Affinity {
+        // SAFETY: written before anybody else saw the board.
+        unsafe { self.home.assume_init_ref() }
+    }
+
+    fn play_all(&self, brief: bool) -> Probe {
+        let spoilt = Spoilt::now() == Spoilt::WrongDescriptor;
+        let mut probe = Probe::default();
+        for round in 1..u32::MAX {
+            let known = brief && (probe.is_bad() || probe.is_good());
+            let refused = self.refused.load(Acquire) != 0;
+            if known || refused || clock::now_ms() >= self.deadline_ms {
+                break;
+            }
+            match self.play(round, spoilt) {
+                Some(true) => probe.of(Kind::of(round)).aborted += 1,
+                Some(false) => probe.of(Kind::of(round)).ignored += 1,
+                None => probe.of(Kind::of(round)).undecided += 1,
+            }
+        }
+        probe
+    }
+
     /// One round: whether the section was aborted; `None` if that says nothing.
-    fn play(&self, round: u32, spoilt: bool, deadline_ms: u64) -> Option<bool> {
-        let looks = deadline_ms.saturating_sub(clock::now_ms()).max(1) * LOOKS_PER_MS;
+    fn play(&self, round: u32, spoilt: bool) -> Option<bool> {
+        let left_ms = self.deadline_ms.saturating_sub(clock::now_ms()).max(1);
         // SAFETY: `run` has seen to the registration and to its place.
-        let ending = unsafe { self.waiting.enter(round, looks, spoilt) };
+        let ending =
+            unsafe { self.waiting.enter(round, left_ms.saturating_mul(LOOKS_PER_MS), spoilt) };
         let here = rseq::cpu_id(FAST_PATH.area());
+        if self.waiting.cpu(round).is_none() {
+            // Aborted before it could say where it is: the companion waits for that.
+            self.waiting.give_up(round);
+        }
         // The companion must be done with this round before the next begins.
         while !self.waiting.is_flag_set(round) {
-            if clock::now_ms() >= deadline_ms {
+            if clock::now_ms() >= self.deadline_ms {
                 return None;
             }
             companion::give_way();
@@ -311,6 +398,22 @@ impl Board {
             companion::give_way();
         }
     }
+
+    /// The companion's side of a round.
+    fn answer(&self, round: u32, cpu: u32) {
+        let done = match cpu {
+            NOWHERE => Err(libc::EAGAIN),
+            cpu => Kind::of(round).act_on(cpu, self.home()),
+        };
+        if let Err(errno) = done {
+            self.failed.store(round, Release);
+            // Other errors pass: a CPU that has gone away, say.
+            if matches!(errno, libc::EPERM | libc::EACCES | libc::ENOSYS) {
+                self.refused.store(errno as u32, Release);
+            }
+        }
+        self.waiting.set_flag(round);
+    }
 }
 
 /// The other side, in a process of its own that shares the memory.
@@ -318,13 +421,9 @@ extern "C" fn companion(board: *mut c_void) -> c_int {
     companion::end_with_parent();
     // SAFETY: the parent keeps the memory until this process has ended.
     let board = unsafe { &*board.cast::<Board>() };
-    let Some(home) = Affinity::read() else { return 1 };
     for round in 1..u32::MAX {
         let Some(cpu) = board.wait_for_section(round) else { break };
-        if Kind::of(round).act_on(cpu, &home).is_err() {
-            board.failed.store(round, Release);
-        }
-        board.waiting.set_flag(round);
+        board.answer(round, cpu);
     }
     0
 }

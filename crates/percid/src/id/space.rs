@@ -28,10 +28,11 @@
 //! IDs stay within the bound, each return is a steal, and the CPU that lost its ID steals one back a moment later. So
 //! once [`FREQUENT_STEALS`] times the bound were stolen within [`EXPIRY_MS`], a CPU gets an ID beyond the bound, up to the CPUs that
 //! the process may use or the [most](Limits::most) IDs that it wants. While there are extra IDs, every CPU loses its
-//! ID once in [`EXPIRY_MS`] and remembers it as recent: those that come back for theirs by the next time are the
+//! ID at the first look for one after [`EXPIRY_MS`] and remembers it as recent: those that come back for theirs by the next time are the
 //! *demand*, the CPUs visited within that time. IDs that nobody came back for are free, and above the demand they
-//! cease to exist; when the demand fits the bound again, so do the IDs. Hence the IDs are never more than the CPUs
-//! visited within twice [`EXPIRY_MS`], or the bound if that is more.
+//! cease to exist; when the demand fits the bound again, so do the IDs. Hence an ID is only added when as many CPUs
+//! as there are IDs were visited within [`EXPIRY_MS`]. All of it happens when some CPU looks for an ID: where every CPU
+//! that runs the process holds one, nobody looks, and things stay as they are.
 //!
 //! # Invariant
 //!
@@ -126,6 +127,10 @@ pub struct Counts {
     steals: u32,
     /// Nonzero while there may be IDs beyond the bound because steals were frequent.
     extra: u32,
+    /// Nonzero if there was no memory for another ID in this time.
+    no_memory: u32,
+    /// Padding that keeps the layout free of undefined bytes.
+    reserved: u32,
 }
 
 /// Who asks for an ID.
@@ -212,6 +217,7 @@ impl<'a> Space<'a> {
         if window_over {
             self.counts.window_ms = now_ms;
             self.counts.steals = 0;
+            self.counts.no_memory = 0;
         }
         let kept = self.counts.extra != 0 && self.counts.max_nr_cid <= limits.extended();
         match (kept, window_over) {
@@ -337,6 +343,18 @@ impl<'a> Space<'a> {
         self.counts.ceiling = self.counts.ceiling.max(id + 1);
     }
 
+    /// Takes back what was just given to `cpu`, because there is no memory for it: the ID is free. If it was the highest
+    /// it ceases to exist, and for the rest of [`EXPIRY_MS`] there are no extra ones.
+    pub fn withdraw(&mut self, cpu: u32) {
+        let Some(id) = self.held(cpu) else { return };
+        self.cpus[cpu as usize] = CpuState::default();
+        self.ids[id as usize] = IdState::default();
+        self.counts.no_memory = 1;
+        if id + 1 == self.counts.max_nr_cid {
+            self.counts.max_nr_cid = id;
+        }
+    }
+
     /// Frees an ID that is in transit.
     pub fn free(&mut self, id: u32) {
         let ours = &mut self.ids[id as usize];
@@ -382,7 +400,8 @@ impl<'a> Space<'a> {
     /// A new ID beyond the bound, if steals are frequent or have been.
     fn extra_id(&mut self, limits: Limits) -> Option<u32> {
         let frequent = FREQUENT_STEALS.saturating_mul(limits.bound());
-        if self.counts.extra == 0 && self.counts.steals < frequent {
+        let rare = self.counts.extra == 0 && self.counts.steals < frequent;
+        if rare || self.counts.no_memory != 0 {
             return None;
         }
         let id = self.new_id_below(limits.extended())?;
@@ -656,6 +675,18 @@ mod tests {
         let most = |s: &mut Storage, now| (s.visit(2, 2, limits, now), s.space().max_nr_cid()).1;
         assert_eq!(most(&mut s, 1000), 4, "the CPUs of the last 100 ms are the demand");
         assert_eq!(most(&mut s, 1100), 1);
+    }
+
+    #[test]
+    fn without_memory_for_an_extra_id_steals_go_on() {
+        let mut s = Storage::new();
+        let limits = relaxed(1, 8);
+        assert_eq!(wander(&mut s, limits, 0, 11), 1);
+        assert_eq!(s.visit(5, 2, limits, 11), 1, "steals are frequent");
+        s.space().withdraw(5);
+        assert_eq!(s.visit(5, 2, limits, 12), 0, "stolen: there is nothing else");
+        assert_eq!((s.space().max_nr_cid(), s.space().in_use()), (1, 1));
+        assert_eq!(s.visit(6, 5, limits, 13), 0, "and so on");
     }
 
     #[test]

@@ -356,8 +356,7 @@ impl Locked {
         self.space().give(cpu, id, thread, now);
         if !arena::open_id(id) {
             // The entry was never stored, so no fence is needed.
-            self.space().take(cpu, true);
-            self.space().free(id);
+            self.space().withdraw(cpu);
             return false;
         }
         IDS_SEEN.fetch_max(id + 1, AcqRel);

@@ -21,8 +21,8 @@ impl Affinity {
         affinity_bytes(&mut words).map(|_| Affinity(words))
     }
 
-    /// Confines the calling thread to `cpu`. When it returns, the thread runs there, or ran there on its way out of
-    /// the kernel.
+    /// Confines the calling thread to `cpu`, as far as the kernel says: it may run elsewhere all the same, if a cpuset
+    /// is changed meanwhile, or if the kernel is another that only pretends.
     ///
     /// # Errors
     ///
@@ -31,6 +31,11 @@ impl Affinity {
         let mut words = [0u64; MAX_CPUS / 64];
         *words.get_mut(cpu as usize / 64).ok_or(libc::EINVAL)? = 1 << (cpu % 64);
         Affinity(words).put_back()
+    }
+
+    /// The set as the kernel's words.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.0
     }
 
     /// Makes this the calling thread's affinity again.

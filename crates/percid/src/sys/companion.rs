@@ -2,22 +2,38 @@
 //!
 //! It is a child made by `clone` with `CLONE_VM`: no thread of the C library, invisible to `fork` handlers, without an
 //! rseq registration of its own (the kernel clears it for such children), with every signal blocked that its parent has
-//! blocked. It ends without a signal to its parent, and a plain `wait` for any child does not find it. The kernel kills
-//! it if the thread that made it ends first.
+//! blocked. It ends without a signal to its parent, and a plain `wait` for any child does not find it. From its first
+//! system call on the kernel kills it if the thread that made it ends first. If another thread replaces the program
+//! (`exec`) meanwhile, it is killed, and stays a child of the new program that has ended.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
-use super::{errno, memory};
+use super::raw_call::raw_call;
+use super::{clock, errno, memory};
 
 /// Enough for a few system calls and a set of CPUs, unoptimised.
 const STACK_BYTES: usize = 64 << 10;
 
-/// A running companion; waited for when dropped.
+/// How long a companion that should end is waited for before it is killed, and then once more, in milliseconds.
+const GRACE_MS: u64 = 100;
+
+/// A running companion.
 #[derive(Debug)]
 pub(crate) struct Companion {
     number: libc::pid_t,
     stack: NonNull<u8>,
+}
+
+/// What has become of a companion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It has ended by itself.
+    Exited,
+    /// Something killed it, such as a sandbox that does not like its system calls.
+    Killed,
+    /// It does not end, or nobody says whether it has: it may still use its memory.
+    Unknown,
 }
 
 impl Companion {
@@ -30,14 +46,16 @@ impl Companion {
     ///
     /// # Safety
     ///
-    /// What `argument` leads to lives until this value is dropped; `work` returns in bounded time.
+    /// What `argument` leads to lives until [`end`](Self::end) answers anything but [`End::Unknown`].
     pub(crate) unsafe fn start(
         work: extern "C" fn(*mut c_void) -> c_int,
         argument: *mut c_void,
     ) -> Result<Companion, i32> {
         let stack = memory::map(STACK_BYTES).ok_or(libc::ENOMEM)?;
-        // Flags that every C library's function passes on: musl's refuses those about the child's thread number.
-        let flags = libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES;
+        // Flags that every C library's function passes on: musl's refuses those about the child's thread number. What
+        // is not shared is copied, but for the memory: shared, a root directory would keep other threads from
+        // running programs with more rights meanwhile.
+        let flags = libc::CLONE_VM | libc::CLONE_FILES;
         // SAFETY: the stack is the child's alone and stays mapped until it is gone; `work` and `argument` by contract.
         let number = unsafe {
             let top = stack.as_ptr().add(STACK_BYTES).cast::<c_void>();
@@ -45,39 +63,104 @@ impl Companion {
         };
         if number < 0 {
             let why = errno();
-            // SAFETY: nobody has seen the mapping.
+            // SAFETY: there is no child, and nobody has seen the mapping.
             unsafe { memory::unmap(stack, STACK_BYTES) };
             return Err(why);
         }
         Ok(Companion { number, stack })
     }
 
-    /// Waits for the child's end. The C library's function would be a place where a thread can be cancelled.
-    fn wait(&self) -> bool {
-        let none = std::ptr::null_mut::<c_void>();
-        // SAFETY: a plain system call; nobody wants the status.
-        unsafe { libc::syscall(libc::SYS_wait4, self.number, none, libc::__WALL, none) >= 0 }
+    /// Lets the companion run wherever `cpus` allow, so that it gets on where a CPU is kept from it.
+    pub(crate) fn set_free(&self, cpus: &[u64]) {
+        let arguments =
+            [self.number as usize, size_of_val(cpus), cpus.as_ptr().expose_provenance(), 0];
+        // SAFETY: the kernel reads so many bytes. A failure leaves it where it is.
+        unsafe { raw_call(libc::SYS_sched_setaffinity, arguments) };
     }
-}
 
-impl Drop for Companion {
-    fn drop(&mut self) {
-        // Another thread that waits for children of every kind may be faster: then the answer is ECHILD, and the child
-        // is gone as well. Whoever has ended has left its memory before.
-        while !self.wait() && errno() == libc::EINTR {}
-        // SAFETY: the child is gone, and this value was the only way to its stack.
-        unsafe { memory::unmap(self.stack, STACK_BYTES) };
+    /// Waits until the companion has ended, and gives its stack back. One that does not end in time is killed.
+    pub(crate) fn end(self) -> End {
+        let end = match self.wait(GRACE_MS) {
+            Some(end) => end,
+            None => {
+                self.kill();
+                self.wait(GRACE_MS).unwrap_or(End::Unknown)
+            }
+        };
+        if end != End::Unknown {
+            // SAFETY: the child is gone, and this value was the only way to its stack.
+            unsafe { memory::unmap(self.stack, STACK_BYTES) };
+        }
+        end
+    }
+
+    /// Whether it has ended; `None` while it runs.
+    ///
+    /// Another thread that waits for children of every kind may be faster: then the answer is ECHILD, and the child
+    /// is gone as well, since whoever can be waited for has left its memory before. Any other error says nothing.
+    fn look(&self) -> Option<End> {
+        let mut status: c_int = 0;
+        let place = (&raw mut status).expose_provenance();
+        let options = (libc::__WALL | libc::WNOHANG) as usize;
+        // SAFETY: the kernel writes the status, if any, to a place of its size.
+        let answer =
+            unsafe { raw_call(libc::SYS_wait4, [self.number as usize, place, options, 0]) };
+        match answer as i32 {
+            0 => None,
+            number if number == self.number && libc::WIFSIGNALED(status) => Some(End::Killed),
+            number if number == self.number => Some(End::Exited),
+            error if error == -libc::ECHILD => Some(End::Exited),
+            _ => Some(End::Unknown),
+        }
+    }
+
+    fn wait(&self, limit_ms: u64) -> Option<End> {
+        let deadline_ms = clock::now_ms() + limit_ms;
+        loop {
+            match self.look() {
+                None if clock::now_ms() < deadline_ms => give_way(),
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Kills it by a descriptor, since its number might be another process's by now: the second look says that the
+    /// number was still its own when the descriptor was made.
+    fn kill(&self) {
+        // SAFETY: takes numbers.
+        let descriptor = unsafe { raw_call(libc::SYS_pidfd_open, [self.number as usize, 0, 0, 0]) };
+        if descriptor < 0 {
+            return;
+        }
+        if self.look().is_none() {
+            let arguments = [descriptor as usize, libc::SIGKILL as usize, 0, 0];
+            // SAFETY: takes numbers and a null pointer for the details.
+            unsafe { raw_call(libc::SYS_pidfd_send_signal, arguments) };
+        }
+        // SAFETY: the descriptor was made above.
+        unsafe { raw_call(libc::SYS_close, [descriptor as usize, 0, 0, 0]) };
     }
 }
 
 /// Lets others run on this CPU.
 pub(crate) fn give_way() {
-    // SAFETY: a plain system call.
-    unsafe { libc::syscall(libc::SYS_sched_yield) };
+    // SAFETY: takes nothing.
+    unsafe { raw_call(libc::SYS_sched_yield, [0; 4]) };
 }
 
-/// To be called in the child first: it ends with the thread that made it.
+/// To be called in the child first: from here on it ends with the thread that made it.
 pub(crate) fn end_with_parent() {
-    // SAFETY: a plain system call.
-    unsafe { libc::syscall(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // SAFETY: takes numbers.
+    unsafe {
+        raw_call(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0])
+    };
+}
+
+/// The CPU that runs the caller. Not the C library's function, which would look into the parent's rseq area.
+pub(crate) fn cpu() -> Option<u32> {
+    let mut cpu = 0u32;
+    // SAFETY: the kernel writes the number to a place of its size.
+    let answer =
+        unsafe { raw_call(libc::SYS_getcpu, [(&raw mut cpu).expose_provenance(), 0, 0, 0]) };
+    (answer == 0).then_some(cpu)
 }

@@ -21,6 +21,7 @@ pub(crate) mod memory;
 pub(crate) mod numa;
 pub(crate) mod own_stack;
 pub(crate) mod process;
+mod raw_call;
 pub(crate) mod rseq;
 pub(crate) mod signals;
 pub(crate) mod stderr;
