@@ -201,7 +201,10 @@ fn without_aborts_a_wish_for_ids_is_not_granted() {
     for source in ["table", "kernel"] {
         let _alone = alone();
         let wish = [("PERCID_SOURCE", source)];
-        let outcome = run_with(&wish, "count --probe wrong-descriptor");
+        let count = || run_with(&wish, "count --probe wrong-descriptor");
+        // On a busy machine a first use may have too little time for the answer, and says so.
+        let answered = |outcome: &Outcome| !outcome.line.contains("could not be found out in time");
+        let outcome = (0..20).map(|_| count()).find(answered).expect("an answer in 20 tries");
         assert!(outcome.passed, "{}", outcome.line);
         assert_eq!(outcome.figure("source"), "atomic");
         let says = ["is not possible", "does not abort critical sections"];
@@ -406,7 +409,9 @@ fn compile_owner(name: &str, options: &[&str]) -> String {
 
 /// The programs with the owner among their own objects.
 fn programs_with_owner(options: &[&str]) -> String {
-    let object = compile_owner("owner.o", &[&["-c"], options].concat());
+    // A name for each kind of owner: Cargo links anew when its arguments change, and not when an object does.
+    let name = format!("owner{}.o", options.concat());
+    let object = compile_owner(&name, &[&["-c"], options].concat());
     let folder = format!("{}/owned", env!("CARGO_TARGET_TMPDIR"));
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["rustc", "--quiet", "--manifest-path"]);
@@ -440,7 +445,9 @@ fn an_owner_with_the_shared_name_shares_its_area() {
         // The sections are in use: without fences the stress must notice. And the kernel's IDs are refused.
         let unfenced = || run("stress --seconds 3 --source table --skip-fence").passed;
         assert!(cpus() < 2 || (0..5).any(|_| !unfenced()));
-        assert!(run("stress --seconds 1 --source kernel").line.contains("mm_cid says 0"));
+        let wish = [WITHOUT_LIBC, ("PERCID_SOURCE", "kernel")];
+        let refused = run_command(Command::new(&program), &wish, "count");
+        assert!(refused.messages.contains("mm_cid says 0"), "{}", refused.messages);
     }
 }
 

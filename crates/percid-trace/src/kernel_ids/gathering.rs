@@ -268,7 +268,8 @@ mod tests {
         let wanted = HashSet::from([process]);
         let (start, _) = last_starts(&trace.events, &wanted).into_iter().next()?;
         let guests = guests(&trace.events);
-        let mut translation = Translation::new(trace, trace.events[start], process, false);
+        let unchanged = silence::means_unchanged(&trace.events);
+        let mut translation = Translation::new(trace, trace.events[start], process, unchanged);
         for (place, event) in trace.events.iter().enumerate().skip(start + 1) {
             translation.take(event, guests.contains(&place)).ok()?;
         }
