@@ -16,7 +16,9 @@ pub(crate) fn run(_: &Options) -> Verdict {
     let Some((area, size)) = testing::rseq_area() else {
         return Ok(format!("nothing to look at: registration {}", rseq.registration));
     };
-    let known = known_to_the_kernel()?;
+    let Some(known) = known_to_the_kernel()? else {
+        return Ok("the kernel cannot be asked what is registered (before Linux 5.13)".to_owned());
+    };
     let unregistered = child(|| i32::from(!testing::unregister_this_thread()))? == Ended::Exited(0);
     let clobbered = child(|| {
         clobber(area);
@@ -61,7 +63,7 @@ struct Known {
 const PTRACE_GET_RSEQ_CONFIGURATION: u32 = 0x420f;
 
 /// What the kernel knows of this thread's registration (Linux 5.13), asked of a child that has inherited it.
-fn known_to_the_kernel() -> Result<Known, String> {
+fn known_to_the_kernel() -> Result<Option<Known>, String> {
     let child = fork(|| {
         // SAFETY: plain integers.
         unsafe {
@@ -82,7 +84,8 @@ fn known_to_the_kernel() -> Result<Known, String> {
     unsafe { libc::kill(child, libc::SIGKILL) };
     wait(child)?;
     match (stopped, told) {
-        (Ended::Stopped, 1..) => Ok(known),
+        (Ended::Stopped, 1..) => Ok(Some(known)),
+        (Ended::Stopped, _) if error.raw_os_error() == Some(libc::EIO) => Ok(None),
         other => Err(format!("the kernel does not tell of a child ({other:?}): {error}")),
     }
 }

@@ -21,7 +21,6 @@
 //! before, there is no answer.
 
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -284,7 +283,7 @@ struct Board {
     /// When the companion gives up by itself, in milliseconds.
     deadline_ms: u64,
     /// Where both may run. Not on the stack, which may be a signal handler's.
-    home: MaybeUninit<Affinity>,
+    home: Affinity,
     /// Nonzero when there are no further rounds.
     over: AtomicU32,
     /// The last round in which the companion could not do what it had to.
@@ -299,17 +298,16 @@ fn run_on(
     limit: Duration,
     brief: bool,
 ) -> (Result<Probe, Unavailable>, End) {
-    let Some(home) = Affinity::read() else {
-        return (Err(Unavailable::SectionsNotProbed), End::Exited);
-    };
     // A handler that runs meanwhile would abort sections, and might end up here itself.
     let _signals = signals::block_all();
     let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     let deadline_ms = clock::now_ms().saturating_add(limit_ms);
-    // SAFETY: fresh memory, all zero, which is a valid value of the rest; both sides only read these from here on.
-    unsafe {
-        (&raw mut (*place.as_ptr()).deadline_ms).write(deadline_ms);
-        (&raw mut (*place.as_ptr()).home).write(MaybeUninit::new(home));
+    // SAFETY: fresh memory, all zero, which is a valid value, and seen by nobody else yet. From here on both sides
+    // only read these two fields.
+    let fresh = unsafe { &mut *place.as_ptr() };
+    fresh.deadline_ms = deadline_ms;
+    if !fresh.home.read() {
+        return (Err(Unavailable::SectionsNotProbed), End::Exited);
     }
     // SAFETY: the memory lives until the end is known, by the caller.
     let companion = match unsafe { Companion::start(companion, place.as_ptr().cast()) } {
@@ -324,7 +322,7 @@ fn run_on(
     let board = unsafe { place.as_ref() };
     let probe = board.play_all(brief);
     board.over.store(1, Release);
-    companion.set_free(board.home().words());
+    companion.set_free(board.home.words());
     let refused = || board.refused.load(Acquire) as i32;
     let end = companion.end();
     match refused() {
@@ -335,11 +333,6 @@ fn run_on(
 }
 
 impl Board {
-    fn home(&self) -> &Affinity {
-        // SAFETY: written before anybody else saw the board.
-        unsafe { self.home.assume_init_ref() }
-    }
-
     fn play_all(&self, brief: bool) -> Probe {
         let spoilt = Spoilt::now() == Spoilt::WrongDescriptor;
         let mut probe = Probe::default();
@@ -403,7 +396,7 @@ impl Board {
     fn answer(&self, round: u32, cpu: u32) {
         let done = match cpu {
             NOWHERE => Err(libc::EAGAIN),
-            cpu => Kind::of(round).act_on(cpu, self.home()),
+            cpu => Kind::of(round).act_on(cpu, &self.home),
         };
         if let Err(errno) = done {
             self.failed.store(round, Release);

@@ -15,13 +15,13 @@ pub(crate) fn read_allowed(set: &mut CpuSet) -> bool {
 pub(crate) struct Affinity([u64; MAX_CPUS / 64]);
 
 impl Affinity {
-    /// The affinity as it is; `None` if the kernel does not say.
-    pub(crate) fn read() -> Option<Affinity> {
-        let mut words = [0; MAX_CPUS / 64];
-        affinity_bytes(&mut words).map(|_| Affinity(words))
+    /// Becomes the calling thread's; `false` if the kernel does not say. In place, as it is too large for the stack of
+    /// a signal handler.
+    pub(crate) fn read(&mut self) -> bool {
+        affinity_bytes(&mut self.0).is_some()
     }
 
-    /// Confines the calling thread to `cpu`, as far as the kernel says: it may run elsewhere all the same, if a cpuset
+    /// Confines the calling thread, whose stack has room, to `cpu`, as far as the kernel says: it may run elsewhere all the same, if a cpuset
     /// is changed meanwhile, or if the kernel is another that only pretends.
     ///
     /// # Errors
