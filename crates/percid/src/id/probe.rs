@@ -111,22 +111,19 @@ impl Kind {
         }
     }
 
-    /// Does it to whoever is in a section on `cpu`; `home` is where the companion may run otherwise.
+    /// Does it to whoever is in a section on `cpu`.
     ///
     /// # Errors
     ///
     /// The `errno`; `EAGAIN` if it was not done although nothing was refused.
-    fn act_on(self, cpu: u32, home: &Affinity) -> Result<(), i32> {
+    fn act_on(self, cpu: u32) -> Result<(), i32> {
         match self {
             Kind::Fence => membarrier::fence_all(),
             Kind::FenceOfOneCpu => membarrier::fence_cpu(cpu),
             Kind::Preemption => {
                 Affinity::confine(cpu)?;
                 // Having been seen there, after the section said so, is the proof, and not what the call answered.
-                let was_there = companion::cpu() == Some(cpu);
-                // Back at once, so that the fences of other rounds come from other CPUs.
-                home.put_back()?;
-                if was_there { Ok(()) } else { Err(libc::EAGAIN) }
+                if companion::cpu() == Some(cpu) { Ok(()) } else { Err(libc::EAGAIN) }
             }
         }
     }
@@ -284,6 +281,11 @@ struct Board {
     deadline_ms: u64,
     /// Where both may run. Not on the stack, which may be a signal handler's.
     home: Affinity,
+    /// Where this thread was before the first round, as a hint.
+    first_cpu: u32,
+    /// The round that the companion is ready for: on another CPU, if there is one. On the same it would have its turn
+    /// with the next tick of the scheduler only, some milliseconds later.
+    ready: AtomicU32,
     /// Nonzero when there are no further rounds.
     over: AtomicU32,
     /// The last round in which the companion could not do what it had to.
@@ -303,9 +305,10 @@ fn run_on(
     let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     let deadline_ms = clock::now_ms().saturating_add(limit_ms);
     // SAFETY: fresh memory, all zero, which is a valid value, and seen by nobody else yet. From here on both sides
-    // only read these two fields.
+    // only read these three fields.
     let fresh = unsafe { &mut *place.as_ptr() };
     fresh.deadline_ms = deadline_ms;
+    fresh.first_cpu = rseq::cpu_id(FAST_PATH.area()).unwrap_or(NOWHERE);
     if !fresh.home.read() {
         return (Err(Unavailable::SectionsNotProbed), End::Exited);
     }
@@ -353,6 +356,7 @@ impl Board {
 
     /// One round: whether the section was aborted; `None` if that says nothing.
     fn play(&self, round: u32, spoilt: bool) -> Option<bool> {
+        self.wait_until(|| self.ready.load(Acquire) == round)?;
         let left_ms = self.deadline_ms.saturating_sub(clock::now_ms()).max(1);
         // SAFETY: `run` has seen to the registration and to its place.
         let ending =
@@ -363,12 +367,7 @@ impl Board {
             self.waiting.give_up(round);
         }
         // The companion must be done with this round before the next begins.
-        while !self.waiting.is_flag_set(round) {
-            if clock::now_ms() >= self.deadline_ms {
-                return None;
-            }
-            companion::give_way();
-        }
+        self.wait_until(|| self.waiting.is_flag_set(round))?;
         if self.failed.load(Acquire) == round {
             return None;
         }
@@ -379,16 +378,27 @@ impl Board {
         }
     }
 
-    /// Waits until the section of `round` has begun, and says on which CPU; `None` when it is time to go.
-    fn wait_for_section(&self, round: u32) -> Option<u32> {
-        loop {
-            if let Some(cpu) = self.waiting.cpu(round) {
-                return Some(cpu);
-            }
-            if self.over.load(Acquire) != 0 || clock::now_ms() > self.deadline_ms {
+    /// Lets others run until `done`; `None` when the time is over, or nothing more is to come.
+    fn wait_until(&self, done: impl Fn() -> bool) -> Option<()> {
+        while !done() {
+            if self.over.load(Acquire) != 0 || clock::now_ms() >= self.deadline_ms {
                 return None;
             }
             companion::give_way();
+        }
+        Some(())
+    }
+
+    /// Waits until the section of `round` has begun, and says on which CPU; `None` when it is time to go.
+    fn wait_for_section(&self, round: u32) -> Option<u32> {
+        self.wait_until(|| self.waiting.cpu(round).is_some())?;
+        self.waiting.cpu(round)
+    }
+
+    /// Sends the companion to another CPU than `cpu`. Where there is none, or none may be had, it stays.
+    fn leave(&self, cpu: u32) {
+        if companion::cpu() == Some(cpu) {
+            let _ = self.home.iter().find(|&other| other != cpu).map(Affinity::confine);
         }
     }
 
@@ -396,7 +406,7 @@ impl Board {
     fn answer(&self, round: u32, cpu: u32) {
         let done = match cpu {
             NOWHERE => Err(libc::EAGAIN),
-            cpu => Kind::of(round).act_on(cpu, &self.home),
+            cpu => Kind::of(round).act_on(cpu),
         };
         if let Err(errno) = done {
             self.failed.store(round, Release);
@@ -406,6 +416,8 @@ impl Board {
             }
         }
         self.waiting.set_flag(round);
+        self.leave(cpu);
+        self.ready.store(round + 1, Release);
     }
 }
 
@@ -414,6 +426,8 @@ extern "C" fn companion(board: *mut c_void) -> c_int {
     companion::end_with_parent();
     // SAFETY: the parent keeps the memory until this process has ended.
     let board = unsafe { &*board.cast::<Board>() };
+    board.leave(board.first_cpu);
+    board.ready.store(1, Release);
     for round in 1..u32::MAX {
         let Some(cpu) = board.wait_for_section(round) else { break };
         board.answer(round, cpu);

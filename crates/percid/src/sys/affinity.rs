@@ -10,7 +10,7 @@ pub(crate) fn read_allowed(set: &mut CpuSet) -> bool {
     affinity_bytes(set.words_mut()).is_some()
 }
 
-/// The calling thread's affinity, to be put back after [`confine`](Affinity::confine). One kibibyte.
+/// A thread's affinity. One kibibyte.
 #[derive(Debug)]
 pub(crate) struct Affinity([u64; MAX_CPUS / 64]);
 
@@ -30,25 +30,22 @@ impl Affinity {
     pub(crate) fn confine(cpu: u32) -> Result<(), i32> {
         let mut words = [0u64; MAX_CPUS / 64];
         *words.get_mut(cpu as usize / 64).ok_or(libc::EINVAL)? = 1 << (cpu % 64);
-        Affinity(words).put_back()
+        // SAFETY: the kernel reads the given number of bytes.
+        let result = unsafe {
+            libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&words), words.as_ptr())
+        };
+        if result == 0 { Ok(()) } else { Err(super::errno()) }
+    }
+
+    /// Its CPUs in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let has = |cpu: u32| self.0[cpu as usize / 64] >> (cpu % 64) & 1 == 1;
+        (0..MAX_CPUS as u32).filter(move |&cpu| has(cpu))
     }
 
     /// The set as the kernel's words.
     pub(crate) fn words(&self) -> &[u64] {
         &self.0
-    }
-
-    /// Makes this the calling thread's affinity again.
-    ///
-    /// # Errors
-    ///
-    /// The `errno`.
-    pub(crate) fn put_back(&self) -> Result<(), i32> {
-        // SAFETY: the kernel reads the given number of bytes.
-        let result = unsafe {
-            libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&self.0), self.0.as_ptr())
-        };
-        if result == 0 { Ok(()) } else { Err(super::errno()) }
     }
 }
 
