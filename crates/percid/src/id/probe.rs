@@ -426,6 +426,7 @@ extern "C" fn companion(board: *mut c_void) -> c_int {
     companion::end_with_parent();
     // SAFETY: the parent keeps the memory until this process has ended.
     let board = unsafe { &*board.cast::<Board>() };
+    companion::ask_for_short_slice();
     board.leave(board.first_cpu);
     board.ready.store(1, Release);
     for round in 1..u32::MAX {
