@@ -120,7 +120,7 @@ fn kernels_that_are_gone_are_named() {
     let (apt_cache, dpkg) = (("apt-cache", "true"), ("dpkg", "exit 1"));
     let host = Host::with(&[qemu, apt_cache, dpkg, ("apt-get", &apt_get)]);
     let cache = host.0.path().join("cache/percid-vm");
-    let gone = "no kernel 6.12 in Debian's trixie-security";
+    let gone = "no kernel 6.12 in Debian's bookworm-security";
     let expected = [gone, ".deb", cache.to_str().expect("a plain path")];
     let arguments = ["--binary", &binary, "--kernel", "6.12"];
     let output = host.run(&arguments);
