@@ -104,7 +104,8 @@ const PROGRAMS: &[Program] = &[
 
 /// What a virtual machine runs: per line a time limit, the traits that the machine must have, variables, a program
 /// and its options. Sources that a kernel does not offer are skipped; the default is the table, or atomics on
-/// kernels that do not abort critical sections.
+/// kernels that do not abort critical sections. The control of those kernels takes rings: an emulator looks for
+/// interrupts between blocks of code only, a section of a counter is one block, and one that copies a record is many.
 const RUNS_IN_A_MACHINE: &str = "\
 choice
 area
@@ -139,7 +140,7 @@ mask-order
 limit=120 on=multi on=aborts control stress --seconds 5 --source table --skip-fence
 limit=120 on=multi on=aborts control stress --structure stack --seconds 5 --source table --skip-fence
 limit=300 on=arm64 on=aborts instructions
-limit=120 on=no-aborts control stress --seconds 5 --source table --probe skipped
+limit=120 on=no-aborts control stress --structure ring --seconds 5 --source table --probe skipped
 pool-cost --possible 1024
 limit=200 numa-follow --seconds 150
 limit=200 numa-follow --seconds 150 --access trapped
