@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use percid::id::Generation;
+use percid_rules::Generation;
 
 use crate::policies::{Entry, find, of_generation};
 use crate::replay::Recording;

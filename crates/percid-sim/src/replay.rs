@@ -35,7 +35,7 @@
 
 use std::fmt;
 
-use percid::id::Generation;
+use percid_rules::Generation;
 
 use crate::policies::{Entry, Id, Policy, Process, Thread, of_generation};
 use crate::topology::{Cpu, Place, Topology};

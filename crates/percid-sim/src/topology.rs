@@ -1,6 +1,6 @@
 //! Where the CPUs of a machine sit, and how far one is from another.
 
-use percid::id::space::Distance;
+use percid_rules::space::Distance;
 
 /// A CPU (hardware thread), numbered from 0 as the kernel numbers them.
 pub type Cpu = u32;

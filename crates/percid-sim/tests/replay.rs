@@ -5,7 +5,7 @@
 //! again with half of the threads. On 6.19 (8 emulated CPUs, 4 of them allowed: `id-steps --owners --cpus 4`) and 7.1 (8
 //! CPUs, 4 of them plugged in: `id-steps --owners`) threads come, move and go, so that IDs change their kind of owner.
 
-use percid::id::Generation;
+use percid_rules::Generation;
 use percid_sim::explanation::Explanation;
 use percid_sim::policies::{find, of_generation};
 use percid_sim::replay::{Comparison, Event, Recording, generation};

@@ -20,7 +20,7 @@ mod slots;
 mod tests;
 mod threads;
 
-use percid::id::Generation;
+use percid_rules::Generation;
 use serde::Serialize;
 
 use crate::Ns;

@@ -1,7 +1,7 @@
 //! percid's own table, by the library's [`Space`]: this file does what the library's table source does with it, in
 //! the same order, without fences and signals. An ID is looked for when it is used, not at the switch.
 
-use percid::id::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
+use percid_rules::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
 
 use super::threads::Threads;
 use super::{Entry, Id, Policy, Process, Thread, Toll, Work};

@@ -33,7 +33,7 @@ mod translation;
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 
-use percid::id::Generation;
+use percid_rules::Generation;
 use percid_sim::Ns;
 use percid_sim::comparison::Progress;
 use percid_sim::explanation::{Behaviour, Explanation};

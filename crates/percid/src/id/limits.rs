@@ -1,9 +1,9 @@
 //! What the process may use now: its threads and its CPUs, as the kernel says.
 
 use super::density;
-use super::space::Limits;
 use crate::sys::cpuset::CpuSet;
 use crate::sys::{MAX_CPUS, affinity, process};
+use percid_rules::space::Limits;
 
 /// What was asked last. All zero is "never", so it may lie in memory that a fork wipes.
 #[repr(C)]

@@ -5,13 +5,11 @@ pub(crate) mod atomic;
 pub(crate) mod choice;
 mod density;
 pub(crate) mod fence;
-mod generation;
 pub(crate) mod kernel;
 mod limits;
 mod once;
 pub(crate) mod probe;
 pub(crate) mod set;
-pub mod space;
 pub(crate) mod table;
 pub(crate) mod try_lock;
 
@@ -28,7 +26,7 @@ use crate::sys::rseq::{self, ErrnoName, Registration};
 pub use activity::{Activity, activity};
 pub use choice::{Choice, Reason};
 pub use density::{Density, set_density};
-pub use generation::Generation;
+pub use percid_rules::Generation;
 
 /// Where concurrency IDs come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -42,13 +42,15 @@ use std::sync::atomic::{
 
 use super::activity::Activity;
 use super::limits::KnownLimits;
-use super::space::{Counts, CpuState, Distance, Eviction, Grant, IdState, Limits, Request, Space};
 use super::try_lock::{Held, TryLock};
 use super::{Unavailable, fence};
 use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::topology::{self, Place};
 use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, rseq, signals, thread};
+use percid_rules::space::{
+    Counts, CpuState, Distance, Eviction, Grant, IdState, Limits, Request, Space,
+};
 
 /// The unset entries in front of entry 0, found by threads whose `cpu_id` is -1 (not registered) or -2
 /// (registration failed); more than two only to keep the alignment.

@@ -1,12 +1,9 @@
 //! The generations of the kernel's own IDs, by what the IDs do; which release is likely to have which.
 //!
 //! The release is a hint and no more: stable series and distributions take changes of the scheduler back into older
-//! releases, so the same `uname` may stand for two generations. Whoever must know looks at what the IDs do.
-//!
-//! Pure: no system call, nothing of the running machine. The library, the simulator and the commands use this
-//! one map.
+//! releases, so the same `uname` may stand for two generations. To be sure, look at what the IDs do.
 
-use std::fmt;
+use core::fmt;
 
 /// How a kernel hands out its IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,7 +35,7 @@ impl Generation {
     /// have no IDs, or the text begins with no release.
     ///
     /// ```
-    /// use percid::id::Generation;
+    /// use percid_rules::Generation;
     ///
     /// assert_eq!(Generation::hinted_by("6.12.117+deb12"), Some(Generation::CacheCold));
     /// assert_eq!(Generation::hinted_by("6.1.0"), None);
@@ -49,8 +46,7 @@ impl Generation {
         Generation::of_version(next()?, next()?)
     }
 
-    /// The same for a release that is taken apart.
-    pub(crate) fn of_version(major: u32, minor: u32) -> Option<Generation> {
+    fn of_version(major: u32, minor: u32) -> Option<Generation> {
         match (major, minor) {
             (..6, _) | (6, ..3) => None,
             (6, 3) => Some(Generation::FirstFree),

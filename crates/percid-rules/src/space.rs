@@ -263,7 +263,7 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Lowers the number of IDs to the bound. Answers whether IDs above it are still held: they stay valid until
+    /// Lowers the number of IDs to the bound. Returns whether IDs above it are still held: they stay valid until
     /// they are taken from their CPUs.
     fn shrink(&mut self, limits: Limits) -> bool {
         let counts = &mut *self.counts;
@@ -363,9 +363,8 @@ impl<'a> Space<'a> {
         ours.holder = 0;
     }
 
-    /// Keeps a free ID from being granted, as if it were in transit.
-    #[cfg(feature = "testing")]
-    pub(crate) fn hold_back(&mut self, id: u32) {
+    /// Takes a free ID out of circulation: it is in transit until it is given or freed.
+    pub fn hold_back(&mut self, id: u32) {
         debug_assert!(self.is_free(id));
         self.ids[id as usize].holder = IN_TRANSIT;
     }
@@ -440,6 +439,8 @@ impl<'a> Space<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
 
     /// Eight CPUs: two per core, four per cache, all on one node.
