@@ -80,7 +80,7 @@ impl fmt::Display for Error {
             Self::MissingTool { tool, package } => write!(
                 f,
                 "`{tool}` is not installed: it is in the Debian package `{package}`; \
-                 verify/vm/install.sh installs all that is needed"
+                 .ci/install-tools machines installs all that is needed"
             ),
             Self::ToolFailed { task, command, stderr } => {
                 write!(f, "could not {task}: {command}")?;

@@ -78,7 +78,7 @@ fn a_missing_emulator_names_its_package() {
         return;
     };
     let output = Host::with(&[]).run(&["--binary", &binary]);
-    assert_no_result(&output, &["`qemu-system-x86_64`", "`qemu-system-x86`", "install.sh"]);
+    assert_no_result(&output, &["`qemu-system-x86_64`", "`qemu-system-x86`", "install-tools"]);
 }
 
 /// A machine whose sources name Debian, and where downloading does what `rest` does.
