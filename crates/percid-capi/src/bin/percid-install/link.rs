@@ -23,7 +23,8 @@ pub(crate) struct Products {
 }
 
 pub(crate) fn products(compiled: &Compiled, options: &Options) -> Result<Products, Failure> {
-    let folder = compiled.archive.with_file_name("percid-install");
+    // The archive lies where Cargo puts this program as well: the folder must not have its name.
+    let folder = compiled.archive.with_file_name("percid-install-files");
     fs::create_dir_all(&folder)
         .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let workplace = Workplace { tools: Tools::find(options)?, folder };
