@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::arena::Block;
 use crate::critical;
+use crate::handle::{KERNEL, TABLE};
 use crate::id::{self, RESTART_LIMIT, Source};
-use crate::object::{KERNEL, TABLE};
 use crate::shared_slot;
 
 /// The fast path: adds `n` to this CPU's copy of the word at `address`, whose lowest bits are the marks of

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::cell;
+use crate::handle::{Handle, Needs, State};
 use crate::id::{Source, Unavailable};
-use crate::object::{Needs, Object, State};
 use crate::sys::preserving_errno;
 
 /// The size of a counter's block.
@@ -44,13 +44,13 @@ const BYTES: usize = 8;
 /// * **Stack**: the first use in a process or on a CPU takes up to 2 KiB, everything after it less. On an
 ///   alternate signal stack that comes on top of the kernel's signal frame (3.5 KiB with AVX-512).
 pub struct Counter {
-    object: Object,
+    handle: Handle,
 }
 
 impl Counter {
     /// A counter of value 0 that will use the source of the process (see [`init`](crate::init)).
     pub const fn new() -> Counter {
-        Counter { object: Object::new() }
+        Counter { handle: Handle::new() }
     }
 
     /// A counter of value 0 that uses `source`, whatever the process has chosen: for measurements and
@@ -60,21 +60,21 @@ impl Counter {
     ///
     /// Why the source cannot be used.
     pub fn with_source(source: Source) -> Result<Counter, Unavailable> {
-        Ok(Counter { object: Object::with_source(source, Needs::Sections, BYTES)? })
+        Ok(Counter { handle: Handle::with_source(source, Needs::Sections, BYTES)? })
     }
 
     /// Adds `n`, which may be negative.
     #[inline(always)]
     pub fn add(&self, n: i64) {
         // SAFETY: the word of an object that consists of one word.
-        if !unsafe { cell::add_fast(self.object.word(), n) } {
+        if !unsafe { cell::add_fast(self.handle.word(), n) } {
             self.add_slowly(n);
         }
     }
 
     /// The sum over all IDs.
     pub fn sum(&self) -> i64 {
-        match self.object.state() {
+        match self.handle.state() {
             State::Unclaimed => 0,
             State::Inline(count) => count,
             State::Claimed(block, source) => cell::sum(block, source),
@@ -88,11 +88,11 @@ impl Counter {
     /// Lock-free: it starts over if another `take`, or an increment without an ID, comes in between.
     pub fn take(&self) -> i64 {
         loop {
-            match self.object.state() {
+            match self.handle.state() {
                 State::Unclaimed => return 0,
                 State::Claimed(block, source) => return cell::take(block, source),
                 seen @ State::Inline(count) => {
-                    if self.object.replace(seen, State::Inline(0)) {
+                    if self.handle.replace(seen, State::Inline(0)) {
                         return count;
                     }
                 }
@@ -103,7 +103,7 @@ impl Counter {
     /// What each ID has added, by ID, from 0 to the largest ever used. The rest of
     /// [`sum`](Counter::sum) is in [`shared`](Counter::shared).
     pub fn by_id(&self) -> impl Iterator<Item = i64> + '_ {
-        let claimed = match self.object.state() {
+        let claimed = match self.handle.state() {
             State::Claimed(block, source) => Some((block, source)),
             State::Unclaimed | State::Inline(_) => None,
         };
@@ -112,7 +112,7 @@ impl Counter {
 
     /// What was added without an ID, less what [`take`](Counter::take) has taken.
     pub fn shared(&self) -> i64 {
-        match self.object.state() {
+        match self.handle.state() {
             State::Unclaimed => 0,
             State::Inline(count) => count,
             State::Claimed(block, _) => block.shared_value(),
@@ -123,12 +123,12 @@ impl Counter {
     #[cold]
     #[inline(never)]
     fn add_slowly(&self, n: i64) {
-        if let Some(block) = self.object.atomic_block() {
+        if let Some(block) = self.handle.atomic_block() {
             return cell::add_at_hint(block, n);
         }
-        preserving_errno(|| match self.object.settle(Needs::Sections, BYTES) {
+        preserving_errno(|| match self.handle.settle(Needs::Sections, BYTES) {
             State::Claimed(block, source) => cell::add(block, source, n),
-            State::Inline(_) | State::Unclaimed => self.object.count_inline(n),
+            State::Inline(_) | State::Unclaimed => self.handle.count_inline(n),
         });
     }
 }
@@ -137,7 +137,7 @@ impl Counter {
 impl Counter {
     /// The word of an ID of this counter's source.
     pub(crate) fn word_of_id(&self, id: u32) -> Option<&std::sync::atomic::AtomicI64> {
-        match self.object.state() {
+        match self.handle.state() {
             State::Claimed(block, Some(_)) => Some(block.word_of_id(id)),
             _ => None,
         }
@@ -159,7 +159,7 @@ impl fmt::Debug for Counter {
 impl Drop for Counter {
     fn drop(&mut self) {
         // SAFETY: `&mut self` proves that no operation on this counter is running or will run.
-        unsafe { self.object.release(BYTES) };
+        unsafe { self.handle.release(BYTES) };
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn an_inline_counter_counts() {
         let counter = Counter::new();
-        assert!(counter.object.replace(State::Unclaimed, State::Inline(0)));
+        assert!(counter.handle.replace(State::Unclaimed, State::Inline(0)));
         counter.add(5);
         counter.add(-7);
         assert_eq!((counter.sum(), counter.shared(), counter.by_id().count()), (-2, -2, 0));
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_dropped_counters_memory_is_zeroed_and_reused() {
-        let address = |counter: &Counter| match counter.object.state() {
+        let address = |counter: &Counter| match counter.handle.state() {
             State::Claimed(block, _) => block.0,
             other => panic!("{other:?}"),
         };
@@ -231,6 +231,6 @@ mod tests {
         let counter = Counter::new();
         assert_eq!((counter.sum(), counter.take(), counter.shared()), (0, 0, 0));
         assert_eq!(counter.by_id().count(), 0);
-        assert_eq!(counter.object.word(), 0, "no memory was claimed");
+        assert_eq!(counter.handle.word(), 0, "no memory was claimed");
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::arena::Block;
 use crate::cell;
+use crate::handle::{Handle, Needs, State};
 use crate::id::{Source, Unavailable};
-use crate::object::{Needs, Object, State};
 use crate::sys::preserving_errno;
 
 /// log2 of the number of buckets between two powers of two.
@@ -53,7 +53,7 @@ const BYTES: usize = BUCKETS * WORD;
 /// * **Without memory** (no address space can be had): values are counted by
 ///   [`unrecorded`](Histogram::unrecorded) and nowhere else.
 pub struct Histogram {
-    object: Object,
+    handle: Handle,
 }
 
 impl Histogram {
@@ -63,7 +63,7 @@ impl Histogram {
 
     /// An empty histogram that will use the source of the process (see [`init`](crate::init)).
     pub const fn new() -> Histogram {
-        Histogram { object: Object::new() }
+        Histogram { handle: Handle::new() }
     }
 
     /// An empty histogram that uses `source`, whatever the process has chosen.
@@ -72,7 +72,7 @@ impl Histogram {
     ///
     /// Why the source cannot be used.
     pub fn with_source(source: Source) -> Result<Histogram, Unavailable> {
-        Ok(Histogram { object: Object::with_source(source, Needs::Sections, BYTES)? })
+        Ok(Histogram { handle: Handle::with_source(source, Needs::Sections, BYTES)? })
     }
 
     /// Counts a value.
@@ -86,7 +86,7 @@ impl Histogram {
     pub fn record_many(&self, value: u64, times: u64) {
         let (offset, times) = (bucket(value) * WORD, times as i64);
         // SAFETY: the block has a word for every bucket.
-        if !unsafe { cell::add_fast(self.object.word().wrapping_add(offset), times) } {
+        if !unsafe { cell::add_fast(self.handle.word().wrapping_add(offset), times) } {
             self.record_slowly(offset, times);
         }
     }
@@ -94,12 +94,12 @@ impl Histogram {
     #[cold]
     #[inline(never)]
     fn record_slowly(&self, offset: usize, times: i64) {
-        if let Some(block) = self.object.atomic_block() {
+        if let Some(block) = self.handle.atomic_block() {
             return cell::add_at_hint(block.at(offset), times);
         }
-        preserving_errno(|| match self.object.settle(Needs::Sections, BYTES) {
+        preserving_errno(|| match self.handle.settle(Needs::Sections, BYTES) {
             State::Claimed(block, source) => cell::add(block.at(offset), source, times),
-            State::Inline(_) | State::Unclaimed => self.object.count_inline(times),
+            State::Inline(_) | State::Unclaimed => self.handle.count_inline(times),
         });
     }
 
@@ -116,7 +116,7 @@ impl Histogram {
 
     /// How many values could not be recorded because there was no memory.
     pub fn unrecorded(&self) -> u64 {
-        match self.object.state() {
+        match self.handle.state() {
             State::Inline(count) => count as u64,
             State::Unclaimed | State::Claimed(..) => 0,
         }
@@ -124,7 +124,7 @@ impl Histogram {
 
     fn read(&self, total: impl Fn(Block, Option<Source>) -> i64) -> Snapshot {
         let mut snapshot = Snapshot::new();
-        if let State::Claimed(block, source) = self.object.state() {
+        if let State::Claimed(block, source) = self.handle.state() {
             for (index, count) in snapshot.counts.iter_mut().enumerate() {
                 *count = total(block.at(index * WORD), source) as u64;
             }
@@ -137,7 +137,7 @@ impl Histogram {
 impl Histogram {
     /// The word of a value's bucket in the copy of an ID.
     pub(crate) fn word_of_id(&self, value: u64, id: u32) -> Option<&std::sync::atomic::AtomicI64> {
-        match self.object.state() {
+        match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
                 Some(block.at(bucket(value) * WORD).word_of_id(id))
             }
@@ -161,7 +161,7 @@ impl fmt::Debug for Histogram {
 impl Drop for Histogram {
     fn drop(&mut self) {
         // SAFETY: `&mut self` proves that no operation on this histogram is running or will run.
-        unsafe { self.object.release(BYTES) };
+        unsafe { self.handle.release(BYTES) };
     }
 }
 

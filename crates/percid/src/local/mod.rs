@@ -40,9 +40,9 @@ use std::sync::atomic::{
 
 use crate::arena::{Block, STRIDE};
 use crate::critical;
+use crate::handle::{Handle, KERNEL, MARKS, Needs, State, TABLE};
 use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable, fence};
-use crate::object::{KERNEL, MARKS, Needs, Object, State, TABLE};
 use crate::sys::{memory, preserving_errno, thread};
 use crate::turn::Turn;
 use lock::{CLOSED, Lock, NONE, READY};
@@ -91,7 +91,7 @@ use lock::{CLOSED, Lock, NONE, READY};
 ///   every 64 IDs.
 #[repr(C, align(64))]
 pub struct Local<T> {
-    object: Object,
+    handle: Handle,
     make: fn() -> T,
     members: IdSet,
     extras: AtomicPtr<Extra<T>>,
@@ -194,7 +194,7 @@ impl<T> Local<T> {
     pub const fn new(make: fn() -> T) -> Local<T> {
         const { Self::ALIGNED };
         Local {
-            object: Object::new(),
+            handle: Handle::new(),
             make,
             members: IdSet::new(),
             extras: AtomicPtr::new(ptr::null_mut()),
@@ -210,7 +210,7 @@ impl<T> Local<T> {
     /// Why the source cannot be used, or not with the fence that visits need.
     pub fn with_source(source: Source, make: fn() -> T) -> Result<Local<T>, Unavailable> {
         let mut local = Local::new(make);
-        local.object = Object::with_source(source, Needs::Fence, Self::BYTES)?;
+        local.handle = Handle::with_source(source, Needs::Fence, Self::BYTES)?;
         Ok(local)
     }
 
@@ -244,7 +244,7 @@ impl<T: Send> Local<T> {
     /// As [`with`](Local::with), but `None` if no memory can be had.
     #[inline(always)]
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let word = self.object.word();
+        let word = self.handle.word();
         let token = thread::token();
         let copy = if word & KERNEL != 0 {
             const MARK: isize = -(KERNEL as isize);
@@ -307,7 +307,7 @@ impl<T: Send> Local<T> {
                 "percid::Local: a visit inside a visit of the same object would wait for itself"
             );
         };
-        if let State::Claimed(block, Some(source)) = self.object.state() {
+        if let State::Claimed(block, Some(source)) = self.handle.state() {
             for (index, bits) in self.members.words_below(source.ids_seen()) {
                 let copy = |bit: u32| copy_at(block.of_id(index as u32 * 64 + bit));
                 let id = |bit: u32| Some(index as u32 * 64 + bit);
@@ -324,7 +324,7 @@ impl<T: Send> Local<T> {
         let token = thread::token() as i64;
         // SAFETY: copies stay mapped as long as the handle.
         let is_mine = |copy: NonNull<Copy<T>>| unsafe { (*copy.as_ptr()).lock.state() } == token;
-        let State::Claimed(block, source) = self.object.state() else {
+        let State::Claimed(block, source) = self.handle.state() else {
             return self.extras().any(is_mine);
         };
         let words = self.members.words_below(source.map_or(0, Source::ids_seen));
@@ -336,7 +336,7 @@ impl<T: Send> Local<T> {
     #[cold]
     #[inline(never)]
     fn hold_slowly(&self) -> Option<Held<'_, T>> {
-        if let Some(copy) = self.object.atomic_block().and_then(take_at_hint) {
+        if let Some(copy) = self.handle.atomic_block().and_then(take_at_hint) {
             return Some(Held { copy, released: READY, local: PhantomData });
         }
         let acquired = preserving_errno(|| self.acquire_slowly().or_else(|| self.acquire_extra()))?;
@@ -353,7 +353,7 @@ impl<T: Send> Local<T> {
 
     /// The copy of this thread's ID, unless somebody is using it.
     fn acquire_slowly(&self) -> Option<Acquired<T>> {
-        let State::Claimed(block, Some(source)) = self.object.settle(Needs::Fence, Self::BYTES)
+        let State::Claimed(block, Some(source)) = self.handle.settle(Needs::Fence, Self::BYTES)
         else {
             return None;
         };
@@ -407,7 +407,7 @@ impl<T: Send> Local<T> {
 impl<T> Local<T> {
     /// The lock and the value of an ID.
     pub(crate) fn copy_of_id(&self, id: u32) -> Option<(&std::sync::atomic::AtomicI64, *mut T)> {
-        match self.object.state() {
+        match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
                 let copy: NonNull<Copy<T>> = copy_at(block.of_id(id));
                 // SAFETY: the copy lies in an open slot, which stays mapped.
@@ -480,7 +480,7 @@ fn try_acquire<T>(
 
 impl<T> Drop for Local<T> {
     fn drop(&mut self) {
-        if let State::Claimed(block, Some(source)) = self.object.state() {
+        if let State::Claimed(block, Some(source)) = self.handle.state() {
             let members = self.members.words_below(source.ids_seen());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
                 // SAFETY: members are copies in open slots; `&mut self`: nobody else uses them.
@@ -498,7 +498,7 @@ impl<T> Drop for Local<T> {
         }
         self.members.clear();
         // SAFETY: `&mut self` proves that no operation on this object is running or will run.
-        unsafe { self.object.release(Self::BYTES) };
+        unsafe { self.handle.release(Self::BYTES) };
     }
 }
 

@@ -36,9 +36,9 @@ use std::sync::atomic::{
 use crate::arena::Block;
 use crate::critical;
 use crate::critical::ring::{Append, DATA};
+use crate::handle::{Handle, KERNEL, Needs, State, TABLE};
 use crate::id::try_lock::{Held, TryLock};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
-use crate::object::{KERNEL, Needs, Object, State, TABLE};
 use crate::sys::preserving_errno;
 use crate::{Counter, arena};
 use copy::{Copy, Reading};
@@ -91,7 +91,7 @@ pub enum Overflow {
 ///   skipping an eighth of it.
 #[repr(C, align(64))]
 pub struct Ring {
-    object: Object,
+    handle: Handle,
     capacity: u64,
     overflow: Overflow,
     /// Records that were not appended.
@@ -126,7 +126,7 @@ impl Ring {
             "a ring's size is a power of two from 128 bytes to 8 MiB"
         );
         Ring {
-            object: Object::new(),
+            handle: Handle::new(),
             capacity: bytes as u64,
             overflow,
             dropped: Counter::new(),
@@ -152,7 +152,7 @@ impl Ring {
         overflow: Overflow,
     ) -> Result<Ring, Unavailable> {
         let mut ring = Ring::new(bytes, overflow);
-        ring.object = Object::with_source(source, Needs::Sections, ring.bytes())?;
+        ring.handle = Handle::with_source(source, Needs::Sections, ring.bytes())?;
         Ok(ring)
     }
 
@@ -166,7 +166,7 @@ impl Ring {
     /// or because the thread has no ID now and the shared copy is in use.
     #[inline(always)]
     pub fn append(&self, record: &[u8]) -> bool {
-        let word = self.object.word();
+        let word = self.handle.word();
         let Some(request) = Append::new(record, self.capacity) else { return self.drop_record() };
         let appended = if word & KERNEL != 0 {
             // SAFETY: a word with this mark is the address of this ring's block plus the mark, and it was
@@ -211,12 +211,12 @@ impl Ring {
     #[cold]
     #[inline(never)]
     fn append_slowly(&self, request: &Append) -> bool {
-        let atomic = self.object.atomic_block();
+        let atomic = self.handle.atomic_block();
         if let Some(appended) = atomic.and_then(|block| self.append_at_hint(block, request)) {
             return appended || self.drop_record();
         }
         preserving_errno(|| {
-            let State::Claimed(block, source) = self.object.settle(Needs::Sections, self.bytes())
+            let State::Claimed(block, source) = self.handle.settle(Needs::Sections, self.bytes())
             else {
                 return self.drop_record();
             };
@@ -285,7 +285,7 @@ impl Ring {
     }
 
     fn copy_of_id(&self, id: u32) -> Option<Copy> {
-        match self.object.state() {
+        match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
                 Some(self.copy_at(block.of_id(id)))
             }
@@ -341,7 +341,7 @@ pub struct Event<'e> {
 impl Consumer<'_> {
     /// Hands every record that is there to `f`, ID by ID, and returns how many there were.
     pub fn poll(&mut self, mut f: impl FnMut(Event<'_>)) -> usize {
-        let State::Claimed(block, source) = self.ring.object.state() else { return 0 };
+        let State::Claimed(block, source) = self.ring.handle.state() else { return 0 };
         let ids = source.map_or(0, Source::ids_seen);
         let shared = (None, block.0);
         let copies = std::iter::once(shared).chain((0..ids).map(|id| (Some(id), block.of_id(id))));
@@ -389,7 +389,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         let bytes = self.bytes();
         // SAFETY: `&mut self` proves that no operation on this ring is running or will run.
-        unsafe { self.object.release(bytes) };
+        unsafe { self.handle.release(bytes) };
     }
 }
 

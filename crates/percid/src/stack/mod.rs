@@ -30,9 +30,9 @@ use std::sync::atomic::{
 
 use crate::arena::{Block, STRIDE, word};
 use crate::critical;
+use crate::handle::{Handle, KERNEL, Needs, State, TABLE};
 use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
-use crate::object::{KERNEL, Needs, Object, State, TABLE};
 use crate::seizure::{self, SEIZED, Seized, Verdict};
 use crate::sys::preserving_errno;
 use crate::turn::Turn;
@@ -93,7 +93,7 @@ const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 #[repr(C, align(64))]
 pub struct Stack<T> {
     // What the hot path reads, on a line that nobody writes to any more.
-    object: Object,
+    handle: Handle,
     capacity: u64,
     shared_limit: usize,
     members: IdSet,
@@ -137,7 +137,7 @@ impl<T> Stack<T> {
             "a stack holds 1 to 2 097 151 items per ID"
         );
         Stack {
-            object: Object::new(),
+            handle: Handle::new(),
             capacity: capacity as u64,
             shared_limit: shared,
             members: IdSet::new(),
@@ -158,7 +158,7 @@ impl<T> Stack<T> {
     /// If the capacity is 0 or above 2 097 151.
     pub fn with_source(source: Source, capacity: u32) -> Result<Stack<T>, Unavailable> {
         let mut stack = Stack::new(capacity);
-        stack.object = Object::with_source(source, Needs::Fence, stack.bytes())?;
+        stack.handle = Handle::with_source(source, Needs::Fence, stack.bytes())?;
         Ok(stack)
     }
 
@@ -186,7 +186,7 @@ impl<T: Send> Stack<T> {
     /// memory can be had for it.
     #[inline(always)]
     pub fn push(&self, item: T) -> Result<(), T> {
-        let word = self.object.word();
+        let word = self.handle.word();
         let item = into_word(item);
         let pushed = if word & KERNEL != 0 {
             // SAFETY: a word with this mark is the address of this stack's block plus the mark, and it was
@@ -208,7 +208,7 @@ impl<T: Send> Stack<T> {
     /// Pops the item that this CPU pushed last, or one of the shared list. `None` if there is none.
     #[inline(always)]
     pub fn pop(&self) -> Option<T> {
-        let word = self.object.word();
+        let word = self.handle.word();
         let popped = if word & KERNEL != 0 {
             // SAFETY: as in `push`.
             unsafe { critical::pop_kernel::<{ -(KERNEL as isize) }>(word) }
@@ -234,7 +234,7 @@ impl<T: Send> Stack<T> {
             // SAFETY: the word was made of an item and is handed out once.
             visit(unsafe { from_word(item) });
         };
-        if let State::Claimed(block, Some(source)) = self.object.state() {
+        if let State::Claimed(block, Some(source)) = self.handle.state() {
             for (index, bits) in self.members.words_below(source.ids_seen()) {
                 self.drain_copies(block, source, index, bits, &mut hand_out);
             }
@@ -278,13 +278,13 @@ impl<T: Send> Stack<T> {
     #[cold]
     #[inline(never)]
     fn push_slowly(&self, item: Item) -> Result<(), Item> {
-        if let Some((copy, mut owned)) = self.object.atomic_block().and_then(own_at_hint) {
+        if let Some((copy, mut owned)) = self.handle.atomic_block().and_then(own_at_hint) {
             if copy.push(&mut owned, self.full(), item) {
                 return Ok(());
             }
         }
         preserving_errno(|| {
-            let State::Claimed(block, source) = self.object.settle(Needs::Fence, self.bytes())
+            let State::Claimed(block, source) = self.handle.settle(Needs::Fence, self.bytes())
             else {
                 return Err(item);
             };
@@ -316,13 +316,13 @@ impl<T: Send> Stack<T> {
     #[cold]
     #[inline(never)]
     fn pop_slowly(&self) -> Option<Item> {
-        if let Some((copy, mut owned)) = self.object.atomic_block().and_then(own_at_hint) {
+        if let Some((copy, mut owned)) = self.handle.atomic_block().and_then(own_at_hint) {
             if let Some(item) = copy.pop(&mut owned) {
                 return Some(item);
             }
         }
         preserving_errno(|| {
-            let State::Claimed(block, source) = self.object.settle(Needs::Fence, self.bytes())
+            let State::Claimed(block, source) = self.handle.settle(Needs::Fence, self.bytes())
             else {
                 return None;
             };
@@ -486,7 +486,7 @@ impl<T: Send> Stack<T> {
     }
 
     fn copy_of_id(&self, id: u32) -> Option<(Copy, i64)> {
-        match self.object.state() {
+        match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
                 let copy = Copy { address: block.of_id(id) };
                 let top = copy.word().load(Relaxed);
@@ -565,7 +565,7 @@ unsafe fn from_word<T>(word: Item) -> T {
 impl<T> Drop for Stack<T> {
     fn drop(&mut self) {
         // SAFETY (of every `from_word` below): the word was made of an item, which is taken out once.
-        if let State::Claimed(block, Some(source)) = self.object.state() {
+        if let State::Claimed(block, Some(source)) = self.handle.state() {
             let members = self.members.words_below(source.ids_seen());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
                 let copy = Copy { address: block.of_id(id) };
@@ -589,7 +589,7 @@ impl<T> Drop for Stack<T> {
         self.members.clear();
         let bytes = self.bytes();
         // SAFETY: `&mut self` proves that no operation on this stack is running or will run.
-        unsafe { self.object.release(bytes) };
+        unsafe { self.handle.release(bytes) };
     }
 }
 

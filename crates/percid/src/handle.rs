@@ -1,4 +1,4 @@
-//! What every handle holds: one word that says where the object's memory is and which source it uses.
+//! The word that every structure holds: where its memory is and which source it uses.
 //!
 //! A handle is a constant at first and claims its memory at first use, so it may be a `static`. The word
 //! is then the block's address, and its lowest bits mark the source: the fast paths test one bit each and
@@ -25,7 +25,7 @@ const INLINE: usize = 1 << 63;
 
 /// The word of a handle.
 #[repr(transparent)]
-pub(crate) struct Object {
+pub(crate) struct Handle {
     word: AtomicUsize,
 }
 
@@ -77,10 +77,10 @@ impl State {
     }
 }
 
-impl Object {
+impl Handle {
     /// An object that was never used.
-    pub(crate) const fn new() -> Object {
-        Object { word: AtomicUsize::new(0) }
+    pub(crate) const fn new() -> Handle {
+        Handle { word: AtomicUsize::new(0) }
     }
 
     /// An object of so many bytes per ID that uses `source`.
@@ -92,7 +92,7 @@ impl Object {
         source: Source,
         needs: Needs,
         bytes: usize,
-    ) -> Result<Object, Unavailable> {
+    ) -> Result<Handle, Unavailable> {
         source.available()?;
         preserving_errno(|| {
             if needs == Needs::Fence && source != Source::Atomic {
@@ -100,7 +100,7 @@ impl Object {
             }
             let block = Block::claim(bytes).ok_or(Unavailable::NoMemory)?;
             let word = State::Claimed(block, Some(source)).encode();
-            Ok(Object { word: AtomicUsize::new(word) })
+            Ok(Handle { word: AtomicUsize::new(word) })
         })
     }
 
