@@ -7,6 +7,7 @@ compile_error!("percid uses Linux system calls: there is no other system it work
 compile_error!("percid reserves address space for every CPU: it needs a 64-bit target");
 
 mod arena;
+mod backoff;
 mod cell;
 mod counter;
 mod critical;
@@ -27,7 +28,7 @@ mod sys;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
-mod turn;
+mod visit_lock;
 
 pub use counter::Counter;
 pub use histogram::Histogram;

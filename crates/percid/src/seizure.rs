@@ -10,8 +10,8 @@
 //! 2. fence all CPUs;
 //! 3. confirm: the copy is the visitor's if the word is still `w | SEIZED`. If it is not, start again.
 //!
-//! and gives it back by storing a word without [`SEIZED`]. Visitors of one structure take turns
-//! ([`turn`](crate::turn)).
+//! and gives it back by storing a word without [`SEIZED`]. One thread at a time visits a structure
+//! ([`visit_lock`](crate::visit_lock)).
 //!
 //! # Proof
 //!
@@ -20,8 +20,8 @@
 //! the confirmation there is no such section any more, and a section that starts later finds the mark and
 //! leaves. If the mark is still there, no section has committed since the exchange, no section is in flight
 //! that could, and what the copy holds is what the word says. The fence also makes everything that earlier
-//! sections wrote visible to the visitor. Two visitors at once could confirm each other's mark; they
-//! take turns.
+//! sections wrote visible to the visitor. Two visitors at once could confirm each other's mark, so
+//! there is one at a time.
 //!
 //! An owner that is no section (whoever activates a copy, every user of the atomic source) has put a word
 //! of its own there, which suits no section either. A visitor waits for it or passes it by. Such a word is
@@ -39,9 +39,9 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use crate::backoff::Backoff;
 use crate::id::fence;
 use crate::id::set::ids;
-use crate::turn::Patience;
 
 /// The highest bit: no word that suits a section is negative.
 pub(crate) const SEIZED: i64 = i64::MIN;
@@ -88,7 +88,7 @@ pub(crate) fn visit<'c>(
     judge: impl Fn(i64) -> Verdict,
     mut own: impl FnMut(u32, &mut Seized<'c>),
 ) {
-    let mut patience = Patience::default();
+    let mut backoff = Backoff::default();
     while wanted != 0 {
         let mut marked = Marked { words: [None; 64], bits: 0 };
         for bit in ids(0, wanted) {
@@ -101,10 +101,10 @@ pub(crate) fn visit<'c>(
             }
         }
         if marked.bits == 0 {
-            if patience.is_exhausted() {
+            if backoff.is_exhausted() {
                 return;
             }
-            patience.wait();
+            backoff.wait();
             continue;
         }
         if sections && fence::all().is_err() {

@@ -17,20 +17,20 @@ mod free_list;
 mod lock;
 #[path = "../../../crates/percid/src/membership.rs"]
 mod membership;
-#[path = "../../../crates/percid/src/id/once.rs"]
-mod once;
 #[path = "../../../crates/percid/src/shared_slot.rs"]
 mod shared_slot;
 #[path = "../../../crates/percid/src/id/try_lock.rs"]
 mod try_lock;
+#[path = "../../../crates/percid/src/id/try_once.rs"]
+mod try_once;
 
 mod explore;
 mod free_list_tests;
 mod lock_tests;
 mod membership_tests;
-mod once_tests;
 mod shared_slot_tests;
 mod try_lock_tests;
+mod try_once_tests;
 
 /// What the library's `sys` offers to these files, in loom's kind.
 mod sys {
@@ -80,13 +80,13 @@ mod id {
 }
 
 /// Waiting, in loom's kind.
-mod turn {
+mod backoff {
     #[derive(Debug, Default)]
-    pub(crate) struct Patience {
+    pub(crate) struct Backoff {
         rounds: u32,
     }
 
-    impl Patience {
+    impl Backoff {
         pub(crate) fn wait(&mut self) {
             self.rounds += 1;
             loom::thread::yield_now();

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::fmt;
 
-use super::once::Once;
+use super::try_once::TryOnce;
 use super::{Source, Unavailable, UnknownSource, prepare, probe};
 use crate::sys::atomic::AtomicU32;
 use crate::sys::cell::UnsafeCell;
@@ -49,7 +49,7 @@ impl fmt::Display for Reason {
 }
 
 /// The choice of this process.
-static CHOICE: Once<Choice> = Once { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
+static CHOICE: TryOnce<Choice> = TryOnce { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
 
 /// The choice, made now if nobody has; `None` while somebody else is at it, or if it cannot be made yet.
 pub(crate) fn get() -> Option<Choice> {

@@ -7,11 +7,11 @@ mod density;
 pub(crate) mod fence;
 pub(crate) mod kernel;
 mod limits;
-mod once;
 pub(crate) mod probe;
 pub(crate) mod set;
 pub(crate) mod table;
 pub(crate) mod try_lock;
+mod try_once;
 
 use std::fmt;
 use std::str::FromStr;

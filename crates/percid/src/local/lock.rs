@@ -1,12 +1,12 @@
 //! What stands in front of the value of a [`Local`](crate::Local)'s copy: see there for the protocol.
 
+use crate::backoff::Backoff;
 use crate::sys::atomic::{
     AtomicI64, AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     fence,
 };
 use crate::sys::thread;
-use crate::turn::Patience;
 
 /// There is no value.
 pub(crate) const NONE: i64 = 0;
@@ -86,7 +86,7 @@ impl Lock {
     /// If the calling thread holds it.
     pub(crate) fn take_closed(&self) -> bool {
         let token = thread::token() as i64;
-        let mut patience = Patience::default();
+        let mut backoff = Backoff::default();
         loop {
             let state = self.state();
             assert!(
@@ -97,7 +97,7 @@ impl Lock {
             match state {
                 NONE => return false,
                 READY if taken() => return true,
-                _ => patience.wait(),
+                _ => backoff.wait(),
             }
         }
     }

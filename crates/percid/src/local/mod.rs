@@ -44,7 +44,7 @@ use crate::handle::{Handle, KERNEL, MARKS, Needs, State, TABLE};
 use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable, fence};
 use crate::sys::{memory, preserving_errno, thread};
-use crate::turn::Turn;
+use crate::visit_lock::VisitLock;
 use lock::{CLOSED, Lock, NONE, READY};
 
 /// A value of type `T` for every CPU that asks for one, to be used by any closure.
@@ -95,7 +95,7 @@ pub struct Local<T> {
     make: fn() -> T,
     members: IdSet,
     extras: AtomicPtr<Extra<T>>,
-    turn: Turn,
+    visits: VisitLock,
     /// Owns values, and is invariant: what is stored as one type must not be lent as another.
     values: PhantomData<*mut T>,
 }
@@ -198,7 +198,7 @@ impl<T> Local<T> {
             make,
             members: IdSet::new(),
             extras: AtomicPtr::new(ptr::null_mut()),
-            turn: Turn::new(),
+            visits: VisitLock::new(),
             values: PhantomData,
         }
     }
@@ -302,7 +302,7 @@ impl<T: Send> Local<T> {
             !self.is_held_by_caller(),
             "percid::Local: a visit inside `with` of the same object would wait for itself"
         );
-        let Some(_turn) = self.turn.wait() else {
+        let Some(_visiting) = self.visits.lock() else {
             panic!(
                 "percid::Local: a visit inside a visit of the same object would wait for itself"
             );
@@ -636,7 +636,7 @@ mod tests {
         }
     }
 
-    /// Both would wait for the other's closure, and for the turn.
+    /// Both would wait for the other's closure, and for the lock of visitors.
     #[test]
     fn two_that_visit_from_inside_are_both_told() {
         let local = Local::new(|| 0);

@@ -10,8 +10,8 @@ use std::sync::atomic::{
 };
 
 use super::pages::{Pages, Shared};
+use crate::backoff::Backoff;
 use crate::sys::process;
-use crate::turn::Patience;
 
 /// The most regions.
 const MOST: usize = 256;
@@ -66,13 +66,13 @@ impl Directory {
     /// Waits until no handler looks at what was taken out. `false`: one does for a second, so the memory of what was
     /// taken out must stay.
     pub(super) fn wait_for_lookers(&self) -> bool {
-        let mut patience = Patience::default();
+        let mut backoff = Backoff::default();
         // SeqCst: a handler that announced itself too late to be seen here sees the empty place.
         while self.lookers() != 0 {
-            if patience.is_exhausted() {
+            if backoff.is_exhausted() {
                 return false;
             }
-            patience.wait();
+            backoff.wait();
         }
         true
     }

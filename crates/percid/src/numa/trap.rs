@@ -33,7 +33,7 @@ use super::directory::Directory;
 use super::pages::{Pages, Shared};
 use super::room;
 use crate::sys::{fault, memory, process, thread};
-use crate::turn::{Taken, Turn};
+use crate::visit_lock::{VisitGuard, VisitLock};
 
 /// Faults in a row at one address that cannot be ours any more.
 const TRIES: u32 = 3;
@@ -41,8 +41,8 @@ const TRIES_WHILE_ARMING: u32 = 100_000;
 
 /// The trapped regions.
 static TRAPPED: Directory = Directory::new();
-/// Whose turn it is to enter regions.
-static ENTRANCE: Turn = Turn::new();
+/// The lock of threads that enter regions.
+static ENTRANCE: VisitLock = VisitLock::new();
 /// The last generation that began. Generations are multiples of 4, and one more while arming is under way.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 /// Changes whenever a region is taken out. Never a generation: 2 more than a multiple of 4.
@@ -63,19 +63,19 @@ fn next_generation() -> u32 {
     GENERATION.fetch_add(4, SeqCst).wrapping_add(4)
 }
 
-/// The turn to enter regions, which one thread at a time has.
+/// The right to enter regions, which one thread at a time has.
 #[derive(Debug)]
 pub(super) struct Entrance {
-    _turn: Option<Taken<'static>>,
+    _entering: Option<VisitGuard<'static>>,
 }
 
-/// Waits for the turn to enter a region at these addresses. From then on all of its memory has its own rights, whose
+/// Waits for the right to enter a region at these addresses. From then on all of its memory has its own rights, whose
 /// look-up must come after this: it overlaps no other trapped region, of whatever balancer, because a region is taken
 /// out after it was disarmed. What a child of `fork` inherits there is disarmed and taken out for good.
 ///
 /// The error is the start of the region that overlaps.
 pub(super) fn enter(range: &Range<usize>) -> Result<Entrance, usize> {
-    let entrance = Entrance { _turn: ENTRANCE.wait() };
+    let entrance = Entrance { _entering: ENTRANCE.lock() };
     let found = || {
         TRAPPED
             .overlapping(range, |there| (ptr::from_ref(there), there.layout.start, there.process))
@@ -93,7 +93,7 @@ pub(super) fn enter(range: &Range<usize>) -> Result<Entrance, usize> {
 /// Disarms a region of the parent, in a child of `fork`, and takes it out, unless that was done before. Nobody arms
 /// there; locks of the parent are of no use. Its memory must stay for ever.
 pub(super) fn disinherit(pages: &Pages) {
-    let _turn = ENTRANCE.wait();
+    let _entering = ENTRANCE.lock();
     if TRAPPED.has(pages) {
         take_out_inherited(pages);
     }

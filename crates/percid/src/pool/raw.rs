@@ -21,7 +21,7 @@ use crate::arena::{Block, BlockList};
 use crate::id::{Source, Unavailable};
 use crate::stack::Stack;
 use crate::sys::{memory, preserving_errno};
-use crate::turn::Turn;
+use crate::visit_lock::VisitLock;
 
 /// What stands in front of every object.
 #[repr(C)]
@@ -109,7 +109,7 @@ pub struct RawPool {
     slabs: AtomicPtr<Slab>,
     /// Slabs without objects, to be used again.
     spares: BlockList,
-    turn: Turn,
+    visits: VisitLock,
 }
 
 impl RawPool {
@@ -153,7 +153,7 @@ impl RawPool {
             current: AtomicPtr::new(ptr::null_mut()),
             slabs: AtomicPtr::new(ptr::null_mut()),
             spares: BlockList::new(),
-            turn: Turn::new(),
+            visits: VisitLock::new(),
         }
     }
 
@@ -201,7 +201,7 @@ impl RawPool {
     /// Gives the memory of all slabs without objects in use back to the kernel, and returns how many idle
     /// objects were in them. Idle objects of other slabs stay. What this may miss, see [`Stack`].
     pub fn drain(&self) -> usize {
-        let Some(_turn) = self.turn.wait() else { return 0 };
+        let Some(_visiting) = self.visits.lock() else { return 0 };
         let mut idle: HashMap<*const Slab, Vec<usize>> = HashMap::new();
         self.idle.drain(|address| {
             let object = ptr::with_exposed_provenance_mut::<u8>(address);

@@ -35,7 +35,7 @@ use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
 use crate::seizure::{self, SEIZED, Seized, Verdict};
 use crate::sys::preserving_errno;
-use crate::turn::Turn;
+use crate::visit_lock::VisitLock;
 use chunks::{Chunk, Chunks, ITEMS, Item};
 
 /// The top of a copy that is being activated.
@@ -98,7 +98,7 @@ pub struct Stack<T> {
     shared_limit: usize,
     members: IdSet,
     chunks: Chunks,
-    turn: Turn,
+    visits: VisitLock,
     /// Owns items, and is invariant: what is pushed as one type must not be popped as another.
     items: PhantomData<*mut T>,
 }
@@ -142,7 +142,7 @@ impl<T> Stack<T> {
             shared_limit: shared,
             members: IdSet::new(),
             chunks: Chunks::new(),
-            turn: Turn::new(),
+            visits: VisitLock::new(),
             items: PhantomData,
         }
     }
@@ -227,7 +227,7 @@ impl<T: Send> Stack<T> {
     /// Waits for a drain by another thread. Called by `visit`, it does nothing. If `visit` panics, the items
     /// it has not been given stay.
     pub fn drain(&self, mut visit: impl FnMut(T)) -> usize {
-        let Some(_turn) = self.turn.wait() else { return 0 };
+        let Some(_visiting) = self.visits.lock() else { return 0 };
         let mut count = 0;
         let mut hand_out = |item: Item| {
             count += 1;

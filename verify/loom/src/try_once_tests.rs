@@ -5,14 +5,14 @@ use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use crate::explore;
-use crate::once::Once;
 use crate::sys::cell::UnsafeCell;
+use crate::try_once::TryOnce;
 
-type Shared = Arc<(Once<(u32, u32)>, AtomicUsize)>;
+type Shared = Arc<(TryOnce<(u32, u32)>, AtomicUsize)>;
 
 /// Two threads ask; `left` is the state they find.
 fn two_threads(left: u32, exists: fn(u32) -> bool) -> Vec<Option<(u32, u32)>> {
-    let once = Once { state: AtomicU32::new(left), value: UnsafeCell::new(None) };
+    let once = TryOnce { state: AtomicU32::new(left), value: UnsafeCell::new(None) };
     let shared: Shared = Arc::new((once, AtomicUsize::new(0)));
     let ask = move |shared: Shared, me: u32| {
         let decide = || {
@@ -53,7 +53,7 @@ fn a_child_takes_over_from_a_thread_that_does_not_exist() {
 #[test]
 fn who_cannot_decide_yet_leaves_it_to_the_next() {
     explore::all("once, undecided at first, 2 threads", || {
-        let once = Once { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
+        let once = TryOnce { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
         let shared: Shared = Arc::new((once, AtomicUsize::new(0)));
         let ask = |shared: &Shared, me: u32| {
             let decide = || (shared.1.fetch_add(1, Relaxed) > 0).then_some((me, !me));

@@ -12,7 +12,7 @@ const DECIDED: u32 = u32::MAX;
 /// The value and its state: 0 at first, the number of the deciding thread while one is deciding, and
 /// [`DECIDED`] from then on.
 #[derive(Debug)]
-pub(crate) struct Once<T> {
+pub(crate) struct TryOnce<T> {
     pub(crate) state: AtomicU32,
     pub(crate) value: UnsafeCell<Option<T>>,
 }
@@ -20,9 +20,9 @@ pub(crate) struct Once<T> {
 // SAFETY: the value is written by the one thread that moved `state` from 0 (or from the number of a thread
 // that no longer exists) to its own number, before it stores `DECIDED`; and read only by those who have
 // seen that.
-unsafe impl<T: Copy + Send + Sync> Sync for Once<T> {}
+unsafe impl<T: Copy + Send + Sync> Sync for TryOnce<T> {}
 
-impl<T: Copy> Once<T> {
+impl<T: Copy> TryOnce<T> {
     /// The value, decided now if nobody has; `None` while another thread, or the code that this signal
     /// handler interrupted, is at it, and if `decide` cannot decide yet.
     ///

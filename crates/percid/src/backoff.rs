@@ -1,0 +1,38 @@
+//! Waiting for a thread that is nearly always running and soon done: spin, then yield, then sleep.
+
+use std::hint;
+use std::thread;
+use std::time::Duration;
+
+/// Rounds without a sleep.
+const AWAKE: u32 = 200;
+
+/// Rounds of about 50 us each before the waiting is exhausted.
+const ASLEEP: u32 = 10_000;
+
+/// How long a thread has waited so far.
+#[derive(Debug, Default)]
+pub(crate) struct Backoff {
+    rounds: u32,
+}
+
+impl Backoff {
+    pub(crate) fn wait(&mut self) {
+        self.rounds += 1;
+        match self.rounds {
+            0..=100 => hint::spin_loop(),
+            101..=AWAKE => thread::yield_now(),
+            _ => thread::sleep(Duration::from_micros(50)),
+        }
+    }
+
+    /// Whether the waiting has come to sleeping: time enough to ask the kernel about the other thread.
+    pub(crate) fn is_sleeping(&self) -> bool {
+        self.rounds > AWAKE
+    }
+
+    /// Whether it has waited for about a second: no living thread takes that long for a few instructions.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.rounds > AWAKE + ASLEEP
+    }
+}
