@@ -8,7 +8,7 @@ use crate::handle::{KERNEL, TABLE};
 use crate::id::{self, RESTART_LIMIT, Source};
 use crate::shared_slot;
 
-/// The fast path: adds `n` to this CPU's copy of the word at `address`, whose lowest bits are the marks of
+/// The fast path: adds `n` to this CPU's shard of the word at `address`, whose lowest bits are the marks of
 /// the object it belongs to. Answers whether it did.
 ///
 /// # Safety

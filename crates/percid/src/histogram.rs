@@ -135,7 +135,7 @@ impl Histogram {
 
 #[cfg(feature = "testing")]
 impl Histogram {
-    /// The word of a value's bucket in the copy of an ID.
+    /// The word of a value's bucket in the shard of an ID.
     pub(crate) fn word_of_id(&self, value: u64, id: u32) -> Option<&std::sync::atomic::AtomicI64> {
         match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {

@@ -95,15 +95,15 @@ impl ActiveMask {
     ///
     /// If the visitor panics, the members that it has not been given stay members.
     pub fn drain(&self, visit: impl FnMut(u32)) -> usize {
-        let mut taken = Taken { mask: self, fast: [0; FAST], visited: 0 };
-        for (bits, word) in taken.fast.iter_mut().zip(&self.fast) {
+        let mut unvisited = Unvisited { mask: self, fast: [0; FAST], visited: 0 };
+        for (bits, word) in unvisited.fast.iter_mut().zip(&self.fast) {
             *bits = membership::take(word);
         }
-        if taken.fast != [0; FAST] && preserving_errno(fence::all).is_err() {
+        if unvisited.fast != [0; FAST] && preserving_errno(fence::all).is_err() {
             // Without the fence the marks may not be gone while anybody looks.
-            taken.put_back();
+            unvisited.put_back();
         }
-        taken.visit_all(visit)
+        unvisited.visit_all(visit)
     }
 
     #[cold]
@@ -127,13 +127,13 @@ fn bit(id: u32) -> u64 {
 }
 
 /// The members that a drain has taken and not visited yet.
-struct Taken<'m> {
+struct Unvisited<'m> {
     mask: &'m ActiveMask,
     fast: [u64; FAST],
     visited: usize,
 }
 
-impl Taken<'_> {
+impl Unvisited<'_> {
     fn visit_all(&mut self, mut visit: impl FnMut(u32)) -> usize {
         for index in 0..FAST {
             for id in ids(index, self.fast[index]) {
@@ -160,7 +160,7 @@ impl Taken<'_> {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Unvisited<'_> {
     fn drop(&mut self) {
         self.put_back();
     }

@@ -1,14 +1,14 @@
-//! Taking a block away from the CPU that works on it, for those who visit the copies of all IDs.
+//! Taking a block away from the CPU that works on it, for those who visit the shards of all IDs.
 //!
 //! # Protocol
 //!
-//! The first word of a copy says who may touch the rest. A critical section commits to that word and to
+//! The first word of a shard says who may touch the rest. A critical section commits to that word and to
 //! nothing else, and only if it finds there what it expects; with [`SEIZED`] in it the word suits no
-//! section. A visitor *seizes* a copy like this:
+//! section. A visitor *seizes* a shard like this:
 //!
 //! 1. exchange the word `w` for `w | SEIZED`;
 //! 2. fence all CPUs;
-//! 3. confirm: the copy is the visitor's if the word is still `w | SEIZED`. If it is not, start again.
+//! 3. confirm: the shard is the visitor's if the word is still `w | SEIZED`. If it is not, start again.
 //!
 //! and gives it back by storing a word without [`SEIZED`]. One thread at a time visits a structure
 //! ([`visit_lock`](crate::visit_lock)).
@@ -19,16 +19,16 @@
 //! Then it overwrites the mark. But it commits before the fence returns, or is aborted: so at the time of
 //! the confirmation there is no such section any more, and a section that starts later finds the mark and
 //! leaves. If the mark is still there, no section has committed since the exchange, no section is in flight
-//! that could, and what the copy holds is what the word says. The fence also makes everything that earlier
+//! that could, and what the shard holds is what the word says. The fence also makes everything that earlier
 //! sections wrote visible to the visitor. Two visitors at once could confirm each other's mark, so
 //! there is one at a time.
 //!
-//! An owner that is no section (whoever activates a copy, every user of the atomic source) has put a word
+//! An owner that is no section (whoever activates a shard, every user of the atomic source) has put a word
 //! of its own there, which suits no section either. A visitor waits for it or passes it by. Such a word is
 //! given back by a plain releasing store; that store cannot hit a visitor's mark, since visitors exchange
-//! only words of copies that nobody owns.
+//! only words of shards that nobody owns.
 //!
-//! Copies that are owned for long, by closures, would make a visitor start again and again:
+//! Shards that are owned for long, by closures, would make a visitor start again and again:
 //! [`local`](crate::local) closes them instead.
 //!
 //! With the atomic source there are no sections: everybody exchanges the word, so the exchange alone is the
@@ -49,7 +49,7 @@ pub(crate) const SEIZED: i64 = i64::MIN;
 /// What a visitor does about a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Seize the copy.
+    /// Seize the shard.
     Seize,
     /// There is nothing to come for.
     Pass,
@@ -57,7 +57,7 @@ pub(crate) enum Verdict {
     Wait,
 }
 
-/// A copy that the visitor owns. Gives it back when dropped.
+/// A shard that the visitor owns. Gives it back when dropped.
 #[derive(Debug)]
 pub(crate) struct Seized<'c> {
     word: &'c AtomicI64,
@@ -71,14 +71,14 @@ impl Drop for Seized<'_> {
     }
 }
 
-/// Tries to own a copy without a fence: for the atomic source, in which everybody does.
+/// Tries to own a shard without a fence: for the atomic source, in which everybody does.
 pub(crate) fn exchange(word: &AtomicI64, value: i64) -> Option<Seized<'_>> {
     word.compare_exchange(value, value | SEIZED, Acquire, Relaxed).ok()?;
     Some(Seized { word, value })
 }
 
-/// Visits the copies of up to 64 IDs, the bits of `wanted`, and gives each back. `sections`: whether
-/// critical sections work on them. Waits for owners if `judge` says so, but not for ever: a copy that a
+/// Visits the shards of up to 64 IDs, the bits of `wanted`, and gives each back. `sections`: whether
+/// critical sections work on them. Waits for owners if `judge` says so, but not for ever: a shard that a
 /// thread of the parent owned at the time of a fork is passed by, and so are all if the kernel refuses the
 /// fence.
 pub(crate) fn visit<'c>(
@@ -139,7 +139,7 @@ impl<'c> Marked<'c> {
         Some((bit, word, value))
     }
 
-    /// The next copy whose mark has stayed. The others have lost theirs, and will be marked again.
+    /// The next shard whose mark has stayed. The others have lost theirs, and will be marked again.
     fn confirm_next(&mut self) -> Option<(u32, Seized<'c>)> {
         while let Some((bit, word, value)) = self.next() {
             if word.load(Acquire) == value | SEIZED {

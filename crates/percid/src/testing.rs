@@ -34,7 +34,7 @@ impl Stolen {
         self.id
     }
 
-    /// Adds `n` to the stolen ID's own copy of a table counter, by a load and a store without any
+    /// Adds `n` to the stolen ID's own shard of a table counter, by a load and a store without any
     /// protection: right if and only if nobody else uses the ID.
     pub fn add_unprotected(&self, counter: &Counter, n: i64) {
         if let Some(word) = counter.word_of_id(self.id) {
@@ -49,21 +49,21 @@ impl Stolen {
         }
     }
 
-    /// Pushes to the stolen ID's own copy of a stack as if nobody else used it.
+    /// Pushes to the stolen ID's own shard of a stack as if nobody else used it.
     ///
     /// # Errors
     ///
-    /// Gives the item back if that copy is full or inactive.
+    /// Gives the item back if that shard is full or inactive.
     pub fn push_unprotected<T: Send>(&self, stack: &Stack<T>, item: T) -> Result<(), T> {
         stack.push_to_id(self.id, item)
     }
 
-    /// Pops from the stolen ID's own copy of a stack as if nobody else used it.
+    /// Pops from the stolen ID's own shard of a stack as if nobody else used it.
     pub fn pop_unprotected<T: Send>(&self, stack: &Stack<T>) -> Option<T> {
         stack.pop_from_id(self.id)
     }
 
-    /// Appends to the stolen ID's own copy of a ring as if nobody else used it. Answers whether it did.
+    /// Appends to the stolen ID's own shard of a ring as if nobody else used it. Answers whether it did.
     pub fn append_unprotected(&self, ring: &Ring, record: &[u8]) -> bool {
         ring.append_to_id(self.id, record)
     }
@@ -121,7 +121,7 @@ pub fn recorded_by_id(histogram: &Histogram, value: u64, id: u32) -> i64 {
     histogram.word_of_id(value, id).map_or(0, |word| word.load(Relaxed))
 }
 
-/// The items that lie in an ID's copy of a stack, the top first; `None` if the copy is inactive. Nobody may
+/// The items that lie in an ID's shard of a stack, the top first; `None` if the shard is inactive. Nobody may
 /// use the stack meanwhile.
 pub fn items_of_id<T: Copy + Send>(stack: &Stack<T>, id: u32) -> Option<Vec<T>> {
     stack.items_of_id(id)
@@ -136,14 +136,14 @@ pub fn push_shared<T: Send>(stack: &Stack<T>, item: T) -> Result<(), T> {
     stack.push_shared(item)
 }
 
-/// The positions of the oldest record in an ID's copy of a ring and behind its newest.
+/// The positions of the oldest record in an ID's shard of a ring and behind its newest.
 pub fn ends_of_id(ring: &Ring, id: u32) -> Option<(u64, u64)> {
     ring.ends_of_id(id)
 }
 
-/// The lock and the value of an ID's copy: 0 in the lock if there is no value, 1 if nobody uses it.
-pub fn copy_of_id<T>(local: &Local<T>, id: u32) -> Option<(&AtomicI64, *mut T)> {
-    local.copy_of_id(id)
+/// The lock and the value of an ID's shard: 0 in the lock if there is no value, 1 if nobody uses it.
+pub fn shard_of_id<T>(local: &Local<T>, id: u32) -> Option<(&AtomicI64, *mut T)> {
+    local.shard_of_id(id)
 }
 
 /// Takes the calling thread's registration for rseq back, wherever its area is: from now on its critical

@@ -1,4 +1,4 @@
-//! The lock of a local's copy where no section takes it: takers and a visitor never have it together.
+//! The lock of a local's shard where no section takes it: takers and a visitor never have it together.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -8,16 +8,16 @@ use loom::thread;
 use crate::explore;
 use crate::lock::{Lock, NONE, READY};
 
-/// A copy: loom checks that its value is never used by two.
-struct Copy {
+/// A shard: loom checks that its value is never used by two.
+struct Shard {
     lock: Lock,
     value: UnsafeCell<u32>,
 }
 
-impl Copy {
-    fn new() -> Copy {
+impl Shard {
+    fn new() -> Shard {
         let lock = Lock { state: AtomicI64::new(READY), closed: AtomicU64::new(0) };
-        Copy { lock, value: UnsafeCell::new(0) }
+        Shard { lock, value: UnsafeCell::new(0) }
     }
 
     fn add(&self) {
@@ -25,7 +25,7 @@ impl Copy {
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
 
-    /// What a closure does; answers whether it got the copy.
+    /// What a closure does; answers whether it got the shard.
     fn with(&self, try_take: fn(&Lock) -> bool) -> bool {
         let taken = try_take(&self.lock);
         if taken {
@@ -57,18 +57,18 @@ impl Copy {
 }
 
 fn takers_and_a_visitor(takers: usize, try_take: fn(&Lock) -> bool) {
-    let copy = Arc::new(Copy::new());
+    let shard = Arc::new(Shard::new());
     let takers: Vec<_> = (0..takers)
         .map(|_| {
-            let copy = Arc::clone(&copy);
-            thread::spawn(move || u32::from(copy.with(try_take)))
+            let shard = Arc::clone(&shard);
+            thread::spawn(move || u32::from(shard.with(try_take)))
         })
         .collect();
-    copy.visit();
+    shard.visit();
     let taken: u32 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
     // SAFETY: all threads have ended.
-    copy.value.with(|value| assert_eq!(unsafe { *value }, taken + 1));
-    assert_eq!(copy.lock.state(), READY);
+    shard.value.with(|value| assert_eq!(unsafe { *value }, taken + 1));
+    assert_eq!(shard.lock.state(), READY);
 }
 
 #[test]
@@ -81,33 +81,33 @@ fn a_visitor_has_a_copy_for_himself() {
     });
 }
 
-/// Somebody who has to give the copy back puts back what he found: never a value that was taken out.
+/// Somebody who has to give the shard back puts back what he found: never a value that was taken out.
 #[test]
 fn a_drained_copy_stays_without_a_value() {
     explore::all("lock, a taker and a drain", || {
-        let copy = Arc::new(Copy::new());
-        let theirs = Arc::clone(&copy);
+        let shard = Arc::new(Shard::new());
+        let theirs = Arc::clone(&shard);
         let taker = thread::spawn(move || theirs.with(|lock| lock.try_take(READY)));
-        assert!(copy.drain());
+        assert!(shard.drain());
         taker.join().unwrap();
-        assert_eq!(copy.lock.state(), NONE);
+        assert_eq!(shard.lock.state(), NONE);
     });
 }
 
 #[test]
 fn a_drain_that_only_finds_the_lock_free_is_caught() {
     explore::expect_failure("lock, a drain without an exchange", || {
-        let copy = Arc::new(Copy::new());
-        let theirs = Arc::clone(&copy);
+        let shard = Arc::new(Shard::new());
+        let theirs = Arc::clone(&shard);
         let taker = thread::spawn(move || theirs.with(|lock| lock.try_take(READY)));
-        copy.lock.close();
-        while copy.lock.state() != READY {
+        shard.lock.close();
+        while shard.lock.state() != READY {
             thread::yield_now();
         }
-        copy.lock.release(NONE);
-        copy.lock.open();
+        shard.lock.release(NONE);
+        shard.lock.open();
         taker.join().unwrap();
-        assert_eq!(copy.lock.state(), NONE);
+        assert_eq!(shard.lock.state(), NONE);
     });
 }
 

@@ -67,7 +67,7 @@ impl Block {
         free(class, place(self.0));
     }
 
-    /// The address of its copy for `id`, whose memory must have been opened.
+    /// The address of its shard for `id`, whose memory must have been opened.
     pub(crate) fn of_id(self, id: u32) -> usize {
         debug_assert!(id + 1 < OPEN.load(Relaxed));
         self.0 + (id as usize + 1) * STRIDE
@@ -94,7 +94,7 @@ impl Block {
         if SHARED_USED.load(Acquire) == 0 { 0 } else { self.first_word(0).load(Acquire) }
     }
 
-    /// The first word of `id`'s copy, whose memory must have been opened.
+    /// The first word of `id`'s shard, whose memory must have been opened.
     pub(crate) fn word_of_id(self, id: u32) -> &'static AtomicI64 {
         self.first_word(id + 1)
     }

@@ -1,10 +1,10 @@
-//! Per-ID memory: where an object's copies live.
+//! Per-ID memory: where an object's shards live.
 //!
 //! # Slots and extents
 //!
 //! A range of address space is reserved and cut into *slots* of [`STRIDE`] bytes: slot 0 is the shared
 //! slot, which no critical section writes to, and slot `k + 1` belongs to ID `k`. An object is an address
-//! in slot 0; its copies lie at the same place in every slot, so thousands of counters share the cache
+//! in slot 0; its shards lie at the same place in every slot, so thousands of counters share the cache
 //! lines *within* one ID's memory and never across IDs. Such a range is an *extent*. There is one until a
 //! slot of it is full, and up to [`EXTENTS`] of them: since the stride is the same everywhere, whoever has
 //! an object's address need not know which extent it lies in.

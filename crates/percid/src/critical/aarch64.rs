@@ -251,7 +251,7 @@ macro_rules! operations {
             expected: usize,
             token: usize,
         ) -> usize {
-            let copy: usize;
+            let shard: usize;
             // SAFETY: as in `x86_64.rs`.
             unsafe {
                 section!(
@@ -260,11 +260,11 @@ macro_rules! operations {
                     object = in(reg) object.wrapping_add_signed(DISPLACEMENT),
                     expected = in(reg) expected,
                     token = in(reg) token,
-                    index = out(reg) copy,
+                    index = out(reg) shard,
                     work = out(reg) _,
                 );
             }
-            if copy == 0 { 0 } else { copy.wrapping_add_signed(-DISPLACEMENT) }
+            if shard == 0 { 0 } else { shard.wrapping_add_signed(-DISPLACEMENT) }
         }
 
         /// See the function of this name in `x86_64.rs`.

@@ -14,7 +14,7 @@ use std::mem::{MaybeUninit, offset_of};
 use super::{Append, FAST_PATH, FastPath, ring};
 use crate::arena::SHIFT;
 
-/// Finds the index of this CPU's copy, or leaves for `$exit`. See the module above for the two sources.
+/// Finds the index of this CPU's shard, or leaves for `$exit`. See the module above for the two sources.
 macro_rules! index {
     (kernel, $exit:literal) => {
         concat!(
@@ -51,7 +51,7 @@ macro_rules! field {
 /// One critical section: descriptor, declaration, the index, the operation, the abort pad.
 ///
 /// `work` holds the address of the rseq area (relative to the thread pointer) when the index is read, and
-/// is free afterwards; the operation finds the address of this CPU's copy in `index`. A section leaves
+/// is free afterwards; the operation finds the address of this CPU's shard in `index`. A section leaves
 /// without having done anything if it was aborted, found no index, or its operation jumps to the exit:
 /// through the block `restart`, or, where it has results, with zero in the register `zero`.
 macro_rules! section {
@@ -233,7 +233,7 @@ macro_rules! discard {
 /// Defines every operation for one source.
 macro_rules! operations {
     ($source:ident: $add:ident, $acquire:ident, $push:ident, $pop:ident, $append:ident, $discard:ident) => {
-        /// Adds `n` to this CPU's copy of the word at `object`. Answers whether it did.
+        /// Adds `n` to this CPU's shard of the word at `object`. Answers whether it did.
         ///
         /// # Safety
         ///
@@ -257,8 +257,8 @@ macro_rules! operations {
             true
         }
 
-        /// Stores `token` in this CPU's copy of the word at `object` if `expected` is there, and zero in the
-        /// word `CLOSED` bytes behind it. Answers with the address of that copy (its displacement not
+        /// Stores `token` in this CPU's shard of the word at `object` if `expected` is there, and zero in the
+        /// word `CLOSED` bytes behind it. Answers with the address of that shard (its displacement not
         /// applied); 0 if it did not store.
         ///
         /// # Safety
@@ -270,7 +270,7 @@ macro_rules! operations {
             expected: usize,
             token: usize,
         ) -> usize {
-            let copy: usize;
+            let shard: usize;
             // SAFETY: as for the addition. Loads and stores are ordered as on this architecture: what
             // the last owner wrote before it released the word is seen after the comparison.
             unsafe {
@@ -281,11 +281,11 @@ macro_rules! operations {
                     object = in(reg) object,
                     expected = in(reg) expected,
                     token = in(reg) token,
-                    index = out(reg) copy,
+                    index = out(reg) shard,
                     work = out(reg) _,
                 );
             }
-            copy
+            shard
         }
 
         /// Pushes `item` on this CPU's stack. Answers whether it did; it does not if there is no room, or

@@ -42,7 +42,7 @@ use std::sync::atomic::{
 
 use super::activity::Activity;
 use super::limits::KnownLimits;
-use super::try_lock::{Held, TryLock};
+use super::try_lock::{TryLock, TryLockGuard};
 use super::{Unavailable, fence};
 use crate::arena;
 use crate::critical::FAST_PATH;
@@ -258,7 +258,7 @@ impl Table {
 #[derive(Debug)]
 pub(crate) struct Locked {
     table: &'static Table,
-    _held: Held<'static>,
+    _held: TryLockGuard<'static>,
     _signals: signals::Blocked,
 }
 

@@ -14,17 +14,17 @@ pub(crate) struct TryLock {
 
 impl TryLock {
     /// Takes the lock, or does nothing if somebody has it.
-    pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
+    pub(crate) fn try_lock(&self) -> Option<TryLockGuard<'_>> {
         self.taken.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
-        Some(Held(self))
+        Some(TryLockGuard(self))
     }
 }
 
 /// The lock, held; released when dropped.
 #[derive(Debug)]
-pub(crate) struct Held<'l>(&'l TryLock);
+pub(crate) struct TryLockGuard<'l>(&'l TryLock);
 
-impl Drop for Held<'_> {
+impl Drop for TryLockGuard<'_> {
     fn drop(&mut self) {
         self.0.taken.store(0, Release);
     }

@@ -1,4 +1,4 @@
-//! What stands in front of the value of a [`Local`](crate::Local)'s copy: see there for the protocol.
+//! What stands in front of the value of a [`Local`](crate::Local)'s shard: see there for the protocol.
 
 use crate::backoff::Backoff;
 use crate::sys::atomic::{
@@ -13,7 +13,7 @@ pub(crate) const NONE: i64 = 0;
 /// There is a value that nobody uses.
 pub(crate) const READY: i64 = 1;
 
-/// From the state to the word that closes the copy, in bytes.
+/// From the state to the word that closes the shard, in bytes.
 pub(crate) const CLOSED: isize = 8;
 
 #[repr(C)]
@@ -32,11 +32,11 @@ impl Lock {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        // Acquire: who finds a copy open again sees what the visitor did to it.
+        // Acquire: who finds a shard open again sees what the visitor did to it.
         self.closed.load(Acquire) != 0
     }
 
-    /// Takes the lock of a copy that no section works on, if its state is as expected.
+    /// Takes the lock of a shard that no section works on, if its state is as expected.
     pub(crate) fn try_take(&self, expected: i64) -> bool {
         let token = thread::token() as i64;
         if self.is_closed()
@@ -54,7 +54,7 @@ impl Lock {
         !closed
     }
 
-    /// Takes the lock of a copy that nobody else knows.
+    /// Takes the lock of a shard that nobody else knows.
     pub(crate) fn take_fresh(&self) {
         self.state.store(thread::token() as i64, Relaxed);
     }
@@ -65,7 +65,7 @@ impl Lock {
         self.state.store(state, Release);
     }
 
-    /// Closes the copy; what is read of the state afterwards is what it is from then on, except that a
+    /// Closes the shard; what is read of the state afterwards is what it is from then on, except that a
     /// holder releases it. Where sections take the lock, that is so after [`fence::all`](crate::id::fence::all).
     pub(crate) fn close(&self) {
         self.closed.store(1, Relaxed);
@@ -76,7 +76,7 @@ impl Lock {
         self.closed.store(0, Release);
     }
 
-    /// Takes the lock of a closed copy, as a visitor: waits until nobody holds it. `false`: there is no value.
+    /// Takes the lock of a closed shard, as a visitor: waits until nobody holds it. `false`: there is no value.
     ///
     /// By an exchange: somebody who took it before he saw that it is closed is about to put back what he
     /// found, so finding the lock free is not enough.

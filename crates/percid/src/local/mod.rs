@@ -1,31 +1,31 @@
 //! One value per ID, used exclusively by any code.
 //!
-//! # A copy's memory
+//! # A shard's memory
 //!
-//! Word 0 is the lock, word 1 says whether the copy is closed, then comes the value. The lock is 0 if there
+//! Word 0 is the lock, word 1 says whether the shard is closed, then comes the value. The lock is 0 if there
 //! is no value, [`READY`] if there is one that nobody uses, and otherwise the holder's token, which tells a
-//! holder that visits its own copies from others.
+//! holder that visits its own shards from others.
 //!
 //! # Proof of exclusion
 //!
-//! The lock is taken by the section `acquire`, which stores the token if the copy is open and the lock is as
-//! expected, 0 or [`READY`]. It looks whether the copy is open first: the other way round it could find a
-//! value that a visitor takes out before it finds the copy open again. Two sections on one copy cannot
-//! overlap, since the copy's ID belongs to one CPU at a time (see [`critical`](crate::critical)). Whoever
+//! The lock is taken by the section `acquire`, which stores the token if the shard is open and the lock is as
+//! expected, 0 or [`READY`]. It looks whether the shard is open first: the other way round it could find a
+//! value that a visitor takes out before it finds the shard open again. Two sections on one shard cannot
+//! overlap, since the shard's ID belongs to one CPU at a time (see [`critical`](crate::critical)). Whoever
 //! holds the lock may be preempted, moved, or lose the CPU's ID: the lock stays taken, and the next thread
 //! with that ID finds the token there. It is released by a store that orders everything done to the value
 //! before it; the next holder's section reads it with acquire semantics.
 //!
-//! A visitor *closes* the copy, fences all CPUs, and waits until nobody holds the lock. A section that found
-//! the copy open has committed or been aborted when the fence returns; one that starts later finds it
+//! A visitor *closes* the shard, fences all CPUs, and waits until nobody holds the lock. A section that found
+//! the shard open has committed or been aborted when the fence returns; one that starts later finds it
 //! closed. So from the fence on no section takes the lock any more. The visitor takes it when the present
 //! holder has released it, by an exchange, and waits for nobody after that; he gives it back and opens the
-//! copy. Copies without sections (the atomic source, extra ones) are taken by an exchange, after which
-//! the taker looks whether the copy is closed, and gives it back if it is; with a full barrier between the
+//! shard. Shards without sections (the atomic source, extra ones) are taken by an exchange, after which
+//! the taker looks whether the shard is closed, and gives it back if it is; with a full barrier between the
 //! exchange and the look, and one between closing and looking at the lock, one of the two sees the other. Until
 //! the taker has given it back the visitor's exchange fails.
 //!
-//! A thread that finds its copy in use or closed takes an *extra* copy instead: a list of values outside
+//! A thread that finds its shard in use or closed takes an *extra* shard instead: a list of values outside
 //! the arena that grows when all are in use. So nobody waits but visitors.
 
 mod lock;
@@ -100,17 +100,17 @@ pub struct Local<T> {
     values: PhantomData<*mut T>,
 }
 
-/// A copy: its lock and its value.
+/// A shard: its lock and its value.
 #[repr(C)]
-struct Copy<T> {
+struct Shard<T> {
     lock: Lock,
     value: T,
 }
 
-/// A copy that belongs to no ID.
+/// A shard that belongs to no ID.
 #[repr(C)]
 struct Extra<T> {
-    copy: Copy<T>,
+    shard: Shard<T>,
     next: *mut Extra<T>,
 }
 
@@ -119,53 +119,53 @@ unsafe impl<T: Send> Sync for Local<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Local<T> {}
 
-/// A copy that the calling thread holds. Released when dropped.
-struct Held<'l, T> {
-    copy: NonNull<Copy<T>>,
+/// A shard that the calling thread holds. Released when dropped.
+struct ShardGuard<'l, T> {
+    shard: NonNull<Shard<T>>,
     /// What the lock becomes: [`NONE`] as long as there is no value.
     released: i64,
     local: PhantomData<&'l Local<T>>,
 }
 
-impl<T> Held<'_, T> {
+impl<T> ShardGuard<'_, T> {
     #[inline(always)]
     fn value(&mut self) -> &mut T {
-        // SAFETY: the copy is this thread's alone until the lock is released, and has a value.
-        unsafe { &mut (*self.copy.as_ptr()).value }
+        // SAFETY: the shard is this thread's alone until the lock is released, and has a value.
+        unsafe { &mut (*self.shard.as_ptr()).value }
     }
 
     fn fill(&mut self, make: fn() -> T) {
         let value = make();
         // SAFETY: as above; there is no value that this would overwrite.
-        unsafe { (&raw mut (*self.copy.as_ptr()).value).write(value) };
+        unsafe { (&raw mut (*self.shard.as_ptr()).value).write(value) };
         self.released = READY;
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for ShardGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: copies stay mapped as long as the handle.
-        unsafe { (*self.copy.as_ptr()).lock.release(self.released) };
+        // SAFETY: shards stay mapped as long as the handle.
+        unsafe { (*self.shard.as_ptr()).lock.release(self.released) };
     }
 }
 
-/// A copy that the calling thread has taken, and what it found in the lock.
+/// A shard that the calling thread has taken, and what it found in the lock.
 struct Acquired<T> {
-    copy: NonNull<Copy<T>>,
+    shard: NonNull<Shard<T>>,
     found: i64,
-    /// `None` for an extra copy.
+    /// `None` for an extra shard.
     id: Option<u32>,
 }
 
-/// A copy that a visitor holds, closed.
+/// A shard that a visitor holds, closed.
 struct Visited<'l, T> {
-    held: Held<'l, T>,
-    /// `None` for an extra copy.
+    held: ShardGuard<'l, T>,
+    /// `None` for an extra shard.
     id: Option<u32>,
 }
 
-/// Copies that are closed. Opened when dropped.
+/// Shards that are closed. Opened when dropped.
 struct Closed<'l, L: Fn(u32) -> &'l Lock> {
     lock: L,
     bits: u64,
@@ -185,7 +185,7 @@ impl<'l, L: Fn(u32) -> &'l Lock> Drop for Closed<'l, L> {
 }
 
 impl<T> Local<T> {
-    const BYTES: usize = size_of::<Copy<T>>();
+    const BYTES: usize = size_of::<Shard<T>>();
 
     const ALIGNED: () = assert!(align_of::<T>() <= 4096, "values are aligned to a page at most");
 
@@ -214,8 +214,8 @@ impl<T> Local<T> {
         Ok(local)
     }
 
-    /// The extra copies.
-    fn extras(&self) -> impl Iterator<Item = NonNull<Copy<T>>> {
+    /// The extra shards.
+    fn extras(&self) -> impl Iterator<Item = NonNull<Shard<T>>> {
         let mut next = self.extras.load(Acquire);
         std::iter::from_fn(move || {
             let extra = NonNull::new(next)?;
@@ -246,7 +246,7 @@ impl<T: Send> Local<T> {
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let word = self.handle.word();
         let token = thread::token();
-        let copy = if word & KERNEL != 0 {
+        let shard = if word & KERNEL != 0 {
             const MARK: isize = -(KERNEL as isize);
             // SAFETY: a word with this mark is the address of this object's block plus the mark, and it was
             // stored after the source had been prepared.
@@ -258,8 +258,8 @@ impl<T: Send> Local<T> {
         } else {
             0
         };
-        let mut held = match NonNull::new(ptr::with_exposed_provenance_mut(copy & !MARKS)) {
-            Some(copy) => Held { copy, released: READY, local: PhantomData },
+        let mut held = match NonNull::new(ptr::with_exposed_provenance_mut(shard & !MARKS)) {
+            Some(shard) => ShardGuard { shard, released: READY, local: PhantomData },
             None => self.hold_slowly()?,
         };
         Some(f(held.value()))
@@ -290,12 +290,12 @@ impl<T: Send> Local<T> {
             if let Some(id) = visited.id {
                 self.members.remove(id);
             }
-            // SAFETY: the value is this thread's, and from now on the copy counts as having none.
+            // SAFETY: the value is this thread's, and from now on the shard counts as having none.
             f(unsafe { ptr::read(visited.held.value()) });
         });
     }
 
-    /// Hands every copy that has a value to `own`.
+    /// Hands every shard that has a value to `own`.
     fn visit(&self, own: &mut dyn FnMut(Visited<'_, T>)) {
         // Before waiting for other visitors, one of whom may wait for this very thread.
         assert!(
@@ -309,9 +309,9 @@ impl<T: Send> Local<T> {
         };
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             for (index, bits) in self.members.words_below(source.ids_seen()) {
-                let copy = |bit: u32| copy_at(block.of_id(index as u32 * 64 + bit));
+                let shard = |bit: u32| shard_at(block.of_id(index as u32 * 64 + bit));
                 let id = |bit: u32| Some(index as u32 * 64 + bit);
-                visit_closed(bits, source != Source::Atomic, copy, id, own);
+                visit_closed(bits, source != Source::Atomic, shard, id, own);
             }
         }
         for extra in self.extras() {
@@ -322,26 +322,26 @@ impl<T: Send> Local<T> {
     /// Whether the calling thread is inside a closure.
     fn is_held_by_caller(&self) -> bool {
         let token = thread::token() as i64;
-        // SAFETY: copies stay mapped as long as the handle.
-        let is_mine = |copy: NonNull<Copy<T>>| unsafe { (*copy.as_ptr()).lock.state() } == token;
+        // SAFETY: shards stay mapped as long as the handle.
+        let is_mine = |shard: NonNull<Shard<T>>| unsafe { (*shard.as_ptr()).lock.state() } == token;
         let State::Claimed(block, source) = self.handle.state() else {
             return self.extras().any(is_mine);
         };
         let words = self.members.words_below(source.map_or(0, Source::ids_seen));
         let mut members = words.flat_map(|(index, bits)| ids(index, bits));
-        members.any(|id| is_mine(copy_at(block.of_id(id)))) || self.extras().any(is_mine)
+        members.any(|id| is_mine(shard_at(block.of_id(id)))) || self.extras().any(is_mine)
     }
 
-    /// A copy for this thread when the fast path has none.
+    /// A shard for this thread when the fast path has none.
     #[cold]
     #[inline(never)]
-    fn hold_slowly(&self) -> Option<Held<'_, T>> {
-        if let Some(copy) = self.handle.atomic_block().and_then(take_at_hint) {
-            return Some(Held { copy, released: READY, local: PhantomData });
+    fn hold_slowly(&self) -> Option<ShardGuard<'_, T>> {
+        if let Some(shard) = self.handle.atomic_block().and_then(take_at_hint) {
+            return Some(ShardGuard { shard, released: READY, local: PhantomData });
         }
         let acquired = preserving_errno(|| self.acquire_slowly().or_else(|| self.acquire_extra()))?;
-        let Acquired { copy, found, id } = acquired;
-        let mut held = Held { copy, released: found, local: PhantomData };
+        let Acquired { shard, found, id } = acquired;
+        let mut held = ShardGuard { shard, released: found, local: PhantomData };
         if found == NONE {
             held.fill(self.make);
             if let Some(id) = id {
@@ -351,37 +351,37 @@ impl<T: Send> Local<T> {
         Some(held)
     }
 
-    /// The copy of this thread's ID, unless somebody is using it.
+    /// The shard of this thread's ID, unless somebody is using it.
     fn acquire_slowly(&self) -> Option<Acquired<T>> {
         let State::Claimed(block, Some(source)) = self.handle.settle(Needs::Fence, Self::BYTES)
         else {
             return None;
         };
         for _ in 0..RESTART_LIMIT {
-            let mine: NonNull<Copy<T>> = copy_at(block.of_id(source.enter_as_hint()?));
-            // SAFETY: copies stay mapped as long as the handle.
+            let mine: NonNull<Shard<T>> = shard_at(block.of_id(source.enter_as_hint()?));
+            // SAFETY: shards stay mapped as long as the handle.
             let lock = unsafe { &(*mine.as_ptr()).lock };
             let found = lock.state();
             if lock.is_closed() || (found != READY && found != NONE) {
                 return None;
             }
-            let copy = try_acquire(block, source, mine, found);
-            if let Some(copy) = copy {
-                let id = ((copy.addr().get() - block.0) / STRIDE - 1) as u32;
-                return Some(Acquired { copy, found, id: Some(id) });
+            let shard = try_acquire(block, source, mine, found);
+            if let Some(shard) = shard {
+                let id = ((shard.addr().get() - block.0) / STRIDE - 1) as u32;
+                return Some(Acquired { shard, found, id: Some(id) });
             }
         }
         None
     }
 
-    /// An extra copy that nobody uses, or a new one.
+    /// An extra shard that nobody uses, or a new one.
     fn acquire_extra(&self) -> Option<Acquired<T>> {
-        let free = self.extras().find_map(|copy| {
+        let free = self.extras().find_map(|shard| {
             // SAFETY: extras stay where they are as long as the handle.
-            let lock = unsafe { &(*copy.as_ptr()).lock };
+            let lock = unsafe { &(*shard.as_ptr()).lock };
             let found = lock.state();
             let taken = (found == READY || found == NONE) && lock.try_take(found);
-            taken.then_some(Acquired { copy, found, id: None })
+            taken.then_some(Acquired { shard, found, id: None })
         });
         free.or_else(|| self.new_extra())
     }
@@ -390,13 +390,13 @@ impl<T: Send> Local<T> {
         let extra = memory::map(size_of::<Extra<T>>())?.cast::<Extra<T>>();
         // SAFETY: fresh zeroed memory, large enough and aligned to a page; all zero is a valid lock, and
         // the value counts as none.
-        unsafe { (*extra.as_ptr()).copy.lock.take_fresh() };
+        unsafe { (*extra.as_ptr()).shard.lock.take_fresh() };
         let mut first = self.extras.load(Relaxed);
         loop {
             // SAFETY: nobody else knows the extra before the exchange.
             unsafe { (*extra.as_ptr()).next = first };
             match self.extras.compare_exchange_weak(first, extra.as_ptr(), Release, Relaxed) {
-                Ok(_) => return Some(Acquired { copy: extra.cast(), found: NONE, id: None }),
+                Ok(_) => return Some(Acquired { shard: extra.cast(), found: NONE, id: None }),
                 Err(now) => first = now,
             }
         }
@@ -406,35 +406,35 @@ impl<T: Send> Local<T> {
 #[cfg(feature = "testing")]
 impl<T> Local<T> {
     /// The lock and the value of an ID.
-    pub(crate) fn copy_of_id(&self, id: u32) -> Option<(&std::sync::atomic::AtomicI64, *mut T)> {
+    pub(crate) fn shard_of_id(&self, id: u32) -> Option<(&std::sync::atomic::AtomicI64, *mut T)> {
         match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
-                let copy: NonNull<Copy<T>> = copy_at(block.of_id(id));
-                // SAFETY: the copy lies in an open slot, which stays mapped.
-                Some(unsafe { (&(*copy.as_ptr()).lock.state, &raw mut (*copy.as_ptr()).value) })
+                let shard: NonNull<Shard<T>> = shard_at(block.of_id(id));
+                // SAFETY: the shard lies in an open slot, which stays mapped.
+                Some(unsafe { (&(*shard.as_ptr()).lock.state, &raw mut (*shard.as_ptr()).value) })
             }
             _ => None,
         }
     }
 }
 
-/// Visits the copies of up to 64 bits that have a value. `sections`: whether critical sections work on them.
+/// Visits the shards of up to 64 bits that have a value. `sections`: whether critical sections work on them.
 fn visit_closed<T>(
     bits: u64,
     sections: bool,
-    copy: impl Fn(u32) -> NonNull<Copy<T>>,
+    shard: impl Fn(u32) -> NonNull<Shard<T>>,
     id: impl Fn(u32) -> Option<u32>,
     own: &mut dyn FnMut(Visited<'_, T>),
 ) {
-    // SAFETY: copies stay mapped as long as the handle.
-    let lock = |bit| unsafe { &(*copy(bit).as_ptr()).lock };
+    // SAFETY: shards stay mapped as long as the handle.
+    let lock = |bit| unsafe { &(*shard(bit).as_ptr()).lock };
     let mut closed = Closed::new(bits, lock);
     if sections && bits != 0 && fence::all().is_err() {
         return;
     }
     for bit in ids(0, bits) {
         if lock(bit).take_closed() {
-            let held = Held { copy: copy(bit), released: READY, local: PhantomData };
+            let held = ShardGuard { shard: shard(bit), released: READY, local: PhantomData };
             own(Visited { held, id: id(bit) });
         }
         lock(bit).open();
@@ -442,35 +442,35 @@ fn visit_closed<T>(
     }
 }
 
-fn copy_at<T>(address: usize) -> NonNull<Copy<T>> {
-    // The address of a copy is never null.
+fn shard_at<T>(address: usize) -> NonNull<Shard<T>> {
+    // The address of a shard is never null.
     NonNull::new(ptr::with_exposed_provenance_mut(address)).unwrap_or(NonNull::dangling())
 }
 
 /// What the atomic source does when nothing is in its way.
-fn take_at_hint<T>(block: Block) -> Option<NonNull<Copy<T>>> {
-    let copy: NonNull<Copy<T>> = copy_at(block.of_id(Source::Atomic.enter_as_hint()?));
-    // SAFETY: copies stay mapped as long as the handle.
-    unsafe { (*copy.as_ptr()).lock.try_take(READY) }.then_some(copy)
+fn take_at_hint<T>(block: Block) -> Option<NonNull<Shard<T>>> {
+    let shard: NonNull<Shard<T>> = shard_at(block.of_id(Source::Atomic.enter_as_hint()?));
+    // SAFETY: shards stay mapped as long as the handle.
+    unsafe { (*shard.as_ptr()).lock.try_take(READY) }.then_some(shard)
 }
 
-/// Takes the lock of this thread's copy, which is `mine` unless it has been moved since.
+/// Takes the lock of this thread's shard, which is `mine` unless it has been moved since.
 fn try_acquire<T>(
     block: Block,
     source: Source,
-    mine: NonNull<Copy<T>>,
+    mine: NonNull<Shard<T>>,
     expected: i64,
-) -> Option<NonNull<Copy<T>>> {
+) -> Option<NonNull<Shard<T>>> {
     let (expected, token) = (expected as usize, thread::token());
     let address = match source {
-        // SAFETY: a block of copies, whose source has been prepared.
+        // SAFETY: a block of shards, whose source has been prepared.
         Source::Kernel => unsafe {
             critical::acquire_kernel::<0, CLOSED>(block.0, expected, token)
         },
         // SAFETY: as above.
         Source::Table => unsafe { critical::acquire_table::<0, CLOSED>(block.0, expected, token) },
         Source::Atomic => {
-            // SAFETY: copies stay mapped as long as the handle.
+            // SAFETY: shards stay mapped as long as the handle.
             let lock = unsafe { &(*mine.as_ptr()).lock };
             return lock.try_take(expected as i64).then_some(mine);
         }
@@ -483,8 +483,8 @@ impl<T> Drop for Local<T> {
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             let members = self.members.words_below(source.ids_seen());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
-                // SAFETY: members are copies in open slots; `&mut self`: nobody else uses them.
-                unsafe { drop_value(copy_at::<T>(block.of_id(id))) };
+                // SAFETY: members are shards in open slots; `&mut self`: nobody else uses them.
+                unsafe { drop_value(shard_at::<T>(block.of_id(id))) };
             }
         }
         let mut next = *self.extras.get_mut();
@@ -492,7 +492,7 @@ impl<T> Drop for Local<T> {
             // SAFETY: as above; each extra is a mapping of its own.
             unsafe {
                 next = (*extra.as_ptr()).next;
-                drop_value(extra.cast::<Copy<T>>());
+                drop_value(extra.cast::<Shard<T>>());
                 memory::unmap(extra.cast(), size_of::<Extra<T>>());
             }
         }
@@ -502,18 +502,18 @@ impl<T> Drop for Local<T> {
     }
 }
 
-/// Drops the value of a copy, if it has one. In a child of `fork`, a value that another thread of the
+/// Drops the value of a shard, if it has one. In a child of `fork`, a value that another thread of the
 /// parent was using is left alone.
 ///
 /// # Safety
 ///
-/// Nobody else uses the copy.
-unsafe fn drop_value<T>(copy: NonNull<Copy<T>>) {
+/// Nobody else uses the shard.
+unsafe fn drop_value<T>(shard: NonNull<Shard<T>>) {
     // SAFETY: by contract; a lock that reads ready stands beside a value.
     unsafe {
-        if (*copy.as_ptr()).lock.state() == READY {
-            (*copy.as_ptr()).lock.release(NONE);
-            (&raw mut (*copy.as_ptr()).value).drop_in_place();
+        if (*shard.as_ptr()).lock.state() == READY {
+            (*shard.as_ptr()).lock.release(NONE);
+            (&raw mut (*shard.as_ptr()).value).drop_in_place();
         }
     }
 }

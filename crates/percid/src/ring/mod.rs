@@ -1,11 +1,11 @@
 //! Rings: per-ID buffers of records, which one consumer empties.
 //!
-//! # A copy's memory
+//! # A shard's memory
 //!
 //! Three cache lines, then the data. *Head* is the position behind the newest record, *tail* that of the
 //! oldest one; positions are numbers of bytes that only grow, and lie in the data modulo its size. A record
 //! is a header word and its bytes, padded to words. The header has the record's length and its number
-//! among all records of this copy; the number is written by the record before, so the word at the head
+//! among all records of this shard; the number is written by the record before, so the word at the head
 //! always has the number of the next record. Zeroed memory is an empty ring.
 //!
 //! # Writers
@@ -13,7 +13,7 @@
 //! The section `append` writes into the free part, between head and tail, and commits the head. If there is
 //! no room, the record is lost ([`Overflow::DropNewest`]), or the section `discard` moves the tail over
 //! enough of the oldest records ([`Overflow::OverwriteOldest`]), an eighth of the ring at least, so that it
-//! is not due with every record. Who has no ID uses the shared copy under a lock that is only tried.
+//! is not due with every record. Who has no ID uses the shared shard under a lock that is only tried.
 //!
 //! # The consumer
 //!
@@ -24,7 +24,7 @@
 //! write into what it frees, so whoever sees any of the new bytes sees the new tail. Either way a gap in the
 //! numbers tells how many records were overwritten.
 
-mod copy;
+mod shard;
 
 use std::fmt;
 use std::sync::atomic::{
@@ -37,11 +37,11 @@ use crate::arena::Block;
 use crate::critical;
 use crate::critical::ring::{Append, DATA};
 use crate::handle::{Handle, KERNEL, Needs, State, TABLE};
-use crate::id::try_lock::{Held, TryLock};
+use crate::id::try_lock::{TryLock, TryLockGuard};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
 use crate::sys::preserving_errno;
 use crate::{Counter, arena};
-use copy::{Copy, Reading};
+use shard::{Reading, Shard};
 
 /// What happens to a record when a ring is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,12 +82,12 @@ pub enum Overflow {
 /// * **Signals**: [`append`](Ring::append) is async-signal-safe, also in a handler that interrupts it, waits
 ///   for nobody and leaves `errno` alone.
 /// * **Fork**: the child has a copy of the records that were not consumed yet. A consumer that another thread
-///   of the parent had stays taken in the child; so does a copy without sections in which one was appending:
+///   of the parent had stays taken in the child; so does a shard without sections in which one was appending:
 ///   what is appended there is lost, and counted.
 /// * **Memory**: 128 bytes for the handle; for every ID that used it 192 bytes and as much of the ring as was
 ///   ever written, page by page; address space is rounded up to a power of two.
 /// * **Cost**: a record some 60 instructions and 9 for each word, none locked. With [`Source::Atomic`] and
-///   in the shared copy two locked instructions. A record that finds the ring full and overwrites pays for
+///   in the shared shard two locked instructions. A record that finds the ring full and overwrites pays for
 ///   skipping an eighth of it.
 #[repr(C, align(64))]
 pub struct Ring {
@@ -163,7 +163,7 @@ impl Ring {
 
     /// Appends a record. `false`: it is lost, and counted as such; because there is no room and the ring
     /// keeps the oldest, because it is longer than [`longest`](Ring::longest), because no memory can be had,
-    /// or because the thread has no ID now and the shared copy is in use.
+    /// or because the thread has no ID now and the shared shard is in use.
     #[inline(always)]
     pub fn append(&self, record: &[u8]) -> bool {
         let word = self.handle.word();
@@ -197,8 +197,8 @@ impl Ring {
         DATA + self.capacity as usize
     }
 
-    fn copy_at(&self, address: usize) -> Copy {
-        Copy { address, capacity: self.capacity }
+    fn shard_at(&self, address: usize) -> Shard {
+        Shard { address, capacity: self.capacity }
     }
 
     #[cold]
@@ -225,7 +225,7 @@ impl Ring {
                 Some(Source::Atomic) => self.append_at_hint(block, request),
                 Some(source) => self.append_as(block, source, request),
             };
-            appended.or_else(|| self.append_locked(self.copy_at(block.0), request)) == Some(true)
+            appended.or_else(|| self.append_locked(self.shard_at(block.0), request)) == Some(true)
                 || self.drop_record()
         })
     }
@@ -236,58 +236,58 @@ impl Ring {
             if try_append(block, source, request) {
                 return Some(true);
             }
-            let copy = self.copy_at(block.of_id(source.enter_as_hint()?));
-            if copy.has_room(request) {
+            let shard = self.shard_at(block.of_id(source.enter_as_hint()?));
+            if shard.has_room(request) {
                 continue;
             }
             if self.overflow == Overflow::DropNewest {
                 return Some(false);
             }
             // The section that writes into what this frees orders itself behind it.
-            discard(block, source, copy.worth_keeping(request), request.mask);
+            discard(block, source, shard.worth_keeping(request), request.mask);
         }
         None
     }
 
     fn append_at_hint(&self, block: Block, request: &Append) -> Option<bool> {
         let id = Source::Atomic.enter_as_hint()?;
-        self.append_locked(self.copy_at(block.of_id(id)), request)
+        self.append_locked(self.shard_at(block.of_id(id)), request)
     }
 
-    /// Appends to a copy that is no section's; `None` if somebody else is at it.
-    fn append_locked(&self, copy: Copy, request: &Append) -> Option<bool> {
-        let _lock = copy.lock().try_lock()?;
-        if !copy.has_room(request) {
+    /// Appends to a shard that is no section's; `None` if somebody else is at it.
+    fn append_locked(&self, shard: Shard, request: &Append) -> Option<bool> {
+        let _lock = shard.lock().try_lock()?;
+        if !shard.has_room(request) {
             if self.overflow == Overflow::DropNewest {
                 return Some(false);
             }
-            copy.discard(copy.worth_keeping(request));
+            shard.discard(shard.worth_keeping(request));
             // What is written from now on is not seen before the tail that made room for it.
             barrier(Release);
         }
-        copy.append(request);
+        shard.append(request);
         Some(true)
     }
 }
 
 #[cfg(feature = "testing")]
 impl Ring {
-    /// Appends to the copy of an ID, which is the caller's alone.
+    /// Appends to the shard of an ID, which is the caller's alone.
     pub(crate) fn append_to_id(&self, id: u32, record: &[u8]) -> bool {
         let request = Append::new(record, self.capacity);
-        let appended = self.copy_of_id(id).zip(request);
-        appended.and_then(|(copy, request)| self.append_locked(copy, &request)) == Some(true)
+        let appended = self.shard_of_id(id).zip(request);
+        appended.and_then(|(shard, request)| self.append_locked(shard, &request)) == Some(true)
     }
 
     /// The positions of the oldest record of an ID and behind its newest.
     pub(crate) fn ends_of_id(&self, id: u32) -> Option<(u64, u64)> {
-        self.copy_of_id(id).map(|copy| copy.ends())
+        self.shard_of_id(id).map(|shard| shard.ends())
     }
 
-    fn copy_of_id(&self, id: u32) -> Option<Copy> {
+    fn shard_of_id(&self, id: u32) -> Option<Shard> {
         match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
-                Some(self.copy_at(block.of_id(id)))
+                Some(self.shard_at(block.of_id(id)))
             }
             _ => None,
         }
@@ -324,7 +324,7 @@ pub struct Consumer<'r> {
     ring: &'r Ring,
     /// The record that is being delivered.
     record: Vec<u64>,
-    _consuming: Held<'r>,
+    _consuming: TryLockGuard<'r>,
 }
 
 /// A record as the consumer gets it.
@@ -344,18 +344,18 @@ impl Consumer<'_> {
         let State::Claimed(block, source) = self.ring.handle.state() else { return 0 };
         let ids = source.map_or(0, Source::ids_seen);
         let shared = (None, block.0);
-        let copies = std::iter::once(shared).chain((0..ids).map(|id| (Some(id), block.of_id(id))));
-        copies.map(|(id, address)| self.poll_copy(id, address, &mut f)).sum()
+        let shards = std::iter::once(shared).chain((0..ids).map(|id| (Some(id), block.of_id(id))));
+        shards.map(|(id, address)| self.poll_shard(id, address, &mut f)).sum()
     }
 
-    fn poll_copy(
+    fn poll_shard(
         &mut self,
         id: Option<u32>,
         address: usize,
         f: &mut impl FnMut(Event<'_>),
     ) -> usize {
-        let copy = self.ring.copy_at(address);
-        let mut reading = Reading::start(copy, self.ring.overflow == Overflow::DropNewest);
+        let shard = self.ring.shard_at(address);
+        let mut reading = Reading::start(shard, self.ring.overflow == Overflow::DropNewest);
         let mut count = 0;
         while let Some(record) = reading.next(&mut self.record) {
             if record.skipped != 0 {

@@ -1,22 +1,22 @@
 //! Stacks: per-ID lists of items, last in, first out.
 //!
-//! # A copy's memory
+//! # A shard's memory
 //!
 //! Word 0 is the *top*: the number of the first free slot, one more than the number of items. 0 means that
-//! the copy is inactive (never used, or drained), a negative number that it is seized. Slots 1 to `capacity`
+//! the shard is inactive (never used, or drained), a negative number that it is seized. Slots 1 to `capacity`
 //! follow. So one signed comparison tells a pop all it must know (`top > 1`), and one unsigned comparison a
 //! push (`top - 1 < capacity`).
 //!
 //! # Who changes it
 //!
-//! Sections `push` and `pop` of the CPU that has the ID; nobody else while the copy is active. A copy is
+//! Sections `push` and `pop` of the CPU that has the ID; nobody else while the shard is active. A shard is
 //! *activated* by the first thread that needs it: it puts [`ACTIVATING`] there (by a section, if the word
-//! is 0), makes the ID a member of the stack's set, and stores the top of an empty copy. A drain visits
-//! the members: it seizes a copy, takes the items, ends the membership, and stores 0. Both change the
-//! membership only while they own the copy. Hence the invariant: *an active copy's ID is a member*, so no
+//! is 0), makes the ID a member of the stack's set, and stores the top of an empty shard. A drain visits
+//! the members: it seizes a shard, takes the items, ends the membership, and stores 0. Both change the
+//! membership only while they own the shard. Hence the invariant: *an active shard's ID is a member*, so no
 //! drain misses one, and the hot path need not mark anything.
 //!
-//! Full copies flush a batch to the shared list, empty ones refill from it. A batch is moved item by item,
+//! Full shards flush a batch to the shared list, empty ones refill from it. A batch is moved item by item,
 //! each by a section of its own, so nothing goes wrong if the thread moves to another CPU half way.
 
 mod chunks;
@@ -38,13 +38,13 @@ use crate::sys::preserving_errno;
 use crate::visit_lock::VisitLock;
 use chunks::{Chunk, Chunks, ITEMS, Item};
 
-/// The top of a copy that is being activated.
+/// The top of a shard that is being activated.
 const ACTIVATING: i64 = SEIZED;
 
-/// The top of a copy that is active and has no items.
+/// The top of a shard that is active and has no items.
 const EMPTY: i64 = 1;
 
-/// The largest capacity: a copy must fit a slot of the arena.
+/// The largest capacity: a shard must fit a slot of the arena.
 const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 
 /// A list of items, last in, first out, of which every CPU has a part of its own.
@@ -171,7 +171,7 @@ impl<T> Stack<T> {
         (self.capacity as usize + 1) * 8
     }
 
-    /// The top of a full copy.
+    /// The top of a full shard.
     fn full(&self) -> i64 {
         self.capacity as i64 + 1
     }
@@ -236,7 +236,7 @@ impl<T: Send> Stack<T> {
         };
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             for (index, bits) in self.members.words_below(source.ids_seen()) {
-                self.drain_copies(block, source, index, bits, &mut hand_out);
+                self.drain_shards(block, source, index, bits, &mut hand_out);
             }
         }
         // So many there are at most, of those that were there when it began: others may push all the time.
@@ -246,7 +246,7 @@ impl<T: Send> Stack<T> {
         count
     }
 
-    fn drain_copies(
+    fn drain_shards(
         &self,
         block: Block,
         source: Source,
@@ -266,8 +266,8 @@ impl<T: Send> Stack<T> {
             _ => Verdict::Wait,
         };
         seizure::visit(bits, sections, word, judge, |bit, seized| {
-            let copy = Copy { address: block.of_id(id(bit)) };
-            while let Some(item) = copy.pop(seized) {
+            let shard = Shard { address: block.of_id(id(bit)) };
+            while let Some(item) = shard.pop(seized) {
                 hand_out(item);
             }
             self.members.remove(id(bit));
@@ -278,8 +278,8 @@ impl<T: Send> Stack<T> {
     #[cold]
     #[inline(never)]
     fn push_slowly(&self, item: Item) -> Result<(), Item> {
-        if let Some((copy, mut owned)) = self.handle.atomic_block().and_then(own_at_hint) {
-            if copy.push(&mut owned, self.full(), item) {
+        if let Some((shard, mut owned)) = self.handle.atomic_block().and_then(own_at_hint) {
+            if shard.push(&mut owned, self.full(), item) {
                 return Ok(());
             }
         }
@@ -316,8 +316,8 @@ impl<T: Send> Stack<T> {
     #[cold]
     #[inline(never)]
     fn pop_slowly(&self) -> Option<Item> {
-        if let Some((copy, mut owned)) = self.handle.atomic_block().and_then(own_at_hint) {
-            if let Some(item) = copy.pop(&mut owned) {
+        if let Some((shard, mut owned)) = self.handle.atomic_block().and_then(own_at_hint) {
+            if let Some(item) = shard.pop(&mut owned) {
                 return Some(item);
             }
         }
@@ -341,7 +341,7 @@ impl<T: Send> Stack<T> {
         })
     }
 
-    /// The top of the copy that is this thread's now, as a hint; `None` if it has none.
+    /// The top of the shard that is this thread's now, as a hint; `None` if it has none.
     fn look(&self, block: Block, source: Source) -> Option<i64> {
         let id = source.enter_as_hint()?;
         Some(block.word_of_id(id).load(Relaxed))
@@ -355,7 +355,7 @@ impl<T: Send> Stack<T> {
             Source::Table => unsafe { critical::push_table::<0>(block.0, &self.capacity, item) },
             Source::Atomic => {
                 let owned = own_at_hint(block);
-                owned.is_some_and(|(copy, mut seized)| copy.push(&mut seized, self.full(), item))
+                owned.is_some_and(|(shard, mut seized)| shard.push(&mut seized, self.full(), item))
             }
         }
     }
@@ -367,29 +367,29 @@ impl<T: Send> Stack<T> {
             // SAFETY: as above.
             Source::Table => unsafe { critical::pop_table::<0>(block.0) },
             Source::Atomic => {
-                let (copy, mut seized) = own_at_hint(block)?;
-                copy.pop(&mut seized)
+                let (shard, mut seized) = own_at_hint(block)?;
+                shard.pop(&mut seized)
             }
         }
     }
 
-    /// Activates the copy that is this thread's now, unless somebody else does.
+    /// Activates the shard that is this thread's now, unless somebody else does.
     fn activate(&self, block: Block, source: Source) {
         let token = ACTIVATING as usize;
-        // A stack's copy has no word that closes it: the top itself, expected to be zero, stands for that.
-        let copy = match source {
+        // A stack's shard has no word that closes it: the top itself, expected to be zero, stands for that.
+        let shard = match source {
             // SAFETY: the first word of this stack's block, whose source has been prepared.
             Source::Kernel => unsafe { critical::acquire_kernel::<0, 0>(block.0, 0, token) },
             // SAFETY: as above.
             Source::Table => unsafe { critical::acquire_table::<0, 0>(block.0, 0, token) },
             Source::Atomic => acquire_at_hint(block, token),
         };
-        if copy == 0 {
+        if shard == 0 {
             return;
         }
-        self.members.insert(((copy - block.0) / STRIDE - 1) as u32);
-        // SAFETY: the first word of a copy in an open slot, which is this thread's until it is stored.
-        let top: &AtomicI64 = unsafe { &*word(copy) };
+        self.members.insert(((shard - block.0) / STRIDE - 1) as u32);
+        // SAFETY: the first word of a shard in an open slot, which is this thread's until it is stored.
+        let top: &AtomicI64 = unsafe { &*word(shard) };
         top.store(EMPTY, Release);
     }
 
@@ -438,43 +438,43 @@ impl<T: Send> Stack<T> {
     }
 }
 
-/// What the atomic source does: nobody but the owner touches a copy.
-fn own_at_hint(block: Block) -> Option<(Copy, Seized<'static>)> {
+/// What the atomic source does: nobody but the owner touches a shard.
+fn own_at_hint(block: Block) -> Option<(Shard, Seized<'static>)> {
     let id = Source::Atomic.enter_as_hint()?;
     let word = block.word_of_id(id);
     let top = word.load(Relaxed);
     let seized = if top > 0 { seizure::exchange(word, top)? } else { return None };
-    Some((Copy { address: block.of_id(id) }, seized))
+    Some((Shard { address: block.of_id(id) }, seized))
 }
 
 #[cfg(feature = "testing")]
 impl<T: Send> Stack<T> {
-    /// The items of an ID, the top first; `None` if its copy is inactive.
+    /// The items of an ID, the top first; `None` if its shard is inactive.
     pub(crate) fn items_of_id(&self, id: u32) -> Option<Vec<T>>
     where
-        T: std::marker::Copy,
+        T: Copy,
     {
-        let (copy, top) = self.copy_of_id(id)?;
+        let (shard, top) = self.shard_of_id(id)?;
         // SAFETY: the slots below the top hold words that were made of items, which may be copied.
-        let item = |slot| unsafe { from_word(copy.slot(slot).read()) };
+        let item = |slot| unsafe { from_word(shard.slot(slot).read()) };
         Some((1..top).rev().map(item).collect())
     }
 
-    /// Pushes to the copy of an ID, which is the caller's alone.
+    /// Pushes to the shard of an ID, which is the caller's alone.
     pub(crate) fn push_to_id(&self, id: u32, item: T) -> Result<(), T> {
         let item = into_word(item);
-        let pushed = self.copy_of_id(id).is_some_and(|(copy, top)| {
-            let seized = seizure::exchange(copy.word(), top);
-            seized.is_some_and(|mut seized| copy.push(&mut seized, self.full(), item))
+        let pushed = self.shard_of_id(id).is_some_and(|(shard, top)| {
+            let seized = seizure::exchange(shard.word(), top);
+            seized.is_some_and(|mut seized| shard.push(&mut seized, self.full(), item))
         });
         // SAFETY: the word was made of an item and nobody has taken it.
         if pushed { Ok(()) } else { Err(unsafe { from_word(item) }) }
     }
 
-    /// Pops from the copy of an ID, which is the caller's alone.
+    /// Pops from the shard of an ID, which is the caller's alone.
     pub(crate) fn pop_from_id(&self, id: u32) -> Option<T> {
-        let (copy, top) = self.copy_of_id(id)?;
-        let item = copy.pop(&mut seizure::exchange(copy.word(), top)?)?;
+        let (shard, top) = self.shard_of_id(id)?;
+        let item = shard.pop(&mut seizure::exchange(shard.word(), top)?)?;
         // SAFETY: the word was made of an item and is handed out once.
         Some(unsafe { from_word(item) })
     }
@@ -485,12 +485,12 @@ impl<T: Send> Stack<T> {
         self.chunks.push(into_word(item)).map_err(|item| unsafe { from_word(item) })
     }
 
-    fn copy_of_id(&self, id: u32) -> Option<(Copy, i64)> {
+    fn shard_of_id(&self, id: u32) -> Option<(Shard, i64)> {
         match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
-                let copy = Copy { address: block.of_id(id) };
-                let top = copy.word().load(Relaxed);
-                (top > 0).then_some((copy, top))
+                let shard = Shard { address: block.of_id(id) };
+                let top = shard.word().load(Relaxed);
+                (top > 0).then_some((shard, top))
             }
             _ => None,
         }
@@ -498,9 +498,9 @@ impl<T: Send> Stack<T> {
 }
 
 #[cfg(feature = "testing")]
-impl Copy {
+impl Shard {
     fn word(&self) -> &'static AtomicI64 {
-        // SAFETY: the first word of a copy in an open slot, which stays mapped.
+        // SAFETY: the first word of a shard in an open slot, which stays mapped.
         unsafe { &*word(self.address) }
     }
 }
@@ -512,16 +512,16 @@ fn acquire_at_hint(block: Block, token: usize) -> usize {
     if won { block.of_id(id) } else { 0 }
 }
 
-/// The slots of a copy that the calling thread owns.
-struct Copy {
+/// The slots of a shard that the calling thread owns.
+struct Shard {
     address: usize,
 }
 
-impl Copy {
+impl Shard {
     fn push(&self, seized: &mut Seized<'_>, full: i64, item: Item) -> bool {
         let has_room = seized.value < full;
         if has_room {
-            // SAFETY: a slot of a copy that this thread owns.
+            // SAFETY: a slot of a shard that this thread owns.
             unsafe { self.slot(seized.value).write(item) };
             seized.value += 1;
         }
@@ -568,14 +568,14 @@ impl<T> Drop for Stack<T> {
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             let members = self.members.words_below(source.ids_seen());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
-                let copy = Copy { address: block.of_id(id) };
+                let shard = Shard { address: block.of_id(id) };
                 let word = block.word_of_id(id);
                 // In a child of fork somebody in the parent may own it: then what it holds is unknown.
                 let mut seized = match word.load(Acquire) {
                     top @ 1.. => seizure::exchange(word, top),
                     _ => None,
                 };
-                while let Some(item) = seized.as_mut().and_then(|seized| copy.pop(seized)) {
+                while let Some(item) = seized.as_mut().and_then(|seized| shard.pop(seized)) {
                     // SAFETY: see above.
                     drop(unsafe { from_word::<T>(item) });
                 }

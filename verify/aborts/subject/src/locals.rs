@@ -54,7 +54,7 @@ impl Structure for Locals {
 
     /// Takes the copy's lock and keeps it, so that whoever gets in is the second one.
     fn rob(&self, _: Operation, stolen: &Stolen) -> bool {
-        let Some((lock, value)) = testing::copy_of_id(&LOCAL, stolen.id()) else { return false };
+        let Some((lock, value)) = testing::shard_of_id(&LOCAL, stolen.id()) else { return false };
         if lock.load(Relaxed) != READY {
             return false;
         }
@@ -96,7 +96,7 @@ impl Structure for Locals {
 
 fn copies() -> impl Iterator<Item = (u32, &'static AtomicI64, *mut i64)> {
     (0..COPIES as u32).filter_map(|id| {
-        let (lock, value) = testing::copy_of_id(&LOCAL, id)?;
+        let (lock, value) = testing::shard_of_id(&LOCAL, id)?;
         Some((id, lock, value))
     })
 }

@@ -1,4 +1,4 @@
-//! One copy of a ring, from Rust: writing under its lock, and reading.
+//! One shard of a ring, from Rust: writing under its lock, and reading.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -20,14 +20,14 @@ const EXPECTED: usize = 136;
 /// Numbers come round after so many records.
 const COUNT: u64 = 1 << 48;
 
-/// A copy of a ring, in an open slot of the arena.
+/// A shard of a ring, in an open slot of the arena.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Copy {
+pub(crate) struct Shard {
     pub(crate) address: usize,
     pub(crate) capacity: u64,
 }
 
-impl Copy {
+impl Shard {
     /// The lock of those who write without sections.
     pub(crate) fn lock(&self) -> &'static TryLock {
         // SAFETY: the lock lies in an open slot, which stays mapped; it is a 32-bit word, and zero is free.
@@ -84,15 +84,15 @@ impl Copy {
     }
 
     fn at(&self, offset: usize) -> &'static AtomicU64 {
-        // SAFETY: the offset lies in the copy, which lies in an open slot; these types have the same layout.
+        // SAFETY: the offset lies in the shard, which lies in an open slot; these types have the same layout.
         unsafe { &*word(self.address + offset).cast::<AtomicU64>() }
     }
 }
 
-/// The consumer at one copy, from what was there when it came up to what was there then.
+/// The consumer at one shard, from what was there when it came up to what was there then.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    copy: Copy,
+    shard: Shard,
     /// The consumer moves the tail.
     keeps_oldest: bool,
     end: u64,
@@ -110,14 +110,14 @@ pub(crate) struct Record<'b> {
 }
 
 impl Reading {
-    pub(crate) fn start(copy: Copy, keeps_oldest: bool) -> Reading {
+    pub(crate) fn start(shard: Shard, keeps_oldest: bool) -> Reading {
         Reading {
-            copy,
+            shard,
             keeps_oldest,
             // Acquire: the records in front of the head are seen whole.
-            end: copy.at(HEAD).load(Acquire),
-            position: copy.at(POSITION).load(Relaxed),
-            expected: copy.at(EXPECTED).load(Relaxed),
+            end: shard.at(HEAD).load(Acquire),
+            position: shard.at(POSITION).load(Relaxed),
+            expected: shard.at(EXPECTED).load(Relaxed),
         }
     }
 
@@ -148,20 +148,20 @@ impl Reading {
 
     /// Where the tail has overtaken the position, what lies between is gone.
     fn skip_overwritten(&mut self) {
-        let tail = self.copy.at(TAIL).load(Acquire);
+        let tail = self.shard.at(TAIL).load(Acquire);
         if tail.wrapping_sub(self.position) as i64 > 0 && !self.keeps_oldest {
             self.position = tail;
         }
     }
 
-    /// Copies the record at the position; `None` if it was overwritten meanwhile.
+    /// Shards the record at the position; `None` if it was overwritten meanwhile.
     fn copy_record(&self, buffer: &mut Vec<u64>) -> Option<(u64, usize)> {
-        let header = self.copy.data(self.position).load(Relaxed);
+        let header = self.shard.data(self.position).load(Relaxed);
         let length = header % ONE;
         // A header that is torn leads nowhere beyond the ring: it has 16 bits, and the mask does the rest.
         buffer.clear();
         let words = length.div_ceil(8);
-        let word = |index| self.copy.data(self.position + 8 + index * 8).load(Relaxed);
+        let word = |index| self.shard.data(self.position + 8 + index * 8).load(Relaxed);
         buffer.extend((0..words).map(word));
         self.is_intact().then_some((header / ONE, length as usize))
     }
@@ -171,15 +171,15 @@ impl Reading {
         // The loads before are complete when the tail is read.
         fence(Acquire);
         self.keeps_oldest
-            || self.copy.at(TAIL).load(Relaxed).wrapping_sub(self.position) as i64 <= 0
+            || self.shard.at(TAIL).load(Relaxed).wrapping_sub(self.position) as i64 <= 0
     }
 
     fn save(&self) {
-        self.copy.at(POSITION).store(self.position, Relaxed);
-        self.copy.at(EXPECTED).store(self.expected, Relaxed);
+        self.shard.at(POSITION).store(self.position, Relaxed);
+        self.shard.at(EXPECTED).store(self.expected, Relaxed);
         // Not for every record: each time takes the line away from the writers.
-        let free = self.position.wrapping_sub(self.copy.at(TAIL).load(Relaxed));
-        if free >= self.copy.capacity / 4 {
+        let free = self.position.wrapping_sub(self.shard.at(TAIL).load(Relaxed));
+        if free >= self.shard.capacity / 4 {
             self.publish_tail();
         }
     }
@@ -187,7 +187,7 @@ impl Reading {
     fn publish_tail(&self) {
         if self.keeps_oldest {
             // Release: what was read is read before writers reuse it.
-            self.copy.at(TAIL).store(self.position, Release);
+            self.shard.at(TAIL).store(self.position, Release);
         }
     }
 }
@@ -198,14 +198,14 @@ mod tests {
 
     const CAPACITY: u64 = 1024;
 
-    /// A copy whose ends are these.
-    fn with_ends(head: u64, tail: u64) -> (Vec<AtomicU64>, Copy) {
+    /// A shard whose ends are these.
+    fn with_ends(head: u64, tail: u64) -> (Vec<AtomicU64>, Shard) {
         let words = (DATA + CAPACITY as usize) / 8;
         let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let copy = Copy { address: memory.as_ptr().expose_provenance(), capacity: CAPACITY };
-        copy.at(HEAD).store(head, Relaxed);
-        copy.at(TAIL).store(tail, Relaxed);
-        (memory, copy)
+        let shard = Shard { address: memory.as_ptr().expose_provenance(), capacity: CAPACITY };
+        shard.at(HEAD).store(head, Relaxed);
+        shard.at(TAIL).store(tail, Relaxed);
+        (memory, shard)
     }
 
     #[test]
@@ -221,8 +221,8 @@ mod tests {
             (8, u64::MAX - 7, true),
             (CAPACITY - 8, u64::MAX - 7, false),
         ] {
-            let (_memory, copy) = with_ends(head, tail);
-            assert_eq!(copy.has_room(&request), expected, "head {head}, tail {tail}");
+            let (_memory, shard) = with_ends(head, tail);
+            assert_eq!(shard.has_room(&request), expected, "head {head}, tail {tail}");
         }
     }
 }
