@@ -37,5 +37,5 @@ pub mod testing;
 mod barrier;
 mod callback;
 mod errno;
-mod handle;
+mod registry;
 mod sized;

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use crate::barrier::guard;
 use crate::callback::{Make, Visit};
 use crate::errno;
-use crate::handle::Handles;
+use crate::registry::Registry;
 
 /// Values are at least so far apart that no two CPUs write to one cache line, or to two that the processor
 /// fetches together.
@@ -64,7 +64,7 @@ unsafe impl Send for Value {}
 // SAFETY: the context is only handed on, and the functions may be called by any thread.
 unsafe impl Sync for Local {}
 
-static LOCALS: Handles<Local> = Handles::new();
+static LOCALS: Registry<Local> = Registry::new();
 
 /// Stores a new object in `local`, whose values have `size` bytes that are aligned to `align` bytes (a power
 /// of two up to 4096).
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn percid_local_with(
     argument: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's handle.
-    let (local, visit) = match (unsafe { Handles::object(local) }, visit) {
+    let (local, visit) = match (unsafe { Registry::object(local) }, visit) {
         (Ok(local), Some(visit)) => (local, visit),
         (Ok(_), None) => return -libc::EINVAL,
         (Err(error), _) => return error,
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn percid_local_for_each(
     argument: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's handle.
-    let (local, visit) = match (unsafe { Handles::object(local) }, visit) {
+    let (local, visit) = match (unsafe { Registry::object(local) }, visit) {
         (Ok(local), Some(visit)) => (local, visit),
         (Ok(_), None) => return -libc::EINVAL,
         (Err(error), _) => return error,
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn percid_local_drain(
     argument: *mut c_void,
 ) -> i64 {
     // SAFETY: the caller's handle.
-    let local = match unsafe { Handles::object(local) } {
+    let local = match unsafe { Registry::object(local) } {
         Ok(local) => local,
         Err(error) => return i64::from(error),
     };

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::barrier::guard;
 use crate::callback::count;
-use crate::handle::Handles;
+use crate::registry::Registry;
 
 /// The largest number of CPUs that any Linux kernel supports.
 const MAX_IDS: u32 = 8192;
@@ -23,7 +23,7 @@ const MAX_IDS: u32 = 8192;
 #[derive(Debug)]
 pub struct Mask(percid::ActiveMask);
 
-static MASKS: Handles<Mask> = Handles::new();
+static MASKS: Registry<Mask> = Registry::new();
 
 /// Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error `mask`
 /// becomes NULL.
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
     // SAFETY: the caller's handle.
-    match unsafe { Handles::object(mask) } {
+    match unsafe { Registry::object(mask) } {
         Ok(_) if id >= MAX_IDS => -libc::ERANGE,
         Ok(mask) => guard(-libc::EFAULT, || {
             mask.0.mark(id);
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_int {
     // SAFETY: the caller's handle.
-    match unsafe { Handles::object(mask) } {
+    match unsafe { Registry::object(mask) } {
         Ok(_) if id >= MAX_IDS => -libc::ERANGE,
         Ok(mask) => guard(-libc::EFAULT, || c_int::from(mask.0.is_marked(id))),
         Err(error) => error,
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn percid_mask_drain(
     argument: *mut c_void,
 ) -> i64 {
     // SAFETY: the caller's handle.
-    match (unsafe { Handles::object(mask) }, visit) {
+    match (unsafe { Registry::object(mask) }, visit) {
         (Ok(mask), Some(visit)) => guard(i64::from(-libc::EFAULT), || {
             // SAFETY: the caller's function.
             count(mask.0.drain(|id| unsafe { visit(id, argument) }))

@@ -8,7 +8,7 @@ use percid::pool::{Misuse, RawPool};
 
 use crate::barrier::guard;
 use crate::callback::count;
-use crate::handle::Handles;
+use crate::registry::Registry;
 use crate::stack::MAX_CAPACITY;
 
 /// Objects are aligned to a page at most.
@@ -33,7 +33,7 @@ const MAX_SIZE: usize = 1 << 40;
 #[derive(Debug)]
 pub struct Pool(RawPool);
 
-static POOLS: Handles<Pool> = Handles::new();
+static POOLS: Registry<Pool> = Registry::new();
 
 /// Stores a new pool in `pool`, of objects of `size` bytes that are aligned to `align` bytes (a power of
 /// two up to 4096). It keeps up to `capacity` idle objects for every ID (1 to 2 097 151), and any number that
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn percid_pool_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
     // SAFETY: the caller's handle.
-    let object = match unsafe { Handles::object(pool) } {
+    let object = match unsafe { Registry::object(pool) } {
         Ok(pool) => guard(None, || pool.0.get()),
         Err(_) => None,
     };
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -> c_int {
     // SAFETY: the caller's handle.
-    let pool = match unsafe { Handles::object(pool) } {
+    let pool = match unsafe { Registry::object(pool) } {
         Ok(pool) => pool,
         Err(error) => return error,
     };
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_drain(pool: *mut Pool) -> i64 {
     // SAFETY: the caller's handle.
-    match unsafe { Handles::object(pool) } {
+    match unsafe { Registry::object(pool) } {
         Ok(pool) => guard(i64::from(-libc::EFAULT), || count(pool.0.drain())),
         Err(error) => i64::from(error),
     }

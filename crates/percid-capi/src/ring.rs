@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::barrier::guard;
 use crate::callback::count;
-use crate::handle::Handles;
+use crate::registry::Registry;
 
 /// What happens to a record when a ring is full.
 #[repr(C)]
@@ -43,7 +43,7 @@ pub struct Event {
     pub length: usize,
 }
 
-static RINGS: Handles<Ring> = Handles::new();
+static RINGS: Registry<Ring> = Registry::new();
 
 /// Stores a new ring in `ring`, of `bytes` bytes (a power of two from 128 to 8 MiB) for every ID.
 /// `overflow` is one of enum percid_overflow.
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn percid_ring_append(
     length: usize,
 ) -> c_int {
     // SAFETY: the caller's handle.
-    let ring = match unsafe { Handles::object(ring) } {
+    let ring = match unsafe { Registry::object(ring) } {
         Ok(ring) => &ring.0,
         Err(error) => return error,
     };
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn percid_ring_append(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_longest(ring: *const Ring) -> usize {
     // SAFETY: the caller's handle.
-    unsafe { Handles::object(ring) }.map_or(0, |ring| ring.0.longest())
+    unsafe { Registry::object(ring) }.map_or(0, |ring| ring.0.longest())
 }
 
 /// Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records that are
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn percid_ring_poll(
     argument: *mut c_void,
 ) -> i64 {
     // SAFETY: the caller's handle.
-    let (ring, visit) = match (unsafe { Handles::object(ring) }, visit) {
+    let (ring, visit) = match (unsafe { Registry::object(ring) }, visit) {
         (Ok(ring), Some(visit)) => (&ring.0, visit),
         (Ok(_), None) => return i64::from(-libc::EINVAL),
         (Err(error), _) => return i64::from(error),
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn percid_ring_poll(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
     // SAFETY: the caller's handle.
-    unsafe { Handles::object(ring) }.map_or(0, |ring| guard(0, || ring.0.lost()))
+    unsafe { Registry::object(ring) }.map_or(0, |ring| guard(0, || ring.0.lost()))
 }
 
 /// Destroys a ring, with the records that were not consumed. Nobody else may use it meanwhile.

@@ -5,7 +5,7 @@ use std::ptr;
 
 use crate::barrier::guard;
 use crate::callback::{Visit, count};
-use crate::handle::Handles;
+use crate::registry::Registry;
 
 /// The most items of an ID's part, as the library's documentation says.
 pub(crate) const MAX_CAPACITY: u32 = 2_097_151;
@@ -24,7 +24,7 @@ pub(crate) const MAX_CAPACITY: u32 = 2_097_151;
 #[derive(Debug)]
 pub struct Stack(percid::Stack<usize>);
 
-static STACKS: Handles<Stack> = Handles::new();
+static STACKS: Registry<Stack> = Registry::new();
 
 /// Stores a new stack in `stack`. It keeps up to `capacity` items for every ID (1 to 2 097 151), and about
 /// `shared` in the shared list: PERCID_UNBOUNDED for any number.
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn percid_stack_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void) -> c_int {
     // SAFETY: the caller's handle.
-    match unsafe { Handles::object(stack) } {
+    match unsafe { Registry::object(stack) } {
         Ok(_) if item.is_null() => -libc::EINVAL,
         Ok(stack) => guard(-libc::EFAULT, || match stack.0.push(item.expose_provenance()) {
             Ok(()) => 0,
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
     // SAFETY: the caller's handle.
-    let popped = match unsafe { Handles::object(stack) } {
+    let popped = match unsafe { Registry::object(stack) } {
         Ok(stack) => guard(None, || stack.0.pop()),
         Err(_) => None,
     };
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn percid_stack_drain(
     argument: *mut c_void,
 ) -> i64 {
     // SAFETY: the caller's handle.
-    match (unsafe { Handles::object(stack) }, visit) {
+    match (unsafe { Registry::object(stack) }, visit) {
         (Ok(stack), Some(visit)) => drain(stack, visit, argument),
         (Ok(_), None) => i64::from(-libc::EINVAL),
         (Err(error), _) => i64::from(error),
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn percid_stack_destroy(
     argument: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's handle.
-    if let (Ok(stack), Some(visit)) = (unsafe { Handles::object(stack) }, visit) {
+    if let (Ok(stack), Some(visit)) = (unsafe { Registry::object(stack) }, visit) {
         drain(stack, visit, argument);
     }
     // SAFETY: as above; nobody else uses it.

@@ -9,7 +9,7 @@ use super::error;
 use super::settings::{self, Settings, nanoseconds};
 use crate::barrier::guard;
 use crate::errno::preserved;
-use crate::handle::Handles;
+use crate::registry::Registry;
 
 /// Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of registered
 /// regions move to the nodes of their users. Needs no rights, and not the machine-wide switch.
@@ -62,7 +62,7 @@ pub struct Batch {
     pub more: c_int,
 }
 
-static BALANCERS: Handles<Balancer> = Handles::new();
+static BALANCERS: Registry<Balancer> = Registry::new();
 
 impl Balancer {
     fn new(balancer: percid::numa::Balancer) -> Balancer {
@@ -89,10 +89,10 @@ impl Drop for Balancer {
 ///
 /// # Safety
 ///
-/// As [`Handles::object`] says.
+/// As [`Registry::object`] says.
 pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) -> c_int) -> c_int {
     // SAFETY: by contract.
-    match unsafe { Handles::object(handle) } {
+    match unsafe { Registry::object(handle) } {
         Ok(balancer) => preserved(|| guard(-libc::EFAULT, || body(balancer))),
         Err(error) => error,
     }

@@ -10,7 +10,7 @@ use super::report::Reason;
 use crate::barrier::guard;
 use crate::callback::count;
 use crate::errno::preserved;
-use crate::handle::Handles;
+use crate::registry::Registry;
 
 /// What an event says. The numbers are fixed; later versions may add some.
 #[repr(C)]
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn percid_numa_take_events(
     capacity: usize,
 ) -> i64 {
     // SAFETY: the caller's handle.
-    let balancer = match unsafe { Handles::object(balancer) } {
+    let balancer = match unsafe { Registry::object(balancer) } {
         Ok(balancer) => balancer,
         Err(error) => return i64::from(error),
     };

@@ -11,7 +11,7 @@ use super::balancer::Balancer;
 use super::error;
 use crate::barrier::guard;
 use crate::errno::preserved;
-use crate::handle::Handles;
+use crate::registry::Registry;
 
 /// How a balancer learns who uses a region. The numbers are fixed.
 #[repr(C)]
@@ -57,7 +57,7 @@ struct Excluded {
     _exclusion: Exclusion<'static>,
 }
 
-static REGIONS: Handles<Region> = Handles::new();
+static REGIONS: Registry<Region> = Registry::new();
 
 impl Region {
     fn new(region: percid::numa::Region) -> Region {
@@ -213,7 +213,7 @@ unsafe fn add(
 ) -> c_int {
     let make = || {
         // SAFETY: by contract.
-        let balancer = unsafe { Handles::object(balancer) }?;
+        let balancer = unsafe { Registry::object(balancer) }?;
         register(&balancer.balancer).map(Region::new).map_err(error::of_register)
     };
     // SAFETY: by contract.
@@ -266,7 +266,7 @@ fn text(error: c_int) -> Option<&'static CStr> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_touch(region: *mut Region, offset: usize) {
     // SAFETY: the caller's handle.
-    if let Ok(region) = unsafe { Handles::object(region) } {
+    if let Ok(region) = unsafe { Registry::object(region) } {
         guard((), || region.region.touch(offset));
     }
 }
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn percid_numa_touch(region: *mut Region, offset: usize) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_region_start(region: *const Region) -> *mut c_void {
     // SAFETY: the caller's handle.
-    let start = unsafe { Handles::object(region) }.map_or(0, |region| region.region.range().start);
+    let start = unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().start);
     std::ptr::with_exposed_provenance_mut(start)
 }
 
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn percid_numa_region_start(region: *const Region) -> *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_region_bytes(region: *const Region) -> usize {
     // SAFETY: the caller's handle.
-    unsafe { Handles::object(region) }.map_or(0, |region| region.region.range().len())
+    unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().len())
 }
 
 /// How access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF if it is unregistered.
@@ -348,10 +348,10 @@ fn part(region: &Region, offset: usize, bytes: usize) -> Option<Range<usize>> {
 ///
 /// # Safety
 ///
-/// As [`Handles::object`] says.
+/// As [`Registry::object`] says.
 unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_int {
     // SAFETY: by contract.
-    match unsafe { Handles::object(handle) } {
+    match unsafe { Registry::object(handle) } {
         Ok(region) => preserved(|| guard(-libc::EFAULT, || body(region))),
         Err(error) => error,
     }

@@ -10,7 +10,7 @@ use super::region::Access;
 use super::settings::nanoseconds;
 use crate::barrier::guard;
 use crate::errno::preserved;
-use crate::handle::Handles;
+use crate::registry::Registry;
 use crate::sized;
 
 /// Why a region was not scanned; but the last one says why it was. The numbers are fixed.
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn percid_numa_report_create(
         return -libc::EINVAL;
     }
     // SAFETY: the caller's handle.
-    let made = unsafe { Handles::object(balancer) }.and_then(|balancer| {
+    let made = unsafe { Registry::object(balancer) }.and_then(|balancer| {
         let make = || Ok(Box::new(Report(balancer.balancer.report())));
         preserved(|| guard(Err(-libc::EFAULT), make))
     });

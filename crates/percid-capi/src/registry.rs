@@ -1,9 +1,9 @@
-//! Handles: what C holds of an object that lives in the library.
+//! The registry of C's objects: a handle is recognised when its object is gone.
 //!
 //! A handle is the address of a *record* in its lower 48 bits and the record's generation in the upper 16.
 //! Records are never given back, only used again, with the next generation; so the record behind a handle of
 //! an object that is gone can still be read, and is told apart. A record is retired at its last generation.
-//! What a program that creates and destroys objects for ever loses by this is one record, of some hundred
+//! What a program that creates and destroys objects forever loses by this is one record, of some hundred
 //! bytes, for every 65 534 objects.
 //!
 //! User-space addresses have 48 bits or fewer on every 64-bit Linux unless a program asks for more.
@@ -35,7 +35,7 @@ const SLAB: usize = 64 * 1024;
 
 /// The records of one type of objects, and those of them that are free.
 #[derive(Debug)]
-pub(crate) struct Handles<T> {
+pub(crate) struct Registry<T> {
     /// The first free record, and how often the list was changed in the upper bits, so that a pop which was
     /// interrupted for long does not mistake a list for the one it has seen.
     free: AtomicU64,
@@ -50,9 +50,9 @@ struct Record<T> {
     object: UnsafeCell<MaybeUninit<T>>,
 }
 
-impl<T> Handles<T> {
-    pub(crate) const fn new() -> Handles<T> {
-        Handles { free: AtomicU64::new(0), objects: PhantomData }
+impl<T> Registry<T> {
+    pub(crate) const fn new() -> Registry<T> {
+        Registry { free: AtomicU64::new(0), objects: PhantomData }
     }
 
     /// Makes an object and stores its handle in `place`, or NULL if that fails. Returns 0 or the error.
@@ -87,7 +87,7 @@ impl<T> Handles<T> {
     ///
     /// # Safety
     ///
-    /// The handle is NULL or came from [`create`](Handles::create), and its object is not destroyed
+    /// The handle is NULL or came from [`create`](Registry::create), and its object is not destroyed
     /// within `'a`.
     #[inline(always)]
     pub(crate) unsafe fn object<'a>(handle: *const T) -> Result<&'a T, c_int> {
@@ -95,7 +95,7 @@ impl<T> Handles<T> {
             return Err(-libc::EINVAL);
         }
         let (record, generation) = unpack::<T>(handle.addr() as u64);
-        // SAFETY: records stay for ever; one of the handle's generation has an object.
+        // SAFETY: records stay forever; one of the handle's generation has an object.
         unsafe {
             if (*record).generation.load(Acquire) != generation {
                 return Err(-libc::EBADF);
@@ -108,13 +108,13 @@ impl<T> Handles<T> {
     ///
     /// # Safety
     ///
-    /// The handle is NULL or came from [`create`](Handles::create), and nobody uses the object any more.
+    /// The handle is NULL or came from [`create`](Registry::create), and nobody uses the object any more.
     pub(crate) unsafe fn destroy(&self, handle: *mut T) -> c_int {
         if handle.is_null() {
             return -libc::EINVAL;
         }
         let (record, generation) = unpack::<T>(handle.addr() as u64);
-        // SAFETY: records stay for ever.
+        // SAFETY: records stay forever.
         let this = unsafe { &*record };
         let next = generation + 1;
         if this.generation.compare_exchange(generation, next, AcqRel, Relaxed).is_err() {
@@ -150,7 +150,7 @@ impl<T> Handles<T> {
             if record.is_null() {
                 return None;
             }
-            // SAFETY: records stay for ever; if somebody else has taken this one, the exchange fails.
+            // SAFETY: records stay forever; if somebody else has taken this one, the exchange fails.
             let next = unsafe { (*record).next.load(Relaxed) };
             let changed = next | (changes + 1) << SHIFT;
             match self.free.compare_exchange_weak(first, changed, AcqRel, Acquire) {
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    fn create(handles: &Handles<Arc<u32>>, object: &Arc<u32>) -> *mut Arc<u32> {
+    fn create(handles: &Registry<Arc<u32>>, object: &Arc<u32>) -> *mut Arc<u32> {
         let mut handle = ptr::null_mut();
         // SAFETY: `handle` is a place for one.
         let result = unsafe { handles.create(&mut handle, || Ok(Arc::clone(object))) };
@@ -224,12 +224,12 @@ mod tests {
     /// What the object of a handle is now.
     fn value(handle: *const Arc<u32>) -> Result<u32, c_int> {
         // SAFETY: the handles of these tests come from `create`.
-        unsafe { Handles::object(handle).map(|object| **object) }
+        unsafe { Registry::object(handle).map(|object| **object) }
     }
 
     #[test]
     fn a_handle_is_good_until_its_object_is_destroyed() {
-        static HANDLES: Handles<Arc<u32>> = Handles::new();
+        static HANDLES: Registry<Arc<u32>> = Registry::new();
         let object = Arc::new(7);
         let handle = create(&HANDLES, &object);
         assert_eq!((value(handle), Arc::strong_count(&object)), (Ok(7), 2));
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn null_is_no_handle() {
-        static HANDLES: Handles<Arc<u32>> = Handles::new();
+        static HANDLES: Registry<Arc<u32>> = Registry::new();
         assert_eq!(value(ptr::null()), Err(-libc::EINVAL));
         // SAFETY: NULL is allowed.
         unsafe {
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_made_leaves_null() {
-        static HANDLES: Handles<Arc<u32>> = Handles::new();
+        static HANDLES: Registry<Arc<u32>> = Registry::new();
         let mut handle = ptr::dangling_mut();
         // SAFETY: `handle` is a place for one.
         let result = unsafe { HANDLES.create(&mut handle, || Err(-libc::ERANGE)) };
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_record_is_retired_and_no_handle_comes_twice() {
-        static HANDLES: Handles<Arc<u32>> = Handles::new();
+        static HANDLES: Registry<Arc<u32>> = Registry::new();
         let object = Arc::new(1);
         let mut seen = HashSet::new();
         let mut records = HashSet::new();
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn threads_get_records_of_their_own() {
-        static HANDLES: Handles<Arc<u32>> = Handles::new();
+        static HANDLES: Registry<Arc<u32>> = Registry::new();
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 scope.spawn(move || {
