@@ -7,7 +7,7 @@ use std::hint;
 use std::io;
 use std::time::{Duration, Instant};
 
-use percid_sim::machine::{Costs, Given, Machine};
+use percid_sim::machine::{Costs, Sourced, Machine};
 use percid_sim::topology::{Place, Topology};
 
 use crate::burst::{AREA, burst};
@@ -43,7 +43,7 @@ pub fn machine(numbering: Numbering) -> Result<Machine, Failure> {
     Ok(Machine { name, topology: Topology::new(places), kernel, costs: costs(&like) })
 }
 
-fn assume(given: &mut Given, like: &str) {
+fn assume(given: &mut Sourced, like: &str) {
     given.origin = format!("assumption: not measured here, as for {like} ({})", given.origin);
     given.fitted = false;
 }
@@ -51,7 +51,7 @@ fn assume(given: &mut Given, like: &str) {
 fn costs(like: &Machine) -> Costs {
     let mut costs = like.costs.clone();
     costs.all_mut().into_iter().for_each(|(_, given)| assume(given, &like.name));
-    costs.hot_ns = Given {
+    costs.hot_ns = Sourced {
         value: hot_ns(),
         origin: "measured here: the fastest of the bursts of a few milliseconds".to_owned(),
         fitted: false,

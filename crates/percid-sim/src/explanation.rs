@@ -8,8 +8,8 @@ use std::fmt;
 
 use percid_rules::Generation;
 
+use crate::conformance::Recording;
 use crate::policies::{Entry, find, of_generation};
-use crate::replay::Recording;
 
 /// Whose IDs they can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

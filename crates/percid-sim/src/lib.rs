@@ -5,11 +5,13 @@
 //! sequence is specified, and logarithms from a library that computes them without the platform's help.
 
 pub mod comparison;
+pub mod conformance;
 pub mod cost;
 pub mod cpu_set;
 pub mod engine;
 pub mod explanation;
 pub mod file;
+pub mod idle_history;
 pub mod machine;
 pub mod mask;
 pub mod numa;
@@ -17,8 +19,6 @@ pub mod paper;
 pub mod policies;
 pub mod published;
 pub mod random;
-pub mod replay;
-pub mod rest;
 pub mod topology;
 pub mod workload;
 

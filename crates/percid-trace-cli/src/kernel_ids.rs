@@ -7,8 +7,8 @@ use percid_command::interrupt::Interrupt;
 use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
 use percid_command::watch::watched;
+use percid_sim::conformance::{Conformance, generation};
 use percid_sim::explanation;
-use percid_sim::replay::{Comparison, generation};
 use percid_trace::Trace;
 use percid_trace::event::{Tid, What};
 use percid_trace::kernel_ids::{self, Insufficient};
@@ -129,10 +129,10 @@ impl Evidence {
 }
 
 impl Process {
-    fn of(process: Tid, name: String, found: Result<Comparison, Insufficient>) -> Process {
+    fn of(process: Tid, name: String, found: Result<Conformance, Insufficient>) -> Process {
         let (comparison, insufficient) = match found {
             Ok(comparison) => (comparison, None),
-            Err(insufficient) => (Comparison::default(), Some(insufficient.to_string())),
+            Err(insufficient) => (Conformance::default(), Some(insufficient.to_string())),
         };
         let named = comparison.differences.iter().take(NAMED);
         Process {

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
-use crate::texts::{Text, Texts};
+use crate::interner::{Interner, Text};
 use crate::trace::{Origin, Trace};
 
 /// A tracepoint of the kernel, by its fields. Names (`comm`) are as they stand there, up to the first zero byte.
@@ -60,7 +60,7 @@ const COMM: usize = 15;
 #[derive(Debug, Default)]
 pub struct Collector {
     events: Vec<Event>,
-    texts: Texts,
+    texts: Interner,
     /// For each CPU and thread, the name that was seen there last.
     names: HashMap<(Cpu, Tid), Text>,
     /// For each CPU, the thread that was created there last, as long as nothing else was.
@@ -134,7 +134,7 @@ impl Collector {
         if end == 0 || thread == IDLE || thread == UNKNOWN {
             return;
         }
-        let name = self.texts.keep(&comm[..end]);
+        let name = self.texts.intern(&comm[..end]);
         if self.names.insert((cpu, thread), name) != Some(name) {
             self.events.push(Event { time, cpu, what: What::Name { thread, name } });
         }
@@ -147,7 +147,7 @@ impl Collector {
 
     /// Takes in the CPUs that a thread may run on, in the kernel's form of lists.
     pub fn affinity(&mut self, time: u64, cpu: Cpu, thread: Tid, cpus: &str) {
-        let cpus = self.texts.keep(cpus.as_bytes());
+        let cpus = self.texts.intern(cpus.as_bytes());
         self.events.push(Event { time, cpu, what: What::Affinity { thread, cpus } });
     }
 

@@ -1,6 +1,6 @@
 //! What happens in a schedule: the events that all formats have in common.
 
-use crate::texts::Text;
+use crate::interner::Text;
 
 /// A CPU, numbered as the kernel numbers it.
 pub type Cpu = u32;

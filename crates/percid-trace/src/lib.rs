@@ -11,8 +11,8 @@ pub mod error;
 pub mod event;
 pub mod formats;
 pub mod gaps;
+pub mod interner;
 pub mod kernel_ids;
-pub mod letters;
 #[cfg(feature = "files")]
 pub mod parquet;
 #[cfg(feature = "files")]
@@ -21,7 +21,7 @@ pub mod perfetto;
 pub mod read;
 pub mod record;
 pub mod replay;
-pub mod texts;
+pub mod task_state;
 pub mod trace;
 
 pub use error::Error;

@@ -1,7 +1,7 @@
 //! A whole trace in memory: 32 bytes an event.
 
-use crate::event::{Event, What};
-use crate::texts::Texts;
+use crate::event::{Cpu, Event, What};
+use crate::interner::Interner;
 
 /// A trace.
 #[derive(Debug, Clone, Default)]
@@ -11,7 +11,7 @@ pub struct Trace {
     /// The events, by time and then by CPU; those of one CPU at one time in the order in which they happened.
     pub events: Vec<Event>,
     /// The texts to which events refer.
-    pub texts: Texts,
+    pub texts: Interner,
 }
 
 /// Where a trace comes from. What a format does not say is `None`.
@@ -32,6 +32,11 @@ pub struct Origin {
 }
 
 impl Trace {
+    /// The largest CPU on which something happened. `None` if there are no events.
+    pub fn largest_cpu(&self) -> Option<Cpu> {
+        self.events.iter().map(|event| event.cpu).max()
+    }
+
     /// Whether both have the same events with the same texts, in the same order. Where they come from may differ.
     pub fn same_events(&self, other: &Trace) -> bool {
         self.first_difference(other).is_none()

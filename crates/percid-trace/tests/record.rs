@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use percid_sim::replay::generation;
+use percid_sim::conformance::generation;
 use percid_trace::event::{Shares, State, Tid, What};
 use percid_trace::kernel_ids::{self, Insufficient};
 use percid_trace::record::{Options, Recorded, Refusal, Target, Way, record};

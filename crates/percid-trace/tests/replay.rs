@@ -1,17 +1,17 @@
 //! Replays of schedules that were made by hand, and of two that real kernels recorded together with their IDs.
 
 use percid_sim::comparison::Progress;
+use percid_sim::conformance::{Event as Step, Recording};
 use percid_sim::cost::Prices;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{ALL, find};
 use percid_sim::random::Random;
-use percid_sim::replay::{Event as Step, Recording};
 use percid_sim::topology::{Place, Topology};
 use percid_sim::workload::Memory;
 use percid_trace::Trace;
 use percid_trace::event::{Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
+use percid_trace::interner::Interner;
 use percid_trace::replay::{Replay, Settings, advice, replay};
-use percid_trace::texts::Texts;
 
 /// Two nodes of two caches of two cores of one thread: CPUs 0 to 7.
 fn machine(cpus: u32) -> Machine {
@@ -52,7 +52,7 @@ impl Script {
     }
 
     fn name(&mut self, thread: Tid, name: &str) -> &mut Script {
-        let name = self.trace.texts.keep(name.as_bytes());
+        let name = self.trace.texts.intern(name.as_bytes());
         self.event(0, What::Name { thread, name })
     }
 
@@ -177,8 +177,8 @@ fn each_exec_begins_another_address_space_and_vfork_does_not() {
 #[test]
 fn kernel_threads_have_no_ids_and_unlisted_threads_are_guessed_at() {
     let mut script = Script::default();
-    let mut texts = Texts::default();
-    let name = texts.keep(b"kworker/0:1");
+    let mut texts = Interner::default();
+    let name = texts.intern(b"kworker/0:1");
     script.trace.texts = texts;
     script.event(0, What::Name { thread: 40, name }).at(1);
     script.event(0, What::Fork { parent: 2, child: 42, shares: Shares::Memory });
@@ -276,7 +276,7 @@ fn as_trace(recording: &Recording) -> (Trace, Vec<(u64, u32, u32)>) {
         cpu: 0,
         what: What::Member { thread: tid(0), process: tid(0) },
     });
-    let everywhere = trace.texts.keep(format!("0-{}", recording.allowed - 1).as_bytes());
+    let everywhere = trace.texts.intern(format!("0-{}", recording.allowed - 1).as_bytes());
     for step in &recording.steps {
         let time = step.time;
         let (cpu, what) = match step.event {
@@ -293,7 +293,7 @@ fn as_trace(recording: &Recording) -> (Trace, Vec<(u64, u32, u32)>) {
             }
             Step::Affinity(thread, cpus) => {
                 let list = if cpus == 1 { "0".to_owned() } else { format!("0-{}", cpus - 1) };
-                let cpus = trace.texts.keep(list.as_bytes());
+                let cpus = trace.texts.intern(list.as_bytes());
                 (0, What::Affinity { thread: tid(thread), cpus })
             }
             Step::Migrate(thread, from, to) => (0, What::Migrate { thread: tid(thread), from, to }),
@@ -351,7 +351,7 @@ fn the_ids_are_those_that_real_kernels_gave() {
 fn nonsense(random: &mut Random, events: usize) -> Trace {
     let mut trace = Trace::default();
     let lists = ["0", "2-5", "7", "", "nonsense", "0-400", "9-12"];
-    let lists = lists.map(|list| trace.texts.keep(list.as_bytes()));
+    let lists = lists.map(|list| trace.texts.intern(list.as_bytes()));
     let mut time = 0;
     for _ in 0..events {
         let mut thread = || [IDLE, UNKNOWN, 2, 5, 6, 7, 8, 9][random.below(8) as usize];

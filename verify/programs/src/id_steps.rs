@@ -1,5 +1,5 @@
 //! Records what the scheduler did with a scripted process and which IDs the kernel gave its threads, for the
-//! simulator's policies to be replayed against (`percid_sim::replay` reads what this prints).
+//! simulator's policies to be replayed against (`percid_sim::conformance` reads what this prints).
 //!
 //! The process starts itself a second time, so that the recording begins with `exec`, when the kernel knows
 //! nothing about the program's IDs yet. Everything the policy of a kernel hears of comes from the kernel's own

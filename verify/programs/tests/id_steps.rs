@@ -5,7 +5,7 @@ use std::env;
 use std::process::Command;
 
 use percid_sim::policies::find;
-use percid_sim::replay::{Recording, generation};
+use percid_sim::conformance::{Recording, generation};
 
 /// Schedules to record.
 const SEEDS: [&str; 3] = ["1", "2", "3"];

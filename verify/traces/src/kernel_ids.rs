@@ -2,7 +2,7 @@
 
 use percid_sim::Ns;
 use percid_sim::policies::find;
-use percid_sim::replay::{Comparison, generation};
+use percid_sim::conformance::{Conformance, generation};
 use percid_trace::kernel_ids::{self, Insufficient};
 use percid_trace::record::Way;
 
@@ -22,7 +22,7 @@ const OTHER: &str = "linux-6.13";
 pub(crate) fn run() -> Verdict {
     let online = cpus::of_class("online")?;
     let mut figures = Vec::new();
-    let mut most = Comparison::default();
+    let mut most = Conformance::default();
     for _ in 0..RECORDINGS {
         let recording =
             heartbeat::during(&online, || recording::of_command(Way::Tracefs, Handicap::NONE))?;

@@ -5,7 +5,7 @@ use std::env;
 use std::time::Duration;
 
 use percid_sim::policies::find;
-use percid_sim::replay::{Comparison, Recording, generation};
+use percid_sim::conformance::{Conformance, Recording, generation};
 use percid_vm::cache::Cache;
 use percid_vm::guest::Source;
 use percid_vm::harness::Harness;
@@ -80,6 +80,6 @@ fn ids_of_kernel_6_12_are_those_of_its_policy() {
 }
 
 /// How many IDs agree in a recording in which none differs.
-fn undisputed(comparison: &Comparison) -> usize {
+fn undisputed(comparison: &Conformance) -> usize {
     if comparison.agrees() { comparison.compared } else { 0 }
 }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use percid::Source;
-use percid_sim::replay::Recording;
+use percid_sim::conformance::Recording;
 
 use super::journal::{Entry, Note, recording};
 use super::script::{Act, FIRST, HOLD_MS, MOST_CPUS, Step, script};

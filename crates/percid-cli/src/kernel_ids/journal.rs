@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use percid_sim::replay::{Event, Recording, Step};
+use percid_sim::conformance::{Event, Recording, Step};
 use percid_sim::{Ns, US};
 
 /// What a thread wrote down.

@@ -17,7 +17,7 @@ use percid::id::Generation;
 use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
 use percid_sim::explanation::{Behaviour, Explanation};
-use percid_sim::replay::Recording;
+use percid_sim::conformance::Recording;
 use serde::Serialize;
 
 /// What was found out.

@@ -1,7 +1,7 @@
 //! The experiment, carried out by the policies themselves: what each generation would have shown is explained by that
 //! generation and by no other.
 
-use percid_sim::replay::Event;
+use percid_sim::conformance::Event;
 use percid_sim::{MS, US};
 
 use super::journal::{Entry, Note, recording};
@@ -57,7 +57,7 @@ fn ideal(cpus: &[u32], possible: u32, allowed: u32) -> Recording {
 /// The same with the IDs that a behaviour gives.
 fn under(behaviour: Behaviour, mut recording: Recording) -> Recording {
     let comparison = {
-        let never = |step: &mut percid_sim::replay::Step| {
+        let never = |step: &mut percid_sim::conformance::Step| {
             if let Event::Id(thread, _) = step.event {
                 step.event = Event::Id(thread, u32::MAX);
             }

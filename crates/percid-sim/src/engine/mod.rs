@@ -29,10 +29,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::Ns;
 use crate::cost::Prices;
 use crate::cpu_set::CpuSet;
+use crate::idle_history::IdleHistory;
 use crate::machine::Machine;
 use crate::policies::{Entry, Id, Work};
 use crate::random::Random;
-use crate::rest::Rest;
 use crate::topology::{Cpu, Topology};
 use crate::workload::{Deed, Program};
 use process::ProcessState;
@@ -92,7 +92,7 @@ pub struct Simulation<'a> {
     /// The CPUs near a CPU: by last-level cache, and by socket.
     l3s: Vec<CpuSet>,
     sockets: Vec<CpuSet>,
-    cores: Vec<Rest>,
+    cores: Vec<IdleHistory>,
     core_cpus: Vec<Vec<Cpu>>,
     spans_wanted: usize,
     /// When the census is taken next.
@@ -150,7 +150,7 @@ impl<'a> Simulation<'a> {
             waiting: 0,
             l3s,
             sockets,
-            cores: vec![Rest::default(); topology.cores() as usize],
+            cores: vec![IdleHistory::default(); topology.cores() as usize],
             core_cpus,
             spans_wanted: 0,
             next_look: census::PERIOD,

@@ -1,6 +1,6 @@
 //! Which machines can be.
 
-use super::{Description, Given, Machine, Shape};
+use super::{Description, Machine, Shape, Sourced};
 use crate::file::{self, Error};
 
 impl Machine {
@@ -34,8 +34,8 @@ impl Machine {
         }
         let (costs, clocks) = (self.costs.all_mut(), self.kernel.all_mut());
         let found = costs.into_iter().chain(clocks).find(|(known, _)| *known == name);
-        if let Some((_, given)) = found {
-            *given = Given { value, origin: "set by hand".to_owned(), fitted: false };
+        if let Some((_, number)) = found {
+            *number = Sourced { value, origin: "set by hand".to_owned(), fitted: false };
             return Ok(());
         }
         let known: Vec<&str> = self.costs.all().iter().map(|(name, _)| *name).collect();
@@ -60,8 +60,8 @@ fn check(text: &str, machine: &Description) -> Result<(), Error> {
     }
     let costs = machine.costs.all().into_iter().map(|number| ("costs", number));
     let clocks = machine.kernel.all().into_iter().map(|number| ("kernel", number));
-    for (section, (field, given)) in costs.chain(clocks) {
-        if let Some(expected) = fault_of_number(field, given.value) {
+    for (section, (field, number)) in costs.chain(clocks) {
+        if let Some(expected) = fault_of_number(field, number.value) {
             return fault(section, field, expected);
         }
     }

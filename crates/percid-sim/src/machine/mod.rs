@@ -32,7 +32,7 @@ struct Description {
 /// A number and where it comes from.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct Sourced {
     /// The number, in the unit that the field's name ends with.
     pub value: f64,
     /// A publication, a measurement, a fit or an assumption, in words.
@@ -70,9 +70,9 @@ enum Numbering {
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
     /// Timer ticks in a second on a CPU that is not idle.
-    pub hz: Given,
+    pub hz: Sourced,
     /// How long a thread runs, in milliseconds, before a waiting one takes its place at the next tick.
-    pub slice_ms: Given,
+    pub slice_ms: Sourced,
 }
 
 /// What one burst costs: one added to each byte of a 16 kB area, 256 cache lines; and what finding an ID costs where
@@ -83,45 +83,45 @@ pub struct Kernel {
 #[serde(deny_unknown_fields)]
 pub struct Costs {
     /// An area that this core touched last and has not idled since, in nanoseconds per burst.
-    pub hot_ns: Given,
+    pub hot_ns: Sourced,
     /// What this core touched last costs after it idled for one second, in nanoseconds per burst.
-    pub own_ns: Given,
+    pub own_ns: Sourced,
     /// What is added each time the idle period is e times longer, in nanoseconds per burst.
-    pub cooling_ns: Given,
+    pub cooling_ns: Sourced,
     /// Lines in flight at the same time when they come from another core.
-    pub overlap: Given,
+    pub overlap: Sourced,
     /// A line from another core behind the same last-level cache, in nanoseconds.
-    pub same_l3_ns: Given,
+    pub same_l3_ns: Sourced,
     /// A line from another last-level cache in the same socket, in nanoseconds.
-    pub same_socket_ns: Given,
+    pub same_socket_ns: Sourced,
     /// A line from another socket, in nanoseconds.
-    pub other_socket_ns: Given,
+    pub other_socket_ns: Sourced,
     /// First touch of an area: its four faults on copy-on-write memory after the core idled for one second,
     /// in microseconds.
-    pub first_touch_us: Given,
+    pub first_touch_us: Sourced,
     /// What is added to that each time the idle period is e times longer, in microseconds.
-    pub first_touch_cooling_us: Given,
+    pub first_touch_cooling_us: Sourced,
     /// What the four faults cost at least, in microseconds.
-    pub first_touch_hot_us: Given,
+    pub first_touch_hot_us: Sourced,
     /// What first touch of memory that starts as zeroes costs, as a share of that of copy-on-write memory.
-    pub zero_page_share: Given,
+    pub zero_page_share: Sourced,
     /// A slow path of percid's table without its fences, in nanoseconds: its system calls and the choice of an ID.
-    pub slow_path_ns: Given,
+    pub slow_path_ns: Sourced,
     /// A fence of a CPU that does not run the process, in nanoseconds.
-    pub fence_idle_ns: Given,
+    pub fence_idle_ns: Sourced,
     /// A fence of a CPU that runs the process, in nanoseconds.
-    pub fence_running_ns: Given,
+    pub fence_running_ns: Sourced,
     /// What a fence of all CPUs takes more for each further CPU that runs the process, in nanoseconds.
-    pub fence_each_ns: Given,
+    pub fence_each_ns: Sourced,
     /// What a thread loses that is interrupted by a fence, in nanoseconds.
-    pub interrupt_ns: Given,
+    pub interrupt_ns: Sourced,
     /// What the kernel's scan for unused IDs takes for each CPU of the machine, in nanoseconds.
-    pub scan_cpu_ns: Given,
+    pub scan_cpu_ns: Sourced,
 }
 
 impl Costs {
     /// All parameters by name.
-    pub fn all(&self) -> [(&'static str, &Given); 17] {
+    pub fn all(&self) -> [(&'static str, &Sourced); 17] {
         [
             ("hot_ns", &self.hot_ns),
             ("own_ns", &self.own_ns),
@@ -144,7 +144,7 @@ impl Costs {
     }
 
     /// The same, to be changed.
-    pub fn all_mut(&mut self) -> [(&'static str, &mut Given); 17] {
+    pub fn all_mut(&mut self) -> [(&'static str, &mut Sourced); 17] {
         [
             ("hot_ns", &mut self.hot_ns),
             ("own_ns", &mut self.own_ns),
@@ -169,12 +169,12 @@ impl Costs {
 
 impl Kernel {
     /// All parameters by name.
-    pub fn all(&self) -> [(&'static str, &Given); 2] {
+    pub fn all(&self) -> [(&'static str, &Sourced); 2] {
         [("hz", &self.hz), ("slice_ms", &self.slice_ms)]
     }
 
     /// The same, to be changed.
-    pub fn all_mut(&mut self) -> [(&'static str, &mut Given); 2] {
+    pub fn all_mut(&mut self) -> [(&'static str, &mut Sourced); 2] {
         [("hz", &mut self.hz), ("slice_ms", &mut self.slice_ms)]
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::comparison::Progress;
 use crate::engine::{Outcome, Share, Simulation};
-use crate::machine::{Given, Machine};
+use crate::machine::{Machine, Sourced};
 use crate::policies;
 use crate::published::{self, Intermittent};
 use crate::workload::{Memory, Workload};
@@ -118,7 +118,7 @@ impl Setting {
     pub fn published() -> Setting {
         let mut machine = Machine::preset("epyc-9654").expect("the published machine is a preset");
         let origin = "not charged: what the kernel does is part of the fitted numbers".to_owned();
-        machine.costs.scan_cpu_ns = Given { value: 0.0, origin, fitted: false };
+        machine.costs.scan_cpu_ns = Sourced { value: 0.0, origin, fitted: false };
         let workload = Workload::preset("intermittent").expect("the benchmark is a preset");
         Setting { machine, workload }
     }
@@ -262,11 +262,11 @@ fn parameters(setting: &Setting) -> Vec<Parameter> {
     let machine = &setting.machine;
     let hz = [("hz", &machine.kernel.hz)];
     let of_the_machine = machine.costs.all().into_iter().chain(hz);
-    let parameter = |(name, given): (&'static str, &Given)| Parameter {
+    let parameter = |(name, number): (&'static str, &Sourced)| Parameter {
         name,
-        value: given.value,
-        origin: given.origin.clone(),
-        fitted: given.fitted,
+        value: number.value,
+        origin: number.origin.clone(),
+        fitted: number.fitted,
     };
     let of_the_benchmark = OF_THE_BENCHMARK.iter().map(|&(name, origin, fitted)| Parameter {
         name,

@@ -7,17 +7,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 use percid_sim::comparison::Progress;
-use percid_sim::replay::Recording;
+use percid_sim::conformance::Recording;
 
-use super::orders::Room;
+use super::insufficient::Insufficient;
+use super::orders::Slack;
+use super::silence;
 use super::translation::Translation;
-use super::{Insufficient, silence};
 use crate::event::{Cpu, Event, Shares, Tid, What};
 use crate::record::count_cpus;
 use crate::trace::Trace;
 
 /// A recording, and when else each of its steps may have happened.
-pub(super) type Gathered = (Recording, Vec<Room>);
+pub(super) type Gathered = (Recording, Vec<Slack>);
 
 /// What happened in each process since it started its last program. Counts events as they are done; if it is stopped,
 /// nobody's recording is complete, and there is none.
@@ -34,7 +35,7 @@ pub(super) fn gather(
 }
 
 fn possible_cpus(trace: &Trace) -> u32 {
-    let seen = trace.events.iter().map(|event| event.cpu).max().unwrap_or(0).saturating_add(1);
+    let seen = trace.largest_cpu().unwrap_or(0).saturating_add(1);
     trace.origin.possible_cpus.map_or(seen, |possible| possible.max(seen))
 }
 
@@ -150,13 +151,13 @@ impl<'a> Gathering<'a> {
         if let Some(failed) = &begun.failed {
             return Err(failed.clone());
         }
-        let (steps, rooms) = begun.translation.take_steps().ok_or(Insufficient::NoIds(process))?;
+        let (steps, slacks) = begun.translation.take_steps().ok_or(Insufficient::NoIds(process))?;
         let allowed = begun.allowed.unwrap_or(possible).min(possible);
         let recording = Recording { release, possible, allowed, steps };
         recording.check().map_err(|(time, expected)| {
             Insufficient::Inconsistent(begun.start.time.saturating_add(time), expected)
         })?;
-        Ok((recording, rooms))
+        Ok((recording, slacks))
     }
 }
 
@@ -264,7 +265,7 @@ mod tests {
     }
 
     /// What a process makes of a trace if it is told everything.
-    fn told_everything(trace: &Trace, process: Tid) -> Option<Vec<percid_sim::replay::Step>> {
+    fn told_everything(trace: &Trace, process: Tid) -> Option<Vec<percid_sim::conformance::Step>> {
         let wanted = HashSet::from([process]);
         let (start, _) = last_starts(&trace.events, &wanted).into_iter().next()?;
         let guests = guests(&trace.events);

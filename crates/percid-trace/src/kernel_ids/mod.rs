@@ -26,73 +26,23 @@
 //!   another ID by then; else the comparison ends there.
 
 mod gathering;
+mod insufficient;
 mod orders;
 mod silence;
 mod translation;
 
-use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 
 use percid_rules::Generation;
-use percid_sim::Ns;
 use percid_sim::comparison::Progress;
+use percid_sim::conformance::{self, Conformance, Recording};
 use percid_sim::explanation::{Behaviour, Explanation};
 use percid_sim::policies::Entry;
-use percid_sim::replay::{self, Comparison, Recording};
 
 use crate::event::Tid;
 use crate::trace::Trace;
 use gathering::{Gathered, gather};
-
-/// Why the IDs in a trace cannot be compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Insufficient {
-    /// The trace does not say from which kernel it is.
-    NoRelease,
-    /// That kernel, by its release, has no concurrency IDs.
-    NoGeneration(String),
-    /// So many events were lost.
-    Lost(u64),
-    /// The trace does not show that this process started its program.
-    BeganBefore(Tid),
-    /// The trace has no IDs of this process's threads: they were not recorded, or the process does not use
-    /// restartable sequences.
-    NoIds(Tid),
-    /// The trace does not say whether this thread shares the memory of the one that created it.
-    UnknownMemory(Tid),
-    /// The events cannot have happened one after the other. At this time something else was expected.
-    Inconsistent(Ns, String),
-}
-
-impl fmt::Display for Insufficient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Insufficient::NoRelease => write!(f, "the trace does not say from which kernel it is"),
-            Insufficient::NoGeneration(release) => {
-                write!(f, "Linux {release} has no concurrency IDs")
-            }
-            Insufficient::Lost(count) => write!(f, "{count} events were lost"),
-            Insufficient::BeganBefore(process) => {
-                write!(f, "process {process} does not start its program within the trace")
-            }
-            Insufficient::NoIds(process) => write!(
-                f,
-                "the trace has no IDs of process {process}: rseq:rseq_update was not recorded, or \
-                 the process does not use restartable sequences"
-            ),
-            Insufficient::UnknownMemory(thread) => write!(
-                f,
-                "the trace does not say whether thread {thread} shares its parent's memory: \
-                 task:task_newtask was not recorded"
-            ),
-            Insufficient::Inconsistent(time, expected) => {
-                write!(f, "at {time} ns: expected {expected}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Insufficient {}
+pub use insufficient::Insufficient;
 
 /// Compares the IDs of a process with the policy of the trace's kernel. If the process started several programs, the last
 /// one is meant.
@@ -100,9 +50,9 @@ impl std::error::Error for Insufficient {}
 /// # Errors
 ///
 /// Why the trace does not suffice.
-pub fn compare(trace: &Trace, process: Tid) -> Result<Comparison, Insufficient> {
+pub fn compare(trace: &Trace, process: Tid) -> Result<Conformance, Insufficient> {
     let release = trace.origin.release.as_ref().ok_or(Insufficient::NoRelease)?;
-    match replay::generation(release) {
+    match conformance::generation(release) {
         Some(entry) => compare_under(trace, process, entry),
         None => Err(Insufficient::NoGeneration(release.clone())),
     }
@@ -117,9 +67,9 @@ pub fn compare_under(
     trace: &Trace,
     process: Tid,
     policy: &Entry,
-) -> Result<Comparison, Insufficient> {
-    let (recording, rooms) = translated(trace, process)?;
-    Ok(recording.compare_with(policy, orders::others(&recording, &rooms)))
+) -> Result<Conformance, Insufficient> {
+    let (recording, slacks) = translated(trace, process)?;
+    Ok(recording.compare_with(policy, orders::others(&recording, &slacks)))
 }
 
 /// What happened in a process since it started its last program, in the order that is most likely.
@@ -145,7 +95,7 @@ pub struct Found {
     /// Which behaviour explains the IDs of all of them.
     pub explanation: Explanation,
     /// For each process, in their order. If it was stopped, those are missing that were not compared by then.
-    pub processes: Vec<Result<Comparison, Insufficient>>,
+    pub processes: Vec<Result<Conformance, Insufficient>>,
 }
 
 /// Compares the IDs of many processes with the policy that explains them best, on one way through the trace: for each of
@@ -154,9 +104,9 @@ pub struct Found {
 pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &Progress) -> Found {
     let gathered = gather(trace, processes, progress);
     let goes_on = |_: &&Result<Gathered, Insufficient>| !progress.stop.load(Relaxed);
-    let compare = |behaviour: Behaviour| -> Vec<Result<Comparison, Insufficient>> {
-        let compare = |(recording, rooms): &Gathered| {
-            recording.compare_with(behaviour.policy(), orders::others(recording, rooms))
+    let compare = |behaviour: Behaviour| -> Vec<Result<Conformance, Insufficient>> {
+        let compare = |(recording, slacks): &Gathered| {
+            recording.compare_with(behaviour.policy(), orders::others(recording, slacks))
         };
         let all = gathered.iter().take_while(goes_on);
         all.map(|gathered| gathered.as_ref().map(compare).map_err(Clone::clone)).collect()
@@ -192,7 +142,7 @@ fn explain(count: impl Fn(Behaviour) -> (usize, usize)) -> Explanation {
 }
 
 /// How many IDs were compared, and how many differ.
-fn total(found: &[Result<Comparison, Insufficient>]) -> (usize, usize) {
+fn total(found: &[Result<Conformance, Insufficient>]) -> (usize, usize) {
     let found = found.iter().flatten();
     found.fold((0, 0), |(compared, different), comparison| {
         (compared + comparison.compared, different + comparison.differences.len())
@@ -213,7 +163,7 @@ fn in_order(
 #[cfg(test)]
 mod tests {
     use percid_sim::US;
-    use percid_sim::replay::Event as Step;
+    use percid_sim::conformance::Event as Step;
 
     use super::*;
     use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, What};
@@ -359,7 +309,7 @@ mod tests {
         let mut trace = trace(&[(0, 1, exec()), (5, 1, id(PROCESS, 0))]);
         let allowed = |trace: &Trace| recording(trace, PROCESS).expect("enough").allowed;
         assert_eq!(allowed(&trace), 2);
-        let cpus = trace.texts.keep(b"1");
+        let cpus = trace.texts.intern(b"1");
         let affinity = What::Affinity { thread: OTHER, cpus };
         let fork = What::Fork { parent: OTHER, child: PROCESS, shares: Shares::Nothing };
         let before = [affinity, fork].map(|what| Event { time: 0, cpu: 0, what });

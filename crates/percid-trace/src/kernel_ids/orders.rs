@@ -8,14 +8,14 @@
 //! that as possible, and one in which it is the other way round.
 
 use percid_sim::Ns;
+use percid_sim::conformance::{Event, Recording, Step};
 use percid_sim::policies::Thread;
-use percid_sim::replay::{Event, Recording, Step};
 
 use crate::event::Cpu;
 
 /// When a step may have happened, beside the time that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct Slack {
     /// From when on.
     pub(crate) from: Ns,
     /// Until when.
@@ -27,16 +27,16 @@ pub(crate) struct Room {
 /// Other orders in which the steps of a recording may have happened: four times as many as the number of a CPU has bits, and two.
 /// In half of them scans came when the tick landed, and not when the thread was back in user space: in between it may
 /// have been switched away from.
-pub(crate) fn others(recording: &Recording, rooms: &[Room]) -> impl Iterator<Item = Recording> {
-    let steps = move || recording.steps.iter().zip(rooms).map(|(&step, &room)| (step, room));
-    let cpus = steps().filter_map(|(step, room)| actor(step.event, room));
+pub(crate) fn others(recording: &Recording, slacks: &[Slack]) -> impl Iterator<Item = Recording> {
+    let steps = move || recording.steps.iter().zip(slacks).map(|(&step, &slack)| (step, slack));
+    let cpus = steps().filter_map(|(step, slack)| actor(step.event, slack));
     let bits = cpus.max().map_or(0, |last| Cpu::BITS - last.leading_zeros());
     let by_bit = (0..bits).flat_map(|bit| [(1 << bit, 0), (1 << bit, 1 << bit)]);
     let groups = by_bit.chain([(0, 0)]);
     let all = groups.flat_map(|group| [(group, Scans::OnReturn), (group, Scans::OnTick)]);
     all.map(move |((mask, value), scans)| {
-        let is_moved = |(step, room): (Step, Room)| {
-            actor(step.event, room).is_some_and(|cpu| cpu & mask == value)
+        let is_moved = |(step, slack): (Step, Slack)| {
+            actor(step.event, slack).is_some_and(|cpu| cpu & mask == value)
         };
         let steps = late(early(steps().collect(), scans, is_moved), is_moved);
         Recording { steps, release: recording.release.clone(), ..*recording }
@@ -51,35 +51,35 @@ enum Scans {
 }
 
 /// The CPU whose doing a step is, if its time is not sure.
-fn actor(event: Event, room: Room) -> Option<Cpu> {
+fn actor(event: Event, slack: Slack) -> Option<Cpu> {
     match event {
         Event::Switch(cpu, ..)
         | Event::Tick(cpu, ..)
         | Event::Exit(cpu, _)
         | Event::Leave(cpu, _) => Some(cpu),
-        Event::Migrate(_, _, to) => room.mover.or(Some(to)),
-        Event::Spawn(..) => room.mover,
+        Event::Migrate(_, _, to) => slack.mover.or(Some(to)),
+        Event::Spawn(..) => slack.mover,
         Event::Exec(..) | Event::Affinity(..) | Event::Gone(_) | Event::Id(..) => None,
     }
 }
 
 /// Moves steps as far towards the beginning as they can.
 fn early(
-    steps: Vec<(Step, Room)>,
+    steps: Vec<(Step, Slack)>,
     scans: Scans,
-    is_moved: impl Fn((Step, Room)) -> bool,
-) -> Vec<(Step, Room)> {
+    is_moved: impl Fn((Step, Slack)) -> bool,
+) -> Vec<(Step, Slack)> {
     let mut last = Last::default();
     let mut places = Vec::with_capacity(steps.len());
-    for (nr, &(step, room)) in steps.iter().enumerate() {
+    for (nr, &(step, slack)) in steps.iter().enumerate() {
         // Behind whatever of its CPU or its threads comes before it.
-        let before = last.replace(step.event, room, nr);
+        let before = last.replace(step.event, slack, nr);
         let bound = match (step.event, scans) {
             (Event::Tick(..), Scans::OnTick) => 1,
             _ => before.map_or(0, |before| before + 1),
         };
-        places.push(match is_moved((step, room)) && room.from < step.time {
-            true => bound.max(first_from(&steps[..nr], room.from)),
+        places.push(match is_moved((step, slack)) && slack.from < step.time {
+            true => bound.max(first_from(&steps[..nr], slack.from)),
             false => nr,
         });
     }
@@ -88,13 +88,13 @@ fn early(
 }
 
 /// Moves steps as far towards the end as they can.
-fn late(steps: Vec<(Step, Room)>, is_moved: impl Fn((Step, Room)) -> bool) -> Vec<Step> {
+fn late(steps: Vec<(Step, Slack)>, is_moved: impl Fn((Step, Slack)) -> bool) -> Vec<Step> {
     let mut next = Last::default();
     let mut places = vec![0; steps.len()];
-    for (nr, &(step, room)) in steps.iter().enumerate().rev() {
-        let bound = next.replace(step.event, room, nr).unwrap_or(steps.len());
-        places[nr] = match is_moved((step, room)) && room.until > step.time {
-            true => bound.min(first_after(&steps, nr, room.until)),
+    for (nr, &(step, slack)) in steps.iter().enumerate().rev() {
+        let bound = next.replace(step.event, slack, nr).unwrap_or(steps.len());
+        places[nr] = match is_moved((step, slack)) && slack.until > step.time {
+            true => bound.min(first_after(&steps, nr, slack.until)),
             false => nr,
         };
     }
@@ -103,17 +103,20 @@ fn late(steps: Vec<(Step, Room)>, is_moved: impl Fn((Step, Room)) -> bool) -> Ve
 }
 
 /// The place of the first step at this time or later.
-fn first_from(steps: &[(Step, Room)], time: Ns) -> usize {
+fn first_from(steps: &[(Step, Slack)], time: Ns) -> usize {
     steps.partition_point(|(step, _)| step.time < time)
 }
 
 /// The place of the first step behind this one that is later than a time.
-fn first_after(steps: &[(Step, Room)], nr: usize, time: Ns) -> usize {
+fn first_after(steps: &[(Step, Slack)], nr: usize, time: Ns) -> usize {
     nr + steps[nr..].partition_point(|(step, _)| step.time <= time)
 }
 
 /// Sorts steps by their new places; a step that was moved has the time of those among which it is.
-fn reordered(steps: Vec<(Step, Room)>, place: impl Fn(usize) -> (usize, u8)) -> Vec<(Step, Room)> {
+fn reordered(
+    steps: Vec<(Step, Slack)>,
+    place: impl Fn(usize) -> (usize, u8),
+) -> Vec<(Step, Slack)> {
     let mut order: Vec<usize> = (0..steps.len()).collect();
     order.sort_by_key(|&nr| place(nr));
     let mut time = 0;
@@ -138,8 +141,8 @@ struct Last {
 
 impl Last {
     /// Takes a step in. Returns the nearest one before that cannot change places with it.
-    fn replace(&mut self, event: Event, room: Room, nr: usize) -> Option<usize> {
-        let (cpu, threads) = parties(event, room);
+    fn replace(&mut self, event: Event, slack: Slack, nr: usize) -> Option<usize> {
+        let (cpu, threads) = parties(event, slack);
         let of_cpu = cpu.and_then(|cpu| slot(&mut self.cpus, cpu).replace(nr));
         let of_threads = threads.into_iter().flatten().map(|thread| {
             let slot = slot(&mut self.threads, thread);
@@ -159,15 +162,15 @@ fn slot(slots: &mut Vec<Option<usize>>, number: u32) -> &mut Option<usize> {
 }
 
 /// The CPU and the threads on whose other steps a step depends. A thread may arrive on a CPU whatever that CPU does.
-fn parties(event: Event, room: Room) -> (Option<Cpu>, [Option<Thread>; 2]) {
+fn parties(event: Event, slack: Slack) -> (Option<Cpu>, [Option<Thread>; 2]) {
     match event {
         Event::Switch(cpu, prev, next) => (Some(cpu), [prev, next]),
         Event::Exec(cpu, thread)
         | Event::Tick(cpu, thread, _)
         | Event::Exit(cpu, thread)
         | Event::Leave(cpu, thread) => (Some(cpu), [Some(thread), None]),
-        Event::Spawn(child, parent) => (room.mover, [Some(child), Some(parent)]),
-        Event::Migrate(thread, ..) => (room.mover, [Some(thread), None]),
+        Event::Spawn(child, parent) => (slack.mover, [Some(child), Some(parent)]),
+        Event::Migrate(thread, ..) => (slack.mover, [Some(thread), None]),
         Event::Affinity(thread, _) | Event::Gone(thread) | Event::Id(thread, _) => {
             (None, [Some(thread), None])
         }
@@ -180,27 +183,27 @@ mod tests {
 
     use super::*;
 
-    const SURE: Room = Room { from: Ns::MAX, until: 0, mover: None };
-    const EARLIER: Room = Room { from: 0, ..SURE };
-    const LATER: Room = Room { until: Ns::MAX, ..SURE };
+    const SURE: Slack = Slack { from: Ns::MAX, until: 0, mover: None };
+    const EARLIER: Slack = Slack { from: 0, ..SURE };
+    const LATER: Slack = Slack { until: Ns::MAX, ..SURE };
 
-    fn recording(steps: &[(Event, Room)]) -> (Recording, Vec<Room>) {
-        let step = |(time, &(event, _)): (Ns, &(Event, Room))| Step { time: time * US, event };
+    fn recording(steps: &[(Event, Slack)]) -> (Recording, Vec<Slack>) {
+        let step = |(time, &(event, _)): (Ns, &(Event, Slack))| Step { time: time * US, event };
         let recording = Recording {
             release: "6.12.0".to_owned(),
             possible: 4,
             allowed: 4,
             steps: (0..).zip(steps).map(step).collect(),
         };
-        (recording, steps.iter().map(|(_, room)| *room).collect())
+        (recording, steps.iter().map(|(_, slack)| *slack).collect())
     }
 
     /// The different orders of the steps after `exec`, which is added, by the numbers that they have.
-    fn orders(steps: &[(Event, Room)]) -> Vec<Vec<usize>> {
+    fn orders(steps: &[(Event, Slack)]) -> Vec<Vec<usize>> {
         let exec = (Event::Exec(0, 0), SURE);
-        let (recording, rooms) = recording(&[&[exec], steps].concat());
+        let (recording, slacks) = recording(&[&[exec], steps].concat());
         let number = |event: Event| steps.iter().position(|&(other, _)| other == event);
-        let mut all: Vec<Vec<usize>> = others(&recording, &rooms)
+        let mut all: Vec<Vec<usize>> = others(&recording, &slacks)
             .map(|other| {
                 assert!(other.steps.is_sorted_by_key(|step| step.time));
                 assert_eq!(other.steps[0].event, exec.0);
@@ -228,7 +231,7 @@ mod tests {
         let other = Event::Switch(3, None, Some(1));
         let steps = [(id, SURE), (other, SURE), (exit, EARLIER)];
         assert_eq!(orders(&steps), [[0, 1, 2], [0, 2, 1]]);
-        let recently = Room { from: 3 * US, ..SURE };
+        let recently = Slack { from: 3 * US, ..SURE };
         assert_eq!(orders(&[(id, SURE), (other, SURE), (exit, recently)]), [[0, 1, 2]]);
     }
 
@@ -236,7 +239,7 @@ mod tests {
     fn a_scan_may_have_come_before_the_thread_was_switched_away_from() {
         let (came, went) = (Event::Switch(0, None, Some(0)), Event::Switch(0, Some(0), None));
         let (tick, id) = (Event::Tick(0, 0, 2), Event::Id(0, 0));
-        let landed = Room { from: 2 * US, ..SURE };
+        let landed = Slack { from: 2 * US, ..SURE };
         let steps = [(Event::Affinity(0, 1), SURE), (went, SURE), (came, SURE), (tick, landed)];
         let steps = [&steps[..], &[(id, SURE)]].concat();
         assert_eq!(orders(&steps), [[0, 1, 2, 3, 4], [0, 3, 1, 2, 4]]);
@@ -248,7 +251,7 @@ mod tests {
         let (other, runs) = (Event::Switch(2, None, Some(2)), Event::Switch(2, Some(2), Some(1)));
         let steps = [(moved, LATER), (other, SURE), (runs, SURE)];
         assert_eq!(orders(&steps), [[0, 1, 2], [1, 0, 2]]);
-        let by_that_cpu = Room { mover: Some(2), ..LATER };
+        let by_that_cpu = Slack { mover: Some(2), ..LATER };
         assert_eq!(orders(&[(moved, by_that_cpu), (other, SURE), (runs, SURE)]), [[0, 1, 2]]);
     }
 
@@ -257,7 +260,7 @@ mod tests {
         for seed in 0..2000 {
             let mut random = percid_sim::random::Random::new(seed);
             let mut below = |end: u64| random.below(end) as u32;
-            let steps: Vec<(Event, Room)> = (0..12)
+            let steps: Vec<(Event, Slack)> = (0..12)
                 .map(|nr| {
                     let (cpu, thread) = (below(4), below(4));
                     let event = match below(4) {
@@ -270,9 +273,9 @@ mod tests {
                     (event, [SURE, EARLIER, LATER][below(3) as usize])
                 })
                 .collect();
-            let (recording, rooms) =
+            let (recording, slacks) =
                 recording(&[&[(Event::Exec(0, 0), SURE)], &steps[..]].concat());
-            for other in others(&recording, &rooms) {
+            for other in others(&recording, &slacks) {
                 for party in 0..8 {
                     let is_of = |step: &&Step| {
                         let (cpu, threads) = parties(step.event, SURE);

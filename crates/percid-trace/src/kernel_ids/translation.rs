@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use percid_sim::replay::{self, Step};
+use percid_sim::conformance::{self, Step};
 use percid_sim::{MS, Ns, US};
 
-use super::Insufficient;
-use super::orders::Room;
+use super::insufficient::Insufficient;
+use super::orders::Slack;
 use crate::event::{Cpu, Event, Shares, Stage, Tid, What};
 use crate::record::count_cpus;
 use crate::trace::Trace;
@@ -32,7 +32,7 @@ pub(super) struct Translation<'a> {
     /// From when on a tick leads to a scan.
     due: Ns,
     steps: Vec<Step>,
-    rooms: Vec<Room>,
+    slacks: Vec<Slack>,
     has_ids: bool,
     /// Whether a thread that tells no ID has the one that it told last.
     silence_means_unchanged: bool,
@@ -92,40 +92,40 @@ impl<'a> Translation<'a> {
             left: HashMap::new(),
             current: HashMap::from([(cpu, process)]),
             due: time.saturating_add(PERIOD),
-            steps: vec![Step { time: 0, event: replay::Event::Exec(cpu, 0) }],
-            rooms: vec![Room { from: 0, until: 0, mover: None }],
+            steps: vec![Step { time: 0, event: conformance::Event::Exec(cpu, 0) }],
+            slacks: vec![Slack { from: 0, until: 0, mover: None }],
             has_ids: false,
             silence_means_unchanged,
         }
     }
 
-    fn push(&mut self, time: Ns, event: replay::Event) {
-        let room = match event {
+    fn push(&mut self, time: Ns, event: conformance::Event) {
+        let slack = match event {
             // The thread takes its ID after that.
-            replay::Event::Switch(..) => {
-                Room { from: time, until: time.saturating_add(STALLED), mover: None }
+            conformance::Event::Switch(..) => {
+                Slack { from: time, until: time.saturating_add(STALLED), mover: None }
             }
-            replay::Event::Exit(..) => {
-                Room { from: time.saturating_sub(STALLED), until: time, mover: None }
+            conformance::Event::Exit(..) => {
+                Slack { from: time.saturating_sub(STALLED), until: time, mover: None }
             }
-            replay::Event::Tick(_, _, ago) => {
-                Room { from: time.saturating_sub(Ns::from(ago) * US), until: time, mover: None }
+            conformance::Event::Tick(_, _, ago) => {
+                Slack { from: time.saturating_sub(Ns::from(ago) * US), until: time, mover: None }
             }
-            _ => Room { from: time, until: time, mover: None },
+            _ => Slack { from: time, until: time, mover: None },
         };
-        self.push_within(time, event, room);
+        self.push_within(time, event, slack);
     }
 
     /// Takes in a step that may have happened at other times than this.
-    fn push_within(&mut self, time: Ns, event: replay::Event, room: Room) {
+    fn push_within(&mut self, time: Ns, event: conformance::Event, slack: Slack) {
         let since = |time: Ns| time.saturating_sub(self.began);
         self.steps.push(Step { time: since(time), event });
-        self.rooms.push(Room { from: since(room.from), until: since(room.until), ..room });
+        self.slacks.push(Slack { from: since(slack.from), until: since(slack.until), ..slack });
     }
 
     /// What happened, and when else it may have happened. Nothing if the threads told no ID.
-    pub(super) fn take_steps(&mut self) -> Option<(Vec<Step>, Vec<Room>)> {
-        self.has_ids.then(|| (std::mem::take(&mut self.steps), std::mem::take(&mut self.rooms)))
+    pub(super) fn take_steps(&mut self) -> Option<(Vec<Step>, Vec<Slack>)> {
+        self.has_ids.then(|| (std::mem::take(&mut self.steps), std::mem::take(&mut self.slacks)))
     }
 
     /// Whether a thread uses the memory.
@@ -155,7 +155,7 @@ impl<'a> Translation<'a> {
             What::Id { thread, id, .. } => {
                 let Some(number) = self.runs(time, cpu, thread) else { return Ok(()) };
                 self.scan(time, cpu, thread);
-                self.push(time, replay::Event::Id(number, id));
+                self.push(time, conformance::Event::Id(number, id));
                 self.has_ids = true;
                 if let Some(member) = self.threads.get_mut(&thread) {
                     member.told = Some((cpu, id));
@@ -168,7 +168,7 @@ impl<'a> Translation<'a> {
             What::Exec { thread, .. } => self.replaced(time, cpu, thread),
             What::Exit { thread } => {
                 if let Some(number) = self.runs(time, cpu, thread) {
-                    self.push(time, replay::Event::Exit(cpu, number));
+                    self.push(time, conformance::Event::Exit(cpu, number));
                     self.threads.entry(thread).and_modify(|member| member.told = None);
                 }
             }
@@ -177,7 +177,7 @@ impl<'a> Translation<'a> {
             What::Affinity { thread, cpus } => {
                 let weight = count_cpus(self.trace.texts.get(cpus));
                 if let (Some(number), Some(weight)) = (self.number(thread), weight) {
-                    self.push(time, replay::Event::Affinity(number, weight));
+                    self.push(time, conformance::Event::Affinity(number, weight));
                 }
             }
             What::Member { .. } | What::Name { .. } => {}
@@ -202,7 +202,7 @@ impl<'a> Translation<'a> {
             return;
         };
         if self.silence_means_unchanged && there == cpu {
-            self.push(time, replay::Event::Id(number, id));
+            self.push(time, conformance::Event::Id(number, id));
         }
     }
 
@@ -236,7 +236,7 @@ impl<'a> Translation<'a> {
             next.runs_on = Some(cpu);
             next.number
         });
-        self.push(time, replay::Event::Switch(cpu, prev, next));
+        self.push(time, conformance::Event::Switch(cpu, prev, next));
     }
 
     fn wake(&mut self, time: Ns, thread: Tid, stage: Stage) {
@@ -256,8 +256,8 @@ impl<'a> Translation<'a> {
         let number = member.number;
         if member.waking == Waking::No {
             let until = time.saturating_add(STALLED);
-            let room = Room { from: time, until, mover: Some(cpu) };
-            self.push_within(time, replay::Event::Migrate(number, from, to), room);
+            let slack = Slack { from: time, until, mover: Some(cpu) };
+            self.push_within(time, conformance::Event::Migrate(number, from, to), slack);
         } else {
             member.waking = Waking::Moved { from, to, at: time };
         }
@@ -268,8 +268,8 @@ impl<'a> Translation<'a> {
         let Some(member) = self.threads.get_mut(&thread) else { return };
         let number = member.number;
         if let Waking::Moved { from, to, at } = std::mem::replace(&mut member.waking, Waking::No) {
-            let room = Room { from: at, until: time, mover: None };
-            self.push_within(time, replay::Event::Migrate(number, from, to), room);
+            let slack = Slack { from: at, until: time, mover: None };
+            self.push_within(time, conformance::Event::Migrate(number, from, to), slack);
         }
     }
 
@@ -277,14 +277,14 @@ impl<'a> Translation<'a> {
     fn go_on(&mut self, time: Ns, thread: Tid) {
         let gone = self.threads.get_mut(&thread).and_then(|member| member.waits_for.take());
         if let Some(gone) = gone {
-            self.push(time, replay::Event::Gone(gone));
+            self.push(time, conformance::Event::Gone(gone));
         }
     }
 
     fn tick(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
         let Some(number) = self.runs(time, cpu, thread) else { return };
         if time < self.due {
-            self.push(time, replay::Event::Tick(cpu, number, 0));
+            self.push(time, conformance::Event::Tick(cpu, number, 0));
         } else if let Some(member) = self.threads.get_mut(&thread) {
             member.tick.get_or_insert(time);
         }
@@ -295,7 +295,7 @@ impl<'a> Translation<'a> {
         let Some(member) = self.threads.get_mut(&thread) else { return };
         let Some(landed) = member.tick.take() else { return };
         let ago = u32::try_from(time.saturating_sub(landed) / US).unwrap_or(u32::MAX);
-        let event = replay::Event::Tick(cpu, member.number, ago);
+        let event = conformance::Event::Tick(cpu, member.number, ago);
         if time >= self.due {
             self.due = time.saturating_add(PERIOD);
         }
@@ -323,9 +323,9 @@ impl<'a> Translation<'a> {
                 self.count += 1;
                 self.threads.insert(child, Member::new(number, is_guest.then_some(parent)));
                 // It is counted before the trace shows it.
-                let room =
-                    Room { from: time.saturating_sub(STALLED), until: time, mover: Some(cpu) };
-                self.push_within(time, replay::Event::Spawn(number, creator), room);
+                let slack =
+                    Slack { from: time.saturating_sub(STALLED), until: time, mover: Some(cpu) };
+                self.push_within(time, conformance::Event::Spawn(number, creator), slack);
                 if let Some(creator) = self.threads.get_mut(&parent).filter(|_| is_guest) {
                     creator.waits_for = Some(number);
                 }
@@ -341,7 +341,7 @@ impl<'a> Translation<'a> {
         else {
             return;
         };
-        self.push(time, replay::Event::Leave(cpu, number));
+        self.push(time, conformance::Event::Leave(cpu, number));
         self.set(time, cpu, None);
         self.threads.remove(&thread);
         self.left.insert(thread, creator);

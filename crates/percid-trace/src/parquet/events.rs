@@ -7,7 +7,7 @@ use super::columns::{Numbers, Words, numbers};
 use super::schema::{Column, Kind, SHARES};
 use crate::error::Error;
 use crate::event::{Event, Shares, State, UNKNOWN, What};
-use crate::texts::{Text, Texts};
+use crate::interner::{Interner, Text};
 
 /// The longest text, in bytes. The list of every other one of 8192 CPUs has half of it.
 const LONGEST: usize = 1 << 16;
@@ -82,7 +82,7 @@ impl Rows {
 
     /// The event in a row; its text, if it has one, is kept in `texts`.
     #[inline]
-    pub(super) fn event(&self, row: usize, texts: &mut Texts) -> Result<Event, Error> {
+    pub(super) fn event(&self, row: usize, texts: &mut Interner) -> Result<Event, Error> {
         let time = self.need(self.time.get(row), Column::Time, row)?;
         let time = u64::try_from(time).map_err(|_| self.wrong(row, "`time_ns` is negative"))?;
         let cpu = self.need(self.cpu.get(row), Column::Cpu, row)?;
@@ -90,7 +90,7 @@ impl Rows {
     }
 
     #[inline]
-    fn what(&self, row: usize, texts: &mut Texts) -> Result<What, Error> {
+    fn what(&self, row: usize, texts: &mut Interner) -> Result<What, Error> {
         let thread = self.need(self.thread.get(row), Column::Thread, row)?;
         let number = |column: &Numbers<u32>, which| self.need(column.get(row), which, row);
         Ok(match self.kind(row)? {
@@ -157,7 +157,7 @@ impl Rows {
         words: &Words,
         column: Column,
         row: usize,
-        texts: &mut Texts,
+        texts: &mut Interner,
     ) -> Result<Text, Error> {
         let text = self.need(words.get(row), column, row)?;
         if text.len() > LONGEST {
@@ -167,7 +167,7 @@ impl Rows {
         if texts.bytes() > MOST_TEXT {
             return Err(self.wrong(row, "all texts together are too long"));
         }
-        Ok(texts.keep(text.as_bytes()))
+        Ok(texts.intern(text.as_bytes()))
     }
 
     /// The value of a column that this event has.

@@ -20,7 +20,7 @@ use super::plausible::{check_description, check_pages, most_rows};
 use super::schema::{Column, VERSION, key, words};
 use crate::error::Error;
 use crate::event::{Cpu, Event};
-use crate::texts::Texts;
+use crate::interner::Interner;
 use crate::trace::{Origin, Trace};
 
 /// Rows that are turned into events at once.
@@ -164,7 +164,7 @@ fn number<T: std::str::FromStr>(key: &str, text: Option<String>) -> Result<Optio
 /// Events as they come.
 struct Reading {
     events: Vec<Event>,
-    texts: Texts,
+    texts: Interner,
     most: u64,
     /// Whether the events so far are in the order of a trace.
     sorted: bool,
@@ -177,7 +177,7 @@ impl Reading {
             return Err(too_many(most));
         }
         let events = Vec::with_capacity(declared as usize);
-        Ok(Reading { events, texts: Texts::default(), most, sorted: true })
+        Ok(Reading { events, texts: Interner::default(), most, sorted: true })
     }
 
     fn rows(&self) -> u64 {

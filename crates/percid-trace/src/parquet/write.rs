@@ -16,7 +16,7 @@ use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch
 use super::schema::{Column, KINDS, Kind, SHARES, VERSION, key, schema};
 use crate::error::Error;
 use crate::event::{Event, Tid, UNKNOWN, What};
-use crate::texts::Text;
+use crate::interner::Text;
 use crate::trace::{Origin, Trace};
 
 /// Rows of a row group, which readers read or leave out as a whole.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::messages::{
     DebugAnnotation, ProcessDescriptor, TracePacket, TrackDescriptor, TrackEvent,
 };
-use super::write::packet;
+use super::packets::packet;
 use crate::error::Error;
 use crate::event::{Cpu, Shares, Tid, What};
 use crate::trace::Trace;

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use bytes::Bytes;
 
+use super::messages::TracePacket;
 use crate::error::Error;
 
 /// The largest packet, in bytes. Perfetto's own buffers hand out far smaller ones.
@@ -14,6 +15,11 @@ pub(super) const PACKET: u8 = 0x0a;
 
 /// The sequence to which our packets belong: a number that Perfetto, which counts its sequences, hardly reaches.
 pub(super) const OURS: u32 = u32::from_be_bytes(*b"prcd");
+
+/// A packet with nothing in it yet.
+pub(super) fn packet() -> TracePacket {
+    TracePacket { trusted_packet_sequence_id: Some(OURS), ..TracePacket::default() }
+}
 
 /// Packets, one after the other.
 pub(super) struct Packets<R> {

@@ -10,7 +10,7 @@ use prost::Message;
 use super::generic;
 use super::ids::{self, IdTracks};
 use super::messages::*;
-use super::packets;
+use super::packets::{self, packet};
 use crate::error::Error;
 use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
 use crate::trace::{Origin, Trace};
@@ -34,11 +34,6 @@ pub fn write(trace: &Trace, looks: &[IdTracks], to: impl Write) -> Result<(), Er
         out.packet(&TracePacket { ftrace_stats: Some(losses(trace.origin.lost)), ..packet() })?;
     }
     Ok(out.to.flush()?)
-}
-
-/// A packet with nothing in it yet.
-pub(super) fn packet() -> TracePacket {
-    TracePacket { trusted_packet_sequence_id: Some(packets::OURS), ..TracePacket::default() }
 }
 
 struct Out<W> {

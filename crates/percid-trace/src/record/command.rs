@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::thread::{self, JoinHandle};
 
-use super::Refusal;
+use super::refusal::Refusal;
 use crate::event::Tid;
 
 /// A process that has not replaced its program yet. If this value is dropped, it never does.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 
-use super::Way;
+use super::options::Way;
 use crate::event::Tid;
 
 /// Why nothing was recorded.

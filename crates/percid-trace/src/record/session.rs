@@ -9,31 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::buffers::Buffers;
 use super::command::Waiting;
+use super::options::{Options, Target, Way};
+use super::recorded::{Progress, Recorded};
+use super::refusal::Refusal;
 use super::snapshot::{self, Snapshot};
 use super::stream::Stream;
-use super::{Options, Progress, Recorded, Refusal, Target, Way, cpus, perf, tracefs};
+use super::{cpus, perf, tracefs};
 use crate::event::Tid;
 use crate::gaps;
 use crate::trace::Origin;
-
-/// The kernel's buffers.
-pub(super) trait Buffers {
-    /// Begins to record.
-    fn begin(&mut self) -> Result<(), String>;
-
-    /// What can be polled for a buffer that should be emptied.
-    fn descriptors(&self) -> Vec<RawFd>;
-
-    /// Takes what is there.
-    fn drain(&mut self, stream: &mut Stream) -> Result<(), String>;
-
-    /// Ends the recording, takes the rest, and counts what was lost.
-    fn end(&mut self, stream: &mut Stream) -> Result<(), String>;
-
-    /// What was asked for and is not there.
-    fn without(&self) -> Vec<&'static str>;
-}
 
 /// At least so often the buffers are emptied.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -41,7 +27,15 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// How long to wait where something seemed to be there and was not.
 const IN_VAIN: Duration = Duration::from_millis(20);
 
-pub(super) fn run(
+/// Records until the target ends, the limit is reached, or `stop` is true. `progress` is called several times a second, and
+/// `stop` looked at as often. A command that has not ended by then goes on.
+///
+/// All events are in memory: 32 bytes each.
+///
+/// # Errors
+///
+/// Why nothing could be recorded: see [`Refusal`]. A failure in the middle is none: see [`Recorded::broken`].
+pub fn record(
     options: &Options,
     stop: &AtomicBool,
     progress: impl FnMut(Progress),
@@ -290,7 +284,7 @@ mod tests {
         }
     }
 
-    fn record(events: u64) -> Result<Recorded, Refusal> {
+    fn record_until_failure(events: u64) -> Result<Recorded, Refusal> {
         let session = Session::new(Way::Tracefs, Box::new(Failing(events)));
         let options = Options::new(Target::System);
         session.run(&options, Subject::System, &AtomicBool::new(false), |_| {})
@@ -298,7 +292,7 @@ mod tests {
 
     #[test]
     fn what_was_recorded_before_a_failure_is_kept() {
-        let recorded = record(3).expect("three events");
+        let recorded = record_until_failure(3).expect("three events");
         let exits = recorded.trace.events.iter();
         let exits = exits.filter(|event| event.what == What::Exit { thread: 7 });
         assert_eq!(exits.count(), 3);
@@ -307,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_failure_before_any_event_is_an_error() {
-        let refusal = record(0).expect_err("nothing");
+        let refusal = record_until_failure(0).expect_err("nothing");
         assert_eq!(refusal.to_string(), "tracefs: the buffer is gone");
     }
 }

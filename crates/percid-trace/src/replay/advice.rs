@@ -1,6 +1,6 @@
 //! What a replay means, in words.
 
-use super::SpaceReplay;
+use super::outcome::SpaceReplay;
 use super::space::Life;
 use super::tally::Tally;
 

@@ -15,35 +15,34 @@ use percid_sim::policies::{Process, Thread};
 use percid_sim::topology::{Cpu, Topology};
 use percid_sim::{Ns, SECOND};
 
-use super::largest_cpu;
 use super::membership::Membership;
 use super::space::{Life, Rows, Space, SpaceNumber};
 use crate::cpu_list;
 use crate::event::{Event, IDLE, Shares, Tid, UNKNOWN, What};
-use crate::texts::Text;
+use crate::interner::Text;
 use crate::trace::Trace;
 
 /// Is told what happens to the address spaces, in the terms of [`percid_sim::policies::Policy`]. The space is as it is
 /// after the change.
 pub(super) trait Listener {
     /// A thread was created.
-    fn spawn(&mut self, at: At<'_>, thread: Thread);
+    fn spawn(&mut self, _at: At<'_>, _thread: Thread) {}
     /// A thread replaced the program; it is alone in this new address space, and runs.
-    fn exec(&mut self, at: At<'_>, cpu: Cpu, thread: Thread);
+    fn exec(&mut self, _at: At<'_>, _cpu: Cpu, _thread: Thread) {}
     /// A thread may use other CPUs than before.
-    fn affinity(&mut self, at: At<'_>, thread: Thread);
+    fn affinity(&mut self, _at: At<'_>, _thread: Thread) {}
     /// A thread that ran on `from` is queued on `to`.
-    fn migrate(&mut self, at: At<'_>, thread: Thread, from: Cpu, to: Cpu);
+    fn migrate(&mut self, _at: At<'_>, _thread: Thread, _from: Cpu, _to: Cpu) {}
     /// A CPU switches within the space, into it or out of it.
-    fn switch(&mut self, at: At<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>);
+    fn switch(&mut self, _at: At<'_>, _cpu: Cpu, _prev: Option<Thread>, _next: Option<Thread>) {}
     /// The timer tick found a thread running.
-    fn tick(&mut self, at: At<'_>, cpu: Cpu, thread: Thread);
+    fn tick(&mut self, _at: At<'_>, _cpu: Cpu, _thread: Thread) {}
     /// A running thread begins to end.
-    fn exit(&mut self, at: At<'_>, cpu: Cpu, thread: Thread);
+    fn exit(&mut self, _at: At<'_>, _cpu: Cpu, _thread: Thread) {}
     /// Nobody uses the space any more.
     fn end(&mut self, number: SpaceNumber, life: Life);
     /// A CPU begins to run something, or to idle.
-    fn busy(&mut self, now: Ns, cpu: Cpu, is_busy: bool);
+    fn busy(&mut self, _now: Ns, _cpu: Cpu, _is_busy: bool) {}
 }
 
 /// A moment in an address space.
@@ -611,7 +610,7 @@ fn is_named(thread: Tid) -> bool {
 
 /// How many CPUs there were. All of them had events, unless the trace says that there were more.
 fn present(trace: &Trace, cpus: u32) -> u32 {
-    let seen = largest_cpu(trace).map_or(0, |cpu| cpu + 1);
+    let seen = trace.largest_cpu().map_or(0, |cpu| cpu + 1);
     trace.origin.online_cpus.map_or(seen, |online| online.clamp(seen, cpus.max(seen)))
 }
 

@@ -5,7 +5,7 @@
 use percid_sim::random::Random;
 use percid_trace::collector::{Collector, Tracepoint};
 use percid_trace::event::{Event, IDLE, Shares, Stage, State, UNKNOWN, What};
-use percid_trace::texts::Text;
+use percid_trace::interner::Text;
 use percid_trace::{Origin, Trace};
 
 /// Where the made-up schedules come from.
@@ -175,8 +175,8 @@ pub(crate) fn arbitrary(seed: u64, events: usize) -> Trace {
     let mut random = Random::new(seed);
     let mut trace = Trace { origin: Origin::default(), ..Trace::default() };
     let mut time = 0;
-    let texts: Vec<Text> = NAMES.iter().map(|name| trace.texts.keep(name)).collect();
-    let empty = trace.texts.keep(b"");
+    let texts: Vec<Text> = NAMES.iter().map(|name| trace.texts.intern(name)).collect();
+    let empty = trace.texts.intern(b"");
     let texts = [&texts[..], &[empty]].concat();
     for _ in 0..events {
         time += random.below(3) << random.below(40);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use percid_sim::comparison::Row;
-use percid_sim::machine::{Given, Machine};
+use percid_sim::machine::{Sourced, Machine};
 use serde::Serialize;
 
 use super::Plan;
@@ -97,7 +97,7 @@ impl Results {
 impl MachineFigures {
     fn of(machine: &Machine) -> MachineFigures {
         let topology = &machine.topology;
-        let number = |(name, given): (&'static str, &Given)| NumberFigures {
+        let number = |(name, given): (&'static str, &Sourced)| NumberFigures {
             name,
             value: given.value,
             origin: given.origin.clone(),

@@ -14,9 +14,10 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use self::records::Records;
 use self::ring::Ring;
-use super::session::Buffers;
+use super::buffers::Buffers;
+use super::options::{Extra, Options};
 use super::stream::Stream;
-use super::{Extra, Options, cpus, snapshot};
+use super::{cpus, snapshot};
 use crate::event::{Cpu, Tid};
 
 /// Prepares a recording of a process, or of everything; says what is missing if that cannot be.

@@ -8,7 +8,7 @@ use tracepoint_decode::PerfEventFormat;
 use super::instance::Instance;
 use crate::event::Tid;
 use crate::formats::{Formats, is_tick};
-use crate::record::Extra;
+use crate::record::options::Extra;
 
 /// Those without which there is no trace.
 const ALWAYS: [(&str, &str); 4] = [

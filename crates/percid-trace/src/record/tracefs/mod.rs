@@ -19,9 +19,10 @@ use std::path::Path;
 use self::events::Events;
 use self::instance::Instance;
 use self::pages::{Layout, Page};
-use super::session::Buffers;
+use super::buffers::Buffers;
+use super::options::Options;
 use super::stream::Stream;
-use super::{Options, cpus, snapshot};
+use super::{cpus, snapshot};
 use crate::collector::Tracepoint;
 use crate::event::{Cpu, Tid};
 
@@ -245,7 +246,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::record::Target;
+    use crate::record::options::Target;
 
     /// A whole recording of everybody, which a few threads keep busy, that has ended and has not been read.
     fn recorded() -> Result<Tracefs, String> {

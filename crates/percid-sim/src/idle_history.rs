@@ -7,7 +7,7 @@ use crate::Ns;
 /// What cools a core's data is how deep it slept, and it sleeps the deeper the longer a single period is. So
 /// what counts is the longest idle period since some time.
 #[derive(Debug, Clone, Default)]
-pub struct Rest {
+pub struct IdleHistory {
     busy: u32,
     idle_since: Ns,
     /// When idle periods ended, and how long they had been, each shorter than those before it: a longer one makes
@@ -15,7 +15,7 @@ pub struct Rest {
     periods: Vec<(Ns, Ns)>,
 }
 
-impl Rest {
+impl IdleHistory {
     /// Whether all CPUs of the core are idle.
     pub fn is_idle(&self) -> bool {
         self.busy == 0
@@ -64,30 +64,30 @@ mod tests {
 
     #[test]
     fn the_longest_period_since_a_time_is_found() {
-        let mut rest = Rest::default();
+        let mut history = IdleHistory::default();
         for (from, to) in [(0, 5), (6, 106), (107, 117), (118, 138), (139, 140)] {
             if from > 0 {
-                rest.leave(from);
+                history.leave(from);
             }
-            rest.enter(to);
+            history.enter(to);
         }
-        assert_eq!(rest.longest_since(0), 100);
-        assert_eq!(rest.longest_since(106), 20, "what ended then is over");
-        assert_eq!(rest.longest_since(138), 1);
-        assert_eq!(rest.longest_since(140), 0);
-        assert_eq!(rest.last(), 1);
-        assert_eq!(rest.periods.len(), 3, "10 was forgotten for 20");
+        assert_eq!(history.longest_since(0), 100);
+        assert_eq!(history.longest_since(106), 20, "what ended then is over");
+        assert_eq!(history.longest_since(138), 1);
+        assert_eq!(history.longest_since(140), 0);
+        assert_eq!(history.last(), 1);
+        assert_eq!(history.periods.len(), 3, "10 was forgotten for 20");
     }
 
     #[test]
     fn a_core_is_idle_when_all_its_cpus_are() {
-        let mut rest = Rest::default();
-        rest.enter(0);
-        rest.enter(10);
-        rest.leave(20);
-        assert!(!rest.is_idle());
-        rest.leave(30);
-        rest.enter(35);
-        assert_eq!(rest.last(), 5);
+        let mut history = IdleHistory::default();
+        history.enter(0);
+        history.enter(10);
+        history.leave(20);
+        assert!(!history.is_idle());
+        history.leave(30);
+        history.enter(35);
+        assert_eq!(history.last(), 5);
     }
 }

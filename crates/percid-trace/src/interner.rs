@@ -1,22 +1,22 @@
-//! The texts of a trace, each kept once: names of threads, lists of CPUs.
+//! The texts of a trace, each stored once: names of threads, lists of CPUs.
 
 use std::collections::HashMap;
 
-/// A text of a trace, by its number in [`Texts`].
+/// A text of a trace, by its number in [`Interner`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Text(pub u32);
 
 /// All texts of a trace.
 #[derive(Debug, Clone, Default)]
-pub struct Texts {
+pub struct Interner {
     all: Vec<Box<str>>,
     bytes: usize,
     numbers: HashMap<Box<[u8]>, Text>,
 }
 
-impl Texts {
+impl Interner {
     /// The number of a text, which is kept if it is new. What is not UTF-8 is replaced by U+FFFD.
-    pub fn keep(&mut self, text: &[u8]) -> Text {
+    pub fn intern(&mut self, text: &[u8]) -> Text {
         if let Some(&known) = self.numbers.get(text) {
             return known;
         }

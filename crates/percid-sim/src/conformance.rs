@@ -149,7 +149,7 @@ impl fmt::Display for Difference {
 
 /// What a replay found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Comparison {
+pub struct Conformance {
     /// How many IDs were compared.
     pub compared: usize,
     /// The time, since the start, from which on nothing is compared, because the policy's IDs depend on
@@ -163,7 +163,7 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
 }
 
-impl Comparison {
+impl Conformance {
     /// Whether something was compared, and policy and kernel were of one mind.
     pub fn agrees(&self) -> bool {
         self.compared > 0 && self.differences.is_empty()
@@ -171,9 +171,9 @@ impl Comparison {
 }
 
 /// The counts in one line, then the first differences in a line each.
-impl fmt::Display for Comparison {
+impl fmt::Display for Conformance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Comparison { compared, border, slow_paths, expired, differences } = self;
+        let Conformance { compared, border, slow_paths, expired, differences } = self;
         let different = differences.len();
         write!(
             f,
@@ -249,7 +249,7 @@ impl Recording {
     }
 
     /// Replays the recording against a policy. One that was not read is to be checked before.
-    pub fn compare(&self, entry: &Entry) -> Comparison {
+    pub fn compare(&self, entry: &Entry) -> Conformance {
         self.compare_with(entry, std::iter::empty())
     }
 
@@ -260,10 +260,10 @@ impl Recording {
         &self,
         entry: &Entry,
         others: impl IntoIterator<Item = Recording>,
-    ) -> Comparison {
+    ) -> Conformance {
         let [exact, scaled @ ..] = PERCENT.map(|percent| self.replay(entry, percent));
         let is_same = |(a, b): &(&Difference, &Difference)| a == b;
-        let alike = |until: usize, other: Replay| {
+        let alike = |until: usize, other: PolicyRun| {
             exact.ids[..until].iter().zip(&other.ids).take_while(is_same).count()
         };
         let decided = scaled.into_iter().fold(exact.ids.len(), alike);
@@ -274,7 +274,7 @@ impl Recording {
         };
         let compared = first.filter(is_doubtful).unwrap_or(decided);
         let differs = |id: &&Difference| id.expected != id.found;
-        Comparison {
+        Conformance {
             compared,
             border: exact.ids.get(compared).map(|id| id.time),
             slow_paths: exact.work.slow_paths,
@@ -284,7 +284,7 @@ impl Recording {
     }
 
     /// Replays with all durations at `percent` of what they are.
-    fn replay(&self, entry: &Entry, percent: u64) -> Replay {
+    fn replay(&self, entry: &Entry, percent: u64) -> PolicyRun {
         let place = |core| Place { core, l3: 0, socket: 0, node: 0 };
         let topology = Topology::new((0..self.possible).map(place).collect());
         let mut policy = (entry.create)(&topology);
@@ -306,12 +306,12 @@ impl Recording {
                 tell(&mut *policy, &process, event);
             }
         }
-        Replay { ids, work: policy.work() }
+        PolicyRun { ids, work: policy.work() }
     }
 }
 
 /// What one replay gave: every ID that was asked for.
-struct Replay {
+struct PolicyRun {
     ids: Vec<Difference>,
     work: crate::policies::Work,
 }

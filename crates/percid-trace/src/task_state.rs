@@ -28,17 +28,17 @@ impl fmt::Display for State {
 }
 
 impl FromStr for State {
-    type Err = NoState;
+    type Err = UnknownState;
 
     /// Reads what `Display` writes.
-    fn from_str(text: &str) -> Result<State, NoState> {
+    fn from_str(text: &str) -> Result<State, UnknownState> {
         let (bits, preempted) = match text.strip_suffix('+') {
             Some(bits) => (bits, State::PREEMPTED.0),
             None => (text, 0),
         };
         let parts = bits.split('|').map(part);
         let bits = parts.reduce(|all, part| Some(all? | part?)).flatten();
-        bits.map(|bits| State(bits | preempted)).ok_or(NoState)
+        bits.map(|bits| State(bits | preempted)).ok_or(UnknownState)
     }
 }
 
@@ -56,15 +56,15 @@ fn part(text: &str) -> Option<u32> {
 
 /// A text that is no state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoState;
+pub struct UnknownState;
 
-impl fmt::Display for NoState {
+impl fmt::Display for UnknownState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not a state of a thread: expected letters such as S, R+ or D|0x200")
     }
 }
 
-impl std::error::Error for NoState {}
+impl std::error::Error for UnknownState {}
 
 #[cfg(test)]
 mod tests {
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn other_texts_are_no_states() {
         for text in ["", "+", "Q", "S|", "SD", "0x", "0xfffffffff", "é"] {
-            assert_eq!(text.parse::<State>(), Err(NoState), "{text}");
+            assert_eq!(text.parse::<State>(), Err(UnknownState), "{text}");
         }
     }
 }

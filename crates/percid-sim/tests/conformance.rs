@@ -6,9 +6,9 @@
 //! CPUs, 4 of them plugged in: `id-steps --owners`) threads come, move and go, so that IDs change their kind of owner.
 
 use percid_rules::Generation;
+use percid_sim::conformance::{Conformance, Event, Recording, generation};
 use percid_sim::explanation::Explanation;
 use percid_sim::policies::{find, of_generation};
-use percid_sim::replay::{Comparison, Event, Recording, generation};
 
 const RECORDINGS: [(&str, &str); 4] = [
     ("linux-6.4", include_str!("recordings/linux-6.12.txt")),
@@ -22,7 +22,7 @@ fn scans(policy: &str) -> bool {
     policy != "linux-6.19"
 }
 
-fn compare(recording: &Recording, policy: &str) -> Comparison {
+fn compare(recording: &Recording, policy: &str) -> Conformance {
     recording.compare(find(policy).expect("a policy"))
 }
 

@@ -3,20 +3,21 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{SpaceNumber, SpaceReplay};
+use super::outcome::SpaceReplay;
+use super::space::SpaceNumber;
 
 /// The address spaces with most turns. Which these are does not depend on the policy.
-pub(super) struct Kept {
+pub(super) struct TopSpaces {
     most: usize,
     /// The one with fewest turns on top.
     spaces: BinaryHeap<Reverse<ByTurns>>,
     pub(super) left_out: u64,
 }
 
-impl Kept {
+impl TopSpaces {
     /// Keeps so many.
-    pub(super) fn new(most: usize) -> Kept {
-        Kept { most, spaces: BinaryHeap::new(), left_out: 0 }
+    pub(super) fn new(most: usize) -> TopSpaces {
+        TopSpaces { most, spaces: BinaryHeap::new(), left_out: 0 }
     }
 
     /// Takes in one; costs the logarithm of those that are kept.
@@ -68,18 +69,18 @@ impl Ord for ByTurns {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Life;
+    use super::super::space::Life;
     use super::*;
 
     #[test]
     fn those_with_most_turns_are_kept_and_the_earlier_of_equals() {
-        let mut kept = Kept::new(3);
+        let mut spaces = TopSpaces::new(3);
         for (number, turns) in [(0, 5), (1, 9), (2, 5), (3, 5), (4, 7), (5, 1)] {
             let life = Life { turns, ..Life::default() };
-            kept.take(SpaceReplay { number, life, ..SpaceReplay::default() });
+            spaces.take(SpaceReplay { number, life, ..SpaceReplay::default() });
         }
-        assert_eq!(kept.left_out, 3);
-        let numbers: Vec<_> = kept.into_spaces().iter().map(|space| space.number).collect();
+        assert_eq!(spaces.left_out, 3);
+        let numbers: Vec<_> = spaces.into_spaces().iter().map(|space| space.number).collect();
         assert_eq!(numbers, [0, 1, 4]);
     }
 }

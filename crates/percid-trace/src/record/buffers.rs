@@ -1,0 +1,23 @@
+//! The kernel's buffers, whichever way they are filled.
+
+use std::os::fd::RawFd;
+
+use super::stream::Stream;
+
+/// The kernel's buffers.
+pub(super) trait Buffers {
+    /// Begins to record.
+    fn begin(&mut self) -> Result<(), String>;
+
+    /// What can be polled for a buffer that should be emptied.
+    fn descriptors(&self) -> Vec<RawFd>;
+
+    /// Takes what is there.
+    fn drain(&mut self, stream: &mut Stream) -> Result<(), String>;
+
+    /// Ends the recording, takes the rest, and counts what was lost.
+    fn end(&mut self, stream: &mut Stream) -> Result<(), String>;
+
+    /// What was asked for and is not there.
+    fn without(&self) -> Vec<&'static str>;
+}

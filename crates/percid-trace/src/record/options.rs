@@ -1,0 +1,91 @@
+//! What to record, and how.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::time::Duration;
+
+use crate::event::Tid;
+
+/// What to record, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whom.
+    pub target: Target,
+    /// The size of the kernel's buffer for each CPU, in kilobytes. It is emptied when it is half full, and several times a
+    /// second. Perf events need a power of two of pages, and take the next larger one that they are permitted.
+    pub buffer_kb: u32,
+    /// What else to record.
+    pub extra: Extra,
+    /// By which way; `None` for the best that is permitted.
+    pub way: Option<Way>,
+    /// For how long, at most.
+    pub limit: Option<Duration>,
+    /// Whether what a command writes to its standard output goes to the standard error, so that the caller has its own
+    /// for itself.
+    pub output_aside: bool,
+}
+
+impl Options {
+    /// Everything about a target, until it ends.
+    pub fn new(target: Target) -> Options {
+        Options {
+            target,
+            buffer_kb: 2048,
+            extra: Extra::default(),
+            way: None,
+            limit: None,
+            output_aside: false,
+        }
+    }
+}
+
+/// Whom to record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// All threads.
+    System,
+    /// A process, and the threads and processes that it creates from then on. The recording ends when it ends.
+    Process(Tid),
+    /// A command: a program and its arguments. It is started and recorded like a process.
+    Command(Vec<OsString>),
+}
+
+/// What can be recorded beside switches, and threads that begin and end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extra {
+    /// The kernel's concurrency IDs, where it has them.
+    pub ids: bool,
+    /// Timer ticks.
+    pub ticks: bool,
+    /// Wakeups.
+    pub wakeups: bool,
+    /// Changes of affinity. The kernel tells that a thread asked for one, not which CPUs: those are read when the event is
+    /// taken from the buffer, up to a tenth of a second later. So of several changes within that time only the last
+    /// is seen, and none of a thread that has ended by then. The kernel is made to trace system calls for it, which
+    /// makes all system calls a little slower.
+    pub affinity: bool,
+}
+
+impl Default for Extra {
+    fn default() -> Extra {
+        Extra { ids: true, ticks: true, wakeups: true, affinity: true }
+    }
+}
+
+/// By which way the kernel tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// Its trace buffers in tracefs.
+    Tracefs,
+    /// `perf_event_open`.
+    PerfEvents,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Way::Tracefs => "tracefs",
+            Way::PerfEvents => "perf events",
+        })
+    }
+}

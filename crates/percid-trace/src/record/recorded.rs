@@ -1,0 +1,35 @@
+//! What a recording is, and how far it has come.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::options::Way;
+use crate::trace::Trace;
+
+/// How far a recording is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The events so far.
+    pub events: usize,
+    /// How many were lost.
+    pub lost: u64,
+    /// For how long it has been recorded.
+    pub elapsed: Duration,
+}
+
+/// A recording.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What was recorded.
+    pub trace: Trace,
+    /// How many switches the kernel did not tell of: see [`crate::gaps`].
+    pub inferred: usize,
+    /// How the command ended. `None` if there was none, or if it went on when the recording ended.
+    pub status: Option<ExitStatus>,
+    /// By which way it was recorded.
+    pub way: Way,
+    /// What was asked for and is not in the trace, because this kernel does not have it.
+    pub without: Vec<&'static str>,
+    /// Why the recording ended early, if something failed in the middle of it. The trace has what came before.
+    pub broken: Option<String>,
+}

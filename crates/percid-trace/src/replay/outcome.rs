@@ -1,0 +1,65 @@
+//! What a replay found.
+
+use percid_sim::Ns;
+use percid_sim::policies::{Id, Thread};
+use percid_sim::topology::Cpu;
+
+use super::space::{Life, SpaceNumber};
+use super::tally::{Tally, Use};
+use crate::event::Tid;
+
+/// A schedule under a policy.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Replay {
+    /// The address spaces in the order in which the trace shows them. Without those that are not wanted, and those whose threads never
+    /// ran.
+    pub spaces: Vec<SpaceReplay>,
+    /// Address spaces that were replayed and not kept.
+    pub spaces_left_out: u64,
+    /// Address spaces that were not replayed, because too many lived at once: see [`Settings::policy_bytes`].
+    pub spaces_refused: u64,
+    /// From the first event to the last, in nanoseconds.
+    pub duration_ns: Ns,
+    /// Whether the whole trace was replayed, and not only its beginning.
+    pub is_whole: bool,
+    /// The first turns, in the order in which they ended.
+    pub turns: Vec<Turn>,
+    /// Turns that were not kept.
+    pub turns_left_out: u64,
+}
+
+/// One address space under a policy.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SpaceReplay {
+    /// Its number; the same under all policies.
+    pub number: SpaceNumber,
+    /// What is so under all policies.
+    pub life: Life,
+    /// What the policy made of it.
+    pub tally: Tally,
+}
+
+/// A thread used an ID on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// The address space.
+    pub space: SpaceNumber,
+    /// Its process.
+    pub process: Tid,
+    /// The thread, by its number in that space.
+    pub thread: Thread,
+    /// The same by the kernel's number.
+    pub tid: Tid,
+    /// Where.
+    pub cpu: Cpu,
+    /// The ID.
+    pub id: Id,
+    /// From when on, in nanoseconds since the first event.
+    pub from: Ns,
+    /// Until when.
+    pub to: Ns,
+    /// Who used the ID before.
+    pub last: Option<Use>,
+    /// Whether the ID was taken from another CPU for it.
+    pub stolen: bool,
+}

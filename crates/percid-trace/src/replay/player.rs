@@ -1,0 +1,306 @@
+//! Lets a policy follow a recorded schedule, and counts what becomes of its IDs.
+
+use percid_sim::Ns;
+use percid_sim::cost::Prices;
+use percid_sim::idle_history::IdleHistory;
+use percid_sim::machine::Machine;
+use percid_sim::policies::{Entry, Id, Policy, Thread};
+use percid_sim::topology::{Cpu, Topology};
+use percid_sim::workload::Memory;
+
+use super::outcome::{Replay, SpaceReplay, Turn};
+use super::schedule::{At, Listener};
+use super::space::{Life, SpaceNumber};
+use super::tally::{Tally, Use};
+use super::top_spaces::TopSpaces;
+use crate::event::Tid;
+
+/// What to replay, and what to keep of it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The processes that are wanted, by number; empty for all.
+    pub processes: Vec<Tid>,
+    /// The memory that is indexed by the ID, in bytes for each ID.
+    pub area_bytes: u64,
+    /// So many turns are kept, the first ones. 0 if none are wanted.
+    pub turns_kept: usize,
+    /// So many address spaces are kept, those with most turns. 320 bytes each, and the name.
+    pub spaces_kept: usize,
+    /// What the policies of all living address spaces may take together, in bytes. Those that are begun beyond that are
+    /// not replayed.
+    pub policy_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            processes: Vec::new(),
+            area_bytes: percid_sim::engine::AREA_BYTES,
+            turns_kept: 0,
+            spaces_kept: usize::MAX,
+            policy_bytes: 1 << 30,
+        }
+    }
+}
+
+/// One address space, replayed under the policy.
+struct SpaceReplayer {
+    policy: Box<dyn Policy>,
+    tally: Tally,
+    /// For each ID, its last use.
+    uses: Vec<Option<Use>>,
+    steals: u64,
+}
+
+/// Whether an address space is replayed.
+enum SpaceState {
+    /// It has not been seen yet.
+    Unseen,
+    /// It is replayed.
+    Replayed(Box<SpaceReplayer>),
+    /// It is not wanted, has ended, or found the memory for policies used up.
+    Ignored,
+}
+
+/// The memory that the replay of one address space takes at most, in bytes: for each CPU, and
+/// besides.
+const CPU_BYTES: usize = 56;
+const BASE_BYTES: usize = 512;
+
+/// Replays the address spaces of a schedule, each under a policy of its own.
+pub(super) struct Player<'a> {
+    entry: &'a Entry,
+    settings: &'a Settings,
+    topology: &'a Topology,
+    prices: Prices,
+    cores: Vec<IdleHistory>,
+    /// By number.
+    spaces: Vec<SpaceState>,
+    /// How many more spaces may be replayed at the same time.
+    space_budget: usize,
+    refused: u64,
+    top_spaces: TopSpaces,
+    /// For each CPU the turn that goes on there.
+    current: Vec<Option<Turn>>,
+    turns: Vec<Turn>,
+    turns_left_out: u64,
+}
+
+impl<'a> Player<'a> {
+    pub(super) fn new(
+        machine: &'a Machine,
+        entry: &'a Entry,
+        settings: &'a Settings,
+    ) -> Player<'a> {
+        let topology = &machine.topology;
+        Player {
+            entry,
+            settings,
+            topology,
+            prices: Prices::new(machine, Memory::ZeroPage),
+            cores: vec![IdleHistory::default(); topology.cores() as usize],
+            spaces: Vec::new(),
+            space_budget: settings.policy_bytes
+                / (BASE_BYTES + topology.cpus() as usize * CPU_BYTES),
+            refused: 0,
+            top_spaces: TopSpaces::new(settings.spaces_kept),
+            current: vec![None; topology.cpus() as usize],
+            turns: Vec::new(),
+            turns_left_out: 0,
+        }
+    }
+
+    pub(super) fn into_replay(self, duration_ns: Ns, is_whole: bool) -> Replay {
+        Replay {
+            spaces_left_out: self.top_spaces.left_out,
+            spaces_refused: self.refused,
+            spaces: self.top_spaces.into_spaces(),
+            duration_ns,
+            is_whole,
+            turns: self.turns,
+            turns_left_out: self.turns_left_out,
+        }
+    }
+
+    /// The replay of the space of an event. It begins at the first event of a space that is wanted.
+    fn space(&mut self, at: At<'_>) -> Option<&mut SpaceReplayer> {
+        let index = at.number as usize;
+        if index >= self.spaces.len() {
+            self.spaces.resize_with(index + 1, || SpaceState::Unseen);
+        }
+        if matches!(self.spaces[index], SpaceState::Unseen) {
+            self.spaces[index] = self.begin(at.space.life.process);
+        }
+        match &mut self.spaces[index] {
+            SpaceState::Replayed(space) => Some(space),
+            SpaceState::Unseen | SpaceState::Ignored => None,
+        }
+    }
+
+    /// Begins a space of a process, if it is wanted and its policy may take more memory.
+    fn begin(&mut self, process: Tid) -> SpaceState {
+        let wanted = &self.settings.processes;
+        if !wanted.is_empty() && !wanted.contains(&process) {
+            return SpaceState::Ignored;
+        }
+        let Some(space_budget) = self.space_budget.checked_sub(1) else {
+            self.refused += 1;
+            return SpaceState::Ignored;
+        };
+        self.space_budget = space_budget;
+        SpaceState::Replayed(Box::new(SpaceReplayer::new(self.entry, self.topology)))
+    }
+
+    /// A thread that runs uses its ID.
+    fn acquire(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+        let (topology, core) = (self.topology, self.topology.place(cpu).core as usize);
+        let Some(space) = self.space(at) else { return };
+        let id = space.policy.id(&at.view(), cpu, thread);
+        let is_same = |turn: Turn| (turn.space, turn.thread, turn.id) == (at.number, thread, id);
+        if self.current[cpu as usize].is_some_and(is_same) {
+            return;
+        }
+        let Some(space) = self.space(at) else { return };
+        let last = space.use_id(topology, id, cpu, at.now);
+        let stolen = space.notice_steal();
+        let turn = Turn {
+            space: at.number,
+            process: at.space.life.process,
+            thread,
+            tid: at.space.tids[thread as usize],
+            cpu,
+            id,
+            from: at.now,
+            to: at.now,
+            last,
+            stolen,
+        };
+        let before = self.current[cpu as usize].replace(turn);
+        let robbed = last.and_then(|last| self.end_robbed(last.cpu, turn));
+        let history = &self.cores[core];
+        let idle = last.map_or(history.last(), |last| history.longest_since(last.at));
+        let (_, ns) = self.prices.burst(topology, cpu, last.map(|last| last.cpu), idle);
+        if let Some(space) = self.space(at) {
+            space.tally.burst_ns += ns;
+        }
+        self.keep(before, at.now);
+        self.keep(robbed, at.now);
+    }
+
+    /// Ends the turn of a CPU from which the ID was taken while its thread runs: that thread will ask anew.
+    fn end_robbed(&mut self, cpu: Cpu, taken: Turn) -> Option<Turn> {
+        let is_robbed = |turn: &mut Turn| (turn.space, turn.id) == (taken.space, taken.id);
+        self.current[cpu as usize].take_if(|turn| cpu != taken.cpu && is_robbed(turn))
+    }
+
+    /// The turn of a CPU is over, if it was one of this space.
+    fn end_turn(&mut self, at: At<'_>, cpu: Cpu) {
+        let over = self.current[cpu as usize].take_if(|turn| turn.space == at.number);
+        self.keep(over, at.now);
+    }
+
+    /// A turn is over.
+    fn keep(&mut self, turn: Option<Turn>, now: Ns) {
+        let Some(turn) = turn else { return };
+        if self.turns.len() < self.settings.turns_kept {
+            self.turns.push(Turn { to: now, ..turn });
+        } else {
+            self.turns_left_out += 1;
+        }
+    }
+}
+
+impl SpaceReplayer {
+    fn new(entry: &Entry, topology: &Topology) -> SpaceReplayer {
+        SpaceReplayer {
+            policy: (entry.create)(topology),
+            tally: Tally::default(),
+            uses: Vec::new(),
+            steals: 0,
+        }
+    }
+
+    /// Notes that an ID is used now. Returns its use before.
+    fn use_id(&mut self, topology: &Topology, id: Id, cpu: Cpu, at: Ns) -> Option<Use> {
+        let index = id as usize;
+        if index >= self.uses.len() {
+            self.uses.resize(index + 1, None);
+        }
+        let last = self.uses[index].replace(Use { cpu, at });
+        self.tally.acquire(topology, id, cpu, last);
+        last
+    }
+
+    /// Whether the policy has stolen since this was asked last.
+    fn notice_steal(&mut self) -> bool {
+        let steals = self.policy.work().steals;
+        std::mem::replace(&mut self.steals, steals) != steals
+    }
+}
+
+impl Listener for Player<'_> {
+    fn spawn(&mut self, at: At<'_>, thread: Thread) {
+        if let Some(space) = self.space(at) {
+            space.policy.spawn(&at.view(), thread);
+        }
+    }
+
+    fn exec(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+        if let Some(space) = self.space(at) {
+            space.policy.exec(&at.view(), cpu, thread);
+        }
+        self.acquire(at, cpu, thread);
+    }
+
+    fn affinity(&mut self, at: At<'_>, thread: Thread) {
+        if let Some(space) = self.space(at) {
+            space.policy.affinity(&at.view(), thread);
+        }
+    }
+
+    fn migrate(&mut self, at: At<'_>, thread: Thread, from: Cpu, to: Cpu) {
+        if let Some(space) = self.space(at) {
+            space.policy.migrate(&at.view(), thread, from, to);
+        }
+    }
+
+    fn switch(&mut self, at: At<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
+        let Some(space) = self.space(at) else { return };
+        space.policy.switch(&at.view(), cpu, prev, next);
+        self.end_turn(at, cpu);
+        if let Some(next) = next {
+            self.acquire(at, cpu, next);
+        }
+    }
+
+    fn tick(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+        let Some(space) = self.space(at) else { return };
+        space.policy.tick(&at.view(), cpu, thread);
+        self.acquire(at, cpu, thread);
+    }
+
+    fn exit(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+        let Some(space) = self.space(at) else { return };
+        space.policy.exit(&at.view(), thread, cpu);
+        self.end_turn(at, cpu);
+    }
+
+    fn end(&mut self, number: SpaceNumber, life: Life) {
+        let Some(state) = self.spaces.get_mut(number as usize) else { return };
+        let SpaceState::Replayed(space) = std::mem::replace(state, SpaceState::Ignored) else {
+            return;
+        };
+        self.space_budget += 1;
+        let SpaceReplayer { policy, mut tally, .. } = *space;
+        tally.work = policy.work();
+        tally.memory_bytes = u64::from(tally.ids_used) * self.settings.area_bytes;
+        if life.turns > 0 {
+            self.top_spaces.take(SpaceReplay { number, life, tally });
+        }
+    }
+
+    fn busy(&mut self, now: Ns, cpu: Cpu, is_busy: bool) {
+        let core = &mut self.cores[self.topology.place(cpu).core as usize];
+        if is_busy { core.enter(now) } else { core.leave(now) }
+    }
+}
