@@ -5,7 +5,7 @@ use plotly::layout::{AxisRange, BarMode};
 use plotly::{Bar, Trace};
 
 use crate::axis::Axis;
-use crate::chart::{Drawing, Numbers};
+use crate::drawing::{Drawing, Numbers};
 use crate::escape;
 use crate::look;
 use crate::table::{Align, Table};

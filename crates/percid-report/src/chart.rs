@@ -1,12 +1,10 @@
 //! A chart: the plot, what it shows in words, and its numbers.
 
-use plotly::{Layout, Trace};
-
 use crate::bars::Bars;
+use crate::drawing::Drawing;
 use crate::escape;
 use crate::lines::Lines;
 use crate::look;
-use crate::table::Table;
 use crate::timeline::Timeline;
 
 /// What can be drawn.
@@ -38,51 +36,6 @@ impl From<Timeline> for Plot {
     }
 }
 
-/// A plot as the page needs it.
-pub(crate) struct Drawing {
-    pub(crate) traces: Vec<Box<dyn Trace>>,
-    pub(crate) layout: Layout,
-    /// Of the drawing area and all around it, in CSS pixels.
-    pub(crate) height: usize,
-    /// What is drawn, for those who do not see it.
-    pub(crate) description: String,
-    /// What is not drawn, or not as expected.
-    pub(crate) remarks: Vec<String>,
-    pub(crate) numbers: Numbers,
-}
-
-/// The numbers behind a plot.
-#[derive(Debug)]
-pub(crate) enum Numbers {
-    Table(Table),
-    /// For those too many for a table: a heading, and one line for each of `rows`.
-    Text {
-        text: String,
-        rows: usize,
-    },
-}
-
-impl Numbers {
-    fn rows(&self) -> usize {
-        match self {
-            Numbers::Table(table) => table.rows(),
-            Numbers::Text { rows, .. } => *rows,
-        }
-    }
-
-    fn html(&self, title: &str) -> String {
-        let label = format!("Numbers of {title}");
-        match self {
-            Numbers::Table(table) => table.html(&label),
-            Numbers::Text { text, .. } => format!(
-                "<pre tabindex=\"0\" aria-label=\"{}\">{}</pre>\n",
-                escape::html(&label),
-                escape::html(text)
-            ),
-        }
-    }
-}
-
 impl Plot {
     /// The chart with the number `at` on its page.
     pub(crate) fn html(&self, at: usize, title: &str, text: &str) -> String {
@@ -106,7 +59,7 @@ impl Plot {
              <details><summary>The numbers ({rows} {noun})</summary>\n{numbers}</details>\n\
              </figure>\n",
             title = escape::html(title),
-            text = paragraphs(text),
+            text = escape::paragraphs(text),
             json = escape::script(&json(drawing)),
             noun = if rows == 1 { "row" } else { "rows" },
         )
@@ -126,10 +79,4 @@ fn json(drawing: Drawing) -> String {
         plot["layout"][axis]["title"]["standoff"] = 8.into();
     }
     plot.to_string()
-}
-
-/// Text in paragraphs, which empty lines separate.
-pub(crate) fn paragraphs(text: &str) -> String {
-    let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
-    paragraphs.map(|text| format!("<p>{}</p>\n", escape::html(text))).collect()
 }

@@ -12,6 +12,12 @@ pub(crate) fn html(text: &str) -> String {
     })
 }
 
+/// For HTML, in paragraphs, which empty lines separate.
+pub(crate) fn paragraphs(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
+    paragraphs.map(|text| format!("<p>{}</p>\n", html(text))).collect()
+}
+
 /// For plotly.js, which reads some tags and entities in texts, and `%{` as the start of a variable.
 pub(crate) fn plot(text: &str) -> String {
     replace(text, |character| match character {

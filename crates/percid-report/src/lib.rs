@@ -43,6 +43,7 @@
 mod axis;
 mod bars;
 mod chart;
+mod drawing;
 mod escape;
 mod file;
 mod library;

@@ -4,7 +4,7 @@ use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
 use plotly::{Scatter, Trace};
 
 use crate::axis::Axis;
-use crate::chart::{Drawing, Numbers};
+use crate::drawing::{Drawing, Numbers};
 use crate::escape;
 use crate::look;
 use crate::table::{Align, Table};

@@ -3,9 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use crate::chart::{Plot, paragraphs};
+use crate::chart::Plot;
+use crate::escape::{self, paragraphs};
 use crate::table::Table;
-use crate::{escape, file, library};
+use crate::{file, library};
 
 /// A report, written from top to bottom.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use plotly::layout::{AxisRange, BarMode};
 use serde::Serialize;
 
 use crate::axis::Axis;
-use crate::chart::{Drawing, Numbers};
+use crate::drawing::{Drawing, Numbers};
 use crate::escape;
 use crate::look;
 
