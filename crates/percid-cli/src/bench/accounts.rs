@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::contest::{Contender, Contest};
+use super::benchmark::{Benchmark, Subject};
 use percid_command::outcome::complain;
 
 /// What one structure was given, and what it accounts for.
@@ -15,10 +15,10 @@ pub(crate) struct AccountReport {
 }
 
 impl AccountReport {
-    /// Of every contender that leaves something behind. Asks for it once, when no team works any more, and complains
+    /// Of every subject that leaves something behind. Asks for it once, when no team works any more, and complains
     /// where the two numbers differ.
-    pub(crate) fn all(contest: &Contest) -> Vec<AccountReport> {
-        let reports: Vec<_> = contest.contenders.iter().filter_map(AccountReport::of).collect();
+    pub(crate) fn all(benchmark: &Benchmark) -> Vec<AccountReport> {
+        let reports: Vec<_> = benchmark.subjects.iter().filter_map(AccountReport::of).collect();
         for wrong in reports.iter().filter(|report| !report.is_exact()) {
             complain(format_args!(
                 "error: {} of source {} was given {} and accounts for {}",
@@ -28,9 +28,9 @@ impl AccountReport {
         reports
     }
 
-    fn of(contender: &Contender) -> Option<Self> {
-        let operation = contender.operation;
-        let account = operation.subject.account(contender.done)?;
+    fn of(subject: &Subject) -> Option<Self> {
+        let operation = subject.operation;
+        let account = operation.measured.account(subject.done)?;
         Some(AccountReport {
             op: operation.name,
             source: operation.source_name(),
@@ -50,7 +50,7 @@ pub(crate) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bench::loops::{Account, Family, Operation, Subject};
+    use crate::bench::loops::{Account, Family, Measured, Operation};
     use crate::bench::team::Placement;
     use percid_command::interrupt::Interrupt;
 
@@ -67,7 +67,7 @@ pub(crate) mod tests {
         kept: AtomicU64,
     }
 
-    impl Subject for Structure {
+    impl Measured for Structure {
         fn repeat(&self, times: u64, _: usize) {
             std::thread::sleep(Duration::from_millis(1));
             self.kept.fetch_add(times, Ordering::Relaxed);
@@ -85,22 +85,23 @@ pub(crate) mod tests {
     }
 
     /// One round of two threads with such a structure.
-    pub(crate) fn contest_of(conduct: Conduct) -> Contest {
+    pub(crate) fn benchmark_of(conduct: Conduct) -> Benchmark {
         let structure = Structure { conduct, kept: AtomicU64::new(0) };
-        let subject: &'static Structure = Box::leak(Box::new(structure));
+        let measured: &'static Structure = Box::leak(Box::new(structure));
         let operation =
-            Operation { family: Family::Counters, name: "structure", source: None, subject };
+            Operation { family: Family::Counters, name: "structure", source: None, measured };
         let placement = vec![Placement::Anywhere(2)];
-        let mut contest = Contest::new(placement, &[0, 1], |_| vec![operation]).expect("a team");
+        let mut benchmark =
+            Benchmark::new(placement, &[0, 1], |_| vec![operation]).expect("a team");
         let interrupt = Interrupt::listen().expect("a socket");
-        contest.run("test", Duration::ZERO, &interrupt);
-        contest
+        benchmark.run("test", Duration::ZERO, &interrupt);
+        benchmark
     }
 
     #[test]
     fn one_lost_or_doubled_is_seen() {
         let exact = |conduct| {
-            let reports = AccountReport::all(&contest_of(conduct));
+            let reports = AccountReport::all(&benchmark_of(conduct));
             assert_eq!(reports.len(), 2, "plain_add and the structure");
             assert!(reports[0].is_exact());
             reports[1].is_exact()

@@ -1,10 +1,10 @@
-//! What a contest measured: one figure per operation and team, for JSON and as a table.
+//! What a benchmark measured: one figure per operation and team, for JSON and as a table.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::contest::{Contender, Contest, Course, PLAIN};
+use super::benchmark::{Benchmark, PLAIN, Series, Subject};
 use super::loops::Family;
 use percid_command::table::{Align, Table};
 
@@ -33,8 +33,8 @@ pub(crate) struct TeamName {
 }
 
 impl TeamName {
-    pub(crate) fn of(course: &Course) -> Self {
-        TeamName { threads: course.placement.threads(), pinned: course.placement.pinned() }
+    pub(crate) fn of(series: &Series) -> Self {
+        TeamName { threads: series.placement.threads(), pinned: series.placement.pinned() }
     }
 }
 
@@ -49,26 +49,26 @@ impl fmt::Display for TeamName {
 }
 
 /// The figures of all operations, team by team.
-pub(crate) fn figures(contest: &Contest) -> Vec<Figure> {
-    let contenders = || contest.contenders.iter().enumerate();
-    let of_course = |course| contenders().filter_map(move |contender| figure(course, contender));
-    contest.courses.iter().flat_map(of_course).collect()
+pub(crate) fn figures(benchmark: &Benchmark) -> Vec<Figure> {
+    let subjects = || benchmark.subjects.iter().enumerate();
+    let of_series = |series| subjects().filter_map(move |subject| figure(series, subject));
+    benchmark.all_series.iter().flat_map(of_series).collect()
 }
 
 /// `None` where Ctrl-C came before the first sample.
-fn figure(course: &Course, (position, contender): (usize, &Contender)) -> Option<Figure> {
-    let lane = course.lane(position);
-    let ns = lane.ns();
+fn figure(series: &Series, (position, subject): (usize, &Subject)) -> Option<Figure> {
+    let column = series.column(position);
+    let ns = column.ns();
     Some(Figure {
-        family: contender.operation.family,
-        op: contender.operation.name,
-        source: contender.operation.source_name(),
-        team: TeamName::of(course),
+        family: subject.operation.family,
+        op: subject.operation.name,
+        source: subject.operation.source_name(),
+        team: TeamName::of(series),
         rounds: ns.len(),
         ns_min: ns.min()?,
         ns_median: ns.median()?,
-        ratio_to_plain_add: lane.ratios_to(course.lane(PLAIN)).median(),
-        discarded: lane.discarded,
+        ratio_to_plain_add: column.ratios_to(series.column(PLAIN)).median(),
+        discarded: column.discarded,
     })
 }
 

@@ -27,7 +27,7 @@ use index::Index;
 pub(crate) use report::IntermittentReport;
 use report::Row;
 use tally::Tally;
-use worker::{Course, Worker};
+use worker::{Series, Worker};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -148,9 +148,9 @@ fn measure_delay(
 ) -> Result<Vec<Row>, Failure> {
     let baton = Baton::new(indices.len(), areas_needed(), plan.prefault)
         .map_err(|cause| Failure::new("cannot map the areas", cause))?;
-    let course =
-        Arc::new(Course::new(plan, Duration::from_millis(delay_ms), indices, interrupt, meter));
-    let tallies = run_workers(plan, &course, baton)?;
+    let series =
+        Arc::new(Series::new(plan, Duration::from_millis(delay_ms), indices, interrupt, meter));
+    let tallies = run_workers(plan, &series, baton)?;
     Ok(indices
         .iter()
         .enumerate()
@@ -164,7 +164,7 @@ fn measure_delay(
 /// Starts the threads in a ring, gives the baton to the first, and collects what each measured.
 fn run_workers(
     plan: &Plan,
-    course: &Arc<Course>,
+    series: &Arc<Series>,
     baton: Baton,
 ) -> Result<Vec<Vec<Tally>>, Failure> {
     let mut order: Vec<usize> = (0..plan.cpus.len()).collect();
@@ -175,7 +175,7 @@ fn run_workers(
         let last = position + 1 == order.len();
         let (give, receive_next) =
             if last { (give_first.clone(), None) } else { channel_to_next() };
-        let worker = Worker::new(number, plan.cpus[number], Arc::clone(course), receive, give);
+        let worker = Worker::new(number, plan.cpus[number], Arc::clone(series), receive, give);
         let thread =
             thread::Builder::new().name("percid-turns".to_owned()).spawn(move || worker.run());
         threads.push(thread.map_err(|cause| Failure::new("cannot start a thread", cause))?);

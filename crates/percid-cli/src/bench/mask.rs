@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::accounts::AccountReport;
-use super::contest::Contest;
+use super::benchmark::Benchmark;
 use super::figures::{self, Figure};
 use super::loops;
 use super::team::Placement;
@@ -28,16 +28,16 @@ pub(crate) fn measure(
     interrupt: &Interrupt,
 ) -> Result<MaskReport, Failure> {
     let placements = vec![Placement::Anywhere(1), Placement::OneOn(cpus.to_vec())];
-    let mut contest = Contest::new(placements, cpus, |_| loops::mask_operations())?;
-    contest.run("bench mask", length, interrupt);
-    Ok(MaskReport::of(&contest))
+    let mut benchmark = Benchmark::new(placements, cpus, |_| loops::mask_operations())?;
+    benchmark.run("bench mask", length, interrupt);
+    Ok(MaskReport::of(&benchmark))
 }
 
 impl MaskReport {
-    pub(crate) fn of(contest: &Contest) -> Self {
+    pub(crate) fn of(benchmark: &Benchmark) -> Self {
         MaskReport {
-            mask_exact: AccountReport::all(contest).iter().all(AccountReport::is_exact),
-            mask: figures::figures(contest),
+            mask_exact: AccountReport::all(benchmark).iter().all(AccountReport::is_exact),
+            mask: figures::figures(benchmark),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod accounts;
 mod areas;
-mod contest;
+mod benchmark;
 mod cpu;
 mod figures;
 mod intermittent;
@@ -211,7 +211,7 @@ impl Document {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use accounts::tests::{Conduct, contest_of};
+    use accounts::tests::{Conduct, benchmark_of};
 
     #[test]
     fn what_was_lost_or_doubled_ends_in_an_error() {
@@ -223,10 +223,10 @@ mod tests {
             let mut document = Document::new();
             document.interrupted = true;
             assert_eq!(document.outcome(), Outcome::Interrupted);
-            document.ops = Some(OpsReport::of(&contest_of(conduct), Duration::ZERO));
+            document.ops = Some(OpsReport::of(&benchmark_of(conduct), Duration::ZERO));
             assert_eq!(document.outcome(), outcome, "ops, {conduct:?}");
             document.ops = None;
-            document.mask = Some(MaskReport::of(&contest_of(conduct)));
+            document.mask = Some(MaskReport::of(&benchmark_of(conduct)));
             assert_eq!(document.outcome(), outcome, "mask, {conduct:?}");
         }
     }

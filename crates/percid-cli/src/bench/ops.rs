@@ -5,7 +5,7 @@ mod report;
 
 use std::time::{Duration, Instant};
 
-use super::contest::Contest;
+use super::benchmark::Benchmark;
 use super::loops;
 use super::team::Placement;
 use percid_command::interrupt::Interrupt;
@@ -28,7 +28,7 @@ pub(crate) fn measure(
         Placement::OneOn(cpus.to_vec()),
         Placement::Anywhere(CROWD * cpus.len()),
     ];
-    let mut contest = Contest::new(placements, cpus, loops::operations)?;
-    contest.run("bench ops", length, interrupt);
-    Ok(OpsReport::of(&contest, began.elapsed()))
+    let mut benchmark = Benchmark::new(placements, cpus, loops::operations)?;
+    benchmark.run("bench ops", length, interrupt);
+    Ok(OpsReport::of(&benchmark, began.elapsed()))
 }

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::cpu;
-use super::loops::Subject;
+use super::loops::Measured;
 use super::thread_usage::ThreadUsage;
 use percid_command::outcome::Failure;
 
@@ -82,7 +82,7 @@ enum Order {
     /// Run batch `number` (from 1).
     Run {
         number: u64,
-        subject: &'static dyn Subject,
+        measured: &'static dyn Measured,
         times: u64,
     },
     Leave,
@@ -144,9 +144,9 @@ impl Team {
     }
 
     /// Lets every worker do the operation `times` times.
-    pub(crate) fn run(&mut self, subject: &'static dyn Subject, times: u64) -> Batch {
+    pub(crate) fn run(&mut self, measured: &'static dyn Measured, times: u64) -> Batch {
         self.batches += 1;
-        self.shared.give(Order::Run { number: self.batches, subject, times });
+        self.shared.give(Order::Run { number: self.batches, measured, times });
         let mut state = self.shared.wait_for_reports();
         let batch = Batch::of(&state.reports);
         state.reports.clear();
@@ -208,16 +208,16 @@ impl Shared {
         let now = Instant::now();
         self.report(Report { start: now, end: now, preempted: false });
         let mut last = 0;
-        while let Some((number, subject, times)) = self.next_order(last) {
+        while let Some((number, measured, times)) = self.next_order(last) {
             last = number;
             if self.start_together {
                 self.wait_for_the_others(number);
             }
-            self.report(Report::of(|| subject.repeat(times, worker)));
+            self.report(Report::of(|| measured.repeat(times, worker)));
         }
     }
 
-    fn next_order(&self, last: u64) -> Option<(u64, &'static dyn Subject, u64)> {
+    fn next_order(&self, last: u64) -> Option<(u64, &'static dyn Measured, u64)> {
         let old = |state: &mut State| match state.order {
             Order::Gather => true,
             Order::Run { number, .. } => number == last,
@@ -228,7 +228,7 @@ impl Shared {
             .wait_while(self.lock(), old)
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         match state.order {
-            Order::Run { number, subject, times } => Some((number, subject, times)),
+            Order::Run { number, measured, times } => Some((number, measured, times)),
             Order::Gather | Order::Leave => None,
         }
     }

@@ -1,6 +1,6 @@
 //! `percid bench wander`: what it costs threads that keep changing their CPU.
 
-mod march;
+mod forced;
 mod pipes;
 mod report;
 
@@ -21,20 +21,20 @@ const INCREMENTS: u64 = 10;
 const BATCH: Duration = Duration::from_millis(20);
 
 /// What is added to after each move.
-pub(crate) struct Contender {
+pub(crate) struct Subject {
     name: &'static str,
     /// `None` for the bare moves.
     counter: Option<Counter>,
-    /// Of the table while this contender's batches run.
+    /// Of the table while this subject's batches run.
     density: Density,
     added: u64,
-    march: Lane,
-    pipes: Lane,
+    forced: Column,
+    pipe: Column,
 }
 
-/// One contender's batches on one course.
+/// One subject's batches of one kind of movement.
 #[derive(Default)]
-struct Lane {
+struct Column {
     /// Nanoseconds per move, one per round.
     ns: Vec<f64>,
     moves: u64,
@@ -54,16 +54,16 @@ pub(crate) fn measure(
 ) -> Result<WanderReport, Failure> {
     let began = Instant::now();
     let progress = Progress::new("bench wander", length);
-    let mut contenders = contenders();
+    let mut subjects = subjects();
     let mut shuffler = Shuffler::new(1);
-    let mut order: Vec<usize> = (0..contenders.len()).collect();
+    let mut order: Vec<usize> = (0..subjects.len()).collect();
     let pipes = pipes::Pipes::open()?;
     while cpus.len() > 1 && !interrupt.pressed() {
         shuffler.shuffle(&mut order);
         for &index in &order {
-            let contender = &mut contenders[index];
-            contender.on_course(|counter| march::batch(cpus, counter, BATCH), Course::March)?;
-            contender.on_course(|counter| pipes.batch(counter, BATCH), Course::Pipes)?;
+            let subject = &mut subjects[index];
+            subject.measure(|counter| forced::batch(cpus, counter, BATCH), Movement::Forced)?;
+            subject.measure(|counter| pipes.batch(counter, BATCH), Movement::Pipe)?;
         }
         let elapsed = began.elapsed();
         progress.at(elapsed.div_duration_f64(length), length.saturating_sub(elapsed));
@@ -72,13 +72,13 @@ pub(crate) fn measure(
         }
     }
     percid::set_density(Density::default());
-    march::everywhere(cpus)?;
-    Ok(WanderReport::of(contenders))
+    forced::everywhere(cpus)?;
+    Ok(WanderReport::of(subjects))
 }
 
-enum Course {
-    March,
-    Pipes,
+enum Movement {
+    Forced,
+    Pipe,
 }
 
 /// What one batch did: how many moves, each with its increments, in which time.
@@ -87,11 +87,11 @@ pub(crate) struct Batch {
     wall: Duration,
 }
 
-impl Contender {
-    fn on_course(
+impl Subject {
+    fn measure(
         &mut self,
         batch: impl FnOnce(Option<&Counter>) -> Result<Batch, Failure>,
-        course: Course,
+        movement: Movement,
     ) -> Result<(), Failure> {
         percid::set_density(self.density);
         percid::compact();
@@ -99,16 +99,16 @@ impl Contender {
         let Batch { moves, wall } = batch(self.counter.as_ref())?;
         let after = percid::id::activity().unwrap_or_default();
         self.added += moves * INCREMENTS;
-        let lane = match course {
-            Course::March => &mut self.march,
-            Course::Pipes => &mut self.pipes,
+        let column = match movement {
+            Movement::Forced => &mut self.forced,
+            Movement::Pipe => &mut self.pipe,
         };
-        lane.ns.push(wall.as_nanos() as f64 / moves as f64);
-        lane.moves += moves;
-        lane.seconds += wall.as_secs_f64();
-        lane.slow_paths += after.given - before.given;
-        lane.steals += after.stolen - before.stolen;
-        lane.ids = lane.ids.max(after.held);
+        column.ns.push(wall.as_nanos() as f64 / moves as f64);
+        column.moves += moves;
+        column.seconds += wall.as_secs_f64();
+        column.slow_paths += after.given - before.given;
+        column.steals += after.stolen - before.stolen;
+        column.ids = column.ids.max(after.held);
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl Contender {
 }
 
 /// The bare moves, then a counter of each source that there is.
-fn contenders() -> Vec<Contender> {
+fn subjects() -> Vec<Subject> {
     let sources = [
         ("kernel", Source::Kernel, Density::Relaxed),
         ("table", Source::Table, Density::Relaxed),
@@ -127,14 +127,14 @@ fn contenders() -> Vec<Contender> {
         ("atomic", Source::Atomic, Density::Relaxed),
     ];
     let with_counter = sources.into_iter().filter_map(|(name, source, density)| {
-        Some(contender(name, Some(Counter::with_source(source).ok()?), density))
+        Some(subject(name, Some(Counter::with_source(source).ok()?), density))
     });
-    std::iter::once(contender("none", None, Density::Relaxed)).chain(with_counter).collect()
+    std::iter::once(subject("none", None, Density::Relaxed)).chain(with_counter).collect()
 }
 
-fn contender(name: &'static str, counter: Option<Counter>, density: Density) -> Contender {
-    let (march, pipes) = Default::default();
-    Contender { name, counter, density, added: 0, march, pipes }
+fn subject(name: &'static str, counter: Option<Counter>, density: Density) -> Subject {
+    let (forced, pipe) = Default::default();
+    Subject { name, counter, density, added: 0, forced, pipe }
 }
 
 /// The increments of one move.

@@ -17,7 +17,7 @@ use percid_command::burst::{AREA, burst};
 use percid_command::interrupt::Interrupt;
 
 /// What all threads share.
-pub(crate) struct Course {
+pub(crate) struct Series {
     threads: usize,
     bursts: u64,
     warmup: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Course {
     met: AtomicUsize,
 }
 
-impl Course {
+impl Series {
     pub(crate) fn new(
         plan: &Plan,
         delay: Duration,
@@ -37,7 +37,7 @@ impl Course {
         interrupt: &Interrupt,
         meter: &Arc<Meter>,
     ) -> Self {
-        Course {
+        Series {
             threads: plan.cpus.len(),
             bursts: plan.bursts,
             warmup: plan.warmup,
@@ -63,7 +63,7 @@ impl Course {
 pub(crate) struct Worker {
     number: usize,
     cpu: u32,
-    course: Arc<Course>,
+    series: Arc<Series>,
     receive: Receiver<Baton>,
     give: Sender<Baton>,
     tallies: Vec<Tally>,
@@ -75,12 +75,12 @@ impl Worker {
     pub(crate) fn new(
         number: usize,
         cpu: u32,
-        course: Arc<Course>,
+        series: Arc<Series>,
         receive: Receiver<Baton>,
         give: Sender<Baton>,
     ) -> Self {
-        let tallies = vec![Tally::default(); course.indices.len()];
-        Worker { number, cpu, course, receive, give, tallies, scratch: Box::new([0; AREA]) }
+        let tallies = vec![Tally::default(); series.indices.len()];
+        Worker { number, cpu, series, receive, give, tallies, scratch: Box::new([0; AREA]) }
     }
 
     /// Takes all turns and gives what was measured with each index.
@@ -90,16 +90,16 @@ impl Worker {
         let pinned = cpu::pin_this_thread(self.cpu);
         self.hold_ids_together();
         pinned?;
-        for number in 0..self.course.bursts {
+        for number in 0..self.series.bursts {
             let Ok(mut baton) = self.receive.recv() else {
                 break;
             };
-            if self.course.interrupt.pressed() {
+            if self.series.interrupt.pressed() {
                 break;
             }
             self.turn(&mut baton, number);
-            self.course.meter.tick();
-            self.course.interrupt.sleep(self.course.delay);
+            self.series.meter.tick();
+            self.series.interrupt.sleep(self.series.delay);
             // The last one of all finds nobody there.
             let _ = self.give.send(baton);
         }
@@ -108,28 +108,28 @@ impl Worker {
 
     /// All run at once here, so each CPU needs an ID of its own.
     fn hold_ids_together(&self) {
-        self.course.meet(1);
-        for index in &self.course.indices {
+        self.series.meet(1);
+        for index in &self.series.indices {
             let _ = index.select(self.turn_number(0));
         }
-        self.course.meet(2);
+        self.series.meet(2);
     }
 
     fn turn_number(&self, burst: u64) -> Turn {
-        Turn { thread: self.number as u32, threads: self.course.threads as u32, burst }
+        Turn { thread: self.number as u32, threads: self.series.threads as u32, burst }
     }
 
     /// One burst with each index, another one first each time; in the first turn after warming up.
     fn turn(&mut self, baton: &mut Baton, number: u64) {
         burst(&mut self.scratch);
         let turn = self.turn_number(number);
-        let indices = self.course.indices.len();
+        let indices = self.series.indices.len();
         for step in 0..indices {
             let at = (self.number + number as usize + step) % indices;
             if number == 0 {
                 self.warm_up(baton, at, turn);
             }
-            if self.course.interrupt.pressed() {
+            if self.series.interrupt.pressed() {
                 break;
             }
             self.timed_burst(baton, at, turn);
@@ -144,8 +144,8 @@ impl Worker {
             let faults = ThreadUsage::now().minor_faults - before.minor_faults;
             self.tallies[at].faults_first = Some(faults);
         }
-        for _ in 1..self.course.warmup {
-            if self.course.interrupt.pressed() {
+        for _ in 1..self.series.warmup {
+            if self.series.interrupt.pressed() {
                 break;
             }
             self.burst(baton, at, turn);
@@ -177,7 +177,7 @@ impl Worker {
         at: usize,
         turn: Turn,
     ) -> Option<&'baton mut [u8; AREA]> {
-        let index = self.course.indices[at].select(turn)?;
+        let index = self.series.indices[at].select(turn)?;
         self.tallies[at].saw(index);
         baton.pools[at].area(index)
     }

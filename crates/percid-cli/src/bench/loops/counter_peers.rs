@@ -6,7 +6,7 @@ use fast_counter::ConcurrentCounter;
 use prometheus::IntCounter;
 
 use super::form::repeat;
-use super::{Account, Family, Operation, Subject};
+use super::{Account, Family, Measured, Operation};
 
 pub(super) fn operations() -> [Operation; 3] {
     let family = Family::Counters;
@@ -20,7 +20,7 @@ pub(super) fn operations() -> [Operation; 3] {
     ]
 }
 
-impl Subject for Unsigned {
+impl Measured for Unsigned {
     fn repeat(&self, times: u64, _: usize) {
         contatori_add(self, times);
     }
@@ -31,7 +31,7 @@ impl Subject for Unsigned {
     }
 }
 
-impl Subject for ConcurrentCounter {
+impl Measured for ConcurrentCounter {
     fn repeat(&self, times: u64, _: usize) {
         fast_counter_add(self, times);
     }
@@ -41,7 +41,7 @@ impl Subject for ConcurrentCounter {
     }
 }
 
-impl Subject for IntCounter {
+impl Measured for IntCounter {
     fn repeat(&self, times: u64, _: usize) {
         prometheus_inc(self, times);
     }

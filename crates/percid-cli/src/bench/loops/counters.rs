@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering, compiler_fence};
 use percid::Counter;
 
 use super::form::repeat;
-use super::{Account, Alone, Family, Operation, Subject, one_per_worker};
+use super::{Account, Alone, Family, Measured, Operation, one_per_worker};
 
 const FAMILY: Family = Family::Counters;
 
@@ -29,7 +29,7 @@ pub(super) fn plain_add(workers: usize) -> Operation {
 /// An addition to memory that no other thread touches. The integers are atomic so that their sum can be read.
 struct PlainAdd(Box<[Alone<AtomicI64>]>);
 
-impl Subject for PlainAdd {
+impl Measured for PlainAdd {
     fn repeat(&self, times: u64, worker: usize) {
         add_plainly(&self.0[worker].0, times);
     }
@@ -42,7 +42,7 @@ impl Subject for PlainAdd {
 /// An atomic addition to memory that no other thread touches.
 struct AtomicPrivate(Box<[Alone<AtomicI64>]>);
 
-impl Subject for AtomicPrivate {
+impl Measured for AtomicPrivate {
     fn repeat(&self, times: u64, worker: usize) {
         atomic_add(&self.0[worker].0, times);
     }
@@ -60,7 +60,7 @@ fn sum(integers: &[Alone<AtomicI64>]) -> i64 {
 #[derive(Default)]
 struct AtomicShared(AtomicI64);
 
-impl Subject for AtomicShared {
+impl Measured for AtomicShared {
     fn repeat(&self, times: u64, _: usize) {
         atomic_add(&self.0, times);
     }
@@ -80,7 +80,7 @@ thread_local! {
     static LOCAL: Cell<i64> = const { Cell::new(0) };
 }
 
-impl Subject for ThreadLocal {
+impl Measured for ThreadLocal {
     fn repeat(&self, times: u64, _: usize) {
         thread_local_add(times);
         self.total.fetch_add(LOCAL.take(), Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Subject for ThreadLocal {
     }
 }
 
-impl Subject for Counter {
+impl Measured for Counter {
     fn repeat(&self, times: u64, _: usize) {
         counter_add(self, times);
     }

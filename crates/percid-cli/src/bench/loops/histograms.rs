@@ -8,7 +8,7 @@ use hdrhistogram::Histogram as HdrHistogram;
 use percid::Histogram;
 
 use super::form::repeat;
-use super::{Account, Family, Operation, Subject};
+use super::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Histograms;
 /// Values are below 2 to this power: nanoseconds up to a millisecond.
@@ -65,7 +65,7 @@ impl Recorder for Histogram {
 
 struct Record<H>(H);
 
-impl<H: Recorder> Subject for Record<H> {
+impl<H: Recorder> Measured for Record<H> {
     fn repeat(&self, times: u64, _: usize) {
         record(&self.0, times);
     }

@@ -9,7 +9,7 @@ use crossbeam_queue::ArrayQueue;
 use percid::Stack;
 
 use super::form::{observe, repeat};
-use super::{Account, Family, Operation, Subject};
+use super::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::ListsAndPools;
 /// Words that a list with an end holds, percid's for each ID. What gathers there is one word for each thread that was
@@ -131,7 +131,7 @@ impl<L: List> PushPop<L> {
     }
 }
 
-impl<L: List> Subject for PushPop<L> {
+impl<L: List> Measured for PushPop<L> {
     fn repeat(&self, times: u64, _: usize) {
         let misses = push_pop(&self.list, times);
         self.refused.fetch_add(misses.refused, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use percid::Local;
 
 use super::form::repeat;
-use super::{Account, Alone, Family, Operation, Subject, one_per_worker};
+use super::{Account, Alone, Family, Measured, Operation, one_per_worker};
 
 const FAMILY: Family = Family::Locks;
 
@@ -72,7 +72,7 @@ impl Lock for Local<u64> {
 /// One lock per worker, that no other thread ever takes.
 struct Private<L>(Box<[Alone<L>]>);
 
-impl<L: Lock> Subject for Private<L> {
+impl<L: Lock> Measured for Private<L> {
     fn repeat(&self, times: u64, worker: usize) {
         add_under(&self.0[worker].0, times);
     }
@@ -86,7 +86,7 @@ impl<L: Lock> Subject for Private<L> {
 /// One for all threads.
 struct Shared<L>(L);
 
-impl<L: Lock> Subject for Shared<L> {
+impl<L: Lock> Measured for Shared<L> {
     fn repeat(&self, times: u64, _: usize) {
         add_under(&self.0, times);
     }

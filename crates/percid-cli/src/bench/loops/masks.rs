@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use percid::ActiveMask;
 
 use super::form::repeat;
-use super::{Account, Family, Operation, Subject};
+use super::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Masks;
 const BITS: u32 = u64::BITS;
@@ -100,7 +100,7 @@ impl<M: Mask> Marking<M> {
     }
 }
 
-impl<M: Mask> Subject for Marking<M> {
+impl<M: Mask> Measured for Marking<M> {
     fn repeat(&self, times: u64, worker: usize) {
         let id = worker as u32;
         self.workers.fetch_max(id + 1, Ordering::Relaxed);

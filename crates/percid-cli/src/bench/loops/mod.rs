@@ -22,7 +22,7 @@ use percid_command::outcome::complain;
 pub(crate) use masks::operations as mask_operations;
 
 /// A loop over one operation and what it works on, shared by all workers.
-pub(crate) trait Subject: Sync {
+pub(crate) trait Measured: Sync {
     /// Does the operation `times` times on the calling thread, the `worker`th of its team.
     fn repeat(&self, times: u64, worker: usize);
 
@@ -52,7 +52,7 @@ pub(crate) struct Operation {
     pub(crate) name: &'static str,
     /// Where percid's IDs come from, for what is percid's.
     pub(crate) source: Option<Source>,
-    pub(crate) subject: &'static dyn Subject,
+    pub(crate) measured: &'static dyn Measured,
 }
 
 /// Operations that answer the same need, and are printed together.
@@ -84,8 +84,8 @@ pub(crate) fn plain_add(workers: usize) -> Operation {
 
 impl Operation {
     /// An operation that needs no percid. What it works on lives as long as the program, as a static does.
-    fn other(family: Family, name: &'static str, subject: impl Subject + 'static) -> Self {
-        Operation { family, name, source: None, subject: &Box::leak(Box::new(Alone(subject))).0 }
+    fn other(family: Family, name: &'static str, measured: impl Measured + 'static) -> Self {
+        Operation { family, name, source: None, measured: &Box::leak(Box::new(Alone(measured))).0 }
     }
 
     /// The source of IDs by name, "none" for what is not percid's.
@@ -94,15 +94,15 @@ impl Operation {
     }
 
     /// The same operation for each source of IDs that this machine has.
-    fn per_source<S: Subject + 'static>(
+    fn per_source<S: Measured + 'static>(
         family: Family,
         name: &'static str,
-        subject: impl Fn(Source) -> Result<S, Unavailable>,
+        measured: impl Fn(Source) -> Result<S, Unavailable>,
     ) -> impl Iterator<Item = Operation> {
         let available = Source::ALL.into_iter().filter(|source| source.available().is_ok());
-        available.filter_map(move |source| match subject(source) {
-            Ok(subject) => {
-                Some(Operation { source: Some(source), ..Operation::other(family, name, subject) })
+        available.filter_map(move |source| match measured(source) {
+            Ok(measured) => {
+                Some(Operation { source: Some(source), ..Operation::other(family, name, measured) })
             }
             Err(why) => {
                 complain(format_args!("no row for {name} of source {source}: {why}"));

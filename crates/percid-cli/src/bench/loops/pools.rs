@@ -6,7 +6,7 @@ use percid::id::Unavailable;
 use percid::{Pool, Source};
 
 use super::form::{observe, repeat};
-use super::{Account, Family, Operation, Subject};
+use super::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::ListsAndPools;
 /// Bytes of an object: a cache line.
@@ -26,7 +26,7 @@ pub(super) fn operations() -> impl Iterator<Item = Operation> {
 /// The C library's allocator.
 struct Malloc;
 
-impl Subject for Malloc {
+impl Measured for Malloc {
     fn repeat(&self, times: u64, _: usize) {
         malloc_free(times);
     }
@@ -52,7 +52,7 @@ fn malloc_free(times: u64) {
 struct Mimalloc;
 
 #[cfg(feature = "peers")]
-impl Subject for Mimalloc {
+impl Measured for Mimalloc {
     fn repeat(&self, times: u64, _: usize) {
         mimalloc(times);
     }
@@ -121,7 +121,7 @@ impl Objects {
     }
 }
 
-impl Subject for Objects {
+impl Measured for Objects {
     fn repeat(&self, times: u64, _: usize) {
         get_put(&self.pool, times);
     }

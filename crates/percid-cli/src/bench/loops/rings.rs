@@ -3,7 +3,7 @@
 use percid::{Overflow, Ring};
 
 use super::form::repeat;
-use super::{Account, Family, Operation, Subject};
+use super::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Rings;
 /// Bytes for every ID: small enough for the second cache, large enough that overwriting is a matter of course and not
@@ -16,7 +16,7 @@ pub(super) fn operations() -> impl Iterator<Item = Operation> {
     })
 }
 
-impl Subject for Ring {
+impl Measured for Ring {
     fn repeat(&self, times: u64, _: usize) {
         append(self, times);
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bench::contest::{Contender, Contest, Course};
+use crate::bench::benchmark::{Benchmark, Series, Subject};
 use crate::bench::figures::{TeamName, distinct};
 use percid_command::table::{Align, Table};
 
@@ -30,22 +30,22 @@ pub(crate) struct Ratio {
 }
 
 /// All comparisons whose both sides were measured.
-pub(crate) fn ratios(contest: &Contest) -> Vec<Ratio> {
-    let pairs: Vec<_> = COMPARISONS.into_iter().flat_map(|names| pairs(contest, names)).collect();
-    let of_course = |course| pairs.iter().filter_map(move |&pair| ratio(course, pair));
-    contest.courses.iter().flat_map(of_course).collect()
+pub(crate) fn ratios(benchmark: &Benchmark) -> Vec<Ratio> {
+    let pairs: Vec<_> = COMPARISONS.into_iter().flat_map(|names| pairs(benchmark, names)).collect();
+    let of_series = |series| pairs.iter().filter_map(move |&pair| ratio(series, pair));
+    benchmark.all_series.iter().flat_map(of_series).collect()
 }
 
-/// A contender and where it stands.
-type Placed<'c> = (usize, &'c Contender);
+/// A subject and where it stands.
+type Placed<'c> = (usize, &'c Subject);
 
 /// Every source's `op` with `to`: with that of the same source, if `to` is percid's as well.
 fn pairs<'c>(
-    contest: &'c Contest,
+    benchmark: &'c Benchmark,
     (op, to): (&'static str, &'static str),
 ) -> impl Iterator<Item = (Placed<'c>, Placed<'c>)> {
     let called = move |name| {
-        contest.contenders.iter().enumerate().filter(move |(_, one)| one.operation.name == name)
+        benchmark.subjects.iter().enumerate().filter(move |(_, one)| one.operation.name == name)
     };
     called(op).flat_map(move |mine| {
         let source = mine.1.operation.source;
@@ -56,13 +56,13 @@ fn pairs<'c>(
 }
 
 /// `None` where Ctrl-C came before both were measured in one round.
-fn ratio(course: &Course, ((mine, op), (other, to)): (Placed<'_>, Placed<'_>)) -> Option<Ratio> {
-    let (mine, other) = (course.lane(mine), course.lane(other));
+fn ratio(series: &Series, ((mine, op), (other, to)): (Placed<'_>, Placed<'_>)) -> Option<Ratio> {
+    let (mine, other) = (series.column(mine), series.column(other));
     Some(Ratio {
         op: op.operation.name,
         source: op.operation.source_name(),
         to: to.operation.name,
-        team: TeamName::of(course),
+        team: TeamName::of(series),
         median: mine.ratios_to(other).median()?,
         of_minima: mine.ns().min()? / other.ns().min()?,
     })

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::comparisons::{self, Ratio};
 use crate::bench::accounts::AccountReport;
-use crate::bench::contest::Contest;
+use crate::bench::benchmark::Benchmark;
 use crate::bench::figures::{self, Figure};
 
 /// The keys of `bench ops` in the JSON document.
@@ -23,14 +23,14 @@ pub(crate) struct OpsReport {
 }
 
 impl OpsReport {
-    pub(crate) fn of(contest: &Contest, took: Duration) -> Self {
-        let sums = AccountReport::all(contest);
+    pub(crate) fn of(benchmark: &Benchmark, took: Duration) -> Self {
+        let sums = AccountReport::all(benchmark);
         OpsReport {
             seconds: took.as_secs_f64(),
             sums_exact: sums.iter().all(AccountReport::is_exact),
             sums,
-            results: figures::figures(contest),
-            ratios: comparisons::ratios(contest),
+            results: figures::figures(benchmark),
+            ratios: comparisons::ratios(benchmark),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Contender, INCREMENTS, Lane};
+use super::{Column, INCREMENTS, Subject};
 use crate::bench::samples::Samples;
 use percid_command::table::{Align, Table};
 
@@ -16,10 +16,11 @@ pub(crate) struct WanderReport {
     wander: Vec<Row>,
 }
 
-/// One counter on one course. Times in nanoseconds per move and its increments.
+/// One counter with one kind of movement. Times in nanoseconds per move and its increments.
 #[derive(Debug, Serialize)]
 struct Row {
-    course: &'static str,
+    #[serde(rename = "course")]
+    movement: &'static str,
     counter: &'static str,
     rounds: usize,
     moves: u64,
@@ -36,55 +37,55 @@ struct Row {
     ids: u32,
 }
 
-/// A course, and where its batches are.
-type Course = (&'static str, fn(&Contender) -> &Lane);
+/// A kind of movement, and where its batches are.
+type Movement = (&'static str, fn(&Subject) -> &Column);
 
-const COURSES: [Course; 2] =
-    [("forced", |contender| &contender.march), ("pipe", |contender| &contender.pipes)];
+const MOVEMENTS: [Movement; 2] =
+    [("forced", |subject| &subject.forced), ("pipe", |subject| &subject.pipe)];
 
 impl WanderReport {
-    pub(super) fn of(contenders: Vec<Contender>) -> WanderReport {
-        let rows = COURSES.iter().flat_map(|&(course, lane)| {
-            let bare = lane(&contenders[0]);
-            let kernel = contenders.iter().find(|contender| contender.name == "kernel").map(lane);
-            contenders.iter().filter_map(move |contender| {
-                row(course, contender.name, lane(contender), bare, kernel)
+    pub(super) fn of(subjects: Vec<Subject>) -> WanderReport {
+        let rows = MOVEMENTS.iter().flat_map(|&(movement, column)| {
+            let bare = column(&subjects[0]);
+            let kernel = subjects.iter().find(|subject| subject.name == "kernel").map(column);
+            subjects.iter().filter_map(move |subject| {
+                row(movement, subject.name, column(subject), bare, kernel)
             })
         });
         WanderReport {
             wander: rows.collect(),
-            wander_exact: contenders.iter().all(Contender::is_exact),
+            wander_exact: subjects.iter().all(Subject::is_exact),
         }
     }
 }
 
 /// `None` where nothing was measured.
 fn row(
-    course: &'static str,
+    movement: &'static str,
     counter: &'static str,
-    lane: &Lane,
-    bare: &Lane,
-    kernel: Option<&Lane>,
+    column: &Column,
+    bare: &Column,
+    kernel: Option<&Column>,
 ) -> Option<Row> {
-    let ns: Samples = lane.ns.iter().copied().collect();
-    let above = |other: &Lane| {
-        let pairs = lane.ns.iter().zip(&other.ns);
+    let ns: Samples = column.ns.iter().copied().collect();
+    let above = |other: &Column| {
+        let pairs = column.ns.iter().zip(&other.ns);
         pairs.map(|(mine, other)| mine - other).collect::<Samples>().median()
     };
-    let per_move = |count: u64| count as f64 / lane.moves as f64;
+    let per_move = |count: u64| count as f64 / column.moves as f64;
     Some(Row {
-        course,
+        movement,
         counter,
         rounds: ns.len(),
-        moves: lane.moves,
+        moves: column.moves,
         ns_min: ns.min()?,
         ns_median: ns.median()?,
         ns_above_bare: above(bare)?,
         ns_above_kernel: kernel.and_then(above),
-        slow_paths_per_move: per_move(lane.slow_paths),
-        steals_per_move: per_move(lane.steals),
-        slow_paths_per_second: lane.slow_paths as f64 / lane.seconds,
-        ids: lane.ids,
+        slow_paths_per_move: per_move(column.slow_paths),
+        steals_per_move: per_move(column.steals),
+        slow_paths_per_second: column.slow_paths as f64 / column.seconds,
+        ids: column.ids,
     })
 }
 
@@ -115,7 +116,7 @@ impl WanderReport {
         for row in &self.wander {
             let difference = |ns: f64| format!("{ns:+.0}");
             table.row(vec![
-                row.course.to_owned(),
+                row.movement.to_owned(),
                 row.counter.to_owned(),
                 format!("{:.0}", row.ns_min),
                 format!("{:.0}", row.ns_median),

@@ -12,7 +12,7 @@ use percid_command::outcome::Failure;
 /// Moves between two looks at the clock.
 const STRIDE: u64 = 16;
 
-/// Marches for about so long, with the increments after every move.
+/// Moves for about so long, with the increments after every move.
 pub(super) fn batch(
     cpus: &[u32],
     counter: Option<&Counter>,
