@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::bench::wander::{self, WanderReport};
 use crate::kernel_ids::{self, Observation};
+use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome};
 
 use aborts::AbortsReport;
 use stress::StressReport;
@@ -44,13 +44,13 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
 }
 
 impl CheckReport {
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn exit(&self) -> Exit {
         if !self.as_promised {
-            Outcome::WrongCount
+            Exit::WrongCount
         } else if self.interrupted {
-            Outcome::Interrupted
+            Exit::Interrupted
         } else {
-            Outcome::Complete
+            Exit::Complete
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) use numa::{
     DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice, WatchArguments,
 };
 use percid_command::arguments::{seconds, whole};
-use percid_command::usage_error;
+use percid_command::{exit, usage_error};
 pub(crate) use sim::{
     HashArguments, PaperArguments, PaperPart, RunArguments, ShowArguments, Shown, SimArguments,
     SimPart,
@@ -412,7 +412,7 @@ pub(crate) struct IntermittentArguments {
 pub(crate) fn parse() -> Result<Cli, ExitCode> {
     let cli = Cli::try_parse().map_err(|error| usage_error::show(&error, Cli::command()))?;
     if let Some(option) = misplaced(&cli) {
-        return Err(usage_error::refuse(format_args!("{option}")));
+        return Err(exit::refuse(format_args!("{option}")));
     }
     Ok(cli)
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::check::{self, CheckReport};
 use crate::cli::InfoArguments;
 use crate::machine::MachineReport;
-use percid_command::outcome::{Failure, Outcome};
+use percid_command::exit::{Exit, Failure};
 use percid_command::output;
 
 /// The document of `percid info --json`.
@@ -16,17 +16,17 @@ struct Info {
     check: Option<CheckReport>,
 }
 
-pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Exit, Failure> {
     let machine = MachineReport::read();
     if !json {
         output::print_text(&machine)?;
     }
     let check = arguments.check.then(|| check::run(arguments.length())).transpose()?;
-    let outcome = check.as_ref().map_or(Outcome::Complete, CheckReport::outcome);
+    let exit = check.as_ref().map_or(Exit::Complete, CheckReport::exit);
     match &check {
         _ if json => output::print_json(&Info { machine, check })?,
         Some(check) => output::print_text(check)?,
         None => {}
     }
-    Ok(outcome)
+    Ok(exit)
 }

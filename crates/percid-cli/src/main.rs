@@ -16,16 +16,16 @@ mod trace;
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
-use percid_command::outcome::{Failure, Outcome};
+use percid_command::exit::{Exit, Failure};
 
 fn main() -> ExitCode {
     match cli::parse() {
-        Ok(cli) => percid_command::outcome::exit_code(run(&cli)),
+        Ok(cli) => percid_command::exit::code(run(&cli)),
         Err(shown) => shown,
     }
 }
 
-fn run(cli: &Cli) -> Result<Outcome, Failure> {
+fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Some(Command::Info(arguments)) => info::run(arguments, cli.json),
         Some(Command::Bench(arguments)) => bench::run(arguments, cli.json),

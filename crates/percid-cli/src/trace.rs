@@ -8,13 +8,13 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use percid_command::outcome::{Failure, Outcome};
+use percid_command::exit::{Exit, Failure};
 
 /// The program that does the work.
 const PROGRAM: &str = "percid-trace";
 
 /// Becomes the other program, if there is one: beside this one, or where programs are looked for.
-pub(crate) fn run(arguments: &[OsString], json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &[OsString], json: bool) -> Result<Exit, Failure> {
     let mut command = Command::new(program());
     let cause = command.args(json.then_some("--json")).args(arguments).exec();
     if cause.kind() == io::ErrorKind::NotFound {

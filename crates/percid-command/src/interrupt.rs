@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::outcome::Failure;
+use crate::exit::Failure;
 
 /// Whether Ctrl-C was pressed, and a sleep that ends when it is.
 #[derive(Clone, Debug)]

@@ -1,16 +1,15 @@
-//! What the commands of percid have in common: how they print, tell progress, are interrupted, end, and find machines.
+//! What the commands of percid share: output, progress, Ctrl-C, exit status, arguments, machines.
 
 pub mod arguments;
 pub mod burst;
-pub mod given;
-
+pub mod exit;
 pub mod interrupt;
-pub mod outcome;
 pub mod output;
+pub mod presets;
 pub mod progress;
 pub mod report;
-pub mod sheet;
 pub mod table;
+pub mod text_table;
 pub mod this_machine;
 pub mod usage_error;
 pub mod watch;

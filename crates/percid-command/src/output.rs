@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::outcome::Failure;
+use crate::exit::Failure;
 
 /// Prints text at once, so that a reader sees it while the next part is still being measured.
 pub fn print_text(text: &dyn fmt::Display) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use percid_report::Page;
 
-use crate::outcome::{Failure, Outcome, complain};
+use crate::exit::{Exit, Failure, complain};
 
 /// Where the report goes, if one is wanted.
 #[derive(Debug)]
@@ -36,14 +36,14 @@ impl Report {
         &self,
         printed: Result<(), Failure>,
         page: impl FnOnce() -> Page,
-        outcome: Outcome,
-    ) -> Result<Outcome, Failure> {
+        exit: Exit,
+    ) -> Result<Exit, Failure> {
         if let Some(path) = &self.path {
             let written = page().write(path);
             written.map_err(|cause| Failure::new("cannot write the report", cause))?;
             complain(format_args!("report written to {}", path.display()));
         }
-        printed.map(|()| outcome)
+        printed.map(|()| exit)
     }
 }
 

@@ -1,142 +1,87 @@
-//! Plain text tables: columns padded with spaces, readable in a terminal, a mail and a log alike.
+//! One table, shown as text and on a page alike.
 
 use std::fmt;
 
-/// Between two columns.
-const GAP: &str = "  ";
+use percid_report as html;
 
-/// Which edge of its column a cell touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// The left one, for names.
-    Left,
-    /// The right one, for figures.
-    Right,
-}
+use crate::text_table;
 
-/// A heading and rows of as many cells. Neighbouring columns can have a name in common, and rows a heading.
+/// Stands behind a figure that is out of its bounds, where there are no colours.
+const MARK: &str = "!";
+
+/// Column headings, and rows of names and figures.
 #[derive(Debug)]
 pub struct Table {
-    columns: Vec<(String, Align)>,
-    groups: Vec<Group>,
-    lines: Vec<Line>,
+    columns: Vec<String>,
+    /// The first so many columns hold names, the others figures.
+    names: usize,
+    rows: Vec<Vec<Cell>>,
 }
 
-/// Columns with a name in common: all from `first` to the next group's.
+/// What stands in one place.
 #[derive(Debug)]
-struct Group {
-    name: String,
-    first: usize,
+pub struct Cell {
+    text: String,
+    is_outside: bool,
 }
 
-#[derive(Debug)]
-enum Line {
-    Heading(String),
-    Row(Vec<String>),
+impl Cell {
+    /// A figure, and whether it is out of its bounds.
+    pub fn judged(text: impl Into<String>, is_outside: bool) -> Cell {
+        Cell { text: text.into(), is_outside }
+    }
+
+    /// As text: marked by a sign.
+    pub fn marked(&self) -> String {
+        let mark = if self.is_outside { MARK } else { "" };
+        format!("{}{mark}", self.text)
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Cell {
+        Cell::judged(text, false)
+    }
 }
 
 impl Table {
-    /// A table with these columns.
-    pub fn new<H: Into<String>>(columns: impl IntoIterator<Item = (H, Align)>) -> Self {
-        let columns = columns.into_iter().map(|(heading, align)| (heading.into(), align)).collect();
-        Table { columns, groups: Vec::new(), lines: Vec::new() }
+    /// A table without rows whose first `names` columns hold names.
+    pub fn new<C: Into<String>>(columns: impl IntoIterator<Item = C>, names: usize) -> Table {
+        Table { columns: columns.into_iter().map(Into::into).collect(), names, rows: Vec::new() }
     }
 
-    /// Adds columns with a name in common, which stands in a line above theirs.
-    pub fn group<H: Into<String>>(
-        &mut self,
-        name: String,
-        columns: impl IntoIterator<Item = (H, Align)>,
-    ) {
-        self.groups.push(Group { name, first: self.columns.len() });
-        self.columns.extend(columns.into_iter().map(|(heading, align)| (heading.into(), align)));
-    }
-
-    /// A line of its own above the rows that follow, which are indented under it.
-    pub fn heading(&mut self, heading: String) {
-        self.lines.push(Line::Heading(heading));
-    }
-
-    /// A row of as many cells as there are columns.
-    pub fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row of as many cells as there are columns.
+    pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        let cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         debug_assert_eq!(cells.len(), self.columns.len());
-        self.lines.push(Line::Row(cells));
+        self.rows.push(cells);
     }
 
-    fn rows(&self) -> impl Iterator<Item = &Vec<String>> {
-        self.lines.iter().filter_map(|line| match line {
-            Line::Row(cells) => Some(cells),
-            Line::Heading(_) => None,
-        })
-    }
-
-    fn widths(&self) -> Vec<usize> {
-        let width = |text: &str| text.chars().count();
-        let column = |at: usize| {
-            let cells = self.rows().map(|cells| width(&cells[at]));
-            cells.fold(width(&self.columns[at].0), usize::max)
-        };
-        let mut widths: Vec<usize> = (0..self.columns.len()).map(column).collect();
-        self.make_room_for_groups(&mut widths);
-        widths
-    }
-
-    /// A name that is longer than its columns together widens the first of them.
-    fn make_room_for_groups(&self, widths: &mut [usize]) {
-        let ends = self.groups.iter().skip(1).map(|group| group.first).chain([widths.len()]);
-        for (group, end) in self.groups.iter().zip(ends.collect::<Vec<_>>()) {
-            let Some(columns) = widths.get_mut(group.first..end) else { continue };
-            let room = columns.iter().sum::<usize>() + GAP.len() * columns.len().saturating_sub(1);
-            if let Some(first) = columns.first_mut() {
-                *first += group.name.chars().count().saturating_sub(room);
-            }
+    /// The same on a page.
+    pub fn show_on(&self, page: &mut html::Page) {
+        let align = |at| if at < self.names { html::Align::Left } else { html::Align::Right };
+        let columns = self.columns.iter().enumerate().map(|(at, name)| (name.as_str(), align(at)));
+        let mut table = html::Table::new(columns);
+        for cells in &self.rows {
+            table.row(cells.iter().map(|cell| match cell.is_outside {
+                true => html::Cell::outside(&cell.text),
+                false => html::Cell::from(&cell.text),
+            }));
         }
-    }
-
-    /// Rows stand further to the right than the headings above them.
-    fn indent(&self) -> &'static str {
-        let has_headings = self.lines.iter().any(|line| matches!(line, Line::Heading(_)));
-        if has_headings { "    " } else { "  " }
-    }
-
-    fn padded<'a>(&self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) -> String {
-        let padded =
-            cells.zip(&self.columns).zip(widths).map(|((cell, (_, align)), &width)| match align {
-                Align::Left => format!("{cell:<width$}"),
-                Align::Right => format!("{cell:>width$}"),
-            });
-        let line = padded.collect::<Vec<_>>().join(GAP);
-        format!("{}{}", self.indent(), line.trim_end())
-    }
-
-    /// The names of the groups, each ending where its columns end.
-    fn group_names(&self, widths: &[usize]) -> String {
-        let ends = self.groups.iter().skip(1).map(|group| group.first).chain([widths.len()]);
-        let line = self.groups.iter().zip(ends).fold(String::new(), |line, (group, end)| {
-            let width: usize = widths[..end].iter().map(|width| width + GAP.len()).sum();
-            format!("{line}{:>1$}", group.name, width - GAP.len() - line.chars().count())
-        });
-        format!("{}{line}", self.indent())
+        page.table(table);
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widths = self.widths();
-        if !self.groups.is_empty() {
-            writeln!(f, "{}", self.group_names(&widths))?;
+        let align =
+            |at| if at < self.names { text_table::Align::Left } else { text_table::Align::Right };
+        let columns = self.columns.iter().enumerate().map(|(at, name)| (name.as_str(), align(at)));
+        let mut table = text_table::TextTable::new(columns);
+        for cells in &self.rows {
+            table.row(cells.iter().map(Cell::marked).collect());
         }
-        let headings = self.columns.iter().map(|(heading, _)| heading.as_str());
-        writeln!(f, "{}", self.padded(headings, &widths))?;
-        for line in &self.lines {
-            match line {
-                Line::Heading(heading) => writeln!(f, "  {heading}")?,
-                Line::Row(cells) => {
-                    writeln!(f, "{}", self.padded(cells.iter().map(String::as_str), &widths))?
-                }
-            }
-        }
-        Ok(())
+        write!(f, "{table}")
     }
 }
 
@@ -145,37 +90,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_end_above_the_last_column_of_their_group() {
-        let mut table = Table::new([("op", Align::Left)]);
-        for team in ["1 thread", "2 pinned"] {
-            table.group(team.to_owned(), [("minimum", Align::Right), ("x", Align::Right)]);
-        }
-        table.heading("counters".to_owned());
-        table.row(["add", "0.4", "1.00", "0.5", "1.25"].map(str::to_owned).into());
-        assert_eq!(
-            table.to_string(),
-            concat!(
-                "              1 thread       2 pinned\n",
-                "    op   minimum     x  minimum     x\n",
-                "  counters\n",
-                "    add      0.4  1.00      0.5  1.25\n",
-            )
-        );
-    }
-
-    #[test]
-    fn long_names_do_not_run_into_each_other() {
-        let mut table = Table::new([("node", Align::Right)]);
-        table.group("memory".to_owned(), [("a", Align::Right)]);
-        table.group("distance to".to_owned(), ["0", "1"].map(|name| (name, Align::Right)));
-        table.row(["7", "1", "10", "20"].map(str::to_owned).into());
-        assert_eq!(
-            table.to_string(),
-            concat!(
-                "        memory  distance to\n",
-                "  node       a        0   1\n",
-                "     7       1       10  20\n",
-            )
-        );
+    fn what_is_out_of_bounds_is_marked_in_text_and_on_pages() {
+        let mut table = Table::new(["figure", "error"], 1);
+        table.row([Cell::from("one"), Cell::judged("+1 %", false)]);
+        table.row([Cell::from("two"), Cell::judged("+99 %", true)]);
+        assert_eq!(table.to_string(), "  figure   error\n  one       +1 %\n  two     +99 %!\n");
+        let mut page = html::Page::new("", "");
+        table.show_on(&mut page);
+        let mut marked = html::Table::new([("", html::Align::Right)]);
+        marked.row([html::Cell::outside("+99 %")]);
+        let mut other = html::Page::new("", "");
+        other.table(marked);
+        let cell = |html: &str| {
+            let row = html.lines().find(|line| line.contains("+99")).expect("the cell");
+            row[row.rfind("<t").expect("a cell")..].to_owned()
+        };
+        assert!(cell(&other.render()).len() > "<td>+99 %</td>".len(), "the page marks it");
+        let ours = page.render();
+        assert!(ours.contains("+99 %") && ours.contains("+1 %"));
     }
 }

@@ -11,7 +11,7 @@ use percid_sim::machine::{Costs, Sourced, Machine};
 use percid_sim::topology::{Place, Topology};
 
 use crate::burst::{AREA, burst};
-use crate::outcome::Failure;
+use crate::exit::Failure;
 
 /// The machine whose costs are taken where none are measured.
 const LIKE: &str = "epyc-9654";

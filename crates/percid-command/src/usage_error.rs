@@ -1,13 +1,12 @@
 //! Wrong arguments: one line that says what is wrong and what is allowed, exit status 2.
 
 use std::env;
-use std::fmt;
 use std::process::ExitCode;
 
 use clap::Command;
 use clap::error::ErrorKind;
 
-use crate::outcome::complain;
+use crate::exit::refuse;
 
 /// Prints what the parser has to say: help and version as they are, errors in one line.
 pub fn show(error: &clap::Error, command: Command) -> ExitCode {
@@ -27,12 +26,6 @@ pub fn show(error: &clap::Error, command: Command) -> ExitCode {
         Some(allowed) => refuse(format_args!("{what}; {allowed}")),
         None => refuse(format_args!("{what}")),
     }
-}
-
-/// Prints one line and gives the exit status of wrong arguments.
-pub fn refuse(what: fmt::Arguments<'_>) -> ExitCode {
-    complain(format_args!("{what}"));
-    ExitCode::from(2)
 }
 
 /// The parser's message without the tips and the usage that follow it.

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use percid_command::arguments::PolicyChoice;
-use percid_command::given;
+use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
+use percid_command::presets;
 use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
 use percid_sim::policies::Entry;
@@ -21,7 +21,7 @@ use crate::cli::ConvertArguments;
 use crate::file;
 use crate::replay::replay_all;
 
-pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Failure> {
     let target = Target::of(&arguments.to)?;
     file::check_writable(&arguments.to)?;
     let policy = policy(arguments, target)?;
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Outcome, F
         None => Vec::new(),
     };
     if interrupt.pressed() {
-        return Ok(Outcome::Interrupted);
+        return Ok(Exit::Interrupted);
     }
     let label = format!("writing {}", arguments.to.display());
     watched(&label, None, &interrupt, |_| {
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Outcome, F
     } else {
         output::print_text(&written)?
     }
-    Ok(Outcome::Complete)
+    Ok(Exit::Complete)
 }
 
 /// The one policy whose IDs are wanted, if any are.
@@ -73,7 +73,7 @@ fn id_tracks(
     policy: &'static Entry,
     interrupt: &Interrupt,
 ) -> Result<IdTracks, Failure> {
-    let machine = given::machine(&arguments.machine, Numbering::Kernel)?;
+    let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;
     let settings = Settings { turns_kept: usize::MAX, spaces_kept: 0, ..Settings::default() };
     let replays = replay_all(trace, &machine, &[policy], &settings, interrupt)?;
     let Some(replay) = replays.first() else { return Ok(IdTracks::default()) };

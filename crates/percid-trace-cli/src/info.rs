@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 use percid_trace::event::{Event, Tid};
 use percid_trace::replay::{self, Life};
 use percid_trace::{Origin, Trace};
@@ -20,7 +20,7 @@ use crate::printable::printable;
 /// So many processes are shown as text.
 const SHOWN: usize = 20;
 
-pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let began = Instant::now();
     let trace = file::load(&arguments.file, &interrupt)?;
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Outcome, Fail
     } else {
         output::print_text(&contents)?
     }
-    Ok(Outcome::Complete)
+    Ok(Exit::Complete)
 }
 
 /// What a trace is about.
@@ -172,14 +172,14 @@ impl fmt::Display for Contents {
         let seconds = self.read_ns as f64 / 1e9;
         let rate = self.about.events as f64 / seconds / 1e6;
         writeln!(f, "Read in {seconds:.3} s, {rate:.1} million events a second.\n")?;
-        let mut kinds = Table::new([("event", Align::Left), ("count", Align::Right)]);
+        let mut kinds = TextTable::new([("event", Align::Left), ("count", Align::Right)]);
         for kind in &self.kinds {
             kinds.row(vec![kind.event.to_owned(), kind.count.to_string()]);
         }
         writeln!(f, "{kinds}")?;
         let columns = ["process", "name"].map(|name| (name, Align::Left)).into_iter();
         let figures = ["threads", "most at once", "most running", "CPU time s", "turns", "moves"];
-        let mut table = Table::new(columns.chain(figures.map(|name| (name, Align::Right))));
+        let mut table = TextTable::new(columns.chain(figures.map(|name| (name, Align::Right))));
         for life in self.processes.iter().take(SHOWN) {
             table.row(vec![
                 life.process.to_string(),

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome};
 use percid_command::output;
 use percid_command::watch::watched;
 use percid_sim::conformance::{Conformance, generation};
@@ -19,7 +19,7 @@ use crate::cli::KernelIdsArguments;
 use crate::file;
 use crate::printable::printable;
 
-pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let (trace, _) = file::load_closed(&arguments.file, &interrupt)?;
     let answer = Answer::of(&trace, arguments.process, &interrupt);
@@ -29,9 +29,9 @@ pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Outcome,
         output::print_text(&answer)?
     }
     Ok(match () {
-        () if answer.interrupted => Outcome::Interrupted,
-        () if answer.different > 0 => Outcome::Differs,
-        () => Outcome::Complete,
+        () if answer.interrupted => Exit::Interrupted,
+        () if answer.different > 0 => Exit::Differs,
+        () => Exit::Complete,
     })
 }
 

@@ -14,7 +14,7 @@ mod replay;
 use std::panic;
 use std::process::ExitCode;
 
-use percid_command::outcome::{self, Failure, Outcome};
+use percid_command::exit::{self, Exit, Failure};
 use percid_trace::parquet;
 
 use cli::{Cli, Command};
@@ -22,7 +22,7 @@ use cli::{Cli, Command};
 fn main() -> ExitCode {
     keep_quiet_about_caught_panics();
     match cli::parse() {
-        Ok(cli) => outcome::exit_code(run(&cli)),
+        Ok(cli) => exit::code(run(&cli)),
         Err(shown) => shown,
     }
 }
@@ -37,7 +37,7 @@ fn keep_quiet_about_caught_panics() {
     }));
 }
 
-fn run(cli: &Cli) -> Result<Outcome, Failure> {
+fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Record(arguments) => record::run(arguments, cli.json),
         Command::Info(arguments) => info::run(arguments, cli.json),

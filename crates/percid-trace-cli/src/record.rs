@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
 use percid_command::progress::Progress as Meter;
 use percid_trace::parquet;
@@ -19,14 +19,14 @@ use serde::Serialize;
 use crate::cli::{RecordArguments, WayChoice};
 use crate::file;
 
-pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failure> {
     file::check_writable(&arguments.output)?;
     let interrupt = Interrupt::listen()?;
     let recorded = match watched(&options(arguments, json), &interrupt) {
         Ok(recorded) => recorded,
         Err(refusal @ (Refusal::NoCommand(_) | Refusal::Unstartable(..))) => {
             complain(format_args!("{refusal}"));
-            return Ok(Outcome::Status(refusal.exit_code()));
+            return Ok(Exit::Status(refusal.exit_code()));
         }
         Err(refusal) => return Err(refused(&refusal)),
     };
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Outcome, Fa
     } else {
         complain(format_args!("{summary}"))
     }
-    Ok(outcome(&recorded, &interrupt))
+    Ok(exit(&recorded, &interrupt))
 }
 
 fn options(arguments: &RecordArguments, json: bool) -> Options {
@@ -90,12 +90,12 @@ fn tell(meter: &Meter, progress: Progress) {
 }
 
 /// The command's own status comes first, but for Ctrl-C without a command.
-fn outcome(recorded: &Recorded, interrupt: &Interrupt) -> Outcome {
+fn exit(recorded: &Recorded, interrupt: &Interrupt) -> Exit {
     match recorded.status {
-        Some(status) if !status.success() => Outcome::Status(status_code(status)),
-        _ if recorded.broken.is_some() => Outcome::Partial,
-        _ if interrupt.pressed() => Outcome::Interrupted,
-        _ => Outcome::Complete,
+        Some(status) if !status.success() => Exit::Status(status_code(status)),
+        _ if recorded.broken.is_some() => Exit::Partial,
+        _ if interrupt.pressed() => Exit::Interrupted,
+        _ => Exit::Complete,
     }
 }
 

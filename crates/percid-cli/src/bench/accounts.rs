@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::benchmark::{Benchmark, Subject};
-use percid_command::outcome::complain;
+use percid_command::exit::complain;
 
 /// What one structure was given, and what it accounts for.
 #[derive(Debug, Serialize)]

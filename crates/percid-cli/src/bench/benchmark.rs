@@ -7,8 +7,8 @@ use super::loops::{self, Operation};
 use super::samples::Samples;
 use super::shuffle::Shuffler;
 use super::team::{Batch, Placement, Team};
+use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::Failure;
 use percid_command::progress::Progress;
 
 /// The time that a batch costs each thread: short enough to escape most ticks, long against starting it.

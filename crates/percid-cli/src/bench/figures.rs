@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::benchmark::{Benchmark, PLAIN, Series, Subject};
 use super::loops::Family;
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// One operation with one team. Times in nanoseconds per operation.
 #[derive(Debug, Serialize)]
@@ -73,9 +73,9 @@ fn figure(series: &Series, (position, subject): (usize, &Subject)) -> Option<Fig
 }
 
 /// A line per operation under the name of its family, three columns per team.
-pub(crate) fn table(figures: &[Figure]) -> Table {
+pub(crate) fn table(figures: &[Figure]) -> TextTable {
     let teams = distinct(figures.iter().map(|figure| figure.team));
-    let mut table = Table::new([("op", Align::Left), ("source", Align::Left)]);
+    let mut table = TextTable::new([("op", Align::Left), ("source", Align::Left)]);
     for team in &teams {
         let columns = ["min", "median", "x"].map(|column| (column, Align::Right));
         table.group(team.to_string(), columns);

@@ -17,8 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cli::IntermittentArguments;
+use percid_command::exit::{Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, complain};
 use percid_command::progress::Progress;
 
 use super::shuffle::Shuffler;

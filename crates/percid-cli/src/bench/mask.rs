@@ -10,8 +10,8 @@ use super::benchmark::Benchmark;
 use super::figures::{self, Figure};
 use super::loops;
 use super::team::Placement;
+use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::Failure;
 
 /// The keys of `bench mask` in the JSON document.
 #[derive(Debug, Serialize)]

@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use crate::cli::{BenchArguments, BenchPart, IntermittentArguments, Length};
 use crate::machine::MachineReport;
+use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
 
 pub(crate) use cpu::pin_this_thread;
@@ -37,7 +37,7 @@ const DEFAULT_OPS: Duration = Duration::from_secs(10);
 const DEFAULT_MASK: Duration = Duration::from_secs(3);
 const DEFAULT_WANDER: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failure> {
     match &arguments.part {
         None => everything(arguments.length, json),
         Some(BenchPart::Ops(length)) => ops_only(*length, json),
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Outcome, Fai
 }
 
 /// The machine's summary, then operations, the mask, wandering threads, and the intermittent benchmark.
-pub(crate) fn everything(length: Length, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn everything(length: Length, json: bool) -> Result<Exit, Failure> {
     let length = length.seconds.unwrap_or(DEFAULT_EVERYTHING);
     let mut session = Session::start(json)?;
     let plan = intermittent::Plan::fitting(length / 2, session.cpus());
@@ -61,25 +61,25 @@ pub(crate) fn everything(length: Length, json: bool) -> Result<Outcome, Failure>
     session.finish()
 }
 
-fn ops_only(length: Length, json: bool) -> Result<Outcome, Failure> {
+fn ops_only(length: Length, json: bool) -> Result<Exit, Failure> {
     let mut session = Session::start(json)?;
     session.ops(length.seconds.unwrap_or(DEFAULT_OPS))?;
     session.finish()
 }
 
-fn mask_only(length: Length, json: bool) -> Result<Outcome, Failure> {
+fn mask_only(length: Length, json: bool) -> Result<Exit, Failure> {
     let mut session = Session::start(json)?;
     session.mask(length.seconds.unwrap_or(DEFAULT_MASK))?;
     session.finish()
 }
 
-fn wander_only(length: Length, json: bool) -> Result<Outcome, Failure> {
+fn wander_only(length: Length, json: bool) -> Result<Exit, Failure> {
     let mut session = Session::start(json)?;
     session.wander(length.seconds.unwrap_or(DEFAULT_WANDER))?;
     session.finish()
 }
 
-fn intermittent_only(arguments: &IntermittentArguments, json: bool) -> Result<Outcome, Failure> {
+fn intermittent_only(arguments: &IntermittentArguments, json: bool) -> Result<Exit, Failure> {
     let mut session = Session::start(json)?;
     let plan = intermittent::Plan::asked(arguments, session.cpus());
     session.intermittent(plan)?;
@@ -167,14 +167,14 @@ impl Session {
         if self.json { Ok(()) } else { output::print_text(&format_args!("{part}\n")) }
     }
 
-    fn finish(mut self) -> Result<Outcome, Failure> {
+    fn finish(mut self) -> Result<Exit, Failure> {
         self.document.interrupted = self.interrupt.pressed();
         if self.json {
             output::print_json(&self.document)?;
         } else if self.document.interrupted {
             complain(format_args!("interrupted: the figures are those measured so far"));
         }
-        Ok(self.document.outcome())
+        Ok(self.document.exit())
     }
 }
 
@@ -190,13 +190,13 @@ impl Document {
         }
     }
 
-    fn outcome(&self) -> Outcome {
+    fn exit(&self) -> Exit {
         if !self.is_exact() {
-            Outcome::WrongCount
+            Exit::WrongCount
         } else if self.interrupted {
-            Outcome::Interrupted
+            Exit::Interrupted
         } else {
-            Outcome::Complete
+            Exit::Complete
         }
     }
 
@@ -215,19 +215,19 @@ mod tests {
 
     #[test]
     fn what_was_lost_or_doubled_ends_in_an_error() {
-        for (conduct, outcome) in [
-            (Conduct::Honest, Outcome::Interrupted),
-            (Conduct::LosesOne, Outcome::WrongCount),
-            (Conduct::DoublesOne, Outcome::WrongCount),
+        for (conduct, exit) in [
+            (Conduct::Honest, Exit::Interrupted),
+            (Conduct::LosesOne, Exit::WrongCount),
+            (Conduct::DoublesOne, Exit::WrongCount),
         ] {
             let mut document = Document::new();
             document.interrupted = true;
-            assert_eq!(document.outcome(), Outcome::Interrupted);
+            assert_eq!(document.exit(), Exit::Interrupted);
             document.ops = Some(OpsReport::of(&benchmark_of(conduct), Duration::ZERO));
-            assert_eq!(document.outcome(), outcome, "ops, {conduct:?}");
+            assert_eq!(document.exit(), exit, "ops, {conduct:?}");
             document.ops = None;
             document.mask = Some(MaskReport::of(&benchmark_of(conduct)));
-            assert_eq!(document.outcome(), outcome, "mask, {conduct:?}");
+            assert_eq!(document.exit(), exit, "mask, {conduct:?}");
         }
     }
 }

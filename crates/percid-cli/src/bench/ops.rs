@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::benchmark::Benchmark;
 use super::loops;
 use super::team::Placement;
+use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::Failure;
 
 pub(crate) use report::OpsReport;
 

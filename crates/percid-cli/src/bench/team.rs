@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::cpu;
 use super::loops::Measured;
 use super::thread_usage::ThreadUsage;
-use percid_command::outcome::Failure;
+use percid_command::exit::Failure;
 
 /// Where a team's threads run.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use percid::{Counter, Density, Source};
 
 use super::shuffle::Shuffler;
+use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::Failure;
 use percid_command::progress::Progress;
 
 pub(crate) use report::WanderReport;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// One call of the library's probe: signals are blocked meanwhile, so Ctrl-C waits for its end.
 const PIECE: Duration = Duration::from_millis(250);
@@ -88,7 +88,7 @@ impl fmt::Display for AbortsReport {
             return writeln!(f, "  not tried: {why}");
         }
         let columns = ["aborted", "IGNORED", "undecided"].map(|heading| (heading, Align::Right));
-        let mut table = Table::new(std::iter::once(("by", Align::Left)).chain(columns));
+        let mut table = TextTable::new(std::iter::once(("by", Align::Left)).chain(columns));
         for kind in &self.kinds {
             let figures =
                 [kind.aborted, kind.ignored, kind.undecided].map(|count| count.to_string());

@@ -9,10 +9,10 @@ use percid::{Counter, Source};
 use serde::Serialize;
 
 use crate::bench::pin_this_thread;
+use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::Failure;
 use percid_command::progress::Progress;
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// Threads for each allowed CPU, so that they preempt each other.
 const CROWD: usize = 2;
@@ -148,7 +148,7 @@ impl fmt::Display for StressReport {
             "Counters whose threads are moved, preempted and fenced, with resets meanwhile"
         )?;
         let columns = ["added", "sum", "LOST", "moves", "resets"];
-        let mut table = Table::new(
+        let mut table = TextTable::new(
             std::iter::once(("source", Align::Left))
                 .chain(columns.map(|heading| (heading, Align::Right))),
         );

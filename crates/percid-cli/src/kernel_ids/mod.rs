@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use percid::id::Generation;
-use percid_command::outcome::{Failure, Outcome};
+use percid_command::exit::{Exit, Failure};
 use percid_command::output;
 use percid_sim::explanation::{Behaviour, Explanation};
 use percid_sim::conformance::Recording;
@@ -60,19 +60,19 @@ pub(crate) fn observe() -> Observation {
 }
 
 /// Only this, without the rest of `percid info --check`.
-pub(crate) fn run(json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(json: bool) -> Result<Exit, Failure> {
     let observation = observe();
     if json { output::print_json(&observation) } else { output::print_text(&observation) }?;
-    Ok(Outcome::Complete)
+    Ok(Exit::Complete)
 }
 
 /// The experiment, for the process in which nothing else happens. Prints what was recorded.
-pub(crate) fn experiment() -> Result<Outcome, Failure> {
+pub(crate) fn experiment() -> Result<Exit, Failure> {
     match experiment::record() {
         Ok(recording) => output::print_text(&recording)?,
         Err(why) => output::print_text(&format!("{MISSING}{why}\n"))?,
     }
-    Ok(Outcome::Complete)
+    Ok(Exit::Complete)
 }
 
 /// Before the reason why nothing was recorded.

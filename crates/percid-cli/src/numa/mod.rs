@@ -12,9 +12,9 @@ mod report;
 mod watch;
 
 use crate::cli::{NumaArguments, NumaPart, ReportArguments};
-use percid_command::outcome::{Failure, Outcome};
+use percid_command::exit::{Exit, Failure};
 
-pub(crate) fn run(arguments: &NumaArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &NumaArguments, json: bool) -> Result<Exit, Failure> {
     match &arguments.part {
         Some(NumaPart::Report(arguments)) => report::run(arguments, json),
         Some(NumaPart::Watch(arguments)) => watch::run(arguments, json),

@@ -7,7 +7,7 @@ use percid_sim::paper::bounds::Bound;
 use serde::Serialize;
 
 use super::numbers::{figure, optional};
-use percid_command::sheet::{Cell, Sheet};
+use percid_command::table::{Cell, Table};
 
 /// The keys of every part of `sim paper` that say whether its bounds hold.
 #[derive(Debug, Serialize)]
@@ -29,27 +29,27 @@ impl Bounds {
         }
     }
 
-    fn sheet(&self) -> Sheet {
-        let mut sheet = Sheet::new(["bound", "figure", "least", "most"], 1);
+    fn table(&self) -> Table {
+        let mut table = Table::new(["bound", "figure", "least", "most"], 1);
         for bound in &self.bounds {
-            sheet.row([
+            table.row([
                 Cell::from(bound.name.as_str()),
                 Cell::judged(figure(bound.figure), !bound.holds),
                 Cell::from(optional(bound.least)),
                 Cell::from(optional(bound.most)),
             ]);
         }
-        sheet
+        table
     }
 
     pub(crate) fn show_on(&self, part: &str, page: &mut Page) {
         page.section(format!("{part}: bounds"), self.verdict());
-        self.sheet().show_on(page);
+        self.table().show_on(page);
     }
 }
 
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}  {}", self.sheet(), self.verdict())
+        writeln!(f, "{}  {}", self.table(), self.verdict())
     }
 }

@@ -9,10 +9,10 @@ use percid_sim::workload::Workload;
 use serde::Serialize;
 
 use super::numbers::plain;
-use percid_command::given::THIS;
-use percid_command::outcome::{Failure, Outcome};
+use percid_command::exit::{Exit, Failure};
 use percid_command::output;
-use percid_command::table::{Align, Table};
+use percid_command::presets::THIS;
+use percid_command::text_table::{Align, TextTable};
 
 /// The document of `percid sim list --json`.
 #[derive(Debug, Serialize)]
@@ -44,10 +44,10 @@ struct PolicyEntry {
     about: &'static str,
 }
 
-pub(crate) fn run(json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(json: bool) -> Result<Exit, Failure> {
     let catalogue = Catalogue::read();
     if json { output::print_json(&catalogue) } else { output::print_text(&catalogue) }?;
-    Ok(Outcome::Complete)
+    Ok(Exit::Complete)
 }
 
 impl Catalogue {
@@ -73,7 +73,7 @@ impl fmt::Display for Catalogue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Machines")?;
         let mut table =
-            Table::new([("name", Align::Left), ("CPUs", Align::Right), ("", Align::Left)]);
+            TextTable::new([("name", Align::Left), ("CPUs", Align::Right), ("", Align::Left)]);
         let here = ["", "this machine: CPUs and caches as they are, most costs assumed"];
         table.row([THIS, here[0], here[1]].map(str::to_owned).into());
         for machine in &self.machines {
@@ -91,7 +91,7 @@ impl fmt::Display for Catalogue {
             writeln!(f, "      {}", parameters.join(" "))?;
         }
         writeln!(f, "\nPolicies")?;
-        let mut table = Table::new([("name", Align::Left), ("", Align::Left)]);
+        let mut table = TextTable::new([("name", Align::Left), ("", Align::Left)]);
         for policy in &self.policies {
             table.row(vec![policy.name.to_owned(), policy.about.to_owned()]);
         }

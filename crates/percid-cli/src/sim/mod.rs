@@ -12,9 +12,9 @@ mod run;
 mod show;
 
 use crate::cli::{SimArguments, SimPart};
-use percid_command::outcome::{Failure, Outcome};
+use percid_command::exit::{Exit, Failure};
 
-pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Exit, Failure> {
     match &arguments.part {
         Some(SimPart::Run(arguments)) => run::run(arguments, json),
         Some(SimPart::Paper(arguments)) => paper::run(arguments, json),

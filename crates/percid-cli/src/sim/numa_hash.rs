@@ -8,11 +8,11 @@ use percid_sim::numa::hash::{self, Crowd, Method, Study};
 use serde::Serialize;
 
 use super::numbers::{figure, hundredths};
-use super::paper::tables_sheet;
+use super::paper::runs_table;
 use crate::cli::HashArguments;
-use percid_command::outcome::{Failure, Outcome};
+use percid_command::exit::{Exit, Failure};
 use percid_command::output;
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// The document of `percid sim numa-hash --json`.
 #[derive(Debug, Serialize)]
@@ -51,10 +51,10 @@ struct Limit {
 const METHODS: [Method; 2] = [Method::LowBits, Method::Hash];
 const WIDTHS: [Width; 2] = [Width::Bits64, Width::Bits128];
 
-pub(crate) fn run(arguments: &HashArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &HashArguments, json: bool) -> Result<Exit, Failure> {
     let document = Document::compute(arguments);
     if json { output::print_json(&document) } else { output::print_text(&document) }?;
-    Ok(Outcome::Complete)
+    Ok(Exit::Complete)
 }
 
 impl Document {
@@ -95,7 +95,7 @@ impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.tables {
             Tables::Published(tables) => {
-                writeln!(f, "The published runs, sets of 64 bits\n{}", tables_sheet(tables))?;
+                writeln!(f, "The published runs, sets of 64 bits\n{}", runs_table(tables))?;
             }
             Tables::Asked(tables) => writeln!(f, "Threads by bit\n{}", asked(tables))?,
         }
@@ -113,9 +113,9 @@ impl fmt::Display for Document {
     }
 }
 
-fn asked(tables: &[Frequencies]) -> Table {
+fn asked(tables: &[Frequencies]) -> TextTable {
     let right = Align::Right;
-    let mut text = Table::new([
+    let mut text = TextTable::new([
         ("thread IDs", Align::Left),
         ("method", Align::Left),
         ("set", right),
@@ -138,9 +138,9 @@ fn asked(tables: &[Frequencies]) -> Table {
     text
 }
 
-fn crowds(crowds: &[Crowd]) -> Table {
+fn crowds(crowds: &[Crowd]) -> TextTable {
     let mut text =
-        Table::new([("method", Align::Left), ("set", Align::Right), ("threads", Align::Right)]);
+        TextTable::new([("method", Align::Left), ("set", Align::Right), ("threads", Align::Right)]);
     text.group(
         "distinct bits".to_owned(),
         ["fewest", "mean", "most"].map(|name| (name, Align::Right)),

@@ -1,6 +1,6 @@
 //! How figures are written, and the tables of numbers that went into a simulation.
 
-use percid_command::sheet::Sheet;
+use percid_command::table::Table;
 
 /// A number as short as it can be written.
 pub(crate) fn plain(value: f64) -> String {
@@ -40,13 +40,13 @@ pub(crate) struct Number<'a> {
 }
 
 /// Numbers with where they come from.
-pub(crate) fn sheet<'a>(numbers: impl IntoIterator<Item = Number<'a>>) -> Sheet {
-    let mut sheet = Sheet::new(["number", "value", "where it comes from"], 3);
+pub(crate) fn table<'a>(numbers: impl IntoIterator<Item = Number<'a>>) -> Table {
+    let mut table = Table::new(["number", "value", "where it comes from"], 3);
     for Number { name, value, origin, fitted } in numbers {
         let mark = if fitted { " (fitted)" } else { "" };
-        sheet.row([format!("{name}{mark}"), value, origin.to_owned()]);
+        table.row([format!("{name}{mark}"), value, origin.to_owned()]);
     }
-    sheet
+    table
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use percid_sim::workload::Workload;
 use serde::Serialize;
 
 use crate::cli::{ShowArguments, Shown};
-use percid_command::outcome::{Failure, Outcome};
+use percid_command::exit::{Exit, Failure};
 use percid_command::output;
 
 /// The document of `percid sim show --json`.
@@ -15,7 +15,7 @@ struct File<'a> {
     text: &'a str,
 }
 
-pub(crate) fn run(arguments: &ShowArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &ShowArguments, json: bool) -> Result<Exit, Failure> {
     let name = arguments.name.as_str();
     let (text, known): (_, Vec<&str>) = match arguments.kind {
         Shown::Machine => (Machine::preset_text(name), Machine::presets().collect()),
@@ -25,5 +25,5 @@ pub(crate) fn run(arguments: &ShowArguments, json: bool) -> Result<Outcome, Fail
         Failure::Usage(format!("no file is named '{name}'; allowed are {}", known.join(", ")))
     })?;
     if json { output::print_json(&File { name, text }) } else { output::print_text(&text) }?;
-    Ok(Outcome::Complete)
+    Ok(Exit::Complete)
 }

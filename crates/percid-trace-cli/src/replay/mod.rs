@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use percid_command::arguments::chosen;
-use percid_command::given;
+use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
+use percid_command::presets;
 use percid_command::report::Report;
 use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
@@ -36,8 +36,8 @@ const TURNS: usize = 20_000;
 /// Processes that the JSON document has, unless more are asked for.
 const PROCESSES: usize = 10_000;
 
-pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Failure> {
-    let machine = given::machine(&arguments.machine, Numbering::Kernel)?;
+pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failure> {
+    let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;
     let policies = chosen(&arguments.policy);
     let report = Report::to(arguments.html.as_deref())?;
     spare_trace(arguments)?;
@@ -64,8 +64,8 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Outcome, Fa
     if stopped && !json {
         complain(format_args!("interrupted: {}", results.seen()));
     }
-    let outcome = if stopped { Outcome::Interrupted } else { Outcome::Complete };
-    report.write(printed, || page::page(&results, top), outcome)
+    let exit = if stopped { Exit::Interrupted } else { Exit::Complete };
+    report.write(printed, || page::page(&results, top), exit)
 }
 
 /// Refuses to write the report in place of the trace, which may be all that there is of what was recorded.

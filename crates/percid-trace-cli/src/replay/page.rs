@@ -29,7 +29,7 @@ fn show(process: &ProcessFigures, page: &mut Page) {
         text::title(process),
         format!("{}.\n\n{}", text::life(process), advice.join("\n\n")),
     );
-    text::sheet(process).show_on(page);
+    text::table(process).show_on(page);
     let kinds = ["same CPU", "same core", "same L3 cache", "same node", "other node"];
     let share = Axis::new("acquisitions").unit("%");
     let mut bars = Bars::stacked(Axis::new("policy"), share, kinds);

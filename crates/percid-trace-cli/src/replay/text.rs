@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use percid_command::sheet::Sheet;
+use percid_command::table::Table;
 
 use crate::printable::printable;
 
@@ -34,7 +34,7 @@ impl fmt::Display for Text<'_> {
         for process in processes.iter().take(self.top) {
             writeln!(f, "\n{}", title(process))?;
             writeln!(f, "  {}", life(process))?;
-            write!(f, "{}", sheet(process))?;
+            write!(f, "{}", table(process))?;
             for sentence in &process.advice {
                 writeln!(f, "  - {sentence}")?;
             }
@@ -90,16 +90,16 @@ pub(super) fn life(process: &ProcessFigures) -> String {
 }
 
 /// The policies beside each other.
-pub(super) fn sheet(process: &ProcessFigures) -> Sheet {
+pub(super) fn table(process: &ProcessFigures) -> Table {
     let columns = [
         "policy", "IDs", "bound", "density", "CPU", "core", "L3", "node", "steals", "far", "nodes",
         "memory", "us/turn",
     ];
-    let mut sheet = Sheet::new(columns, 1);
+    let mut table = Table::new(columns, 1);
     for figures in &process.policies {
-        sheet.row(row(figures));
+        table.row(row(figures));
     }
-    sheet
+    table
 }
 
 fn row(figures: &PolicyFigures) -> [String; 13] {

@@ -8,7 +8,7 @@ use super::index::Index;
 use super::tally::Tally;
 use super::{Plan, distinct};
 use crate::bench::samples::Samples;
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// The keys of `bench intermittent` in the JSON document.
 #[derive(Debug, Serialize)]
@@ -108,7 +108,7 @@ impl fmt::Display for IntermittentReport {
             "Bursts over 16 kB after a pause of delay x threads, in nanoseconds ({} warm-up and {} timed bursts, seed {})",
             self.warmup, self.bursts, self.seed
         )?;
-        let mut table = Table::new([
+        let mut table = TextTable::new([
             ("index", Align::Left),
             ("delay ms", Align::Right),
             ("threads", Align::Right),

@@ -17,7 +17,7 @@ use std::fmt;
 use percid::Source;
 use percid::id::Unavailable;
 
-use percid_command::outcome::complain;
+use percid_command::exit::complain;
 
 pub(crate) use masks::operations as mask_operations;
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::bench::benchmark::{Benchmark, Series, Subject};
 use crate::bench::figures::{TeamName, distinct};
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// An operation of percid's and what it is compared with.
 const COMPARISONS: [(&str, &str); 5] = [
@@ -69,9 +69,9 @@ fn ratio(series: &Series, ((mine, op), (other, to)): (Placed<'_>, Placed<'_>)) -
 }
 
 /// A line per comparison, two columns per team.
-pub(crate) fn table(ratios: &[Ratio]) -> Table {
+pub(crate) fn table(ratios: &[Ratio]) -> TextTable {
     let teams = distinct(ratios.iter().map(|ratio| ratio.team));
-    let mut table = Table::new(["op", "source", "to"].map(|heading| (heading, Align::Left)));
+    let mut table = TextTable::new(["op", "source", "to"].map(|heading| (heading, Align::Left)));
     for team in &teams {
         let columns = ["of minima", "median"].map(|column| (column, Align::Right));
         table.group(team.to_string(), columns);

@@ -7,7 +7,7 @@ use percid::Counter;
 
 use super::{Batch, add};
 use crate::bench::cpu::{pin_this_thread, pin_this_thread_to};
-use percid_command::outcome::Failure;
+use percid_command::exit::Failure;
 
 /// Moves between two looks at the clock.
 const STRIDE: u64 = 16;

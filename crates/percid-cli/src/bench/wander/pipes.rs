@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use percid::Counter;
 
 use super::{Batch, add};
-use percid_command::outcome::Failure;
+use percid_command::exit::Failure;
 
 /// There and back.
 pub(super) struct Pipes {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Column, INCREMENTS, Subject};
 use crate::bench::samples::Samples;
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// The keys of `bench wander` in the JSON document.
 #[derive(Debug, Serialize)]
@@ -108,11 +108,11 @@ impl fmt::Display for WanderReport {
 }
 
 impl WanderReport {
-    fn table(&self) -> Table {
+    fn table(&self) -> TextTable {
         let right = ["min", "median", "above bare", "above kernel", "slow paths", "steals", "IDs"];
         let columns = [("move", Align::Left), ("counter", Align::Left)];
         let mut table =
-            Table::new(columns.into_iter().chain(right.map(|heading| (heading, Align::Right))));
+            TextTable::new(columns.into_iter().chain(right.map(|heading| (heading, Align::Right))));
         for row in &self.wander {
             let difference = |ns: f64| format!("{ns:+.0}");
             table.row(vec![

@@ -13,7 +13,7 @@ use crate::cli::RulesChoice;
 use crate::numa::errno;
 use crate::numa::figures::{counts, mebibytes, percent, share};
 use crate::numa::nodes::KernelBalancing;
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// A table has columns for so many nodes; the JSON has all.
 const NODES_SHOWN: usize = 8;
@@ -206,9 +206,9 @@ impl fmt::Display for Document {
 }
 
 impl Document {
-    fn table(&self) -> Table {
+    fn table(&self) -> TextTable {
         let right = Align::Right;
-        let mut table = Table::new([("balancing", Align::Left)]);
+        let mut table = TextTable::new([("balancing", Align::Left)]);
         table.group("GB/s".to_owned(), ["first", "last"].map(|name| (name, right)));
         table.group("placed %".to_owned(), ["before", "after"].map(|name| (name, right)));
         let nodes: Vec<u32> = self.nodes.iter().take(NODES_SHOWN).copied().collect();

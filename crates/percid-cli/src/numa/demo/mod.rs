@@ -10,14 +10,14 @@ use percid::numa::Balancer;
 
 use super::nodes;
 use crate::cli::DemoArguments;
+use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
 
 use document::{Document, RunReport};
 use plan::Plan;
 
-pub(crate) fn run(arguments: &DemoArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &DemoArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let plan = Plan::asked(arguments, &nodes::all())?;
     let mut runs = Vec::new();
@@ -31,9 +31,9 @@ pub(crate) fn run(arguments: &DemoArguments, json: bool) -> Result<Outcome, Fail
     if json { output::print_json(&document) } else { output::print_text(&document) }?;
     if interrupted {
         complain(format_args!("interrupted"));
-        return Ok(Outcome::Interrupted);
+        return Ok(Exit::Interrupted);
     }
-    Ok(Outcome::Complete)
+    Ok(Exit::Complete)
 }
 
 /// One run in fresh memory.

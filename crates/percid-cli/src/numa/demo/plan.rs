@@ -8,7 +8,7 @@ use crate::cli::{DemoArguments, RulesChoice};
 use crate::numa::figures::mebibytes;
 use crate::numa::nodes::{self, Node};
 use crate::numa::pages::page_size;
-use percid_command::outcome::Failure;
+use percid_command::exit::Failure;
 
 /// The default of `--memory` where the machine does not say what is free, and the most that is taken by default.
 const MODEST: u64 = 64 << 20;

@@ -17,8 +17,8 @@ use super::area::Area;
 use super::place;
 use super::plan::{Place, Plan};
 use crate::numa::pages::{self, page_size};
+use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::Failure;
 use percid_command::progress::{Progress, WORTH_TELLING};
 
 /// How often it is looked how much has been written.

@@ -11,8 +11,8 @@ use crate::numa::nodes::{self, KernelBalancing, Node};
 use crate::numa::pages;
 use crate::numa::process::Process;
 use crate::numa::publication;
-use percid_command::outcome::Failure;
-use percid_command::table::{Align, Table};
+use percid_command::exit::Failure;
+use percid_command::text_table::{Align, TextTable};
 
 /// The document of `percid numa report --json`.
 #[derive(Debug, Serialize)]
@@ -49,9 +49,9 @@ impl MachineDocument {
         })
     }
 
-    fn nodes_table(&self) -> Table {
+    fn nodes_table(&self) -> TextTable {
         let right = Align::Right;
-        let mut table = Table::new([("node", right), ("CPUs", Align::Left)]);
+        let mut table = TextTable::new([("node", right), ("CPUs", Align::Left)]);
         table.group("MiB".to_owned(), [("memory", right), ("free", right)]);
         let numbers = self.nodes.iter().map(|node| (node.node.to_string(), right));
         table.group("distance to".to_owned(), numbers);

@@ -12,9 +12,9 @@ use crate::numa::errno;
 use crate::numa::figures::{counts, mebibytes, milliseconds, percent, share};
 use crate::numa::process::Process;
 use crate::numa::publication::{self, Publication, Silence};
+use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome};
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// A table has columns for so many nodes; the JSON has all.
 const NODES_SHOWN: usize = 16;
@@ -64,12 +64,12 @@ impl ProcessDocument {
         Ok(document)
     }
 
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn exit(&self) -> Exit {
         let silent = self.balancers.iter().any(|balancer| balancer.account.is_none());
         match (self.interrupted, silent || self.balancers.is_empty()) {
-            (true, _) => Outcome::Interrupted,
-            (false, true) => Outcome::NoAnswer,
-            (false, false) => Outcome::Complete,
+            (true, _) => Exit::Interrupted,
+            (false, true) => Exit::NoAnswer,
+            (false, false) => Exit::Complete,
         }
     }
 }
@@ -202,9 +202,10 @@ fn name(region: &Region) -> String {
     format!("{:x}-{:x}", region.start, region.end)
 }
 
-fn memory_table(account: &Account, nodes: &[u32]) -> Table {
+fn memory_table(account: &Account, nodes: &[u32]) -> TextTable {
     let right = Align::Right;
-    let mut table = Table::new([("region", Align::Left), ("access", Align::Left), ("MiB", right)]);
+    let mut table =
+        TextTable::new([("region", Align::Left), ("access", Align::Left), ("MiB", right)]);
     let columns = nodes.iter().map(|node| (format!("node {node}"), right));
     table.group("% of pages on".to_owned(), columns);
     table.group("pages".to_owned(), ["absent", "pending"].map(|name| (name, right)));
@@ -222,9 +223,9 @@ fn memory_table(account: &Account, nodes: &[u32]) -> Table {
     table
 }
 
-fn work_table(account: &Account) -> Table {
+fn work_table(account: &Account) -> TextTable {
     let right = Align::Right;
-    let mut table = Table::new([("region", Align::Left)]);
+    let mut table = TextTable::new([("region", Align::Left)]);
     table.group("% of accesses".to_owned(), ["local", "private"].map(|name| (name, right)));
     table.group("threads".to_owned(), [("active", right)]);
     table.group("pages".to_owned(), ["scanned", "moved"].map(|name| (name, right)));
@@ -244,10 +245,10 @@ fn work_table(account: &Account) -> Table {
     table
 }
 
-fn skips_table(account: &Account) -> Table {
+fn skips_table(account: &Account) -> TextTable {
     let names = Reason::ALL.map(|reason| (reason.to_string(), Align::Right));
     let columns = [("skipped".to_owned(), Align::Left)].into_iter().chain(names);
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     for region in &account.regions {
         let mut row = vec![name(region)];
         row.extend(Reason::ALL.map(|reason| region.skipped_for(reason).to_string()));

@@ -13,8 +13,8 @@ use super::process::Process;
 use super::publication::{self, Silence};
 use super::report::publications;
 use crate::cli::WatchArguments;
+use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
 
 use change::Change;
@@ -49,12 +49,12 @@ enum End {
     NoAnswer,
 }
 
-pub(crate) fn run(arguments: &WatchArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &WatchArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let process = Process { number: arguments.pid };
     if publications(process)?.is_empty() {
         complain(format_args!("process {} publishes no balancer's report", arguments.pid));
-        return Ok(Outcome::NoAnswer);
+        return Ok(Exit::NoAnswer);
     }
     let mut watch =
         Watch { process, arguments, interrupt, accounts: BTreeMap::new(), next_number: 1 };
@@ -71,10 +71,10 @@ pub(crate) fn run(arguments: &WatchArguments, json: bool) -> Result<Outcome, Fai
         }
         End::Interrupted => complain(format_args!("interrupted")),
         // Why was said.
-        End::NoAnswer => return Ok(Outcome::NoAnswer),
+        End::NoAnswer => return Ok(Exit::NoAnswer),
         End::Count => {}
     }
-    Ok(if interrupted { Outcome::Interrupted } else { Outcome::Complete })
+    Ok(if interrupted { Exit::Interrupted } else { Exit::Complete })
 }
 
 struct Watch<'a> {

@@ -8,7 +8,7 @@ use percid_sim::paper::bounds::Bound;
 use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
-use percid_command::sheet::{Cell, Sheet};
+use percid_command::table::{Cell, Table};
 
 /// The keys of this part.
 #[derive(Debug, Serialize)]
@@ -51,21 +51,21 @@ fn method(method: Method) -> &'static str {
 }
 
 /// The published tables beside the computed ones, a line each.
-pub(crate) fn tables_sheet(tables: &[Computed]) -> Sheet {
+pub(crate) fn runs_table(runs: &[Computed]) -> Table {
     let columns = ["run", "method", "threads", "verdict", "bits computed", "bits published"];
-    let mut sheet = Sheet::new(columns, 4);
-    for table in tables {
-        let threads = &table.threads;
-        sheet.row([
+    let mut table = Table::new(columns, 4);
+    for run in runs {
+        let threads = &run.threads;
+        table.row([
             Cell::from(threads.table),
-            Cell::from(method(table.method)),
+            Cell::from(method(run.method)),
             Cell::from(format!("{}, {}-{}", threads.main, threads.workers.0, threads.workers.1)),
-            verdict(table),
-            Cell::from(table.computed.len().to_string()),
-            Cell::from(table.published.len().to_string()),
+            verdict(run),
+            Cell::from(run.computed.len().to_string()),
+            Cell::from(run.published.len().to_string()),
         ]);
     }
-    sheet
+    table
 }
 
 fn verdict(table: &Computed) -> Cell {
@@ -78,14 +78,14 @@ fn verdict(table: &Computed) -> Cell {
 
 impl fmt::Display for HashFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{TITLE}\n{}\n{}", tables_sheet(&self.tables), self.bounds)
+        write!(f, "{TITLE}\n{}\n{}", runs_table(&self.tables), self.bounds)
     }
 }
 
 impl HashFigures {
     pub(super) fn show_on(&self, page: &mut html::Page) {
         page.section("Activity sets", TITLE);
-        tables_sheet(&self.tables).show_on(page);
+        runs_table(&self.tables).show_on(page);
         for table in &self.tables {
             let title = format!("{}, {}", table.threads.table, method(table.method));
             page.chart(title, "", lines(table));

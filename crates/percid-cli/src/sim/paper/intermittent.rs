@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
 use crate::sim::numbers::{self, Number, figure, hundredths, percent};
-use percid_command::sheet::{Cell as Figure, Sheet};
-use percid_command::table::{Align, Table};
+use percid_command::table::{Cell as Figure, Table};
+use percid_command::text_table::{Align, TextTable};
 
 /// The keys of this part.
 #[derive(Debug, Serialize)]
@@ -75,7 +75,7 @@ impl fmt::Display for IntermittentFigures {
         writeln!(f, "{TITLE}")?;
         let align = |at: usize| if at == 0 { Align::Left } else { Align::Right };
         let columns = COLUMNS.iter().enumerate().map(|(at, &name)| (name, align(at)));
-        let mut table = Table::new(columns);
+        let mut table = TextTable::new(columns);
         table.group("% of bursts".to_owned(), Class::ALL.map(|class| (class.name(), Align::Right)));
         table.group("a run".to_owned(), ["IDs", "scans"].map(|name| (name, Align::Right)));
         for row in self.rows() {
@@ -91,30 +91,30 @@ impl fmt::Display for IntermittentFigures {
         writeln!(
             f,
             "Numbers of the machine and the benchmark\n{}",
-            numbers::sheet(self.numbers())
+            numbers::table(self.numbers())
         )?;
         write!(f, "{}", self.bounds)
     }
 }
 
 impl IntermittentFigures {
-    fn speedups(&self) -> Sheet {
-        let mut sheet = Sheet::new(["machine and pause", "published", "simulated"], 1);
+    fn speedups(&self) -> Table {
+        let mut table = Table::new(["machine and pause", "published", "simulated"], 1);
         for row in &self.paper.speedups {
             let place = format!("{}, {} ms", row.config, row.delay_ms);
-            sheet.row([place, figure(row.published), figure(row.model)]);
+            table.row([place, figure(row.published), figure(row.model)]);
         }
-        sheet
+        table
     }
 
-    fn assumptions(&self) -> Sheet {
+    fn assumptions(&self) -> Table {
         let columns =
             ["assumption", "in its place", "mean error, %", "worst, %", "linux-6.4 cells"];
-        let mut sheet = Sheet::new(columns, 2);
+        let mut table = Table::new(columns, 2);
         let [mean, worst] = [self.paper.mean_abs_error, self.paper.worst_abs_error].map(hundredths);
-        sheet.row(["(with all of them)".to_owned(), String::new(), mean, worst, String::new()]);
+        table.row(["(with all of them)".to_owned(), String::new(), mean, worst, String::new()]);
         for without in &self.paper.assumptions {
-            sheet.row([
+            table.row([
                 without.name.to_owned(),
                 without.instead.to_owned(),
                 hundredths(without.mean_abs_error),
@@ -122,12 +122,12 @@ impl IntermittentFigures {
                 percent(Some(100.0 * without.change_of_cold_cells)),
             ]);
         }
-        sheet
+        table
     }
 
     pub(super) fn show_on(&self, page: &mut html::Page) {
         page.section("Intermittent benchmark", TITLE);
-        self.sheet().show_on(page);
+        self.table().show_on(page);
         for (at, policy) in POLICIES.iter().enumerate() {
             let ns = html::Axis::new("time per burst").unit("ns").logarithmic();
             let series = ["published", "simulated", "simulated, pre-faulted"];
@@ -144,19 +144,19 @@ impl IntermittentFigures {
         self.assumptions().show_on(page);
         page.chart("Errors of the cells", "", self.assumption_bars());
         page.section("Intermittent benchmark: numbers of the machine and the benchmark", "");
-        numbers::sheet(self.numbers()).show_on(page);
+        numbers::table(self.numbers()).show_on(page);
         self.bounds.show_on("Intermittent benchmark", page);
     }
 
-    fn sheet(&self) -> Sheet {
+    fn table(&self) -> Table {
         let classes = Class::ALL.map(|class| format!("{}, %", class.name()));
         let names = ["machine and pause"].into_iter().chain(COLUMNS).map(str::to_owned);
         let names = names.chain(classes).chain(["IDs".to_owned(), "scans".to_owned()]);
-        let mut sheet = Sheet::new(names, 2);
+        let mut table = Table::new(names, 2);
         for cell in &self.paper.rows {
-            sheet.row([Figure::from(place(cell))].into_iter().chain(cells(cell)));
+            table.row([Figure::from(place(cell))].into_iter().chain(cells(cell)));
         }
-        sheet
+        table
     }
 
     fn show_shares_on(&self, page: &mut html::Page) {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
 use crate::sim::numbers::{self, Number, figure, hundredths, optional, percent, plain};
-use percid_command::sheet::{Cell, Sheet};
+use percid_command::table::{Cell, Table};
 
 /// The keys of this part.
 #[derive(Debug, Serialize)]
@@ -51,12 +51,12 @@ fn way_name(way: Way) -> &'static str {
     }
 }
 
-fn ways_sheet(ways: &[Outcome]) -> Sheet {
+fn ways_table(ways: &[Outcome]) -> Table {
     let columns =
         ["way", "latency of misses", "of all", "scheduler, %", "throughput", "transfers/s"];
-    let mut sheet = Sheet::new(columns, 1);
+    let mut table = Table::new(columns, 1);
     for way in ways {
-        sheet.row([
+        table.row([
             way_name(way.way).to_owned(),
             optional(way.miss_latency),
             optional(way.latency),
@@ -65,7 +65,7 @@ fn ways_sheet(ways: &[Outcome]) -> Sheet {
             figure(way.transfers_per_second),
         ]);
     }
-    sheet
+    table
 }
 
 /// Each figure without the assumption, and in parentheses by how much that differs.
@@ -86,14 +86,14 @@ fn figure_cells(figures: &Figures, change: &Figures) -> [String; 5] {
 impl fmt::Display for MaskFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{TITLE}")?;
-        write!(f, "{}", self.sheet())?;
+        write!(f, "{}", self.table())?;
         self.notes().iter().try_for_each(|note| writeln!(f, "  {note}"))?;
         for (what, ways) in self.runs() {
-            write!(f, "\n{what}\n{}", ways_sheet(ways))?;
+            write!(f, "\n{what}\n{}", ways_table(ways))?;
         }
         writeln!(f, "\nWithout one assumption, and in parentheses the difference")?;
         writeln!(f, "{}\nNumbers of the model", self.assumptions())?;
-        writeln!(f, "{}", numbers::sheet(self.numbers()))?;
+        writeln!(f, "{}", numbers::table(self.numbers()))?;
         write!(f, "{}", self.bounds)
     }
 }
@@ -114,10 +114,10 @@ impl MaskFigures {
         ]
     }
 
-    fn sheet(&self) -> Sheet {
-        let mut sheet = Sheet::new(["figure", "when", "published", "simulated", "error"], 2);
+    fn table(&self) -> Table {
+        let mut table = Table::new(["figure", "when", "published", "simulated", "error"], 2);
         for row in &self.paper.rows {
-            sheet.row([
+            table.row([
                 Cell::from(row.metric),
                 Cell::from(row.when),
                 Cell::from(published(row.published)),
@@ -125,7 +125,7 @@ impl MaskFigures {
                 Cell::judged(percent(row.error_percent), row.within == Some(false)),
             ]);
         }
-        sheet
+        table
     }
 
     fn notes(&self) -> Vec<String> {
@@ -133,7 +133,7 @@ impl MaskFigures {
         rows.map(|row| format!("{}, {}: {}.", row.metric, row.when, row.note)).collect()
     }
 
-    fn assumptions(&self) -> Sheet {
+    fn assumptions(&self) -> Table {
         let columns = [
             "assumption",
             "in its place",
@@ -143,17 +143,17 @@ impl MaskFigures {
             "after, %",
             "gain, %",
         ];
-        let mut sheet = Sheet::new(columns, 2);
+        let mut table = Table::new(columns, 2);
         for without in &self.paper.assumptions {
             let names = [without.name, without.what_if].map(str::to_owned).into_iter();
-            sheet.row(names.chain(figure_cells(&without.figures, &without.change)));
+            table.row(names.chain(figure_cells(&without.figures, &without.change)));
         }
-        sheet
+        table
     }
 
     pub(super) fn show_on(&self, page: &mut html::Page, seed: u64) {
         page.section("Membership mask", format!("{TITLE}\n\n{}", self.notes().join("\n\n")));
-        self.sheet().show_on(page);
+        self.table().show_on(page);
         page.chart(
             "Latency of the mask's access",
             "Of the accesses that missed the socket's caches.",
@@ -167,12 +167,12 @@ impl MaskFigures {
         );
         for (what, ways) in self.runs() {
             page.section(format!("Membership mask: {}", what.to_lowercase()), "");
-            ways_sheet(ways).show_on(page);
+            ways_table(ways).show_on(page);
         }
         page.section("Membership mask: without one assumption", "In parentheses: the difference.");
         self.assumptions().show_on(page);
         page.section("Membership mask: numbers of the model", "");
-        numbers::sheet(self.numbers()).show_on(page);
+        numbers::table(self.numbers()).show_on(page);
         self.bounds.show_on("Membership mask", page);
     }
 

@@ -13,19 +13,19 @@ use percid_report::Page;
 use serde::Serialize;
 
 use crate::cli::{PaperArguments, PaperPart};
+use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
 use percid_command::report::{Report, lead};
 use percid_command::watch::watched;
 
 use hash::HashFigures;
-pub(super) use hash::tables_sheet;
+pub(super) use hash::runs_table;
 use intermittent::IntermittentFigures;
 use mask::MaskFigures;
 use numa::NumaFigures;
 
-pub(crate) fn run(arguments: &PaperArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &PaperArguments, json: bool) -> Result<Exit, Failure> {
     let report = Report::to(arguments.html.as_deref())?;
     let mut session = Session { json, interrupt: Interrupt::listen()?, printed: Ok(()) };
     let parts = arguments
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &PaperArguments, json: bool) -> Result<Outcome, Fai
     }
     document.interrupted = session.interrupt.pressed();
     let printed = session.finish(&document, arguments.part.is_some());
-    report.write(printed, || document.page(), document.outcome())
+    report.write(printed, || document.page(), document.exit())
 }
 
 use PaperPart as Part;
@@ -145,15 +145,15 @@ impl Document {
         Alone { interrupted: *interrupted, intermittent, mask, numa, hash }
     }
 
-    fn outcome(&self) -> Outcome {
+    fn exit(&self) -> Exit {
         let within = self.intermittent.as_ref().is_none_or(|part| part.bounds.within_bounds)
             && self.mask.as_ref().is_none_or(|part| part.bounds.within_bounds)
             && self.numa.as_ref().is_none_or(|part| part.bounds.within_bounds)
             && self.hash.as_ref().is_none_or(|part| part.bounds.within_bounds);
         match (within, self.interrupted) {
-            (false, _) => Outcome::OutOfBounds,
-            (true, true) => Outcome::Interrupted,
-            (true, false) => Outcome::Complete,
+            (false, _) => Exit::OutOfBounds,
+            (true, true) => Exit::Interrupted,
+            (true, false) => Exit::Complete,
         }
     }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
 use crate::sim::numbers::{self, Number, figure, optional, percent};
-use percid_command::sheet::{self, Sheet};
+use percid_command::table::{self, Table};
 
 /// The keys of this part.
 #[derive(Debug, Serialize)]
@@ -33,20 +33,20 @@ struct Line<'a> {
     is_outside: bool,
 }
 
-fn sheet(lines: &[Line<'_>]) -> Sheet {
+fn table(lines: &[Line<'_>]) -> Table {
     let columns = ["series", "figure", "published", "simulated", "deviation", "error"];
-    let mut sheet = Sheet::new(columns, 2);
+    let mut table = Table::new(columns, 2);
     for Line { series, name, cell, is_outside } in lines {
-        sheet.row([
-            sheet::Cell::from(series.name()),
-            sheet::Cell::from(name.as_str()),
-            sheet::Cell::from(figure(cell.published)),
-            sheet::Cell::from(figure(cell.model)),
-            sheet::Cell::from(figure(cell.deviation)),
-            sheet::Cell::judged(percent(cell.error_percent), *is_outside),
+        table.row([
+            table::Cell::from(series.name()),
+            table::Cell::from(name.as_str()),
+            table::Cell::from(figure(cell.published)),
+            table::Cell::from(figure(cell.model)),
+            table::Cell::from(figure(cell.deviation)),
+            table::Cell::judged(percent(cell.error_percent), *is_outside),
         ]);
     }
-    sheet
+    table
 }
 
 impl NumaFigures {
@@ -118,13 +118,13 @@ impl NumaFigures {
 }
 
 /// Counts carry their change behind them.
-fn variants_sheet(variants: &[Variant]) -> Sheet {
+fn variants_table(variants: &[Variant]) -> Table {
     let reasons = Reason::ALL.map(|reason| reason.name());
     let columns = ["what is changed", "series"].into_iter().chain(reasons);
     let columns = columns.chain(["elapsed, s", "passes", "covered after, s"]);
-    let mut sheet = Sheet::new(columns, 2);
-    variants.iter().for_each(|variant| sheet.row(variant_cells(variant)));
-    sheet
+    let mut table = Table::new(columns, 2);
+    variants.iter().for_each(|variant| table.row(variant_cells(variant)));
+    table
 }
 
 fn variant_cells(variant: &Variant) -> Vec<String> {
@@ -145,13 +145,13 @@ fn variant_cells(variant: &Variant) -> Vec<String> {
 impl fmt::Display for NumaFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{TITLE}")?;
-        writeln!(f, "{}", sheet(&self.counts()))?;
-        writeln!(f, "{}", sheet(&self.others()))?;
+        writeln!(f, "{}", table(&self.counts()))?;
+        writeln!(f, "{}", table(&self.others()))?;
         writeln!(f, "  {}", self.gain())?;
         for (what, variants) in self.variants() {
-            write!(f, "\n{what}\n{}", variants_sheet(variants))?;
+            write!(f, "\n{what}\n{}", variants_table(variants))?;
         }
-        writeln!(f, "\nNumbers of the model\n{}", numbers::sheet(self.numbers()))?;
+        writeln!(f, "\nNumbers of the model\n{}", numbers::table(self.numbers()))?;
         for note in &self.paper.notes {
             writeln!(f, "  {note}")?;
         }
@@ -162,8 +162,8 @@ impl fmt::Display for NumaFigures {
 impl NumaFigures {
     pub(super) fn show_on(&self, page: &mut html::Page) {
         page.section("NUMA scan", format!("{TITLE}\n\n{}", self.gain()));
-        sheet(&self.counts()).show_on(page);
-        sheet(&self.others()).show_on(page);
+        table(&self.counts()).show_on(page);
+        table(&self.others()).show_on(page);
         for series in [Series::Base, Series::Selective] {
             page.chart(
                 format!("Regions left out, by reason: {}", series.name()),
@@ -183,10 +183,10 @@ impl NumaFigures {
         );
         for (what, variants) in self.variants() {
             page.section(format!("NUMA scan: {}", what.to_lowercase()), "");
-            variants_sheet(variants).show_on(page);
+            variants_table(variants).show_on(page);
         }
         page.section("NUMA scan: numbers of the model", self.paper.notes.join("\n\n"));
-        numbers::sheet(self.numbers()).show_on(page);
+        numbers::table(self.numbers()).show_on(page);
         self.bounds.show_on("NUMA scan", page);
     }
 

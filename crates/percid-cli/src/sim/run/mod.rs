@@ -13,10 +13,10 @@ use percid_sim::workload::Workload;
 
 use crate::cli::RunArguments;
 use percid_command::arguments::chosen;
-use percid_command::given;
+use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_command::outcome::{Failure, Outcome, complain};
 use percid_command::output;
+use percid_command::presets;
 use percid_command::report::Report;
 use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
@@ -29,7 +29,7 @@ const MOST_RUNS: u128 = 10_000_000;
 /// Stays of IDs on CPUs that a page shows, of all policies together: some hundred bytes each.
 const SPANS: usize = 20_000;
 
-pub(crate) fn run(arguments: &RunArguments, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &RunArguments, json: bool) -> Result<Exit, Failure> {
     let plan = Plan::of(arguments)?;
     let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
@@ -38,8 +38,8 @@ pub(crate) fn run(arguments: &RunArguments, json: bool) -> Result<Outcome, Failu
     if results.interrupted && !json {
         complain(format_args!("interrupted: rows are those of the runs that were over"));
     }
-    let outcome = if results.interrupted { Outcome::Interrupted } else { Outcome::Complete };
-    report.write(printed, || page::page(&results), outcome)
+    let exit = if results.interrupted { Exit::Interrupted } else { Exit::Complete };
+    report.write(printed, || page::page(&results), exit)
 }
 
 /// What to simulate.
@@ -57,8 +57,8 @@ struct Plan {
 
 impl Plan {
     fn of(arguments: &RunArguments) -> Result<Plan, Failure> {
-        let mut machine = given::machine(&arguments.machine, Numbering::Dense)?;
-        let mut workload = given::workload(&arguments.workload)?;
+        let mut machine = presets::machine(&arguments.machine, Numbering::Dense)?;
+        let mut workload = presets::workload(&arguments.workload)?;
         workload.memory = arguments.memory.unwrap_or(workload.memory);
         let mut sweeps = Vec::new();
         let mut seen = BTreeSet::new();

@@ -7,7 +7,7 @@ use percid_sim::cost::Class;
 use super::figures::{Results, settings};
 use crate::sim::numbers::{self, hundredths, optional, plain};
 use percid_command::report::lead;
-use percid_command::sheet::Sheet;
+use percid_command::table::Table;
 
 /// Nanoseconds in a millisecond.
 const MS: f64 = 1e6;
@@ -22,7 +22,7 @@ pub(super) fn page(results: &Results) -> Page {
     let shape = results.machine.shape();
     let parameters = settings(&results.workload.parameters);
     page.section("What was simulated", format!("{shape}.\n\n{parameters}"));
-    numbers::sheet(results.machine.numbers()).show_on(&mut page);
+    numbers::table(results.machine.numbers()).show_on(&mut page);
     page
 }
 
@@ -120,14 +120,14 @@ fn counts(results: &Results, page: &mut Page) {
     let quiet = ["IDs when quiet", "above bound, ms"];
     let further = of_time.into_iter().chain(in_use).chain(quiet);
     let columns = columns.chain(counts.into_iter().chain(further).map(str::to_owned));
-    let mut sheet = Sheet::new(columns, 2);
-    results.rows.iter().for_each(|row| sheet.row(cells(row)));
+    let mut table = Table::new(columns, 2);
+    results.rows.iter().for_each(|row| table.row(cells(row)));
     page.section(
         "All figures",
         "IDs and memory are those of the run that needed most; counts those of all runs. What is in use is the mean \
          of looks every 10 ms; if wakes go astray, while they do, and quiet is the time after that.",
     );
-    sheet.show_on(page);
+    table.show_on(page);
 }
 
 fn cells(row: &Row) -> Vec<String> {

@@ -7,7 +7,7 @@ use percid_sim::cost::Class;
 
 use super::figures::{Results, settings};
 use crate::sim::numbers::{figure, hundredths, optional};
-use percid_command::table::{Align, Table};
+use percid_command::text_table::{Align, TextTable};
 
 impl fmt::Display for Results {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,7 +16,7 @@ impl fmt::Display for Results {
         if !parameters.is_empty() {
             writeln!(f, "  {parameters}")?;
         }
-        let mut table = Table::new([
+        let mut table = TextTable::new([
             ("policy", Align::Left),
             ("ns/burst", Align::Right),
             ("min", Align::Right),
@@ -57,7 +57,7 @@ impl Results {
         if all().next().is_none() {
             return Ok(());
         }
-        let mut table = Table::new([("policy", Align::Left)]);
+        let mut table = TextTable::new([("policy", Align::Left)]);
         let level = || ["mean", "most"].map(|name| (name, Align::Right));
         table.group("CPUs at a time".to_owned(), level());
         table.group("CPUs in 100 ms".to_owned(), level());

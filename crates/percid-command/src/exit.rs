@@ -4,11 +4,9 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::usage_error;
-
 /// The ways a subcommand can end after it has printed its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Exit {
     /// Everything was measured. Exit status 0.
     Complete,
     /// Ctrl-C came first; what had been measured by then was printed. Exit status 130.
@@ -66,25 +64,27 @@ impl fmt::Display for Failure {
 }
 
 /// Prints the failure, if there is one, and gives the exit status.
-pub fn exit_code(result: Result<Outcome, Failure>) -> ExitCode {
+pub fn code(result: Result<Exit, Failure>) -> ExitCode {
     match result {
-        Ok(Outcome::Complete) => ExitCode::SUCCESS,
-        Ok(Outcome::Interrupted) | Err(Failure::Interrupted) => ExitCode::from(130),
-        Ok(Outcome::Status(status)) => ExitCode::from(status),
+        Ok(Exit::Complete) => ExitCode::SUCCESS,
+        Ok(Exit::Interrupted) | Err(Failure::Interrupted) => ExitCode::from(130),
+        Ok(Exit::Status(status)) => ExitCode::from(status),
         Ok(
-            Outcome::WrongCount
-            | Outcome::OutOfBounds
-            | Outcome::NoAnswer
-            | Outcome::Differs
-            | Outcome::Partial,
+            Exit::WrongCount | Exit::OutOfBounds | Exit::NoAnswer | Exit::Differs | Exit::Partial,
         ) => ExitCode::FAILURE,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(Failure::Usage(what)) => usage_error::refuse(format_args!("{what}")),
+        Err(Failure::Usage(what)) => refuse(format_args!("{what}")),
         Err(failure) => {
             complain(format_args!("error: {failure}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints one line and gives the exit status of wrong arguments.
+pub fn refuse(what: fmt::Arguments<'_>) -> ExitCode {
+    complain(what);
+    ExitCode::from(2)
 }
 
 /// One line on stderr. Unlike `eprintln!` it does not panic when stderr is closed.

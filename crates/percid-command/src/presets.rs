@@ -5,7 +5,7 @@ use std::fs;
 use percid_sim::machine::Machine;
 use percid_sim::workload::Workload;
 
-use crate::outcome::Failure;
+use crate::exit::Failure;
 use crate::this_machine::{self, Numbering};
 
 /// The name of the machine that this program runs on.
