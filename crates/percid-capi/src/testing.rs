@@ -4,5 +4,5 @@
 /// called before a balancer is made.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_testing_pretend_nodes(count: u32) {
-    percid::testing::pretend_nodes(count);
+    percid_numa::testing::pretend_nodes(count);
 }

@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ::percid::numa::Balancer;
 use percid::{bounded, command, document, json, list};
+use percid_numa::Balancer;
 use serde_json::Value;
 
 const PAGE: usize = 4096;

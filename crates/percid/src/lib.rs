@@ -18,7 +18,6 @@ mod local;
 pub mod machine;
 mod mask;
 mod membership;
-pub mod numa;
 pub mod pool;
 pub mod ring;
 mod seizure;

@@ -9,7 +9,7 @@ use crate::id::{fence, probe};
 use crate::local::Local;
 use crate::ring::Ring;
 use crate::stack::Stack;
-use crate::sys::{affinity, numa, rseq};
+use crate::sys::{affinity, rseq};
 
 /// An ID that was taken from a CPU and belongs to the holder of this value alone.
 #[derive(Debug)]
@@ -156,10 +156,4 @@ pub fn unregister_this_thread() -> bool {
 /// is none.
 pub fn rseq_area() -> Option<(*mut u8, usize)> {
     rseq::area()
-}
-
-/// Makes the library believe that so many nodes have memory, and that CPU `c` is on node `c` modulo that. To be
-/// called before a balancer is made.
-pub fn pretend_nodes(count: u32) {
-    numa::PRETENDED.store(count, Relaxed);
 }

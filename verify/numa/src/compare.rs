@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use percid::numa::walk as library;
-use percid::numa::{Rules, Settings, Width};
+use percid_numa::walk as library;
+use percid_numa::{Rules, Settings, Width};
 use percid_sim::numa as simulator;
 
 use crate::script::{Event, Kind};

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use percid::numa::walk::Reason;
-use percid::numa::{Balancer, Event, Region, Rules, Settings};
-use percid_numa::compare::their_rules;
+use percid_numa::walk::Reason;
+use percid_numa::{Balancer, Event, Region, Rules, Settings};
+use percid_numa_checks::compare::their_rules;
 use percid_sim::numa::{region, rules, settings, walk};
 use percid_sim::random::Random;
 
@@ -235,7 +235,7 @@ fn run(seed: u64, ours: Rules, simulated: Rules) -> Result<BTreeMap<&'static str
 /// One test: the number of threads of the process is part of the script.
 #[test]
 fn a_balancer_decides_and_counts_as_the_simulated_walk() {
-    percid::testing::pretend_nodes(2);
+    percid_numa::testing::pretend_nodes(2);
     let seed = seed();
     for rules in [Rules::BASE, Rules::SELECTIVE, Rules::FIXED] {
         let total = (0..8).try_fold(BTreeMap::new(), |mut total, script| {

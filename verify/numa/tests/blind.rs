@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use percid::numa::{Balancer, Event, Rules, Settings};
+use percid_numa::{Balancer, Event, Rules, Settings};
 
 const PAGE: usize = 4096;
 const BYTES: usize = 64 * PAGE;
@@ -22,7 +22,7 @@ fn limit_descriptors(limit: u64) -> u64 {
 
 #[test]
 fn a_blind_pass_arms_nothing_and_loses_no_region() {
-    percid::testing::pretend_nodes(2);
+    percid_numa::testing::pretend_nodes(2);
     let settings = Settings { scan_delay: Duration::from_nanos(1), ..Settings::default() };
     let balancer = Balancer::with(settings, Rules::default()).expect("good settings");
     let memory = vec![1u8; BYTES + PAGE];

@@ -4,13 +4,13 @@ use std::alloc::Layout;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use percid::numa::{Balancer, IdRegions, Rules, Settings};
 use percid::pool::RawPool;
 use percid::{Counter, Source};
+use percid_numa::{Balancer, IdRegions, Rules, Settings};
 
 /// A balancer that scans at once.
 fn balancer() -> Balancer {
-    percid::testing::pretend_nodes(2);
+    percid_numa::testing::pretend_nodes(2);
     let settings = Settings { scan_delay: Duration::from_nanos(1), ..Settings::default() };
     Balancer::with(settings, Rules::default()).expect("good settings")
 }

@@ -1,9 +1,9 @@
 //! Both walks over thousands of random scripts. `PERCID_SEED` repeats a run.
 
-use percid::numa::walk::Reason;
-use percid::numa::{Rules, Settings, Width};
-use percid_numa::compare::{Agreement, Difference, compare, their_rules};
-use percid_numa::script::{self, MIB};
+use percid_numa::walk::Reason;
+use percid_numa::{Rules, Settings, Width};
+use percid_numa_checks::compare::{Agreement, Difference, compare, their_rules};
+use percid_numa_checks::script::{self, MIB};
 
 const SCRIPTS: u64 = 400;
 const EVENTS: usize = 600;

@@ -1,8 +1,8 @@
 //! The options that the programs share.
 
 use percid::Source;
-use percid::numa::Access;
 use percid::testing::SpoiltProbe;
+use percid_numa::Access;
 
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \

@@ -30,10 +30,10 @@ use crate::registry::Registry;
 /// where handles point: unregister regions and destroy the balancer before they count.
 #[derive(Debug)]
 pub struct Balancer {
-    pub(super) balancer: percid::numa::Balancer,
+    pub(super) balancer: percid_numa::Balancer,
     /// Events that were taken from the balancer and that the caller had no room for. Not looked at in a
     /// child of fork(): a thread of the parent may have been changing it.
-    pub(super) events: ManuallyDrop<Mutex<VecDeque<percid::numa::Event>>>,
+    pub(super) events: ManuallyDrop<Mutex<VecDeque<percid_numa::Event>>>,
     /// The process it belongs to.
     process: u32,
 }
@@ -65,7 +65,7 @@ pub struct Batch {
 static BALANCERS: Registry<Balancer> = Registry::new();
 
 impl Balancer {
-    fn new(balancer: percid::numa::Balancer) -> Balancer {
+    fn new(balancer: percid_numa::Balancer) -> Balancer {
         let events = ManuallyDrop::new(Mutex::default());
         Balancer { balancer, events, process: std::process::id() }
     }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn percid_numa_create(
 ) -> c_int {
     let make = || {
         let made = match settings.is_null() {
-            true => percid::numa::Balancer::new(),
+            true => percid_numa::Balancer::new(),
             // SAFETY: the caller's pointer.
             false => unsafe { settings::balancer(settings) }?,
         };
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn percid_numa_move_batch(
     // SAFETY: the caller's handle.
     unsafe {
         of(balancer, |balancer| {
-            let percid::numa::Batch { moved, failed, more } = balancer.balancer.move_batch();
+            let percid_numa::Batch { moved, failed, more } = balancer.balancer.move_batch();
             store(batch, Batch { moved, failed, more: c_int::from(more) })
         })
     }

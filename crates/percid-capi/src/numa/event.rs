@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::{PoisonError, TryLockError};
 
-use percid::numa::Event;
+use percid_numa::Event;
 
 use super::balancer::Balancer;
 use super::report::Reason;
@@ -153,7 +153,7 @@ mod tests {
         let none = Decision::default();
         let pass = Event::Pass { thread: 7, sequence: -1 };
         assert_eq!(decision(pass), Decision { kind: 1, thread: 7, sequence: -1, ..none });
-        let skipped = Event::Skipped { region: 9, reason: percid::numa::Reason::SharedRo };
+        let skipped = Event::Skipped { region: 9, reason: percid_numa::Reason::SharedRo };
         assert_eq!(decision(skipped), Decision { kind: 2, region: 9, reason: 2, ..none });
         let armed = Event::Armed { region: 9, part: 10..12, pages: 5 };
         let expected = Decision { kind: 3, region: 9, start: 10, end: 12, pages: 5, ..none };

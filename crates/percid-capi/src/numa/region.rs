@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use percid::numa::Exclusion;
+use percid_numa::Exclusion;
 
 use super::balancer::Balancer;
 use super::error;
@@ -26,11 +26,11 @@ pub enum Access {
 }
 
 impl Access {
-    pub(super) fn of(access: percid::numa::Access) -> Access {
+    pub(super) fn of(access: percid_numa::Access) -> Access {
         match access {
-            percid::numa::Access::Reported => Access::Reported,
-            percid::numa::Access::Trapped => Access::Trapped,
-            percid::numa::Access::Written => Access::Written,
+            percid_numa::Access::Reported => Access::Reported,
+            percid_numa::Access::Trapped => Access::Trapped,
+            percid_numa::Access::Written => Access::Written,
         }
     }
 }
@@ -43,7 +43,7 @@ impl Access {
 /// Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node.
 #[derive(Debug)]
 pub struct Region {
-    region: Arc<percid::numa::Region>,
+    region: Arc<percid_numa::Region>,
     /// What is excluded; each refers to `region`. Not looked at in a child of fork(): a thread of the
     /// parent may have been changing it.
     excluded: ManuallyDrop<Mutex<Vec<Excluded>>>,
@@ -60,7 +60,7 @@ struct Excluded {
 static REGIONS: Registry<Region> = Registry::new();
 
 impl Region {
-    fn new(region: percid::numa::Region) -> Region {
+    fn new(region: percid_numa::Region) -> Region {
         let excluded = ManuallyDrop::new(Mutex::default());
         Region { region: Arc::new(region), excluded, process: std::process::id() }
     }
@@ -77,7 +77,7 @@ impl Region {
     fn exclude(&self, part: Range<usize>) {
         // SAFETY: the region lies behind the `Arc`, which is dropped after all that `excluded` holds. (In a
         // child of fork() that is never dropped, nor used.)
-        let region: &'static percid::numa::Region = unsafe { &*Arc::as_ptr(&self.region) };
+        let region: &'static percid_numa::Region = unsafe { &*Arc::as_ptr(&self.region) };
         let exclusion = region.exclude(part.clone());
         self.excluded().push(Excluded { part, _exclusion: exclusion });
     }
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn percid_numa_register(
     start: *const c_void,
     bytes: usize,
 ) -> c_int {
-    let register = |balancer: &percid::numa::Balancer| balancer.register(start.cast(), bytes);
+    let register = |balancer: &percid_numa::Balancer| balancer.register(start.cast(), bytes);
     // SAFETY: the caller's pointer and handle.
     unsafe { add(region, balancer, register) }
 }
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn percid_numa_register_trapped(
     start: *const c_void,
     bytes: usize,
 ) -> c_int {
-    let register = |balancer: &percid::numa::Balancer| {
+    let register = |balancer: &percid_numa::Balancer| {
         // SAFETY: the caller promises it.
         unsafe { balancer.register_trapped(start.cast(), bytes) }
     };
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn percid_numa_register_written(
     bytes: usize,
 ) -> c_int {
     let register =
-        |balancer: &percid::numa::Balancer| balancer.register_written(start.cast(), bytes);
+        |balancer: &percid_numa::Balancer| balancer.register_written(start.cast(), bytes);
     // SAFETY: the caller's pointer and handle.
     unsafe { add(region, balancer, register) }
 }
@@ -208,8 +208,8 @@ unsafe fn add(
     region: *mut *mut Region,
     balancer: *mut Balancer,
     register: impl FnOnce(
-        &percid::numa::Balancer,
-    ) -> Result<percid::numa::Region, percid::numa::RegisterError>,
+        &percid_numa::Balancer,
+    ) -> Result<percid_numa::Region, percid_numa::RegisterError>,
 ) -> c_int {
     let make = || {
         // SAFETY: by contract.
@@ -369,7 +369,7 @@ pub unsafe extern "C" fn percid_numa_unregister(region: *mut Region) -> c_int {
 
 #[cfg(test)]
 mod tests {
-    use percid::numa::RegisterError;
+    use percid_numa::RegisterError;
 
     use super::*;
 

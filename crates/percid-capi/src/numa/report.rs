@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
-use percid::numa::RegionReport;
+use percid_numa::RegionReport;
 
 use super::balancer::Balancer;
 use super::region::Access;
@@ -34,22 +34,18 @@ pub enum Reason {
 }
 
 impl Reason {
-    const ALL: [(Reason, percid::numa::Reason, &'static CStr); 7] = [
-        (Reason::Unsuitable, percid::numa::Reason::Unsuitable, c"unsuitable"),
-        (Reason::SharedRo, percid::numa::Reason::SharedRo, c"shared_ro"),
-        (Reason::Inaccessible, percid::numa::Reason::Inaccessible, c"inaccessible"),
-        (Reason::ScanDelay, percid::numa::Reason::ScanDelay, c"scan_delay"),
-        (Reason::SeqCompleted, percid::numa::Reason::SeqCompleted, c"seq_completed"),
-        (Reason::PidInactive, percid::numa::Reason::PidInactive, c"pid_inactive"),
-        (
-            Reason::IgnorePidInactive,
-            percid::numa::Reason::IgnorePidInactive,
-            c"ignore_pid_inactive",
-        ),
+    const ALL: [(Reason, percid_numa::Reason, &'static CStr); 7] = [
+        (Reason::Unsuitable, percid_numa::Reason::Unsuitable, c"unsuitable"),
+        (Reason::SharedRo, percid_numa::Reason::SharedRo, c"shared_ro"),
+        (Reason::Inaccessible, percid_numa::Reason::Inaccessible, c"inaccessible"),
+        (Reason::ScanDelay, percid_numa::Reason::ScanDelay, c"scan_delay"),
+        (Reason::SeqCompleted, percid_numa::Reason::SeqCompleted, c"seq_completed"),
+        (Reason::PidInactive, percid_numa::Reason::PidInactive, c"pid_inactive"),
+        (Reason::IgnorePidInactive, percid_numa::Reason::IgnorePidInactive, c"ignore_pid_inactive"),
     ];
 
     /// The number of a reason; 0 for none of these.
-    pub(super) fn number(of: percid::numa::Reason) -> c_int {
+    pub(super) fn number(of: percid_numa::Reason) -> c_int {
         let found = Reason::ALL.iter().find(|(_, reason, _)| *reason == of);
         found.map_or(0, |(reason, ..)| *reason as c_int)
     }
@@ -58,7 +54,7 @@ impl Reason {
 /// What a balancer had done and seen at some time. It belongs to whoever asked for it, and does not change; any
 /// number of threads may read it.
 #[derive(Debug)]
-pub struct Report(percid::numa::Report);
+pub struct Report(percid_numa::Report);
 
 /// What a balancer has done in all. Later versions may add members at the end.
 #[repr(C)]
@@ -376,8 +372,8 @@ mod tests {
 
     #[test]
     fn reasons_have_fixed_numbers_and_the_published_names() {
-        assert_eq!(percid::numa::Reason::ALL.len(), Reason::ALL.len());
-        for (number, reason) in (1..).zip(percid::numa::Reason::ALL) {
+        assert_eq!(percid_numa::Reason::ALL.len(), Reason::ALL.len());
+        for (number, reason) in (1..).zip(percid_numa::Reason::ALL) {
             assert_eq!(Reason::number(reason), number);
             // SAFETY: names are terminated strings.
             let name = unsafe { CStr::from_ptr(percid_numa_reason_name(number)) };

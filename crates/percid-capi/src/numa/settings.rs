@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
-use percid::numa::{Rules, Width};
+use percid_numa::{Rules, Width};
 
 use super::error;
 use crate::barrier::guard;
@@ -60,7 +60,7 @@ pub struct Settings {
 
 impl Settings {
     fn published() -> Settings {
-        let percid::numa::Settings {
+        let percid_numa::Settings {
             scan_delay,
             scan_size,
             period_min,
@@ -70,7 +70,7 @@ impl Settings {
             batch_time,
             bandwidth,
             backoff,
-        } = percid::numa::Settings::default();
+        } = percid_numa::Settings::default();
         Settings {
             size: size_of::<Settings>(),
             scan_delay_ns: nanoseconds(scan_delay),
@@ -88,8 +88,8 @@ impl Settings {
         }
     }
 
-    fn constants(&self) -> percid::numa::Settings {
-        percid::numa::Settings {
+    fn constants(&self) -> percid_numa::Settings {
+        percid_numa::Settings {
             scan_delay: Duration::from_nanos(self.scan_delay_ns),
             scan_size: self.scan_size,
             period_min: Duration::from_nanos(self.period_min_ns),
@@ -126,7 +126,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 /// # Safety
 ///
 /// The pointer is good, and the structure as long as it says.
-pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid::numa::Balancer, c_int> {
+pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid_numa::Balancer, c_int> {
     // SAFETY: the size comes first in every version.
     let size = unsafe { (&raw const (*settings).size).read() };
     if size < size_of::<Settings>() {
@@ -140,7 +140,7 @@ pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid::numa:
         &*settings
     };
     let rules = settings.rules().filter(|_| settings.reserved == 0).ok_or(-libc::EINVAL)?;
-    percid::numa::Balancer::with(settings.constants(), rules).map_err(error::of_setting)
+    percid_numa::Balancer::with(settings.constants(), rules).map_err(error::of_setting)
 }
 
 /// Fills `settings` with the defaults. `size` is sizeof(percid_numa_settings).
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn the_defaults_are_the_librarys() {
         let settings = Settings::published();
-        assert_eq!(settings.constants(), percid::numa::Settings::default());
+        assert_eq!(settings.constants(), percid_numa::Settings::default());
         assert_eq!(settings.rules(), Some(Rules::default()));
     }
 

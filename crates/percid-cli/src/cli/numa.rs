@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use percid::numa::{self, Rules};
+use percid_numa::Rules;
 use serde::Serialize;
 
 use percid_command::arguments::{seconds, whole};
@@ -12,7 +12,7 @@ use super::manual;
 
 pub(super) const ABOUT: &str = "\
 Shows and tries NUMA balancing that a program switches on for its own memory, with
-percid::numa: its pages follow the threads that use them, without root and without the
+percid_numa: its pages follow the threads that use them, without root and without the
 kernel's machine-wide switch.
 
 Without a subcommand it reports on this machine, as `percid numa report` does.";
@@ -268,11 +268,11 @@ pub(crate) enum AccessChoice {
 }
 
 impl AccessChoice {
-    pub(crate) fn access(self) -> numa::Access {
+    pub(crate) fn access(self) -> percid_numa::Access {
         match self {
-            AccessChoice::Reported => numa::Access::Reported,
-            AccessChoice::Trapped => numa::Access::Trapped,
-            AccessChoice::Written => numa::Access::Written,
+            AccessChoice::Reported => percid_numa::Access::Reported,
+            AccessChoice::Trapped => percid_numa::Access::Trapped,
+            AccessChoice::Written => percid_numa::Access::Written,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Reports that balancers of other processes publish: finding them and asking for them, as
-//! `percid::numa::Balancer::publish` says.
+//! `percid_numa::Balancer::publish` says.
 //!
 //! Nothing that another process hands out is trusted. What is opened is a memfd, not something that only has
 //! its name, so opening and reading never wait for anybody; it cannot shrink under the mapping of its header;

@@ -114,8 +114,17 @@ fn open_slots(base: usize, first: u32, end: u32) -> bool {
     unsafe { memory::open(start, (end - first) as usize * STRIDE) }
 }
 
-/// The addresses of an ID's memory, one range for each extent that blocks have come from.
-pub(crate) fn memory_of(id: u32) -> impl Iterator<Item = Range<usize>> {
+/// The addresses of the memory that holds an ID's copies of all structures: for `mbind`, or for NUMA balancing. There
+/// are more ranges when there are more structures; none goes away. Async-signal-safe.
+///
+/// ```
+/// use percid::{Counter, Source};
+///
+/// static REQUESTS: Counter = Counter::new();
+/// REQUESTS.add(1);
+/// assert_ne!(percid::id::memory_of(0).count(), 0);
+/// ```
+pub fn memory_of(id: u32) -> impl Iterator<Item = Range<usize>> {
     let slot = (id as usize + 1) * STRIDE;
     let in_use = EXTENT.iter().map(|place| place.load(Acquire));
     let opened = in_use.filter(|base| *base & (UNAVAILABLE | OPENING) == 0 && *base != 0);

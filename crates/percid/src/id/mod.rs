@@ -20,6 +20,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 
+pub use crate::arena::memory_of;
 use crate::critical::FAST_PATH;
 use crate::sys::preserving_errno;
 use crate::sys::rseq::{self, ErrnoName, Registration};

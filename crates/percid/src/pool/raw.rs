@@ -314,8 +314,19 @@ impl RawPool {
         Some(slab)
     }
 
-    /// The addresses of all slabs, in no order.
-    pub(crate) fn slabs(&self) -> Vec<Range<usize>> {
+    /// The addresses of the memory that the pool has taken so far, one range a slab, in no order: for `mbind`, or for
+    /// NUMA balancing. They stay the pool's until the process ends. Allocates; some nanoseconds a slab.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// use percid::pool::RawPool;
+    ///
+    /// let pool = RawPool::new(Layout::new::<[u64; 8]>(), 64);
+    /// assert!(pool.slabs().is_empty());
+    /// let object = pool.get().expect("memory");
+    /// assert!(pool.slabs().iter().any(|slab| slab.contains(&object.addr().get())));
+    /// ```
+    pub fn slabs(&self) -> Vec<Range<usize>> {
         let newest = self.slabs.load(Acquire);
         // SAFETY: null, or a slab, which stays for ever.
         let slabs = std::iter::successors(unsafe { newest.as_ref() }, |slab| unsafe {

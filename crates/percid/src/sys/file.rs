@@ -8,15 +8,6 @@ use std::ffi::CStr;
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
-/// Reads the start of a file, by one call; `None` if it cannot be opened or read.
-pub(crate) fn read_start<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-    let fd = open(path)?;
-    // SAFETY: the buffer is writable for its whole length and `fd` is open.
-    let got = unsafe { libc::syscall(libc::SYS_read, fd, buffer.as_mut_ptr(), buffer.len()) };
-    close(fd);
-    buffer.get(..usize::try_from(got).ok()?)
-}
-
 /// Hands the bytes of a file to `body`, one after the other, until it breaks; `None` if the file cannot be
 /// opened.
 pub(crate) fn for_each_byte<B>(
@@ -29,16 +20,14 @@ pub(crate) fn for_each_byte<B>(
     Some(result)
 }
 
-/// Opens a file for reading, to be closed by [`close`].
-pub(super) fn open(path: &CStr) -> Option<libc::c_long> {
+fn open(path: &CStr) -> Option<libc::c_long> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: `path` is a terminated string.
     let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
     (fd >= 0).then_some(fd)
 }
 
-/// Closes what [`open`] has opened, once.
-pub(super) fn close(fd: libc::c_long) {
+fn close(fd: libc::c_long) {
     // SAFETY: nobody uses the descriptor any more.
     unsafe { libc::syscall(libc::SYS_close, fd) };
 }

@@ -57,35 +57,6 @@ pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
     unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) == 0 }
 }
 
-/// The size of a page in bytes.
-pub(crate) fn page_size() -> usize {
-    // SAFETY: the call only reads the auxiliary vector.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
-}
-
-/// Changes the access rights of whole pages: `PROT_READ`, `PROT_WRITE`, `PROT_EXEC`, or none of them.
-///
-/// # Errors
-///
-/// The `errno`: `ENOMEM` if a part is not mapped, or the process has too many mappings.
-///
-/// # Safety
-///
-/// The program expects its memory there to have these rights, or deals with the faults of what it lacks.
-pub(crate) unsafe fn protect(start: usize, bytes: usize, rights: i32) -> Result<(), i32> {
-    let start: *mut libc::c_void = ptr::with_exposed_provenance_mut(start);
-    // SAFETY: by contract.
-    if unsafe { libc::mprotect(start, bytes, rights) } == 0 { Ok(()) } else { Err(super::errno()) }
-}
-
-/// Whether the process can have only so much private writable memory. Where the kernel does not say, it can.
-pub(crate) fn data_is_limited() -> bool {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the place is valid.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &mut limit) } == 0;
-    !known || limit.rlim_cur != libc::RLIM_INFINITY
-}
-
 /// Gives a mapping back.
 ///
 /// # Safety
@@ -94,18 +65,6 @@ pub(crate) fn data_is_limited() -> bool {
 pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     // SAFETY: by contract.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
-}
-
-/// Maps zeroed memory that behaves like any other, but has the name of a file in `/proc/self/maps`: no other mapping
-/// becomes one with it, and nobody takes it for the program's. `None` also without `/dev/zero`.
-pub(crate) fn map_under_a_name(bytes: usize) -> Option<NonNull<u8>> {
-    let file = super::file::open(c"/dev/zero")?;
-    let rights = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
-    let start =
-        unsafe { libc::mmap(ptr::null_mut(), bytes, rights, libc::MAP_PRIVATE, file as i32, 0) };
-    super::file::close(file);
-    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
 }
 
 fn map_with(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {

@@ -10,16 +10,9 @@ pub(crate) mod cell;
 pub(crate) mod clock;
 pub(crate) mod companion;
 pub(crate) mod cpuset;
-pub(crate) mod fault;
 pub(crate) mod file;
-pub(crate) mod futex;
-pub(crate) mod huge;
-pub(crate) mod maps;
 pub(crate) mod membarrier;
-pub(crate) mod memfd;
 pub(crate) mod memory;
-pub(crate) mod numa;
-pub(crate) mod own_stack;
 pub(crate) mod process;
 mod raw_call;
 pub(crate) mod rseq;
@@ -27,7 +20,6 @@ pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod thread;
 pub(crate) mod topology;
-pub(crate) mod userfaultfd;
 
 /// The largest number of CPUs that any Linux kernel supports (`NR_CPUS`, x86-64 with `MAXSMP`).
 pub(crate) const MAX_CPUS: usize = 8192;

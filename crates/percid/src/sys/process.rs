@@ -47,35 +47,6 @@ pub(crate) fn thread_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// The numbers of all threads of the process; empty without `/proc`. Allocates: not async-signal-safe.
-pub(crate) fn thread_ids() -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
-    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
-}
-
-/// The CPU that runs a thread of this process, or ran it last; `None` without `/proc`, or if there is no such
-/// thread. Three system calls.
-pub(crate) fn last_cpu(thread: u32) -> Option<u32> {
-    let path = file::Path::format(format_args!("/proc/self/task/{thread}/stat"))?;
-    // The fields up to that one are numbers but for the name, which has 15 bytes or, of a kernel's thread, 63.
-    let mut text = [0u8; 1024];
-    cpu_in_stat(file::read_start(path.as_c_str()?, &mut text)?)
-}
-
-/// The field `processor` (the thirty-ninth); the name is as in [`threads_from_stat`].
-fn cpu_in_stat(text: &[u8]) -> Option<u32> {
-    let name_ends = text.iter().rposition(|&byte| byte == b')')?;
-    // Behind the name's end comes a space, then the third field.
-    let field = text[name_ends + 1..].split(|&byte| byte == b' ').nth(39 - 2)?;
-    std::str::from_utf8(field).ok()?.trim_ascii_end().parse().ok()
-}
-
-/// The number of the process.
-pub(crate) fn id() -> u32 {
-    // SAFETY: the call takes nothing and cannot fail.
-    unsafe { libc::getpid() as u32 }
-}
-
 /// Whether a thread of this number lives in this process, as far as the kernel says: a sandbox that refuses
 /// the question has not answered it.
 pub(crate) fn has_thread(number: u32) -> bool {
@@ -133,19 +104,6 @@ mod tests {
             assert!(threads() >= Some(4));
             hold.wait();
         });
-    }
-
-    #[test]
-    fn the_last_cpu_of_a_thread() {
-        let fields: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
-        let stat = format!("12 (a) name (b) {}\n", fields.join(" "));
-        assert_eq!(cpu_in_stat(stat.as_bytes()), Some(39));
-        assert_eq!(cpu_in_stat(b"12 (name) S 1 2"), None);
-        // Beyond the largest number that Linux gives to a thread, 2^22.
-        assert_eq!(last_cpu(1 << 23), None);
-        let mut allowed = crate::sys::cpuset::CpuSet::new();
-        assert!(crate::sys::affinity::read_allowed(&mut allowed));
-        assert!(allowed.contains(last_cpu(thread_id()).expect("this thread")));
     }
 
     #[test]

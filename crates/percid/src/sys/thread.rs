@@ -37,12 +37,6 @@ pub(crate) struct Block {
     pub(crate) hint: u32,
     /// Operations left until the hint is read again.
     pub(crate) hint_left: u32,
-    /// Where this thread's last fault was that nothing was armed for; see `numa::trap`.
-    pub(crate) fault_address: usize,
-    /// The generation of arming at that time.
-    pub(crate) fault_generation: u32,
-    /// How often in a row it faulted there.
-    pub(crate) fault_repeats: u32,
 }
 
 /// What the assembly in the files of the architectures lays down.

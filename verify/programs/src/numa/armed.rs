@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use percid::numa::{Access, Balancer, Region, Rules};
+use percid_numa::{Access, Balancer, Region, Rules};
 
 use super::area::Area;
 use super::follow::register;

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid::numa::{Access, Balancer, Region, Rules};
+use percid_numa::{Access, Balancer, Region, Rules};
 
 use super::area::{Area, HUGE, PAGE};
 use super::{alone, blind, nodes, pages, quick};
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let lowest = |shares: &[f64]| shares.iter().copied().fold(1.0, f64::min);
     let report = balancer.report();
     let sum =
-        |of: fn(&percid::numa::RegionReport) -> u64| -> u64 { report.regions.iter().map(of).sum() };
+        |of: fn(&percid_numa::RegionReport) -> u64| -> u64 { report.regions.iter().map(of).sum() };
     let failed: Vec<_> = report.regions.iter().flat_map(|region| &region.failed).collect();
     let lost =
         areas.iter().any(|area| (0..area.pages()).any(|page| area.word(page).load(Relaxed) < 2));

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid::numa::{Access, Balancer, Event, RegisterError, Rules, Settings};
+use percid_numa::{Access, Balancer, Event, RegisterError, Rules, Settings};
 
 use super::area::{Area, PAGE};
 use super::armed::{UNHARMED, armed, balancer, ends_with};

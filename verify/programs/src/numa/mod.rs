@@ -1,4 +1,4 @@
-//! `percid::numa` at work: on several nodes where there are some, and on pretended ones.
+//! `percid_numa` at work: on several nodes where there are some, and on pretended ones.
 
 mod area;
 mod armed;
@@ -22,7 +22,7 @@ pub(crate) use written::run as written;
 use std::time::Duration;
 
 use percid::machine;
-use percid::numa::{Access, Balancer, RegisterError, Settings};
+use percid_numa::{Access, Balancer, RegisterError, Settings};
 
 use crate::options::Options;
 use area::Pages;

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use percid::numa::{Balancer, Region, Rules, Settings};
+use percid_numa::{Balancer, Region, Rules, Settings};
 
 use super::area::{Area, PAGE, Pages};
 use super::follow::register;

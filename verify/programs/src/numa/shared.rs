@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use percid::numa::{Access, Balancer, Region, Rules, Settings};
+use percid_numa::{Access, Balancer, Region, Rules, Settings};
 
 use super::area::{Area, HUGE, PAGE};
 use super::follow::register;

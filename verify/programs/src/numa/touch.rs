@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use percid::numa::{Balancer, Rules};
+use percid_numa::{Balancer, Rules};
 
 use super::area::{Area, PAGE};
 use super::quick;
@@ -16,7 +16,7 @@ const TOUCHES: usize = 1_000_000;
 const ROUNDS: usize = 50;
 
 pub(crate) fn run(_: &Options) -> Verdict {
-    percid::testing::pretend_nodes(2);
+    percid_numa::testing::pretend_nodes(2);
     let balancer = Balancer::with(quick(), Rules::default()).map_err(|error| error.to_string())?;
     let area = Area::new(BYTES)?;
     let region =

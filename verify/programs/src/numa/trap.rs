@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid::numa::{Access, Balancer, Event, RegisterError};
+use percid_numa::{Access, Balancer, Event, RegisterError};
 
 use super::area::{Area, PAGE};
 use super::armed::{UNHARMED, arm_all, arm_some, armed, balancer, ends_with, seen};
@@ -25,7 +25,7 @@ const GRAIN: usize = 16;
 const HANDLED: i32 = 42;
 
 pub(crate) fn run(options: &Options) -> Verdict {
-    percid::testing::pretend_nodes(2);
+    percid_numa::testing::pretend_nodes(2);
     // First of all: which handler is there before the first trapped region.
     let mut stages = Stages::default();
     stages.run("crashes", crashes)?;
@@ -281,7 +281,7 @@ fn churn(options: &Options) -> Verdict {
             let (area, stop) = (&area, &stop);
             scope.spawn(move || {
                 let mut random = Random::new(1, thread);
-                // Half of them always at one address: see `percid::numa::trap` on faults that come again there.
+                // Half of them always at one address: see `percid_numa::trap` on faults that come again there.
                 let place = |page| if thread % 2 == 0 { 0 } else { page };
                 while !stop.load(Relaxed) {
                     area.word(place(random.below(area.pages()))).fetch_add(1, Relaxed);

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid::numa::{Access, Balancer, Event, RegionReport, RegisterError};
+use percid_numa::{Access, Balancer, Event, RegionReport, RegisterError};
 
 use super::area::{Area, HUGE, PAGE, Pages};
 use super::armed::{UNHARMED, arm_some, armed, balancer, ends_with, seen};
@@ -30,7 +30,7 @@ const CHILDREN: usize = 8;
 const HARMED: i32 = 3;
 
 pub(crate) fn run(options: &Options) -> Verdict {
-    percid::testing::pretend_nodes(2);
+    percid_numa::testing::pretend_nodes(2);
     // Before any thread gets one of its own.
     one_heap();
     // SAFETY: takes a number; the signal's default effect is wanted.

@@ -4,11 +4,11 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use percid::numa::{Balancer, Region};
 use percid_capi::numa::balancer::{percid_numa_create, percid_numa_destroy};
 use percid_capi::numa::region::{
     self, percid_numa_register, percid_numa_touch, percid_numa_unregister,
 };
+use percid_numa::{Balancer, Region};
 
 /// Some pages; a power of two.
 const BYTES: usize = 4 << 20;
@@ -38,7 +38,7 @@ impl Touches {
     ///
     /// Why there are none.
     pub(crate) fn new() -> Result<Touches, String> {
-        percid::testing::pretend_nodes(2);
+        percid_numa::testing::pretend_nodes(2);
         let memory = vec![1_u8; 2 * BYTES];
         let start = memory.as_ptr().map_addr(|address| address.next_multiple_of(BYTES));
         let in_rust = Balancer::new().register(start, BYTES).map_err(|error| error.to_string())?;

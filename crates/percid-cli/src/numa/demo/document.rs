@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use percid::numa::{RegionReport, Report, Settings};
+use percid_numa::{RegionReport, Report, Settings};
 use serde::Serialize;
 
 use super::plan::Plan;

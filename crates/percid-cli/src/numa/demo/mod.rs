@@ -6,7 +6,7 @@ mod place;
 mod plan;
 mod workload;
 
-use percid::numa::Balancer;
+use percid_numa::Balancer;
 
 use super::nodes;
 use crate::cli::DemoArguments;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use percid::numa::{Access, Settings};
+use percid_numa::{Access, Settings};
 
 use crate::cli::{DemoArguments, RulesChoice};
 use crate::numa::figures::mebibytes;

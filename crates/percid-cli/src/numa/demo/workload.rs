@@ -11,7 +11,7 @@ use std::sync::atomic::{
 use std::thread;
 use std::time::{Duration, Instant};
 
-use percid::numa::{Access, Balancer, Region, Report};
+use percid_numa::{Access, Balancer, Region, Report};
 
 use super::area::Area;
 use super::place;

@@ -1,0 +1,181 @@
+//! The regions that a handler of faults finds by an address: entered and taken out while it looks.
+//!
+//! It looks through all of them, without a lock and without writing to anything but this.
+
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{
+    AtomicPtr, AtomicU64, AtomicUsize,
+    Ordering::{Relaxed, Release, SeqCst},
+};
+use std::time::{Duration, Instant};
+
+use crate::access::pages::{Pages, Shared};
+use crate::sys::process;
+
+/// A handler is nearly always running and soon done: nobody who is alive takes this long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The most regions.
+const MOST: usize = 256;
+
+/// Regions by their addresses.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    regions: [AtomicPtr<Shared>; MOST],
+    /// No region is at or above this place.
+    used: AtomicUsize,
+    /// How many threads are looking; in the upper half, of which process they are. A child of `fork` has none of the
+    /// threads that were looking in its parent.
+    looking: AtomicU64,
+}
+
+impl Directory {
+    pub(crate) const fn new() -> Directory {
+        Directory {
+            regions: [const { AtomicPtr::new(ptr::null_mut()) }; MOST],
+            used: AtomicUsize::new(0),
+            looking: AtomicU64::new(0),
+        }
+    }
+
+    /// Enters a region. `false`: there are too many.
+    pub(crate) fn insert(&self, pages: &Pages) -> bool {
+        let free = |place: &usize| {
+            let region = &self.regions[*place];
+            region.compare_exchange(ptr::null_mut(), pages.as_ptr(), Release, Relaxed).is_ok()
+        };
+        let place = (0..MOST).find(free);
+        if let Some(place) = place {
+            self.used.fetch_max(place + 1, SeqCst);
+        }
+        place.is_some()
+    }
+
+    /// Takes a region out. A handler may still look at it: see
+    /// [`wait_for_lookers`](Directory::wait_for_lookers).
+    pub(crate) fn remove(&self, shared: &Shared) {
+        let region = ptr::from_ref(shared).cast_mut();
+        for place in &self.regions {
+            let _ = place.compare_exchange(region, ptr::null_mut(), SeqCst, Relaxed);
+        }
+    }
+
+    /// Whether a region is entered.
+    pub(crate) fn has(&self, shared: &Shared) -> bool {
+        self.in_use().any(|region| ptr::eq(region, shared))
+    }
+
+    /// Waits until no handler looks at what was taken out. `false`: one does for a second, so the memory of what was
+    /// taken out must stay.
+    pub(crate) fn wait_for_lookers(&self) -> bool {
+        let end = Instant::now() + PATIENCE;
+        // SeqCst: a handler that announced itself too late to be seen here sees the empty place.
+        while self.lookers() != 0 {
+            if Instant::now() > end {
+                return false;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        true
+    }
+
+    /// How many threads of this process are looking.
+    fn lookers(&self) -> u32 {
+        let looking = self.looking.load(SeqCst);
+        if (looking >> 32) as u32 == process::id() { looking as u32 } else { 0 }
+    }
+
+    fn in_use(&self) -> impl Iterator<Item = *const Shared> + '_ {
+        let places = &self.regions[..self.used.load(SeqCst)];
+        places.iter().map(|place| place.load(SeqCst).cast_const())
+    }
+
+    /// Announces the calling thread while it looks at the regions. Async-signal-safe.
+    fn look<T>(&self, body: impl FnOnce() -> T) -> T {
+        let own = u64::from(process::id()) << 32;
+        let is_own = |looking: u64| looking >> 32 == own >> 32;
+        let come = |looking| Some(if is_own(looking) { looking + 1 } else { own + 1 });
+        // Not of its own process any more: a handler that interrupted `body` has called `fork`.
+        let go = |looking| is_own(looking).then(|| looking - 1);
+        let _ = self.looking.fetch_update(SeqCst, SeqCst, come);
+        let result = body();
+        let _ = self.looking.fetch_update(SeqCst, SeqCst, go);
+        result
+    }
+
+    /// Hands the region and the grain at an address to `body`. Async-signal-safe.
+    pub(crate) fn look_up<T>(
+        &self,
+        address: usize,
+        body: impl FnOnce(Option<(&Shared, usize)>) -> T,
+    ) -> T {
+        self.look(|| {
+            let found = self.in_use().find_map(|region| {
+                // SAFETY: what was entered stays while somebody looks (see `wait_for_lookers`).
+                let shared = unsafe { region.as_ref() }?;
+                shared.layout.grain_of(address).map(|grain| (shared, grain))
+            });
+            body(found)
+        })
+    }
+
+    /// Hands a region that overlaps a range to `body`; `None` if there is none.
+    pub(crate) fn overlapping<T>(
+        &self,
+        range: &Range<usize>,
+        body: impl FnOnce(&Shared) -> T,
+    ) -> Option<T> {
+        self.look(|| {
+            // SAFETY: as in `look_up`.
+            let mut regions = self.in_use().filter_map(|region| unsafe { region.as_ref() });
+            regions.find(|shared| shared.layout.overlaps(range)).map(body)
+        })
+    }
+
+    /// Addresses that whoever looks reads or writes: the ends of this, and where each region's bookkeeping begins.
+    pub(crate) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        let start = ptr::from_ref(self).addr();
+        let regions = self.in_use().map(|region| region.addr()).filter(|address| *address != 0);
+        [start, start + size_of::<Directory>() - 1].into_iter().chain(regions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::pages::Layout;
+    use crate::scan::activity::Width;
+    use crate::sys::memory;
+
+    fn pages(start: usize) -> Pages {
+        let (bytes, width) = (3 << 16, Width::Bits64);
+        let layout = Layout { start, bytes, shift: 16, nodes: 1, rights: 0, width, backoff: false };
+        Pages::new(layout, &[0], memory::map).expect("memory")
+    }
+
+    #[test]
+    fn regions_are_found_by_any_of_their_addresses() {
+        let directory = Directory::new();
+        let (one, other) = (pages(1 << 20), pages(1 << 30));
+        assert!(directory.insert(&one) && directory.insert(&other));
+        let find = |address| {
+            directory
+                .look_up(address, |found| found.map(|(shared, grain)| (shared.layout.start, grain)))
+        };
+        assert_eq!(find((1 << 20) + (2 << 16) + 5), Some((1 << 20, 2)));
+        assert_eq!((find((1 << 20) + (3 << 16)), find((1 << 20) - 1)), (None, None));
+        directory.remove(&one);
+        assert!(directory.wait_for_lookers());
+        assert_eq!((find(1 << 20), find(1 << 30)), (None, Some((1 << 30, 0))));
+    }
+
+    #[test]
+    fn a_full_directory_says_so_and_places_are_used_again() {
+        let directory = Directory::new();
+        let all: Vec<Pages> = (0..MOST + 1).map(|place| pages(place << 20)).collect();
+        assert_eq!(all.iter().filter(|pages| directory.insert(pages)).count(), MOST);
+        directory.remove(&all[7]);
+        assert!(directory.insert(&all[MOST]) && !directory.insert(&all[7]));
+    }
+}

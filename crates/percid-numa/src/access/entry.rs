@@ -1,0 +1,58 @@
+//! A registered region as the balancer knows it: what it is, and what has happened to it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::AcqRel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::access::Access;
+use crate::access::pages::{Pages, lock};
+use crate::access::write_protect::Watch;
+use crate::scan::walk::Reason;
+
+/// What has happened to a region, for reports.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Tally {
+    pub(crate) skipped: [u64; Reason::ALL.len()],
+    pub(crate) scanned: u64,
+    pub(crate) moved: u64,
+    pub(crate) failed: BTreeMap<i32, u64>,
+    pub(crate) scan_time: Duration,
+    pub(crate) move_time: Duration,
+}
+
+impl Tally {
+    pub(crate) fn fail(&mut self, errno: i32, pages: u64) {
+        *self.failed.entry(errno).or_default() += pages;
+    }
+}
+
+/// A region as the balancer knows it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) range: Range<usize>,
+    pub(crate) access: Access,
+    /// `None` where nothing is ever armed: a machine with one node.
+    pub(crate) pages: Option<Pages>,
+    pub(crate) tally: Mutex<Tally>,
+    /// Distinct bits of the threads that used it of late, as of the last pass.
+    pub(crate) active: AtomicU32,
+    /// Its memory is no longer what was registered.
+    pub(crate) gone: AtomicBool,
+    /// Who answers writes to it.
+    pub(crate) watch: Option<Arc<Watch>>,
+    /// Some of its memory could not be armed because it is not what was registered.
+    pub(crate) vanished: AtomicBool,
+}
+
+impl Entry {
+    /// Marks the region as gone; answers whether it was not before.
+    pub(crate) fn lose(&self) -> bool {
+        !self.gone.swap(true, AcqRel)
+    }
+
+    pub(crate) fn tally(&self) -> MutexGuard<'_, Tally> {
+        lock(&self.tally)
+    }
+}

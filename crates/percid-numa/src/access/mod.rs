@@ -1,0 +1,31 @@
+//! How access to a page is seen, and what is known of a region's pages.
+
+use std::fmt;
+
+pub(crate) mod directory;
+pub(crate) mod entry;
+pub(crate) mod mapping_budget;
+pub(crate) mod pages;
+pub(crate) mod trap;
+pub(crate) mod write_protect;
+
+/// How the balancer learns who uses a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// The program says so, by [`Region::touch`](crate::Region::touch).
+    Reported,
+    /// By faults: armed pages have no access rights.
+    Trapped,
+    /// By writes: armed pages are write-protected, and who writes there waits until it was noted.
+    Written,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Access::Reported => "reported",
+            Access::Trapped => "trapped",
+            Access::Written => "written",
+        })
+    }
+}

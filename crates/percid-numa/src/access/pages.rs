@@ -1,0 +1,541 @@
+//! What is known of a region's pages: which are armed, who was seen there, which are to move.
+//!
+//! All of it lies in one mapping of percid's own, because the fault handler reads and writes it: memory from
+//! the program's allocator could itself be part of a trapped region. It is updated by atomic instructions,
+//! and every access to an armed page is counted by whoever disarms it, and by nobody else.
+//!
+//! The unit is the *grain*: a page where accesses are reported, several where they are trapped, a huge page where
+//! there are such: the kernel moves it as a whole, so it is judged as a whole. Grains begin at multiples of
+//! their size; the first and the last of a region may be cut.
+
+use std::ops::{Deref, Range};
+use std::ptr::NonNull;
+use std::sync::atomic::{
+    AtomicI64, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::scan::activity::Width;
+use crate::scan::judgement::{Access, Circumstances, Record, judge};
+use crate::scan::period::Seen;
+use crate::sys::{memory, nodes, process};
+
+/// The home of a grain that is nowhere yet.
+const NOWHERE: u16 = u16::MAX;
+
+/// What never changes about a region.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) start: usize,
+    pub(crate) bytes: usize,
+    /// log2 of the bytes of a grain.
+    pub(crate) shift: u32,
+    /// One more than the largest node.
+    pub(crate) nodes: usize,
+    /// The access rights of the memory; what a disarmed grain gets back.
+    pub(crate) rights: i32,
+    pub(crate) width: Width,
+    pub(crate) backoff: bool,
+}
+
+impl Layout {
+    /// The bytes in front of the region that belong to its first grain.
+    pub(crate) fn lead(&self) -> usize {
+        self.start & ((1 << self.shift) - 1)
+    }
+
+    pub(crate) fn grains(&self) -> usize {
+        (self.lead() + self.bytes).div_ceil(1 << self.shift)
+    }
+
+    /// The grain that an address lies in, if any does.
+    pub(crate) fn grain_of(&self, address: usize) -> Option<usize> {
+        (address.wrapping_sub(self.start) < self.bytes).then(|| self.grain_at(address))
+    }
+
+    /// The grain of an address in the region.
+    pub(crate) fn grain_at(&self, address: usize) -> usize {
+        (address - (self.start - self.lead())) >> self.shift
+    }
+
+    pub(crate) fn overlaps(&self, range: &Range<usize>) -> bool {
+        self.start < range.end && range.start < self.start + self.bytes
+    }
+
+    /// The addresses of a grain.
+    pub(crate) fn grain(&self, grain: usize) -> Range<usize> {
+        let start = self.start - self.lead() + (grain << self.shift);
+        start.max(self.start)..(start + (1 << self.shift)).min(self.start + self.bytes)
+    }
+
+    /// The bytes of the mapping and where in it the arrays begin, in the order of [`Shared`]'s pointers.
+    fn places(&self) -> (usize, [usize; 5]) {
+        let (grains, words) = (self.grains(), self.grains().div_ceil(64));
+        let sizes = [self.nodes * 8, words * 8, words * 8, grains * 4, grains * 2];
+        let mut end = size_of::<Shared>().next_multiple_of(8);
+        let places = sizes.map(|size| {
+            let start = end;
+            end += size;
+            start
+        });
+        (end, places)
+    }
+}
+
+/// What the threads of the program, the handler and the balancer share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) layout: Layout,
+    /// The process that the region was registered in: a child of `fork` inherits it.
+    pub(crate) process: u32,
+    /// Odd while grains are being armed; changes whenever some were, to what no region ever had: see `trap`.
+    pub(crate) generation: AtomicU32,
+    /// The scan's sequence.
+    pub(crate) sequence: AtomicI64,
+    /// The bits of the threads that were seen since the last pass.
+    users: [AtomicU64; 2],
+    seen: [AtomicU64; 4],
+    /// Grains that are to move.
+    pending: AtomicU64,
+    /// Times a grain could not be disarmed alone, because the process had too many mappings.
+    pub(crate) disarmed_whole: AtomicU64,
+    /// Uses of armed grains by threads that nobody could say the node of.
+    pub(crate) unattributed: AtomicU64,
+    /// How many of them were known at the last look.
+    known_whole: AtomicU64,
+    /// Mappings that trapping has added here; see `mapping_budget`.
+    pub(crate) mappings: AtomicI64,
+    /// Nodes that pages may move to: bits.
+    with_memory: [AtomicU64; 16],
+    /// How much each node used the region of late.
+    use_by_node: *const AtomicU64,
+    armed: *const AtomicU64,
+    wanted: *const AtomicU64,
+    records: *const AtomicU32,
+    homes: *const AtomicU16,
+}
+
+// SAFETY: the pointers lead into the mapping that the structure itself lies in, to atomics.
+unsafe impl Send for Shared {}
+// SAFETY: as above; everything else is atomic or never changes.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn slice<T>(&self, start: *const T, count: usize) -> &[T] {
+        // SAFETY: `start` is one of the pointers of this structure, and `count` its array's length.
+        unsafe { std::slice::from_raw_parts(start, count) }
+    }
+
+    fn words(&self) -> usize {
+        self.layout.grains().div_ceil(64)
+    }
+
+    /// How much each node used the region of late: every sequence halves it.
+    pub(crate) fn use_by_node(&self) -> &[AtomicU64] {
+        self.slice(self.use_by_node, self.layout.nodes)
+    }
+
+    /// Which grains are armed, 64 a word.
+    pub(crate) fn armed(&self) -> &[AtomicU64] {
+        self.slice(self.armed, self.words())
+    }
+
+    fn wanted(&self) -> &[AtomicU64] {
+        self.slice(self.wanted, self.words())
+    }
+
+    fn records(&self) -> &[AtomicU32] {
+        self.slice(self.records, self.layout.grains())
+    }
+
+    fn homes(&self) -> &[AtomicU16] {
+        self.slice(self.homes, self.layout.grains())
+    }
+
+    pub(crate) fn is_armed(&self, grain: usize) -> bool {
+        self.armed()[grain / 64].load(Relaxed) >> (grain % 64) & 1 == 1
+    }
+
+    /// How many of the two grains beside some are armed.
+    pub(crate) fn armed_beside(&self, grains: &Range<usize>) -> i64 {
+        let before = grains.start > 0 && self.is_armed(grains.start - 1);
+        let behind = grains.end < self.layout.grains() && self.is_armed(grains.end);
+        i64::from(before) + i64::from(behind)
+    }
+
+    /// How often armed grains end or begin.
+    pub(crate) fn edges(&self) -> i64 {
+        let (mut edges, mut last) = (0, 0);
+        for word in self.armed() {
+            let word = word.load(Relaxed);
+            edges += i64::from((word ^ (word << 1 | last)).count_ones());
+            last = word >> 63;
+        }
+        edges + last as i64
+    }
+
+    /// The grain's pages are on this node. Arms it; answers whether it was not armed before.
+    pub(crate) fn arm(&self, grain: usize, home: u32) -> bool {
+        self.homes()[grain].store(home as u16, Relaxed);
+        // Release: whoever disarms it sees its home.
+        let before = self.armed()[grain / 64].fetch_or(1 << (grain % 64), Release);
+        before >> (grain % 64) & 1 == 0
+    }
+
+    /// Disarms a grain; answers whether it was armed.
+    pub(crate) fn disarm(&self, grain: usize) -> bool {
+        let before = self.armed()[grain / 64].fetch_and(!(1 << (grain % 64)), Acquire);
+        before >> (grain % 64) & 1 == 1
+    }
+
+    /// The calling thread uses a grain: if it is armed it is disarmed, and who was first is judged.
+    /// Async-signal-safe; two system calls.
+    pub(crate) fn use_armed(&self, grain: usize) {
+        if self.disarm(grain) {
+            let (thread, node) = (process::thread_id(), nodes::current_node());
+            self.note_use(grain, Access { thread, node });
+        }
+    }
+
+    /// As [`use_armed`](Shared::use_armed), for another thread, that waits. If it cannot be said where that is, it is
+    /// counted, and nothing follows.
+    pub(crate) fn use_armed_by(&self, grain: usize, who: impl FnOnce() -> Option<Access>) {
+        if !self.disarm(grain) {
+            return;
+        }
+        match who() {
+            Some(access) => self.note_use(grain, access),
+            None => _ = self.unattributed.fetch_add(1, Relaxed),
+        }
+    }
+
+    fn note_use(&self, grain: usize, access: Access) {
+        let bit = self.layout.width.bit(access.thread);
+        self.users[bit as usize / 64].fetch_or(1 << (bit % 64), Relaxed);
+        let uses = |node: u32| self.use_by_node().get(node as usize);
+        let used = |node| uses(node).map_or(0, |count| count.load(Relaxed));
+        if let Some(count) = uses(access.node) {
+            count.fetch_add(1, Relaxed);
+        }
+        let home = u32::from(self.homes()[grain].load(Relaxed));
+        let at = Circumstances {
+            home,
+            sequence: self.sequence.load(Relaxed),
+            use_there: used(access.node),
+            use_here: used(home),
+            has_memory: self.has_memory(access.node),
+            backoff: self.layout.backoff,
+        };
+        // The grain is disarmed: nobody else comes here for it before it is armed again.
+        let place = &self.records()[grain];
+        let judgement = judge(Record::from_word(place.load(Relaxed)), access, &at);
+        place.store(judgement.record.word(), Relaxed);
+        self.seen[usize::from(!judgement.local)].fetch_add(1, Relaxed);
+        self.seen[2 + usize::from(!judgement.private)].fetch_add(1, Relaxed);
+        self.want(grain, judgement.moves);
+    }
+
+    /// From now on pages move to these nodes only.
+    pub(crate) fn set_nodes(&self, nodes: &[u32]) {
+        for (index, word) in self.with_memory.iter().enumerate() {
+            let here = nodes.iter().filter(|node| **node as usize / 64 == index);
+            word.store(here.fold(0, |bits, node| bits | 1 << (node % 64)), Relaxed);
+        }
+    }
+
+    fn has_memory(&self, node: u32) -> bool {
+        let word = self.with_memory.get(node as usize / 64);
+        word.is_some_and(|word| word.load(Relaxed) >> (node % 64) & 1 == 1)
+    }
+
+    fn want(&self, grain: usize, wanted: bool) {
+        let (word, bit) = (&self.wanted()[grain / 64], 1u64 << (grain % 64));
+        if wanted {
+            // Release: whoever moves it sees the record.
+            if word.fetch_or(bit, Release) & bit == 0 {
+                self.pending.fetch_add(1, Relaxed);
+            }
+        } else if word.load(Relaxed) & bit != 0 && word.fetch_and(!bit, AcqRel) & bit != 0 {
+            self.pending.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// How many grains are to move.
+    pub(crate) fn pending(&self) -> u64 {
+        self.pending.load(Relaxed)
+    }
+
+    /// Takes up to `most` grains that are to move, with their nodes, from a word of the bits on, which it
+    /// moves: so each has its turn, and none is looked for from the beginning each time.
+    pub(crate) fn take_wanted(&self, most: usize, from: &mut usize) -> Vec<(usize, u32)> {
+        let mut taken = Vec::new();
+        for _ in 0..self.words() {
+            let index = *from % self.words();
+            let mut bits = self.wanted()[index].load(Relaxed);
+            while bits != 0 && taken.len() < most {
+                let grain = index * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                self.want(grain, false);
+                // Acquire, by taking the wish back: sees the record that goes with it, or a later one.
+                let record = Record::from_word(self.records()[grain].load(Relaxed));
+                taken.extend(record.node().map(|node| (grain, node)));
+            }
+            if taken.len() == most || self.pending() == 0 {
+                break;
+            }
+            *from = index + 1;
+        }
+        taken
+    }
+
+    /// A grain was moved to where it was used last.
+    pub(crate) fn moved(&self, grain: usize, node: u32) {
+        self.homes()[grain].store(node as u16, Relaxed);
+        let mark = |word| Some(Record::from_word(word).moved().word());
+        let _ = self.records()[grain].fetch_update(Relaxed, Relaxed, mark);
+    }
+
+    /// Takes the bits of the threads that were seen since it was called last.
+    pub(crate) fn take_users(&self) -> u128 {
+        let [low, high] = [0, 1].map(|half: usize| u128::from(self.users[half].swap(0, Relaxed)));
+        high << 64 | low
+    }
+
+    /// What was seen so far.
+    pub(crate) fn seen(&self) -> Seen {
+        let [local, remote, private, shared] =
+            [0, 1, 2, 3].map(|what: usize| self.seen[what].load(Relaxed));
+        Seen { local, remote, private, shared, failed: 0 }
+    }
+
+    /// Whether the grains had to be disarmed together since it last said so.
+    pub(crate) fn was_disarmed_whole(&self) -> bool {
+        let times = self.disarmed_whole.load(Relaxed);
+        self.known_whole.swap(times, Relaxed) != times
+    }
+
+    /// A sequence is over: what was used long ago counts half.
+    pub(crate) fn age(&self) {
+        for count in self.use_by_node() {
+            count.fetch_sub(count.load(Relaxed) / 2, Relaxed);
+        }
+    }
+}
+
+/// The owner of what is shared.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    shared: NonNull<Shared>,
+    mapped: usize,
+    /// Threads of the program that wait for `work`.
+    waiting: AtomicUsize,
+    /// Held by whoever arms, disarms or moves more than one grain; with the parts that are not to be armed.
+    pub(crate) work: Mutex<Work>,
+}
+
+/// What the balancer knows of a region while it works on it.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    /// The region is gone: nothing may be done to its memory any more.
+    pub(crate) over: bool,
+    /// Grains that are not to be armed.
+    pub(crate) excluded: Vec<Range<usize>>,
+    /// Where to look for grains that are to move.
+    pub(crate) next_wanted: usize,
+}
+
+impl Work {
+    pub(crate) fn excludes(&self, grain: usize) -> bool {
+        self.excluded.iter().any(|range| range.contains(&grain))
+    }
+}
+
+/// Locks what stays usable if a thread panics while it holds it: numbers, and lists of ranges.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+// SAFETY: what is shared may be used and given back by any thread.
+unsafe impl Send for Pages {}
+// SAFETY: as above.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    /// Nothing is armed and nobody was seen. All of it lies in a mapping that `map` makes. `None`: no memory.
+    pub(crate) fn new(
+        layout: Layout,
+        with_memory: &[u32],
+        map: fn(usize) -> Option<NonNull<u8>>,
+    ) -> Option<Pages> {
+        let (mapped, places) = layout.places();
+        let base = map(mapped)?;
+        let at = |place: usize| base.as_ptr().wrapping_add(places[place]).cast_const();
+        let shared = Shared {
+            layout,
+            process: process::id(),
+            generation: AtomicU32::new(0),
+            sequence: AtomicI64::new(0),
+            users: [const { AtomicU64::new(0) }; 2],
+            seen: [const { AtomicU64::new(0) }; 4],
+            pending: AtomicU64::new(0),
+            disarmed_whole: AtomicU64::new(0),
+            unattributed: AtomicU64::new(0),
+            known_whole: AtomicU64::new(0),
+            mappings: AtomicI64::new(0),
+            with_memory: [const { AtomicU64::new(0) }; 16],
+            use_by_node: at(0).cast(),
+            armed: at(1).cast(),
+            wanted: at(2).cast(),
+            records: at(3).cast(),
+            homes: at(4).cast(),
+        };
+        let place = base.cast::<Shared>();
+        // SAFETY: the mapping is new, large enough by `places`, and aligned to a page.
+        unsafe { place.write(shared) };
+        let pages =
+            Pages { shared: place, mapped, waiting: AtomicUsize::new(0), work: Mutex::default() };
+        pages.set_nodes(with_memory);
+        pages.homes().iter().for_each(|home| home.store(NOWHERE, Relaxed));
+        Some(pages)
+    }
+
+    /// Takes the lock for a thread of the program: it waits for one piece of work, not for all of it.
+    pub(crate) fn interrupt_work(&self) -> MutexGuard<'_, Work> {
+        self.waiting.fetch_add(1, Relaxed);
+        let work = lock(&self.work);
+        self.waiting.fetch_sub(1, Relaxed);
+        work
+    }
+
+    /// Takes the lock for the balancer, after those who wait for it.
+    pub(crate) fn go_on_with_work(&self) -> MutexGuard<'_, Work> {
+        while self.waiting.load(Relaxed) > 0 {
+            std::thread::yield_now();
+        }
+        lock(&self.work)
+    }
+
+    /// Where what is shared lies, for the fault handler.
+    pub(crate) fn as_ptr(&self) -> *mut Shared {
+        self.shared.as_ptr()
+    }
+}
+
+impl Deref for Pages {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        // SAFETY: it was written in `new` and stays until this value is dropped.
+        unsafe { self.shared.as_ref() }
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and nobody else refers to it: a trapped region waits
+        // until no handler does.
+        unsafe { memory::unmap(self.shared.cast(), self.mapped) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(bytes: usize, shift: u32) -> Pages {
+        let layout = Layout {
+            start: 1 << 20,
+            bytes,
+            shift,
+            nodes: 2,
+            rights: 0,
+            width: Width::Bits128,
+            backoff: true,
+        };
+        Pages::new(layout, &[0, 1], memory::map).expect("memory")
+    }
+
+    #[test]
+    fn grains_cover_the_region() {
+        let pages = pages(9 * 4096, 14);
+        assert_eq!(pages.layout.grains(), 3);
+        assert_eq!(pages.layout.grain(2).len(), 4096);
+    }
+
+    #[test]
+    fn grains_begin_at_multiples_of_their_size() {
+        let layout = Layout { start: (1 << 20) + 4096, ..pages(9 * 4096, 14).layout };
+        assert_eq!((layout.lead(), layout.grains()), (4096, 3));
+        let lengths = [0, 1, 2].map(|grain| layout.grain(grain).len() / 4096);
+        assert_eq!(lengths, [3, 4, 2]);
+        for grain in 0..3 {
+            let Range { start, end } = layout.grain(grain);
+            assert_eq!((layout.grain_at(start), layout.grain_at(end - 1)), (grain, grain));
+        }
+    }
+
+    #[test]
+    fn edges_are_counted_between_all_grains() {
+        let pages = pages(128 * 4096, 12);
+        assert_eq!(pages.edges(), 0);
+        [0, 62, 63, 64, 127].iter().for_each(|&grain| _ = pages.arm(grain, 0));
+        assert_eq!(pages.edges(), 6);
+        let beside = [62..65, 1..62, 63..64, 65..127].map(|grains| pages.armed_beside(&grains));
+        assert_eq!(beside, [0, 2, 2, 2]);
+        // What one changes by the neighbours is what all are by counting.
+        for (grain, armed) in [(65, true), (63, false), (0, false), (126, true), (127, false)] {
+            let (before, beside) = (pages.edges(), pages.armed_beside(&(grain..grain + 1)));
+            let change = if armed { 2 - 2 * beside } else { 2 * beside - 2 };
+            _ = if armed { pages.arm(grain, 0) } else { pages.disarm(grain) };
+            assert_eq!(pages.edges(), before + change, "grain {grain}");
+        }
+    }
+
+    #[test]
+    fn an_armed_grain_is_seen_once_and_moves_to_its_user() {
+        let pages = pages(100 * 4096, 12);
+        assert!(pages.arm(70, 0) && !pages.arm(70, 0));
+        let access = Access { thread: 9, node: 1 };
+        assert!(pages.disarm(70) && !pages.disarm(70));
+        pages.note_use(70, access);
+        assert_eq!((pages.pending(), pages.seen().remote, pages.seen().private), (1, 1, 1));
+        assert_eq!(pages.take_users(), 1 << Width::Bits128.bit(9));
+        assert_eq!(pages.take_wanted(8, &mut 0), [(70, 1)]);
+        assert_eq!((pages.pending(), pages.take_users()), (0, 0));
+        pages.moved(70, 1);
+        pages.note_use(70, access);
+        assert_eq!((pages.pending(), pages.seen().local), (0, 1));
+    }
+
+    #[test]
+    fn a_later_look_takes_a_wish_back() {
+        let pages = pages(8 * 4096, 12);
+        pages.arm(3, 0);
+        pages.note_use(3, Access { thread: 9, node: 1 });
+        pages.note_use(3, Access { thread: 8, node: 0 });
+        assert_eq!((pages.pending(), pages.take_wanted(8, &mut 0).len()), (0, 0));
+    }
+
+    #[test]
+    fn every_wish_has_its_turn() {
+        let pages = pages(1000 * 4096, 12);
+        for grain in [3, 70, 71, 640] {
+            pages.arm(grain, 0);
+            pages.note_use(grain, Access { thread: 9, node: 1 });
+        }
+        let mut from = 1;
+        let mut take = |most| -> Vec<usize> {
+            pages.take_wanted(most, &mut from).into_iter().map(|(grain, _)| grain).collect()
+        };
+        assert_eq!((take(1), take(2), take(9)), (vec![70], vec![71, 640], vec![3]));
+    }
+
+    #[test]
+    fn use_fades() {
+        let pages = pages(4096, 12);
+        (0..8).for_each(|_| pages.note_use(0, Access { thread: 1, node: 1 }));
+        pages.age();
+        assert_eq!(pages.use_by_node()[1].load(Relaxed), 4);
+    }
+}

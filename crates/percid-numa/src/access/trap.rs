@@ -1,0 +1,330 @@
+//! Access that is trapped: armed memory has no access rights, and the fault of who touches it first is caught.
+//!
+//! # Why no fault is taken for a crash, and no crash for a fault
+//!
+//! A grain is armed by setting its bit and then taking the rights away; it is disarmed by giving the rights
+//! back and then clearing the bit. Whoever faults at an armed grain disarms it. A fault at a grain that is
+//! *not* armed may be late (another thread has disarmed the grain since), or the grain may have lost
+//! its rights after its bit was cleared, if a late fault came between the two steps of arming. So the
+//! rights are given back there too, and the access is tried again. Afterwards nothing of ours can keep the
+//! thread from its access but another arming, which changes the region's generation: so a thread that
+//! faults again at the same address in the same generation is not ours to help, and the fault is passed on.
+//! While a generation is odd, arming is under way, and the thread tries again for as long as that takes;
+//! but not for ever, because a child of `fork` may inherit an odd generation that nobody will end.
+//!
+//! A fault outside all regions is tried again once, because the region may have been unregistered between
+//! the fault and the handler. It is passed on when it comes again before another region was taken out. An
+//! access to nothing (no mapping) is passed on at once.
+//!
+//! A thread remembers its last such fault for longer than regions live, so the numbers that it compares must not
+//! come again with another meaning: the generations of all regions are numbers of one counter, removals have
+//! numbers of their own, and a region's removal has changed the number before the region can no longer be found.
+//! The counters wrap after 2^30 armings or removals. To be taken for a crash, a thread would have to be
+//! late at one address at both ends of exactly so many, and nowhere else in between.
+
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+};
+use std::time::Duration;
+
+use crate::access::directory::Directory;
+use crate::access::mapping_budget;
+use crate::access::pages::{Pages, Shared};
+use crate::sys::last_fault::LastFault;
+use crate::sys::{fault, last_fault, memory, process};
+
+/// Faults in a row at one address that cannot be ours any more.
+const TRIES: u32 = 3;
+const TRIES_WHILE_ARMING: u32 = 100_000;
+
+/// The trapped regions.
+static TRAPPED: Directory = Directory::new();
+/// The process of the thread that enters a region or takes one out for good; 0 if none does.
+static ENTRANCE: AtomicU32 = AtomicU32::new(0);
+/// The last generation that began. Generations are multiples of 4, and one more while arming is under way.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+/// Changes whenever a region is taken out. Never a generation: 2 more than a multiple of 4.
+static REMOVED: AtomicU32 = AtomicU32::new(2);
+
+/// Sees to it that faults are caught; for who has the [`Entrance`]. `false`: another handler was installed since.
+pub(crate) fn prepare() -> bool {
+    fault::install(catch)
+}
+
+/// Whether faults are caught.
+pub(crate) fn is_prepared() -> bool {
+    fault::is_installed()
+}
+
+/// A generation that no region has had.
+fn next_generation() -> u32 {
+    GENERATION.fetch_add(4, SeqCst).wrapping_add(4)
+}
+
+/// The right to enter regions, which one thread at a time has.
+#[derive(Debug)]
+pub(crate) struct Entrance(());
+
+impl Entrance {
+    /// Waits for the thread that has it. A child of `fork` does not wait for a thread of its parent.
+    fn wait() -> Entrance {
+        let me = process::id();
+        let mut free = 0;
+        while let Err(holder) = ENTRANCE.compare_exchange(free, me, Acquire, Relaxed) {
+            free = if holder == me { 0 } else { holder };
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        Entrance(())
+    }
+}
+
+impl Drop for Entrance {
+    fn drop(&mut self) {
+        ENTRANCE.store(0, Release);
+    }
+}
+
+/// Waits for the right to enter a region at these addresses. From then on all of its memory has its own rights, whose
+/// look-up must come after this: it overlaps no other trapped region, of whatever balancer, because a region is taken
+/// out after it was disarmed. What a child of `fork` inherits there is disarmed and taken out for good.
+///
+/// The error is the start of the region that overlaps.
+pub(crate) fn enter(range: &Range<usize>) -> Result<Entrance, usize> {
+    let entrance = Entrance::wait();
+    let found = || {
+        TRAPPED
+            .overlapping(range, |there| (ptr::from_ref(there), there.layout.start, there.process))
+    };
+    while let Some((shared, start, process)) = found() {
+        if process == process::id() {
+            return Err(start);
+        }
+        // SAFETY: what is inherited stays for ever.
+        take_out_inherited(unsafe { &*shared });
+    }
+    Ok(entrance)
+}
+
+/// Disarms a region of the parent, in a child of `fork`, and takes it out, unless that was done before. Nobody arms
+/// there; locks of the parent are of no use. Its memory must stay for ever.
+pub(crate) fn disinherit(pages: &Pages) {
+    let _entrance = Entrance::wait();
+    if TRAPPED.has(pages) {
+        take_out_inherited(pages);
+    }
+}
+
+fn take_out_inherited(shared: &Shared) {
+    let _ = disarm(shared, 0..shared.layout.grains());
+    take_out(shared);
+}
+
+/// An address in the range that the handler itself reads or writes: were it armed, the handler would fault.
+pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
+    let own =
+        [&raw const GENERATION as usize, &raw const REMOVED as usize, last_fault::own() as usize];
+    let mut places: Vec<usize> = TRAPPED.places().chain(own).collect();
+    places.extend(mapping_budget::places());
+    places.extend(fault::places());
+    places.into_iter().find(|place| range.contains(place))
+}
+
+/// Enters a region; for who has the [`Entrance`]. `false`: there are too many.
+pub(crate) fn insert(pages: &Pages) -> bool {
+    mapping_budget::measure();
+    pages.generation.store(next_generation(), Relaxed);
+    TRAPPED.insert(pages)
+}
+
+/// Takes a region out, whose memory has its rights back. Answers whether no handler looks at it any more:
+/// if one does for a second its memory must stay.
+pub(crate) fn remove(pages: &Pages) -> bool {
+    take_out(pages);
+    TRAPPED.wait_for_lookers()
+}
+
+fn take_out(shared: &Shared) {
+    // First: who does not find the region sees that something was removed since the region was there.
+    REMOVED.fetch_add(4, SeqCst);
+    mapping_budget::set(shared, 0);
+    TRAPPED.remove(shared);
+}
+
+/// Takes the rights of some grains away, after `mark` has armed them. To be called by one thread at a time.
+pub(crate) fn arm(
+    shared: &Shared,
+    start: usize,
+    bytes: usize,
+    mark: impl FnOnce(),
+) -> Result<(), i32> {
+    shared.generation.store(next_generation() + 1, SeqCst);
+    mark();
+    // SAFETY: by the contract of a trapped region its memory is mapped; faults there are caught.
+    let done = unsafe { memory::protect(start, bytes, libc::PROT_NONE) };
+    shared.generation.store(next_generation(), SeqCst);
+    done
+}
+
+/// Gives the rights of a part back.
+pub(crate) fn give_back(shared: &Shared, start: usize, bytes: usize) -> Result<(), i32> {
+    // SAFETY: these are the rights that the program's memory had when it was registered.
+    unsafe { memory::protect(start, bytes, shared.layout.rights) }
+}
+
+/// Gives the rights of some grains back, armed or not: one that is not armed may lack them nevertheless, see above.
+/// Nobody may be arming meanwhile. The error is the last `errno`; the grains that it is about stay armed.
+pub(crate) fn disarm(shared: &Shared, grains: Range<usize>) -> Result<(), i32> {
+    if grains.is_empty() {
+        return Ok(());
+    }
+    let (start, end) =
+        (shared.layout.grain(grains.start).start, shared.layout.grain(grains.end - 1).end);
+    let all_at_once = || give_back(shared, start, end - start);
+    let everywhere = || give_back(shared, shared.layout.start, shared.layout.bytes);
+    if grains.clone().any(|grain| shared.is_armed(grain)) {
+        mapping_budget::add(shared, shared.armed_beside(&grains));
+    }
+    if all_at_once().is_ok() {
+        grains.for_each(|grain| _ = shared.disarm(grain));
+        return Ok(());
+    }
+    // A part is not mapped any more. Or the edges cannot be: there are too many mappings, or huge pages of their own
+    // file system are larger than grains. Then the whole region has none, as in `let_through`.
+    let mut outcome = Ok(());
+    for grain in grains.clone() {
+        let part = shared.layout.grain(grain);
+        match give_back(shared, part.start, part.len()) {
+            Ok(()) => _ = shared.disarm(grain),
+            Err(errno) => outcome = Err(errno),
+        }
+    }
+    if outcome.is_err() && everywhere().is_ok() {
+        mapping_budget::set(shared, 0);
+        shared.disarmed_whole.fetch_add(1, Relaxed);
+        grains.for_each(|grain| _ = shared.disarm(grain));
+        return Ok(());
+    }
+    outcome
+}
+
+/// The handler: whether the access at `address` may be tried again. Async-signal-safe.
+fn catch(code: i32, address: usize) -> bool {
+    if code != fault::ACCESS_ERROR {
+        return false;
+    }
+    TRAPPED.look_up(address, |found| match found {
+        Some((shared, grain)) => let_through(shared, grain, address),
+        None => repeats(address, REMOVED.load(SeqCst)) < 2,
+    })
+}
+
+fn let_through(shared: &Shared, grain: usize, address: usize) -> bool {
+    let generation = shared.generation.load(Acquire);
+    let armed = shared.is_armed(grain);
+    if !armed && is_a_crash(address, generation) {
+        return false;
+    }
+    let part = shared.layout.grain(grain);
+    let alone = || give_back(shared, part.start, part.len()).is_ok();
+    let more = if armed { 2 * shared.armed_beside(&(grain..grain + 1)) - 2 } else { 0 };
+    let done = if mapping_budget::fits(more) && alone() {
+        mapping_budget::add(shared, more);
+        true
+    } else {
+        // Every grain with rights of its own is a mapping of its own; there may be too many. One with the same
+        // rights everywhere takes none. All at once, although the program waits: parts would need mappings.
+        // The bits of the others stay: they count when they are touched, or not.
+        shared.disarmed_whole.fetch_add(1, Relaxed);
+        let whole = give_back(shared, shared.layout.start, shared.layout.bytes).is_ok();
+        mapping_budget::set(shared, 0);
+        whole || alone()
+    };
+    if done {
+        shared.use_armed(grain);
+    }
+    done
+}
+
+fn is_a_crash(address: usize, generation: u32) -> bool {
+    let times = repeats(address, generation);
+    if generation.is_multiple_of(2) {
+        return times >= TRIES;
+    }
+    fault::pause();
+    times >= TRIES_WHILE_ARMING
+}
+
+/// How often in a row the calling thread has been here with the same address and generation.
+fn repeats(address: usize, generation: u32) -> u32 {
+    // SAFETY: it is this thread's own, and no other handler interrupts this one.
+    let last = unsafe { &mut *last_fault::own() };
+    if (last.address, last.generation) != (address, generation) {
+        *last = LastFault { address, generation, repeats: 0 };
+    }
+    last.repeats += 1;
+    last.repeats
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::pages::Layout;
+    use crate::scan::activity::Width;
+
+    const BYTES: usize = 4 << 16;
+
+    /// Memory of whole grains that may be armed; never unmapped, so that no other test gets it.
+    fn memory() -> usize {
+        memory::map(BYTES).expect("memory").as_ptr() as usize
+    }
+
+    fn pages(start: usize) -> Pages {
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let (width, backoff) = (Width::Bits64, false);
+        let layout = Layout { start, bytes: BYTES, shift: 16, nodes: 1, rights, width, backoff };
+        Pages::new(layout, &[0], memory::map).expect("memory")
+    }
+
+    /// A region lives, is armed once and disarmed by somebody; the calling thread is late in it so many times.
+    fn live(start: usize, late: u32) -> Vec<bool> {
+        let pages = pages(start);
+        assert!(insert(&pages));
+        arm(&pages, start, 1 << 16, || _ = pages.arm(0, 0)).expect("mapped");
+        give_back(&pages, start, 1 << 16).expect("mapped");
+        pages.disarm(0);
+        let passed_on = (0..late).map(|_| catch(fault::ACCESS_ERROR, start)).collect();
+        assert!(remove(&pages));
+        passed_on
+    }
+
+    #[test]
+    fn who_is_late_once_in_every_life_of_a_region_has_not_crashed() {
+        let start = memory();
+        for life in 0..4 * TRIES {
+            assert_eq!(live(start, 1), [true], "life {life}");
+        }
+    }
+
+    #[test]
+    fn who_is_late_in_a_region_and_after_it_has_not_crashed() {
+        let start = memory();
+        // Some generation may be the number of some removal.
+        for life in 0..64 {
+            assert_eq!(live(start, 1), [true]);
+            assert!(catch(fault::ACCESS_ERROR, start), "after life {life}");
+        }
+    }
+
+    #[test]
+    fn who_comes_again_without_an_arming_has_crashed() {
+        let start = memory();
+        assert_eq!(live(start, TRIES + 1), [true, true, false, false]);
+        assert!(catch(fault::ACCESS_ERROR, start));
+        // Another test may take a region out in between, once or twice.
+        assert!((0..9).any(|_| !catch(fault::ACCESS_ERROR, start)));
+        assert!(!catch(1, start), "nothing is mapped there");
+    }
+}

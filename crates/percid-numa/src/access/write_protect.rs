@@ -1,0 +1,343 @@
+//! Access that is seen by writes: armed memory is write-protected, and who writes there first waits until a thread
+//! of percid's, the *watch*, has noted who it is and let it through (`userfaultfd(2)`).
+//!
+//! System calls that write to armed memory wait in the same way, instead of failing as they do where memory is
+//! trapped. Reads are not seen.
+//!
+//! # Why nobody waits for ever
+//!
+//! Whoever waits has sent a message, and the watch answers each message by letting its writer through, whether the
+//! grain is armed or not, whether there still is such a region or not: it takes the protection away, which wakes who
+//! waits; where that fails, because the memory was unmapped or replaced since, it wakes who waits to find that out.
+//! Ending a registration wakes nobody, nor does closing the descriptor while a child of `fork` still has it: so the
+//! watch reads all messages before it ends, when there are no regions any more from which others could come.
+//!
+//! The watch itself waits for nobody who may wait for it. A thread that faults may hold any lock, so the watch
+//! takes none, and allocates nothing: memory of the allocator may be armed. What it writes to lies in mappings that
+//! cannot be registered, because they bear the name of a file: its stack with its thread-local memory and this
+//! state, and the [`Pages`](crate::access::pages::Pages) of regions that it answers for. It runs none of the program's
+//! handlers. So no fault of its own is ever its to answer.
+//!
+//! # Arming while threads write
+//!
+//! Bits are set first and the memory protected then, a whole piece by one call; the watch clears the bit first
+//! and takes the protection away then. Between the two steps of either the other may come, and leave a grain
+//! protected that is not armed: the next write is let through and counts for nothing. Or one armed that is not
+//! protected: nobody is seen there until the next pass protects the piece again, for which it asks only
+//! whether anything in it is armed. A grain also gets there if the program discards its pages (`MADV_DONTNEED`).
+
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering::Relaxed};
+
+use crate::access::directory::Directory;
+use crate::access::pages::Pages;
+use crate::error::RegisterError;
+use crate::scan::judgement::Access;
+use crate::sys::own_stack::{self, Thread};
+use crate::sys::userfaultfd::{Message, Refusal, Userfaultfd};
+use crate::sys::{MAX_CPUS, maps, memory, nodes, process};
+
+/// The watch's stack. It uses a few KiB; the C library puts the program's thread-local variables there too.
+const STACK: usize = 1 << 20;
+
+/// How many messages are read at once.
+const AT_ONCE: usize = 16;
+
+/// What [`State::nodes`] holds of a CPU that was not looked up yet, or whose node the kernel does not say.
+const UNKNOWN: u16 = u16::MAX;
+
+/// What the watch needs, in its own mapping.
+#[derive(Debug)]
+struct State {
+    faults: Userfaultfd,
+    /// Readable once the watch is to end.
+    end: OwnedFd,
+    regions: Directory,
+    /// The node of each CPU, as far as it was looked up.
+    nodes: [AtomicU16; MAX_CPUS],
+    /// The watch's thread number; 0 before it runs.
+    thread: AtomicU32,
+}
+
+/// The watch, until this is dropped; by then there are no regions any more.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Above the stack, in the same mapping.
+    state: NonNull<State>,
+    mapping: NonNull<u8>,
+    thread: Option<Thread>,
+    /// The process whose thread it is.
+    process: u32,
+}
+
+// SAFETY: the state is made of atomics and of descriptors, which any thread may use and close.
+unsafe impl Send for Watch {}
+// SAFETY: as above.
+unsafe impl Sync for Watch {}
+
+impl Watch {
+    /// Starts the watch.
+    pub(crate) fn start() -> Result<Watch, RegisterError> {
+        let faults = Userfaultfd::open().map_err(|refusal| match refusal {
+            Refusal::NotPermitted => RegisterError::NotPermitted,
+            Refusal::NotSupported => RegisterError::NotSupported,
+            Refusal::Other(errno) => RegisterError::Refused { errno },
+        })?;
+        // SAFETY: the call takes a number and flags.
+        let end = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+        if end < 0 {
+            return Err(RegisterError::Refused { errno: crate::sys::errno() });
+        }
+        // SAFETY: it was just opened, and nobody else knows of it.
+        let end = unsafe { OwnedFd::from_raw_fd(end) };
+        let mapping = memory::map_under_a_name(Watch::mapped()).ok_or(RegisterError::NoMemory)?;
+        let nodes = [const { AtomicU16::new(UNKNOWN) }; MAX_CPUS];
+        // SAFETY: inside the mapping, which is aligned to a page, as the stack's size is.
+        let state = unsafe { mapping.add(STACK).cast::<State>() };
+        // SAFETY: the place is new memory that is large enough.
+        unsafe {
+            let (regions, thread) = (Directory::new(), AtomicU32::new(0));
+            state.write(State { faults, end, regions, nodes, thread });
+        }
+        let mut watch = Watch { state, mapping, thread: None, process: process::id() };
+        // SAFETY: the lower part of the mapping is the stack's alone; state and stack stay until the thread was
+        // joined.
+        let started = unsafe { own_stack::start(mapping, STACK, run, state.as_ptr().cast()) };
+        watch.thread = Some(started.map_err(|errno| RegisterError::Refused { errno })?);
+        Ok(watch)
+    }
+
+    /// The bytes of the mapping.
+    fn mapped() -> usize {
+        STACK + size_of::<State>().next_multiple_of(memory::page_size())
+    }
+
+    fn state(&self) -> &State {
+        // SAFETY: written in `start`, and there until this value is dropped.
+        unsafe { self.state.as_ref() }
+    }
+
+    /// The number of its thread, which is none of the program's; 0 before it runs.
+    pub(crate) fn thread(&self) -> u32 {
+        self.state().thread.load(Relaxed)
+    }
+
+    /// Enters a region: from now on its memory can be protected.
+    pub(crate) fn insert(&self, pages: &Pages) -> Result<(), RegisterError> {
+        let State { faults, regions, .. } = self.state();
+        faults.register(&range(pages)).map_err(|errno| match errno {
+            libc::EINVAL => RegisterError::NotPrivate { address: pages.layout.start },
+            libc::EBUSY => RegisterError::OthersWatch,
+            libc::ENOMEM => RegisterError::NoMemory,
+            errno => RegisterError::Refused { errno },
+        })?;
+        if regions.insert(pages) {
+            return Ok(());
+        }
+        let _ = faults.unregister(&range(pages));
+        Err(RegisterError::TooManyWritten)
+    }
+
+    /// Takes a region out, whatever its memory has become. Who waits there is still answered. Answers whether the watch
+    /// looks at it no more: if it does for a second, its memory must stay.
+    pub(crate) fn remove(&self, pages: &Pages) -> bool {
+        let State { faults, regions, .. } = self.state();
+        let all = range(pages);
+        if faults.unregister(&all).is_err() {
+            // Part of it is not mapped any more, or is a file now.
+            let mappings = maps::all().unwrap_or_default();
+            for mapping in maps::overlapping(&mappings, &all) {
+                let part = mapping.range.start.max(all.start)..mapping.range.end.min(all.end);
+                let _ = faults.unregister(&part);
+            }
+        }
+        regions.remove(pages);
+        regions.wait_for_lookers()
+    }
+
+    /// Protects a range, which belongs to a region.
+    ///
+    /// # Errors
+    ///
+    /// The `errno`: `ENOENT` if part of it is not what was registered; on kernels before 6.4 also if it
+    /// consists of several mappings.
+    pub(crate) fn protect(&self, range: &Range<usize>) -> Result<(), i32> {
+        self.state().faults.protect(range)
+    }
+}
+
+fn range(pages: &Pages) -> Range<usize> {
+    pages.layout.start..pages.layout.start + pages.layout.bytes
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if process::id() != self.process {
+            // The thread is the parent's, and what these descriptors are in this process nobody knows.
+            return;
+        }
+        if let Some(thread) = self.thread.take() {
+            let one = 1u64.to_ne_bytes();
+            // SAFETY: the buffer is as long as such a descriptor demands.
+            unsafe { libc::write(self.state().end.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+            thread.join();
+        }
+        // SAFETY: nobody uses the state or the stack any more.
+        unsafe {
+            self.state.drop_in_place();
+            memory::unmap(self.mapping, Watch::mapped());
+        }
+    }
+}
+
+/// The watch's thread.
+extern "C" fn run(state: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: the state is there until this thread was joined.
+    let state = unsafe { &*state.cast::<State>() };
+    state.thread.store(process::thread_id(), Relaxed);
+    // SAFETY: the name is a terminated string of less than 16 bytes.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"percid-watch".as_ptr()) };
+    while state.wait() {
+        state.answer_all();
+    }
+    // Whoever waits still, where there is no region any more.
+    state.answer_all();
+    std::ptr::null_mut()
+}
+
+impl State {
+    /// Waits for messages. `false`: the watch is to end.
+    fn wait(&self) -> bool {
+        let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let mut both = [wanted(self.faults.as_raw_fd()), wanted(self.end.as_raw_fd())];
+        // SAFETY: there are as many entries as it says.
+        unsafe { libc::poll(both.as_mut_ptr(), both.len() as libc::nfds_t, -1) };
+        both[1].revents == 0
+    }
+
+    fn answer_all(&self) {
+        let mut messages = [Message::default(); AT_ONCE];
+        loop {
+            let count = self.faults.read(&mut messages);
+            messages[..count].iter().filter_map(Message::write).for_each(|(at, who)| {
+                self.let_through(at, who);
+            });
+            if count == 0 {
+                return;
+            }
+        }
+    }
+
+    /// A thread waits, wanting to write: notes it, and lets it go on.
+    fn let_through(&self, address: usize, thread: u32) {
+        let page = memory::page_size();
+        let here = address & !(page - 1);
+        let here = here..here + page;
+        let grain = self.regions.look_up(address, |found| {
+            let (shared, grain) = found?;
+            shared.use_armed_by(grain, || self.access(thread));
+            Some(shared.layout.grain(grain))
+        });
+        let answered = grain.is_some_and(|grain| self.faults.unprotect(&grain).is_ok());
+        if !answered && self.faults.unprotect(&here).is_err() {
+            let _ = self.faults.wake(&here);
+        }
+    }
+
+    /// Where a thread that waits was running; `None` if it is not of this process.
+    fn access(&self, thread: u32) -> Option<Access> {
+        let cpu = process::last_cpu(thread)?;
+        let known = self.nodes.get(cpu as usize)?;
+        if known.load(Relaxed) == UNKNOWN {
+            known.store(nodes::node_of(cpu)? as u16, Relaxed);
+        }
+        Some(Access { thread, node: u32::from(known.load(Relaxed)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::access::pages::Layout;
+    use crate::scan::activity::Width;
+
+    const SHIFT: u32 = 16;
+
+    /// A page of a test's own, and what is known of it as a region of one grain.
+    fn memory() -> (&'static AtomicU64, Pages) {
+        let bytes = memory::page_size();
+        let place = memory::map(bytes).expect("memory").cast::<AtomicU64>();
+        let (start, nodes) = (place.as_ptr() as usize, 2);
+        let layout = Layout {
+            start,
+            bytes,
+            shift: SHIFT,
+            nodes,
+            rights: 0,
+            width: Width::Bits128,
+            backoff: true,
+        };
+        // SAFETY: the mapping is never given back, and used as an atomic only.
+        let word = unsafe { place.as_ref() };
+        word.store(1, Relaxed);
+        (word, Pages::new(layout, &[0, 1], memory::map_under_a_name).expect("memory"))
+    }
+
+    fn watch() -> Option<Watch> {
+        match Watch::start() {
+            Ok(watch) => Some(watch),
+            Err(why @ (RegisterError::NotPermitted | RegisterError::NotSupported)) => {
+                println!("skipped: {why}");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn the_first_write_to_an_armed_grain_is_noted_for_its_thread() {
+        let Some(watch) = watch() else { return };
+        let (word, pages) = memory();
+        watch.insert(&pages).expect("memory of our own");
+        pages.arm(0, 0);
+        watch.protect(&range(&pages)).expect("registered");
+        let writer = || {
+            word.fetch_add(1, Relaxed);
+            word.fetch_add(1, Relaxed);
+            process::thread_id()
+        };
+        let thread = std::thread::spawn(writer).join().expect("no panic");
+        let seen = pages.seen();
+        assert_eq!((word.load(Relaxed), pages.is_armed(0)), (3, false));
+        assert_eq!((seen.local + seen.remote, pages.unattributed.load(Relaxed)), (1, 0));
+        assert_eq!(pages.take_users(), 1 << Width::Bits128.bit(thread));
+        assert!(watch.remove(&pages));
+    }
+
+    #[test]
+    fn a_write_that_nobody_armed_goes_on_and_counts_for_nothing() {
+        let Some(watch) = watch() else { return };
+        let (word, pages) = memory();
+        watch.insert(&pages).expect("memory of our own");
+        watch.protect(&range(&pages)).expect("registered");
+        word.store(5, Relaxed);
+        assert_eq!((pages.seen().local + pages.seen().remote, word.load(Relaxed)), (0, 5));
+        assert!(watch.remove(&pages));
+    }
+
+    #[test]
+    fn one_watch_has_the_memory() {
+        let (Some(one), Some(other)) = (watch(), watch()) else { return };
+        let (_, pages) = memory();
+        one.insert(&pages).expect("memory of our own");
+        assert_eq!(other.insert(&pages), Err(RegisterError::OthersWatch));
+        assert_eq!(one.protect(&range(&pages)), Ok(()), "the first has it still");
+        assert!(one.remove(&pages));
+        assert_eq!(other.insert(&pages), Ok(()));
+        assert!(other.remove(&pages));
+    }
+}

@@ -1,0 +1,161 @@
+//! Why memory cannot be registered.
+
+use std::fmt;
+
+/// Why memory cannot be registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The range has no bytes.
+    Empty,
+    /// It does not begin and end at multiples of the page size.
+    NotAligned {
+        /// The page size in bytes.
+        page: usize,
+    },
+    /// Part of it is registered already: with this balancer, or trapped, with any.
+    Overlaps {
+        /// Where that region starts.
+        region: usize,
+    },
+    /// Nothing is mapped here.
+    NotMapped {
+        /// The first such address.
+        address: usize,
+    },
+    /// The kernel never moves what is mapped here: its own pages, or huge pages of their own file system.
+    NotMovable {
+        /// The start of that mapping.
+        address: usize,
+    },
+    /// It consists of mappings with different access rights, or of memory and files: register each by itself.
+    Mixed {
+        /// The start of the first mapping that differs from the first.
+        address: usize,
+    },
+    /// It has no access rights, so trapping it would take nothing away, and nobody may use it.
+    NoRights {
+        /// Where it starts.
+        address: usize,
+    },
+    /// It may be executed. Policies against new code (`PR_SET_MDWE`, filters of system calls) refuse to give such
+    /// rights back, and some architectures' special ones (`PROT_BTI`) would be lost.
+    Executable {
+        /// Where it starts.
+        address: usize,
+    },
+    /// `RLIMIT_DATA` is set. Memory without rights does not count, so the program could take its room meanwhile, and
+    /// the rights could not come back.
+    DataLimited,
+    /// It holds data that the fault handler itself uses.
+    HandlerData {
+        /// An address of such.
+        address: usize,
+    },
+    /// It holds the stack of the calling thread, where a fault could not be handled, and the kernel's notice of the
+    /// thread's end would be lost.
+    OwnStack,
+    /// Writes can be seen only to memory that is the process's own and may be written; here is a file, memory that is
+    /// shared with other processes, or memory that may only be read.
+    NotPrivate {
+        /// The start of that memory.
+        address: usize,
+    },
+    /// The process may not use `userfaultfd` for faults in system calls. It takes the capability
+    /// `CAP_SYS_PTRACE`, or `vm.unprivileged_userfaultfd` = 1, or the right to open `/dev/userfaultfd`
+    /// (Linux 6.1).
+    NotPermitted,
+    /// The kernel has no `userfaultfd` with write protection: that takes Linux 5.7 (x86-64) or 6.10 (aarch64)
+    /// with `CONFIG_USERFAULTFD`. Older ones of aarch64 seem to have it: percid tries whether a write is seen.
+    NotSupported,
+    /// Another user of `userfaultfd` watches the memory, perhaps another balancer.
+    OthersWatch,
+    /// There are 256 trapped regions already.
+    TooManyTrapped,
+    /// There are 256 regions already whose writes are seen, of this balancer.
+    TooManyWritten,
+    /// What it takes to see writes was refused.
+    Refused {
+        /// The error number.
+        errno: i32,
+    },
+    /// The process has another handler of SIGSEGV, which was installed after percid's.
+    HandlerReplaced,
+    /// There is no memory for what has to be known of its pages.
+    NoMemory,
+    /// `/proc/self/maps` cannot be read.
+    NoProc,
+    /// The balancer belongs to the parent of this process.
+    Forked,
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegisterError::Empty => f.write_str("the range is empty"),
+            RegisterError::NotAligned { page } => {
+                write!(f, "the range must begin and end at multiples of {page} bytes")
+            }
+            RegisterError::Overlaps { region } => {
+                write!(f, "the range overlaps the region registered at {region:#x}")
+            }
+            RegisterError::NotMapped { address } => write!(f, "nothing is mapped at {address:#x}"),
+            RegisterError::NotMovable { address } => {
+                write!(f, "the kernel does not move the pages mapped at {address:#x}")
+            }
+            RegisterError::Mixed { address } => {
+                write!(
+                    f,
+                    "the mapping at {address:#x} is of another kind than the first: register each"
+                )
+            }
+            RegisterError::NoRights { address } => {
+                write!(
+                    f,
+                    "the memory at {address:#x} has no access rights that could be taken away"
+                )
+            }
+            RegisterError::Executable { address } => {
+                write!(f, "the memory at {address:#x} is executable, and might not become so again")
+            }
+            RegisterError::DataLimited => {
+                f.write_str("RLIMIT_DATA must be unlimited, or rights might not come back")
+            }
+            RegisterError::HandlerData { address } => {
+                write!(f, "the fault handler uses the data at {address:#x}")
+            }
+            RegisterError::OwnStack => f.write_str("the range holds the calling thread's stack"),
+            RegisterError::NotPrivate { address } => write!(
+                f,
+                "what is mapped at {address:#x} is not writable memory of this process alone: writes to it \
+                 cannot be seen"
+            ),
+            RegisterError::NotPermitted => f.write_str(
+                "userfaultfd is not permitted: it takes CAP_SYS_PTRACE, vm.unprivileged_userfaultfd=1, or the \
+                 right to open /dev/userfaultfd",
+            ),
+            RegisterError::NotSupported => f.write_str(
+                "the kernel has no userfaultfd with write protection (Linux 5.7 on x86-64, 6.10 on aarch64)",
+            ),
+            RegisterError::OthersWatch => {
+                f.write_str("another userfaultfd, perhaps another balancer's, watches the memory")
+            }
+            RegisterError::TooManyWritten => {
+                f.write_str("there are 256 regions whose writes are seen already")
+            }
+            RegisterError::Refused { errno } => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                write!(f, "what it takes to see writes was refused: {error}")
+            }
+            RegisterError::TooManyTrapped => f.write_str("there are 256 trapped regions already"),
+            RegisterError::HandlerReplaced => {
+                f.write_str("another SIGSEGV handler was installed after percid's")
+            }
+            RegisterError::NoMemory => f.write_str("no memory to keep track of the pages"),
+            RegisterError::NoProc => f.write_str("/proc/self/maps cannot be read"),
+            RegisterError::Forked => f.write_str("the balancer belongs to the parent process"),
+        }
+    }
+}
+
+impl std::error::Error for RegisterError {}

@@ -1,0 +1,264 @@
+//! Arming pages, which is what a pass of the scan does to memory; and disarming them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, MutexGuard, atomic::Ordering::Relaxed};
+use std::time::Instant;
+
+use crate::access::Access;
+use crate::access::entry::{Entry, Tally};
+use crate::access::mapping_budget;
+use crate::access::pages::{Layout, Pages, Work};
+use crate::access::trap;
+use crate::access::write_protect::Watch;
+use crate::report::event::{Event, Log};
+use crate::scan::walk::{Effects, Reason};
+use crate::sys::{maps, memory, nodes};
+
+/// How many pages are looked up by one system call.
+const LOOK_UP: usize = 512;
+
+/// What a pass may do, and where it leaves its notes.
+pub(crate) struct World<'a> {
+    pub(crate) entries: &'a BTreeMap<usize, Arc<Entry>>,
+    pub(crate) log: &'a mut Log,
+    /// Bytes that were to be armed: as far as they had memory and were not armed yet, they are.
+    pub(crate) looked_at: u64,
+    /// Pages that were armed.
+    pub(crate) armed: u64,
+    /// Regions that were left out.
+    pub(crate) skipped: u64,
+    pub(crate) handler_replaced: bool,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(entries: &'a BTreeMap<usize, Arc<Entry>>, log: &'a mut Log) -> World<'a> {
+        World { entries, log, looked_at: 0, armed: 0, skipped: 0, handler_replaced: false }
+    }
+}
+
+impl Effects for World<'_> {
+    fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
+        let region = region as usize;
+        let Some(entry) = self.entries.get(&region) else { return 0 };
+        let Some(pages) = &entry.pages else { return 0 };
+        if entry.access == Access::Trapped && !trap::is_prepared() {
+            self.handler_replaced = true;
+            return 0;
+        }
+        if entry.access == Access::Trapped && memory::data_is_limited() {
+            // As the kernel might say when the rights are to come back.
+            let pages = (part.end - part.start) / memory::page_size() as u64;
+            entry.tally().fail(libc::ENOMEM, pages);
+            return 0;
+        }
+        let began = Instant::now();
+        let part = part.start as usize..part.end as usize;
+        let mut tally = entry.tally();
+        let armed = arm(entry, pages, part.clone(), &mut tally);
+        tally.scanned += armed;
+        tally.scan_time += began.elapsed();
+        self.looked_at += part.len() as u64;
+        self.armed += armed;
+        self.log.push(Event::Armed { region, part, pages: armed });
+        armed
+    }
+
+    fn note(&mut self, region: u64, reason: Reason) {
+        let region = region as usize;
+        if let Some(entry) = self.entries.get(&region) {
+            entry.tally().skipped[reason as usize] += 1;
+        }
+        self.skipped += u64::from(reason != Reason::IgnorePidInactive);
+        self.log.push(Event::Skipped { region, reason });
+    }
+}
+
+/// Arms the grains of a part of a region. Returns how many of its pages were not armed before.
+fn arm(entry: &Entry, pages: &Pages, part: Range<usize>, tally: &mut Tally) -> u64 {
+    let layout = pages.layout;
+    let first = layout.grain_at(part.start);
+    let end = layout.grain_at(part.end - 1) + 1;
+    let mut armed = 0;
+    for piece in pieces(&layout, first..end) {
+        // Given up in between, so that whoever excludes or unregisters waits for one piece only.
+        let work = pages.go_on_with_work();
+        if work.over {
+            break;
+        }
+        let wanted = piece.clone().filter(|&grain| !pages.is_armed(grain) && !work.excludes(grain));
+        let found = match look_up(pages, wanted) {
+            Ok(found) => found,
+            Err((errno, count)) => {
+                tally.fail(errno, count);
+                break;
+            }
+        };
+        armed += match (entry.access, &entry.watch) {
+            (Access::Trapped, _) => arm_runs(pages, &found, tally),
+            (_, None) => mark(pages, &found),
+            (_, Some(watch)) => {
+                let marked = mark(pages, &found);
+                let (refused, vanished) = protect(watch, pages, piece, tally);
+                entry.vanished.fetch_or(vanished, Relaxed);
+                marked.saturating_sub(refused)
+            }
+        };
+    }
+    armed
+}
+
+/// Grains, in pieces for which nobody has to wait for long.
+fn pieces(layout: &Layout, grains: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+    let at_once = (LOOK_UP >> (layout.shift - memory::page_size().trailing_zeros())).max(1);
+    let end = grains.end;
+    grains.step_by(at_once).map(move |start| start..end.min(start + at_once))
+}
+
+/// A grain with memory.
+#[derive(Debug, Clone, Copy)]
+struct There {
+    grain: usize,
+    /// The node of its first page.
+    node: u32,
+    pages: u64,
+}
+
+/// Finds out which grains have memory, and where. The error comes with the number of pages.
+fn look_up(pages: &Pages, grains: impl Iterator<Item = usize>) -> Result<Vec<There>, (i32, u64)> {
+    let page = memory::page_size();
+    let mut asked = Vec::new();
+    for grain in grains {
+        asked.extend(pages.layout.grain(grain).step_by(page).map(|address| (grain, address)));
+    }
+    let addresses: Vec<usize> = asked.iter().map(|(_, address)| *address).collect();
+    let mut nodes = vec![nodes::UNTOUCHED; addresses.len()];
+    if !addresses.is_empty() {
+        nodes::query(&addresses, &mut nodes).map_err(|errno| (errno, addresses.len() as u64))?;
+    }
+    let mut found: Vec<There> = Vec::new();
+    for ((grain, _), node) in asked.into_iter().zip(nodes) {
+        let Ok(node) = u32::try_from(node) else { continue };
+        match found.last_mut().filter(|there| there.grain == grain) {
+            Some(there) => there.pages += 1,
+            None => found.push(There { grain, node, pages: 1 }),
+        }
+    }
+    Ok(found)
+}
+
+/// Arms grains. Returns how many of their pages were not armed before.
+fn mark(pages: &Pages, found: &[There]) -> u64 {
+    let new = found.iter().filter(|there| pages.arm(there.grain, there.node));
+    new.map(|there| there.pages).sum()
+}
+
+/// Write-protects a piece, all of it at once if anything in it is armed: what is protected already stays so, see
+/// [`written`](crate::access::write_protect). Returns how many pages could not be protected, whose grains are disarmed; and whether
+/// one is not what was registered.
+fn protect(watch: &Watch, pages: &Pages, piece: Range<usize>, tally: &mut Tally) -> (u64, bool) {
+    let whole = pages.layout.grain(piece.start).start..pages.layout.grain(piece.end - 1).end;
+    if !piece.clone().any(|grain| pages.is_armed(grain)) || watch.protect(&whole).is_ok() {
+        return (0, false);
+    }
+    // Several mappings, on some kernels; or not all of it is what was registered.
+    let page = memory::page_size();
+    let (mut refused, mut vanished) = (0, false);
+    for grain in piece {
+        let all = pages.layout.grain(grain).step_by(page).map(|start| start..start + page);
+        let errors: Vec<i32> = all.filter_map(|page| watch.protect(&page).err()).collect();
+        for &errno in &errors {
+            tally.fail(errno, 1);
+            refused += 1;
+            vanished |= errno == libc::ENOENT;
+        }
+        if !errors.is_empty() {
+            pages.disarm(grain);
+        }
+    }
+    (refused, vanished)
+}
+
+/// Takes the rights of grains away, of neighbours by one system call.
+fn arm_runs(pages: &Pages, found: &[There], tally: &mut Tally) -> u64 {
+    let mut armed = 0;
+    for run in found.chunk_by(|one, next| one.grain + 1 == next.grain) {
+        let (first, last) = (run[0].grain, run[run.len() - 1].grain);
+        let (start, end) = (pages.layout.grain(first).start, pages.layout.grain(last).end);
+        let more = 2 - 2 * pages.armed_beside(&(first..last + 1));
+        let mark = || run.iter().for_each(|there| _ = pages.arm(there.grain, there.node));
+        let count: u64 = run.iter().map(|there| there.pages).sum();
+        if !mapping_budget::fits(more) {
+            // As the kernel would say, if this took what it has left for the program.
+            tally.fail(libc::ENOMEM, count);
+            continue;
+        }
+        match trap::arm(pages, start, end - start, mark) {
+            Ok(()) => {
+                armed += count;
+                mapping_budget::add(pages, more);
+            }
+            Err(errno) => {
+                let _ = trap::give_back(pages, start, end - start);
+                run.iter().for_each(|there| _ = pages.disarm(there.grain));
+                tally.fail(errno, count);
+            }
+        }
+    }
+    armed
+}
+
+/// Before a pass: counts the mappings of a trapped region anew. Gives all of its rights back, which makes one mapping
+/// of it again, if trapping has added too many, or if they might be refused later.
+pub(crate) fn make_room(pages: &Pages) {
+    mapping_budget::set(pages, pages.edges());
+    let armed = pages.edges() > 0;
+    if pages.was_disarmed_whole()
+        || armed && (mapping_budget::is_short() || memory::data_is_limited())
+    {
+        for piece in pieces(&pages.layout, 0..pages.layout.grains()) {
+            let work = pages.go_on_with_work();
+            if work.over {
+                return;
+            }
+            let _ = disarm(pages, &work, piece);
+        }
+        mapping_budget::set(pages, pages.edges());
+    }
+}
+
+/// Gives the rights of some grains back, see [`trap::disarm`]. The lock on `work` shows that nobody arms meanwhile.
+/// Piece by piece, because the program's faults and mappings wait for each.
+pub(crate) fn disarm(
+    pages: &Pages,
+    _: &MutexGuard<'_, Work>,
+    grains: Range<usize>,
+) -> Result<(), i32> {
+    let mut outcome = Ok(());
+    for piece in pieces(&pages.layout, grains) {
+        outcome = trap::disarm(pages, piece).and(outcome);
+    }
+    outcome
+}
+
+/// Gives the rights of what is armed back, of a region that is no longer what was registered: parts of armed grains
+/// that are mapped without rights. What has rights by now, or is not mapped, is somebody else's. Without `/proc` the
+/// bits are all there is to go by.
+pub(crate) fn disarm_rest(pages: &Pages, _: &MutexGuard<'_, Work>, grains: Range<usize>) {
+    let mappings = maps::all();
+    let armed: Vec<usize> = grains.filter(|&grain| pages.is_armed(grain)).collect();
+    for run in armed.chunk_by(|one, next| one + 1 == *next) {
+        let whole = pages.layout.grain(run[0]).start..pages.layout.grain(run[run.len() - 1]).end;
+        for part in mappings.as_ref().map_or(vec![whole.clone()], |all| without_rights(all, &whole))
+        {
+            let _ = trap::give_back(pages, part.start, part.len());
+        }
+        run.iter().for_each(|&grain| _ = pages.disarm(grain));
+    }
+}
+
+/// The parts of a range that are mapped and have no access rights.
+fn without_rights(mappings: &[maps::Mapping], range: &Range<usize>) -> Vec<Range<usize>> {
+    let bare = maps::overlapping(mappings, range).iter().filter(|one| one.rights == [false; 3]);
+    bare.map(|one| one.range.start.max(range.start)..one.range.end.min(range.end)).collect()
+}

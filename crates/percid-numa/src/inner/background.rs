@@ -1,0 +1,173 @@
+//! The thread that balances by itself.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::access::pages::lock;
+use crate::inner::{Core, REST};
+use crate::scan::walk::Scanner;
+use crate::sys::{clock, memory, nodes, process, signals};
+
+/// How often it looks whether a pass is due, at the most: the shortest period there is by default.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The thread, running until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Background {
+    stop: Arc<Stop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Stop {
+    asked: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Stop {
+    /// Waits for so long; answers whether the thread is to go on.
+    fn pause(&self, time: Duration) -> bool {
+        let asked = lock(&self.asked);
+        let waited = self.changed.wait_timeout_while(asked, time, |asked| !*asked);
+        let (asked, _) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+        !*asked
+    }
+}
+
+impl Background {
+    pub(crate) fn start(core: Arc<Core>) -> std::io::Result<Background> {
+        let stop = Arc::new(Stop::default());
+        let of_thread = Arc::clone(&stop);
+        let body = move || {
+            run(&core, &of_thread);
+        };
+        // The program's handlers run in the program's threads.
+        let builder = std::thread::Builder::new().name("percid-numa".to_owned());
+        let thread = signals::without_the_programs(|| builder.spawn(body))?;
+        Ok(Background { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        *lock(&self.stop.asked) = true;
+        self.stop.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(core: &Core, stop: &Stop) {
+    let tick = TICK.min(core.settings.period_min).max(Duration::from_millis(1));
+    let mut turns = Turns::default();
+    let mut next_look = Instant::now();
+    while stop.pause(tick) {
+        if Instant::now() >= next_look {
+            next_look = Instant::now() + look(core, &mut turns);
+        }
+        if !move_all(core, stop) {
+            return;
+        }
+    }
+}
+
+/// Makes a pass if time may be spent on one and it is some thread's turn. Answers how long to rest.
+fn look(core: &Core, turns: &mut Turns) -> Duration {
+    let Some(bytes) = core.affordable() else { return Duration::ZERO };
+    let began = clock::own_run_time();
+    let next = turns.next(core.settings.scan_delay, core.period(), core.watch_thread());
+    let took = clock::own_run_time().saturating_sub(began);
+    core.add_scan_time(took);
+    // With thousands of threads finding out whose turn it is takes milliseconds.
+    let rest = took.saturating_mul(REST);
+    rest.max(next.map_or(Duration::ZERO, |next| core.pause_after(&core.pass_over(bytes, next))))
+}
+
+/// Moves what is to move, at no more than the bandwidth. Answers whether to go on.
+fn move_all(core: &Core, stop: &Stop) -> bool {
+    loop {
+        let began = Instant::now();
+        let batch = core.move_batch();
+        if batch.moved + batch.failed == 0 && !batch.more {
+            return true;
+        }
+        let bytes = batch.moved * memory::page_size() as u64;
+        let due = Duration::from_secs_f64(bytes as f64 / core.settings.bandwidth as f64);
+        if !stop.pause(due.saturating_sub(began.elapsed())) {
+            return false;
+        }
+        if !batch.more {
+            return true;
+        }
+    }
+}
+
+/// Whose turn it is to be scanned for: threads, by how long they have run.
+#[derive(Debug, Default)]
+struct Turns {
+    threads: BTreeMap<u32, Turn>,
+}
+
+/// A thread's.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    /// The run time from which on its periods count.
+    stamp: Duration,
+    /// How long it had run when it was looked at last.
+    ran: Duration,
+}
+
+impl Turns {
+    /// The thread of the program that has run for longest beyond its period, if any has; this one and the watch are
+    /// percid's.
+    fn next(&mut self, delay: Duration, period: Duration, watch: u32) -> Option<Scanner> {
+        let me = process::thread_id();
+        let mut threads = process::thread_ids();
+        threads.sort_unstable();
+        self.threads.retain(|thread, _| threads.binary_search(thread).is_ok());
+        let mut due: Option<(Duration, u32)> = None;
+        for &thread in threads.iter().filter(|&&thread| thread != me && thread != watch) {
+            let Some(ran) = clock::run_time(thread) else { continue };
+            if let Some(beyond) = self.note(thread, ran, delay).checked_sub(period) {
+                due = due.max(Some((beyond, thread)));
+            }
+        }
+        let (beyond, thread) = due?;
+        // It counts from now on: passes that nobody could make are not made up for.
+        if let Some(turn) = self.threads.get_mut(&thread) {
+            turn.stamp += period + beyond;
+        }
+        let threads = (threads.len() as u32).saturating_sub(1);
+        // Another thread's own memory policy cannot be asked for. Threads inherit theirs, as this one did.
+        let balances = nodes::own_policy().is_none_or(|mode| mode.is_default() || mode.balances());
+        Some(Scanner { thread, balances, threads })
+    }
+
+    /// Notes how long a thread has run; answers how long beyond its stamp.
+    fn note(&mut self, thread: u32, ran: Duration, delay: Duration) -> Duration {
+        let new = Turn { stamp: delay, ran };
+        let turn = self.threads.entry(thread).or_insert(new);
+        // Less than before: another thread has been given the number.
+        *turn = if ran < turn.ran { new } else { Turn { ran, ..*turn } };
+        ran.saturating_sub(turn.stamp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_with_a_number_that_is_used_again_begins_anew() {
+        let second = Duration::from_secs(1);
+        let mut turns = Turns::default();
+        assert_eq!(turns.note(7, 5 * second, second), 4 * second);
+        turns.threads.get_mut(&7).expect("noted").stamp += 4 * second;
+        assert_eq!(turns.note(7, 6 * second, second), second);
+        assert_eq!(turns.note(7, 3 * second, second), 2 * second, "another thread");
+    }
+}

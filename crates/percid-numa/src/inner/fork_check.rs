@@ -1,0 +1,76 @@
+//! Whether this is still the process that something was made in, or a child of it.
+//!
+//! Process numbers do not tell: the first process of another PID namespace has number 1 as its parent may have,
+//! and numbers are used again. Memory that the kernel wipes in every child does.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::sys::{memory, process};
+
+/// The process that made this value.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// Not 0 there, 0 in its children; a page of its own. `None` where the kernel cannot wipe memory.
+    mark: Option<NonNull<AtomicU32>>,
+    number: u32,
+}
+
+// SAFETY: the mark is an atomic in a mapping that belongs to this value.
+unsafe impl Send for Origin {}
+// SAFETY: as above.
+unsafe impl Sync for Origin {}
+
+impl Origin {
+    /// The calling process.
+    pub(crate) fn here() -> Origin {
+        let page = memory::map_wiped_on_fork(memory::page_size());
+        let mark = page.map(NonNull::cast::<AtomicU32>);
+        if let Some(mark) = mark {
+            // SAFETY: a new mapping, aligned and large enough; zeros are a valid atomic.
+            unsafe { mark.as_ref() }.store(1, Relaxed);
+        }
+        Origin { mark, number: process::id() }
+    }
+
+    /// Whether the calling process is a child of it.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        match self.mark {
+            // SAFETY: it lives as long as this value.
+            Some(mark) => unsafe { mark.as_ref() }.load(Relaxed) == 0,
+            None => process::id() != self.number,
+        }
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        if let Some(mark) = self.mark {
+            // SAFETY: the mapping is this value's own, and nobody refers to it any more.
+            unsafe { memory::unmap(mark.cast(), memory::page_size()) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_elsewhere_and_the_parent_stays_here() {
+        let origin = Origin::here();
+        assert!(!origin.is_elsewhere());
+        // SAFETY: the child only reads memory and exits.
+        match unsafe { libc::fork() } {
+            // SAFETY: ends the child at once.
+            0 => unsafe { libc::_exit(i32::from(origin.is_elsewhere())) },
+            child => {
+                let mut status = 0;
+                // SAFETY: the status has a valid place.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                assert_eq!(libc::WEXITSTATUS(status), 1);
+            }
+        }
+        assert!(!origin.is_elsewhere());
+    }
+}

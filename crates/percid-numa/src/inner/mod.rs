@@ -1,0 +1,575 @@
+//! What the balancer, its thread and its regions share: the scan, the regions, and what was done so far.
+
+pub(crate) mod arming;
+pub(crate) mod background;
+mod fork_check;
+mod mapping;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+use crate::access::Access;
+use crate::access::entry::Entry;
+use crate::access::pages::{Layout, Pages, lock};
+use crate::access::trap;
+use crate::access::write_protect::Watch;
+use crate::error::RegisterError;
+use crate::inner::arming::World;
+use crate::inner::fork_check::Origin;
+use crate::migrate::throughput::Pace;
+use crate::migrate::{self, Batch};
+use crate::report::event::{Event, Log};
+use crate::report::{RegionReport, Report};
+use crate::scan::period::{self, Seen};
+use crate::scan::rules::Rules;
+use crate::scan::settings::Settings;
+use crate::scan::walk::{self, Reason, Scan, Scanner, Traits};
+use crate::sys::maps::{self, Mapping};
+use crate::sys::{clock, huge, memory, nodes, process};
+
+/// log2 of a grain of a region whose use is seen by faults: 64 KiB. Where it is trapped every armed grain may become
+/// a mapping of its own, of which a process can have 65530 unless told otherwise. Where writes are seen, each that is
+/// caught puts a thread to sleep, for hardly longer than with grains of a page, of which there are 16 times as many.
+const FAULT_SHIFT: u32 = 16;
+
+/// The share of the time that all passes may take together, from the beginning on: one part in so many, 3 %.
+/// The published system rests for 32 times what the last pass took, which is 3.03 % in the long run.
+pub(crate) const REST: u32 = 33;
+
+/// How fast the first pass is taken to be: 4 us a page. Machines were seen to need 0.1 to 0.3 us, emulated ones
+/// some 20.
+const FIRST_PACE: Pace = Pace::assumed(1e9);
+
+/// How many pages a report asks for at once.
+const LOOK_UP: usize = 4096;
+
+/// What a pass did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pass {
+    /// Pages that were armed.
+    pub armed: u64,
+    /// Regions that were left out.
+    pub skipped: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What the balancer, its thread and its regions share. A state that a thread of the parent was changing at
+/// the time of a `fork` is of no use to the child, so the child leaves all of it alone.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) settings: Settings,
+    rules: Rules,
+    /// The nodes that pages may be moved to.
+    nodes: Vec<u32>,
+    origin: Origin,
+    began: Instant,
+    /// Locked for the whole of a pass, and before `state` if both are.
+    scan: Mutex<Scan>,
+    /// Locked for moments, since threads of the program wait for it.
+    state: Mutex<State>,
+}
+
+/// What the scan does not know of yet.
+#[derive(Debug)]
+enum Change {
+    Registered(Range<u64>, Traits),
+    Unregistered(u64),
+}
+
+#[derive(Debug)]
+struct State {
+    entries: BTreeMap<usize, Arc<Entry>>,
+    /// In order, since the last pass.
+    changes: Vec<Change>,
+    log: Log,
+    /// Of the scan, as of the last pass.
+    sequence: i64,
+    passes: u64,
+    blind_passes: u64,
+    scan_time: Duration,
+    move_time: Duration,
+    period: Duration,
+    scan_pace: Pace,
+    batch_size: migrate::Size,
+    /// What had been seen when the period was adapted last, and pages that could not be moved since.
+    seen_before: Seen,
+    failed: u64,
+    /// Where the last batch came from.
+    moved_last: usize,
+    /// Who answers writes, while there are regions that take it.
+    watch: Weak<Watch>,
+}
+
+impl State {
+    fn new(settings: &Settings) -> State {
+        State {
+            entries: BTreeMap::new(),
+            changes: Vec::new(),
+            log: Log::default(),
+            sequence: 0,
+            passes: 0,
+            blind_passes: 0,
+            scan_time: Duration::ZERO,
+            move_time: Duration::ZERO,
+            period: settings.period_min,
+            scan_pace: FIRST_PACE,
+            batch_size: migrate::Size::FIRST,
+            seen_before: Seen::default(),
+            failed: 0,
+            moved_last: 0,
+            watch: Weak::new(),
+        }
+    }
+
+    /// Who answers writes: the one there is, or a new one.
+    fn watch(&mut self) -> Result<Arc<Watch>, RegisterError> {
+        if let Some(watch) = self.watch.upgrade() {
+            return Ok(watch);
+        }
+        let watch = Arc::new(Watch::start()?);
+        self.watch = Arc::downgrade(&watch);
+        Ok(watch)
+    }
+
+    fn pages(&self) -> impl Iterator<Item = &Pages> {
+        self.entries.values().filter_map(|entry| entry.pages.as_ref())
+    }
+
+    fn seen(&self) -> Seen {
+        self.pages().map(|pages| pages.seen()).fold(Seen::default(), |sum, seen| Seen {
+            local: sum.local + seen.local,
+            remote: sum.remote + seen.remote,
+            private: sum.private + seen.private,
+            shared: sum.shared + seen.shared,
+            failed: 0,
+        })
+    }
+
+    /// A sequence is over: the period follows from what was seen in it, in regions of so many bytes.
+    fn adapt(&mut self, settings: &Settings, bytes: u64) {
+        let (seen, before) = (self.seen(), self.seen_before);
+        // Regions that were unregistered meanwhile have taken their numbers with them.
+        let new = Seen {
+            local: seen.local.saturating_sub(before.local),
+            remote: seen.remote.saturating_sub(before.remote),
+            private: seen.private.saturating_sub(before.private),
+            shared: seen.shared.saturating_sub(before.shared),
+            failed: std::mem::take(&mut self.failed),
+        };
+        self.period = period::next(self.period, &new, settings, bytes);
+        self.seen_before = seen;
+        self.pages().for_each(|pages| pages.age());
+    }
+
+    fn overlapping(&self, range: &Range<usize>) -> Option<usize> {
+        let below = self.entries.range(..range.end).next_back()?.1;
+        (below.range.end > range.start).then_some(below.range.start)
+    }
+}
+
+impl Core {
+    pub(crate) fn new(settings: Settings, rules: Rules) -> Core {
+        Core {
+            settings,
+            rules,
+            nodes: nodes::usable_nodes(),
+            origin: Origin::here(),
+            began: Instant::now(),
+            scan: Mutex::new(Scan::new()),
+            state: Mutex::new(State::new(&settings)),
+        }
+    }
+
+    /// The decisions that nobody has taken yet.
+    pub(crate) fn take_events(&self) -> Vec<Event> {
+        lock(&self.state).log.take()
+    }
+
+    pub(crate) fn has_nodes(&self) -> bool {
+        self.nodes.len() > 1
+    }
+
+    /// Whether this is a child of the process that made the balancer.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.origin.is_elsewhere()
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.has_nodes() && !self.is_forked()
+    }
+
+    /// Registers memory.
+    pub(crate) fn register(
+        &self,
+        start: *const u8,
+        bytes: usize,
+        access: Access,
+    ) -> Result<Arc<Entry>, RegisterError> {
+        if self.is_forked() {
+            return Err(RegisterError::Forked);
+        }
+        let start = start.expose_provenance();
+        let range =
+            start..start.checked_add(bytes).ok_or(RegisterError::NotMapped { address: start })?;
+        mapping::check_shape(&range)?;
+        let mut state = lock(&self.state);
+        if let Some(region) = state.overlapping(&range) {
+            return Err(RegisterError::Overlaps { region });
+        }
+        // The locks are held until the region is entered: what is found stays so.
+        let _entrance = match self.has_nodes() {
+            true => {
+                let overlaps = |region| RegisterError::Overlaps { region };
+                Some(trap::enter(&range).map_err(overlaps)?)
+            }
+            false => None,
+        };
+        let behind = mapping::look_up(&range)?;
+        if access != Access::Reported && range.contains(&(&raw const access as usize)) {
+            return Err(RegisterError::OwnStack);
+        }
+        if access == Access::Trapped {
+            behind.check_trapped(&range)?;
+        }
+        if access == Access::Written && (behind.traits.file || !behind.traits.writable) {
+            return Err(RegisterError::NotPrivate { address: start });
+        }
+        let watch = match access == Access::Written && self.has_nodes() {
+            true => Some(state.watch()?),
+            false => None,
+        };
+        let pages = match self.has_nodes() {
+            true => Some(self.track(&range, access, behind.rights, watch.as_deref())?),
+            false => None,
+        };
+        let entry = Arc::new(Entry {
+            range: range.clone(),
+            access,
+            pages,
+            tally: Mutex::default(),
+            active: AtomicU32::new(0),
+            gone: AtomicBool::new(false),
+            watch,
+            vanished: AtomicBool::new(false),
+        });
+        if entry.pages.is_some() {
+            let range = range.start as u64..range.end as u64;
+            state.changes.push(Change::Registered(range, behind.traits));
+        }
+        state.entries.insert(range.start, Arc::clone(&entry));
+        Ok(entry)
+    }
+
+    /// Prepares to keep track of a region's pages.
+    fn track(
+        &self,
+        range: &Range<usize>,
+        access: Access,
+        rights: i32,
+        watch: Option<&Watch>,
+    ) -> Result<Pages, RegisterError> {
+        let page = memory::page_size().trailing_zeros();
+        let least = if access == Access::Reported { page } else { FAULT_SHIFT.max(page) };
+        let layout = Layout {
+            start: range.start,
+            bytes: range.len(),
+            shift: huge::pages_in(range).map_or(least, |huge| huge.max(least)),
+            nodes: self.nodes.last().map_or(1, |last| *last as usize + 1),
+            rights,
+            width: self.rules.width,
+            backoff: self.settings.backoff,
+        };
+        // What the watch writes to must not be memory that it answers for.
+        let map = if watch.is_some() { memory::map_under_a_name } else { memory::map };
+        let pages = Pages::new(layout, &self.nodes, map).ok_or(RegisterError::NoMemory)?;
+        if let Some(watch) = watch {
+            watch.insert(&pages)?;
+        }
+        if access == Access::Trapped {
+            if !trap::prepare() {
+                return Err(RegisterError::HandlerReplaced);
+            }
+            if !trap::insert(&pages) {
+                return Err(RegisterError::TooManyTrapped);
+            }
+        }
+        Ok(pages)
+    }
+
+    /// A region is unregistered.
+    pub(crate) fn forget(&self, entry: &Entry) {
+        if self.is_forked() {
+            return;
+        }
+        let mut state = lock(&self.state);
+        state.changes.push(Change::Unregistered(entry.range.start as u64));
+        state.entries.remove(&entry.range.start);
+    }
+
+    /// The thread that answers writes, which is none of the program's; 0 if there is none.
+    pub(crate) fn watch_thread(&self) -> u32 {
+        lock(&self.state).watch.upgrade().map_or(0, |watch| watch.thread())
+    }
+
+    /// The time from one pass to the next, at this time.
+    pub(crate) fn period(&self) -> Duration {
+        lock(&self.state).period
+    }
+
+    /// How many bytes a pass may arm now, so that it takes no longer than it may by what the ones before took;
+    /// `None` if that is less than a pass arms at the least.
+    pub(crate) fn affordable(&self) -> Option<u64> {
+        let state = lock(&self.state);
+        let time = (self.began.elapsed() / (REST + 1)).saturating_sub(state.scan_time);
+        let fits = state.scan_pace.fits(time);
+        (fits >= walk::ALIGNMENT).then_some(self.settings.scan_size.min(fits))
+    }
+
+    /// A pass that arms so many bytes at most, up to the next multiple of [`walk::ALIGNMENT`].
+    pub(crate) fn pass_over(&self, scan_size: u64, scanner: Scanner) -> Pass {
+        self.pass_by(&Settings { scan_size, ..self.settings }, scanner)
+    }
+
+    /// A pass, however long it takes.
+    pub(crate) fn pass(&self, scanner: Scanner) -> Pass {
+        self.pass_by(&self.settings, scanner)
+    }
+
+    /// How long to rest after a pass that took so long; not beyond the longest period.
+    pub(crate) fn pause_after(&self, pass: &Pass) -> Duration {
+        let longest = self.settings.period_max;
+        self.period().max(pass.took.saturating_mul(REST).min(longest))
+    }
+
+    /// Finding out who is next has taken so long.
+    pub(crate) fn add_scan_time(&self, took: Duration) {
+        lock(&self.state).scan_time += took;
+    }
+
+    fn pass_by(&self, settings: &Settings, scanner: Scanner) -> Pass {
+        let began = clock::own_run_time();
+        let mut scan = lock(&self.scan);
+        let Some(entries) = self.begin_pass(&mut scan) else { return Pass::default() };
+        let mut log = Log::default();
+        log.push(Event::Pass { thread: scanner.thread, sequence: scan.sequence() });
+        let before = scan.sequence();
+        let mut world = World::new(&entries, &mut log);
+        let mappings = maps::all();
+        match &mappings {
+            Some(mappings) => {
+                refresh(&mut scan, &entries, world.log, mappings);
+                scan.pass(scanner, self.began.elapsed(), settings, &self.rules, &mut world);
+            }
+            None => world.log.push(Event::Blind),
+        }
+        let World { looked_at, armed, skipped, handler_replaced, .. } = world;
+        if handler_replaced {
+            log.push(Event::HandlerReplaced);
+        }
+        for (start, entry) in &entries {
+            entry.active.store(scan.users(*start as u64), Relaxed);
+        }
+        let took = clock::own_run_time().saturating_sub(began);
+        let mut state = lock(&self.state);
+        if scan.sequence() != before {
+            state.adapt(&self.settings, scan.bytes());
+        }
+        state.log.append(log);
+        state.sequence = scan.sequence();
+        state.passes += 1;
+        state.blind_passes += u64::from(mappings.is_none());
+        state.scan_time += took;
+        state.scan_pace.learn(looked_at, took);
+        Pass { armed, skipped, took }
+    }
+
+    /// Tells the scan what came and went, and the regions where pages may go now. Answers with the regions of
+    /// this pass (one that is unregistered meanwhile stays, and is left alone); `None` if there is but one node
+    /// left to use.
+    fn begin_pass(&self, scan: &mut Scan) -> Option<BTreeMap<usize, Arc<Entry>>> {
+        let (changes, entries) = {
+            let mut state = lock(&self.state);
+            (std::mem::take(&mut state.changes), state.entries.clone())
+        };
+        for change in changes {
+            match change {
+                Change::Registered(range, traits) => _ = scan.add(range, traits),
+                Change::Unregistered(start) => _ = scan.remove(start),
+            }
+        }
+        let nodes = nodes::usable_nodes();
+        let pages = entries.values().filter_map(|entry| entry.pages.as_ref());
+        pages.for_each(|pages| pages.set_nodes(&nodes));
+        (nodes.len() > 1).then_some(entries)
+    }
+
+    /// Moves a batch, of another region each time.
+    pub(crate) fn move_batch(&self) -> Batch {
+        let began = Instant::now();
+        let next = {
+            let state = lock(&self.state);
+            let after = state.entries.range(state.moved_last + 1..);
+            let all = after.chain(state.entries.range(..=state.moved_last));
+            let pending =
+                |entry: &&Arc<Entry>| entry.pages.as_ref().is_some_and(|pages| pages.pending() > 0);
+            all.map(|(_, entry)| entry).find(pending).cloned()
+        };
+        let Some(entry) = next else { return Batch::default() };
+        let mut size = lock(&self.state).batch_size;
+        let mut batch = migrate::move_some(&entry, &self.settings, &mut size);
+        let mut state = lock(&self.state);
+        state.batch_size = size;
+        state.moved_last = entry.range.start;
+        state.failed += batch.failed;
+        state.move_time += began.elapsed();
+        let (region, Batch { moved: pages, failed, .. }) = (entry.range.start, batch);
+        state.log.push(Event::Moved { region, pages, failed });
+        batch.more = state.pages().any(|pages| pages.pending() > 0);
+        batch
+    }
+
+    /// What was done and seen so far.
+    pub(crate) fn report(&self) -> Report {
+        let threads = process::thread_ids();
+        let mut report = Report {
+            nodes: self.nodes.clone(),
+            sequence: 0,
+            passes: 0,
+            blind_passes: 0,
+            period: self.settings.period_min,
+            scan_time: Duration::ZERO,
+            move_time: Duration::ZERO,
+            age: self.began.elapsed(),
+            threads: threads.len(),
+            collisions: self.rules.width.collisions(&threads),
+            events_lost: 0,
+            regions: Vec::new(),
+        };
+        if self.is_forked() {
+            return report;
+        }
+        let entries: Vec<Arc<Entry>> = {
+            let state = lock(&self.state);
+            report.sequence = state.sequence;
+            (report.passes, report.blind_passes) = (state.passes, state.blind_passes);
+            report.period = state.period;
+            (report.scan_time, report.move_time) = (state.scan_time, state.move_time);
+            report.events_lost = state.log.lost();
+            state.entries.values().cloned().collect()
+        };
+        report.regions = entries.iter().map(|entry| describe(entry)).collect();
+        report
+    }
+}
+
+/// Looks at all regions again before a pass: whether they are still there, who used them.
+fn refresh(
+    scan: &mut Scan,
+    entries: &BTreeMap<usize, Arc<Entry>>,
+    log: &mut Log,
+    mappings: &[Mapping],
+) {
+    for (&start, entry) in entries {
+        let Some(pages) = entry.pages.as_ref().filter(|_| !entry.gone.load(Relaxed)) else {
+            continue;
+        };
+        let trapped = entry.access == Access::Trapped;
+        match mapping::look_again(mappings, &entry.range, pages.layout.rights, trapped) {
+            Some(traits) if !entry.vanished.load(Relaxed) => scan.set_traits(start as u64, traits),
+            _ if entry.lose() => {
+                scan.remove(start as u64);
+                log.push(Event::Gone { region: start });
+                continue;
+            }
+            _ => continue,
+        }
+        scan.used_by(start as u64, pages.take_users());
+        pages.sequence.store(scan.sequence(), Relaxed);
+        if trapped {
+            arming::make_room(pages);
+        }
+    }
+}
+
+fn describe(entry: &Entry) -> RegionReport {
+    let tally = entry.tally().clone();
+    let seen = entry.pages.as_ref().map_or(Seen::default(), |pages| pages.seen());
+    let mut uses = Vec::new();
+    if let Some(pages) = &entry.pages {
+        let counts =
+            (0..).zip(pages.use_by_node()).map(|(node, count)| (node, count.load(Relaxed)));
+        uses.extend(counts.filter(|(_, count)| *count > 0));
+    }
+    let (pages_by_node, absent) = whereabouts(&entry.range);
+    RegionReport {
+        range: entry.range.clone(),
+        access: entry.access,
+        gone: entry.gone.load(Relaxed),
+        pages_by_node,
+        absent,
+        local: seen.local,
+        remote: seen.remote,
+        private: seen.private,
+        shared: seen.shared,
+        use_by_node: uses,
+        active: entry.active.load(Relaxed),
+        scanned: tally.scanned,
+        skipped: Reason::ALL.map(|reason| (reason, tally.skipped[reason as usize])),
+        moved: tally.moved,
+        pending: entry.pages.as_ref().map_or(0, |pages| pages.pending()),
+        failed: tally.failed.into_iter().collect(),
+        unattributed: entry.pages.as_ref().map_or(0, |pages| pages.unattributed.load(Relaxed)),
+        disarmed_whole: entry.pages.as_ref().map_or(0, |pages| pages.disarmed_whole.load(Relaxed)),
+        scan_time: tally.scan_time,
+        move_time: tally.move_time,
+    }
+}
+
+/// How many pages of a range are on each node, and how many are nowhere, or where the kernel does not say.
+fn whereabouts(range: &Range<usize>) -> (Vec<(u32, u64)>, u64) {
+    let mut by_node: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut absent = 0;
+    let page = memory::page_size();
+    for start in range.clone().step_by(LOOK_UP * page) {
+        let end = range.end.min(start + LOOK_UP * page);
+        let part: Vec<usize> = (start..end).step_by(page).collect();
+        let mut nodes = vec![nodes::UNTOUCHED; part.len()];
+        let _ = nodes::query(&part, &mut nodes);
+        for node in nodes {
+            match u32::try_from(node) {
+                Ok(node) => *by_node.entry(node).or_default() += 1,
+                Err(_) => absent += 1,
+            }
+        }
+    }
+    (by_node.into_iter().collect(), absent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A balancer of this age that has spent so much time on passes.
+    fn core(age: Duration, spent: Duration) -> Core {
+        let mut core = Core::new(Settings::default(), Rules::default());
+        core.began = core.began.checked_sub(age).expect("a machine that runs for long enough");
+        lock(&core.state).scan_time = spent;
+        core
+    }
+
+    #[test]
+    fn passes_cost_three_percent_of_the_time_and_no_more() {
+        let (second, all) = (Duration::from_secs(1), Settings::default().scan_size);
+        assert_eq!(core(34 * second, second + second / 10).affordable(), None, "all is spent");
+        assert_eq!(core(Duration::ZERO, Duration::ZERO).affordable(), None, "nothing yet");
+        assert_eq!(core(34 * second, second / 2).affordable(), Some(all));
+        let little = core(34 * second, second - second / 100).affordable();
+        // A hundredth of a second, at 1 GB a second; the test itself makes it older.
+        assert!(little.is_some_and(|bytes| (10_000_000..all).contains(&bytes)), "{little:?}");
+    }
+}

@@ -1,0 +1,187 @@
+//! Moving pages to their users, batch by batch.
+
+pub(crate) mod throughput;
+
+use std::time::{Duration, Instant};
+
+use crate::access::entry::Entry;
+use crate::access::pages::Pages;
+use crate::migrate::throughput::Pace;
+use crate::scan::settings::Settings;
+use crate::sys::{memory, nodes};
+
+/// What became of a batch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Pages that were moved.
+    pub moved: u64,
+    /// Pages that could not be moved; the report has them by `errno`.
+    pub failed: u64,
+    /// Whether more pages are to move.
+    pub more: bool,
+}
+
+/// The fewest bytes that a batch is made of: below, what every system call costs is most of it.
+const LEAST: u64 = 64 << 10;
+
+/// How large a batch is to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    /// Of the moving alone, during which others may have to wait; not of what the kernel does before.
+    pace: Pace,
+    /// The bytes of the smallest batch so far and the least time for so many: what larger ones take beyond
+    /// that, they take for moving.
+    smallest: Option<(u64, Duration)>,
+}
+
+impl Size {
+    /// Small at first: older kernels (6.1) interrupt the other CPUs for every page.
+    pub(crate) const FIRST: Size = Size { pace: Pace::assumed(6.5e6), smallest: None };
+
+    fn bytes(&self, settings: &Settings) -> u64 {
+        self.pace.fits(settings.batch_time).max(LEAST).min(settings.batch)
+    }
+
+    fn learn(&mut self, bytes: u64, took: Duration) {
+        let (least, shortest) = self.smallest.unwrap_or((bytes, took));
+        if bytes > least {
+            self.pace.learn(bytes - least, took.saturating_sub(shortest));
+        } else if bytes > 0 {
+            self.smallest = Some((bytes, if bytes < least { took } else { took.min(shortest) }));
+            self.pace.double();
+        }
+    }
+}
+
+/// Moves a batch of a region's pages to where they were used last.
+pub(crate) fn move_some(entry: &Entry, settings: &Settings, size: &mut Size) -> Batch {
+    let Some(pages) = &entry.pages else { return Batch::default() };
+    let began = Instant::now();
+    let mut work = pages.go_on_with_work();
+    if work.over {
+        return Batch::default();
+    }
+    let most = (size.bytes(settings) >> pages.layout.shift).max(1) as usize;
+    let grains = pages.take_wanted(most, &mut work.next_wanted);
+    let wishes = wishes(pages, &grains);
+    let (outcomes, took) = carry_out(&wishes);
+    size.learn((wishes.len() * memory::page_size()) as u64, took);
+    let done: Vec<(Wish, i32)> = wishes.into_iter().zip(outcomes).collect();
+    for of_grain in done.chunk_by(|(one, _), (other, _)| one.grain == other.grain) {
+        if of_grain.iter().all(|(wish, outcome)| *outcome == wish.node) {
+            pages.moved(of_grain[0].0.grain, of_grain[0].0.node as u32);
+        }
+    }
+    drop(work);
+    let mut tally = entry.tally();
+    let mut batch = Batch::default();
+    for (wish, outcome) in done {
+        if outcome == wish.node {
+            batch.moved += 1;
+        } else {
+            batch.failed += 1;
+            // The kernel says nothing about pages that it gave up on.
+            tally.fail(if outcome < 0 { -outcome } else { libc::EAGAIN }, 1);
+        }
+    }
+    tally.moved += batch.moved;
+    tally.move_time += began.elapsed();
+    batch
+}
+
+/// A page that is to move.
+#[derive(Debug, Clone, Copy)]
+struct Wish {
+    grain: usize,
+    address: usize,
+    node: i32,
+}
+
+/// The pages of some grains that are not where they are to be, by node.
+fn wishes(pages: &Pages, grains: &[(usize, u32)]) -> Vec<Wish> {
+    let page = memory::page_size();
+    let all = grains.iter().flat_map(|&(grain, node)| {
+        let addresses = pages.layout.grain(grain).step_by(page);
+        addresses.map(move |address| Wish { grain, address, node: node as i32 })
+    });
+    let all: Vec<Wish> = all.collect();
+    let addresses: Vec<usize> = all.iter().map(|wish| wish.address).collect();
+    let mut now = vec![nodes::UNTOUCHED; all.len()];
+    if all.is_empty() || nodes::query(&addresses, &mut now).is_err() {
+        // Whatever keeps the kernel from telling keeps it from moving too: that is counted there.
+        return all;
+    }
+    let elsewhere = |(wish, now): (Wish, i32)| (now >= 0 && now != wish.node).then_some(wish);
+    let mut wishes: Vec<Wish> = all.into_iter().zip(now).filter_map(elsewhere).collect();
+    wishes.sort_by_key(|wish| (wish.node, wish.grain));
+    wishes
+}
+
+/// The nodes of the pages afterwards, or negative `errno`s; and how long the kernel took.
+fn carry_out(wishes: &[Wish]) -> (Vec<i32>, Duration) {
+    let began = Instant::now();
+    // One call for each node: the kernel ends a call at the first page whose node it refuses.
+    let same_node = |one: &Wish, other: &Wish| one.node == other.node;
+    let mut outcomes: Vec<i32> = wishes.chunk_by(same_node).flat_map(move_to_one_node).collect();
+    let took = began.elapsed();
+    look_again(wishes, &mut outcomes);
+    (outcomes, took)
+}
+
+/// As [`carry_out`], for wishes of one node.
+fn move_to_one_node(wishes: &[Wish]) -> Vec<i32> {
+    let addresses: Vec<usize> = wishes.iter().map(|wish| wish.address).collect();
+    let nodes: Vec<i32> = wishes.iter().map(|wish| wish.node).collect();
+    let mut outcomes = vec![nodes::UNTOUCHED; wishes.len()];
+    let refused = nodes::move_to(&addresses, &nodes, &mut outcomes).err().unwrap_or(libc::EAGAIN);
+    for outcome in &mut outcomes {
+        if *outcome == nodes::UNTOUCHED {
+            *outcome = -refused;
+        }
+    }
+    outcomes
+}
+
+/// A part of a huge page counts as busy for the kernel while it moves with the rest: where such pages are now is
+/// what counts.
+fn look_again(wishes: &[Wish], outcomes: &mut [i32]) {
+    let missed = |(wish, outcome): (&Wish, &i32)| *outcome != wish.node;
+    let places: Vec<usize> =
+        (0..wishes.len()).filter(|&place| missed((&wishes[place], &outcomes[place]))).collect();
+    let addresses: Vec<usize> = places.iter().map(|&place| wishes[place].address).collect();
+    let mut now = vec![nodes::UNTOUCHED; places.len()];
+    if places.is_empty() || nodes::query(&addresses, &mut now).is_err() {
+        return;
+    }
+    for (place, now) in places.into_iter().zip(now) {
+        if now == wishes[place].node {
+            outcomes[place] = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many pages a batch settles at, on a machine that takes so long for a call and for each page.
+    fn settles_at(call: Duration, page: Duration) -> u64 {
+        let settings = Settings::default();
+        let mut size = Size::FIRST;
+        for _ in 0..20 {
+            let pages = size.bytes(&settings) / 4096;
+            size.learn(pages * 4096, call + page * pages as u32);
+        }
+        size.bytes(&settings) / 4096
+    }
+
+    #[test]
+    fn a_batch_takes_as_long_as_it_may_beyond_what_a_call_costs() {
+        let (millisecond, microsecond) = (Duration::from_millis(1), Duration::from_micros(1));
+        assert_eq!(settles_at(millisecond, microsecond), 512, "2 MiB");
+        let slow = settles_at(80 * millisecond, 50 * microsecond);
+        assert!((190..=270).contains(&slow), "{slow}: 10 ms are 200 pages");
+        let very_slow = settles_at(80 * millisecond, 10 * millisecond);
+        assert!((16..=32).contains(&very_slow), "{very_slow}: 64 KiB are 16 pages");
+    }
+}

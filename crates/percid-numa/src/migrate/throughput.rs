@@ -1,0 +1,68 @@
+//! How much work fits into how much time, by what it took before.
+
+use std::time::Duration;
+
+/// How much faster than the time before the next piece of work may be taken to be: a short piece of work is
+/// mostly preparation, and says little about a long one.
+const GROWTH: f64 = 8.0;
+
+/// The speed of a kind of work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pace {
+    bytes_per_second: f64,
+}
+
+impl Pace {
+    /// A speed to begin with.
+    pub(crate) const fn assumed(bytes_per_second: f64) -> Pace {
+        Pace { bytes_per_second }
+    }
+
+    /// How many bytes take about so long.
+    pub(crate) fn fits(&self, time: Duration) -> u64 {
+        // Beyond what the type holds, it is its largest number.
+        (self.bytes_per_second * time.as_secs_f64()) as u64
+    }
+
+    /// Tries something that nothing speaks against.
+    pub(crate) fn double(&mut self) {
+        self.bytes_per_second *= 2.0;
+    }
+
+    /// So many bytes took so long. Nothing done says nothing.
+    pub(crate) fn learn(&mut self, bytes: u64, took: Duration) {
+        if bytes == 0 {
+            return;
+        }
+        let measured = bytes as f64 / took.as_secs_f64().max(1e-9);
+        self.bytes_per_second = measured.min(self.bytes_per_second * GROWTH);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn what_is_slow_is_known_at_once_and_what_is_fast_by_and_by() {
+        let mut pace = Pace::assumed(1000.0);
+        assert_eq!(pace.fits(SECOND / 10), 100);
+        pace.learn(100, SECOND);
+        assert_eq!(pace.fits(SECOND), 100);
+        pace.learn(100, SECOND / 1000);
+        assert_eq!(pace.fits(SECOND), 800);
+        pace.learn(800, SECOND / 1000);
+        assert_eq!(pace.fits(SECOND), 6400);
+    }
+
+    #[test]
+    fn nothing_done_changes_nothing_and_no_time_is_no_division_by_zero() {
+        let mut pace = Pace::assumed(1000.0);
+        pace.learn(0, SECOND);
+        assert_eq!(pace, Pace::assumed(1000.0));
+        pace.learn(5, Duration::ZERO);
+        assert_eq!(pace.fits(SECOND), 8000);
+    }
+}

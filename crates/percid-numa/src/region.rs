@@ -1,0 +1,206 @@
+//! Regions: memory that is registered with a balancer.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, MutexGuard};
+
+use crate::access::Access;
+use crate::access::entry::Entry;
+use crate::access::pages::{Pages, Work};
+use crate::access::trap;
+use crate::inner::Core;
+use crate::inner::arming::{disarm, disarm_rest};
+use crate::sys::memory;
+
+/// Memory that a [`Balancer`](crate::Balancer) looks after, until this value is dropped.
+///
+/// # Contract
+///
+/// * **Threads**: all methods may be called by any number of threads.
+/// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
+/// * **Fork**: in the child nothing is armed any more. Pages that are, are disarmed as they are touched; all of
+///   them, when a part is excluded or the value is dropped there.
+/// * **Memory**: 6.25 bytes a grain, which is a page where access is reported and 64 KiB where it is seen by
+///   faults; none on a machine with one node.
+/// * **Cost**: [`touch`](Region::touch) a load and a test if the page is not armed, else two system calls
+///   and some ten atomic instructions; it never waits. Dropping waits for the pass or the batch that is
+///   under way.
+pub struct Region {
+    /// The bits of the armed grains, 64 a word.
+    armed: *const AtomicU64,
+    /// The bytes that can be armed; 0 on a machine with one node.
+    bytes: usize,
+    shift: u32,
+    /// The bytes in front of the region that belong to its first grain.
+    lead: usize,
+    entry: Arc<Entry>,
+    balancer: Arc<Core>,
+}
+
+// SAFETY: `armed` points to atomics that belong to `entry`, which lives as long as this value.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    pub(crate) fn new(entry: Arc<Entry>, balancer: Arc<Core>) -> Region {
+        let reported = entry.pages.as_ref().filter(|_| entry.access == Access::Reported);
+        let armed = reported.map_or(std::ptr::null(), |pages| pages.armed().as_ptr());
+        let layout = reported.map(|pages| pages.layout);
+        let (bytes, shift, lead) =
+            layout.map_or((0, 0, 0), |layout| (layout.bytes, layout.shift, layout.lead()));
+        Region { armed, bytes, shift, lead, entry, balancer }
+    }
+
+    /// Says that the calling thread uses the memory `offset` bytes from the region's start. To be called
+    /// about as often as the program goes from one page to another; more often costs a nanosecond and changes
+    /// nothing, because an armed page counts once. Offsets beyond the region, and regions whose accesses are
+    /// seen by faults, are ignored.
+    #[inline(always)]
+    pub fn touch(&self, offset: usize) {
+        if offset >= self.bytes {
+            return;
+        }
+        let grain = (self.lead + offset) >> self.shift;
+        // SAFETY: there is a word for every 64 grains of the region, and the offset is inside.
+        let word = unsafe { &*self.armed.add(grain / 64) };
+        if word.load(Relaxed) >> (grain % 64) & 1 == 1 {
+            self.touch_armed(grain);
+        }
+    }
+
+    /// Says that the calling thread uses all of the region. Costs a load for every 64 grains, and what
+    /// [`touch`](Region::touch) costs for every armed one; async-signal-safe as that.
+    pub fn touch_all(&self) {
+        let grains = (self.lead + self.bytes).div_ceil(1 << self.shift);
+        let words = if self.bytes == 0 { 0 } else { grains.div_ceil(64) };
+        for index in 0..words {
+            // SAFETY: as in `touch`: the region has so many words.
+            let mut bits = unsafe { &*self.armed.add(index) }.load(Relaxed);
+            while bits != 0 {
+                self.touch_armed(index * 64 + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn touch_armed(&self, grain: usize) {
+        if let Some(pages) = &self.entry.pages {
+            crate::sys::preserving_errno(|| pages.use_armed(grain));
+        }
+    }
+
+    /// The addresses of the region.
+    pub fn range(&self) -> Range<usize> {
+        self.entry.range.clone()
+    }
+
+    /// How access to it is seen.
+    pub fn access(&self) -> Access {
+        self.entry.access
+    }
+
+    /// Keeps a part of a trapped region, in bytes from its start, accessible as long as the value lives: for
+    /// buffers that are handed to system calls, which fail with `EFAULT` at armed pages. Whole grains around
+    /// the part are disarmed and not armed again meanwhile. If the kernel refuses to disarm them, the report has
+    /// its `errno` in [`failed`](crate::RegionReport::failed).
+    ///
+    /// Waits for the piece that is being armed, or the batch that is being moved, at this moment. Takes a
+    /// lock and allocates: not async-signal-safe. Does nothing where nothing is trapped: where writes are seen,
+    /// system calls wait as the program itself does.
+    #[must_use = "the memory is armed again once this is dropped"]
+    pub fn exclude(&self, part: Range<usize>) -> Exclusion<'_> {
+        let trapped = self.entry.pages.as_ref().filter(|_| self.access() == Access::Trapped);
+        let part = part.start.min(self.range().len())..part.end.min(self.range().len());
+        let nothing = Exclusion { region: self, grains: None };
+        let Some(pages) = trapped.filter(|_| !part.is_empty()) else { return nothing };
+        if self.balancer.is_forked() {
+            // Nothing is armed here any more, so what is disarmed stays so, and so may all of it be.
+            trap::disinherit(pages);
+            return nothing;
+        }
+        let start = self.range().start;
+        let grain_at = |offset| pages.layout.grain_at(start + offset);
+        let grains = grain_at(part.start)..grain_at(part.end - 1) + 1;
+        let mut work = pages.interrupt_work();
+        work.excluded.push(grains.clone());
+        self.disarm(pages, work, grains.clone());
+        Exclusion { region: self, grains: Some(grains) }
+    }
+
+    /// Gives the rights of grains back. What the kernel refuses is counted, and stays armed.
+    fn disarm(&self, pages: &Pages, work: MutexGuard<'_, Work>, grains: Range<usize>) {
+        if self.entry.gone.load(Relaxed) {
+            return disarm_rest(pages, &work, grains);
+        }
+        let outcome = disarm(pages, &work, grains.clone());
+        // Before the tally is locked: a pass holds that while it waits for the work.
+        drop(work);
+        if let Err(errno) = outcome {
+            let bytes = grains.len() << pages.layout.shift;
+            self.entry.tally().fail(errno, (bytes / memory::page_size()) as u64);
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        self.balancer.forget(&self.entry);
+        let Some(pages) = self.entry.pages.as_ref().filter(|_| self.access() != Access::Reported)
+        else {
+            return;
+        };
+        if self.balancer.is_forked() {
+            trap::disinherit(pages);
+            // A thread of the parent may have been changing the bookkeeping, so that stays.
+            std::mem::forget(Arc::clone(&self.entry));
+            return;
+        }
+        let mut work = pages.interrupt_work();
+        work.over = true;
+        let removed = match &self.entry.watch {
+            Some(watch) => {
+                let removed = watch.remove(pages);
+                drop(work);
+                removed
+            }
+            None => {
+                self.disarm(pages, work, 0..pages.layout.grains());
+                trap::remove(pages)
+            }
+        };
+        if !removed {
+            std::mem::forget(Arc::clone(&self.entry));
+        }
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { start, end } = self.entry.range;
+        write!(f, "Region({start:#x}..{end:#x}, {})", self.access())
+    }
+}
+
+/// A part of a region stays accessible as long as this lives; see [`Region::exclude`].
+#[derive(Debug)]
+pub struct Exclusion<'r> {
+    region: &'r Region,
+    grains: Option<Range<usize>>,
+}
+
+impl Drop for Exclusion<'_> {
+    fn drop(&mut self) {
+        let (Some(grains), Some(pages)) = (&self.grains, &self.region.entry.pages) else { return };
+        if self.region.balancer.is_forked() {
+            return;
+        }
+        let mut work = pages.interrupt_work();
+        if let Some(place) = work.excluded.iter().position(|other| other == grains) {
+            work.excluded.swap_remove(place);
+        }
+    }
+}

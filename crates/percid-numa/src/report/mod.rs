@@ -1,0 +1,114 @@
+//! What a balancer has done and seen, in plain numbers.
+
+pub(crate) mod event;
+mod json;
+pub(crate) mod publication;
+
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::access::Access;
+use crate::scan::walk::Reason;
+
+/// A snapshot; see [`Balancer::report`](crate::Balancer::report).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Report {
+    /// The nodes that have memory. With one, nothing is ever armed.
+    pub nodes: Vec<u32>,
+    /// How often all regions have been walked.
+    pub sequence: i64,
+    /// How many passes were made.
+    pub passes: u64,
+    /// How many of them armed nothing because the process's mappings could not be read.
+    pub blind_passes: u64,
+    /// The time from one pass to the next, at this time.
+    pub period: Duration,
+    /// How long the passes ran together, with finding out whose turn it is: run time, not wall time.
+    pub scan_time: Duration,
+    /// How long moving pages took.
+    pub move_time: Duration,
+    /// How long the balancer has existed.
+    pub age: Duration,
+    /// How many threads the process has.
+    pub threads: usize,
+    /// How many of them share their bit in the sets of active threads with another.
+    pub collisions: usize,
+    /// Events that were lost because nobody took them.
+    pub events_lost: u64,
+    /// By ascending address.
+    pub regions: Vec<RegionReport>,
+}
+
+/// What there is to say about a region.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RegionReport {
+    /// Its addresses.
+    pub range: Range<usize>,
+    /// How access to it is seen.
+    pub access: Access,
+    /// Whether its memory is no longer what was registered; then it is left alone.
+    pub gone: bool,
+    /// Pages on each node that has any; asked of the kernel for this report.
+    pub pages_by_node: Vec<(u32, u64)>,
+    /// Pages that have no memory yet.
+    pub absent: u64,
+    /// First accesses to armed grains by threads on the grain's node, and by others.
+    pub local: u64,
+    /// See [`local`](RegionReport::local).
+    pub remote: u64,
+    /// The same accesses by the thread that was seen there before, or where none was; and by others.
+    pub private: u64,
+    /// See [`private`](RegionReport::private).
+    pub shared: u64,
+    /// First writes to armed grains by threads that could not be looked up: of another process, or gone.
+    pub unattributed: u64,
+    /// How much each node has used the region of late: accesses, halved every sequence.
+    pub use_by_node: Vec<(u32, u64)>,
+    /// Distinct bits of the threads that used it of late.
+    pub active: u32,
+    /// Pages that were armed.
+    pub scanned: u64,
+    /// How often each reason was given; all reasons.
+    pub skipped: [(Reason, u64); Reason::ALL.len()],
+    /// Pages that were moved.
+    pub moved: u64,
+    /// Pages that are to move.
+    pub pending: u64,
+    /// Pages that could not be looked up, armed or moved, by `errno`.
+    pub failed: Vec<(i32, u64)>,
+    /// Times that all grains were disarmed because the process had too many mappings.
+    pub disarmed_whole: u64,
+    /// Time spent on arming.
+    pub scan_time: Duration,
+    /// Time spent on moving.
+    pub move_time: Duration,
+}
+
+impl Report {
+    /// The share of the balancer's life that its passes took.
+    pub fn scan_share(&self) -> f64 {
+        self.scan_time.as_secs_f64() / self.age.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+}
+
+impl RegionReport {
+    /// The share of accesses that were local, from 0 to 1; `None` before any was seen.
+    pub fn local_share(&self) -> Option<f64> {
+        let all = self.local + self.remote;
+        (all > 0).then(|| self.local as f64 / all as f64)
+    }
+
+    /// The share of the region's memory that is on a node, from 0 to 1; 0 if there is none.
+    pub fn share_on(&self, node: u32) -> f64 {
+        let all: u64 = self.pages_by_node.iter().map(|(_, pages)| pages).sum();
+        let there = self.pages_by_node.iter().find(|(other, _)| *other == node);
+        there.map_or(0.0, |(_, pages)| *pages as f64 / all as f64)
+    }
+
+    /// How often a reason was given.
+    pub fn skipped_for(&self, reason: Reason) -> u64 {
+        self.skipped[reason as usize].1
+    }
+}

@@ -1,0 +1,308 @@
+//! A balancer's report for other processes, made when one asks for it.
+//!
+//! It lies in a memfd named `percid-numa`. Others find it as a link `/memfd:percid-numa (deleted)` in
+//! `/proc/PID/fd` and open it through that link, which the kernel lets those do who may look into the process
+//! (`PTRACE_MODE_READ`): nobody else, and nothing is left behind when the process ends. It cannot shrink (it is
+//! sealed), so its header can be mapped and read without fear; until it is sealed it is not finished.
+//!
+//! # Header
+//!
+//! 32 bytes in the byte order of the machine; the report follows at byte 64.
+//!
+//! | at | bytes | what |
+//! |---|---|---|
+//! | 0 | 8 | `percidnb` |
+//! | 8 | 4 | 1, the version of this header |
+//! | 12 | 4 | the number of the process: a child of `fork` has the file too, but it is not the child's |
+//! | 16 | 4 | requests: a reader adds 1 and wakes whoever waits for this word (`FUTEX_WAKE`) |
+//! | 20 | 4 | answers: odd from before a report is made until it is written, then 1 more |
+//! | 24 | 8 | how many bytes the report has; 0 if it could not be written |
+//!
+//! A reader takes the count of answers, and then asks. A report that was begun after that has an even count at
+//! least 2 beyond the one taken, or 3 if that was odd. It is whole if the count is the same before and after it
+//! is read. So readers need not know of each other, and one report may answer several.
+//!
+//! The balancer believes nothing that is written there, but that somebody wants a report.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, SeqCst},
+};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::inner::Core;
+use crate::report::json::Json;
+use crate::sys::{futex, memfd, memory, process, signals};
+
+const NAME: &CStr = c"percid-numa";
+const MAGIC: [u8; 8] = *b"percidnb";
+const VERSION: u32 = 1;
+/// Where the report begins.
+const REPORT_AT: u64 = 64;
+
+/// After a report there is none for so many times what it took: at most a tenth of a CPU is spent on them,
+/// however many ask.
+const REST: u32 = 9;
+
+#[derive(Debug)]
+#[repr(C)]
+struct Header {
+    magic: [u8; 8],
+    version: u32,
+    process: u32,
+    requests: AtomicU32,
+    answers: AtomicU32,
+    length: AtomicU64,
+}
+
+/// What others see.
+#[derive(Debug)]
+struct Page {
+    file: File,
+    header: NonNull<Header>,
+    mapped: usize,
+    /// 1 when the thread is to end.
+    over: AtomicU32,
+}
+
+// SAFETY: the header is mapped for as long as this value lives, and all that changes there is atomic.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
+
+impl Page {
+    fn new() -> io::Result<Page> {
+        let file = memfd::create(NAME)?;
+        let mapped = memory::page_size();
+        file.set_len(mapped as u64)?;
+        let header = memfd::map(&file, mapped)?.cast::<Header>();
+        let page = Page { file, header, mapped, over: AtomicU32::new(0) };
+        let first = Header {
+            magic: MAGIC,
+            version: VERSION,
+            process: process::id(),
+            requests: AtomicU32::new(0),
+            answers: AtomicU32::new(0),
+            length: AtomicU64::new(0),
+        };
+        // SAFETY: the mapping is a new page, and nobody looks at the file before it is sealed.
+        unsafe { header.write(first) };
+        memfd::never_shrink(&page.file)?;
+        Ok(page)
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: it was written in `new` and stays mapped. Fields that are not atomic are never read again.
+        unsafe { self.header.as_ref() }
+    }
+
+    /// Answers until it is over.
+    fn serve(&self, core: &Core) {
+        let requests = &self.header().requests;
+        let (mut seen, mut answers) = (0, 0);
+        while self.over.load(SeqCst) == 0 {
+            let asked = requests.load(SeqCst);
+            if asked == seen {
+                futex::wait(requests, seen, None);
+                continue;
+            }
+            seen = asked;
+            let began = Instant::now();
+            self.answer(core, &mut answers);
+            self.rest(began.elapsed() * REST);
+        }
+    }
+
+    fn answer(&self, core: &Core, answers: &mut u32) {
+        let header = self.header();
+        *answers = answers.wrapping_add(1);
+        header.answers.store(*answers, SeqCst);
+        let report = Json(&core.report()).to_string();
+        let written = self.file.write_all_at(report.as_bytes(), REPORT_AT).is_ok();
+        header.length.store(if written { report.len() as u64 } else { 0 }, SeqCst);
+        *answers = answers.wrapping_add(1);
+        header.answers.store(*answers, SeqCst);
+    }
+
+    fn rest(&self, time: Duration) {
+        let end = Instant::now() + time;
+        while self.over.load(Acquire) == 0 && Instant::now() < end {
+            futex::wait(&self.over, 0, Some(end.saturating_duration_since(Instant::now())));
+        }
+    }
+
+    fn end(&self) {
+        self.over.store(1, SeqCst);
+        futex::wake(&self.over);
+        // As a request it cannot be missed between two looks.
+        self.header().requests.fetch_add(1, SeqCst);
+        futex::wake(&self.header().requests);
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own.
+        unsafe { memory::unmap(self.header.cast(), self.mapped) };
+    }
+}
+
+/// The report is published, and a thread answers, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Publication {
+    page: Arc<Page>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Publication {
+    pub(crate) fn begin(core: Arc<Core>) -> io::Result<Publication> {
+        let page = Arc::new(Page::new()?);
+        let of_thread = Arc::clone(&page);
+        let body = move || {
+            of_thread.serve(&core);
+        };
+        // The program's handlers run in the program's threads.
+        let builder = std::thread::Builder::new().name("percid-report".to_owned());
+        let thread = signals::without_the_programs(|| builder.spawn(body))?;
+        Ok(Publication { page, thread: Some(thread) })
+    }
+}
+
+impl Drop for Publication {
+    fn drop(&mut self) {
+        self.page.end();
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, MutexGuard};
+
+    use super::*;
+    use crate::access::pages::lock;
+    use crate::sys::clock;
+    use crate::{Balancer, Rules, Settings};
+
+    /// Tests that look at all of the process's threads and files: one at a time.
+    fn turn() -> MutexGuard<'static, ()> {
+        static TURN: Mutex<()> = Mutex::new(());
+        lock(&TURN)
+    }
+
+    fn begin() -> Publication {
+        let core = Core::new(Settings::default(), Rules::default());
+        Publication::begin(Arc::new(core)).expect("a memfd and a thread")
+    }
+
+    /// Asks as another process would; answers which count it has to wait for.
+    fn ask(page: &Page) -> u32 {
+        let before = page.header().answers.load(SeqCst);
+        page.header().requests.fetch_add(1, SeqCst);
+        futex::wake(&page.header().requests);
+        before + 2 + before % 2
+    }
+
+    fn has_answered(page: &Page, count: u32) -> bool {
+        (0..10_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            page.header().answers.load(SeqCst) == count
+        })
+    }
+
+    fn text(page: &Page) -> String {
+        let mut bytes = vec![0; page.header().length.load(SeqCst) as usize];
+        page.file.read_exact_at(&mut bytes, REPORT_AT).expect("so many bytes");
+        String::from_utf8(bytes).expect("UTF-8")
+    }
+
+    /// How long the threads that answer have run.
+    fn ran() -> Duration {
+        let answers = |id: &u32| {
+            let name = std::fs::read_to_string(format!("/proc/self/task/{id}/comm"));
+            name.is_ok_and(|name| name.trim() == "percid-report")
+        };
+        process::thread_ids().into_iter().filter(answers).filter_map(clock::run_time).sum()
+    }
+
+    /// How many balancers others find in this process.
+    fn links() -> usize {
+        let files = std::fs::read_dir("/proc/self/fd").expect("/proc");
+        let targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+        targets.filter(|name| name.as_os_str() == "/memfd:percid-numa (deleted)").count()
+    }
+
+    #[test]
+    fn whoever_asks_gets_a_report_and_nobody_else_causes_one() {
+        let _turn = turn();
+        let page = &begin().page;
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(page.header().answers.load(SeqCst), 0, "nobody has asked");
+        for _ in 0..3 {
+            assert!(has_answered(page, ask(page)));
+            let text = text(page);
+            assert!(text.starts_with("{\"format\":1,") && text.ends_with("]}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_others_write_into_the_header_is_not_believed() {
+        let _turn = turn();
+        let page = &begin().page;
+        assert!(has_answered(page, ask(page)));
+        page.header().answers.store(77, SeqCst);
+        page.header().length.store(u64::MAX, SeqCst);
+        ask(page);
+        assert!(has_answered(page, 4), "the second answer, whatever is written there");
+        assert!(text(page).ends_with("]}"));
+    }
+
+    #[test]
+    fn the_file_cannot_shrink() {
+        let _turn = turn();
+        let page = &begin().page;
+        assert!(page.file.set_len(0).is_err());
+        assert!(page.file.set_len(1 << 20).is_ok());
+    }
+
+    #[test]
+    fn who_waits_costs_nothing_and_who_asks_without_end_a_tenth_of_a_cpu() {
+        let _turn = turn();
+        let page = &begin().page;
+        assert!(has_answered(page, ask(page)));
+        std::thread::sleep(Duration::from_millis(20));
+        let before = ran();
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(ran(), before);
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(300) {
+            ask(page);
+        }
+        let share = (ran() - before).as_secs_f64() / began.elapsed().as_secs_f64();
+        println!("{share:.3} of a CPU, {} answers", page.header().answers.load(SeqCst) / 2);
+        assert!(share > 0.0 && share < 0.2, "{share}");
+    }
+
+    #[test]
+    fn each_balancer_has_a_file_of_its_own_for_as_long_as_it_lives() {
+        let _turn = turn();
+        let balancers = [Balancer::new(), Balancer::new()];
+        for balancer in &balancers {
+            balancer.publish().expect("a memfd and a thread");
+            balancer.publish().expect("published already");
+        }
+        assert_eq!(links(), 2);
+        drop(balancers);
+        assert_eq!(links(), 0);
+    }
+}

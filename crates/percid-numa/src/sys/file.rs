@@ -1,0 +1,37 @@
+//! Small files of `/proc` and `/sys`, without allocating: the thread that answers writes reads them.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::io::Write;
+
+/// The longest path, with the zero behind it.
+const LONGEST: usize = 96;
+
+/// Reads the start of a file, by one call; `None` if it cannot be opened or read.
+pub(super) fn read_start<'b>(path: fmt::Arguments<'_>, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: the path is a terminated string.
+    let file = with_path(path, |path| unsafe { libc::open(path.as_ptr(), flags) })?;
+    if file < 0 {
+        return None;
+    }
+    // SAFETY: the buffer is writable for its whole length and the file is open.
+    let got = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
+    // SAFETY: nobody else knows of the descriptor.
+    unsafe { libc::close(file) };
+    buffer.get(..usize::try_from(got).ok()?)
+}
+
+/// Whether there is such a file.
+pub(super) fn exists(path: fmt::Arguments<'_>) -> bool {
+    // SAFETY: the path is a terminated string.
+    with_path(path, |path| unsafe { libc::access(path.as_ptr(), libc::F_OK) }) == Some(0)
+}
+
+/// Hands a path as a C string to `body`; `None` if it is too long.
+fn with_path<T>(path: fmt::Arguments<'_>, body: impl FnOnce(&CStr) -> T) -> Option<T> {
+    let mut bytes = [0; LONGEST];
+    // The last byte stays zero: it ends the string.
+    (&mut bytes[..LONGEST - 1]).write_fmt(path).ok()?;
+    CStr::from_bytes_until_nul(&bytes).ok().map(body)
+}

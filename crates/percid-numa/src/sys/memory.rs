@@ -1,0 +1,78 @@
+//! Mapping memory.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+use std::ptr::{self, NonNull};
+
+/// Maps zeroed memory.
+pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    map_with(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+}
+
+/// Maps zeroed memory that becomes zero again in the child of every `fork`.
+///
+/// `None` if memory or the kernel's support (`MADV_WIPEONFORK`, Linux 4.14) is missing.
+pub(crate) fn map_wiped_on_fork(bytes: usize) -> Option<NonNull<u8>> {
+    let start = map(bytes)?;
+    // SAFETY: the range was mapped above.
+    if unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_WIPEONFORK) } != 0 {
+        // SAFETY: nobody has seen the mapping yet.
+        unsafe { unmap(start, bytes) };
+        return None;
+    }
+    Some(start)
+}
+
+/// Maps zeroed memory that behaves like any other, but has the name of a file in `/proc/self/maps`: no other mapping
+/// becomes one with it, and nobody takes it for the program's. `None` also without `/dev/zero`.
+pub(crate) fn map_under_a_name(bytes: usize) -> Option<NonNull<u8>> {
+    let file = File::open("/dev/zero").ok()?;
+    map_with(bytes, libc::MAP_PRIVATE, file.as_raw_fd())
+}
+
+/// The size of a page in bytes.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: the call only reads the auxiliary vector.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+/// Changes the access rights of whole pages: `PROT_READ`, `PROT_WRITE`, `PROT_EXEC`, or none of them.
+///
+/// # Errors
+///
+/// The `errno`: `ENOMEM` if a part is not mapped, or the process has too many mappings.
+///
+/// # Safety
+///
+/// The program expects its memory there to have these rights, or deals with the faults of what it lacks.
+pub(crate) unsafe fn protect(start: usize, bytes: usize, rights: i32) -> Result<(), i32> {
+    let start: *mut libc::c_void = ptr::with_exposed_provenance_mut(start);
+    // SAFETY: by contract.
+    if unsafe { libc::mprotect(start, bytes, rights) } == 0 { Ok(()) } else { Err(super::errno()) }
+}
+
+/// Whether the process can have only so much private writable memory. Where the kernel does not say, it can.
+pub(crate) fn data_is_limited() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the place is valid.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &mut limit) } == 0;
+    !known || limit.rlim_cur != libc::RLIM_INFINITY
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+///
+/// The range must be a whole mapping of this module, and nobody may use it any more.
+pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: by contract.
+    unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+}
+
+/// Maps memory that can be read and written.
+pub(crate) fn map_with(bytes: usize, flags: i32, file: RawFd) -> Option<NonNull<u8>> {
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
+    let start = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, flags, file, 0) };
+    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+}

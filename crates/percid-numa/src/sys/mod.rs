@@ -1,0 +1,35 @@
+//! All that talks to the kernel and to the C library.
+
+pub(crate) mod clock;
+pub(crate) mod fault;
+mod file;
+pub(crate) mod futex;
+pub(crate) mod huge;
+pub(crate) mod last_fault;
+pub(crate) mod maps;
+pub(crate) mod memfd;
+pub(crate) mod memory;
+pub(crate) mod nodes;
+pub(crate) mod own_stack;
+pub(crate) mod process;
+pub(crate) mod signals;
+pub(crate) mod userfaultfd;
+
+/// The largest number of CPUs that any Linux kernel supports (`NR_CPUS`, x86-64 with `MAXSMP`).
+pub(crate) const MAX_CPUS: usize = 8192;
+
+/// The `errno` of the call that failed last on this thread.
+pub(crate) fn errno() -> i32 {
+    // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Runs `body` and puts `errno` back as it was: a handler of faults must not change what the interrupted
+/// code is about to read.
+pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
+    let before = errno();
+    let result = body();
+    // SAFETY: as in `errno`.
+    unsafe { *libc::__errno_location() = before };
+    result
+}

@@ -1,0 +1,223 @@
+//! Nodes: which there are, where this thread runs, where pages are, and moving them.
+
+use super::{errno, file};
+
+/// The most nodes that any Linux kernel supports (`MAX_NUMNODES`).
+const MAX_NODES: u32 = 1024;
+
+/// The flags of `get_mempolicy` that ask for an address and for the allowed nodes, and of `move_pages` for pages that only this
+/// process maps (`linux/mempolicy.h`).
+const MPOL_F_ADDR: libc::c_ulong = 2;
+const MPOL_F_MEMS_ALLOWED: libc::c_ulong = 4;
+const MPOL_MF_MOVE: libc::c_int = 2;
+
+/// A memory policy's mode with its flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mode(libc::c_int);
+
+impl Mode {
+    /// No policy: pages are allocated where they are first used.
+    pub(crate) fn is_default(self) -> bool {
+        self.0 == 0
+    }
+
+    /// A policy that lets pages follow their users (`MPOL_F_NUMA_BALANCING`).
+    pub(crate) fn balances(self) -> bool {
+        self.0 >> 13 & 1 == 1
+    }
+}
+
+/// How many nodes the proofs want the machine to have; 0 for the truth.
+#[cfg(feature = "testing")]
+pub(crate) static PRETENDED: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+#[cfg(feature = "testing")]
+fn pretended() -> Option<u32> {
+    let nodes = PRETENDED.load(std::sync::atomic::Ordering::Relaxed);
+    (nodes > 0).then_some(nodes)
+}
+
+/// The nodes that have memory; node 0 on kernels that do not say. Allocates: not async-signal-safe.
+pub(crate) fn nodes_with_memory() -> Vec<u32> {
+    #[cfg(feature = "testing")]
+    if let Some(nodes) = pretended() {
+        return (0..nodes).collect();
+    }
+    let list = std::fs::read_to_string("/sys/devices/system/node/has_memory").ok();
+    let nodes = list.and_then(|list| parse(&list)).filter(|nodes| !nodes.is_empty());
+    nodes.unwrap_or_else(|| vec![0])
+}
+
+/// The numbers of a list such as `0-3,8`; `None` if the text is anything else.
+fn parse(list: &str) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for range in list.trim().split(',').filter(|range| !range.is_empty()) {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        numbers.extend(first..=last.min(MAX_NODES - 1));
+    }
+    Some(numbers)
+}
+
+/// The nodes that have memory and that this process may use: `cpuset.mems` can forbid some, and says so at any
+/// time. Allocates: not async-signal-safe.
+pub(crate) fn usable_nodes() -> Vec<u32> {
+    let mut nodes = nodes_with_memory();
+    if let Some(allowed) = allowed_nodes() {
+        nodes.retain(|node| allowed[*node as usize / 64] >> (node % 64) & 1 == 1);
+    }
+    nodes
+}
+
+/// The bits of the nodes that the process may use, as far as the kernel says.
+fn allowed_nodes() -> Option<[u64; MAX_NODES as usize / 64]> {
+    #[cfg(feature = "testing")]
+    if pretended().is_some() {
+        return None;
+    }
+    let mut words = [0; MAX_NODES as usize / 64];
+    let no_mode = std::ptr::null_mut::<libc::c_int>();
+    let place = words.as_mut_ptr();
+    // SAFETY: the words have so many bits; no mode is asked for.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            no_mode,
+            place,
+            libc::c_ulong::from(MAX_NODES),
+            0usize,
+            MPOL_F_MEMS_ALLOWED,
+        )
+    };
+    (done == 0 && words != [0; MAX_NODES as usize / 64]).then_some(words)
+}
+
+/// The node of the CPU that runs the calling thread; 0 if the kernel does not say. One system call.
+pub(crate) fn current_node() -> u32 {
+    let (mut cpu, mut node) = (0u32, 0u32);
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: both places are valid; the third argument is unused since Linux 2.6.24.
+    unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, none) };
+    #[cfg(feature = "testing")]
+    if let Some(nodes) = pretended() {
+        return cpu % nodes;
+    }
+    node
+}
+
+/// The node of a CPU; `None` if the kernel does not say. Some system calls: callers keep the answer.
+pub(crate) fn node_of(cpu: u32) -> Option<u32> {
+    #[cfg(feature = "testing")]
+    if let Some(nodes) = pretended() {
+        return Some(cpu % nodes);
+    }
+    // The kernel links each CPU to its node by the directory's name.
+    (0..MAX_NODES)
+        .find(|node| file::exists(format_args!("/sys/devices/system/cpu/cpu{cpu}/node{node}")))
+}
+
+/// The memory policy of the calling thread.
+pub(crate) fn own_policy() -> Option<Mode> {
+    policy(0, 0)
+}
+
+/// The memory policy of the mapping at an address.
+pub(crate) fn policy_at(address: usize) -> Option<Mode> {
+    policy(address, MPOL_F_ADDR)
+}
+
+fn policy(address: usize, flags: libc::c_ulong) -> Option<Mode> {
+    let mut mode: libc::c_int = 0;
+    // SAFETY: the mode has a valid place; no node mask is asked for.
+    let done = unsafe {
+        libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, 0usize, 0usize, address, flags)
+    };
+    (done == 0).then_some(Mode(mode))
+}
+
+/// Asks for the nodes of pages, by their addresses: a node, or a negative `errno` (`ENOENT`: no memory
+/// there yet).
+///
+/// # Errors
+///
+/// The `errno` of the whole call.
+pub(crate) fn query(pages: &[usize], nodes: &mut [i32]) -> Result<(), i32> {
+    let none = std::ptr::null::<i32>();
+    let count = pages.len().min(nodes.len());
+    // SAFETY: both arrays have `count` elements; without target nodes the call only reports.
+    let done = unsafe {
+        libc::syscall(libc::SYS_move_pages, 0, count, pages.as_ptr(), none, nodes.as_mut_ptr(), 0)
+    };
+    if done < 0 { Err(errno()) } else { Ok(()) }
+}
+
+/// What [`move_to`] leaves in the outcome of a page that the kernel did not get to.
+pub(crate) const UNTOUCHED: i32 = i32::MIN;
+
+/// Moves pages to nodes. The outcomes are as in [`query`], or [`UNTOUCHED`].
+///
+/// # Errors
+///
+/// The `errno` of the whole call; some pages may have been moved before.
+pub(crate) fn move_to(pages: &[usize], nodes: &[i32], outcomes: &mut [i32]) -> Result<(), i32> {
+    outcomes.fill(UNTOUCHED);
+    let count = pages.len().min(nodes.len()).min(outcomes.len());
+    // SAFETY: all arrays have `count` elements. What the pages contain does not change.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0,
+            count,
+            pages.as_ptr(),
+            nodes.as_ptr(),
+            outcomes.as_mut_ptr(),
+            MPOL_MF_MOVE,
+        )
+    };
+    if done < 0 { Err(errno()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_on_a_node_with_memory_or_nowhere() {
+        let mut pages = [0; 2];
+        let memory = crate::sys::memory::map(2 * crate::sys::memory::page_size()).expect("memory");
+        // SAFETY: the mapping is ours and large enough.
+        unsafe { memory.write(1) };
+        for (place, page) in pages.iter_mut().enumerate() {
+            *page = memory.as_ptr() as usize + place * crate::sys::memory::page_size();
+        }
+        let mut nodes = [0; 2];
+        match query(&pages, &mut nodes) {
+            Ok(()) => {
+                assert!(nodes_with_memory().contains(&(nodes[0] as u32)), "{nodes:?}");
+                assert_eq!(nodes[1], -libc::ENOENT);
+            }
+            Err(errno) => println!("the kernel refuses move_pages: errno {errno}"),
+        }
+    }
+
+    #[test]
+    fn lists_of_numbers() {
+        assert_eq!(parse("0-3,8\n"), Some(vec![0, 1, 2, 3, 8]));
+        assert_eq!(parse("0-4294967295").map(|all| all.len()), Some(MAX_NODES as usize));
+        assert_eq!((parse(""), parse("1-"), parse("x")), (Some(Vec::new()), None, None));
+    }
+
+    #[test]
+    fn some_node_can_be_used() {
+        let usable = usable_nodes();
+        assert!(!usable.is_empty());
+        assert!(usable.iter().all(|node| nodes_with_memory().contains(node)));
+    }
+
+    #[test]
+    fn memory_of_our_own_has_no_policy() {
+        let memory = crate::sys::memory::map(4096).expect("memory");
+        let policy = policy_at(memory.as_ptr() as usize);
+        assert!(policy.is_none_or(Mode::is_default), "{policy:?}");
+    }
+}
