@@ -7,7 +7,7 @@ use crate::access::Access;
 use crate::access::pages::lock;
 use crate::error::RegisterError;
 use crate::inner::background::Background;
-use crate::inner::{Core, Pass};
+use crate::inner::{Inner, Pass};
 use crate::migrate::Batch;
 use crate::region::Region;
 use crate::report::Report;
@@ -21,7 +21,7 @@ use crate::sys::{nodes, process};
 /// Keeps memory near the threads that use it; see the [module](super).
 #[derive(Debug)]
 pub struct Balancer {
-    core: Arc<Core>,
+    inner: Arc<Inner>,
     background: Mutex<Option<Background>>,
     publication: Mutex<Option<Publication>>,
 }
@@ -43,9 +43,9 @@ impl Balancer {
     }
 
     fn build(settings: Settings, rules: Rules) -> Balancer {
-        let core = Core::new(settings, rules);
+        let inner = Inner::new(settings, rules);
         Balancer {
-            core: Arc::new(core),
+            inner: Arc::new(inner),
             background: Mutex::new(None),
             publication: Mutex::new(None),
         }
@@ -53,7 +53,7 @@ impl Balancer {
 
     /// Whether there is anything to balance: several nodes with memory.
     pub fn has_nodes(&self) -> bool {
-        self.core.has_nodes()
+        self.inner.has_nodes()
     }
 
     /// Registers memory whose use the program reports by [`Region::touch`].
@@ -132,28 +132,28 @@ impl Balancer {
     }
 
     fn add(&self, start: *const u8, bytes: usize, access: Access) -> Result<Region, RegisterError> {
-        let entry = self.core.register(start, bytes, access)?;
-        Ok(Region::new(entry, Arc::clone(&self.core)))
+        let entry = self.inner.register(start, bytes, access)?;
+        Ok(Region::new(entry, Arc::clone(&self.inner)))
     }
 
     /// Makes a pass on behalf of the calling thread: arms what it is the turn of. Moves nothing. Costs one
     /// look at `/proc/self/maps` and about 0.2 us for every page; nothing without nodes.
     pub fn pass(&self) -> Pass {
-        if !self.core.is_active() {
+        if !self.inner.is_active() {
             return Pass::default();
         }
         let balances = nodes::own_policy().is_none_or(|mode| mode.is_default() || mode.balances());
         let threads = process::thread_ids().len().max(1) as u32;
-        self.core.pass(Scanner { thread: process::thread_id(), balances, threads })
+        self.inner.pass(Scanner { thread: process::thread_id(), balances, threads })
     }
 
     /// Moves a batch of the pages that are to move. No thread of the program waits for longer than that
     /// takes.
     pub fn move_batch(&self) -> Batch {
-        if !self.core.is_active() {
+        if !self.inner.is_active() {
             return Batch::default();
         }
-        self.core.move_batch()
+        self.inner.move_batch()
     }
 
     /// Starts a thread that makes passes and moves pages by itself, unless there is one already or nothing
@@ -166,19 +166,19 @@ impl Balancer {
     /// The thread cannot be started.
     pub fn start(&self) -> io::Result<()> {
         // In a child nobody may ever give the lock back.
-        if !self.core.is_active() {
+        if !self.inner.is_active() {
             return Ok(());
         }
         let mut background = lock(&self.background);
         if background.is_none() {
-            *background = Some(Background::start(Arc::clone(&self.core))?);
+            *background = Some(Background::start(Arc::clone(&self.inner))?);
         }
         Ok(())
     }
 
     /// Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays armed.
     pub fn stop(&self) {
-        if self.core.is_forked() {
+        if self.inner.is_forked() {
             return;
         }
         // Taken out first: the lock is not held while the thread ends.
@@ -188,16 +188,16 @@ impl Balancer {
 
     /// The decisions since the last call, the oldest first; at most 4096.
     pub fn take_events(&self) -> Vec<Event> {
-        if self.core.is_forked() {
+        if self.inner.is_forked() {
             return Vec::new();
         }
-        self.core.take_events()
+        self.inner.take_events()
     }
 
     /// What was done and seen so far. Asks the kernel where every page of every region is: about a
     /// microsecond for every ten pages.
     pub fn report(&self) -> Report {
-        self.core.report()
+        self.inner.report()
     }
 
     /// Lets other processes ask for this balancer's report, until it is dropped: `percid numa report` and
@@ -215,12 +215,12 @@ impl Balancer {
     /// There is no memfd, descriptor, memory or thread to be had; or the balancer belongs to the parent of this
     /// process.
     pub fn publish(&self) -> io::Result<()> {
-        if self.core.is_forked() {
+        if self.inner.is_forked() {
             return Err(io::Error::other(RegisterError::Forked));
         }
         let mut publication = lock(&self.publication);
         if publication.is_none() {
-            *publication = Some(Publication::begin(Arc::clone(&self.core))?);
+            *publication = Some(Publication::begin(Arc::clone(&self.inner))?);
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Drop for Balancer {
     fn drop(&mut self) {
         let running = self.background.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let published = self.publication.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if self.core.is_forked() {
+        if self.inner.is_forked() {
             // The threads are the parent's.
             std::mem::forget((running, published));
         }

@@ -69,7 +69,7 @@ pub enum RegisterError {
     /// with `CONFIG_USERFAULTFD`. Older ones of aarch64 seem to have it: percid tries whether a write is seen.
     NotSupported,
     /// Another user of `userfaultfd` watches the memory, perhaps another balancer.
-    OthersWatch,
+    OtherMonitor,
     /// There are 256 trapped regions already.
     TooManyTrapped,
     /// There are 256 regions already whose writes are seen, of this balancer.
@@ -137,7 +137,7 @@ impl fmt::Display for RegisterError {
             RegisterError::NotSupported => f.write_str(
                 "the kernel has no userfaultfd with write protection (Linux 5.7 on x86-64, 6.10 on aarch64)",
             ),
-            RegisterError::OthersWatch => {
+            RegisterError::OtherMonitor => {
                 f.write_str("another userfaultfd, perhaps another balancer's, watches the memory")
             }
             RegisterError::TooManyWritten => {

@@ -33,7 +33,7 @@
 //!   notes who faulted and gives them back. The program need not say anything, but it breaks what a handler
 //!   cannot mend; see below. In grains of 64 KiB, because every armed grain may become a mapping of its own.
 //! * *Written* ([`Balancer::register_written`]): armed memory is write-protected by `userfaultfd`, and a thread of
-//!   percid's, the watch, notes who writes there first and lets it go on. Only writes are seen, but nothing breaks:
+//!   percid's, the monitor, notes who writes there first and lets it go on. Only writes are seen, but nothing breaks:
 //!   system calls wait as well. In grains of 64 KiB, because each takes a thread to sleep and wake again. The process
 //!   must be permitted to: by `CAP_SYS_PTRACE`, `vm.unprivileged_userfaultfd` = 1 or `/dev/userfaultfd`.
 //!
@@ -66,7 +66,7 @@
 //!   is armed, and less than 3 % of the time together; for the first access to an armed grain 0.3 us if it
 //!   is reported, 4 us if it is trapped and 12 us if it is a write that is seen (an x86-64 virtual machine;
 //!   `verify/programs` measures it: `numa-touch`, `numa-trap`, `numa-written`); a copy for every page that moves.
-//! * **Memory**: 6.25 bytes a grain; where writes are seen, some 30 KiB for the watch.
+//! * **Memory**: 6.25 bytes a grain; where writes are seen, some 30 KiB for the monitor.
 //! * **What trapping breaks**: system calls fail with `EFAULT` at armed pages: [`Region::exclude`] buffers that
 //!   are given to the kernel, for as long as it has them (`io_uring`, asynchronous I/O). That goes for futex words
 //!   too, so for everything that threads wait by: glibc's condition variables abort, wakes of shared ones are lost,

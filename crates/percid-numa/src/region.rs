@@ -9,7 +9,7 @@ use crate::access::Access;
 use crate::access::entry::Entry;
 use crate::access::pages::{Pages, Work};
 use crate::access::trap;
-use crate::inner::Core;
+use crate::inner::Inner;
 use crate::inner::arming::{disarm, disarm_rest};
 use crate::sys::memory;
 
@@ -35,7 +35,7 @@ pub struct Region {
     /// The bytes in front of the region that belong to its first grain.
     lead: usize,
     entry: Arc<Entry>,
-    balancer: Arc<Core>,
+    balancer: Arc<Inner>,
 }
 
 // SAFETY: `armed` points to atomics that belong to `entry`, which lives as long as this value.
@@ -44,7 +44,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    pub(crate) fn new(entry: Arc<Entry>, balancer: Arc<Core>) -> Region {
+    pub(crate) fn new(entry: Arc<Entry>, balancer: Arc<Inner>) -> Region {
         let reported = entry.pages.as_ref().filter(|_| entry.access == Access::Reported);
         let armed = reported.map_or(std::ptr::null(), |pages| pages.armed().as_ptr());
         let layout = reported.map(|pages| pages.layout);
@@ -161,9 +161,9 @@ impl Drop for Region {
         }
         let mut work = pages.interrupt_work();
         work.over = true;
-        let removed = match &self.entry.watch {
-            Some(watch) => {
-                let removed = watch.remove(pages);
+        let removed = match &self.entry.monitor {
+            Some(monitor) => {
+                let removed = monitor.remove(pages);
                 drop(work);
                 removed
             }

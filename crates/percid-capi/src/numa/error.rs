@@ -22,7 +22,7 @@ pub(crate) fn of_register(why: RegisterError) -> c_int {
         RegisterError::NotPrivate { .. } => -libc::ENODEV,
         RegisterError::NotPermitted => -libc::EACCES,
         RegisterError::NotSupported => -libc::EPROTONOSUPPORT,
-        RegisterError::OthersWatch => -libc::EALREADY,
+        RegisterError::OtherMonitor => -libc::EALREADY,
         RegisterError::TooManyWritten => -libc::EUSERS,
         RegisterError::Refused { .. } => -libc::EIO,
         // `RegisterError` may grow; besides these, there is `NotMovable`.
@@ -69,7 +69,7 @@ mod tests {
             RegisterError::NotPrivate { address: 1 },
             RegisterError::NotPermitted,
             RegisterError::NotSupported,
-            RegisterError::OthersWatch,
+            RegisterError::OtherMonitor,
             RegisterError::TooManyWritten,
             RegisterError::Refused { errno: 1 },
         ];

@@ -394,7 +394,7 @@ mod tests {
             RegisterError::NotPrivate { address: 1 },
             RegisterError::NotPermitted,
             RegisterError::NotSupported,
-            RegisterError::OthersWatch,
+            RegisterError::OtherMonitor,
             RegisterError::TooManyWritten,
             RegisterError::Refused { errno: 1 },
         ] {

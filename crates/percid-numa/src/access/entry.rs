@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::access::Access;
 use crate::access::pages::{Pages, lock};
-use crate::access::write_protect::Watch;
+use crate::access::write_protect::Monitor;
 use crate::scan::walk::Reason;
 
 /// What has happened to a region, for reports.
@@ -41,7 +41,7 @@ pub(crate) struct Entry {
     /// Its memory is no longer what was registered.
     pub(crate) gone: AtomicBool,
     /// Who answers writes to it.
-    pub(crate) watch: Option<Arc<Watch>>,
+    pub(crate) monitor: Option<Arc<Monitor>>,
     /// Some of its memory could not be armed because it is not what was registered.
     pub(crate) vanished: AtomicBool,
 }

@@ -1,18 +1,18 @@
 //! Access that is seen by writes: armed memory is write-protected, and who writes there first waits until a thread
-//! of percid's, the *watch*, has noted who it is and let it through (`userfaultfd(2)`).
+//! of percid's, the *monitor*, has noted who it is and let it through (`userfaultfd(2)`).
 //!
 //! System calls that write to armed memory wait in the same way, instead of failing as they do where memory is
 //! trapped. Reads are not seen.
 //!
 //! # Why nobody waits for ever
 //!
-//! Whoever waits has sent a message, and the watch answers each message by letting its writer through, whether the
+//! Whoever waits has sent a message, and the monitor answers each message by letting its writer through, whether the
 //! grain is armed or not, whether there still is such a region or not: it takes the protection away, which wakes who
 //! waits; where that fails, because the memory was unmapped or replaced since, it wakes who waits to find that out.
 //! Ending a registration wakes nobody, nor does closing the descriptor while a child of `fork` still has it: so the
-//! watch reads all messages before it ends, when there are no regions any more from which others could come.
+//! monitor reads all messages before it ends, when there are no regions any more from which others could come.
 //!
-//! The watch itself waits for nobody who may wait for it. A thread that faults may hold any lock, so the watch
+//! The monitor itself waits for nobody who may wait for it. A thread that faults may hold any lock, so the monitor
 //! takes none, and allocates nothing: memory of the allocator may be armed. What it writes to lies in mappings that
 //! cannot be registered, because they bear the name of a file: its stack with its thread-local memory and this
 //! state, and the [`Pages`](crate::access::pages::Pages) of regions that it answers for. It runs none of the program's
@@ -20,7 +20,7 @@
 //!
 //! # Arming while threads write
 //!
-//! Bits are set first and the memory protected then, a whole piece by one call; the watch clears the bit first
+//! Bits are set first and the memory protected then, a whole piece by one call; the monitor clears the bit first
 //! and takes the protection away then. Between the two steps of either the other may come, and leave a grain
 //! protected that is not armed: the next write is let through and counts for nothing. Or one armed that is not
 //! protected: nobody is seen there until the next pass protects the piece again, for which it asks only
@@ -39,7 +39,7 @@ use crate::sys::own_stack::{self, Thread};
 use crate::sys::userfaultfd::{Message, Refusal, Userfaultfd};
 use crate::sys::{MAX_CPUS, maps, memory, nodes, process};
 
-/// The watch's stack. It uses a few KiB; the C library puts the program's thread-local variables there too.
+/// The monitor's stack. It uses a few KiB; the C library puts the program's thread-local variables there too.
 const STACK: usize = 1 << 20;
 
 /// How many messages are read at once.
@@ -48,22 +48,22 @@ const AT_ONCE: usize = 16;
 /// What [`State::nodes`] holds of a CPU that was not looked up yet, or whose node the kernel does not say.
 const UNKNOWN: u16 = u16::MAX;
 
-/// What the watch needs, in its own mapping.
+/// What the monitor needs, in its own mapping.
 #[derive(Debug)]
 struct State {
     faults: Userfaultfd,
-    /// Readable once the watch is to end.
+    /// Readable once the monitor is to end.
     end: OwnedFd,
     regions: Directory,
     /// The node of each CPU, as far as it was looked up.
     nodes: [AtomicU16; MAX_CPUS],
-    /// The watch's thread number; 0 before it runs.
+    /// The monitor's thread number; 0 before it runs.
     thread: AtomicU32,
 }
 
-/// The watch, until this is dropped; by then there are no regions any more.
+/// The monitor, until this is dropped; by then there are no regions any more.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct Monitor {
     /// Above the stack, in the same mapping.
     state: NonNull<State>,
     mapping: NonNull<u8>,
@@ -73,13 +73,13 @@ pub(crate) struct Watch {
 }
 
 // SAFETY: the state is made of atomics and of descriptors, which any thread may use and close.
-unsafe impl Send for Watch {}
+unsafe impl Send for Monitor {}
 // SAFETY: as above.
-unsafe impl Sync for Watch {}
+unsafe impl Sync for Monitor {}
 
-impl Watch {
-    /// Starts the watch.
-    pub(crate) fn start() -> Result<Watch, RegisterError> {
+impl Monitor {
+    /// Starts the monitor.
+    pub(crate) fn start() -> Result<Monitor, RegisterError> {
         let faults = Userfaultfd::open().map_err(|refusal| match refusal {
             Refusal::NotPermitted => RegisterError::NotPermitted,
             Refusal::NotSupported => RegisterError::NotSupported,
@@ -92,7 +92,7 @@ impl Watch {
         }
         // SAFETY: it was just opened, and nobody else knows of it.
         let end = unsafe { OwnedFd::from_raw_fd(end) };
-        let mapping = memory::map_under_a_name(Watch::mapped()).ok_or(RegisterError::NoMemory)?;
+        let mapping = memory::map_under_a_name(Monitor::mapped()).ok_or(RegisterError::NoMemory)?;
         let nodes = [const { AtomicU16::new(UNKNOWN) }; MAX_CPUS];
         // SAFETY: inside the mapping, which is aligned to a page, as the stack's size is.
         let state = unsafe { mapping.add(STACK).cast::<State>() };
@@ -101,12 +101,12 @@ impl Watch {
             let (regions, thread) = (Directory::new(), AtomicU32::new(0));
             state.write(State { faults, end, regions, nodes, thread });
         }
-        let mut watch = Watch { state, mapping, thread: None, process: process::id() };
+        let mut monitor = Monitor { state, mapping, thread: None, process: process::id() };
         // SAFETY: the lower part of the mapping is the stack's alone; state and stack stay until the thread was
         // joined.
         let started = unsafe { own_stack::start(mapping, STACK, run, state.as_ptr().cast()) };
-        watch.thread = Some(started.map_err(|errno| RegisterError::Refused { errno })?);
-        Ok(watch)
+        monitor.thread = Some(started.map_err(|errno| RegisterError::Refused { errno })?);
+        Ok(monitor)
     }
 
     /// The bytes of the mapping.
@@ -129,7 +129,7 @@ impl Watch {
         let State { faults, regions, .. } = self.state();
         faults.register(&range(pages)).map_err(|errno| match errno {
             libc::EINVAL => RegisterError::NotPrivate { address: pages.layout.start },
-            libc::EBUSY => RegisterError::OthersWatch,
+            libc::EBUSY => RegisterError::OtherMonitor,
             libc::ENOMEM => RegisterError::NoMemory,
             errno => RegisterError::Refused { errno },
         })?;
@@ -140,7 +140,7 @@ impl Watch {
         Err(RegisterError::TooManyWritten)
     }
 
-    /// Takes a region out, whatever its memory has become. Who waits there is still answered. Answers whether the watch
+    /// Takes a region out, whatever its memory has become. Who waits there is still answered. Answers whether the monitor
     /// looks at it no more: if it does for a second, its memory must stay.
     pub(crate) fn remove(&self, pages: &Pages) -> bool {
         let State { faults, regions, .. } = self.state();
@@ -172,7 +172,7 @@ fn range(pages: &Pages) -> Range<usize> {
     pages.layout.start..pages.layout.start + pages.layout.bytes
 }
 
-impl Drop for Watch {
+impl Drop for Monitor {
     fn drop(&mut self) {
         if process::id() != self.process {
             // The thread is the parent's, and what these descriptors are in this process nobody knows.
@@ -187,18 +187,18 @@ impl Drop for Watch {
         // SAFETY: nobody uses the state or the stack any more.
         unsafe {
             self.state.drop_in_place();
-            memory::unmap(self.mapping, Watch::mapped());
+            memory::unmap(self.mapping, Monitor::mapped());
         }
     }
 }
 
-/// The watch's thread.
+/// The monitor's thread.
 extern "C" fn run(state: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: the state is there until this thread was joined.
     let state = unsafe { &*state.cast::<State>() };
     state.thread.store(process::thread_id(), Relaxed);
     // SAFETY: the name is a terminated string of less than 16 bytes.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"percid-watch".as_ptr()) };
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"percid-monitor".as_ptr()) };
     while state.wait() {
         state.answer_all();
     }
@@ -208,7 +208,7 @@ extern "C" fn run(state: *mut libc::c_void) -> *mut libc::c_void {
 }
 
 impl State {
-    /// Waits for messages. `false`: the watch is to end.
+    /// Waits for messages. `false`: the monitor is to end.
     fn wait(&self) -> bool {
         let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let mut both = [wanted(self.faults.as_raw_fd()), wanted(self.end.as_raw_fd())];
@@ -287,9 +287,9 @@ mod tests {
         (word, Pages::new(layout, &[0, 1], memory::map_under_a_name).expect("memory"))
     }
 
-    fn watch() -> Option<Watch> {
-        match Watch::start() {
-            Ok(watch) => Some(watch),
+    fn monitor() -> Option<Monitor> {
+        match Monitor::start() {
+            Ok(monitor) => Some(monitor),
             Err(why @ (RegisterError::NotPermitted | RegisterError::NotSupported)) => {
                 println!("skipped: {why}");
                 None
@@ -300,11 +300,11 @@ mod tests {
 
     #[test]
     fn the_first_write_to_an_armed_grain_is_noted_for_its_thread() {
-        let Some(watch) = watch() else { return };
+        let Some(monitor) = monitor() else { return };
         let (word, pages) = memory();
-        watch.insert(&pages).expect("memory of our own");
+        monitor.insert(&pages).expect("memory of our own");
         pages.arm(0, 0);
-        watch.protect(&range(&pages)).expect("registered");
+        monitor.protect(&range(&pages)).expect("registered");
         let writer = || {
             word.fetch_add(1, Relaxed);
             word.fetch_add(1, Relaxed);
@@ -315,26 +315,26 @@ mod tests {
         assert_eq!((word.load(Relaxed), pages.is_armed(0)), (3, false));
         assert_eq!((seen.local + seen.remote, pages.unattributed.load(Relaxed)), (1, 0));
         assert_eq!(pages.take_users(), 1 << Width::Bits128.bit(thread));
-        assert!(watch.remove(&pages));
+        assert!(monitor.remove(&pages));
     }
 
     #[test]
     fn a_write_that_nobody_armed_goes_on_and_counts_for_nothing() {
-        let Some(watch) = watch() else { return };
+        let Some(monitor) = monitor() else { return };
         let (word, pages) = memory();
-        watch.insert(&pages).expect("memory of our own");
-        watch.protect(&range(&pages)).expect("registered");
+        monitor.insert(&pages).expect("memory of our own");
+        monitor.protect(&range(&pages)).expect("registered");
         word.store(5, Relaxed);
         assert_eq!((pages.seen().local + pages.seen().remote, word.load(Relaxed)), (0, 5));
-        assert!(watch.remove(&pages));
+        assert!(monitor.remove(&pages));
     }
 
     #[test]
-    fn one_watch_has_the_memory() {
-        let (Some(one), Some(other)) = (watch(), watch()) else { return };
+    fn one_monitor_has_the_memory() {
+        let (Some(one), Some(other)) = (monitor(), monitor()) else { return };
         let (_, pages) = memory();
         one.insert(&pages).expect("memory of our own");
-        assert_eq!(other.insert(&pages), Err(RegisterError::OthersWatch));
+        assert_eq!(other.insert(&pages), Err(RegisterError::OtherMonitor));
         assert_eq!(one.protect(&range(&pages)), Ok(()), "the first has it still");
         assert!(one.remove(&pages));
         assert_eq!(other.insert(&pages), Ok(()));

@@ -10,7 +10,7 @@ use crate::access::entry::{Entry, Tally};
 use crate::access::mapping_budget;
 use crate::access::pages::{Layout, Pages, Work};
 use crate::access::trap;
-use crate::access::write_protect::Watch;
+use crate::access::write_protect::Monitor;
 use crate::report::event::{Event, Log};
 use crate::scan::walk::{Effects, Reason};
 use crate::sys::{maps, memory, nodes};
@@ -94,12 +94,12 @@ fn arm(entry: &Entry, pages: &Pages, part: Range<usize>, tally: &mut Tally) -> u
                 break;
             }
         };
-        armed += match (entry.access, &entry.watch) {
+        armed += match (entry.access, &entry.monitor) {
             (Access::Trapped, _) => arm_runs(pages, &found, tally),
             (_, None) => mark(pages, &found),
-            (_, Some(watch)) => {
+            (_, Some(monitor)) => {
                 let marked = mark(pages, &found);
-                let (refused, vanished) = protect(watch, pages, piece, tally);
+                let (refused, vanished) = protect(monitor, pages, piece, tally);
                 entry.vanished.fetch_or(vanished, Relaxed);
                 marked.saturating_sub(refused)
             }
@@ -156,9 +156,14 @@ fn mark(pages: &Pages, found: &[There]) -> u64 {
 /// Write-protects a piece, all of it at once if anything in it is armed: what is protected already stays so, see
 /// [`written`](crate::access::write_protect). Returns how many pages could not be protected, whose grains are disarmed; and whether
 /// one is not what was registered.
-fn protect(watch: &Watch, pages: &Pages, piece: Range<usize>, tally: &mut Tally) -> (u64, bool) {
+fn protect(
+    monitor: &Monitor,
+    pages: &Pages,
+    piece: Range<usize>,
+    tally: &mut Tally,
+) -> (u64, bool) {
     let whole = pages.layout.grain(piece.start).start..pages.layout.grain(piece.end - 1).end;
-    if !piece.clone().any(|grain| pages.is_armed(grain)) || watch.protect(&whole).is_ok() {
+    if !piece.clone().any(|grain| pages.is_armed(grain)) || monitor.protect(&whole).is_ok() {
         return (0, false);
     }
     // Several mappings, on some kernels; or not all of it is what was registered.
@@ -166,7 +171,7 @@ fn protect(watch: &Watch, pages: &Pages, piece: Range<usize>, tally: &mut Tally)
     let (mut refused, mut vanished) = (0, false);
     for grain in piece {
         let all = pages.layout.grain(grain).step_by(page).map(|start| start..start + page);
-        let errors: Vec<i32> = all.filter_map(|page| watch.protect(&page).err()).collect();
+        let errors: Vec<i32> = all.filter_map(|page| monitor.protect(&page).err()).collect();
         for &errno in &errors {
             tally.fail(errno, 1);
             refused += 1;

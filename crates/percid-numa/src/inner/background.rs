@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::access::pages::lock;
-use crate::inner::{Core, REST};
+use crate::inner::{Inner, REST};
 use crate::scan::walk::Scanner;
 use crate::sys::{clock, memory, nodes, process, signals};
 
@@ -37,11 +37,11 @@ impl Stop {
 }
 
 impl Background {
-    pub(crate) fn start(core: Arc<Core>) -> std::io::Result<Background> {
+    pub(crate) fn start(inner: Arc<Inner>) -> std::io::Result<Background> {
         let stop = Arc::new(Stop::default());
         let of_thread = Arc::clone(&stop);
         let body = move || {
-            run(&core, &of_thread);
+            run(&inner, &of_thread);
         };
         // The program's handlers run in the program's threads.
         let builder = std::thread::Builder::new().name("percid-numa".to_owned());
@@ -61,42 +61,42 @@ impl Drop for Background {
     }
 }
 
-fn run(core: &Core, stop: &Stop) {
-    let tick = TICK.min(core.settings.period_min).max(Duration::from_millis(1));
+fn run(inner: &Inner, stop: &Stop) {
+    let tick = TICK.min(inner.settings.period_min).max(Duration::from_millis(1));
     let mut turns = Turns::default();
     let mut next_look = Instant::now();
     while stop.pause(tick) {
         if Instant::now() >= next_look {
-            next_look = Instant::now() + look(core, &mut turns);
+            next_look = Instant::now() + look(inner, &mut turns);
         }
-        if !move_all(core, stop) {
+        if !move_all(inner, stop) {
             return;
         }
     }
 }
 
 /// Makes a pass if time may be spent on one and it is some thread's turn. Answers how long to rest.
-fn look(core: &Core, turns: &mut Turns) -> Duration {
-    let Some(bytes) = core.affordable() else { return Duration::ZERO };
+fn look(inner: &Inner, turns: &mut Turns) -> Duration {
+    let Some(bytes) = inner.affordable() else { return Duration::ZERO };
     let began = clock::own_run_time();
-    let next = turns.next(core.settings.scan_delay, core.period(), core.watch_thread());
+    let next = turns.next(inner.settings.scan_delay, inner.period(), inner.monitor_thread());
     let took = clock::own_run_time().saturating_sub(began);
-    core.add_scan_time(took);
+    inner.add_scan_time(took);
     // With thousands of threads finding out whose turn it is takes milliseconds.
     let rest = took.saturating_mul(REST);
-    rest.max(next.map_or(Duration::ZERO, |next| core.pause_after(&core.pass_over(bytes, next))))
+    rest.max(next.map_or(Duration::ZERO, |next| inner.pause_after(&inner.pass_over(bytes, next))))
 }
 
 /// Moves what is to move, at no more than the bandwidth. Answers whether to go on.
-fn move_all(core: &Core, stop: &Stop) -> bool {
+fn move_all(inner: &Inner, stop: &Stop) -> bool {
     loop {
         let began = Instant::now();
-        let batch = core.move_batch();
+        let batch = inner.move_batch();
         if batch.moved + batch.failed == 0 && !batch.more {
             return true;
         }
         let bytes = batch.moved * memory::page_size() as u64;
-        let due = Duration::from_secs_f64(bytes as f64 / core.settings.bandwidth as f64);
+        let due = Duration::from_secs_f64(bytes as f64 / inner.settings.bandwidth as f64);
         if !stop.pause(due.saturating_sub(began.elapsed())) {
             return false;
         }
@@ -122,15 +122,15 @@ struct Turn {
 }
 
 impl Turns {
-    /// The thread of the program that has run for longest beyond its period, if any has; this one and the watch are
+    /// The thread of the program that has run for longest beyond its period, if any has; this one and the monitor are
     /// percid's.
-    fn next(&mut self, delay: Duration, period: Duration, watch: u32) -> Option<Scanner> {
+    fn next(&mut self, delay: Duration, period: Duration, monitor: u32) -> Option<Scanner> {
         let me = process::thread_id();
         let mut threads = process::thread_ids();
         threads.sort_unstable();
         self.threads.retain(|thread, _| threads.binary_search(thread).is_ok());
         let mut due: Option<(Duration, u32)> = None;
-        for &thread in threads.iter().filter(|&&thread| thread != me && thread != watch) {
+        for &thread in threads.iter().filter(|&&thread| thread != me && thread != monitor) {
             let Some(ran) = clock::run_time(thread) else { continue };
             if let Some(beyond) = self.note(thread, ran, delay).checked_sub(period) {
                 due = due.max(Some((beyond, thread)));

@@ -10,31 +10,31 @@ use crate::sys::{memory, process};
 
 /// The process that made this value.
 #[derive(Debug)]
-pub(crate) struct Origin {
+pub(crate) struct ForkCheck {
     /// Not 0 there, 0 in its children; a page of its own. `None` where the kernel cannot wipe memory.
     mark: Option<NonNull<AtomicU32>>,
     number: u32,
 }
 
 // SAFETY: the mark is an atomic in a mapping that belongs to this value.
-unsafe impl Send for Origin {}
+unsafe impl Send for ForkCheck {}
 // SAFETY: as above.
-unsafe impl Sync for Origin {}
+unsafe impl Sync for ForkCheck {}
 
-impl Origin {
+impl ForkCheck {
     /// The calling process.
-    pub(crate) fn here() -> Origin {
+    pub(crate) fn new() -> ForkCheck {
         let page = memory::map_wiped_on_fork(memory::page_size());
         let mark = page.map(NonNull::cast::<AtomicU32>);
         if let Some(mark) = mark {
             // SAFETY: a new mapping, aligned and large enough; zeros are a valid atomic.
             unsafe { mark.as_ref() }.store(1, Relaxed);
         }
-        Origin { mark, number: process::id() }
+        ForkCheck { mark, number: process::id() }
     }
 
     /// Whether the calling process is a child of it.
-    pub(crate) fn is_elsewhere(&self) -> bool {
+    pub(crate) fn is_child(&self) -> bool {
         match self.mark {
             // SAFETY: it lives as long as this value.
             Some(mark) => unsafe { mark.as_ref() }.load(Relaxed) == 0,
@@ -43,7 +43,7 @@ impl Origin {
     }
 }
 
-impl Drop for Origin {
+impl Drop for ForkCheck {
     fn drop(&mut self) {
         if let Some(mark) = self.mark {
             // SAFETY: the mapping is this value's own, and nobody refers to it any more.
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn a_child_is_elsewhere_and_the_parent_stays_here() {
-        let origin = Origin::here();
-        assert!(!origin.is_elsewhere());
+        let fork_check = ForkCheck::new();
+        assert!(!fork_check.is_child());
         // SAFETY: the child only reads memory and exits.
         match unsafe { libc::fork() } {
             // SAFETY: ends the child at once.
-            0 => unsafe { libc::_exit(i32::from(origin.is_elsewhere())) },
+            0 => unsafe { libc::_exit(i32::from(fork_check.is_child())) },
             child => {
                 let mut status = 0;
                 // SAFETY: the status has a valid place.
@@ -71,6 +71,6 @@ mod tests {
                 assert_eq!(libc::WEXITSTATUS(status), 1);
             }
         }
-        assert!(!origin.is_elsewhere());
+        assert!(!fork_check.is_child());
     }
 }

@@ -15,11 +15,11 @@ use crate::access::Access;
 use crate::access::entry::Entry;
 use crate::access::pages::{Layout, Pages, lock};
 use crate::access::trap;
-use crate::access::write_protect::Watch;
+use crate::access::write_protect::Monitor;
 use crate::error::RegisterError;
 use crate::inner::arming::World;
-use crate::inner::fork_check::Origin;
-use crate::migrate::throughput::Pace;
+use crate::inner::fork_check::ForkCheck;
+use crate::migrate::throughput::Throughput;
 use crate::migrate::{self, Batch};
 use crate::report::event::{Event, Log};
 use crate::report::{RegionReport, Report};
@@ -41,7 +41,7 @@ pub(crate) const REST: u32 = 33;
 
 /// How fast the first pass is taken to be: 4 us a page. Machines were seen to need 0.1 to 0.3 us, emulated ones
 /// some 20.
-const FIRST_PACE: Pace = Pace::assumed(1e9);
+const FIRST_THROUGHPUT: Throughput = Throughput::assumed(1e9);
 
 /// How many pages a report asks for at once.
 const LOOK_UP: usize = 4096;
@@ -61,12 +61,12 @@ pub struct Pass {
 /// What the balancer, its thread and its regions share. A state that a thread of the parent was changing at
 /// the time of a `fork` is of no use to the child, so the child leaves all of it alone.
 #[derive(Debug)]
-pub(crate) struct Core {
+pub(crate) struct Inner {
     pub(crate) settings: Settings,
     rules: Rules,
     /// The nodes that pages may be moved to.
     nodes: Vec<u32>,
-    origin: Origin,
+    fork_check: ForkCheck,
     began: Instant,
     /// Locked for the whole of a pass, and before `state` if both are.
     scan: Mutex<Scan>,
@@ -94,7 +94,7 @@ struct State {
     scan_time: Duration,
     move_time: Duration,
     period: Duration,
-    scan_pace: Pace,
+    scan_throughput: Throughput,
     batch_size: migrate::Size,
     /// What had been seen when the period was adapted last, and pages that could not be moved since.
     seen_before: Seen,
@@ -102,7 +102,7 @@ struct State {
     /// Where the last batch came from.
     moved_last: usize,
     /// Who answers writes, while there are regions that take it.
-    watch: Weak<Watch>,
+    monitor: Weak<Monitor>,
 }
 
 impl State {
@@ -117,23 +117,23 @@ impl State {
             scan_time: Duration::ZERO,
             move_time: Duration::ZERO,
             period: settings.period_min,
-            scan_pace: FIRST_PACE,
+            scan_throughput: FIRST_THROUGHPUT,
             batch_size: migrate::Size::FIRST,
             seen_before: Seen::default(),
             failed: 0,
             moved_last: 0,
-            watch: Weak::new(),
+            monitor: Weak::new(),
         }
     }
 
     /// Who answers writes: the one there is, or a new one.
-    fn watch(&mut self) -> Result<Arc<Watch>, RegisterError> {
-        if let Some(watch) = self.watch.upgrade() {
-            return Ok(watch);
+    fn monitor(&mut self) -> Result<Arc<Monitor>, RegisterError> {
+        if let Some(monitor) = self.monitor.upgrade() {
+            return Ok(monitor);
         }
-        let watch = Arc::new(Watch::start()?);
-        self.watch = Arc::downgrade(&watch);
-        Ok(watch)
+        let monitor = Arc::new(Monitor::start()?);
+        self.monitor = Arc::downgrade(&monitor);
+        Ok(monitor)
     }
 
     fn pages(&self) -> impl Iterator<Item = &Pages> {
@@ -172,13 +172,13 @@ impl State {
     }
 }
 
-impl Core {
-    pub(crate) fn new(settings: Settings, rules: Rules) -> Core {
-        Core {
+impl Inner {
+    pub(crate) fn new(settings: Settings, rules: Rules) -> Inner {
+        Inner {
             settings,
             rules,
             nodes: nodes::usable_nodes(),
-            origin: Origin::here(),
+            fork_check: ForkCheck::new(),
             began: Instant::now(),
             scan: Mutex::new(Scan::new()),
             state: Mutex::new(State::new(&settings)),
@@ -196,7 +196,7 @@ impl Core {
 
     /// Whether this is a child of the process that made the balancer.
     pub(crate) fn is_forked(&self) -> bool {
-        self.origin.is_elsewhere()
+        self.fork_check.is_child()
     }
 
     pub(crate) fn is_active(&self) -> bool {
@@ -239,12 +239,12 @@ impl Core {
         if access == Access::Written && (behind.traits.file || !behind.traits.writable) {
             return Err(RegisterError::NotPrivate { address: start });
         }
-        let watch = match access == Access::Written && self.has_nodes() {
-            true => Some(state.watch()?),
+        let monitor = match access == Access::Written && self.has_nodes() {
+            true => Some(state.monitor()?),
             false => None,
         };
         let pages = match self.has_nodes() {
-            true => Some(self.track(&range, access, behind.rights, watch.as_deref())?),
+            true => Some(self.track(&range, access, behind.rights, monitor.as_deref())?),
             false => None,
         };
         let entry = Arc::new(Entry {
@@ -254,7 +254,7 @@ impl Core {
             tally: Mutex::default(),
             active: AtomicU32::new(0),
             gone: AtomicBool::new(false),
-            watch,
+            monitor,
             vanished: AtomicBool::new(false),
         });
         if entry.pages.is_some() {
@@ -271,7 +271,7 @@ impl Core {
         range: &Range<usize>,
         access: Access,
         rights: i32,
-        watch: Option<&Watch>,
+        monitor: Option<&Monitor>,
     ) -> Result<Pages, RegisterError> {
         let page = memory::page_size().trailing_zeros();
         let least = if access == Access::Reported { page } else { FAULT_SHIFT.max(page) };
@@ -284,11 +284,11 @@ impl Core {
             width: self.rules.width,
             backoff: self.settings.backoff,
         };
-        // What the watch writes to must not be memory that it answers for.
-        let map = if watch.is_some() { memory::map_under_a_name } else { memory::map };
+        // What the monitor writes to must not be memory that it answers for.
+        let map = if monitor.is_some() { memory::map_under_a_name } else { memory::map };
         let pages = Pages::new(layout, &self.nodes, map).ok_or(RegisterError::NoMemory)?;
-        if let Some(watch) = watch {
-            watch.insert(&pages)?;
+        if let Some(monitor) = monitor {
+            monitor.insert(&pages)?;
         }
         if access == Access::Trapped {
             if !trap::prepare() {
@@ -312,8 +312,8 @@ impl Core {
     }
 
     /// The thread that answers writes, which is none of the program's; 0 if there is none.
-    pub(crate) fn watch_thread(&self) -> u32 {
-        lock(&self.state).watch.upgrade().map_or(0, |watch| watch.thread())
+    pub(crate) fn monitor_thread(&self) -> u32 {
+        lock(&self.state).monitor.upgrade().map_or(0, |monitor| monitor.thread())
     }
 
     /// The time from one pass to the next, at this time.
@@ -326,7 +326,7 @@ impl Core {
     pub(crate) fn affordable(&self) -> Option<u64> {
         let state = lock(&self.state);
         let time = (self.began.elapsed() / (REST + 1)).saturating_sub(state.scan_time);
-        let fits = state.scan_pace.fits(time);
+        let fits = state.scan_throughput.fits(time);
         (fits >= walk::ALIGNMENT).then_some(self.settings.scan_size.min(fits))
     }
 
@@ -384,7 +384,7 @@ impl Core {
         state.passes += 1;
         state.blind_passes += u64::from(mappings.is_none());
         state.scan_time += took;
-        state.scan_pace.learn(looked_at, took);
+        state.scan_throughput.learn(looked_at, took);
         Pass { armed, skipped, took }
     }
 
@@ -555,20 +555,20 @@ mod tests {
     use super::*;
 
     /// A balancer of this age that has spent so much time on passes.
-    fn core(age: Duration, spent: Duration) -> Core {
-        let mut core = Core::new(Settings::default(), Rules::default());
-        core.began = core.began.checked_sub(age).expect("a machine that runs for long enough");
-        lock(&core.state).scan_time = spent;
-        core
+    fn inner(age: Duration, spent: Duration) -> Inner {
+        let mut inner = Inner::new(Settings::default(), Rules::default());
+        inner.began = inner.began.checked_sub(age).expect("a machine that runs for long enough");
+        lock(&inner.state).scan_time = spent;
+        inner
     }
 
     #[test]
     fn passes_cost_three_percent_of_the_time_and_no_more() {
         let (second, all) = (Duration::from_secs(1), Settings::default().scan_size);
-        assert_eq!(core(34 * second, second + second / 10).affordable(), None, "all is spent");
-        assert_eq!(core(Duration::ZERO, Duration::ZERO).affordable(), None, "nothing yet");
-        assert_eq!(core(34 * second, second / 2).affordable(), Some(all));
-        let little = core(34 * second, second - second / 100).affordable();
+        assert_eq!(inner(34 * second, second + second / 10).affordable(), None, "all is spent");
+        assert_eq!(inner(Duration::ZERO, Duration::ZERO).affordable(), None, "nothing yet");
+        assert_eq!(inner(34 * second, second / 2).affordable(), Some(all));
+        let little = inner(34 * second, second - second / 100).affordable();
         // A hundredth of a second, at 1 GB a second; the test itself makes it older.
         assert!(little.is_some_and(|bytes| (10_000_000..all).contains(&bytes)), "{little:?}");
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::access::entry::Entry;
 use crate::access::pages::Pages;
-use crate::migrate::throughput::Pace;
+use crate::migrate::throughput::Throughput;
 use crate::scan::settings::Settings;
 use crate::sys::{memory, nodes};
 
@@ -28,7 +28,7 @@ const LEAST: u64 = 64 << 10;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     /// Of the moving alone, during which others may have to wait; not of what the kernel does before.
-    pace: Pace,
+    throughput: Throughput,
     /// The bytes of the smallest batch so far and the least time for so many: what larger ones take beyond
     /// that, they take for moving.
     smallest: Option<(u64, Duration)>,
@@ -36,19 +36,19 @@ pub(crate) struct Size {
 
 impl Size {
     /// Small at first: older kernels (6.1) interrupt the other CPUs for every page.
-    pub(crate) const FIRST: Size = Size { pace: Pace::assumed(6.5e6), smallest: None };
+    pub(crate) const FIRST: Size = Size { throughput: Throughput::assumed(6.5e6), smallest: None };
 
     fn bytes(&self, settings: &Settings) -> u64 {
-        self.pace.fits(settings.batch_time).max(LEAST).min(settings.batch)
+        self.throughput.fits(settings.batch_time).max(LEAST).min(settings.batch)
     }
 
     fn learn(&mut self, bytes: u64, took: Duration) {
         let (least, shortest) = self.smallest.unwrap_or((bytes, took));
         if bytes > least {
-            self.pace.learn(bytes - least, took.saturating_sub(shortest));
+            self.throughput.learn(bytes - least, took.saturating_sub(shortest));
         } else if bytes > 0 {
             self.smallest = Some((bytes, if bytes < least { took } else { took.min(shortest) }));
-            self.pace.double();
+            self.throughput.double();
         }
     }
 }

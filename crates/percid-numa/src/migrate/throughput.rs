@@ -8,14 +8,14 @@ const GROWTH: f64 = 8.0;
 
 /// The speed of a kind of work.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Pace {
+pub(crate) struct Throughput {
     bytes_per_second: f64,
 }
 
-impl Pace {
+impl Throughput {
     /// A speed to begin with.
-    pub(crate) const fn assumed(bytes_per_second: f64) -> Pace {
-        Pace { bytes_per_second }
+    pub(crate) const fn assumed(bytes_per_second: f64) -> Throughput {
+        Throughput { bytes_per_second }
     }
 
     /// How many bytes take about so long.
@@ -47,22 +47,22 @@ mod tests {
 
     #[test]
     fn what_is_slow_is_known_at_once_and_what_is_fast_by_and_by() {
-        let mut pace = Pace::assumed(1000.0);
-        assert_eq!(pace.fits(SECOND / 10), 100);
-        pace.learn(100, SECOND);
-        assert_eq!(pace.fits(SECOND), 100);
-        pace.learn(100, SECOND / 1000);
-        assert_eq!(pace.fits(SECOND), 800);
-        pace.learn(800, SECOND / 1000);
-        assert_eq!(pace.fits(SECOND), 6400);
+        let mut throughput = Throughput::assumed(1000.0);
+        assert_eq!(throughput.fits(SECOND / 10), 100);
+        throughput.learn(100, SECOND);
+        assert_eq!(throughput.fits(SECOND), 100);
+        throughput.learn(100, SECOND / 1000);
+        assert_eq!(throughput.fits(SECOND), 800);
+        throughput.learn(800, SECOND / 1000);
+        assert_eq!(throughput.fits(SECOND), 6400);
     }
 
     #[test]
     fn nothing_done_changes_nothing_and_no_time_is_no_division_by_zero() {
-        let mut pace = Pace::assumed(1000.0);
-        pace.learn(0, SECOND);
-        assert_eq!(pace, Pace::assumed(1000.0));
-        pace.learn(5, Duration::ZERO);
-        assert_eq!(pace.fits(SECOND), 8000);
+        let mut throughput = Throughput::assumed(1000.0);
+        throughput.learn(0, SECOND);
+        assert_eq!(throughput, Throughput::assumed(1000.0));
+        throughput.learn(5, Duration::ZERO);
+        assert_eq!(throughput.fits(SECOND), 8000);
     }
 }

@@ -37,7 +37,7 @@ use std::sync::atomic::{
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::inner::Core;
+use crate::inner::Inner;
 use crate::report::json::Json;
 use crate::sys::{futex, memfd, memory, process, signals};
 
@@ -104,7 +104,7 @@ impl Page {
     }
 
     /// Answers until it is over.
-    fn serve(&self, core: &Core) {
+    fn serve(&self, inner: &Inner) {
         let requests = &self.header().requests;
         let (mut seen, mut answers) = (0, 0);
         while self.over.load(SeqCst) == 0 {
@@ -115,16 +115,16 @@ impl Page {
             }
             seen = asked;
             let began = Instant::now();
-            self.answer(core, &mut answers);
+            self.answer(inner, &mut answers);
             self.rest(began.elapsed() * REST);
         }
     }
 
-    fn answer(&self, core: &Core, answers: &mut u32) {
+    fn answer(&self, inner: &Inner, answers: &mut u32) {
         let header = self.header();
         *answers = answers.wrapping_add(1);
         header.answers.store(*answers, SeqCst);
-        let report = Json(&core.report()).to_string();
+        let report = Json(&inner.report()).to_string();
         let written = self.file.write_all_at(report.as_bytes(), REPORT_AT).is_ok();
         header.length.store(if written { report.len() as u64 } else { 0 }, SeqCst);
         *answers = answers.wrapping_add(1);
@@ -162,11 +162,11 @@ pub(crate) struct Publication {
 }
 
 impl Publication {
-    pub(crate) fn begin(core: Arc<Core>) -> io::Result<Publication> {
+    pub(crate) fn begin(inner: Arc<Inner>) -> io::Result<Publication> {
         let page = Arc::new(Page::new()?);
         let of_thread = Arc::clone(&page);
         let body = move || {
-            of_thread.serve(&core);
+            of_thread.serve(&inner);
         };
         // The program's handlers run in the program's threads.
         let builder = std::thread::Builder::new().name("percid-report".to_owned());
@@ -201,8 +201,8 @@ mod tests {
     }
 
     fn begin() -> Publication {
-        let core = Core::new(Settings::default(), Rules::default());
-        Publication::begin(Arc::new(core)).expect("a memfd and a thread")
+        let inner = Inner::new(Settings::default(), Rules::default());
+        Publication::begin(Arc::new(inner)).expect("a memfd and a thread")
     }
 
     /// Asks as another process would; answers which count it has to wait for.

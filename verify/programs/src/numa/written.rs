@@ -87,7 +87,7 @@ fn refusals() -> Result<(), String> {
         not_private(&shared),
         not_private(&read_only),
         RegisterError::OwnStack,
-        RegisterError::OthersWatch,
+        RegisterError::OtherMonitor,
     ];
     if refused != expected.map(Some) {
         return Err(format!("refused with {refused:?}"));
