@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::access::Access;
+use crate::access::AccessMethod;
 use crate::access::pages::lock;
 use crate::error::RegisterError;
 use crate::inner::background::Background;
@@ -65,7 +65,7 @@ impl Balancer {
     ///
     /// What is wrong with the range.
     pub fn register(&self, start: *const u8, bytes: usize) -> Result<Region, RegisterError> {
-        self.add(start, bytes, Access::Reported)
+        self.add(start, bytes, AccessMethod::Reported)
     }
 
     /// Registers memory whose use is seen by faults.
@@ -96,7 +96,7 @@ impl Balancer {
         start: *const u8,
         bytes: usize,
     ) -> Result<Region, RegisterError> {
-        self.add(start, bytes, Access::Trapped)
+        self.add(start, bytes, AccessMethod::Trapped)
     }
 
     /// Registers memory of which writes are seen: the first write to an armed page waits until percid has noted who
@@ -128,10 +128,15 @@ impl Balancer {
         start: *const u8,
         bytes: usize,
     ) -> Result<Region, RegisterError> {
-        self.add(start, bytes, Access::Written)
+        self.add(start, bytes, AccessMethod::Written)
     }
 
-    fn add(&self, start: *const u8, bytes: usize, access: Access) -> Result<Region, RegisterError> {
+    fn add(
+        &self,
+        start: *const u8,
+        bytes: usize,
+        access: AccessMethod,
+    ) -> Result<Region, RegisterError> {
         let entry = self.inner.register(start, bytes, access)?;
         Ok(Region::new(entry, Arc::clone(&self.inner)))
     }

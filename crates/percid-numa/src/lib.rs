@@ -108,7 +108,7 @@ mod sys;
 #[doc(hidden)]
 pub mod testing;
 
-pub use access::Access;
+pub use access::AccessMethod;
 pub use balancer::Balancer;
 pub use error::RegisterError;
 pub use inner::Pass;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard};
 
-use crate::access::Access;
+use crate::access::AccessMethod;
 use crate::access::entry::Entry;
 use crate::access::pages::{Pages, Work};
 use crate::access::trap;
@@ -45,7 +45,7 @@ unsafe impl Sync for Region {}
 
 impl Region {
     pub(crate) fn new(entry: Arc<Entry>, balancer: Arc<Inner>) -> Region {
-        let reported = entry.pages.as_ref().filter(|_| entry.access == Access::Reported);
+        let reported = entry.pages.as_ref().filter(|_| entry.access == AccessMethod::Reported);
         let armed = reported.map_or(std::ptr::null(), |pages| pages.armed().as_ptr());
         let layout = reported.map(|pages| pages.layout);
         let (bytes, shift, lead) =
@@ -99,7 +99,7 @@ impl Region {
     }
 
     /// How access to it is seen.
-    pub fn access(&self) -> Access {
+    pub fn access(&self) -> AccessMethod {
         self.entry.access
     }
 
@@ -113,13 +113,13 @@ impl Region {
     /// system calls wait as the program itself does.
     #[must_use = "the memory is armed again once this is dropped"]
     pub fn exclude(&self, part: Range<usize>) -> Exclusion<'_> {
-        let trapped = self.entry.pages.as_ref().filter(|_| self.access() == Access::Trapped);
+        let trapped = self.entry.pages.as_ref().filter(|_| self.access() == AccessMethod::Trapped);
         let part = part.start.min(self.range().len())..part.end.min(self.range().len());
         let nothing = Exclusion { region: self, grains: None };
         let Some(pages) = trapped.filter(|_| !part.is_empty()) else { return nothing };
         if self.balancer.is_forked() {
             // Nothing is armed here any more, so what is disarmed stays so, and so may all of it be.
-            trap::disinherit(pages);
+            trap::disarm_inherited(pages);
             return nothing;
         }
         let start = self.range().start;
@@ -149,12 +149,13 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         self.balancer.forget(&self.entry);
-        let Some(pages) = self.entry.pages.as_ref().filter(|_| self.access() != Access::Reported)
+        let Some(pages) =
+            self.entry.pages.as_ref().filter(|_| self.access() != AccessMethod::Reported)
         else {
             return;
         };
         if self.balancer.is_forked() {
-            trap::disinherit(pages);
+            trap::disarm_inherited(pages);
             // A thread of the parent may have been changing the bookkeeping, so that stays.
             std::mem::forget(Arc::clone(&self.entry));
             return;

@@ -2,7 +2,7 @@
 
 use percid::Source;
 use percid::testing::SpoiltProbe;
-use percid_numa::Access;
+use percid_numa::AccessMethod;
 
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// The error that denied calls return.
     pub(crate) errno: i32,
     /// How a balancer sees access.
-    pub(crate) access: Access,
+    pub(crate) access: AccessMethod,
     /// Whether memory is to consist of huge pages.
     pub(crate) huge: bool,
     /// The negative control: the balancer is not started.
@@ -85,7 +85,7 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         clobber: false,
         deny: Vec::new(),
         errno: libc::EPERM,
-        access: Access::Reported,
+        access: AccessMethod::Reported,
         huge: false,
         idle: false,
         relaxed: false,
@@ -146,11 +146,11 @@ fn calls(text: &str) -> Result<Vec<libc::c_long>, &'static str> {
     }
 }
 
-fn access(text: &str) -> Result<Access, &'static str> {
+fn access(text: &str) -> Result<AccessMethod, &'static str> {
     match text {
-        "reported" => Ok(Access::Reported),
-        "trapped" => Ok(Access::Trapped),
-        "written" => Ok(Access::Written),
+        "reported" => Ok(AccessMethod::Reported),
+        "trapped" => Ok(AccessMethod::Trapped),
+        "written" => Ok(AccessMethod::Written),
         _ => Err("expected reported, trapped or written"),
     }
 }

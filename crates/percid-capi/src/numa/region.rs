@@ -26,11 +26,11 @@ pub enum Access {
 }
 
 impl Access {
-    pub(super) fn of(access: percid_numa::Access) -> Access {
+    pub(super) fn of(access: percid_numa::AccessMethod) -> Access {
         match access {
-            percid_numa::Access::Reported => Access::Reported,
-            percid_numa::Access::Trapped => Access::Trapped,
-            percid_numa::Access::Written => Access::Written,
+            percid_numa::AccessMethod::Reported => Access::Reported,
+            percid_numa::AccessMethod::Trapped => Access::Trapped,
+            percid_numa::AccessMethod::Written => Access::Written,
         }
     }
 }

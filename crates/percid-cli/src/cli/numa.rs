@@ -268,11 +268,11 @@ pub(crate) enum AccessChoice {
 }
 
 impl AccessChoice {
-    pub(crate) fn access(self) -> percid_numa::Access {
+    pub(crate) fn access(self) -> percid_numa::AccessMethod {
         match self {
-            AccessChoice::Reported => percid_numa::Access::Reported,
-            AccessChoice::Trapped => percid_numa::Access::Trapped,
-            AccessChoice::Written => percid_numa::Access::Written,
+            AccessChoice::Reported => percid_numa::AccessMethod::Reported,
+            AccessChoice::Trapped => percid_numa::AccessMethod::Trapped,
+            AccessChoice::Written => percid_numa::AccessMethod::Written,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::AcqRel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::access::Access;
+use crate::access::AccessMethod;
 use crate::access::pages::{Pages, lock};
 use crate::access::write_protect::Monitor;
 use crate::scan::walk::Reason;
@@ -32,7 +32,7 @@ impl Tally {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) range: Range<usize>,
-    pub(crate) access: Access,
+    pub(crate) access: AccessMethod,
     /// `None` where nothing is ever armed: a machine with one node.
     pub(crate) pages: Option<Pages>,
     pub(crate) tally: Mutex<Tally>,
@@ -48,7 +48,7 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// Marks the region as gone; answers whether it was not before.
-    pub(crate) fn lose(&self) -> bool {
+    pub(crate) fn mark_gone(&self) -> bool {
         !self.gone.swap(true, AcqRel)
     }
 

@@ -11,7 +11,7 @@ pub(crate) mod write_protect;
 
 /// How the balancer learns who uses a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Access {
+pub enum AccessMethod {
     /// The program says so, by [`Region::touch`](crate::Region::touch).
     Reported,
     /// By faults: armed pages have no access rights.
@@ -20,12 +20,12 @@ pub enum Access {
     Written,
 }
 
-impl fmt::Display for Access {
+impl fmt::Display for AccessMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Access::Reported => "reported",
-            Access::Trapped => "trapped",
-            Access::Written => "written",
+            AccessMethod::Reported => "reported",
+            AccessMethod::Trapped => "trapped",
+            AccessMethod::Written => "written",
         })
     }
 }

@@ -43,13 +43,13 @@ const TRIES_WHILE_ARMING: u32 = 100_000;
 /// The trapped regions.
 static TRAPPED: Directory = Directory::new();
 /// The process of the thread that enters a region or takes one out for good; 0 if none does.
-static ENTRANCE: AtomicU32 = AtomicU32::new(0);
+static LOCK: AtomicU32 = AtomicU32::new(0);
 /// The last generation that began. Generations are multiples of 4, and one more while arming is under way.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 /// Changes whenever a region is taken out. Never a generation: 2 more than a multiple of 4.
 static REMOVED: AtomicU32 = AtomicU32::new(2);
 
-/// Sees to it that faults are caught; for who has the [`Entrance`]. `false`: another handler was installed since.
+/// Sees to it that faults are caught; for who has the [`DirectoryLock`]. `false`: another handler was installed since.
 pub(crate) fn prepare() -> bool {
     fault::install(catch)
 }
@@ -66,24 +66,24 @@ fn next_generation() -> u32 {
 
 /// The right to enter regions, which one thread at a time has.
 #[derive(Debug)]
-pub(crate) struct Entrance(());
+pub(crate) struct DirectoryLock(());
 
-impl Entrance {
+impl DirectoryLock {
     /// Waits for the thread that has it. A child of `fork` does not wait for a thread of its parent.
-    fn wait() -> Entrance {
+    fn wait() -> DirectoryLock {
         let me = process::id();
         let mut free = 0;
-        while let Err(holder) = ENTRANCE.compare_exchange(free, me, Acquire, Relaxed) {
+        while let Err(holder) = LOCK.compare_exchange(free, me, Acquire, Relaxed) {
             free = if holder == me { 0 } else { holder };
             std::thread::sleep(Duration::from_micros(50));
         }
-        Entrance(())
+        DirectoryLock(())
     }
 }
 
-impl Drop for Entrance {
+impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        ENTRANCE.store(0, Release);
+        LOCK.store(0, Release);
     }
 }
 
@@ -92,8 +92,8 @@ impl Drop for Entrance {
 /// out after it was disarmed. What a child of `fork` inherits there is disarmed and taken out for good.
 ///
 /// The error is the start of the region that overlaps.
-pub(crate) fn enter(range: &Range<usize>) -> Result<Entrance, usize> {
-    let entrance = Entrance::wait();
+pub(crate) fn enter(range: &Range<usize>) -> Result<DirectoryLock, usize> {
+    let lock = DirectoryLock::wait();
     let found = || {
         TRAPPED
             .overlapping(range, |there| (ptr::from_ref(there), there.layout.start, there.process))
@@ -105,13 +105,13 @@ pub(crate) fn enter(range: &Range<usize>) -> Result<Entrance, usize> {
         // SAFETY: what is inherited stays for ever.
         take_out_inherited(unsafe { &*shared });
     }
-    Ok(entrance)
+    Ok(lock)
 }
 
 /// Disarms a region of the parent, in a child of `fork`, and takes it out, unless that was done before. Nobody arms
 /// there; locks of the parent are of no use. Its memory must stay for ever.
-pub(crate) fn disinherit(pages: &Pages) {
-    let _entrance = Entrance::wait();
+pub(crate) fn disarm_inherited(pages: &Pages) {
+    let _lock = DirectoryLock::wait();
     if TRAPPED.has(pages) {
         take_out_inherited(pages);
     }
@@ -132,7 +132,7 @@ pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
     places.into_iter().find(|place| range.contains(place))
 }
 
-/// Enters a region; for who has the [`Entrance`]. `false`: there are too many.
+/// Enters a region; for who has the [`DirectoryLock`]. `false`: there are too many.
 pub(crate) fn insert(pages: &Pages) -> bool {
     mapping_budget::measure();
     pages.generation.store(next_generation(), Relaxed);
@@ -169,7 +169,7 @@ pub(crate) fn arm(
 }
 
 /// Gives the rights of a part back.
-pub(crate) fn give_back(shared: &Shared, start: usize, bytes: usize) -> Result<(), i32> {
+pub(crate) fn restore_rights(shared: &Shared, start: usize, bytes: usize) -> Result<(), i32> {
     // SAFETY: these are the rights that the program's memory had when it was registered.
     unsafe { memory::protect(start, bytes, shared.layout.rights) }
 }
@@ -182,8 +182,8 @@ pub(crate) fn disarm(shared: &Shared, grains: Range<usize>) -> Result<(), i32> {
     }
     let (start, end) =
         (shared.layout.grain(grains.start).start, shared.layout.grain(grains.end - 1).end);
-    let all_at_once = || give_back(shared, start, end - start);
-    let everywhere = || give_back(shared, shared.layout.start, shared.layout.bytes);
+    let all_at_once = || restore_rights(shared, start, end - start);
+    let everywhere = || restore_rights(shared, shared.layout.start, shared.layout.bytes);
     if grains.clone().any(|grain| shared.is_armed(grain)) {
         mapping_budget::add(shared, shared.armed_beside(&grains));
     }
@@ -196,7 +196,7 @@ pub(crate) fn disarm(shared: &Shared, grains: Range<usize>) -> Result<(), i32> {
     let mut outcome = Ok(());
     for grain in grains.clone() {
         let part = shared.layout.grain(grain);
-        match give_back(shared, part.start, part.len()) {
+        match restore_rights(shared, part.start, part.len()) {
             Ok(()) => _ = shared.disarm(grain),
             Err(errno) => outcome = Err(errno),
         }
@@ -228,7 +228,7 @@ fn let_through(shared: &Shared, grain: usize, address: usize) -> bool {
         return false;
     }
     let part = shared.layout.grain(grain);
-    let alone = || give_back(shared, part.start, part.len()).is_ok();
+    let alone = || restore_rights(shared, part.start, part.len()).is_ok();
     let more = if armed { 2 * shared.armed_beside(&(grain..grain + 1)) - 2 } else { 0 };
     let done = if mapping_budget::fits(more) && alone() {
         mapping_budget::add(shared, more);
@@ -238,7 +238,7 @@ fn let_through(shared: &Shared, grain: usize, address: usize) -> bool {
         // rights everywhere takes none. All at once, although the program waits: parts would need mappings.
         // The bits of the others stay: they count when they are touched, or not.
         shared.disarmed_whole.fetch_add(1, Relaxed);
-        let whole = give_back(shared, shared.layout.start, shared.layout.bytes).is_ok();
+        let whole = restore_rights(shared, shared.layout.start, shared.layout.bytes).is_ok();
         mapping_budget::set(shared, 0);
         whole || alone()
     };
@@ -293,7 +293,7 @@ mod tests {
         let pages = pages(start);
         assert!(insert(&pages));
         arm(&pages, start, 1 << 16, || _ = pages.arm(0, 0)).expect("mapped");
-        give_back(&pages, start, 1 << 16).expect("mapped");
+        restore_rights(&pages, start, 1 << 16).expect("mapped");
         pages.disarm(0);
         let passed_on = (0..late).map(|_| catch(fault::ACCESS_ERROR, start)).collect();
         assert!(remove(&pages));

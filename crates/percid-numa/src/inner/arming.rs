@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, MutexGuard, atomic::Ordering::Relaxed};
 use std::time::Instant;
 
-use crate::access::Access;
+use crate::access::AccessMethod;
 use crate::access::entry::{Entry, Tally};
 use crate::access::mapping_budget;
 use crate::access::pages::{Layout, Pages, Work};
@@ -19,7 +19,7 @@ use crate::sys::{maps, memory, nodes};
 const LOOK_UP: usize = 512;
 
 /// What a pass may do, and where it leaves its notes.
-pub(crate) struct World<'a> {
+pub(crate) struct PassEffects<'a> {
     pub(crate) entries: &'a BTreeMap<usize, Arc<Entry>>,
     pub(crate) log: &'a mut Log,
     /// Bytes that were to be armed: as far as they had memory and were not armed yet, they are.
@@ -31,22 +31,25 @@ pub(crate) struct World<'a> {
     pub(crate) handler_replaced: bool,
 }
 
-impl<'a> World<'a> {
-    pub(crate) fn new(entries: &'a BTreeMap<usize, Arc<Entry>>, log: &'a mut Log) -> World<'a> {
-        World { entries, log, looked_at: 0, armed: 0, skipped: 0, handler_replaced: false }
+impl<'a> PassEffects<'a> {
+    pub(crate) fn new(
+        entries: &'a BTreeMap<usize, Arc<Entry>>,
+        log: &'a mut Log,
+    ) -> PassEffects<'a> {
+        PassEffects { entries, log, looked_at: 0, armed: 0, skipped: 0, handler_replaced: false }
     }
 }
 
-impl Effects for World<'_> {
+impl Effects for PassEffects<'_> {
     fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
         let region = region as usize;
         let Some(entry) = self.entries.get(&region) else { return 0 };
         let Some(pages) = &entry.pages else { return 0 };
-        if entry.access == Access::Trapped && !trap::is_prepared() {
+        if entry.access == AccessMethod::Trapped && !trap::is_prepared() {
             self.handler_replaced = true;
             return 0;
         }
-        if entry.access == Access::Trapped && memory::data_is_limited() {
+        if entry.access == AccessMethod::Trapped && memory::data_is_limited() {
             // As the kernel might say when the rights are to come back.
             let pages = (part.end - part.start) / memory::page_size() as u64;
             entry.tally().fail(libc::ENOMEM, pages);
@@ -95,7 +98,7 @@ fn arm(entry: &Entry, pages: &Pages, part: Range<usize>, tally: &mut Tally) -> u
             }
         };
         armed += match (entry.access, &entry.monitor) {
-            (Access::Trapped, _) => arm_runs(pages, &found, tally),
+            (AccessMethod::Trapped, _) => arm_runs(pages, &found, tally),
             (_, None) => mark(pages, &found),
             (_, Some(monitor)) => {
                 let marked = mark(pages, &found);
@@ -117,7 +120,7 @@ fn pieces(layout: &Layout, grains: Range<usize>) -> impl Iterator<Item = Range<u
 
 /// A grain with memory.
 #[derive(Debug, Clone, Copy)]
-struct There {
+struct Resident {
     grain: usize,
     /// The node of its first page.
     node: u32,
@@ -125,7 +128,10 @@ struct There {
 }
 
 /// Finds out which grains have memory, and where. The error comes with the number of pages.
-fn look_up(pages: &Pages, grains: impl Iterator<Item = usize>) -> Result<Vec<There>, (i32, u64)> {
+fn look_up(
+    pages: &Pages,
+    grains: impl Iterator<Item = usize>,
+) -> Result<Vec<Resident>, (i32, u64)> {
     let page = memory::page_size();
     let mut asked = Vec::new();
     for grain in grains {
@@ -136,19 +142,19 @@ fn look_up(pages: &Pages, grains: impl Iterator<Item = usize>) -> Result<Vec<The
     if !addresses.is_empty() {
         nodes::query(&addresses, &mut nodes).map_err(|errno| (errno, addresses.len() as u64))?;
     }
-    let mut found: Vec<There> = Vec::new();
+    let mut found: Vec<Resident> = Vec::new();
     for ((grain, _), node) in asked.into_iter().zip(nodes) {
         let Ok(node) = u32::try_from(node) else { continue };
         match found.last_mut().filter(|there| there.grain == grain) {
             Some(there) => there.pages += 1,
-            None => found.push(There { grain, node, pages: 1 }),
+            None => found.push(Resident { grain, node, pages: 1 }),
         }
     }
     Ok(found)
 }
 
 /// Arms grains. Returns how many of their pages were not armed before.
-fn mark(pages: &Pages, found: &[There]) -> u64 {
+fn mark(pages: &Pages, found: &[Resident]) -> u64 {
     let new = found.iter().filter(|there| pages.arm(there.grain, there.node));
     new.map(|there| there.pages).sum()
 }
@@ -185,7 +191,7 @@ fn protect(
 }
 
 /// Takes the rights of grains away, of neighbours by one system call.
-fn arm_runs(pages: &Pages, found: &[There], tally: &mut Tally) -> u64 {
+fn arm_runs(pages: &Pages, found: &[Resident], tally: &mut Tally) -> u64 {
     let mut armed = 0;
     for run in found.chunk_by(|one, next| one.grain + 1 == next.grain) {
         let (first, last) = (run[0].grain, run[run.len() - 1].grain);
@@ -204,7 +210,7 @@ fn arm_runs(pages: &Pages, found: &[There], tally: &mut Tally) -> u64 {
                 mapping_budget::add(pages, more);
             }
             Err(errno) => {
-                let _ = trap::give_back(pages, start, end - start);
+                let _ = trap::restore_rights(pages, start, end - start);
                 run.iter().for_each(|there| _ = pages.disarm(there.grain));
                 tally.fail(errno, count);
             }
@@ -215,7 +221,7 @@ fn arm_runs(pages: &Pages, found: &[There], tally: &mut Tally) -> u64 {
 
 /// Before a pass: counts the mappings of a trapped region anew. Gives all of its rights back, which makes one mapping
 /// of it again, if trapping has added too many, or if they might be refused later.
-pub(crate) fn make_room(pages: &Pages) {
+pub(crate) fn keep_to_budget(pages: &Pages) {
     mapping_budget::set(pages, pages.edges());
     let armed = pages.edges() > 0;
     if pages.was_disarmed_whole()
@@ -256,7 +262,7 @@ pub(crate) fn disarm_rest(pages: &Pages, _: &MutexGuard<'_, Work>, grains: Range
         let whole = pages.layout.grain(run[0]).start..pages.layout.grain(run[run.len() - 1]).end;
         for part in mappings.as_ref().map_or(vec![whole.clone()], |all| without_rights(all, &whole))
         {
-            let _ = trap::give_back(pages, part.start, part.len());
+            let _ = trap::restore_rights(pages, part.start, part.len());
         }
         run.iter().for_each(|&grain| _ = pages.disarm(grain));
     }

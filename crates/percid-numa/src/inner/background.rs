@@ -63,11 +63,11 @@ impl Drop for Background {
 
 fn run(inner: &Inner, stop: &Stop) {
     let tick = TICK.min(inner.settings.period_min).max(Duration::from_millis(1));
-    let mut turns = Turns::default();
+    let mut run_times = RunTimes::default();
     let mut next_look = Instant::now();
     while stop.pause(tick) {
         if Instant::now() >= next_look {
-            next_look = Instant::now() + look(inner, &mut turns);
+            next_look = Instant::now() + look(inner, &mut run_times);
         }
         if !move_all(inner, stop) {
             return;
@@ -76,10 +76,10 @@ fn run(inner: &Inner, stop: &Stop) {
 }
 
 /// Makes a pass if time may be spent on one and it is some thread's turn. Answers how long to rest.
-fn look(inner: &Inner, turns: &mut Turns) -> Duration {
+fn look(inner: &Inner, run_times: &mut RunTimes) -> Duration {
     let Some(bytes) = inner.affordable() else { return Duration::ZERO };
     let began = clock::own_run_time();
-    let next = turns.next(inner.settings.scan_delay, inner.period(), inner.monitor_thread());
+    let next = run_times.next(inner.settings.scan_delay, inner.period(), inner.monitor_thread());
     let took = clock::own_run_time().saturating_sub(began);
     inner.add_scan_time(took);
     // With thousands of threads finding out whose turn it is takes milliseconds.
@@ -108,20 +108,20 @@ fn move_all(inner: &Inner, stop: &Stop) -> bool {
 
 /// Whose turn it is to be scanned for: threads, by how long they have run.
 #[derive(Debug, Default)]
-struct Turns {
-    threads: BTreeMap<u32, Turn>,
+struct RunTimes {
+    threads: BTreeMap<u32, RunTime>,
 }
 
 /// A thread's.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct RunTime {
     /// The run time from which on its periods count.
     stamp: Duration,
     /// How long it had run when it was looked at last.
     ran: Duration,
 }
 
-impl Turns {
+impl RunTimes {
     /// The thread of the program that has run for longest beyond its period, if any has; this one and the monitor are
     /// percid's.
     fn next(&mut self, delay: Duration, period: Duration, monitor: u32) -> Option<Scanner> {
@@ -138,8 +138,8 @@ impl Turns {
         }
         let (beyond, thread) = due?;
         // It counts from now on: passes that nobody could make are not made up for.
-        if let Some(turn) = self.threads.get_mut(&thread) {
-            turn.stamp += period + beyond;
+        if let Some(run_time) = self.threads.get_mut(&thread) {
+            run_time.stamp += period + beyond;
         }
         let threads = (threads.len() as u32).saturating_sub(1);
         // Another thread's own memory policy cannot be asked for. Threads inherit theirs, as this one did.
@@ -149,11 +149,11 @@ impl Turns {
 
     /// Notes how long a thread has run; answers how long beyond its stamp.
     fn note(&mut self, thread: u32, ran: Duration, delay: Duration) -> Duration {
-        let new = Turn { stamp: delay, ran };
-        let turn = self.threads.entry(thread).or_insert(new);
+        let new = RunTime { stamp: delay, ran };
+        let run_time = self.threads.entry(thread).or_insert(new);
         // Less than before: another thread has been given the number.
-        *turn = if ran < turn.ran { new } else { Turn { ran, ..*turn } };
-        ran.saturating_sub(turn.stamp)
+        *run_time = if ran < run_time.ran { new } else { RunTime { ran, ..*run_time } };
+        ran.saturating_sub(run_time.stamp)
     }
 }
 
@@ -164,10 +164,10 @@ mod tests {
     #[test]
     fn a_thread_with_a_number_that_is_used_again_begins_anew() {
         let second = Duration::from_secs(1);
-        let mut turns = Turns::default();
-        assert_eq!(turns.note(7, 5 * second, second), 4 * second);
-        turns.threads.get_mut(&7).expect("noted").stamp += 4 * second;
-        assert_eq!(turns.note(7, 6 * second, second), second);
-        assert_eq!(turns.note(7, 3 * second, second), 2 * second, "another thread");
+        let mut run_times = RunTimes::default();
+        assert_eq!(run_times.note(7, 5 * second, second), 4 * second);
+        run_times.threads.get_mut(&7).expect("noted").stamp += 4 * second;
+        assert_eq!(run_times.note(7, 6 * second, second), second);
+        assert_eq!(run_times.note(7, 3 * second, second), 2 * second, "another thread");
     }
 }

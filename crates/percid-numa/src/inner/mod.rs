@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use crate::access::Access;
+use crate::access::AccessMethod;
 use crate::access::entry::Entry;
 use crate::access::pages::{Layout, Pages, lock};
 use crate::access::trap;
 use crate::access::write_protect::Monitor;
 use crate::error::RegisterError;
-use crate::inner::arming::World;
+use crate::inner::arming::PassEffects;
 use crate::inner::fork_check::ForkCheck;
 use crate::migrate::throughput::Throughput;
 use crate::migrate::{self, Batch};
@@ -208,7 +208,7 @@ impl Inner {
         &self,
         start: *const u8,
         bytes: usize,
-        access: Access,
+        access: AccessMethod,
     ) -> Result<Arc<Entry>, RegisterError> {
         if self.is_forked() {
             return Err(RegisterError::Forked);
@@ -222,7 +222,7 @@ impl Inner {
             return Err(RegisterError::Overlaps { region });
         }
         // The locks are held until the region is entered: what is found stays so.
-        let _entrance = match self.has_nodes() {
+        let _lock = match self.has_nodes() {
             true => {
                 let overlaps = |region| RegisterError::Overlaps { region };
                 Some(trap::enter(&range).map_err(overlaps)?)
@@ -230,16 +230,16 @@ impl Inner {
             false => None,
         };
         let behind = mapping::look_up(&range)?;
-        if access != Access::Reported && range.contains(&(&raw const access as usize)) {
+        if access != AccessMethod::Reported && range.contains(&(&raw const access as usize)) {
             return Err(RegisterError::OwnStack);
         }
-        if access == Access::Trapped {
+        if access == AccessMethod::Trapped {
             behind.check_trapped(&range)?;
         }
-        if access == Access::Written && (behind.traits.file || !behind.traits.writable) {
+        if access == AccessMethod::Written && (behind.traits.file || !behind.traits.writable) {
             return Err(RegisterError::NotPrivate { address: start });
         }
-        let monitor = match access == Access::Written && self.has_nodes() {
+        let monitor = match access == AccessMethod::Written && self.has_nodes() {
             true => Some(state.monitor()?),
             false => None,
         };
@@ -269,12 +269,12 @@ impl Inner {
     fn track(
         &self,
         range: &Range<usize>,
-        access: Access,
+        access: AccessMethod,
         rights: i32,
         monitor: Option<&Monitor>,
     ) -> Result<Pages, RegisterError> {
         let page = memory::page_size().trailing_zeros();
-        let least = if access == Access::Reported { page } else { FAULT_SHIFT.max(page) };
+        let least = if access == AccessMethod::Reported { page } else { FAULT_SHIFT.max(page) };
         let layout = Layout {
             start: range.start,
             bytes: range.len(),
@@ -290,7 +290,7 @@ impl Inner {
         if let Some(monitor) = monitor {
             monitor.insert(&pages)?;
         }
-        if access == Access::Trapped {
+        if access == AccessMethod::Trapped {
             if !trap::prepare() {
                 return Err(RegisterError::HandlerReplaced);
             }
@@ -358,16 +358,16 @@ impl Inner {
         let mut log = Log::default();
         log.push(Event::Pass { thread: scanner.thread, sequence: scan.sequence() });
         let before = scan.sequence();
-        let mut world = World::new(&entries, &mut log);
+        let mut effects = PassEffects::new(&entries, &mut log);
         let mappings = maps::all();
         match &mappings {
             Some(mappings) => {
-                refresh(&mut scan, &entries, world.log, mappings);
-                scan.pass(scanner, self.began.elapsed(), settings, &self.rules, &mut world);
+                refresh(&mut scan, &entries, effects.log, mappings);
+                scan.pass(scanner, self.began.elapsed(), settings, &self.rules, &mut effects);
             }
-            None => world.log.push(Event::Blind),
+            None => effects.log.push(Event::Blind),
         }
-        let World { looked_at, armed, skipped, handler_replaced, .. } = world;
+        let PassEffects { looked_at, armed, skipped, handler_replaced, .. } = effects;
         if handler_replaced {
             log.push(Event::HandlerReplaced);
         }
@@ -478,10 +478,10 @@ fn refresh(
         let Some(pages) = entry.pages.as_ref().filter(|_| !entry.gone.load(Relaxed)) else {
             continue;
         };
-        let trapped = entry.access == Access::Trapped;
+        let trapped = entry.access == AccessMethod::Trapped;
         match mapping::look_again(mappings, &entry.range, pages.layout.rights, trapped) {
             Some(traits) if !entry.vanished.load(Relaxed) => scan.set_traits(start as u64, traits),
-            _ if entry.lose() => {
+            _ if entry.mark_gone() => {
                 scan.remove(start as u64);
                 log.push(Event::Gone { region: start });
                 continue;
@@ -491,7 +491,7 @@ fn refresh(
         scan.used_by(start as u64, pages.take_users());
         pages.sequence.store(scan.sequence(), Relaxed);
         if trapped {
-            arming::make_room(pages);
+            arming::keep_to_budget(pages);
         }
     }
 }

@@ -63,20 +63,20 @@ pub(crate) fn move_some(entry: &Entry, settings: &Settings, size: &mut Size) -> 
     }
     let most = (size.bytes(settings) >> pages.layout.shift).max(1) as usize;
     let grains = pages.take_wanted(most, &mut work.next_wanted);
-    let wishes = wishes(pages, &grains);
-    let (outcomes, took) = carry_out(&wishes);
-    size.learn((wishes.len() * memory::page_size()) as u64, took);
-    let done: Vec<(Wish, i32)> = wishes.into_iter().zip(outcomes).collect();
+    let page_moves = page_moves(pages, &grains);
+    let (outcomes, took) = carry_out(&page_moves);
+    size.learn((page_moves.len() * memory::page_size()) as u64, took);
+    let done: Vec<(PageMove, i32)> = page_moves.into_iter().zip(outcomes).collect();
     for of_grain in done.chunk_by(|(one, _), (other, _)| one.grain == other.grain) {
-        if of_grain.iter().all(|(wish, outcome)| *outcome == wish.node) {
+        if of_grain.iter().all(|(page_move, outcome)| *outcome == page_move.node) {
             pages.moved(of_grain[0].0.grain, of_grain[0].0.node as u32);
         }
     }
     drop(work);
     let mut tally = entry.tally();
     let mut batch = Batch::default();
-    for (wish, outcome) in done {
-        if outcome == wish.node {
+    for (page_move, outcome) in done {
+        if outcome == page_move.node {
             batch.moved += 1;
         } else {
             batch.failed += 1;
@@ -91,48 +91,51 @@ pub(crate) fn move_some(entry: &Entry, settings: &Settings, size: &mut Size) -> 
 
 /// A page that is to move.
 #[derive(Debug, Clone, Copy)]
-struct Wish {
+struct PageMove {
     grain: usize,
     address: usize,
     node: i32,
 }
 
 /// The pages of some grains that are not where they are to be, by node.
-fn wishes(pages: &Pages, grains: &[(usize, u32)]) -> Vec<Wish> {
+fn page_moves(pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
     let page = memory::page_size();
     let all = grains.iter().flat_map(|&(grain, node)| {
         let addresses = pages.layout.grain(grain).step_by(page);
-        addresses.map(move |address| Wish { grain, address, node: node as i32 })
+        addresses.map(move |address| PageMove { grain, address, node: node as i32 })
     });
-    let all: Vec<Wish> = all.collect();
-    let addresses: Vec<usize> = all.iter().map(|wish| wish.address).collect();
+    let all: Vec<PageMove> = all.collect();
+    let addresses: Vec<usize> = all.iter().map(|page_move| page_move.address).collect();
     let mut now = vec![nodes::UNTOUCHED; all.len()];
     if all.is_empty() || nodes::query(&addresses, &mut now).is_err() {
         // Whatever keeps the kernel from telling keeps it from moving too: that is counted there.
         return all;
     }
-    let elsewhere = |(wish, now): (Wish, i32)| (now >= 0 && now != wish.node).then_some(wish);
-    let mut wishes: Vec<Wish> = all.into_iter().zip(now).filter_map(elsewhere).collect();
-    wishes.sort_by_key(|wish| (wish.node, wish.grain));
-    wishes
+    let elsewhere = |(page_move, now): (PageMove, i32)| {
+        (now >= 0 && now != page_move.node).then_some(page_move)
+    };
+    let mut page_moves: Vec<PageMove> = all.into_iter().zip(now).filter_map(elsewhere).collect();
+    page_moves.sort_by_key(|page_move| (page_move.node, page_move.grain));
+    page_moves
 }
 
 /// The nodes of the pages afterwards, or negative `errno`s; and how long the kernel took.
-fn carry_out(wishes: &[Wish]) -> (Vec<i32>, Duration) {
+fn carry_out(page_moves: &[PageMove]) -> (Vec<i32>, Duration) {
     let began = Instant::now();
     // One call for each node: the kernel ends a call at the first page whose node it refuses.
-    let same_node = |one: &Wish, other: &Wish| one.node == other.node;
-    let mut outcomes: Vec<i32> = wishes.chunk_by(same_node).flat_map(move_to_one_node).collect();
+    let same_node = |one: &PageMove, other: &PageMove| one.node == other.node;
+    let mut outcomes: Vec<i32> =
+        page_moves.chunk_by(same_node).flat_map(move_to_one_node).collect();
     let took = began.elapsed();
-    look_again(wishes, &mut outcomes);
+    look_again(page_moves, &mut outcomes);
     (outcomes, took)
 }
 
-/// As [`carry_out`], for wishes of one node.
-fn move_to_one_node(wishes: &[Wish]) -> Vec<i32> {
-    let addresses: Vec<usize> = wishes.iter().map(|wish| wish.address).collect();
-    let nodes: Vec<i32> = wishes.iter().map(|wish| wish.node).collect();
-    let mut outcomes = vec![nodes::UNTOUCHED; wishes.len()];
+/// As [`carry_out`], for page_moves of one node.
+fn move_to_one_node(page_moves: &[PageMove]) -> Vec<i32> {
+    let addresses: Vec<usize> = page_moves.iter().map(|page_move| page_move.address).collect();
+    let nodes: Vec<i32> = page_moves.iter().map(|page_move| page_move.node).collect();
+    let mut outcomes = vec![nodes::UNTOUCHED; page_moves.len()];
     let refused = nodes::move_to(&addresses, &nodes, &mut outcomes).err().unwrap_or(libc::EAGAIN);
     for outcome in &mut outcomes {
         if *outcome == nodes::UNTOUCHED {
@@ -144,17 +147,18 @@ fn move_to_one_node(wishes: &[Wish]) -> Vec<i32> {
 
 /// A part of a huge page counts as busy for the kernel while it moves with the rest: where such pages are now is
 /// what counts.
-fn look_again(wishes: &[Wish], outcomes: &mut [i32]) {
-    let missed = |(wish, outcome): (&Wish, &i32)| *outcome != wish.node;
-    let places: Vec<usize> =
-        (0..wishes.len()).filter(|&place| missed((&wishes[place], &outcomes[place]))).collect();
-    let addresses: Vec<usize> = places.iter().map(|&place| wishes[place].address).collect();
+fn look_again(page_moves: &[PageMove], outcomes: &mut [i32]) {
+    let missed = |(page_move, outcome): (&PageMove, &i32)| *outcome != page_move.node;
+    let places: Vec<usize> = (0..page_moves.len())
+        .filter(|&place| missed((&page_moves[place], &outcomes[place])))
+        .collect();
+    let addresses: Vec<usize> = places.iter().map(|&place| page_moves[place].address).collect();
     let mut now = vec![nodes::UNTOUCHED; places.len()];
     if places.is_empty() || nodes::query(&addresses, &mut now).is_err() {
         return;
     }
     for (place, now) in places.into_iter().zip(now) {
-        if now == wishes[place].node {
+        if now == page_moves[place].node {
             outcomes[place] = now;
         }
     }

@@ -83,13 +83,13 @@ fn counts<K: Display>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Access;
+    use crate::access::AccessMethod;
     use crate::scan::walk::Reason;
 
     fn region(start: usize) -> RegionReport {
         RegionReport {
             range: start..2 * start,
-            access: Access::Trapped,
+            access: AccessMethod::Trapped,
             gone: false,
             pages_by_node: vec![(0, 3), (10, 4)],
             absent: 5,

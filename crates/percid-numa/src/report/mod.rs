@@ -7,7 +7,7 @@ pub(crate) mod publication;
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::access::Access;
+use crate::access::AccessMethod;
 use crate::scan::walk::Reason;
 
 /// A snapshot; see [`Balancer::report`](crate::Balancer::report).
@@ -47,7 +47,7 @@ pub struct RegionReport {
     /// Its addresses.
     pub range: Range<usize>,
     /// How access to it is seen.
-    pub access: Access,
+    pub access: AccessMethod,
     /// Whether its memory is no longer what was registered; then it is left alone.
     pub gone: bool,
     /// Pages on each node that has any; asked of the kernel for this report.

@@ -195,7 +195,7 @@ mod tests {
     use crate::{Balancer, Rules, Settings};
 
     /// Tests that look at all of the process's threads and files: one at a time.
-    fn turn() -> MutexGuard<'static, ()> {
+    fn alone() -> MutexGuard<'static, ()> {
         static TURN: Mutex<()> = Mutex::new(());
         lock(&TURN)
     }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn whoever_asks_gets_a_report_and_nobody_else_causes_one() {
-        let _turn = turn();
+        let _alone = alone();
         let page = &begin().page;
         std::thread::sleep(Duration::from_millis(50));
         assert_eq!(page.header().answers.load(SeqCst), 0, "nobody has asked");
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_others_write_into_the_header_is_not_believed() {
-        let _turn = turn();
+        let _alone = alone();
         let page = &begin().page;
         assert!(has_answered(page, ask(page)));
         page.header().answers.store(77, SeqCst);
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_file_cannot_shrink() {
-        let _turn = turn();
+        let _alone = alone();
         let page = &begin().page;
         assert!(page.file.set_len(0).is_err());
         assert!(page.file.set_len(1 << 20).is_ok());
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn who_waits_costs_nothing_and_who_asks_without_end_a_tenth_of_a_cpu() {
-        let _turn = turn();
+        let _alone = alone();
         let page = &begin().page;
         assert!(has_answered(page, ask(page)));
         std::thread::sleep(Duration::from_millis(20));
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn each_balancer_has_a_file_of_its_own_for_as_long_as_it_lives() {
-        let _turn = turn();
+        let _alone = alone();
         let balancers = [Balancer::new(), Balancer::new()];
         for balancer in &balancers {
             balancer.publish().expect("a memfd and a thread");

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use percid_numa::{Access, Balancer, Region, Rules};
+use percid_numa::{AccessMethod, Balancer, Region, Rules};
 
 use super::area::Area;
 use super::follow::register;
@@ -17,7 +17,11 @@ pub(super) fn balancer() -> Result<Balancer, String> {
 }
 
 /// An area all of whose pages are there and armed.
-pub(super) fn armed(balancer: &Balancer, area: &Area, access: Access) -> Result<Region, String> {
+pub(super) fn armed(
+    balancer: &Balancer,
+    area: &Area,
+    access: AccessMethod,
+) -> Result<Region, String> {
     (0..area.pages()).for_each(|page| area.word(page).store(7, Relaxed));
     let region = register(balancer, area, access)?;
     arm_all(balancer, area)?;

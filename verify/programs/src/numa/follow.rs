@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid_numa::{Access, Balancer, Region, Rules};
+use percid_numa::{AccessMethod, Balancer, Region, Rules};
 
 use super::area::{Area, HUGE, PAGE};
 use super::{alone, blind, nodes, pages, quick};
@@ -102,13 +102,17 @@ pub(crate) fn run(options: &Options) -> Verdict {
 }
 
 /// Registers an area one way or another.
-pub(super) fn register(balancer: &Balancer, area: &Area, access: Access) -> Result<Region, String> {
+pub(super) fn register(
+    balancer: &Balancer,
+    area: &Area,
+    access: AccessMethod,
+) -> Result<Region, String> {
     let region = match access {
-        Access::Reported => balancer.register(area.start(), area.bytes()),
+        AccessMethod::Reported => balancer.register(area.start(), area.bytes()),
         // SAFETY: areas stay as they are until their regions are dropped, hold no stack, and are given to
         // no system call.
-        Access::Trapped => unsafe { balancer.register_trapped(area.start(), area.bytes()) },
-        Access::Written => balancer.register_written(area.start(), area.bytes()),
+        AccessMethod::Trapped => unsafe { balancer.register_trapped(area.start(), area.bytes()) },
+        AccessMethod::Written => balancer.register_written(area.start(), area.bytes()),
     };
     region.map_err(|error| error.to_string())
 }

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid_numa::{Access, Balancer, Event, RegisterError, Rules, Settings};
+use percid_numa::{AccessMethod, Balancer, Event, RegisterError, Rules, Settings};
 
 use super::area::{Area, PAGE};
 use super::armed::{UNHARMED, armed, balancer, ends_with};
@@ -73,7 +73,7 @@ fn use_all(area: &Area) {
 /// Half of a region disappears, against the contract: the rest is not left without rights.
 fn gone_region_is_dropped() -> Outcome {
     let (balancer, mut area) = (balancer()?, Area::new(BYTES)?);
-    let region = armed(&balancer, &area, Access::Trapped)?;
+    let region = armed(&balancer, &area, AccessMethod::Trapped)?;
     let start = area.range().start;
     area.unmap_second_half();
     balancer.pass();
@@ -90,7 +90,7 @@ fn gone_region_is_dropped() -> Outcome {
 /// A part in the middle cannot become a mapping of its own: then all of the region is disarmed.
 fn excluded_without_mappings() -> Outcome {
     let (balancer, area, crowd) = (balancer()?, Area::new(BYTES)?, Area::new(CROWD)?);
-    let region = armed(&balancer, &area, Access::Trapped)?;
+    let region = armed(&balancer, &area, AccessMethod::Trapped)?;
     let middle = area.pages() / 2;
     check("no crowd", (0..crowd.pages()).step_by(2).any(|page| !crowd.protect_page(page)))?;
     let _exclusion = region.exclude(middle * PAGE..(middle + 1) * PAGE);
@@ -104,7 +104,7 @@ fn excluded_without_mappings() -> Outcome {
 /// Rights are given back to what they were taken from, so nobody may register what has lost them.
 fn two_balancers() -> Outcome {
     let (one, other, area) = (balancer()?, balancer()?, Area::new(BYTES)?);
-    let region = armed(&one, &area, Access::Trapped)?;
+    let region = armed(&one, &area, AccessMethod::Trapped)?;
     // SAFETY: it is refused.
     let second = unsafe { other.register_trapped(area.start(), area.bytes()) };
     let overlaps = RegisterError::Overlaps { region: area.range().start };
@@ -116,7 +116,7 @@ fn two_balancers() -> Outcome {
     let no_rights = RegisterError::NoRights { address: bare.range().start };
     check(&format!("not refused: {refused:?}"), refused.err() == Some(no_rights))?;
     drop(region);
-    drop(register(&other, &area, Access::Trapped)?);
+    drop(register(&other, &area, AccessMethod::Trapped)?);
     use_all(&area);
     Ok(())
 }
@@ -126,7 +126,7 @@ fn a_child_excludes() -> Outcome {
     // One balancer each: only its first region is armed without delay.
     let (one, two, area, other) = (balancer()?, balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
     let (region, second) =
-        (armed(&one, &area, Access::Trapped)?, armed(&two, &other, Access::Trapped)?);
+        (armed(&one, &area, AccessMethod::Trapped)?, armed(&two, &other, AccessMethod::Trapped)?);
     in_child(|| {
         check("nothing armed", system_call(&area, 9) == libc::EFAULT)?;
         let exclusion = region.exclude(9 * PAGE..10 * PAGE);
@@ -143,8 +143,8 @@ fn a_child_excludes() -> Outcome {
 fn a_child_balances() -> Outcome {
     let (old, first, area) = (balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
     let early = balancer()?;
-    let before = register(&early, &first, Access::Trapped)?;
-    let mut region = Some(armed(&old, &area, Access::Trapped)?);
+    let before = register(&early, &first, AccessMethod::Trapped)?;
+    let mut region = Some(armed(&old, &area, AccessMethod::Trapped)?);
     // A free place, which the child's region takes: it is found before the parent's.
     drop(before);
     for bytes in [BYTES, BYTES / 2] {
@@ -168,7 +168,7 @@ fn a_child_balances() -> Outcome {
 /// A child has none of the threads that were in the handler, and waits for none.
 fn children_of_handlers() -> Outcome {
     let (balancer, area) = (balancer()?, Area::new(BYTES)?);
-    let _region = armed(&balancer, &area, Access::Trapped)?;
+    let _region = armed(&balancer, &area, AccessMethod::Trapped)?;
     use_all(&area);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -182,7 +182,7 @@ fn children_of_handlers() -> Outcome {
         let child = || {
             let own = Area::new(BYTES)?;
             let balancer = super::armed::balancer()?;
-            let region = armed(&balancer, &own, Access::Trapped)?;
+            let region = armed(&balancer, &own, AccessMethod::Trapped)?;
             let began = Instant::now();
             drop(region);
             let took = began.elapsed();
@@ -219,7 +219,7 @@ fn first_regions() -> Outcome {
                 let body = || {
                     let (balancer, area) = (balancer()?, Area::new(PAGE)?);
                     barrier.wait();
-                    register(&balancer, &area, Access::Trapped).map(drop)
+                    register(&balancer, &area, AccessMethod::Trapped).map(drop)
                 };
                 let threads = [0; THREADS].map(|_| scope.spawn(body));
                 threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a panic")?)
@@ -265,13 +265,13 @@ fn limit_data(bytes: u64) {
 /// Where private memory is limited the rights might not come back: they are not taken, and not withheld.
 fn limited_data() -> Outcome {
     let (balancer, area, other) = (balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
-    let _region = armed(&balancer, &area, Access::Trapped)?;
+    let _region = armed(&balancer, &area, AccessMethod::Trapped)?;
     // Much more than there is: it is the limit that counts.
     limit_data(1 << 40);
     let armed = balancer.pass().armed;
     check(&format!("{armed} pages armed"), armed == 0)?;
     check("still armed", (0..area.pages()).all(|page| system_call(&area, page) == 0))?;
-    let refused = register(&balancer, &other, Access::Trapped).map(drop);
+    let refused = register(&balancer, &other, AccessMethod::Trapped).map(drop);
     let limited = RegisterError::DataLimited.to_string();
     check(&format!("registered: {refused:?}"), refused.is_err_and(|why| why.contains(&limited)))
 }
@@ -287,7 +287,7 @@ fn room_for_the_program(every: usize) -> Outcome {
     let mappings =
         || std::fs::read_to_string("/proc/self/maps").map_or(0, |all| all.lines().count());
     let before = mappings();
-    let _region = register(&balancer, &area, Access::Trapped)?;
+    let _region = register(&balancer, &area, AccessMethod::Trapped)?;
     let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").map_err(|e| e.to_string())?;
     let most: usize = most.trim().parse().map_err(|_| "no number")?;
     let armed = balancer.pass().armed;
@@ -318,7 +318,7 @@ fn ends_after(prepare: fn(), body: fn()) -> Result<i32, String> {
     ends_with(|| {
         prepare();
         let (Ok(balancer), Ok(area)) = (balancer(), Area::new(BYTES)) else { return };
-        let Ok(_region) = register(&balancer, &area, Access::Trapped) else { return };
+        let Ok(_region) = register(&balancer, &area, AccessMethod::Trapped) else { return };
         body();
     })
 }

@@ -22,7 +22,7 @@ pub(crate) use written::run as written;
 use std::time::Duration;
 
 use percid::machine;
-use percid_numa::{Access, Balancer, RegisterError, Settings};
+use percid_numa::{AccessMethod, Balancer, RegisterError, Settings};
 
 use crate::options::Options;
 use area::Pages;
@@ -65,8 +65,8 @@ fn nodes() -> Vec<(u32, Vec<u32>)> {
 }
 
 /// Why writes cannot be seen here, if so: the kernel, or its administrator.
-fn blind(access: Access) -> Option<String> {
-    if access != Access::Written {
+fn blind(access: AccessMethod) -> Option<String> {
+    if access != AccessMethod::Written {
         return None;
     }
     let area = area::Area::new(area::PAGE).ok()?;

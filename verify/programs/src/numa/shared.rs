@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use percid_numa::{Access, Balancer, Region, Rules, Settings};
+use percid_numa::{AccessMethod, Balancer, Region, Rules, Settings};
 
 use super::area::{Area, HUGE, PAGE};
 use super::follow::register;
@@ -35,8 +35,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     // Who is first counts for a grain.
     let grain = match options.access {
         _ if options.huge => HUGE / PAGE,
-        Access::Trapped | Access::Written => GRAIN,
-        Access::Reported => 1,
+        AccessMethod::Trapped | AccessMethod::Written => GRAIN,
+        AccessMethod::Reported => 1,
     };
     let without = moved(options, &nodes, (seed, grain), false)?;
     let with = moved(options, &nodes, (seed, grain), true)?;

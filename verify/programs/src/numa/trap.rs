@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid_numa::{Access, Balancer, Event, RegisterError};
+use percid_numa::{AccessMethod, Balancer, Event, RegisterError};
 
 use super::area::{Area, PAGE};
 use super::armed::{UNHARMED, arm_all, arm_some, armed, balancer, ends_with, seen};
@@ -52,7 +52,7 @@ fn crashes() -> Verdict {
         let Ok(area) = Area::new(BYTES) else { return };
         (0..area.pages()).for_each(|page| area.word(page).store(7, Relaxed));
         area.protect(libc::PROT_READ);
-        let Ok(_region) = register(&balancer, &area, Access::Trapped) else { return };
+        let Ok(_region) = register(&balancer, &area, AccessMethod::Trapped) else { return };
         if arm_all(&balancer, &area).is_err() || area.word(1).load(Relaxed) != 7 {
             return;
         }
@@ -61,21 +61,21 @@ fn crashes() -> Verdict {
     let nothing = || {
         let Ok(balancer) = balancer() else { return };
         let Ok(area) = Area::new(BYTES) else { return };
-        let Ok(_region) = armed(&balancer, &area, Access::Trapped) else { return };
+        let Ok(_region) = armed(&balancer, &area, AccessMethod::Trapped) else { return };
         // SAFETY: none: this is meant to fault.
         unsafe { std::ptr::with_exposed_provenance_mut::<u8>(16).write_volatile(1) };
     };
     let outside = || {
         let (Ok(balancer), Ok(other)) = (balancer(), Area::new(BYTES)) else { return };
         let Ok(area) = Area::new(BYTES) else { return };
-        let Ok(_region) = armed(&balancer, &area, Access::Trapped) else { return };
+        let Ok(_region) = armed(&balancer, &area, AccessMethod::Trapped) else { return };
         other.protect(libc::PROT_NONE);
         other.word(3).store(1, Relaxed);
     };
     let fine = || {
         let Ok(balancer) = balancer() else { pause_forever() };
         let Ok(area) = Area::new(BYTES) else { pause_forever() };
-        let Ok(_region) = armed(&balancer, &area, Access::Trapped) else { pause_forever() };
+        let Ok(_region) = armed(&balancer, &area, AccessMethod::Trapped) else { pause_forever() };
         (0..area.pages()).for_each(|page| area.word(page).store(8, Relaxed));
     };
     let bodies: [(&str, &dyn Fn(), bool); 4] = [
@@ -122,7 +122,7 @@ fn pause_forever() -> ! {
 fn system_calls() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let region = armed(&balancer, &area, Access::Trapped)?;
+    let region = armed(&balancer, &area, AccessMethod::Trapped)?;
     let read = |page: usize| {
         let mut zero = std::fs::File::open("/dev/zero").expect("/dev/zero");
         // SAFETY: inside the area, of which nobody has another reference.
@@ -163,7 +163,7 @@ fn once_armed<T, E>(balancer: &Balancer, call: impl Fn() -> Result<T, E>) -> Res
 fn vanishing() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let region = register(&balancer, &area, Access::Reported)?;
+    let region = register(&balancer, &area, AccessMethod::Reported)?;
     let inner = area.start().wrapping_add(PAGE);
     let refused = [
         balancer.register(inner, PAGE).err(),
@@ -202,7 +202,7 @@ fn crowding() -> Result<(), String> {
             eprintln!("no memory for the crowd");
             pause_forever()
         };
-        let Ok(_region) = armed(&balancer, &area, Access::Trapped) else { pause_forever() };
+        let Ok(_region) = armed(&balancer, &area, AccessMethod::Trapped) else { pause_forever() };
         // Every other page with other rights, until there are as many mappings as may be.
         let crowded = (0..crowd.pages()).step_by(2).any(|page| !crowd.protect_page(page));
         let middle = area.pages() / 2;
@@ -231,7 +231,9 @@ fn refusals() -> Result<(), String> {
         let ended = ends_with(|| {
             let (Ok(balancer), Ok(area)) = (balancer(), Area::new(BYTES)) else { pause_forever() };
             (0..area.pages()).for_each(|page| area.word(page).store(7, Relaxed));
-            let Ok(_region) = register(&balancer, &area, Access::Trapped) else { pause_forever() };
+            let Ok(_region) = register(&balancer, &area, AccessMethod::Trapped) else {
+                pause_forever()
+            };
             if sandbox::install(&[call], errno).is_err() {
                 pause_forever();
             }
@@ -259,7 +261,7 @@ fn refusals() -> Result<(), String> {
 fn cost() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let _region = armed(&balancer, &area, Access::Trapped)?;
+    let _region = armed(&balancer, &area, AccessMethod::Trapped)?;
     let report = balancer.report();
     let of = report.regions.first().ok_or("no region")?;
     let arming = of.scan_time.as_secs_f64() * 1e9 / of.scanned.max(1) as f64;
@@ -293,7 +295,7 @@ fn churn(options: &Options) -> Verdict {
         while Instant::now() < end && outcome.is_ok() {
             // The first sequence of a balancer has no delay.
             outcome = balancer().and_then(|balancer| {
-                let region = register(&balancer, &area, Access::Trapped)?;
+                let region = register(&balancer, &area, AccessMethod::Trapped)?;
                 balancer.pass();
                 drop(region);
                 regions += 1;
@@ -310,7 +312,7 @@ fn churn(options: &Options) -> Verdict {
 fn stress(options: &Options) -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let mut region = Some(register(&balancer, &area, Access::Trapped)?);
+    let mut region = Some(register(&balancer, &area, AccessMethod::Trapped)?);
     let last = area.pages() - 1;
     // SAFETY: the area outlives the threads.
     unsafe { handler::uses(area.word(last)) };
@@ -347,7 +349,7 @@ fn stress(options: &Options) -> Verdict {
                 trapped += seen(&balancer);
                 drop(region.take());
                 registered += 1;
-                match register(&balancer, &area, Access::Trapped) {
+                match register(&balancer, &area, AccessMethod::Trapped) {
                     Ok(again) => region = Some(again),
                     Err(error) => outcome = Err(error),
                 }

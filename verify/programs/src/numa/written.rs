@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid_numa::{Access, Balancer, Event, RegionReport, RegisterError};
+use percid_numa::{AccessMethod, Balancer, Event, RegionReport, RegisterError};
 
 use super::area::{Area, HUGE, PAGE, Pages};
 use super::armed::{UNHARMED, arm_some, armed, balancer, ends_with, seen};
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     one_heap();
     // SAFETY: takes a number; the signal's default effect is wanted.
     unsafe { libc::alarm(PATIENCE + 4 * options.seconds as u32) };
-    if let Some(skipped) = blind(Access::Written) {
+    if let Some(skipped) = blind(AccessMethod::Written) {
         return Ok(skipped);
     }
     let mut stages = Stages::default();
@@ -75,7 +75,7 @@ fn refusals() -> Result<(), String> {
     let here = 0u8;
     // Down to where the call will be.
     let stack = ((&raw const here as usize & !(PAGE - 1)) - 3 * PAGE) as *const u8;
-    let _region = register(&balancer, &area, Access::Written)?;
+    let _region = register(&balancer, &area, AccessMethod::Written)?;
     let refused = [
         refusal(&shared),
         refusal(&read_only),
@@ -165,8 +165,8 @@ struct Calls {
 /// System calls that write to armed memory succeed, with the right contents, while threads write beside them. The
 /// negative control is trapped memory, where they fail.
 fn calls() -> Verdict {
-    let written = calls_at(Access::Written)?;
-    let trapped = calls_at(Access::Trapped)?;
+    let written = calls_at(AccessMethod::Written)?;
+    let trapped = calls_at(AccessMethod::Trapped)?;
     let right = written.right > 0 && written.wrong + written.refused == 0 && trapped.refused > 0;
     if !right {
         return Err(format!("system calls: written {written:?}, trapped {trapped:?}"));
@@ -175,7 +175,7 @@ fn calls() -> Verdict {
     Ok(format!("system_calls={calls} refused_where_trapped={control}"))
 }
 
-fn calls_at(access: Access) -> Result<Calls, String> {
+fn calls_at(access: AccessMethod) -> Result<Calls, String> {
     const CHUNK: usize = 3 * PAGE;
     let file = File::open("/proc/self/exe").map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len() as usize;
@@ -222,7 +222,7 @@ fn calls_at(access: Access) -> Result<Calls, String> {
 fn seen_are_first_writes() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let _region = armed(&balancer, &area, Access::Written)?;
+    let _region = armed(&balancer, &area, AccessMethod::Written)?;
     let sum: u64 = (0..area.pages()).map(|page| area.word(page).load(Relaxed)).sum();
     let after_reads = seen(&balancer);
     std::thread::scope(|scope| {
@@ -252,7 +252,7 @@ fn vanishing() -> Result<(), String> {
     for (name, change) in changes {
         let balancer = balancer()?;
         let area = Area::new(BYTES)?;
-        let region = armed(&balancer, &area, Access::Written)?;
+        let region = armed(&balancer, &area, AccessMethod::Written)?;
         balancer.take_events();
         change(&area);
         if !name.starts_with("unmapped") {
@@ -270,7 +270,7 @@ fn vanishing() -> Result<(), String> {
         }
     }
     let (balancer, area) = (balancer()?, Area::new(BYTES)?);
-    let region = armed(&balancer, &area, Access::Written)?;
+    let region = armed(&balancer, &area, AccessMethod::Written)?;
     let moved = area.moved()?;
     (0..moved.pages()).for_each(|page| _ = moved.word(page).fetch_add(1, Relaxed));
     arm_some(&balancer);
@@ -296,7 +296,7 @@ fn replaced() -> Verdict {
         let mut outcome = Ok(());
         while Instant::now() < end && outcome.is_ok() {
             outcome = balancer().and_then(|balancer| {
-                let region = register(&balancer, &area, Access::Written)?;
+                let region = register(&balancer, &area, AccessMethod::Written)?;
                 if idle.len() < CHILDREN {
                     idle.push(Idle::start()?);
                 }
@@ -342,7 +342,7 @@ fn go_on(writes: &[AtomicU64]) -> Result<(), String> {
 fn discarded() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let _region = armed(&balancer, &area, Access::Written)?;
+    let _region = armed(&balancer, &area, AccessMethod::Written)?;
     area.discard();
     (0..area.pages()).for_each(|page| area.word(page).store(9, Relaxed));
     let before = seen(&balancer);
@@ -358,7 +358,7 @@ fn discarded() -> Result<(), String> {
 fn identity() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(PAGE)?;
-    let _region = register(&balancer, &area, Access::Written)?;
+    let _region = register(&balancer, &area, AccessMethod::Written)?;
     // SAFETY: the group is the process's own.
     let done = unsafe { libc::setgid(libc::getgid()) };
     if done == 0 { Ok(()) } else { Err("setgid failed".to_owned()) }
@@ -434,11 +434,11 @@ fn addresses(line: &str) -> Option<std::ops::Range<usize>> {
 
 /// Huge pages are armed whole and stay whole, whichever way they are seen to be used.
 fn huge() -> Verdict {
-    let (written, trapped) = (huge_by(Access::Written)?, huge_by(Access::Trapped)?);
+    let (written, trapped) = (huge_by(AccessMethod::Written)?, huge_by(AccessMethod::Trapped)?);
     Ok(format!("{written} {trapped}"))
 }
 
-fn huge_by(access: Access) -> Verdict {
+fn huge_by(access: AccessMethod) -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
     area.prefer_huge_pages();
@@ -478,7 +478,7 @@ fn migrated() -> Verdict {
     };
     let balancer = balancer()?;
     let area = Area::on(cpus, BYTES, Pages::Small)?;
-    let _region = armed(&balancer, &area, Access::Written)?;
+    let _region = armed(&balancer, &area, AccessMethod::Written)?;
     let pages: Vec<usize> = area.range().step_by(PAGE).collect();
     let (targets, mut outcomes) = (vec![*target as i32; pages.len()], vec![-1; pages.len()]);
     // SAFETY: all arrays have as many elements; the pages are the area's own.
@@ -498,7 +498,7 @@ fn migrated() -> Verdict {
 fn cost() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let _region = armed(&balancer, &area, Access::Written)?;
+    let _region = armed(&balancer, &area, AccessMethod::Written)?;
     let report = balancer.report();
     let of = report.regions.first().ok_or("no region")?;
     let arming = of.scan_time.as_secs_f64() * 1e9 / of.scanned.max(1) as f64;
@@ -533,7 +533,7 @@ fn churn(options: &Options) -> Verdict {
         while Instant::now() < end && outcome.is_ok() {
             // The first sequence of a balancer has no delay.
             outcome = balancer().and_then(|balancer| {
-                let region = register(&balancer, &area, Access::Written)?;
+                let region = register(&balancer, &area, AccessMethod::Written)?;
                 if idle.len() < CHILDREN {
                     idle.push(Idle::start()?);
                 }
@@ -587,7 +587,7 @@ impl Drop for Idle {
 fn stress(options: &Options) -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
-    let mut region = Some(register(&balancer, &area, Access::Written)?);
+    let mut region = Some(register(&balancer, &area, AccessMethod::Written)?);
     let last = area.pages() - 1;
     // SAFETY: the area outlives the threads.
     unsafe { handler::uses(area.word(last)) };
@@ -629,7 +629,7 @@ fn stress(options: &Options) -> Verdict {
                 caught += seen(&balancer);
                 drop(region.take());
                 registered += 1;
-                match register(&balancer, &area, Access::Written) {
+                match register(&balancer, &area, AccessMethod::Written) {
                     Ok(again) => region = Some(again),
                     Err(error) => outcome = Err(error),
                 }
@@ -679,7 +679,7 @@ fn in_child(area: &Area, balancer: &Balancer) -> Result<(), String> {
             give_up();
         }
         let Ok(own) = self::balancer() else { give_up() };
-        let Ok(region) = armed(&own, area, Access::Written) else { give_up() };
+        let Ok(region) = armed(&own, area, AccessMethod::Written) else { give_up() };
         (0..area.pages()).for_each(|page| _ = area.word(page).fetch_add(1, Relaxed));
         if seen(&own) != (area.pages() / GRAIN) as u64 {
             give_up();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use percid_numa::{Access, Settings};
+use percid_numa::{AccessMethod, Settings};
 
 use crate::cli::{DemoArguments, RulesChoice};
 use crate::numa::figures::mebibytes;
@@ -35,7 +35,7 @@ pub(super) struct Plan {
     pub(super) length: Duration,
     pub(super) settings: Settings,
     pub(super) rules: RulesChoice,
-    pub(super) access: Access,
+    pub(super) access: AccessMethod,
 }
 
 impl Plan {

@@ -11,7 +11,7 @@ use std::sync::atomic::{
 use std::thread;
 use std::time::{Duration, Instant};
 
-use percid_numa::{Access, Balancer, Region, Report};
+use percid_numa::{AccessMethod, Balancer, Region, Report};
 
 use super::area::Area;
 use super::place;
@@ -110,11 +110,11 @@ pub(super) fn run(
 /// Registers the memory, and starts balancing.
 fn register(plan: &Plan, area: &Area, balancer: &Balancer) -> Result<Region, Failure> {
     let region = match plan.access {
-        Access::Reported => balancer.register(area.start(), plan.bytes()),
+        AccessMethod::Reported => balancer.register(area.start(), plan.bytes()),
         // SAFETY: the area stays as it is until the region is dropped, holds no stack, and is given to no
         // system call; SIGSEGV is not blocked.
-        Access::Trapped => unsafe { balancer.register_trapped(area.start(), plan.bytes()) },
-        Access::Written => balancer.register_written(area.start(), plan.bytes()),
+        AccessMethod::Trapped => unsafe { balancer.register_trapped(area.start(), plan.bytes()) },
+        AccessMethod::Written => balancer.register_written(area.start(), plan.bytes()),
     };
     let region = region
         .map_err(|error| Failure::new("cannot register the memory", io::Error::other(error)))?;
