@@ -4,9 +4,8 @@
  *
  * OWNER_NAMED      the area has the name by which libraries share it
  * OWNER_SIGNATURE  the signature it is registered with, if not everybody's
- * OWNER_SPARING    only every other thread is registered
  *
- * If a count was lost, the program ends with exit status 99.
+ * With the environment variable OWNER_SPARING only every other thread is registered. If a count was lost, the program ends with exit status 99.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,6 +40,7 @@ static atomic_uint threads;
 static __thread int visited __attribute__((tls_model("initial-exec")));
 /* Set when the program's own code begins: before that the C library is not ready. */
 static atomic_int open_for_business;
+static int sparing;
 
 extern void *__libc_malloc(size_t);
 extern void __libc_free(void *);
@@ -91,12 +91,8 @@ static int count_here(void)
 static void visit(void)
 {
     visited = 1;
-#ifdef OWNER_SPARING
-    if (atomic_fetch_add(&threads, 1) % 2 == 0)
+    if (atomic_fetch_add(&threads, 1) % 2 == 0 && sparing)
         return;
-#else
-    atomic_fetch_add(&threads, 1);
-#endif
     if ((int)__rseq_abi.cpu_id >= 0) /* another user of the area was here first */
         return;
     int before = errno;
@@ -134,6 +130,7 @@ void free(void *memory)
 
 __attribute__((constructor(101))) static void begin(void)
 {
+    sparing = getenv("OWNER_SPARING") != NULL;
     atomic_store(&open_for_business, 1);
     free(malloc(1));
 }

@@ -1,4 +1,7 @@
 //! Runs the programs as processes of their own, one after the other, and reads what they found.
+//!
+//! A stress lasts a tenth of its full time unless `PERCID_STRESS=long` is set. Every stress prints its seed;
+//! `PERCID_SEED` repeats it.
 
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard};
@@ -71,6 +74,13 @@ fn sources() -> Vec<&'static str> {
     ["kernel", "table", "atomic"].into_iter().filter(available).collect()
 }
 
+/// How long a stress lasts, as an option, of the `full` number of seconds.
+fn lasting(full: u32) -> String {
+    let long = std::env::var_os("PERCID_STRESS").is_some_and(|wish| wish == "long");
+    let seconds = f64::from(full) / if long { 1.0 } else { 10.0 };
+    format!("--seconds {seconds}")
+}
+
 fn cpus() -> usize {
     percid::machine::read().allowed.len()
 }
@@ -78,7 +88,7 @@ fn cpus() -> usize {
 #[test]
 fn no_increment_is_lost_or_doubled_with_any_source() {
     for source in sources() {
-        let outcome = pass(&format!("stress --seconds 20 --source {source}"));
+        let outcome = pass(&format!("stress {} --source {source}", lasting(20)));
         assert_eq!(outcome.number("lost"), 0);
         assert!(outcome.number("signals") > 0 && outcome.number("threads_started") > 0);
     }
@@ -91,7 +101,7 @@ fn the_stress_sees_a_missing_fence() {
         return;
     }
     for way in ["", "--evict"] {
-        assert_loses(&format!("stress --seconds 5 --source table --skip-fence {way}"));
+        assert_loses(&format!("stress --seconds 1 --source table --skip-fence {way}"));
     }
 }
 
@@ -101,14 +111,15 @@ fn structures_keep_what_they_promise_with_any_source() {
         [("stack", 20), ("pool", 20), ("local", 20), ("ring", 20), ("histogram", 5), ("mask", 5)];
     for (structure, seconds) in seconds {
         for source in sources() {
-            pass(&format!("stress --structure {structure} --seconds {seconds} --source {source}"));
+            let lasting = lasting(seconds);
+            pass(&format!("stress --structure {structure} {lasting} --source {source}"));
         }
     }
 }
 
 #[test]
 fn a_drain_of_the_mask_misses_nobody() {
-    pass("mask-order --seconds 5");
+    pass(&format!("mask-order {}", lasting(5)));
 }
 
 #[test]
@@ -119,37 +130,42 @@ fn the_stress_of_structures_sees_a_missing_fence() {
     }
     for source in sources().into_iter().filter(|&source| source != "atomic") {
         for structure in ["--structure stack", "--structure local --threads 2"] {
-            assert_fails(&format!("stress {structure} --seconds 5 --skip-fence --source {source}"));
+            assert_fails(&format!("stress {structure} --seconds 1 --skip-fence --source {source}"));
         }
     }
-    assert_fails("mask-order --seconds 10 --skip-fence");
+    assert_fails("mask-order --seconds 2 --skip-fence");
 }
 
-/// Without its fence a structure breaks before long: more than one try, though the first usually does.
+/// How often a negative control of a second or two is tried. The windows are a few instructions wide: the
+/// first try usually fails, as it should, and on a busy machine some may not.
+const TRIES: u32 = 25;
+
+/// Without its fence a structure breaks before long.
 fn assert_fails(arguments: &str) {
-    let caught = (0..5).any(|_| !run(arguments).passed);
-    assert!(caught, "the negative control passed five times: {arguments}");
+    let caught = (0..TRIES).any(|_| !run(arguments).passed);
+    assert!(caught, "the negative control passed {TRIES} times: {arguments}");
 }
 
-/// The window is two instructions wide: more than one try, though the first usually does.
+/// The same, and increments are lost.
 fn assert_loses(arguments: &str) {
-    let caught = (0..5).any(|_| {
+    let caught = (0..TRIES).any(|_| {
         let outcome = run(arguments);
         !outcome.passed && outcome.number("lost") != 0
     });
-    assert!(caught, "the negative control passed five times: {arguments}");
+    assert!(caught, "the negative control passed {TRIES} times: {arguments}");
 }
 
 #[test]
 fn the_stress_sees_threads_without_rseq() {
     if sources().contains(&"kernel") {
-        assert_loses("stress --seconds 3 --source kernel --unregister");
+        assert_loses("stress --seconds 1 --source kernel --unregister");
     }
 }
 
 #[test]
 fn ids_may_be_taken_back_by_compaction() {
-    assert_eq!(pass("stress --seconds 5 --source table --evict").number("lost"), 0);
+    let outcome = pass(&format!("stress {} --source table --evict", lasting(5)));
+    assert_eq!(outcome.number("lost"), 0);
 }
 
 #[test]
@@ -236,7 +252,7 @@ fn density_is_seen_to_fail_where_there_is_none() {
 #[test]
 fn handlers_may_interrupt_anything() {
     for source in sources() {
-        pass(&format!("handlers --seconds 4 --source {source}"));
+        pass(&format!("handlers {} --source {source}", lasting(10)));
     }
 }
 
@@ -356,7 +372,8 @@ fn every_wish_that_can_be_granted_is() {
 fn without_the_c_librarys_registration_percid_registers_itself() {
     let _alone = alone();
     for source in sources() {
-        let outcome = run_with(&[WITHOUT_LIBC], &format!("stress --seconds 3 --source {source}"));
+        let outcome =
+            run_with(&[WITHOUT_LIBC], &format!("stress {} --source {source}", lasting(5)));
         assert!(outcome.passed, "{}", outcome.line);
     }
 }
@@ -397,6 +414,9 @@ fn of_the_rseq_area_only_one_field_is_ever_written() {
 /// Registers threads itself, as allocators do, and relies on it; see there for its variants.
 const OWNER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/owner.c");
 
+/// The owner registers every other thread only.
+const SPARING: (&str, &str) = ("OWNER_SPARING", "1");
+
 /// Compiles the owner; its exit status tells whether it lost something.
 fn compile_owner(name: &str, options: &[&str]) -> String {
     let file = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
@@ -427,25 +447,23 @@ fn programs_with_owner(options: &[&str]) -> String {
 fn an_owner_with_the_shared_name_shares_its_area() {
     let _alone = alone();
     // All threads are the owner's, and every other one.
-    for options in [&["-DOWNER_NAMED"][..], &["-DOWNER_NAMED", "-DOWNER_SPARING"]] {
-        let program = programs_with_owner(options);
-        let run = |arguments: &str| run_command(Command::new(&program), &[WITHOUT_LIBC], arguments);
-        for arguments in [
-            "choice",
-            "area",
-            "stress --seconds 5",
-            "stress --seconds 3 --structure stack",
-            "forking",
-        ] {
+    let program = programs_with_owner(&["-DOWNER_NAMED"]);
+    for sparing in [false, true] {
+        let mut environment = vec![WITHOUT_LIBC];
+        environment.extend(sparing.then_some(SPARING));
+        let run = |arguments: &str| run_command(Command::new(&program), &environment, arguments);
+        let counters = format!("stress {}", lasting(5));
+        let stacks = format!("stress {} --structure stack", lasting(5));
+        for arguments in ["choice", "area", &counters, &stacks, "forking"] {
             let outcome = run(arguments);
             assert!(outcome.passed, "{arguments}: {}", outcome.line);
         }
         assert_eq!(run("area").figure("registered"), "Shared");
         assert_eq!(run("count").figure("source"), "table");
         // The sections are in use: without fences the stress must notice. And the kernel's IDs are refused.
-        let unfenced = || run("stress --seconds 3 --source table --skip-fence").passed;
-        assert!(cpus() < 2 || (0..5).any(|_| !unfenced()));
-        let wish = [WITHOUT_LIBC, ("PERCID_SOURCE", "kernel")];
+        let unfenced = || run("stress --seconds 1 --source table --skip-fence").passed;
+        assert!(cpus() < 2 || (0..TRIES).any(|_| !unfenced()));
+        let wish = [&environment[..], &[("PERCID_SOURCE", "kernel")]].concat();
         let refused = run_command(Command::new(&program), &wish, "count");
         assert!(refused.messages.contains("mm_cid says 0"), "{}", refused.messages);
     }
@@ -466,12 +484,11 @@ fn an_owner_that_cannot_be_shared_with_is_named_with_the_remedy() {
         assert!(choice.passed && choice.figure("chosen") == "atomic", "{}", choice.line);
         assert!(choice.line.contains("another library has registered"), "{}", choice.line);
         assert!(choice.line.contains("GLIBC_TUNABLES=glibc.pthread.rseq=0"), "{}", choice.line);
-        assert!(run("count").passed && run("stress --seconds 3").passed);
+        assert!(run("count").passed && run(&format!("stress {}", lasting(3))).passed);
     }
     // Threads that it leaves alone are percid's, the others count atomically.
-    let library = compile_owner("libsparing.so", &["-shared", "-DOWNER_SPARING"]);
-    let sparing = [WITHOUT_LIBC, ("LD_PRELOAD", library.as_str())];
-    let outcome = run_with(&sparing, "stress --seconds 3 --source table");
+    let sparing = [WITHOUT_LIBC, ("LD_PRELOAD", library.as_str()), SPARING];
+    let outcome = run_with(&sparing, &format!("stress {} --source table", lasting(3)));
     assert!(outcome.passed && outcome.number("lost") == 0, "{}", outcome.line);
 }
 
@@ -496,7 +513,7 @@ fn with_a_c_library_that_registers_what_the_kernel_announces() {
     assert_eq!(area.number("bytes"), area.number("announced").max(32));
     assert_eq!(run(&[WITHOUT_LIBC], "area").figure("registered"), "Own");
     for source in sources() {
-        run(&[], &format!("stress --seconds 3 --source {source}"));
+        run(&[], &format!("stress {} --source {source}", lasting(3)));
     }
 }
 
@@ -509,7 +526,7 @@ fn a_reported_access_counts_once_for_every_armed_page() {
 
 #[test]
 fn trapped_memory_survives_whatever_happens_to_it() {
-    let outcome = pass("numa-trap --seconds 5");
+    let outcome = pass(&format!("numa-trap {}", lasting(10)));
     assert_eq!(outcome.number("lost"), 0);
     assert!(outcome.number("trapped") > 0 && outcome.number("signals") > 0);
     assert!(outcome.number("crashes") > 0 && outcome.number("children") > 0);
@@ -517,7 +534,7 @@ fn trapped_memory_survives_whatever_happens_to_it() {
 
 #[test]
 fn memory_whose_writes_are_seen_survives_whatever_happens_to_it() {
-    let outcome = pass("numa-written --seconds 5");
+    let outcome = pass(&format!("numa-written {}", lasting(10)));
     if outcome.line.contains("skipped:") {
         return;
     }
