@@ -6,8 +6,8 @@ mod percid;
 use std::env;
 
 use percid::{command, json, list};
-use percid_sim::explanation::Behaviour;
 use percid_sim::conformance::Recording;
+use percid_sim::explanation::Behaviour;
 
 #[test]
 fn the_answer_is_a_behaviour_or_why_it_is_undecided() {

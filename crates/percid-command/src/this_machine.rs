@@ -7,7 +7,7 @@ use std::hint;
 use std::io;
 use std::time::{Duration, Instant};
 
-use percid_sim::machine::{Costs, Sourced, Machine};
+use percid_sim::machine::{Costs, Machine, Sourced};
 use percid_sim::topology::{Place, Topology};
 
 use crate::burst::{AREA, burst};

@@ -13,10 +13,10 @@ use crate::region::Region;
 use crate::report::Report;
 use crate::report::event::Event;
 use crate::report::publication::Publication;
-use crate::scan::rules::Rules;
-use crate::scan::settings::{BadSetting, Settings};
-use crate::scan::walk::Scanner;
 use crate::sys::{nodes, process};
+use percid_rules::scan::Rules;
+use percid_rules::scan::Scanner;
+use percid_rules::scan::{BadSetting, Settings};
 
 /// Keeps memory near the threads that use it; see the [module](super).
 #[derive(Debug)]

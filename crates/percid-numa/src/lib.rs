@@ -3,7 +3,7 @@
 //!
 //! A [`Balancer`] looks after *regions*: memory that the program registers. Now and then it *arms* pages, so that
 //! the next access to each is seen; who uses a page from another node twice in a row gets it. Which regions are
-//! armed when is the published scan (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f): see [`walk`], [`Rules`] and
+//! armed when is the published scan (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f): see [`percid_rules::scan`], [`Rules`] and
 //! [`Settings`]. Every decision is counted by region and reason, and listed by [`Balancer::take_events`]. Other
 //! processes can see what is counted if the program calls [`Balancer::publish`].
 //!
@@ -102,7 +102,6 @@ mod migrate;
 mod own_memory;
 mod region;
 mod report;
-mod scan;
 mod sys;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
@@ -114,10 +113,7 @@ pub use error::RegisterError;
 pub use inner::Pass;
 pub use migrate::Batch;
 pub use own_memory::IdRegions;
+pub use percid_rules::scan::{BadSetting, Order, Reason, Rules, Settings, Width};
 pub use region::{Exclusion, Region};
 pub use report::event::Event;
 pub use report::{RegionReport, Report};
-pub use scan::activity::Width;
-pub use scan::rules::Rules;
-pub use scan::settings::{BadSetting, Settings};
-pub use scan::walk::{self, Reason};

@@ -1,6 +1,7 @@
 //! The decisions of percid as pure state machines, without a system call, a clock or an atomic operation.
 //!
 //! * [`space`]: which CPU gets which concurrency ID.
+//! * [`scan`]: which memory a NUMA scan visits, how often, and which pages move.
 //! * [`Generation`]: how a kernel hands out its own IDs, by its release.
 //!
 //! The library drives them with real CPUs, the simulator with modelled ones, and the trace replay with recorded
@@ -17,6 +18,7 @@ extern crate alloc;
 extern crate std;
 
 mod generation;
+pub mod scan;
 pub mod space;
 
 pub use generation::Generation;

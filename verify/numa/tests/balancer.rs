@@ -1,16 +1,15 @@
-//! A whole balancer, driven by a random script of registrations, accesses and passes: the simulated walk, fed with
-//! the same script, must make the same decisions, and count the same reasons for every region.
+//! A whole balancer, driven by a random script of registrations, accesses and passes: the pure walk of
+//! `percid_rules`, fed with the same script, must make the same decisions, and count the same reasons for every region.
 //!
 //! On two pretended nodes. Time is out of the script: the scan delay is a nanosecond, so every visit finds it over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_numa::walk::Reason;
 use percid_numa::{Balancer, Event, Region, Rules, Settings};
-use percid_numa_checks::compare::their_rules;
-use percid_sim::numa::{region, rules, settings, walk};
+use percid_rules::scan;
+use percid_rules::scan::Reason;
 use percid_sim::random::Random;
 
 const PAGE: usize = 4096;
@@ -40,12 +39,22 @@ impl Owned {
     }
 }
 
-/// The simulated memory: as many pages change as the real one said.
-struct Said(Vec<u64>);
+/// What the pure walk does; as many pages change as the balancer reported.
+struct Log {
+    changed: VecDeque<u64>,
+    done: Vec<(usize, String)>,
+    noted: Vec<(u64, &'static str)>,
+}
 
-impl walk::Memory for Said {
-    fn arm(&mut self, _: usize, _: Range<u64>) -> u64 {
-        if self.0.is_empty() { 0 } else { self.0.remove(0) }
+impl scan::Effects for Log {
+    fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
+        self.done.push((region as usize, format!("{part:?}")));
+        self.changed.pop_front().unwrap_or(0)
+    }
+
+    fn note(&mut self, region: u64, reason: Reason) {
+        self.done.push((region as usize, reason.name().to_owned()));
+        self.noted.push((region, reason.name()));
     }
 }
 
@@ -54,8 +63,8 @@ struct Pair {
     balancer: Balancer,
     settings: Settings,
     owned: Vec<Owned>,
-    process: walk::Process,
-    rules: rules::Rules,
+    scan: scan::Scan,
+    rules: Rules,
     /// By region, of those that are registered; and of all that ever were.
     reasons: BTreeMap<(u64, &'static str), u64>,
     all_reasons: BTreeMap<&'static str, u64>,
@@ -63,7 +72,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(ours: Rules, simulated: Rules) -> Pair {
+    fn new(ours: Rules, pure: Rules) -> Pair {
         let scan_size = MIB as u64;
         let settings =
             Settings { scan_delay: Duration::from_nanos(1), scan_size, ..Settings::default() };
@@ -71,8 +80,8 @@ impl Pair {
             balancer: Balancer::with(settings, ours).expect("good settings"),
             settings,
             owned: Vec::new(),
-            process: walk::Process::new(Vec::new(), 1),
-            rules: their_rules(&simulated),
+            scan: scan::Scan::new(),
+            rules: pure,
             reasons: BTreeMap::new(),
             all_reasons: BTreeMap::new(),
             passes: 0,
@@ -82,20 +91,14 @@ impl Pair {
     fn map(&mut self, bytes: usize) {
         let owned = Owned::new(&self.balancer, bytes);
         let Range { start, end } = owned.region.range();
-        let new = region::Region::new(start as u64..end as u64, region::Traits::ANONYMOUS);
-        let mut regions = self.process.regions.clone();
-        regions.push(new);
-        regions.sort_by_key(|region| region.range.start);
-        self.process.remap(regions);
+        assert!(self.scan.add(start as u64..end as u64, scan::Traits::ANONYMOUS));
         self.owned.push(owned);
     }
 
     fn unmap(&mut self, place: usize) {
         let owned = self.owned.swap_remove(place);
         let start = owned.region.range().start as u64;
-        let mut regions = self.process.regions.clone();
-        regions.retain(|region| region.range.start != start);
-        self.process.remap(regions);
+        assert!(self.scan.remove(start));
         self.reasons.retain(|(region, _), _| *region != start);
         drop(owned.region);
     }
@@ -104,9 +107,7 @@ impl Pair {
         let owned = &mut self.owned[place];
         let start = owned.region.range().start as u64;
         if owned.use_all() {
-            let regions = &mut self.process.regions;
-            let used = regions.iter_mut().find(|region| region.range.start == start);
-            used.expect("registered").used_by(self.rules.width, thread);
+            self.scan.used_by(start, 1 << self.rules.width.bit(thread));
         }
     }
 
@@ -114,12 +115,12 @@ impl Pair {
     fn pass(&mut self, thread: u32) -> Result<(), String> {
         self.balancer.take_events();
         self.balancer.pass();
-        let (mut ours, mut changed) = (Vec::new(), Vec::new());
+        let (mut ours, mut changed) = (Vec::new(), VecDeque::new());
         for event in self.balancer.take_events() {
             match event {
                 Event::Skipped { region, reason } => ours.push((region, reason.name().to_owned())),
                 Event::Armed { region, part, pages } => {
-                    changed.push(pages);
+                    changed.push_back(pages);
                     ours.push((region, format!("{part:?}")));
                     let owned =
                         self.owned.iter_mut().find(|own| own.region.range().start == region);
@@ -129,35 +130,19 @@ impl Pair {
             }
         }
         self.passes += 1;
-        let settings = settings::Settings {
-            scan_delay: 1,
-            scan_size: self.settings.scan_size,
-            ..settings::Settings::default()
-        };
-        self.process.threads = threads();
-        let scanner = walk::Scanner { thread, balancing: true };
-        let now = self.passes * 1_000_000_000;
-        let mut said = Said(changed);
-        let done = walk::pass(&mut self.process, scanner, now, &settings, &self.rules, &mut said);
-        let mut theirs = Vec::new();
-        for (index, action) in done {
-            let region = self.process.regions[index].range.start;
-            theirs.push((
-                region as usize,
-                match action {
-                    walk::Action::Traced(reason) => {
-                        *self.reasons.entry((region, reason.name())).or_default() += 1;
-                        *self.all_reasons.entry(reason.name()).or_default() += 1;
-                        reason.name().to_owned()
-                    }
-                    walk::Action::Armed { range, .. } => format!("{range:?}"),
-                },
-            ));
+        let scanner = scan::Scanner { thread, balances: true, threads: threads() };
+        let now = Duration::from_secs(self.passes);
+        let mut log = Log { changed, done: Vec::new(), noted: Vec::new() };
+        self.scan.pass(scanner, now, &self.settings, &self.rules, &mut log);
+        for (region, reason) in log.noted {
+            *self.reasons.entry((region, reason)).or_default() += 1;
+            *self.all_reasons.entry(reason).or_default() += 1;
         }
+        let theirs = log.done;
         if ours == theirs { Ok(()) } else { Err(format!("{ours:x?} is not {theirs:x?}")) }
     }
 
-    /// Whether the report counts every reason for every region as the simulator does.
+    /// Whether the report counts every reason for every region as the pure walk does.
     fn counts_agree(&self) -> bool {
         let report = self.balancer.report();
         report.regions.iter().all(|region| {
@@ -202,9 +187,9 @@ fn seed() -> u64 {
 }
 
 /// Runs a script; the reasons that were given, or the first difference.
-fn run(seed: u64, ours: Rules, simulated: Rules) -> Result<BTreeMap<&'static str, u64>, String> {
+fn run(seed: u64, ours: Rules, pure: Rules) -> Result<BTreeMap<&'static str, u64>, String> {
     let mut random = Random::new(seed);
-    let mut pair = Pair::new(ours, simulated);
+    let mut pair = Pair::new(ours, pure);
     pair.map(MIB);
     let me = thread_id();
     for step in 0..STEPS {
@@ -234,10 +219,10 @@ fn run(seed: u64, ours: Rules, simulated: Rules) -> Result<BTreeMap<&'static str
 
 /// One test: the number of threads of the process is part of the script.
 #[test]
-fn a_balancer_decides_and_counts_as_the_simulated_walk() {
+fn a_balancer_decides_and_counts_as_the_pure_walk() {
     percid_numa::testing::pretend_nodes(2);
     let seed = seed();
-    for rules in [Rules::BASE, Rules::SELECTIVE, Rules::FIXED] {
+    for rules in [Rules::BASE, Rules::SELECTIVE, Rules::LINUX_6_12] {
         let total = (0..8).try_fold(BTreeMap::new(), |mut total, script| {
             for (name, count) in run(seed.wrapping_add(script), rules, rules)? {
                 *total.entry(name).or_insert(0) += count;
@@ -251,9 +236,9 @@ fn a_balancer_decides_and_counts_as_the_simulated_walk() {
     }
     // Negative controls.
     let forgetful = Rules { complete_partial: false, ..Rules::SELECTIVE };
-    for simulated in [Rules::BASE, forgetful] {
-        let noticed = (0..8)
-            .find_map(|script| run(seed.wrapping_add(script), Rules::SELECTIVE, simulated).err());
-        println!("{simulated:?}: {:.200}", noticed.expect("a difference"));
+    for pure in [Rules::BASE, forgetful] {
+        let noticed =
+            (0..8).find_map(|script| run(seed.wrapping_add(script), Rules::SELECTIVE, pure).err());
+        println!("{pure:?}: {:.200}", noticed.expect("a difference"));
     }
 }

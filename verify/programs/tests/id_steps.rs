@@ -4,8 +4,8 @@
 use std::env;
 use std::process::Command;
 
-use percid_sim::policies::find;
 use percid_sim::conformance::{Recording, generation};
+use percid_sim::policies::find;
 
 /// Schedules to record.
 const SEEDS: [&str; 3] = ["1", "2", "3"];

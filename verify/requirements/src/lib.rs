@@ -87,7 +87,7 @@ fn every_requirement_that_is_built_has_a_test_and_none_is_missing() {
 
 #[test]
 fn what_does_not_exist_is_caught() {
-    let file = "crates/percid/src/id/space.rs";
+    let file = "crates/percid-rules/src/space.rs";
     assert_eq!(fault(&format!("{file}::choose"), false), None);
     assert!(fault(&format!("{file}::choose"), true).is_some(), "not a test");
     assert!(fault(&format!("{file}::chose"), false).is_some(), "no such item");

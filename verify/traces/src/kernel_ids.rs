@@ -1,8 +1,8 @@
 //! The IDs that the kernel gave while it was recorded are those of its generation's policy.
 
 use percid_sim::Ns;
-use percid_sim::policies::find;
 use percid_sim::conformance::{Conformance, generation};
+use percid_sim::policies::find;
 use percid_trace::kernel_ids::{self, Insufficient};
 use percid_trace::record::Way;
 

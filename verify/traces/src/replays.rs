@@ -1,9 +1,9 @@
 //! Recordings replayed under policies, on a machine like this one.
 
 use percid_sim::comparison::Progress;
+use percid_sim::conformance::generation;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{Entry, find};
-use percid_sim::conformance::generation;
 use percid_sim::topology::{Place, Topology};
 use percid_trace::replay::{Settings, SpaceReplay, replay};
 

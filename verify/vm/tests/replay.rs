@@ -4,8 +4,8 @@
 use std::env;
 use std::time::Duration;
 
-use percid_sim::policies::find;
 use percid_sim::conformance::{Conformance, Recording, generation};
+use percid_sim::policies::find;
 use percid_vm::cache::Cache;
 use percid_vm::guest::Source;
 use percid_vm::harness::Harness;

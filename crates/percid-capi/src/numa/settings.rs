@@ -107,7 +107,7 @@ impl Settings {
         let sets = [
             (RuleSet::Base, Rules::BASE),
             (RuleSet::Selective, Rules::SELECTIVE),
-            (RuleSet::Fixed, Rules::FIXED),
+            (RuleSet::Fixed, Rules::LINUX_6_12),
         ];
         let (_, rules) = sets.into_iter().find(|(set, _)| *set as c_int == self.rules)?;
         let widths = [Width::Bits64, Width::Bits128];

@@ -255,7 +255,7 @@ impl RulesChoice {
         match self {
             RulesChoice::Base => Rules::BASE,
             RulesChoice::Selective => Rules::SELECTIVE,
-            RulesChoice::Fixed => Rules::FIXED,
+            RulesChoice::Fixed => Rules::LINUX_6_12,
         }
     }
 }

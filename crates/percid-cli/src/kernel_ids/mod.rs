@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use percid::id::Generation;
 use percid_command::exit::{Exit, Failure};
 use percid_command::output;
-use percid_sim::explanation::{Behaviour, Explanation};
 use percid_sim::conformance::Recording;
+use percid_sim::explanation::{Behaviour, Explanation};
 use serde::Serialize;
 
 /// What was found out.

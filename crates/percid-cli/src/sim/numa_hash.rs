@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use percid_sim::numa::activity::Width;
+use percid_rules::scan::Width;
 use percid_sim::numa::hash::{self, Crowd, Method, Study};
 use serde::Serialize;
 

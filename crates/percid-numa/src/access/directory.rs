@@ -145,8 +145,8 @@ impl Directory {
 mod tests {
     use super::*;
     use crate::access::pages::Layout;
-    use crate::scan::activity::Width;
     use crate::sys::memory;
+    use percid_rules::scan::Width;
 
     fn pages(start: usize) -> Pages {
         let (bytes, width) = (3 << 16, Width::Bits64);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::access::AccessMethod;
 use crate::access::pages::{Pages, lock};
 use crate::access::write_protect::Monitor;
-use crate::scan::walk::Reason;
+use percid_rules::scan::Reason;
 
 /// What has happened to a region, for reports.
 #[derive(Debug, Default, Clone)]

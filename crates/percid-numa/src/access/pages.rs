@@ -16,10 +16,10 @@ use std::sync::atomic::{
 };
 use std::sync::{Mutex, MutexGuard};
 
-use crate::scan::activity::Width;
-use crate::scan::judgement::{Access, Circumstances, Record, judge};
-use crate::scan::period::Seen;
 use crate::sys::{memory, nodes, process};
+use percid_rules::scan::AccessCounts;
+use percid_rules::scan::Width;
+use percid_rules::scan::migration_policy::{Context, PageAccess, PageHistory, decide};
 
 /// The home of a grain that is nowhere yet.
 const NOWHERE: u16 = u16::MAX;
@@ -194,13 +194,13 @@ impl Shared {
     pub(crate) fn use_armed(&self, grain: usize) {
         if self.disarm(grain) {
             let (thread, node) = (process::thread_id(), nodes::current_node());
-            self.note_use(grain, Access { thread, node });
+            self.note_use(grain, PageAccess { thread, node });
         }
     }
 
     /// As [`use_armed`](Shared::use_armed), for another thread, that waits. If it cannot be said where that is, it is
     /// counted, and nothing follows.
-    pub(crate) fn use_armed_by(&self, grain: usize, who: impl FnOnce() -> Option<Access>) {
+    pub(crate) fn use_armed_by(&self, grain: usize, who: impl FnOnce() -> Option<PageAccess>) {
         if !self.disarm(grain) {
             return;
         }
@@ -210,7 +210,7 @@ impl Shared {
         }
     }
 
-    fn note_use(&self, grain: usize, access: Access) {
+    fn note_use(&self, grain: usize, access: PageAccess) {
         let bit = self.layout.width.bit(access.thread);
         self.users[bit as usize / 64].fetch_or(1 << (bit % 64), Relaxed);
         let uses = |node: u32| self.use_by_node().get(node as usize);
@@ -219,7 +219,7 @@ impl Shared {
             count.fetch_add(1, Relaxed);
         }
         let home = u32::from(self.homes()[grain].load(Relaxed));
-        let at = Circumstances {
+        let at = Context {
             home,
             sequence: self.sequence.load(Relaxed),
             use_there: used(access.node),
@@ -229,11 +229,11 @@ impl Shared {
         };
         // The grain is disarmed: nobody else comes here for it before it is armed again.
         let place = &self.records()[grain];
-        let judgement = judge(Record::from_word(place.load(Relaxed)), access, &at);
-        place.store(judgement.record.word(), Relaxed);
-        self.seen[usize::from(!judgement.local)].fetch_add(1, Relaxed);
-        self.seen[2 + usize::from(!judgement.private)].fetch_add(1, Relaxed);
-        self.want(grain, judgement.moves);
+        let decision = decide(PageHistory::from_word(place.load(Relaxed)), access, &at);
+        place.store(decision.history.word(), Relaxed);
+        self.seen[usize::from(!decision.local)].fetch_add(1, Relaxed);
+        self.seen[2 + usize::from(!decision.private)].fetch_add(1, Relaxed);
+        self.want(grain, decision.moves);
     }
 
     /// From now on pages move to these nodes only.
@@ -278,7 +278,7 @@ impl Shared {
                 bits &= bits - 1;
                 self.want(grain, false);
                 // Acquire, by taking the wish back: sees the record that goes with it, or a later one.
-                let record = Record::from_word(self.records()[grain].load(Relaxed));
+                let record = PageHistory::from_word(self.records()[grain].load(Relaxed));
                 taken.extend(record.node().map(|node| (grain, node)));
             }
             if taken.len() == most || self.pending() == 0 {
@@ -292,7 +292,7 @@ impl Shared {
     /// A grain was moved to where it was used last.
     pub(crate) fn moved(&self, grain: usize, node: u32) {
         self.homes()[grain].store(node as u16, Relaxed);
-        let mark = |word| Some(Record::from_word(word).moved().word());
+        let mark = |word| Some(PageHistory::from_word(word).moved().word());
         let _ = self.records()[grain].fetch_update(Relaxed, Relaxed, mark);
     }
 
@@ -303,10 +303,10 @@ impl Shared {
     }
 
     /// What was seen so far.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> AccessCounts {
         let [local, remote, private, shared] =
             [0, 1, 2, 3].map(|what: usize| self.seen[what].load(Relaxed));
-        Seen { local, remote, private, shared, failed: 0 }
+        AccessCounts { local, remote, private, shared, failed: 0 }
     }
 
     /// Whether the grains had to be disarmed together since it last said so.
@@ -496,7 +496,7 @@ mod tests {
     fn an_armed_grain_is_seen_once_and_moves_to_its_user() {
         let pages = pages(100 * 4096, 12);
         assert!(pages.arm(70, 0) && !pages.arm(70, 0));
-        let access = Access { thread: 9, node: 1 };
+        let access = PageAccess { thread: 9, node: 1 };
         assert!(pages.disarm(70) && !pages.disarm(70));
         pages.note_use(70, access);
         assert_eq!((pages.pending(), pages.seen().remote, pages.seen().private), (1, 1, 1));
@@ -512,8 +512,8 @@ mod tests {
     fn a_later_look_takes_a_wish_back() {
         let pages = pages(8 * 4096, 12);
         pages.arm(3, 0);
-        pages.note_use(3, Access { thread: 9, node: 1 });
-        pages.note_use(3, Access { thread: 8, node: 0 });
+        pages.note_use(3, PageAccess { thread: 9, node: 1 });
+        pages.note_use(3, PageAccess { thread: 8, node: 0 });
         assert_eq!((pages.pending(), pages.take_wanted(8, &mut 0).len()), (0, 0));
     }
 
@@ -522,7 +522,7 @@ mod tests {
         let pages = pages(1000 * 4096, 12);
         for grain in [3, 70, 71, 640] {
             pages.arm(grain, 0);
-            pages.note_use(grain, Access { thread: 9, node: 1 });
+            pages.note_use(grain, PageAccess { thread: 9, node: 1 });
         }
         let mut from = 1;
         let mut take = |most| -> Vec<usize> {
@@ -534,7 +534,7 @@ mod tests {
     #[test]
     fn use_fades() {
         let pages = pages(4096, 12);
-        (0..8).for_each(|_| pages.note_use(0, Access { thread: 1, node: 1 }));
+        (0..8).for_each(|_| pages.note_use(0, PageAccess { thread: 1, node: 1 }));
         pages.age();
         assert_eq!(pages.use_by_node()[1].load(Relaxed), 4);
     }

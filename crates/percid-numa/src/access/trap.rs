@@ -272,7 +272,7 @@ fn repeats(address: usize, generation: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::access::pages::Layout;
-    use crate::scan::activity::Width;
+    use percid_rules::scan::Width;
 
     const BYTES: usize = 4 << 16;
 

@@ -34,10 +34,10 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering::Relaxed};
 use crate::access::directory::Directory;
 use crate::access::pages::Pages;
 use crate::error::RegisterError;
-use crate::scan::judgement::Access;
 use crate::sys::own_stack::{self, Thread};
 use crate::sys::userfaultfd::{Message, Refusal, Userfaultfd};
 use crate::sys::{MAX_CPUS, maps, memory, nodes, process};
+use percid_rules::scan::migration_policy::PageAccess;
 
 /// The monitor's stack. It uses a few KiB; the C library puts the program's thread-local variables there too.
 const STACK: usize = 1 << 20;
@@ -247,13 +247,13 @@ impl State {
     }
 
     /// Where a thread that waits was running; `None` if it is not of this process.
-    fn access(&self, thread: u32) -> Option<Access> {
+    fn access(&self, thread: u32) -> Option<PageAccess> {
         let cpu = process::last_cpu(thread)?;
         let known = self.nodes.get(cpu as usize)?;
         if known.load(Relaxed) == UNKNOWN {
             known.store(nodes::node_of(cpu)? as u16, Relaxed);
         }
-        Some(Access { thread, node: u32::from(known.load(Relaxed)) })
+        Some(PageAccess { thread, node: u32::from(known.load(Relaxed)) })
     }
 }
 
@@ -263,7 +263,7 @@ mod tests {
 
     use super::*;
     use crate::access::pages::Layout;
-    use crate::scan::activity::Width;
+    use percid_rules::scan::Width;
 
     const SHIFT: u32 = 16;
 

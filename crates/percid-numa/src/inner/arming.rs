@@ -12,8 +12,8 @@ use crate::access::pages::{Layout, Pages, Work};
 use crate::access::trap;
 use crate::access::write_protect::Monitor;
 use crate::report::event::{Event, Log};
-use crate::scan::walk::{Effects, Reason};
 use crate::sys::{maps, memory, nodes};
+use percid_rules::scan::{Effects, Reason};
 
 /// How many pages are looked up by one system call.
 const LOOK_UP: usize = 512;

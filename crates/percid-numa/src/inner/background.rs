@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::access::pages::lock;
 use crate::inner::{Inner, REST};
-use crate::scan::walk::Scanner;
 use crate::sys::{clock, memory, nodes, process, signals};
+use percid_rules::scan::Scanner;
 
 /// How often it looks whether a pass is due, at the most: the shortest period there is by default.
 const TICK: Duration = Duration::from_millis(100);

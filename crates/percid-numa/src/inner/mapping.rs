@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use crate::access::trap;
 use crate::error::RegisterError;
-use crate::scan::walk::{Policy, Traits};
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{memory, nodes};
+use percid_rules::scan::{Policy, Traits};
 
 /// A range that may become a region.
 #[derive(Debug)]

@@ -23,12 +23,12 @@ use crate::migrate::throughput::Throughput;
 use crate::migrate::{self, Batch};
 use crate::report::event::{Event, Log};
 use crate::report::{RegionReport, Report};
-use crate::scan::period::{self, Seen};
-use crate::scan::rules::Rules;
-use crate::scan::settings::Settings;
-use crate::scan::walk::{self, Reason, Scan, Scanner, Traits};
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{clock, huge, memory, nodes, process};
+use percid_rules::scan::Rules;
+use percid_rules::scan::Settings;
+use percid_rules::scan::{AccessCounts, adapted_period};
+use percid_rules::scan::{HUGE_PAGE, Reason, Scan, Scanner, Traits};
 
 /// log2 of a grain of a region whose use is seen by faults: 64 KiB. Where it is trapped every armed grain may become
 /// a mapping of its own, of which a process can have 65530 unless told otherwise. Where writes are seen, each that is
@@ -97,7 +97,7 @@ struct State {
     scan_throughput: Throughput,
     batch_size: migrate::Size,
     /// What had been seen when the period was adapted last, and pages that could not be moved since.
-    seen_before: Seen,
+    seen_before: AccessCounts,
     failed: u64,
     /// Where the last batch came from.
     moved_last: usize,
@@ -119,7 +119,7 @@ impl State {
             period: settings.period_min,
             scan_throughput: FIRST_THROUGHPUT,
             batch_size: migrate::Size::FIRST,
-            seen_before: Seen::default(),
+            seen_before: AccessCounts::default(),
             failed: 0,
             moved_last: 0,
             monitor: Weak::new(),
@@ -140,13 +140,15 @@ impl State {
         self.entries.values().filter_map(|entry| entry.pages.as_ref())
     }
 
-    fn seen(&self) -> Seen {
-        self.pages().map(|pages| pages.seen()).fold(Seen::default(), |sum, seen| Seen {
-            local: sum.local + seen.local,
-            remote: sum.remote + seen.remote,
-            private: sum.private + seen.private,
-            shared: sum.shared + seen.shared,
-            failed: 0,
+    fn seen(&self) -> AccessCounts {
+        self.pages().map(|pages| pages.seen()).fold(AccessCounts::default(), |sum, seen| {
+            AccessCounts {
+                local: sum.local + seen.local,
+                remote: sum.remote + seen.remote,
+                private: sum.private + seen.private,
+                shared: sum.shared + seen.shared,
+                failed: 0,
+            }
         })
     }
 
@@ -154,14 +156,14 @@ impl State {
     fn adapt(&mut self, settings: &Settings, bytes: u64) {
         let (seen, before) = (self.seen(), self.seen_before);
         // Regions that were unregistered meanwhile have taken their numbers with them.
-        let new = Seen {
+        let new = AccessCounts {
             local: seen.local.saturating_sub(before.local),
             remote: seen.remote.saturating_sub(before.remote),
             private: seen.private.saturating_sub(before.private),
             shared: seen.shared.saturating_sub(before.shared),
             failed: std::mem::take(&mut self.failed),
         };
-        self.period = period::next(self.period, &new, settings, bytes);
+        self.period = adapted_period(self.period, &new, settings, bytes);
         self.seen_before = seen;
         self.pages().for_each(|pages| pages.age());
     }
@@ -327,10 +329,10 @@ impl Inner {
         let state = lock(&self.state);
         let time = (self.began.elapsed() / (REST + 1)).saturating_sub(state.scan_time);
         let fits = state.scan_throughput.fits(time);
-        (fits >= walk::ALIGNMENT).then_some(self.settings.scan_size.min(fits))
+        (fits >= HUGE_PAGE).then_some(self.settings.scan_size.min(fits))
     }
 
-    /// A pass that arms so many bytes at most, up to the next multiple of [`walk::ALIGNMENT`].
+    /// A pass that arms so many bytes at most, up to the next multiple of [`HUGE_PAGE`].
     pub(crate) fn pass_over(&self, scan_size: u64, scanner: Scanner) -> Pass {
         self.pass_by(&Settings { scan_size, ..self.settings }, scanner)
     }
@@ -498,7 +500,7 @@ fn refresh(
 
 fn describe(entry: &Entry) -> RegionReport {
     let tally = entry.tally().clone();
-    let seen = entry.pages.as_ref().map_or(Seen::default(), |pages| pages.seen());
+    let seen = entry.pages.as_ref().map_or(AccessCounts::default(), |pages| pages.seen());
     let mut uses = Vec::new();
     if let Some(pages) = &entry.pages {
         let counts =

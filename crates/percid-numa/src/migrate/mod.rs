@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::access::entry::Entry;
 use crate::access::pages::Pages;
 use crate::migrate::throughput::Throughput;
-use crate::scan::settings::Settings;
 use crate::sys::{memory, nodes};
+use percid_rules::scan::Settings;
 
 /// What became of a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::scan::walk::Reason;
+use percid_rules::scan::Reason;
 
 /// How many events are kept for [`Balancer::take_events`](crate::Balancer::take_events).
 const KEPT: usize = 4096;

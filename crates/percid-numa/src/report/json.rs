@@ -84,7 +84,7 @@ fn counts<K: Display>(
 mod tests {
     use super::*;
     use crate::access::AccessMethod;
-    use crate::scan::walk::Reason;
+    use percid_rules::scan::Reason;
 
     fn region(start: usize) -> RegionReport {
         RegionReport {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::access::AccessMethod;
-use crate::scan::walk::Reason;
+use percid_rules::scan::Reason;
 
 /// A snapshot; see [`Balancer::report`](crate::Balancer::report).
 #[derive(Debug, Clone)]

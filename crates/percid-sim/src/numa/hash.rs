@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use percid_rules::scan::Width;
 use serde::Serialize;
-
-use super::activity::Width;
 
 /// How a bit is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -22,8 +21,8 @@ impl Method {
     /// The bit of a thread.
     pub fn bit(self, width: Width, thread: u32) -> u32 {
         match self {
-            Method::LowBits => width.low_bits(thread),
-            Method::Hash => width.hash(thread),
+            Method::LowBits => thread & (width.bits() - 1),
+            Method::Hash => width.bit(thread),
         }
     }
 }

@@ -1,14 +1,25 @@
 //! What simulated runs come to.
 
+use percid_rules::scan::Reason;
 use serde::Serialize;
 
-use super::walk::Reason;
 use crate::{Ns, SECOND};
 
+/// All reasons, in the order of the published table.
+pub const REASONS: [Reason; 7] = [
+    Reason::ScanDelay,
+    Reason::Unsuitable,
+    Reason::SharedRo,
+    Reason::Inaccessible,
+    Reason::PidInactive,
+    Reason::IgnorePidInactive,
+    Reason::SeqCompleted,
+];
+
 /// The counts of a run, or the sums of several.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How often each reason was traced, in the order of [`Reason::ALL`].
+    /// How often each reason was traced, by its number in `Reason::ALL`.
     pub reasons: [u64; Reason::ALL.len()],
     /// Passes.
     pub passes: u64,

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::settings::HUGE;
-use super::walk::Memory;
+use percid_rules::scan::HUGE_PAGE;
+
 use super::workload::{PAGE, Part, Use};
 
 /// A node of the machine.
@@ -45,12 +45,12 @@ impl Pages {
 
 /// Huge pages where the memory that is zeroed covers them, pages elsewhere. Stacks grow from their upper end.
 fn map(part: &Part, node: Node) -> Vec<Page> {
-    let Range { start, end } = part.region.range;
+    let Range { start, end } = part.range.clone();
     let mut at = if part.used == Use::Parts { start } else { end - part.resident * PAGE };
     let mut pages = Vec::new();
     while at < end {
-        let huge = part.used == Use::Parts && at % HUGE == 0 && at + HUGE <= end;
-        let size = if huge { HUGE } else { PAGE };
+        let huge = part.used == Use::Parts && at % HUGE_PAGE == 0 && at + HUGE_PAGE <= end;
+        let size = if huge { HUGE_PAGE } else { PAGE };
         let page =
             Page { start: at, pages: size / PAGE, node, armed: false, last: None, seen: false };
         pages.push(page);
@@ -59,8 +59,9 @@ fn map(part: &Part, node: Node) -> Vec<Page> {
     pages
 }
 
-impl Memory for Pages {
-    fn arm(&mut self, region: usize, range: Range<u64>) -> u64 {
+impl Pages {
+    /// Arms the pages of a range of the region with this index. Returns the number of pages that were not armed.
+    pub(super) fn arm(&mut self, region: usize, range: Range<u64>) -> u64 {
         let pages = &mut self.regions[region];
         let first = pages.partition_point(|page| page.start < range.start);
         let mut changed = 0;

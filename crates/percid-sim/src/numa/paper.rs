@@ -2,13 +2,11 @@
 
 use std::thread;
 
+use percid_rules::scan::{Order, Reason, Rules, Width};
 use serde::Serialize;
 
-use super::activity::Width;
-use super::outcome::{Counts, Outcome, Second};
-use super::rules::{Order, Rules};
+use super::outcome::{Counts, Outcome, REASONS, Second};
 use super::run;
-use super::walk::Reason;
 use super::workload::{Parameter, Parameters};
 use crate::random::Random;
 use crate::{MS, SECOND, published};
@@ -73,10 +71,15 @@ pub struct Row {
     /// Which kernel.
     pub series: Series,
     /// The reason.
+    #[serde(serialize_with = "serialize_name")]
     pub reason: Reason,
     /// The figures.
     #[serde(flatten)]
     pub cell: Cell,
+}
+
+fn serialize_name<S: serde::Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(reason.name())
 }
 
 /// Another counter.
@@ -111,7 +114,7 @@ pub struct Variant {
     pub name: &'static str,
     /// Which kernel.
     pub series: Series,
-    /// Counts by reason, in the order of [`Reason::ALL`].
+    /// Counts by reason, in the order of [`REASONS`].
     pub reasons: Vec<f64>,
     /// The change of each against the unchanged model with the same seeds, in per cent; none where that
     /// has 0.
@@ -253,7 +256,7 @@ impl Experiment {
             counts.iter().map(|c| c.reasons[reason as usize] as f64).sum::<f64>()
                 / counts.len() as f64
         };
-        Reason::ALL.map(mean_of).to_vec()
+        REASONS.map(mean_of).to_vec()
     }
 
     fn values(&self, value: impl Fn(&Counts) -> f64) -> Vec<f64> {
@@ -302,7 +305,7 @@ fn rows(series: Series, experiment: &Experiment) -> Vec<Row> {
         let values = experiment.values(|counts| counts.reasons[reason as usize] as f64);
         Row { series, reason, cell: cell(&values, figure(reason)) }
     };
-    Reason::ALL.map(row).to_vec()
+    REASONS.map(row).to_vec()
 }
 
 fn elapsed(experiments: &[Experiment; 2]) -> Elapsed {
@@ -391,8 +394,8 @@ const RULES: [(&str, Rules); 8] = [
         "regions scanned again within a sequence",
         Rules { once_per_sequence: false, ..Rules::SELECTIVE },
     ),
-    ("scans that have begun are not ended", Rules { finish_begun: false, ..Rules::SELECTIVE }),
-    ("no forced scan", Rules { force_one: false, ..Rules::SELECTIVE }),
+    ("scans that have begun are not ended", Rules { complete_partial: false, ..Rules::SELECTIVE }),
+    ("no forced scan", Rules { force_inactive: false, ..Rules::SELECTIVE }),
 ];
 
 fn other_rules(p: &Parameters, unchanged: &[Experiment; 2], seed: u64) -> Vec<Variant> {

@@ -2,13 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::time::Duration;
 
-use super::outcome::{Outcome, Second};
+use percid_rules::scan::{Effects, Reason, Rules, Scan, Scanner, Settings};
+
+use super::outcome::{Counts, Outcome, Second};
 use super::pages::{Node, Pages};
-use super::rules::Rules;
-use super::settings::Settings;
 use super::thread::{Fault, Thread};
-use super::walk::{self, Action, Process, Scanner};
 use super::workload::{MAIN, PAGE, Parameters, Part, Use, regions};
 use crate::random::Random;
 use crate::{Ns, SECOND, US};
@@ -42,7 +43,9 @@ struct Run<'a> {
     random: Random,
     now: Ns,
     events: BinaryHeap<Reverse<(Ns, Event)>>,
-    process: Process,
+    scan: Scan,
+    /// Where each region starts, by ascending address.
+    starts: Vec<u64>,
     uses: Vec<Use>,
     next_scan: Option<Ns>,
     pages: Pages,
@@ -74,7 +77,9 @@ impl<'a> Run<'a> {
         let pages = Pages::new(&parts, node);
         let resident = parts.iter().map(|part| part.resident * PAGE).sum();
         let uses = parts.iter().map(|part| part.used).collect();
-        let regions = parts.into_iter().map(|Part { region, .. }| region).collect();
+        let starts = parts.iter().map(|part| part.range.start).collect();
+        let mut scan = Scan::new();
+        scan.remap(parts.into_iter().map(|Part { range, traits, .. }| (range, traits)));
         Run {
             settings: Settings::default(),
             rules,
@@ -82,7 +87,8 @@ impl<'a> Run<'a> {
             random,
             now: 0,
             events: BinaryHeap::new(),
-            process: Process::new(regions, parameters.workers + 1),
+            scan,
+            starts,
             uses,
             next_scan: None,
             pages,
@@ -120,7 +126,7 @@ impl<'a> Run<'a> {
             self.happen(event);
         }
         let counts = &mut self.outcome.counts;
-        counts.sequences = self.process.sequence as u64;
+        counts.sequences = self.scan.sequence() as u64;
         counts.pte_updates = self.pages.pte_updates;
         counts.pmd_updates = self.pages.pmd_updates;
     }
@@ -198,17 +204,18 @@ impl<'a> Run<'a> {
     }
 
     fn look(&mut self, n: u32) {
+        let shortest = self.shortest_period();
         let thread = &mut self.threads[n as usize];
         thread.clock.looked();
         if n == MAIN && !thread.has_looked {
             // Only a thread without a start delay begins with the period that fits its process.
-            thread.clock.period = self.settings.fastest(self.resident);
+            thread.clock.period = shortest;
         }
         thread.has_looked = true;
         let period = thread.clock.period;
         match self.next_scan {
             // The first look of a process only begins the count.
-            None => self.next_scan = Some(self.now + self.settings.scan_delay),
+            None => self.next_scan = Some(self.now + nanoseconds(self.settings.scan_delay)),
             Some(due) if self.now >= due => {
                 self.next_scan = Some(self.now + period);
                 let took = self.scan(n);
@@ -222,22 +229,25 @@ impl<'a> Run<'a> {
     /// A pass. Returns how long it took.
     fn scan(&mut self, n: u32) -> Ns {
         let Thread { id, balancing, .. } = self.threads[n as usize];
-        let scanner = Scanner { thread: id, balancing };
-        let (now, settings, rules) = (self.now, &self.settings, self.rules);
-        let decisions =
-            walk::pass(&mut self.process, scanner, now, settings, rules, &mut self.pages);
+        let threads = self.parameters.workers + 1;
+        let scanner = Scanner { thread: id, balances: balancing, threads };
+        let (pages, counts) = (&mut self.pages, &mut self.outcome.counts);
+        let mut effects = Armed { starts: &self.starts, pages, counts, steps: 0 };
+        let now = Duration::from_nanos(self.now);
+        self.scan.pass(scanner, now, &self.settings, self.rules, &mut effects);
+        let decisions = effects.steps;
         self.outcome.counts.passes += 1;
-        for (_, action) in &decisions {
-            if let Action::Traced(reason) = action {
-                self.outcome.counts.reasons[*reason as usize] += 1;
-            }
-        }
         let armed = std::mem::take(&mut self.pages.armed);
-        let steps = decisions.len() + armed.len();
+        let steps = decisions + armed.len();
         for (region, page) in armed {
             self.schedule_touch(region, page);
         }
         STEP * steps as u64
+    }
+
+    /// The shortest period between two passes over the process's memory.
+    fn shortest_period(&self) -> Ns {
+        nanoseconds(self.settings.periods(self.resident).0)
     }
 
     /// The next access to a page that was just armed: within a round.
@@ -259,7 +269,7 @@ impl<'a> Run<'a> {
     /// The workers whose parts a page begins and ends in.
     fn workers_of(&self, region: usize, page: usize) -> (u32, u32) {
         let page = &self.pages.regions[region][page];
-        let base = self.process.regions[region].range.start;
+        let base = self.starts[region];
         let workers = self.parameters.workers;
         let part = self.parameters.memory.div_ceil(u64::from(workers.max(1)));
         let worker = |address: u64| (((address - base) / part) as u32 + 1).min(workers);
@@ -271,11 +281,11 @@ impl<'a> Run<'a> {
         let thread = &mut self.threads[n as usize];
         let page = &mut self.pages.regions[region][index];
         page.armed = false;
-        self.process.regions[region].used_by(self.rules.width, thread.id);
+        self.scan.used_by(self.starts[region], 1 << self.rules.width.bit(thread.id));
         let (pages, mut node, last) = (page.pages, page.node, page.last.replace((n, thread.node)));
         let local = node == thread.node;
         let private = last.is_none_or(|(other, _)| other == n);
-        let (sequence, adaptation) = (self.process.sequence, self.parameters.adaptation);
+        let (sequence, adaptation) = (self.scan.sequence(), self.parameters.adaptation);
         let doubled = thread.begin_sequence(sequence, &self.settings, self.resident, adaptation);
         if doubled && self.parameters.put_off {
             self.next_scan = Some(self.now + thread.clock.period);
@@ -314,20 +324,45 @@ impl<'a> Run<'a> {
     }
 
     fn move_worker(&mut self, n: u32) {
-        let fastest = self.settings.fastest(self.resident);
+        let shortest = self.shortest_period();
         let thread = &mut self.threads[n as usize];
         if thread.change_node() && self.parameters.hurry_after_move {
-            thread.clock.period = fastest;
+            thread.clock.period = shortest;
         }
         self.local = self.count_local();
         self.schedule_move(n);
     }
 }
 
+/// What a pass does to a process.
+struct Armed<'a> {
+    starts: &'a [u64],
+    pages: &'a mut Pages,
+    counts: &'a mut Counts,
+    /// What was noted, and the pieces that were armed.
+    steps: usize,
+}
+
+impl Effects for Armed<'_> {
+    fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
+        self.steps += 1;
+        let index = self.starts.partition_point(|&start| start < region);
+        self.pages.arm(index, part)
+    }
+
+    fn note(&mut self, _: u64, reason: Reason) {
+        self.steps += 1;
+        self.counts.reasons[reason as usize] += 1;
+    }
+}
+
+fn nanoseconds(time: Duration) -> Ns {
+    time.as_nanos() as Ns
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numa::walk::Reason;
 
     fn outcome(rules: &Rules, seed: u64) -> Outcome {
         process(&Parameters::default(), rules, 0, seed)

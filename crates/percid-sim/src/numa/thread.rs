@@ -1,8 +1,11 @@
 //! A thread of the benchmark: where it runs, when it scans, what it trapped.
 
+use std::time::Duration;
+
+use percid_rules::scan::{AccessCounts, Settings, adapted_period};
+
+use super::clock::Clock;
 use super::pages::Node;
-use super::period::{Clock, Faults, adapted};
-use super::settings::Settings;
 use super::workload::Parameters;
 use crate::Ns;
 
@@ -21,7 +24,7 @@ pub(super) struct Thread {
     pub(super) balancing: bool,
     pub(super) has_looked: bool,
     /// What it trapped since its period was adapted.
-    faults: Faults,
+    faults: AccessCounts,
     /// The sequence in which its period was adapted last.
     sequence: i64,
     /// Pages that it trapped, by node, older ones counting half each sequence.
@@ -47,7 +50,7 @@ impl Thread {
             clock: Clock::new(2 * parameters.tick, parameters.first_period),
             balancing: !parameters.bound_preparation,
             has_looked: false,
-            faults: Faults::default(),
+            faults: AccessCounts::default(),
             sequence: 0,
             by_node: [0; NODES],
             preferred: None,
@@ -69,7 +72,9 @@ impl Thread {
         self.sequence = sequence;
         let faults = std::mem::take(&mut self.faults);
         if adaptation {
-            self.clock.period = adapted(self.clock.period, &faults, settings, resident);
+            let period = Duration::from_nanos(self.clock.period);
+            let period = adapted_period(period, &faults, settings, resident);
+            self.clock.period = period.as_nanos() as Ns;
         }
         if self.has_trapped() {
             let rank = |node: &usize| (self.by_node[*node], *node == usize::from(self.node));

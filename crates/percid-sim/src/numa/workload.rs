@@ -3,11 +3,21 @@
 //! Each of two processes has one region of 3 GiB. Every worker first zeroes all of it with its own memory
 //! policy bound to a node, and then its own part of it a thousand times under the default policy.
 
+use std::ops::Range;
+
+use percid_rules::scan::{HUGE_PAGE, Traits};
 use serde::Serialize;
 
-use super::region::{Region, Traits};
-use super::settings::{HUGE, MIB};
 use crate::{MS, Ns, SECOND};
+
+/// A mebibyte.
+const MIB: u64 = 1 << 20;
+/// A part of a file that can be read only.
+const FILE: Traits = Traits { file: true, writable: false, ..Traits::ANONYMOUS };
+/// Memory without any access rights.
+const GUARD: Traits = Traits { readable: false, writable: false, ..Traits::ANONYMOUS };
+/// Memory that the kernel maps for its own use, like the data of its clocks.
+const SPECIAL: Traits = Traits { movable: false, writable: false, ..Traits::ANONYMOUS };
 
 /// A page, in bytes.
 pub(super) const PAGE: u64 = 4096;
@@ -172,7 +182,8 @@ pub(super) enum Use {
 /// A region of the benchmark.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
-    pub(super) region: Region,
+    pub(super) range: Range<u64>,
+    pub(super) traits: Traits,
     pub(super) used: Use,
     /// Pages that are there.
     pub(super) resident: u64,
@@ -195,20 +206,20 @@ const PLACED: u32 = 4;
 /// worker, the memory, libraries, what the kernel maps, the loader, the main thread's stack. `skew` shifts
 /// the memory against huge pages, in pages.
 pub(super) fn regions(parameters: &Parameters, skew: u64) -> Vec<Part> {
-    let mut list = List { parts: Vec::new(), end: HUGE };
+    let mut list = List { parts: Vec::new(), end: HUGE_PAGE };
     let first_files = SEGMENTS.min(parameters.file_regions);
     let last_files = SEGMENTS.min(parameters.file_regions - first_files);
-    list.add(first_files, Traits::FILE, Use::Nobody);
+    list.add(first_files, FILE, Use::Nobody);
     list.add(2, Traits::ANONYMOUS, Use::Nobody);
     for worker in 1..=parameters.workers {
-        list.add(1, Traits::GUARD, Use::Nobody);
+        list.add(1, GUARD, Use::Nobody);
         list.add(1, Traits::ANONYMOUS, Use::Stack(worker));
     }
-    list.memory(parameters.memory, skew % (HUGE / PAGE));
-    list.add(parameters.file_regions - first_files - last_files, Traits::FILE, Use::Nobody);
+    list.memory(parameters.memory, skew % (HUGE_PAGE / PAGE));
+    list.add(parameters.file_regions - first_files - last_files, FILE, Use::Nobody);
     list.add(parameters.data_regions.saturating_sub(PLACED), Traits::ANONYMOUS, Use::Nobody);
-    list.add(1, Traits::SPECIAL, Use::Nobody);
-    list.add(last_files, Traits::FILE, Use::Nobody);
+    list.add(1, SPECIAL, Use::Nobody);
+    list.add(last_files, FILE, Use::Nobody);
     list.add(1, Traits::ANONYMOUS, Use::Nobody);
     list.add(1, Traits::ANONYMOUS, Use::Stack(MAIN));
     list.parts
@@ -222,17 +233,17 @@ struct List {
 impl List {
     fn add(&mut self, count: u32, traits: Traits, used: Use) {
         for _ in 0..count {
-            let region = Region::new(self.end..self.end + SMALL, traits);
+            let range = self.end..self.end + SMALL;
             let resident = if traits == Traits::ANONYMOUS { FEW } else { 0 };
-            self.parts.push(Part { region, used, resident });
+            self.parts.push(Part { range, traits, used, resident });
             self.end += SMALL;
         }
     }
 
     fn memory(&mut self, size: u64, skew: u64) {
-        let start = self.end.next_multiple_of(HUGE) + skew * PAGE;
-        let region = Region::new(start..start + size, Traits::ANONYMOUS);
-        self.parts.push(Part { region, used: Use::Parts, resident: size / PAGE });
+        let start = self.end.next_multiple_of(HUGE_PAGE) + skew * PAGE;
+        let (range, traits) = (start..start + size, Traits::ANONYMOUS);
+        self.parts.push(Part { range, traits, used: Use::Parts, resident: size / PAGE });
         self.end = start + size;
     }
 }

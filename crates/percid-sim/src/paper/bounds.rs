@@ -1,9 +1,9 @@
 //! What must hold of a simulated table for it to count as the published one.
 
+use percid_rules::scan::Reason;
 use serde::Serialize;
 
 use super::intermittent::Paper;
-use crate::numa::walk::Reason;
 use crate::{mask, numa};
 
 /// A figure and the range in which it must be.

@@ -1,6 +1,6 @@
-//! The simulated walk of the NUMA scan against the walk of a real kernel, decision by decision.
+//! The walk of the NUMA scan (`percid_rules::scan`) against the walk of a real kernel, decision by decision.
 //!
-//! The program `scan-walk` records what Linux 6.12 does to it. The recording is fed to the simulated walk:
+//! The program `scan-walk` records what Linux 6.12 does to it. The recording is fed to our walk:
 //! the regions, who scanned when, how many pages each chunk changed, who trapped where. All else is the
 //! walk's own: which region is visited when, what is left out and why, where a pass ends.
 //!
@@ -12,8 +12,7 @@ mod replay;
 use std::env;
 use std::time::Duration;
 
-use percid_sim::numa::rules::Rules;
-use percid_sim::numa::walk::Reason;
+use percid_rules::scan::{Reason, Rules};
 use percid_vm::cache::Cache;
 use percid_vm::guest::Source;
 use percid_vm::harness::Harness;
@@ -33,7 +32,7 @@ fn kept() -> Recording {
 }
 
 #[test]
-fn the_kept_walk_is_the_simulated_one() {
+fn the_recorded_walk_is_ours() {
     let agreement = compare(&kept(), &Rules::LINUX_6_12).expect("no difference");
     println!("{agreement:?}");
     assert!(agreement.passes >= 60 && agreement.chunks >= 80);
@@ -49,8 +48,8 @@ fn a_walk_with_any_rule_changed_is_noticed() {
     let changed = [
         Rules { window_before_test: false, ..linux },
         Rules { once_per_sequence: false, ..linux },
-        Rules { finish_begun: false, ..linux },
-        Rules { force_one: false, ..linux },
+        Rules { complete_partial: false, ..linux },
+        Rules { force_inactive: false, ..linux },
         Rules { own_first_sequences: false, ..linux },
         Rules { rescue_starving: false, ..linux },
         Rules::SELECTIVE,
@@ -59,7 +58,7 @@ fn a_walk_with_any_rule_changed_is_noticed() {
     for rules in changed {
         let difference = compare(&kept(), &rules).expect_err("a difference");
         println!("{rules:?}: differs after {} passes", difference.passes);
-        assert_ne!(difference.real, difference.simulated);
+        assert_ne!(difference.real, difference.ours);
     }
 }
 
@@ -114,7 +113,7 @@ fn what_is_no_recording_is_refused() {
 /// in a while a region's time is up for the one and not for the other. So the second of two recordings may
 /// decide.
 #[test]
-fn a_walk_of_a_real_kernel_is_the_simulated_one() {
+fn a_walk_of_a_real_kernel_is_ours() {
     if skipped() {
         return;
     }

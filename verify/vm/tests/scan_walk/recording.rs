@@ -1,11 +1,12 @@
 //! What the program `scan-walk` prints, read back.
 
 use std::ops::Range;
+use std::time::Duration;
 
-use percid_sim::numa::region::{Policy, Region, Traits};
-use percid_sim::numa::settings::{MIB, Settings};
-use percid_sim::numa::walk::Reason;
-use percid_sim::{MS, Ns};
+use percid_rules::scan::{Policy, Reason, Settings, Traits};
+
+/// A region and its traits.
+pub(crate) type Region = (Range<u64>, Traits);
 
 /// Something that happened, in order.
 #[derive(Debug, Clone)]
@@ -15,7 +16,7 @@ pub(crate) enum Entry {
     /// A thread's own policy lets pages migrate, or does not.
     Policy { thread: u32, balancing: bool },
     /// A pass by a thread.
-    Pass { thread: u32, at: Ns, actions: Vec<Done> },
+    Pass { thread: u32, at: Duration, actions: Vec<Done> },
     /// A thread trapped a hint fault.
     Hint { thread: u32, address: u64 },
 }
@@ -36,7 +37,7 @@ pub(crate) struct Recording {
     pub(crate) threads: u32,
     pub(crate) entries: Vec<Entry>,
     maps: Vec<Vec<Region>>,
-    tick: Ns,
+    tick: Duration,
 }
 
 impl Recording {
@@ -57,15 +58,15 @@ impl Recording {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["settings", _, delay, _, size, _, tick, _, threads] => {
-                self.settings.scan_delay = delay.parse::<u64>().ok()? * MS;
-                self.settings.scan_size = size.parse::<u64>().ok()? * MIB;
-                self.tick = tick.parse::<u64>().ok()? * MS;
+                self.settings.scan_delay = Duration::from_millis(delay.parse().ok()?);
+                self.settings.scan_size = size.parse::<u64>().ok()? << 20;
+                self.tick = Duration::from_millis(tick.parse().ok()?);
                 self.threads = threads.parse().ok()?;
             }
             ["region", map, start, end, flags, ref rest @ ..] => {
                 let map = hex(map)? as usize;
                 self.maps.resize(self.maps.len().max(map + 1), Vec::new());
-                self.maps[map].push(Region::new(hex(start)?..hex(end)?, traits(flags, rest)));
+                self.maps[map].push((hex(start)?..hex(end)?, traits(flags, rest)));
             }
             ["map", map] => {
                 let regions = self.maps.get(hex(map)? as usize)?.clone();
@@ -76,11 +77,12 @@ impl Recording {
                 self.entries.push(Entry::Policy { thread, balancing });
             }
             ["pass", thread, ticks] => {
-                let (thread, at) = (hex(thread)? as u32, hex(ticks)? * self.tick);
+                let (thread, at) = (hex(thread)? as u32, self.tick * hex(ticks)? as u32);
                 self.entries.push(Entry::Pass { thread, at, actions: Vec::new() });
             }
             ["skip", start, reason] => {
-                let (start, reason) = (hex(start)?, Reason::from_name(reason)?);
+                let start = hex(start)?;
+                let reason = Reason::ALL.into_iter().find(|known| known.name() == reason)?;
                 self.did(Done::Traced { start, reason })?;
             }
             ["arm", start, end, changed] => {
@@ -114,12 +116,12 @@ fn traits(flags: &str, rest: &[&str]) -> Traits {
     let flags: Vec<&str> = flags.split(',').collect();
     let has = |flag: &str| flags.contains(&flag);
     let policy = match () {
-        () if rest.contains(&"fixed") => Policy::Fixed,
-        () if rest.contains(&"balancing") => Policy::Balancing,
-        () => Policy::Thread,
+        () if rest.contains(&"fixed") => Some(Policy::Fixed),
+        () if rest.contains(&"balancing") => Some(Policy::Balancing),
+        () => None,
     };
     Traits {
-        migratable: !["io", "pf", "mm", "ht"].into_iter().any(has),
+        movable: !["io", "pf", "mm", "ht"].into_iter().any(has),
         policy,
         file: rest.contains(&"file"),
         readable: has("rd"),

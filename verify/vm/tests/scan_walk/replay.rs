@@ -1,14 +1,13 @@
-//! The simulated walk, fed with a recording.
+//! Our walk, fed with a recording.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
-use percid_sim::Ns;
-use percid_sim::numa::rules::Rules;
-use percid_sim::numa::walk::{self, Action, Memory, Process, Reason, Scanner};
+use percid_rules::scan::{Effects, Reason, Rules, Scan, Scanner};
 
-use crate::recording::{Done, Entry, Recording};
+use crate::recording::{Done, Entry, Recording, Region};
 
 /// What was compared and found equal.
 #[derive(Debug, Default)]
@@ -26,18 +25,18 @@ pub(crate) struct Difference {
     pub(crate) scanner: Scanner,
     pub(crate) sequence: i64,
     pub(crate) real: Vec<Done>,
-    pub(crate) simulated: Vec<Done>,
+    pub(crate) ours: Vec<Done>,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { passes, scanner, sequence, real, simulated } = self;
+        let Difference { passes, scanner, sequence, real, ours } = self;
         writeln!(f, "{passes} passes were equal, then one by {scanner:?} in sequence {sequence}:")?;
-        let count = real.len().max(simulated.len());
-        let pairs = (0..count).map(|n| (real.get(n), simulated.get(n)));
-        for (real, simulated) in pairs {
-            let sign = if real == simulated { ' ' } else { '!' };
-            writeln!(f, "{sign} real {real:x?} simulated {simulated:x?}")?;
+        let count = real.len().max(ours.len());
+        let pairs = (0..count).map(|n| (real.get(n), ours.get(n)));
+        for (real, ours) in pairs {
+            let sign = if real == ours { ' ' } else { '!' };
+            writeln!(f, "{sign} real {real:x?} ours {ours:x?}")?;
         }
         Ok(())
     }
@@ -48,7 +47,8 @@ pub(crate) fn compare(recording: &Recording, rules: &Rules) -> Result<Agreement,
     let mut replay = Replay {
         recording,
         rules,
-        process: Process::new(Vec::new(), recording.threads),
+        scan: Scan::new(),
+        regions: &[],
         bound: Vec::new(),
         agreement: Agreement::default(),
     };
@@ -61,24 +61,29 @@ pub(crate) fn compare(recording: &Recording, rules: &Rules) -> Result<Agreement,
 struct Replay<'a> {
     recording: &'a Recording,
     rules: &'a Rules,
-    process: Process,
+    scan: Scan,
+    /// By ascending address.
+    regions: &'a [Region],
     /// Threads with a policy of their own.
     bound: Vec<u32>,
     agreement: Agreement,
 }
 
-impl Replay<'_> {
-    fn entry(&mut self, entry: &Entry) -> Result<(), Box<Difference>> {
+impl<'a> Replay<'a> {
+    fn entry(&mut self, entry: &'a Entry) -> Result<(), Box<Difference>> {
         match entry {
-            Entry::Regions(regions) => self.process.remap(regions.clone()),
+            Entry::Regions(regions) => {
+                self.regions = regions;
+                self.scan.remap(regions.iter().cloned());
+            }
             Entry::Policy { thread, balancing } => {
                 self.bound.retain(|bound| bound != thread);
                 self.bound.extend((!balancing).then_some(*thread));
             }
             Entry::Hint { thread, address } => {
-                let index = self.process.region_above(*address);
-                if let Some(region) = self.process.regions.get_mut(index) {
-                    region.used_by(self.rules.width, *thread);
+                let index = self.regions.partition_point(|(range, _)| range.end <= *address);
+                if let Some((range, _)) = self.regions.get(index) {
+                    self.scan.used_by(range.start, 1 << self.rules.width.bit(*thread));
                 }
             }
             Entry::Pass { thread, at, actions } => return self.pass(*thread, *at, actions),
@@ -86,23 +91,16 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn pass(&mut self, thread: u32, at: Ns, real: &[Done]) -> Result<(), Box<Difference>> {
-        let scanner = Scanner { thread, balancing: !self.bound.contains(&thread) };
-        let settings = &self.recording.settings;
-        let mut results = Results::of(real);
-        let decisions =
-            walk::pass(&mut self.process, scanner, at, settings, self.rules, &mut results);
-        let done = |(region, action): (usize, Action)| match action {
-            Action::Armed { range, changed } => Done::Armed { range, changed },
-            Action::Traced(reason) => {
-                Done::Traced { start: self.process.regions[region].range.start, reason }
-            }
-        };
-        let simulated: Vec<Done> = decisions.into_iter().map(done).collect();
-        if simulated != real {
-            let (passes, sequence) = (self.agreement.passes, self.process.sequence);
+    fn pass(&mut self, thread: u32, at: Duration, real: &[Done]) -> Result<(), Box<Difference>> {
+        let balances = !self.bound.contains(&thread);
+        let scanner = Scanner { thread, balances, threads: self.recording.threads };
+        let mut log = Log { changed: changes(real), done: Vec::new() };
+        self.scan.pass(scanner, at, &self.recording.settings, self.rules, &mut log);
+        let ours = log.done;
+        if ours != real {
+            let (passes, sequence) = (self.agreement.passes, self.scan.sequence());
             let real = real.to_vec();
-            return Err(Box::new(Difference { passes, scanner, sequence, real, simulated }));
+            return Err(Box::new(Difference { passes, scanner, sequence, real, ours }));
         }
         self.agreement.passes += 1;
         for done in real {
@@ -118,21 +116,28 @@ impl Replay<'_> {
 }
 
 /// How many pages each chunk changed, which the walk cannot know.
-struct Results(VecDeque<u64>);
-
-impl Results {
-    fn of(real: &[Done]) -> Results {
-        let changed = real.iter().filter_map(|done| match done {
-            Done::Armed { changed, .. } => Some(*changed),
-            Done::Traced { .. } => None,
-        });
-        Results(changed.collect())
-    }
+fn changes(real: &[Done]) -> VecDeque<u64> {
+    let changed = real.iter().filter_map(|done| match done {
+        Done::Armed { changed, .. } => Some(*changed),
+        Done::Traced { .. } => None,
+    });
+    changed.collect()
 }
 
-impl Memory for Results {
-    fn arm(&mut self, _: usize, _: Range<u64>) -> u64 {
-        // Out of results the walk has already gone wrong.
-        self.0.pop_front().unwrap_or(0)
+struct Log {
+    changed: VecDeque<u64>,
+    done: Vec<Done>,
+}
+
+impl Effects for Log {
+    fn arm(&mut self, _: u64, range: Range<u64>) -> u64 {
+        // Without a result left the walk has already gone wrong.
+        let changed = self.changed.pop_front().unwrap_or(0);
+        self.done.push(Done::Armed { range, changed });
+        changed
+    }
+
+    fn note(&mut self, start: u64, reason: Reason) {
+        self.done.push(Done::Traced { start, reason });
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use percid_report as html;
+use percid_sim::numa::outcome::REASONS;
 use percid_sim::numa::paper::{Cell, Series, Variant};
-use percid_sim::numa::walk::Reason;
 use percid_sim::numa::{self, Paper};
 use percid_sim::paper::bounds::{self, Bound};
 use serde::Serialize;
@@ -119,7 +119,7 @@ impl NumaFigures {
 
 /// Counts carry their change behind them.
 fn variants_table(variants: &[Variant]) -> Table {
-    let reasons = Reason::ALL.map(|reason| reason.name());
+    let reasons = REASONS.map(|reason| reason.name());
     let columns = ["what is changed", "series"].into_iter().chain(reasons);
     let columns = columns.chain(["elapsed, s", "passes", "covered after, s"]);
     let mut table = Table::new(columns, 2);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use percid_sim::comparison::Row;
-use percid_sim::machine::{Sourced, Machine};
+use percid_sim::machine::{Machine, Sourced};
 use serde::Serialize;
 
 use super::Plan;

@@ -2,6 +2,16 @@
 
 use super::activity::Width;
 
+/// In which order a pass visits the regions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// By address, from where the last pass ended, as Linux does.
+    Address,
+    /// An idea from the discussion of the published series, in no kernel: first what the scanning thread uses, then
+    /// what several threads use, then what any thread uses, then one region without users.
+    Activity,
+}
+
 /// The rules of a walk, each of which can be chosen by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
@@ -11,19 +21,21 @@ pub struct Rules {
     pub window_before_test: bool,
     /// No region is scanned twice in a sequence.
     pub once_per_sequence: bool,
-    /// A region whose scan has begun is completed, whoever scans.
+    /// A region whose scan has begun is completed by any thread.
     pub complete_partial: bool,
     /// If regions were left out because the scanning thread does not use them, one of them is scanned
     /// nevertheless.
     pub force_inactive: bool,
-    /// A region's own first two sequences are scanned whoever uses it, not the process's.
+    /// Activity does not count in the region's own first two sequences, instead of the process's.
     pub own_first_sequences: bool,
     /// A region that was left out for more sequences than there are threads is scanned.
-    pub end_starvation: bool,
+    pub rescue_starving: bool,
+    /// The order of the visits.
+    pub order: Order,
 }
 
 impl Rules {
-    /// Linux 6.6, before the published series: what is not used by whoever scans may never be scanned.
+    /// Linux 6.6, before the published series: what the scanning thread does not use may never be scanned.
     pub const BASE: Rules = Rules {
         width: Width::Bits64,
         window_before_test: false,
@@ -31,7 +43,8 @@ impl Rules {
         complete_partial: false,
         force_inactive: false,
         own_first_sequences: false,
-        end_starvation: false,
+        rescue_starving: false,
+        order: Order::Address,
     };
 
     /// The published series (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
@@ -44,12 +57,12 @@ impl Rules {
     };
 
     /// The series and the fixes that followed, as in Linux 6.12. The default.
-    pub const FIXED: Rules =
-        Rules { own_first_sequences: true, end_starvation: true, ..Rules::SELECTIVE };
+    pub const LINUX_6_12: Rules =
+        Rules { own_first_sequences: true, rescue_starving: true, ..Rules::SELECTIVE };
 }
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules::FIXED
+        Rules::LINUX_6_12
     }
 }

@@ -1,7 +1,7 @@
 //! The constants of scanning and migration.
 
-use std::fmt;
-use std::time::Duration;
+use core::fmt;
+use core::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
@@ -79,7 +79,7 @@ impl fmt::Display for BadSetting {
     }
 }
 
-impl std::error::Error for BadSetting {}
+impl core::error::Error for BadSetting {}
 
 fn largest_scan() -> u64 {
     i64::MAX as u64 / LOOK
@@ -120,22 +120,24 @@ impl Settings {
     }
 
     /// What a pass may look at, in bytes.
-    pub(crate) fn look_size(&self) -> u64 {
+    pub(super) fn look_size(&self) -> u64 {
         self.scan_size * LOOK
     }
 
     /// How long a thread counts as user of a region at the least; at most twice as long.
-    pub(crate) fn window(&self) -> Duration {
+    pub(super) fn window(&self) -> Duration {
         self.scan_delay * WINDOW
     }
 
-    /// The shortest and the longest period between two passes over `bytes` of memory.
-    pub(crate) fn periods(&self, bytes: u64) -> (Duration, Duration) {
+    /// The shortest and the longest period between two passes over `bytes` of memory, in whole milliseconds as in
+    /// Linux.
+    pub fn periods(&self, bytes: u64) -> (Duration, Duration) {
         let passes = bytes.div_ceil(self.scan_size).clamp(1, u64::from(u32::MAX)) as u32;
-        // At the greatest rate so many passes fit into a second; their period is whole milliseconds.
+        let whole = |time: Duration| Duration::from_millis(time.as_millis() as u64);
+        // The period at which passes arm memory at the greatest rate.
         let at_rate = Duration::from_millis(1000 / (self.max_rate / self.scan_size).max(1));
-        let shortest = at_rate.max(self.period_min / passes);
-        (shortest, shortest.max(self.period_max / passes))
+        let shortest = at_rate.max(whole(self.period_min / passes));
+        (shortest, shortest.max(whole(self.period_max / passes)))
     }
 }
 
@@ -153,6 +155,7 @@ mod tests {
         assert_eq!(of(0), (1000, 60_000));
         assert_eq!(of(512), (500, 30_000));
         assert_eq!(of(3072), (100, 5000), "the greatest rate bounds it");
+        assert_eq!(of(3073), (100, 4615), "60 s in 13 passes");
     }
 
     #[test]

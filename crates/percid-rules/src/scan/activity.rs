@@ -1,4 +1,4 @@
-//! The set of threads that used a region of late, one bit a thread.
+//! The set of threads that used a region recently, one bit a thread.
 
 /// 2^32 divided by the square of the golden ratio (Knuth, "The Art of Computer Programming", volume 3,
 /// section 6.4), rounded to the value that Linux multiplies thread numbers by.
@@ -24,7 +24,7 @@ impl Width {
     }
 
     /// The bit of a thread: the uppermost bits of its number times a constant, modulo 2^32. Two threads
-    /// may share one; then each passes for the other.
+    /// may share one; then each counts as the other.
     pub fn bit(self, thread: u32) -> u32 {
         thread.wrapping_mul(GOLDEN) >> (32 - self.bits().trailing_zeros())
     }
@@ -38,35 +38,37 @@ impl Width {
 
 /// Who used a region in the window before this one, and in this one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Activity {
+pub(super) struct Activity {
     before: u128,
     now: u128,
 }
 
 impl Activity {
     /// Adds a set of threads to the current window.
-    pub(crate) fn add(&mut self, threads: u128) {
+    pub(super) fn add(&mut self, threads: u128) {
         self.now |= threads;
     }
 
     /// Begins another window; the one before the last is forgotten.
-    pub(crate) fn turn(&mut self) {
+    pub(super) fn end_window(&mut self) {
         *self = Activity { before: self.now, now: 0 };
     }
 
     /// Whether a thread's bit is set in either window.
-    pub(crate) fn has(self, width: Width, thread: u32) -> bool {
+    pub(super) fn has(self, width: Width, thread: u32) -> bool {
         (self.before | self.now) >> width.bit(thread) & 1 == 1
     }
 
     /// How many bits are set.
-    pub(crate) fn len(self) -> u32 {
+    pub(super) fn len(self) -> u32 {
         (self.before | self.now).count_ones()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
 
     #[test]
@@ -81,9 +83,9 @@ mod tests {
     fn a_window_is_remembered_for_one_more() {
         let (mut activity, width) = (Activity::default(), Width::Bits64);
         activity.add(1 << width.bit(7));
-        activity.turn();
+        activity.end_window();
         assert!(activity.has(width, 7));
-        activity.turn();
+        activity.end_window();
         assert!(!activity.has(width, 7));
         assert_eq!(activity.len(), 0);
     }

@@ -1,9 +1,9 @@
-//! Whether a page moves to who was seen to use it: the two-stage filter, private and shared memory, and
-//! percid's own backoff. Pure.
+//! Whether a page moves to the node that was seen to use it: the two-stage filter, private and shared memory, and
+//! percid's own backoff.
 
-use std::fmt;
+use core::fmt;
 
-/// Sequences in which a single look is enough, since nothing is placed well yet (published).
+/// Sequences in which a single look is enough, because nothing is placed well yet (published).
 const EARLY: i64 = 4;
 
 /// How much more a node must use a region than another one for shared pages to move between them: 4 to 3,
@@ -31,28 +31,30 @@ const NODE_MASK: u32 = (1 << 10) - 1;
 /// | 10 to 23 | that thread, the lower bits of its number |
 /// | 24 to 28 | how often in a row that node was seen, up to 31 |
 /// | 29 to 30 | how often the page was moved, up to 2; falls again if it stays where it is used |
-/// | 31 | whether anybody was seen |
+/// | 31 | whether any access was seen |
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Record(u32);
+pub struct PageHistory(u32);
 
-impl Record {
+impl PageHistory {
     const SEEN: u32 = 1 << 31;
 
-    pub(crate) fn from_word(word: u32) -> Record {
-        Record(word)
+    /// The history that [`PageHistory::word`] wrote.
+    pub fn from_word(word: u32) -> PageHistory {
+        PageHistory(word)
     }
 
-    pub(crate) fn word(self) -> u32 {
+    /// The history as one word, for example for an atomic.
+    pub fn word(self) -> u32 {
         self.0
     }
 
     /// The node that was seen last.
-    pub(crate) fn node(self) -> Option<u32> {
-        (self.0 & Record::SEEN != 0).then_some(self.0 & NODE_MASK)
+    pub fn node(self) -> Option<u32> {
+        (self.0 & PageHistory::SEEN != 0).then_some(self.0 & NODE_MASK)
     }
 
     fn is_by(self, thread: u32) -> bool {
-        self.0 & Record::SEEN != 0 && self.0 >> 10 & THREAD_MASK == thread & THREAD_MASK
+        self.0 & PageHistory::SEEN != 0 && self.0 >> 10 & THREAD_MASK == thread & THREAD_MASK
     }
 
     fn streak(self) -> u32 {
@@ -63,99 +65,106 @@ impl Record {
         self.0 >> 29 & 3
     }
 
-    fn with_moves(self, moves: u32) -> Record {
-        Record(self.0 & !(3 << 29) | moves << 29)
+    fn with_moves(self, moves: u32) -> PageHistory {
+        PageHistory(self.0 & !(3 << 29) | moves << 29)
     }
 
     /// The page was moved to the node that was seen last.
-    pub(crate) fn moved(self) -> Record {
+    pub fn moved(self) -> PageHistory {
         self.with_moves((self.moves() + 1).min(EVIDENCE.len() as u32 - 1))
     }
 
     /// It has stayed; from here on it is counted again.
-    fn stayed(self) -> Record {
+    fn stayed(self) -> PageHistory {
         match self.moves() {
             0 => self,
-            moves => Record(self.0 & !(LONGEST << 24) | 1 << 24).with_moves(moves - 1),
+            moves => PageHistory(self.0 & !(LONGEST << 24) | 1 << 24).with_moves(moves - 1),
         }
     }
 
-    fn after(self, access: Access) -> Record {
+    fn after(self, access: PageAccess) -> PageHistory {
         let again = self.node() == Some(access.node);
         let streak = if again { (self.streak() + 1).min(LONGEST) } else { 1 };
         let (node, thread) = (access.node & NODE_MASK, access.thread & THREAD_MASK);
-        let word = Record::SEEN | streak << 24 | thread << 10 | node;
-        Record(word).with_moves(self.moves())
+        let word = PageHistory::SEEN | streak << 24 | thread << 10 | node;
+        PageHistory(word).with_moves(self.moves())
     }
 }
 
-impl fmt::Debug for Record {
+impl fmt::Debug for PageHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (node, streak, moves) = (self.node(), self.streak(), self.moves());
-        write!(f, "Record({node:?}, {streak} in a row, moved {moves} times)")
+        write!(f, "PageHistory({node:?}, {streak} in a row, moved {moves} times)")
     }
 }
 
 /// An access to an armed page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Access {
-    pub(crate) thread: u32,
+pub struct PageAccess {
+    /// The thread's number.
+    pub thread: u32,
     /// The node of the CPU that ran the thread.
-    pub(crate) node: u32,
+    pub node: u32,
 }
 
 /// What else matters.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Circumstances {
+pub struct Context {
     /// The node that the page is on.
-    pub(crate) home: u32,
+    pub home: u32,
     /// The sequence of the scan.
-    pub(crate) sequence: i64,
-    /// How much the accessing node, and the page's, have used the region of late.
-    pub(crate) use_there: u64,
-    pub(crate) use_here: u64,
+    pub sequence: i64,
+    /// How much the accessing node has used the region recently.
+    pub use_there: u64,
+    /// How much the page's node has.
+    pub use_here: u64,
     /// Whether the accessing node has memory of its own.
-    pub(crate) has_memory: bool,
+    pub has_memory: bool,
     /// Whether pages that were moved need more evidence.
-    pub(crate) backoff: bool,
+    pub backoff: bool,
 }
 
 /// What follows from an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Judgement {
-    pub(crate) record: Record,
-    pub(crate) local: bool,
+pub struct Decision {
+    /// What is remembered from now on.
+    pub history: PageHistory,
+    /// Whether the page is on the accessing node.
+    pub local: bool,
     /// Whether the thread is the one that was seen before, or the first.
-    pub(crate) private: bool,
+    pub private: bool,
     /// Whether the page is to move to the accessing node.
-    pub(crate) moves: bool,
+    pub moves: bool,
 }
 
-/// Judges an access by what is remembered of the page.
-pub(crate) fn judge(before: Record, access: Access, at: &Circumstances) -> Judgement {
-    let record = before.after(access);
+/// Decides what follows from an access, by what is remembered of the page.
+pub fn decide(before: PageHistory, access: PageAccess, at: &Context) -> Decision {
+    let history = before.after(access);
     let local = access.node == at.home;
     let first = before.node().is_none();
     let same_thread = before.is_by(access.thread);
     let moved = if at.backoff { before.moves() as usize } else { 0 };
     let evidence = EVIDENCE[moved.min(EVIDENCE.len() - 1)];
-    let steady = record.streak() >= evidence;
+    let steady = history.streak() >= evidence;
     if local {
         // It has stayed for as long as it would take to move it again.
-        let record = if steady { record.stayed() } else { record };
-        return Judgement { record, local, private: first || same_thread, moves: false };
+        let history = if steady { history.stayed() } else { history };
+        return Decision { history, local, private: first || same_thread, moves: false };
     }
     let early = at.sequence <= EARLY && moved == 0 && (first || same_thread);
     let wanted = steady && (same_thread || at.use_there * MORE.1 > at.use_here * MORE.0);
     let moves = at.has_memory && (early || wanted);
-    Judgement { record, local, private: first || same_thread, moves }
+    Decision { history, local, private: first || same_thread, moves }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::println;
+    use std::vec::Vec;
+
     use super::*;
 
-    const LATE: Circumstances = Circumstances {
+    const LATE: Context = Context {
         home: 0,
         sequence: 9,
         use_there: 1,
@@ -164,24 +173,24 @@ mod tests {
         backoff: true,
     };
 
-    fn by(thread: u32, node: u32) -> Access {
-        Access { thread, node }
+    fn by(thread: u32, node: u32) -> PageAccess {
+        PageAccess { thread, node }
     }
 
     /// Whether the page moves after each of these accesses.
-    fn moves(accesses: &[Access], at: Circumstances) -> Vec<bool> {
-        let mut record = Record::default();
-        let judge_next = |&access: &Access| {
-            let judgement = judge(record, access, &at);
-            record = judgement.record;
-            judgement.moves
+    fn moves(accesses: &[PageAccess], at: Context) -> Vec<bool> {
+        let mut record = PageHistory::default();
+        let decide_next = |&access: &PageAccess| {
+            let decision = decide(record, access, &at);
+            record = decision.history;
+            decision.moves
         };
-        accesses.iter().map(judge_next).collect()
+        accesses.iter().map(decide_next).collect()
     }
 
     #[test]
     fn a_private_page_moves_at_once_when_early_and_at_the_second_look_later() {
-        let early = Circumstances { sequence: 4, ..LATE };
+        let early = Context { sequence: 4, ..LATE };
         assert_eq!(moves(&[by(7, 1)], early), [true]);
         assert_eq!(moves(&[by(7, 1), by(7, 1)], LATE), [false, true]);
     }
@@ -196,39 +205,39 @@ mod tests {
     #[test]
     fn a_shared_page_moves_only_to_who_uses_the_region_clearly_more() {
         let shared = [by(7, 1), by(8, 1)];
-        assert_eq!(moves(&shared, Circumstances { use_there: 4, use_here: 3, ..LATE }), [false; 2]);
-        let more = Circumstances { use_there: 5, use_here: 3, ..LATE };
+        assert_eq!(moves(&shared, Context { use_there: 4, use_here: 3, ..LATE }), [false; 2]);
+        let more = Context { use_there: 5, use_here: 3, ..LATE };
         assert_eq!(moves(&shared, more), [false, true]);
     }
 
     #[test]
     fn a_node_without_memory_gets_no_page() {
-        let none = Circumstances { has_memory: false, sequence: 0, ..LATE };
+        let none = Context { has_memory: false, sequence: 0, ..LATE };
         assert_eq!(moves(&[by(7, 1); 20], none), [false; 20]);
     }
 
     #[test]
     fn a_page_that_was_moved_needs_more_evidence_until_it_has_stayed() {
-        let stay = |record: Record, count: usize| {
-            let home = Circumstances { home: 1, ..LATE };
-            (0..count).fold(record, |record, _| judge(record, by(7, 1), &home).record)
+        let stay = |record: PageHistory, count: usize| {
+            let home = Context { home: 1, ..LATE };
+            (0..count).fold(record, |record, _| decide(record, by(7, 1), &home).history)
         };
-        let needed = |mut record: Record, at: Circumstances| {
+        let needed = |mut record: PageHistory, at: Context| {
             let look = |_: &u32| {
-                let judgement = judge(record, by(9, 0), &at);
-                record = judgement.record;
-                judgement.moves
+                let decision = decide(record, by(9, 0), &at);
+                record = decision.history;
+                decision.moves
             };
             (1..40).find(look)
         };
-        let fresh = stay(Record::default(), 1);
-        let there = Circumstances { home: 1, ..LATE };
+        let fresh = stay(PageHistory::default(), 1);
+        let there = Context { home: 1, ..LATE };
         assert_eq!(needed(fresh, there), Some(2));
         let moved = fresh.moved();
         assert_eq!(needed(moved, there), Some(10));
         assert_eq!(needed(moved.moved(), there), Some(31));
         assert_eq!(needed(moved.moved().moved(), there), Some(31));
-        assert_eq!(needed(moved, Circumstances { backoff: false, ..there }), Some(2));
+        assert_eq!(needed(moved, Context { backoff: false, ..there }), Some(2));
         assert_eq!(needed(stay(moved, 10), there), Some(2), "it has stayed");
         assert_eq!(needed(stay(moved.moved(), 31), there), Some(10), "not for long enough");
     }
@@ -238,16 +247,16 @@ mod tests {
     fn a_page_that_two_nodes_share_by_chance_hardly_moves() {
         let moves = |backoff: bool| {
             // Marsaglia's xorshift, with a fixed seed.
-            let (mut lots, mut record, mut home, mut moves) = (1u64, Record::default(), 0, 0);
+            let (mut lots, mut record, mut home, mut moves) = (1u64, PageHistory::default(), 0, 0);
             for _ in 0..100_000 {
                 lots ^= lots << 13;
                 lots ^= lots >> 7;
                 lots ^= lots << 17;
                 let node = (lots >> 20) as u32 & 1;
-                let at = Circumstances { home, backoff, ..LATE };
-                let judgement = judge(record, by(node, node), &at);
-                record = judgement.record;
-                if judgement.moves {
+                let at = Context { home, backoff, ..LATE };
+                let decision = decide(record, by(node, node), &at);
+                record = decision.history;
+                if decision.moves {
                     (home, record, moves) = (node, record.moved(), moves + 1);
                 }
             }
@@ -260,9 +269,9 @@ mod tests {
 
     #[test]
     fn the_word_keeps_its_parts_apart() {
-        let record = Record::default().after(by(u32::MAX, 1023)).moved().moved();
+        let record = PageHistory::default().after(by(u32::MAX, 1023)).moved().moved();
         assert_eq!((record.node(), record.streak(), record.moves()), (Some(1023), 1, 2));
         assert!(record.is_by(u32::MAX) && !record.is_by(1));
-        assert_eq!(Record::from_word(record.word()), record);
+        assert_eq!(PageHistory::from_word(record.word()), record);
     }
 }

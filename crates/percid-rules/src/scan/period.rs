@@ -1,6 +1,6 @@
 //! How often to scan: the published adaptation of the period to what was seen.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use super::settings::Settings;
 
@@ -10,21 +10,26 @@ const TENTHS: u64 = 10;
 
 /// What was seen since the period was adapted last, in accesses to armed pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub struct AccessCounts {
     /// By threads on the page's own node.
-    pub(crate) local: u64,
+    pub local: u64,
     /// By threads on other nodes.
-    pub(crate) remote: u64,
+    pub remote: u64,
     /// By the thread that was seen there before, or where none was.
-    pub(crate) private: u64,
+    pub private: u64,
     /// By another thread than the one before.
-    pub(crate) shared: u64,
+    pub shared: u64,
     /// Pages that could not be moved.
-    pub(crate) failed: u64,
+    pub failed: u64,
 }
 
 /// The period after this one, for regions of `bytes` together. Whole milliseconds.
-pub(crate) fn next(period: Duration, seen: &Seen, settings: &Settings, bytes: u64) -> Duration {
+pub fn adapted_period(
+    period: Duration,
+    seen: &AccessCounts,
+    settings: &Settings,
+    bytes: u64,
+) -> Duration {
     let (shortest, longest) = settings.periods(bytes);
     if seen.failed > 0 || seen.local + seen.shared == 0 {
         return (period * 2).min(longest);
@@ -54,8 +59,8 @@ mod tests {
 
     /// The period after 1000 ms, for 3 GiB.
     fn after_a_second(local: u64, remote: u64, private: u64, shared: u64, failed: u64) -> u128 {
-        let seen = Seen { local, remote, private, shared, failed };
-        next(Duration::from_secs(1), &seen, &Settings::default(), 3 << 30).as_millis()
+        let seen = AccessCounts { local, remote, private, shared, failed };
+        adapted_period(Duration::from_secs(1), &seen, &Settings::default(), 3 << 30).as_millis()
     }
 
     #[test]
@@ -74,10 +79,16 @@ mod tests {
 
     #[test]
     fn the_bounds_hold() {
-        let seen = Seen { remote: 9, local: 1, shared: 10, ..Seen::default() };
-        let short = next(Duration::from_millis(101), &seen, &Settings::default(), 3 << 30);
+        let seen = AccessCounts { remote: 9, local: 1, shared: 10, ..AccessCounts::default() };
+        let short =
+            adapted_period(Duration::from_millis(101), &seen, &Settings::default(), 3 << 30);
         assert_eq!(short.as_millis(), 100);
-        let none = next(Duration::from_secs(59), &Seen::default(), &Settings::default(), 0);
+        let none = adapted_period(
+            Duration::from_secs(59),
+            &AccessCounts::default(),
+            &Settings::default(),
+            0,
+        );
         assert_eq!(none.as_secs(), 60);
     }
 }

@@ -1,126 +1,20 @@
-//! One pass of the scan over the regions: which are armed, which are left out, and why. Pure: it keeps the
-//! scan's own state, and tells [`Effects`] what happens.
-//!
-//! The order of the questions, the budgets and the state are the published ones (Linux 6.7, commits
-//! 9ae5c00ea2e6 to ef4e0604996f); [`Rules`] chooses among the fixes. `verify/numa` compares it, decision by
-//! decision, with the simulator's walk, which in turn is compared with that of a running kernel.
+//! One pass of the scan over the regions: which are armed, which are left out, and why. It changes the scan's own
+//! state only, and reports to [`Effects`].
 
-use std::fmt;
-use std::ops::Range;
-use std::time::Duration;
+use alloc::vec::Vec;
+use core::ops::Range;
+use core::time::Duration;
 
-use super::activity::Activity;
-use super::rules::Rules;
+use super::by_activity;
+use super::region::{Memory, Reason, Tracked, Traits};
+use super::rules::{Order, Rules};
 use super::settings::Settings;
 
-/// A pass arms memory in pieces that end at multiples of this, the size of a huge page.
-pub(crate) const ALIGNMENT: u64 = 2 << 20;
+/// A pass arms memory in pieces that end at multiples of this, the size of a huge page, in bytes.
+pub const HUGE_PAGE: u64 = 2 << 20;
 
-/// Sequences in which activity does not count, because nobody could be seen yet.
+/// Sequences in which activity does not count, because no access could be seen yet.
 const BLIND_SEQUENCES: i64 = 2;
-
-/// Why a region was not scanned; but [`Reason::IgnorePidInactive`] says why it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// Its pages cannot migrate, or a memory policy says where they belong.
-    Unsuitable,
-    /// A file's pages that nobody writes.
-    SharedRo,
-    /// Without access rights nobody uses it.
-    Inaccessible,
-    /// It is too new.
-    ScanDelay,
-    /// It was scanned in this sequence already.
-    SeqCompleted,
-    /// The scanning thread did not use it of late.
-    PidInactive,
-    /// Nor did it here; but its scan had begun and is completed.
-    IgnorePidInactive,
-}
-
-impl Reason {
-    /// All reasons, in the order in which a pass asks.
-    pub const ALL: [Reason; 7] = [
-        Reason::Unsuitable,
-        Reason::SharedRo,
-        Reason::Inaccessible,
-        Reason::ScanDelay,
-        Reason::SeqCompleted,
-        Reason::PidInactive,
-        Reason::IgnorePidInactive,
-    ];
-
-    /// The published name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Reason::Unsuitable => "unsuitable",
-            Reason::SharedRo => "shared_ro",
-            Reason::Inaccessible => "inaccessible",
-            Reason::ScanDelay => "scan_delay",
-            Reason::SeqCompleted => "seq_completed",
-            Reason::PidInactive => "pid_inactive",
-            Reason::IgnorePidInactive => "ignore_pid_inactive",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// What decides whether a region is scanned at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Traits {
-    /// Whether its pages can migrate.
-    pub movable: bool,
-    /// Whether a memory policy says where its pages belong; `None` leaves that to the threads' policies.
-    pub policy: Option<Policy>,
-    /// Whether a file backs it.
-    pub file: bool,
-    /// Whether it may be read.
-    pub readable: bool,
-    /// Whether it may be written.
-    pub writable: bool,
-    /// Whether it may be executed.
-    pub executable: bool,
-}
-
-/// A memory policy of a region itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// Pages may follow their users.
-    Balancing,
-    /// Pages stay where the policy put them.
-    Fixed,
-}
-
-impl Traits {
-    /// Memory of the program's own: readable, writable, backed by nothing, without a policy.
-    pub const ANONYMOUS: Traits = Traits {
-        movable: true,
-        policy: None,
-        file: false,
-        readable: true,
-        writable: true,
-        executable: false,
-    };
-
-    /// Why nobody ever scans such a region, if so.
-    fn obstacle(self, scanner_balances: bool) -> Option<Reason> {
-        let balances = self.policy.map_or(scanner_balances, |own| own == Policy::Balancing);
-        if !(self.movable && balances) {
-            Some(Reason::Unsuitable)
-        } else if self.file && self.readable && !self.writable {
-            Some(Reason::SharedRo)
-        } else if !(self.readable || self.writable || self.executable) {
-            Some(Reason::Inaccessible)
-        } else {
-            None
-        }
-    }
-}
 
 /// On whose behalf a pass is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,49 +41,10 @@ pub trait Effects {
 #[derive(Debug, Clone, Default)]
 pub struct Scan {
     /// By ascending address.
-    regions: Vec<Tracked>,
+    pub(super) regions: Vec<Tracked>,
     sequence: i64,
-    offset: u64,
-}
-
-#[derive(Debug, Clone)]
-struct Tracked {
-    range: Range<u64>,
-    traits: Traits,
-    memory: Option<Memory>,
-}
-
-/// What is remembered of a region from its first visit on.
-#[derive(Debug, Clone)]
-struct Memory {
-    not_before: Duration,
-    window_ends: Duration,
-    activity: Activity,
-    /// The sequence in which it was scanned completely.
-    completed: i64,
-    first: i64,
-}
-
-impl Memory {
-    fn new(now: Duration, sequence: i64, settings: &Settings) -> Memory {
-        let not_before = now + settings.scan_delay;
-        Memory {
-            not_before,
-            window_ends: not_before + settings.window(),
-            activity: Activity::default(),
-            // The sequence before, lest the first scan seem to be done.
-            completed: sequence - 1,
-            first: sequence,
-        }
-    }
-
-    /// One step only, however long nobody came by.
-    fn end_window(&mut self, now: Duration, settings: &Settings) {
-        if now > self.window_ends {
-            self.window_ends += settings.window();
-            self.activity.turn();
-        }
-    }
+    /// Where the next pass begins.
+    pub(super) offset: u64,
 }
 
 impl Scan {
@@ -198,7 +53,7 @@ impl Scan {
         Scan::default()
     }
 
-    /// Adds a region. Answers whether it did: it does not overlap another one and is not empty.
+    /// Adds a region. Returns whether it did: it does not overlap another one and is not empty.
     pub fn add(&mut self, range: Range<u64>, traits: Traits) -> bool {
         let place = self.first_above(range.start);
         let free = self.regions.get(place).is_none_or(|next| range.end <= next.range.start);
@@ -209,10 +64,26 @@ impl Scan {
         true
     }
 
-    /// Forgets the region that starts at `start`. Answers whether there was one.
+    /// Forgets the region that starts at `start`. Returns whether there was one.
     pub fn remove(&mut self, start: u64) -> bool {
         let found = self.regions.iter().position(|region| region.range.start == start);
         found.map(|place| self.regions.remove(place)).is_some()
+    }
+
+    /// Replaces all regions. Those that start where one started before keep what is remembered of it. Regions that
+    /// [`Scan::add`] would refuse are left out.
+    pub fn remap(&mut self, regions: impl IntoIterator<Item = (Range<u64>, Traits)>) {
+        let before = core::mem::take(&mut self.regions);
+        for (range, traits) in regions {
+            let start = range.start;
+            let known = before.iter().find(|old| old.range.start == start);
+            if !self.add(range, traits) {
+                continue;
+            }
+            if let Some(region) = self.at(start) {
+                region.memory = known.and_then(|old| old.memory.clone());
+            }
+        }
     }
 
     /// The traits of a region have changed.
@@ -255,7 +126,7 @@ impl Scan {
         self.regions.partition_point(|region| region.range.end <= address)
     }
 
-    fn next_sequence(&mut self) {
+    pub(super) fn next_sequence(&mut self) {
         self.sequence += 1;
         self.offset = 0;
     }
@@ -274,7 +145,11 @@ impl Scan {
             return;
         }
         let (arm, look) = (settings.scan_size as i64, settings.look_size() as i64);
-        Pass { scan: self, scanner, now, settings, rules, effects, arm, look }.run();
+        let mut pass = Pass { scan: self, scanner, now, settings, rules, effects, arm, look };
+        match rules.order {
+            Order::Address => pass.by_address(),
+            Order::Activity => by_activity::run(&mut pass),
+        }
     }
 }
 
@@ -290,17 +165,18 @@ enum Walked {
 }
 
 /// How the scan of one region ended.
-enum Scanned {
+#[derive(PartialEq, Eq)]
+pub(super) enum Scanned {
     Completely,
     BudgetSpent,
 }
 
-struct Pass<'a, E> {
-    scan: &'a mut Scan,
-    scanner: Scanner,
+pub(super) struct Pass<'a, E> {
+    pub(super) scan: &'a mut Scan,
+    pub(super) scanner: Scanner,
     now: Duration,
     settings: &'a Settings,
-    rules: &'a Rules,
+    pub(super) rules: &'a Rules,
     effects: &'a mut E,
     /// Bytes that may still be armed, and looked at.
     arm: i64,
@@ -308,7 +184,7 @@ struct Pass<'a, E> {
 }
 
 impl<E: Effects> Pass<'_, E> {
-    fn run(mut self) {
+    fn by_address(&mut self) {
         let mut walked = self.walk(false);
         if matches!(walked, Walked::Through { inactive: true }) && self.rules.force_inactive {
             walked = self.walk(true);
@@ -333,7 +209,7 @@ impl<E: Effects> Pass<'_, E> {
                 None => {
                     at = at.max(self.scan.regions[index].range.start);
                     let scanned = self.arm_from(index, &mut at);
-                    if forced || matches!(scanned, Scanned::BudgetSpent) {
+                    if forced || scanned == Scanned::BudgetSpent {
                         return Walked::Stopped(at);
                     }
                 }
@@ -347,7 +223,7 @@ impl<E: Effects> Pass<'_, E> {
     fn question(&mut self, index: usize, forced: bool) -> Option<Reason> {
         let reason = self.obstacle(index).or_else(|| self.inactivity(index, forced));
         if let Some(reason) = reason {
-            self.effects.note(self.scan.regions[index].range.start, reason);
+            self.note(index, reason);
         }
         if reason == Some(Reason::SeqCompleted) {
             self.scan.offset = self.scan.regions[index].range.end;
@@ -356,7 +232,7 @@ impl<E: Effects> Pass<'_, E> {
     }
 
     /// What keeps a region from being scanned, whoever uses it.
-    fn obstacle(&mut self, index: usize) -> Option<Reason> {
+    pub(super) fn obstacle(&mut self, index: usize) -> Option<Reason> {
         let (now, sequence) = (self.now, self.scan.sequence);
         let region = &mut self.scan.regions[index];
         if let Some(reason) = region.traits.obstacle(self.scanner.balances) {
@@ -388,28 +264,50 @@ impl<E: Effects> Pass<'_, E> {
     }
 
     fn counts_as_user(&mut self, index: usize) -> bool {
-        let region = &self.scan.regions[index];
-        let Some(memory) = &region.memory else { return false };
-        let since = if self.rules.own_first_sequences { memory.first } else { 0 };
-        if self.scan.sequence - since < BLIND_SEQUENCES
-            || memory.activity.has(self.rules.width, self.scanner.thread)
-        {
+        if self.is_blind(index) || self.is_used_by_scanner(index) {
             return true;
         }
-        let begun = self.scan.offset > region.range.start;
+        let begun = self.scan.offset > self.scan.regions[index].range.start;
         if begun && self.rules.complete_partial {
-            self.effects.note(region.range.start, Reason::IgnorePidInactive);
+            self.note(index, Reason::IgnorePidInactive);
             return true;
         }
-        let patience = memory.completed + i64::from(self.scanner.threads);
-        self.rules.end_starvation && self.scan.sequence > patience
+        self.is_rescued(index)
+    }
+
+    /// Whether activity does not count yet.
+    pub(super) fn is_blind(&self, index: usize) -> bool {
+        let first = self.memory(index).map_or(0, |memory| memory.first);
+        let since = if self.rules.own_first_sequences { first } else { 0 };
+        self.scan.sequence - since < BLIND_SEQUENCES
+    }
+
+    /// Whether the scanning thread used the region recently.
+    pub(super) fn is_used_by_scanner(&self, index: usize) -> bool {
+        let (width, thread) = (self.rules.width, self.scanner.thread);
+        self.memory(index).is_some_and(|memory| memory.activity.has(width, thread))
+    }
+
+    /// Whether the region was left out for more sequences than there are threads, and that matters.
+    pub(super) fn is_rescued(&self, index: usize) -> bool {
+        let completed = self.memory(index).map_or(0, |memory| memory.completed);
+        let starves = self.scan.sequence > completed + i64::from(self.scanner.threads);
+        self.rules.rescue_starving && starves
+    }
+
+    pub(super) fn memory(&self, index: usize) -> Option<&Memory> {
+        self.scan.regions[index].memory.as_ref()
+    }
+
+    pub(super) fn note(&mut self, index: usize, reason: Reason) {
+        self.effects.note(self.scan.regions[index].range.start, reason);
     }
 
     /// Arms a region from an address on, which it moves, piece by piece.
-    fn arm_from(&mut self, index: usize, at: &mut u64) -> Scanned {
+    pub(super) fn arm_from(&mut self, index: usize, at: &mut u64) -> Scanned {
         let Range { start, end } = self.scan.regions[index].range;
-        while *at < end {
-            let stop = (*at + self.arm as u64).next_multiple_of(ALIGNMENT).min(end);
+        loop {
+            let stop = (*at + self.arm as u64).next_multiple_of(HUGE_PAGE).min(end);
             let changed = self.effects.arm(start, *at..stop);
             let bytes = (stop - *at) as i64;
             *at = stop;
@@ -418,6 +316,9 @@ impl<E: Effects> Pass<'_, E> {
             self.look -= bytes;
             if self.arm <= 0 || self.look <= 0 {
                 return Scanned::BudgetSpent;
+            }
+            if *at >= end {
+                break;
             }
         }
         let sequence = self.scan.sequence;
@@ -431,7 +332,11 @@ impl<E: Effects> Pass<'_, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Width;
+    use std::format;
+    use std::prelude::v1::{String, ToOwned, ToString};
+
+    use super::super::region::Policy;
+    use crate::scan::Width;
 
     const MIB: u64 = 1 << 20;
     const ME: Scanner = Scanner { thread: 100, balances: true, threads: 4 };
@@ -520,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_scan_is_completed_by_whoever_comes() {
+    fn a_partial_scan_is_completed_by_any_thread() {
         let mut scan = grown(&[(0, 300)]);
         pass(&mut scan, 2, &Rules::SELECTIVE);
         let lazy = Rules { complete_partial: false, force_inactive: false, ..Rules::SELECTIVE };
@@ -558,7 +463,7 @@ mod tests {
 
     #[test]
     fn late_fixes_count_the_regions_own_sequences_and_end_starvation() {
-        let fixed = Rules { force_inactive: false, ..Rules::FIXED };
+        let fixed = Rules { force_inactive: false, ..Rules::LINUX_6_12 };
         let scan = grown(&[(0, 1)]);
         assert_eq!(pass(&mut scan.clone(), 2, &fixed), [done(0, "arm 0..1")]);
         for (sequence, what) in [(8, "pid_inactive"), (9, "arm 0..1")] {
@@ -583,6 +488,44 @@ mod tests {
         let mut armed = Armed(0);
         scan.pass(ME, Duration::ZERO, &Settings::default(), &Rules::BASE, &mut armed);
         assert_eq!((armed.0, scan.offset), (8, 2048 * MIB));
+    }
+
+    #[test]
+    fn the_order_by_activity_visits_users_first_and_one_idle_region() {
+        let mut scan = grown(&[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]);
+        let rules = Rules { order: Order::Activity, ..Rules::SELECTIVE };
+        let users =
+            |threads: &[u32]| threads.iter().fold(0, |set, &t| set | 1 << rules.width.bit(t));
+        scan.used_by(MIB, users(&[200]));
+        scan.used_by(3 * MIB, users(&[201, 202]));
+        scan.used_by(4 * MIB, users(&[ME.thread]));
+        let armed = [(4, "arm 4..5"), (3, "arm 3..4"), (1, "arm 1..2"), (0, "arm 0..1")];
+        let expected = armed.into_iter().chain([(2, "pid_inactive")]);
+        let expected: Vec<_> = expected.map(|(region, what)| done(region, what)).collect();
+        assert_eq!(pass(&mut scan, 2, &rules), expected);
+        let sequence = scan.sequence;
+        let next = pass(&mut scan, 3, &rules);
+        assert_eq!((next.last(), scan.sequence), (Some(&done(2, "arm 2..3")), sequence + 1));
+    }
+
+    #[test]
+    fn a_new_region_waits_but_not_in_the_first_sequence() {
+        let mut scan = Scan::new();
+        scan.add(0..4 * MIB, Traits::ANONYMOUS);
+        assert_eq!(pass(&mut scan, 0, &Rules::LINUX_6_12), [done(0, "arm 0..4")]);
+        scan.sequence = 1;
+        scan.remap([(8 * MIB..9 * MIB, Traits::ANONYMOUS)]);
+        assert_eq!(pass(&mut scan, 5, &Rules::LINUX_6_12), [done(8, "scan_delay")]);
+        assert_eq!(pass(&mut scan, 6, &Rules::LINUX_6_12), [done(8, "arm 8..9")]);
+    }
+
+    #[test]
+    fn a_region_that_grows_keeps_its_users_and_one_that_starts_elsewhere_does_not() {
+        let mut scan = grown(&[(0, 1), (4, 5)]);
+        scan.used_by(0, 1);
+        scan.used_by(4 * MIB, 1);
+        scan.remap([(0..2 * MIB, Traits::ANONYMOUS), (3 * MIB..5 * MIB, Traits::ANONYMOUS)]);
+        assert_eq!((scan.users(0), scan.users(3 * MIB)), (1, 0));
     }
 
     #[test]

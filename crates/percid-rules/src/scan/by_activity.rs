@@ -1,0 +1,77 @@
+//! A pass in the order by activity ([`Order::Activity`](super::Order::Activity)).
+
+use alloc::vec::Vec;
+
+use super::region::Reason;
+use super::walk::{Effects, Pass, Scanned};
+
+/// How urgent it is to scan a region; the order of the pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Its scan has begun.
+    Begun,
+    /// The scanning thread uses it, or activity does not count yet.
+    Own,
+    /// Several threads use it.
+    Shared,
+    /// A thread uses it.
+    Used,
+    /// No thread uses it.
+    Idle,
+}
+
+/// Visits the regions by rank, and by address where the ranks are equal. One idle region is scanned at most. The
+/// sequence is over when nothing is left to scan.
+pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
+    let mut candidates = candidates(pass);
+    candidates.sort_unstable();
+    let offset = core::mem::take(&mut pass.scan.offset);
+    let (mut idle, mut left) = (0, 0);
+    for (rank, index) in candidates {
+        let idle_before = idle;
+        idle += u32::from(rank == Rank::Idle);
+        if idle_before > 0 || pass.scan.offset != 0 {
+            pass.note(index, Reason::PidInactive);
+            left += 1;
+            continue;
+        }
+        let mut at =
+            if rank == Rank::Begun { offset } else { pass.scan.regions[index].range.start };
+        if pass.arm_from(index, &mut at) == Scanned::BudgetSpent {
+            pass.scan.offset = at;
+            left += 1;
+        }
+    }
+    if left == 0 {
+        pass.scan.next_sequence();
+    }
+}
+
+/// The regions that may be scanned, with their ranks. The others are noted with their reasons.
+fn candidates<E: Effects>(pass: &mut Pass<'_, E>) -> Vec<(Rank, usize)> {
+    let mut candidates = Vec::new();
+    for index in 0..pass.scan.regions.len() {
+        match pass.obstacle(index) {
+            Some(reason) => pass.note(index, reason),
+            None => candidates.push((rank(pass, index), index)),
+        }
+    }
+    candidates
+}
+
+fn rank<E: Effects>(pass: &Pass<'_, E>, index: usize) -> Rank {
+    let own = pass.is_used_by_scanner(index) || pass.is_blind(index) || pass.is_rescued(index);
+    match pass.memory(index).map_or(0, |memory| memory.activity.len()) {
+        _ if is_inside(pass, index) => Rank::Begun,
+        _ if own => Rank::Own,
+        0 => Rank::Idle,
+        1 => Rank::Used,
+        _ => Rank::Shared,
+    }
+}
+
+/// Whether the pass before ended inside the region: in this order the offset says nothing about other regions.
+fn is_inside<E>(pass: &Pass<'_, E>, index: usize) -> bool {
+    let range = &pass.scan.regions[index].range;
+    range.start < pass.scan.offset && pass.scan.offset <= range.end
+}

@@ -1,0 +1,156 @@
+//! A region of memory: what decides whether it is scanned, and what the scan remembers of it.
+
+use core::fmt;
+use core::ops::Range;
+use core::time::Duration;
+
+use super::activity::Activity;
+use super::settings::Settings;
+
+/// Why a region was not scanned; but [`Reason::IgnorePidInactive`] says why it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Its pages cannot migrate, or a memory policy places them.
+    Unsuitable,
+    /// A file's pages that cannot be written.
+    SharedRo,
+    /// It has no access rights, so no access can be seen.
+    Inaccessible,
+    /// It is too new.
+    ScanDelay,
+    /// It was scanned in this sequence already.
+    SeqCompleted,
+    /// The scanning thread did not use it recently.
+    PidInactive,
+    /// The same, but its scan had begun and is completed.
+    IgnorePidInactive,
+}
+
+impl Reason {
+    /// All reasons, in the order in which a pass asks.
+    pub const ALL: [Reason; 7] = [
+        Reason::Unsuitable,
+        Reason::SharedRo,
+        Reason::Inaccessible,
+        Reason::ScanDelay,
+        Reason::SeqCompleted,
+        Reason::PidInactive,
+        Reason::IgnorePidInactive,
+    ];
+
+    /// The published name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Unsuitable => "unsuitable",
+            Reason::SharedRo => "shared_ro",
+            Reason::Inaccessible => "inaccessible",
+            Reason::ScanDelay => "scan_delay",
+            Reason::SeqCompleted => "seq_completed",
+            Reason::PidInactive => "pid_inactive",
+            Reason::IgnorePidInactive => "ignore_pid_inactive",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What decides whether a region is scanned at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traits {
+    /// Whether its pages can migrate.
+    pub movable: bool,
+    /// A memory policy of its own; `None` leaves the choice to the scanning thread's policy.
+    pub policy: Option<Policy>,
+    /// Whether a file backs it.
+    pub file: bool,
+    /// Whether it may be read.
+    pub readable: bool,
+    /// Whether it may be written.
+    pub writable: bool,
+    /// Whether it may be executed.
+    pub executable: bool,
+}
+
+/// A memory policy of a region itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// Pages may follow their users.
+    Balancing,
+    /// Pages stay where the policy put them.
+    Fixed,
+}
+
+impl Traits {
+    /// Private memory of the program: readable, writable, without a file and without a policy.
+    pub const ANONYMOUS: Traits = Traits {
+        movable: true,
+        policy: None,
+        file: false,
+        readable: true,
+        writable: true,
+        executable: false,
+    };
+
+    /// Why no scan ever arms such a region, if so.
+    pub(super) fn obstacle(self, scanner_balances: bool) -> Option<Reason> {
+        let balances = self.policy.map_or(scanner_balances, |own| own == Policy::Balancing);
+        if !(self.movable && balances) {
+            Some(Reason::Unsuitable)
+        } else if self.file && self.readable && !self.writable {
+            Some(Reason::SharedRo)
+        } else if !(self.readable || self.writable || self.executable) {
+            Some(Reason::Inaccessible)
+        } else {
+            None
+        }
+    }
+}
+
+/// A region as the scan knows it.
+#[derive(Debug, Clone)]
+pub(super) struct Tracked {
+    pub(super) range: Range<u64>,
+    pub(super) traits: Traits,
+    pub(super) memory: Option<Memory>,
+}
+
+/// What is remembered of a region from its first visit on.
+#[derive(Debug, Clone)]
+pub(super) struct Memory {
+    /// Not scanned before this time.
+    pub(super) not_before: Duration,
+    /// When the current window of activity ends.
+    window_ends: Duration,
+    pub(super) activity: Activity,
+    /// The sequence in which it was last scanned completely.
+    pub(super) completed: i64,
+    /// The sequence in which it was first visited.
+    pub(super) first: i64,
+}
+
+impl Memory {
+    pub(super) fn new(now: Duration, sequence: i64, settings: &Settings) -> Memory {
+        let not_before = now + settings.scan_delay;
+        Memory {
+            not_before,
+            window_ends: not_before + settings.window(),
+            activity: Activity::default(),
+            // The sequence before, so that the first scan does not count as done.
+            completed: sequence - 1,
+            first: sequence,
+        }
+    }
+
+    /// Begins a new window if the current one is over. One step only: a region that was not visited for long keeps
+    /// its users until it is.
+    pub(super) fn end_window(&mut self, now: Duration, settings: &Settings) {
+        if now > self.window_ends {
+            self.window_ends += settings.window();
+            self.activity.end_window();
+        }
+    }
+}
