@@ -1,0 +1,163 @@
+//! Commands: the lines of code blocks, and how each is checked.
+
+use crate::document::Document;
+
+/// A line that a document tells its reader to type.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Command {
+    /// Where it stands.
+    pub line: usize,
+    /// The command, without the comment behind it, for the shell. It may be several lines.
+    pub text: String,
+    /// How it is checked.
+    pub check: Check,
+}
+
+/// How a command is checked.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Check {
+    /// It runs, and must succeed.
+    Run,
+    /// A step of `.ci/run` runs it.
+    Step,
+    /// It needs what a check does not have. The program must understand its options.
+    Help(String),
+}
+
+/// What a newcomer would type; in a block that is no list of commands, this is a fault.
+const PROGRAMS: [&str; 6] =
+    ["cargo ", "percid ", "target/release/", "target/debug/", ".ci/", "percid-trace "];
+
+/// The commands of a document, in their order.
+///
+/// # Errors
+///
+/// A line that looks like a command in a block that is none of commands, so that nothing would run it.
+pub fn commands(document: &Document, steps: &str) -> Result<Vec<Command>, String> {
+    let mut found = Vec::new();
+    for block in &document.blocks {
+        if !block.is_commands() {
+            if let Some(line) = stray(&block.language, &block.text) {
+                let place = format!("{}:{}", document.path.display(), block.line);
+                return Err(format!(
+                    "{place}: a command in a block of {:?}: {line}",
+                    block.language
+                ));
+            }
+            continue;
+        }
+        // A fence takes a line.
+        let first = block.line;
+        for (number, text) in joined(&block.text) {
+            let check = match &block.needs {
+                _ if steps.lines().any(|line| line.trim() == text) => Check::Step,
+                Some(needs) => Check::Help(needs.clone()),
+                None => Check::Run,
+            };
+            found.push(Command { line: first + number, text, check });
+        }
+    }
+    Ok(found)
+}
+
+/// A line of a block of text that a reader would take for a command. Programs in other languages may
+/// contain such words.
+fn stray<'t>(language: &str, text: &'t str) -> Option<&'t str> {
+    let is_command = |line: &&str| PROGRAMS.iter().any(|program| line.starts_with(program));
+    text.lines().map(str::trim).find(is_command).filter(|_| language == "text")
+}
+
+/// The lines, with those joined that end in a backslash, without comments and empty lines.
+fn joined(text: &str) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut goes_on = false;
+    for (number, line) in text.lines().enumerate() {
+        let line = without_comment(line).trim_end();
+        match found.last_mut().filter(|_| goes_on) {
+            Some((_, command)) => *command = format!("{command}\n{line}"),
+            None if line.trim().is_empty() => continue,
+            None => found.push((number, line.trim_start().to_owned())),
+        }
+        goes_on = line.ends_with('\\');
+    }
+    found
+}
+
+/// A comment begins with ` #` outside of quotes.
+fn without_comment(line: &str) -> &str {
+    let (mut quote, mut before) = (None, ' ');
+    for (place, letter) in line.char_indices() {
+        match quote {
+            Some(open) if open == letter => quote = None,
+            Some(_) => {}
+            None if letter == '\'' || letter == '"' => quote = Some(letter),
+            None if letter == '#' && before.is_whitespace() => return &line[..place],
+            None => {}
+        }
+        before = letter;
+    }
+    line
+}
+
+/// The command that shows whether a program understands a command's options: the same with `--help` behind
+/// them, and without what it would do with its output. `None` for programs that are not percid's.
+pub fn with_help(command: &str) -> Option<String> {
+    let is_own = PROGRAMS.iter().any(|program| command.starts_with(program));
+    if !is_own || command.starts_with(".ci/install-tools") {
+        return None;
+    }
+    let one_line = command.replace("\\\n", " ");
+    let line = one_line.split([';', '|', '&', '>']).next().unwrap_or_default().trim();
+    // Behind the first `--` are the options of the program that Cargo runs, behind another one a command
+    // that this program runs.
+    let through_cargo =
+        usize::from(line.starts_with("cargo run ") || line.starts_with("cargo test "));
+    let parts: Vec<&str> = line.split(" -- ").collect();
+    if through_cargo == 1 && parts.len() == 1 {
+        return Some(format!("{line} -- --help"));
+    }
+    let own = parts[..=through_cargo.min(parts.len() - 1)].join(" -- ");
+    Some(format!("{own} --help"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str) -> Vec<(usize, String, Check)> {
+        let document = Document::parse(text);
+        let found =
+            commands(&document, "step() {\n    cargo test --workspace\n}\n").expect("no fault");
+        found.into_iter().map(|command| (command.line, command.text, command.check)).collect()
+    }
+
+    #[test]
+    fn lines_are_run_or_need_something_or_are_in_a_step() {
+        let text = "    echo '# a' # comment\n\n    cargo test --workspace   # all\n\n\
+                    <!-- needs: root -->\n\n    reboot \\\n      now\n";
+        let expected = [
+            (1, "echo '# a'".to_owned(), Check::Run),
+            (3, "cargo test --workspace".to_owned(), Check::Step),
+            (7, "reboot \\\n  now".to_owned(), Check::Help("root".to_owned())),
+        ];
+        assert_eq!(checked(text), expected);
+    }
+
+    #[test]
+    fn a_command_in_a_block_of_text_is_noticed() {
+        let document = Document::parse("```text\n  cargo run\n```\n");
+        assert!(commands(&document, "").expect_err("a fault").contains("cargo run"));
+        assert_eq!(commands(&Document::parse("```text\nx = 1\n```\n"), ""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn help_is_asked_of_the_program_that_gets_the_options() {
+        let asked = |command| with_help(command).expect("one of ours");
+        assert_eq!(asked("cargo build --release"), "cargo build --release --help");
+        assert_eq!(asked("cargo run -p a"), "cargo run -p a -- --help");
+        assert_eq!(asked("cargo run -p a -- --b c"), "cargo run -p a -- --b c --help");
+        assert_eq!(asked("percid trace record -- make -j8"), "percid trace record --help");
+        assert_eq!(asked("percid sim run --seed 1 > out"), "percid sim run --seed 1 --help");
+        assert_eq!(with_help("make"), None);
+    }
+}

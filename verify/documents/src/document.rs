@@ -1,0 +1,165 @@
+//! Documents: which there are, and the code blocks and links in them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
+/// A document, as far as it is checked.
+#[derive(Debug, Default)]
+pub struct Document {
+    /// Its path from the project's root.
+    pub path: PathBuf,
+    /// Its code blocks.
+    pub blocks: Vec<Block>,
+    /// Where its links and pictures lead.
+    pub links: Vec<String>,
+    /// The names by which links reach its headings.
+    pub anchors: Vec<String>,
+}
+
+/// A code block.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The line where it begins, from 1.
+    pub line: usize,
+    /// The language of a fenced block; empty where none is named, and for indented blocks.
+    pub language: String,
+    /// What the comment `<!-- needs: … -->` above it says.
+    pub needs: Option<String>,
+    /// What is in it.
+    pub text: String,
+}
+
+impl Block {
+    /// Whether its lines are commands.
+    pub fn is_commands(&self) -> bool {
+        ["", "sh", "console"].contains(&self.language.as_str())
+    }
+}
+
+/// Every document of a tree: the root's, those of the book, and the README files.
+pub fn all(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in ["", "docs"] {
+        let documents = files(&root.join(folder))?;
+        found.extend(
+            documents.into_iter().filter(|path| path.extension().is_some_and(|it| it == "md")),
+        );
+    }
+    for folder in ["crates", "examples", "verify"] {
+        let below = root.join(folder);
+        let parts = fs::read_dir(&below)?.filter_map(Result::ok).map(|entry| entry.path());
+        for part in parts.chain([below]) {
+            found.extend(Some(part.join("README.md")).filter(|path| path.exists()));
+        }
+    }
+    let relative = found.iter().filter_map(|path| path.strip_prefix(root).ok());
+    let mut relative: Vec<PathBuf> = relative.map(Path::to_path_buf).collect();
+    relative.sort();
+    Ok(relative)
+}
+
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
+    Ok(paths.filter(|path| path.is_file()).collect())
+}
+
+impl Document {
+    /// Reads a document of the tree at `root`.
+    pub fn read(root: &Path, path: &Path) -> io::Result<Document> {
+        let text = fs::read_to_string(root.join(path))?;
+        Ok(Document { path: path.to_path_buf(), ..Document::parse(&text) })
+    }
+
+    /// What is in a text.
+    pub fn parse(text: &str) -> Document {
+        let mut document = Document::default();
+        let (mut needs, mut heading) = (None, None::<String>);
+        let mut block = None::<Block>;
+        let extensions = Options::ENABLE_TABLES | Options::ENABLE_HEADING_ATTRIBUTES;
+        for (event, place) in Parser::new_ext(text, extensions).into_offset_iter() {
+            match event {
+                Event::Html(html) | Event::InlineHtml(html) => needs = needed(&html).or(needs),
+                Event::Start(Tag::CodeBlock(kind)) => {
+                    let line = 1 + text[..place.start].matches('\n').count();
+                    let (language, text) = (language(&kind), String::new());
+                    block = Some(Block { line, language, needs: needs.take(), text });
+                }
+                Event::End(TagEnd::CodeBlock) => document.blocks.extend(block.take()),
+                Event::Start(Tag::Heading { .. }) => {
+                    heading = Some(String::new());
+                }
+                Event::End(TagEnd::Heading(_)) => {
+                    document.anchors.extend(heading.take().map(|heading| anchor(&heading)));
+                }
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    document.links.push(dest_url.into_string());
+                }
+                Event::Text(part) | Event::Code(part) => {
+                    if let Some(text) =
+                        block.as_mut().map(|block| &mut block.text).or(heading.as_mut())
+                    {
+                        text.push_str(&part);
+                    }
+                }
+                // What a comment says holds for what follows it at once.
+                Event::Start(Tag::Paragraph | Tag::List(_) | Tag::Table(_)) => needs = None,
+                _ => {}
+            }
+        }
+        document
+    }
+}
+
+fn language(kind: &CodeBlockKind<'_>) -> String {
+    match kind {
+        CodeBlockKind::Indented => String::new(),
+        CodeBlockKind::Fenced(info) => {
+            let word = info.split([',', ' ']).next();
+            word.unwrap_or_default().to_owned()
+        }
+    }
+}
+
+/// What a comment says that the commands below it need.
+fn needed(html: &str) -> Option<String> {
+    let comment = html.trim().strip_prefix("<!--")?.strip_suffix("-->")?;
+    Some(comment.trim().strip_prefix("needs:")?.trim().to_owned())
+}
+
+/// The name by which links reach a heading, as forges and mdBook make it.
+fn anchor(heading: &str) -> String {
+    let letters = heading.trim().to_lowercase();
+    let kept = letters.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fenced_and_indented_blocks_are_found_with_what_they_need() {
+        let text = "# A `b`, c\n\n    one\n    two\n\n<!-- needs: root -->\n\n```sh\nthree\n```\n\n\
+                    <!-- needs: time -->\n\nText.\n\n```rust\nfour\n```\n";
+        let document = Document::parse(text);
+        let found = document.blocks.iter().map(|block| {
+            (block.line, block.language.as_str(), block.needs.as_deref(), block.text.as_str())
+        });
+        let expected = [
+            (3, "", None, "one\ntwo\n"),
+            (8, "sh", Some("root"), "three\n"),
+            (16, "rust", None, "four\n"),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert_eq!(document.anchors, ["a-b-c"]);
+    }
+
+    #[test]
+    fn links_and_pictures_are_found() {
+        let document = Document::parse("[a](b.md#c) ![p](d.svg) <https://example.org>");
+        assert_eq!(document.links, ["b.md#c", "d.svg", "https://example.org"]);
+    }
+}

@@ -1,0 +1,17 @@
+//! Runs the commands that percid's documents print, exactly as printed, and checks their links.
+
+pub mod command;
+pub mod document;
+pub mod link;
+pub mod session;
+
+use std::path::PathBuf;
+
+/// The project's root folder.
+pub fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("verify/documents lies two folders down").to_path_buf()
+}
+
+/// The steps of the checks. A command that stands in them is run by them.
+pub const STEPS: &str = include_str!("../../../.ci/run");

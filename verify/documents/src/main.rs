@@ -1,0 +1,72 @@
+//! Runs what the documents print: `percid-documents [DOCUMENT...]`, all of them if none is named.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use percid_documents::command::{Check, Command, commands, with_help};
+use percid_documents::document::{self, Document};
+use percid_documents::session::Place;
+use percid_documents::{STEPS, root};
+
+/// How long a command may take. What takes longer needs time, and the document must say so.
+const LIMIT: Duration = Duration::from_secs(600);
+
+fn main() -> ExitCode {
+    let named: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    match check(&named) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(failed) => {
+            eprintln!("percid-documents: {failed} commands do not do what the documents promise");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("percid-documents: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Checks the documents, all if none is named; how many commands failed.
+fn check(named: &[PathBuf]) -> Result<usize, Box<dyn std::error::Error>> {
+    let mut failed = 0;
+    let all = document::all(&root())?;
+    for path in if named.is_empty() { &all } else { named } {
+        let place = Place::clone_of(&root(), &root().join("target/documents"))?;
+        let document = Document::read(&place.root, path)?;
+        failed += run(&place, path, &commands(&document, STEPS)?)?;
+    }
+    Ok(failed)
+}
+
+/// Runs the commands of one document; how many failed.
+fn run(place: &Place, path: &Path, commands: &[Command]) -> std::io::Result<usize> {
+    let mut lines = Vec::new();
+    for command in commands {
+        let place = format!("{}:{}", path.display(), command.line);
+        match &command.check {
+            Check::Run => lines.push((place, command.text.clone())),
+            Check::Step => println!("step  {place}: {}", command.text),
+            Check::Help(needs) => match with_help(&command.text) {
+                Some(help) => lines.push((place, help)),
+                None => println!("needs {place}: {} ({needs})", command.text),
+            },
+        }
+    }
+    let texts: Vec<&str> = lines.iter().map(|(_, text)| text.as_str()).collect();
+    let endings = place.run(&texts, LIMIT)?;
+    let mut failed = lines.len() - endings.len();
+    for ((place, text), ending) in lines.iter().zip(endings) {
+        let seconds = ending.took.as_secs_f64();
+        if ending.is_success() {
+            println!("{seconds:5.1} {place}: {text}");
+            continue;
+        }
+        failed += 1;
+        let status = ending
+            .status
+            .map_or("no end in time".to_owned(), |status| format!("exit status {status}"));
+        println!("{seconds:5.1} {place}: {text}\nFAILED with {status}:\n{}", ending.output);
+    }
+    Ok(failed)
+}

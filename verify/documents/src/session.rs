@@ -1,0 +1,145 @@
+//! A session: the commands of one document, one after the other, in one shell, in the root of a fresh clone.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+/// The place where a newcomer stands.
+#[derive(Debug)]
+pub struct Place {
+    /// The root of the clone.
+    pub root: PathBuf,
+    home: PathBuf,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ending {
+    /// Its exit status, or `None` if it did not end in time.
+    pub status: Option<i32>,
+    /// How long it took.
+    pub took: Duration,
+    /// What it printed.
+    pub output: String,
+}
+
+impl Ending {
+    /// Whether it did what the document promises.
+    pub fn is_success(&self) -> bool {
+        self.status == Some(0)
+    }
+}
+
+/// The line that the shell prints behind each command, with its exit status.
+const MARK: &str = "@@ percid-documents";
+
+impl Place {
+    /// A clone of what is committed at `origin`. What is compiled goes to the target folder of `origin`, so
+    /// that little has to be compiled; all else is as in a folder that was cloned a moment ago.
+    pub fn clone_of(origin: &Path, folder: &Path) -> io::Result<Place> {
+        let place = Place::empty(folder)?;
+        fs::remove_dir(&place.root)?;
+        let mut git = Process::new("git");
+        git.args(["clone", "--quiet"]).arg(origin).arg(&place.root);
+        if !git.status()?.success() {
+            return Err(io::Error::other(format!("cannot clone {}", origin.display())));
+        }
+        std::os::unix::fs::symlink(origin.join("target"), place.root.join("target"))?;
+        Ok(place)
+    }
+
+    /// An empty folder.
+    pub fn empty(folder: &Path) -> io::Result<Place> {
+        let place = Place { root: folder.join("clone"), home: folder.join("home") };
+        for path in [&place.root, &place.home] {
+            let _ = fs::remove_dir_all(path);
+            fs::create_dir_all(path)?;
+        }
+        Ok(place)
+    }
+
+    /// Runs commands, each for `limit` at most. It ends at the first that does not end in time.
+    pub fn run(&self, commands: &[&str], limit: Duration) -> io::Result<Vec<Ending>> {
+        let mut shell = self.shell(&script(commands))?;
+        let lines = lines_of(&mut shell);
+        let mut endings = Vec::new();
+        for _ in commands {
+            let ending = one(&lines, limit);
+            let ended = ending.status.is_some();
+            endings.push(ending);
+            if !ended {
+                break;
+            }
+        }
+        // What did not end in time, with all that it started: the shell leads a group of processes.
+        let group = format!("-{}", shell.id());
+        Process::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status()?;
+        shell.wait()?;
+        Ok(endings)
+    }
+
+    fn shell(&self, script: &str) -> io::Result<Child> {
+        let mut shell = Process::new("bash");
+        shell.args(["-c", script]).current_dir(&self.root).process_group(0);
+        shell.stdin(Stdio::null()).stdout(Stdio::piped());
+        self.prepare(&mut shell);
+        shell.spawn()
+    }
+
+    /// The environment of somebody who has opened a terminal: nothing of the Cargo that runs this, and a home
+    /// of its own, where Cargo and rustup are the ones that there are.
+    fn prepare(&self, shell: &mut Process) {
+        let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            if std::env::var_os(name).is_none() {
+                shell.env(name, home.join(folder));
+            }
+        }
+        let of_cargo = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "PERCID_"];
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            let exact = ["CARGO", "CARGO_TARGET_DIR", "CARGO_TARGET_TMPDIR", "LD_LIBRARY_PATH"];
+            if exact.contains(&&*text) || of_cargo.iter().any(|prefix| text.starts_with(prefix)) {
+                shell.env_remove(&name);
+            }
+        }
+        shell.env("HOME", &self.home);
+    }
+}
+
+/// A script that runs every command, also if one fails, and tells how each ended.
+fn script(commands: &[&str]) -> String {
+    let tell = format!("percid_status=$?; echo; echo \"{MARK} $percid_status\"");
+    let parts = commands.iter().map(|command| format!("{command}\n{tell}\n"));
+    format!("exec 2>&1\n{}", parts.collect::<String>())
+}
+
+fn lines_of(shell: &mut Child) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    let output = BufReader::new(shell.stdout.take().expect("a pipe"));
+    std::thread::spawn(move || {
+        for line in output.split(b'\n').map_while(Result::ok) {
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// Reads what one command prints.
+fn one(lines: &Receiver<String>, limit: Duration) -> Ending {
+    let (start, mut output) = (Instant::now(), String::new());
+    let ending = |status, output| Ending { status, took: start.elapsed(), output };
+    while let Ok(line) = lines.recv_timeout(limit.saturating_sub(start.elapsed())) {
+        if let Some(status) = line.strip_prefix(MARK) {
+            return ending(status.trim().parse().ok(), output);
+        }
+        output += &(line + "\n");
+    }
+    ending(None, output)
+}

@@ -1,0 +1,91 @@
+//! The documents themselves, and documents with faults, which must be noticed. What the commands do is
+//! checked by `.ci/run documents`, since most of them take seconds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use percid_documents::command::commands;
+use percid_documents::document::{self, Document};
+use percid_documents::session::Place;
+use percid_documents::{STEPS, link, root};
+
+fn documents() -> Vec<Document> {
+    let paths = document::all(&root()).expect("the documents");
+    paths.iter().map(|path| Document::read(&root(), path).expect("a document")).collect()
+}
+
+#[test]
+fn every_command_is_run_or_says_what_it_needs() {
+    let documents = documents();
+    let mut found = 0;
+    for document in &documents {
+        found += commands(document, STEPS).unwrap_or_else(|fault| panic!("{fault}")).len();
+    }
+    assert!(
+        documents.len() > 10 && found > 20,
+        "{found} commands in {} documents",
+        documents.len()
+    );
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let faults: Vec<_> = documents().iter().flat_map(|it| link::faults(&root(), it)).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_page_is_in_the_book() {
+    let summary = Document::read(&root(), Path::new("docs/SUMMARY.md")).expect("the summary");
+    let pages = documents().into_iter().map(|document| document.path);
+    let pages = pages.filter_map(|path| path.strip_prefix("docs").map(Path::to_path_buf).ok());
+    for page in pages.filter(|page| page != Path::new("SUMMARY.md")) {
+        let listed = summary.links.iter().any(|link| Path::new(link) == page);
+        assert!(listed, "docs/SUMMARY.md leaves out {}", page.display());
+    }
+}
+
+#[test]
+fn links_that_lead_nowhere_are_noticed() {
+    let text = "[a](README.md) [b](no.md) [c](README.md#no) [d](#here)\n\n# Here\n";
+    let document = Document { path: PathBuf::from("x.md"), ..Document::parse(text) };
+    let faults = link::faults(&root(), &document);
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(faults[0].contains("no.md") && faults[1].contains("README.md#no"), "{faults:?}");
+}
+
+#[test]
+fn a_command_that_fails_or_does_not_end_is_noticed() {
+    let place = Place::empty(&scratch("faults")).expect("a folder");
+    let limit = Duration::from_secs(2);
+    let lines =
+        ["true", "cargo rum", "echo said; false", "f() { echo \"$1\"; }", "f here", "sleep 60"];
+    let endings = place.run(&lines, limit).expect("a shell");
+    let statuses: Vec<_> = endings.iter().map(|ending| ending.status).collect();
+    assert_eq!(statuses, [Some(0), Some(101), Some(1), Some(0), Some(0), None]);
+    assert!(endings[2].output.contains("said") && endings[4].output.contains("here"));
+}
+
+/// The documented way to install for C once failed in a fresh clone, and nowhere else.
+#[test]
+fn commands_run_in_the_root_of_a_clone_with_a_home_of_their_own() {
+    let origin = scratch("origin");
+    let _ = fs::remove_dir_all(&origin);
+    fs::create_dir_all(origin.join("target")).expect("a folder");
+    fs::write(origin.join("kept"), "").expect("a file");
+    let git = "git init -q . && git add kept && git -c user.name=a -c user.email=a@localhost commit -qm a";
+    let status = std::process::Command::new("sh").args(["-c", git]).current_dir(&origin).status();
+    assert!(status.expect("git").success());
+    fs::write(origin.join("left"), "").expect("a file");
+    let place = Place::clone_of(&origin, &scratch("cloned")).expect("a clone");
+    let lines = ["test -e kept", "test -e left", "ls ~", "test -d target"];
+    let endings = place.run(&lines, Duration::from_secs(10)).expect("a shell");
+    let statuses: Vec<_> = endings.iter().map(|ending| ending.status).collect();
+    assert_eq!(statuses, [Some(0), Some(1), Some(0), Some(0)]);
+    assert_eq!(endings[2].output.trim(), "");
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
