@@ -25,8 +25,7 @@ pub enum Check {
 }
 
 /// What a newcomer would type; in a block that is no list of commands, this is a fault.
-const PROGRAMS: [&str; 6] =
-    ["cargo ", "percid ", "target/release/", "target/debug/", ".ci/", "percid-trace "];
+const PROGRAMS: [&str; 5] = ["cargo ", "percid ", "target/release/", "target/debug/", ".ci/"];
 
 /// The commands of a document, in their order.
 ///
@@ -102,22 +101,29 @@ fn without_comment(line: &str) -> &str {
 /// The command that shows whether a program understands a command's options: the same with `--help` behind
 /// them, and without what it would do with its output. `None` for programs that are not percid's.
 pub fn with_help(command: &str) -> Option<String> {
-    let is_own = PROGRAMS.iter().any(|program| command.starts_with(program));
-    if !is_own || command.starts_with(".ci/install-tools") {
-        return None;
-    }
     let one_line = command.replace("\\\n", " ");
     let line = one_line.split([';', '|', '&', '>']).next().unwrap_or_default().trim();
+    // Variables, or a program that starts another one, may stand before it.
+    let starts = line.split(' ').scan(0, |end, word| {
+        let start = *end;
+        *end += word.len() + 1;
+        Some(start)
+    });
+    let is_own = |start: &usize| PROGRAMS.iter().any(|program| line[*start..].starts_with(program));
+    let start = starts.into_iter().find(is_own)?;
+    let (before, line) = line.split_at(start);
+    if line.starts_with(".ci/install-tools") {
+        return None;
+    }
     // Behind the first `--` are the options of the program that Cargo runs, behind another one a command
     // that this program runs.
-    let through_cargo =
-        usize::from(line.starts_with("cargo run ") || line.starts_with("cargo test "));
+    let through_cargo = usize::from(line.starts_with("cargo run "));
     let parts: Vec<&str> = line.split(" -- ").collect();
     if through_cargo == 1 && parts.len() == 1 {
-        return Some(format!("{line} -- --help"));
+        return Some(format!("{before}{line} -- --help"));
     }
     let own = parts[..=through_cargo.min(parts.len() - 1)].join(" -- ");
-    Some(format!("{own} --help"))
+    Some(format!("{before}{own} --help"))
 }
 
 #[cfg(test)]
@@ -158,6 +164,9 @@ mod tests {
         assert_eq!(asked("cargo run -p a -- --b c"), "cargo run -p a -- --b c --help");
         assert_eq!(asked("percid trace record -- make -j8"), "percid trace record --help");
         assert_eq!(asked("percid sim run --seed 1 > out"), "percid sim run --seed 1 --help");
+        assert_eq!(asked("A=b cargo test -p c -- d"), "A=b cargo test -p c --help");
+        assert_eq!(asked("taskset -c 1 percid bench"), "taskset -c 1 percid bench --help");
+        assert_eq!(asked(".ci/run"), ".ci/run --help");
         assert_eq!(with_help("make"), None);
     }
 }

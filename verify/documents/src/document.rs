@@ -13,6 +13,8 @@ pub struct Document {
     pub path: PathBuf,
     /// Its code blocks.
     pub blocks: Vec<Block>,
+    /// What stands between backquotes in its text.
+    pub spans: Vec<String>,
     /// Where its links and pictures lead.
     pub links: Vec<String>,
     /// The names by which links reach its headings.
@@ -98,6 +100,9 @@ impl Document {
                     document.links.push(dest_url.into_string());
                 }
                 Event::Text(part) | Event::Code(part) => {
+                    if text[place].starts_with('`') {
+                        document.spans.push(part.to_string());
+                    }
                     if let Some(text) =
                         block.as_mut().map(|block| &mut block.text).or(heading.as_mut())
                     {

@@ -35,8 +35,33 @@ fn check(named: &[PathBuf]) -> Result<usize, Box<dyn std::error::Error>> {
         let place = Place::clone_of(&root(), &root().join("target/documents"))?;
         let document = Document::read(&place.root, path)?;
         failed += run(&place, path, &commands(&document, STEPS)?)?;
+        if path == Path::new("README.md") {
+            failed += newcomer(&place, &document)?;
+        }
     }
     Ok(failed)
+}
+
+/// Does what the first page says, outside of the workspace: a new crate, percid, and the program of the page.
+fn newcomer(place: &Place, page: &Document) -> std::io::Result<usize> {
+    let program = page.blocks.iter().find(|block| block.language == "rust");
+    let program = program.ok_or_else(|| std::io::Error::other("the first page has no program"))?;
+    let folder = std::env::temp_dir().join(format!("percid-newcomer-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("program.rs"), &program.text)?;
+    let root = place.root.display();
+    let commands = [
+        format!("cd {}", folder.display()),
+        "cargo new --quiet --vcs none newcomer".to_owned(),
+        "cd newcomer".to_owned(),
+        format!("cargo add --quiet percid --path {root}/crates/percid"),
+        "cp ../program.rs src/main.rs".to_owned(),
+        format!("cargo run --quiet --target-dir {root}/target/newcomer | grep -x 800000"),
+    ];
+    let line = |text| Command { line: program.line, text, check: Check::Run };
+    let failed = run(place, &page.path, &commands.map(line));
+    std::fs::remove_dir_all(folder)?;
+    failed
 }
 
 /// Runs the commands of one document; how many failed.

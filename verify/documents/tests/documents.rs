@@ -30,6 +30,34 @@ fn every_command_is_run_or_says_what_it_needs() {
 }
 
 #[test]
+fn every_package_that_is_named_exists() {
+    let packages = packages();
+    let named = |text: &str| -> Vec<String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let of_cargo = words.windows(2).filter(|pair| text.contains("cargo ") && pair[0] == "-p");
+        of_cargo.map(|pair| pair[1].to_owned()).collect()
+    };
+    let mut found = 0;
+    for document in documents() {
+        let lines = document.blocks.iter().flat_map(|block| block.text.lines());
+        for name in lines.chain(document.spans.iter().map(String::as_str)).flat_map(named) {
+            assert!(packages.contains(&name), "{}: -p {name}", document.path.display());
+            found += 1;
+        }
+    }
+    assert!(found > 20, "{found}");
+}
+
+/// The names of the workspace's packages.
+fn packages() -> Vec<String> {
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.args(["tree", "--workspace", "--depth", "0", "--prefix", "none", "--offline"]);
+    let output = cargo.current_dir(root()).output().expect("cargo starts");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+#[test]
 fn every_link_leads_somewhere() {
     let faults: Vec<_> = documents().iter().flat_map(|it| link::faults(&root(), it)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
