@@ -40,6 +40,26 @@
 //! by [`Space::take`] and neither given nor freed yet). Hence no two CPUs ever hold the same ID. Each
 //! method that changes a state asserts, in builds with debug assertions, the state it starts from; in
 //! others it must not end a user's process over a fault of ours.
+//!
+//! # Example
+//!
+//! ```
+//! use percid_rules::space::{Counts, CpuState, Distance, Grant, IdState, Limits, Request, Space};
+//!
+//! // A machine with four CPUs; two threads run on it.
+//! let (mut counts, mut cpus, mut ids) =
+//!     (Counts::default(), [CpuState::default(); 4], [IdState::default(); 4]);
+//! let mut space = Space::new(&mut counts, &mut cpus, &mut ids);
+//! let limits = Limits { allowed: 4, threads: 2, most: 0 };
+//! for (cpu, thread) in [(3, 7), (1, 8)] {
+//!     let request = Request { cpu, thread, came_from: None };
+//!     let Grant::Free(id) = space.choose(request, limits, |_, _| Distance::Far) else {
+//!         panic!("there is a free ID for each thread");
+//!     };
+//!     space.give(cpu, id, thread, 0);
+//! }
+//! assert_eq!((space.held(3), space.held(1)), (Some(0), Some(1)));
+//! ```
 
 /// How long an ID may stay on a CPU without being renewed before a scan may take it back (R7).
 pub const EXPIRY_MS: u64 = 100;

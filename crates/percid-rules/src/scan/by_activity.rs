@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::region::Reason;
-use super::walk::{Effects, Pass, Scanned};
+use super::visit::{Effects, Pass, Scanned};
 
 /// How urgent it is to scan a region; the order of the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

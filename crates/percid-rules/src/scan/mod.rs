@@ -8,14 +8,45 @@
 //! The order of the questions, the budgets and the state are the published ones (Linux 6.7, commits 9ae5c00ea2e6 to
 //! ef4e0604996f); [`Rules`] chooses among the fixes. The walk is compared, decision by decision, with recordings of
 //! a running Linux 6.12 (`verify/vm`).
+//!
+//! ```
+//! use std::ops::Range;
+//! use std::time::Duration;
+//!
+//! use percid_rules::scan::{Effects, Reason, Rules, Scan, Scanner, Settings, Traits};
+//!
+//! /// Memory whose pages are never armed twice.
+//! #[derive(Default)]
+//! struct Log(Vec<Range<u64>>);
+//!
+//! impl Effects for Log {
+//!     fn arm(&mut self, _region: u64, part: Range<u64>) -> u64 {
+//!         let pages = (part.end - part.start) / 4096;
+//!         self.0.push(part);
+//!         pages
+//!     }
+//!     fn note(&mut self, _region: u64, _reason: Reason) {}
+//! }
+//!
+//! let mut scan = Scan::new();
+//! assert!(scan.add(0..4 << 20, Traits::ANONYMOUS));
+//! let mut log = Log::default();
+//! let scanner = Scanner { thread: 1, balances: true, threads: 1 };
+//! scan.pass(scanner, Duration::ZERO, &Settings::default(), &Rules::LINUX_6_12, &mut log);
+//! assert_eq!(log.0, [0..4 << 20]);
+//! assert_eq!(scan.sequence(), 1);
+//! ```
 
 mod activity;
 mod by_activity;
+mod by_address;
 pub mod migration_policy;
 mod period;
 mod region;
 mod rules;
 mod settings;
+mod state;
+mod visit;
 mod walk;
 
 pub use activity::Width;
@@ -23,4 +54,5 @@ pub use period::{AccessCounts, adapted_period};
 pub use region::{Policy, Reason, Traits};
 pub use rules::{Order, Rules};
 pub use settings::{BadSetting, Settings};
-pub use walk::{Effects, HUGE_PAGE, Scan, Scanner};
+pub use state::Scan;
+pub use visit::{Effects, HUGE_PAGE, Scanner};

@@ -1,136 +1,15 @@
 //! One pass of the scan over the regions: which are armed, which are left out, and why. It changes the scan's own
 //! state only, and reports to [`Effects`].
 
-use alloc::vec::Vec;
-use core::ops::Range;
 use core::time::Duration;
 
-use super::by_activity;
-use super::region::{Memory, Reason, Tracked, Traits};
 use super::rules::{Order, Rules};
 use super::settings::Settings;
-
-/// A pass arms memory in pieces that end at multiples of this, the size of a huge page, in bytes.
-pub const HUGE_PAGE: u64 = 2 << 20;
-
-/// Sequences in which activity does not count, because no access could be seen yet.
-const BLIND_SEQUENCES: i64 = 2;
-
-/// On whose behalf a pass is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scanner {
-    /// The thread's number.
-    pub thread: u32,
-    /// Whether the thread's own memory policy lets pages follow their users.
-    pub balances: bool,
-    /// How many threads the process has.
-    pub threads: u32,
-}
-
-/// What a pass does to the world. Regions are named by the address they start at.
-pub trait Effects {
-    /// Arms the pages of a part of a region: the next access to each is seen. Returns how many were not
-    /// armed before.
-    fn arm(&mut self, region: u64, part: Range<u64>) -> u64;
-
-    /// Takes note of why a region is not scanned, or is.
-    fn note(&mut self, region: u64, reason: Reason);
-}
-
-/// The scan of a process: its regions and what is remembered of them.
-#[derive(Debug, Clone, Default)]
-pub struct Scan {
-    /// By ascending address.
-    pub(super) regions: Vec<Tracked>,
-    sequence: i64,
-    /// Where the next pass begins.
-    pub(super) offset: u64,
-}
+use super::state::Scan;
+use super::visit::{Effects, Pass, Scanner};
+use super::{by_activity, by_address};
 
 impl Scan {
-    /// A scan that has no regions.
-    pub fn new() -> Scan {
-        Scan::default()
-    }
-
-    /// Adds a region. Returns whether it did: it does not overlap another one and is not empty.
-    pub fn add(&mut self, range: Range<u64>, traits: Traits) -> bool {
-        let place = self.first_above(range.start);
-        let free = self.regions.get(place).is_none_or(|next| range.end <= next.range.start);
-        if range.is_empty() || !free {
-            return false;
-        }
-        self.regions.insert(place, Tracked { range, traits, memory: None });
-        true
-    }
-
-    /// Forgets the region that starts at `start`. Returns whether there was one.
-    pub fn remove(&mut self, start: u64) -> bool {
-        let found = self.regions.iter().position(|region| region.range.start == start);
-        found.map(|place| self.regions.remove(place)).is_some()
-    }
-
-    /// Replaces all regions. Those that start where one started before keep what is remembered of it. Regions that
-    /// [`Scan::add`] would refuse are left out.
-    pub fn remap(&mut self, regions: impl IntoIterator<Item = (Range<u64>, Traits)>) {
-        let before = core::mem::take(&mut self.regions);
-        for (range, traits) in regions {
-            let start = range.start;
-            let known = before.iter().find(|old| old.range.start == start);
-            if !self.add(range, traits) {
-                continue;
-            }
-            if let Some(region) = self.at(start) {
-                region.memory = known.and_then(|old| old.memory.clone());
-            }
-        }
-    }
-
-    /// The traits of a region have changed.
-    pub fn set_traits(&mut self, start: u64, traits: Traits) {
-        if let Some(region) = self.at(start) {
-            region.traits = traits;
-        }
-    }
-
-    /// Threads, by their bits (see [`Width::bit`](super::Width::bit)), were seen to use a region. Before the first pass over
-    /// it that is not remembered.
-    pub fn used_by(&mut self, start: u64, threads: u128) {
-        if let Some(memory) = self.at(start).and_then(|region| region.memory.as_mut()) {
-            memory.activity.add(threads);
-        }
-    }
-
-    /// How many distinct bits the users of a region have, in this window of activity and the one before.
-    pub fn users(&self, start: u64) -> u32 {
-        let region = self.regions.iter().find(|region| region.range.start == start);
-        region.and_then(|region| region.memory.as_ref()).map_or(0, |known| known.activity.len())
-    }
-
-    /// How often all regions have been walked.
-    pub fn sequence(&self) -> i64 {
-        self.sequence
-    }
-
-    /// The memory of all regions, in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.regions.iter().map(|region| region.range.end - region.range.start).sum()
-    }
-
-    fn at(&mut self, start: u64) -> Option<&mut Tracked> {
-        self.regions.iter_mut().find(|region| region.range.start == start)
-    }
-
-    /// The index of the first region that ends above an address.
-    fn first_above(&self, address: u64) -> usize {
-        self.regions.partition_point(|region| region.range.end <= address)
-    }
-
-    pub(super) fn next_sequence(&mut self) {
-        self.sequence += 1;
-        self.offset = 0;
-    }
-
     /// Makes one pass at `now`, which is measured from any fixed time. Without regions nothing happens.
     /// Costs a step for every region and what [`Effects::arm`] costs.
     pub fn pass(
@@ -147,196 +26,23 @@ impl Scan {
         let (arm, look) = (settings.scan_size as i64, settings.look_size() as i64);
         let mut pass = Pass { scan: self, scanner, now, settings, rules, effects, arm, look };
         match rules.order {
-            Order::Address => pass.by_address(),
+            Order::Address => by_address::run(&mut pass),
             Order::Activity => by_activity::run(&mut pass),
         }
     }
 }
 
-/// How a walk along the regions ended.
-enum Walked {
-    /// Inside or behind a region: the next pass goes on there.
-    Stopped(u64),
-    /// Behind the last region.
-    Through {
-        /// Whether some were left out because the scanning thread does not use them.
-        inactive: bool,
-    },
-}
-
-/// How the scan of one region ended.
-#[derive(PartialEq, Eq)]
-pub(super) enum Scanned {
-    Completely,
-    BudgetSpent,
-}
-
-pub(super) struct Pass<'a, E> {
-    pub(super) scan: &'a mut Scan,
-    pub(super) scanner: Scanner,
-    now: Duration,
-    settings: &'a Settings,
-    pub(super) rules: &'a Rules,
-    effects: &'a mut E,
-    /// Bytes that may still be armed, and looked at.
-    arm: i64,
-    look: i64,
-}
-
-impl<E: Effects> Pass<'_, E> {
-    fn by_address(&mut self) {
-        let mut walked = self.walk(false);
-        if matches!(walked, Walked::Through { inactive: true }) && self.rules.force_inactive {
-            walked = self.walk(true);
-        }
-        match walked {
-            Walked::Stopped(address) => self.scan.offset = address,
-            Walked::Through { .. } => self.scan.next_sequence(),
-        }
-    }
-
-    /// Walks from the offset on. A forced walk scans one region whoever uses it, and stops behind it.
-    fn walk(&mut self, forced: bool) -> Walked {
-        let mut index = self.scan.first_above(self.scan.offset);
-        if index == self.scan.regions.len() {
-            self.scan.next_sequence();
-            index = 0;
-        }
-        let (mut at, mut inactive) = (self.scan.offset, false);
-        while index < self.scan.regions.len() {
-            match self.question(index, forced) {
-                Some(reason) => inactive |= reason == Reason::PidInactive,
-                None => {
-                    at = at.max(self.scan.regions[index].range.start);
-                    let scanned = self.arm_from(index, &mut at);
-                    if forced || scanned == Scanned::BudgetSpent {
-                        return Walked::Stopped(at);
-                    }
-                }
-            }
-            index += 1;
-        }
-        Walked::Through { inactive }
-    }
-
-    /// Whether a region is to be left out, and why; notes it.
-    fn question(&mut self, index: usize, forced: bool) -> Option<Reason> {
-        let reason = self.obstacle(index).or_else(|| self.inactivity(index, forced));
-        if let Some(reason) = reason {
-            self.note(index, reason);
-        }
-        if reason == Some(Reason::SeqCompleted) {
-            self.scan.offset = self.scan.regions[index].range.end;
-        }
-        reason
-    }
-
-    /// What keeps a region from being scanned, whoever uses it.
-    pub(super) fn obstacle(&mut self, index: usize) -> Option<Reason> {
-        let (now, sequence) = (self.now, self.scan.sequence);
-        let region = &mut self.scan.regions[index];
-        if let Some(reason) = region.traits.obstacle(self.scanner.balances) {
-            return Some(reason);
-        }
-        let memory = region.memory.get_or_insert_with(|| Memory::new(now, sequence, self.settings));
-        if sequence != 0 && now < memory.not_before {
-            return Some(Reason::ScanDelay);
-        }
-        if self.rules.window_before_test {
-            memory.end_window(now, self.settings);
-        }
-        let done = self.rules.once_per_sequence && memory.completed == sequence;
-        done.then_some(Reason::SeqCompleted)
-    }
-
-    /// Whether the scanning thread has nothing to do with a region, and that matters.
-    fn inactivity(&mut self, index: usize, forced: bool) -> Option<Reason> {
-        if !forced && !self.counts_as_user(index) {
-            return Some(Reason::PidInactive);
-        }
-        // Before the fixes a window ended only for those who get here.
-        if !self.rules.window_before_test {
-            if let Some(memory) = &mut self.scan.regions[index].memory {
-                memory.end_window(self.now, self.settings);
-            }
-        }
-        None
-    }
-
-    fn counts_as_user(&mut self, index: usize) -> bool {
-        if self.is_blind(index) || self.is_used_by_scanner(index) {
-            return true;
-        }
-        let begun = self.scan.offset > self.scan.regions[index].range.start;
-        if begun && self.rules.complete_partial {
-            self.note(index, Reason::IgnorePidInactive);
-            return true;
-        }
-        self.is_rescued(index)
-    }
-
-    /// Whether activity does not count yet.
-    pub(super) fn is_blind(&self, index: usize) -> bool {
-        let first = self.memory(index).map_or(0, |memory| memory.first);
-        let since = if self.rules.own_first_sequences { first } else { 0 };
-        self.scan.sequence - since < BLIND_SEQUENCES
-    }
-
-    /// Whether the scanning thread used the region recently.
-    pub(super) fn is_used_by_scanner(&self, index: usize) -> bool {
-        let (width, thread) = (self.rules.width, self.scanner.thread);
-        self.memory(index).is_some_and(|memory| memory.activity.has(width, thread))
-    }
-
-    /// Whether the region was left out for more sequences than there are threads, and that matters.
-    pub(super) fn is_rescued(&self, index: usize) -> bool {
-        let completed = self.memory(index).map_or(0, |memory| memory.completed);
-        let starves = self.scan.sequence > completed + i64::from(self.scanner.threads);
-        self.rules.rescue_starving && starves
-    }
-
-    pub(super) fn memory(&self, index: usize) -> Option<&Memory> {
-        self.scan.regions[index].memory.as_ref()
-    }
-
-    pub(super) fn note(&mut self, index: usize, reason: Reason) {
-        self.effects.note(self.scan.regions[index].range.start, reason);
-    }
-
-    /// Arms a region from an address on, which it moves, piece by piece.
-    pub(super) fn arm_from(&mut self, index: usize, at: &mut u64) -> Scanned {
-        let Range { start, end } = self.scan.regions[index].range;
-        loop {
-            let stop = (*at + self.arm as u64).next_multiple_of(HUGE_PAGE).min(end);
-            let changed = self.effects.arm(start, *at..stop);
-            let bytes = (stop - *at) as i64;
-            *at = stop;
-            // What was armed before costs looking only.
-            self.arm -= if changed > 0 { bytes } else { 0 };
-            self.look -= bytes;
-            if self.arm <= 0 || self.look <= 0 {
-                return Scanned::BudgetSpent;
-            }
-            if *at >= end {
-                break;
-            }
-        }
-        let sequence = self.scan.sequence;
-        if let Some(memory) = &mut self.scan.regions[index].memory {
-            memory.completed = sequence;
-        }
-        Scanned::Completely
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use core::ops::Range;
+    use std::borrow::ToOwned;
     use std::format;
-    use std::prelude::v1::{String, ToOwned, ToString};
+    use std::string::{String, ToString};
+    use std::vec::Vec;
 
-    use super::super::region::Policy;
-    use crate::scan::Width;
+    use super::super::activity::Width;
+    use super::super::region::{Policy, Reason, Traits};
+    use super::*;
 
     const MIB: u64 = 1 << 20;
     const ME: Scanner = Scanner { thread: 100, balances: true, threads: 4 };

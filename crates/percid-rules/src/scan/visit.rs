@@ -1,0 +1,128 @@
+//! What a pass asks of one region, and how it arms one.
+
+use core::ops::Range;
+use core::time::Duration;
+
+use super::region::{Memory, Reason};
+use super::rules::Rules;
+use super::settings::Settings;
+use super::state::Scan;
+
+/// A pass arms memory in pieces that end at multiples of this, the size of a huge page, in bytes.
+pub const HUGE_PAGE: u64 = 2 << 20;
+
+/// Sequences in which activity does not count, because no access could be seen yet.
+const BLIND_SEQUENCES: i64 = 2;
+
+/// On whose behalf a pass is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scanner {
+    /// The thread's number.
+    pub thread: u32,
+    /// Whether the thread's own memory policy lets pages follow their users.
+    pub balances: bool,
+    /// How many threads the process has.
+    pub threads: u32,
+}
+
+/// What a pass does to the world. Regions are named by the address they start at.
+pub trait Effects {
+    /// Arms the pages of a part of a region: the next access to each is seen. Returns how many were not
+    /// armed before.
+    fn arm(&mut self, region: u64, part: Range<u64>) -> u64;
+
+    /// Takes note of why a region is not scanned, or is.
+    fn note(&mut self, region: u64, reason: Reason);
+}
+
+/// How the scan of one region ended.
+#[derive(PartialEq, Eq)]
+pub(super) enum Scanned {
+    Completely,
+    BudgetSpent,
+}
+
+pub(super) struct Pass<'a, E> {
+    pub(super) scan: &'a mut Scan,
+    pub(super) scanner: Scanner,
+    pub(super) now: Duration,
+    pub(super) settings: &'a Settings,
+    pub(super) rules: &'a Rules,
+    pub(super) effects: &'a mut E,
+    /// Bytes that may still be armed, and looked at.
+    pub(super) arm: i64,
+    pub(super) look: i64,
+}
+
+impl<E: Effects> Pass<'_, E> {
+    /// What keeps a region from being scanned, whether it is used or not.
+    pub(super) fn obstacle(&mut self, index: usize) -> Option<Reason> {
+        let (now, sequence) = (self.now, self.scan.sequence);
+        let region = &mut self.scan.regions[index];
+        if let Some(reason) = region.traits.obstacle(self.scanner.balances) {
+            return Some(reason);
+        }
+        let memory = region.memory.get_or_insert_with(|| Memory::new(now, sequence, self.settings));
+        if sequence != 0 && now < memory.not_before {
+            return Some(Reason::ScanDelay);
+        }
+        if self.rules.window_before_test {
+            memory.end_window(now, self.settings);
+        }
+        let done = self.rules.once_per_sequence && memory.completed == sequence;
+        done.then_some(Reason::SeqCompleted)
+    }
+
+    /// Whether activity does not count yet.
+    pub(super) fn is_blind(&self, index: usize) -> bool {
+        let first = self.memory(index).map_or(0, |memory| memory.first);
+        let since = if self.rules.own_first_sequences { first } else { 0 };
+        self.scan.sequence - since < BLIND_SEQUENCES
+    }
+
+    /// Whether the scanning thread used the region recently.
+    pub(super) fn is_used_by_scanner(&self, index: usize) -> bool {
+        let (width, thread) = (self.rules.width, self.scanner.thread);
+        self.memory(index).is_some_and(|memory| memory.activity.has(width, thread))
+    }
+
+    /// Whether the region was left out for more sequences than there are threads, and that matters.
+    pub(super) fn is_rescued(&self, index: usize) -> bool {
+        let completed = self.memory(index).map_or(0, |memory| memory.completed);
+        let starves = self.scan.sequence > completed + i64::from(self.scanner.threads);
+        self.rules.rescue_starving && starves
+    }
+
+    pub(super) fn memory(&self, index: usize) -> Option<&Memory> {
+        self.scan.regions[index].memory.as_ref()
+    }
+
+    pub(super) fn note(&mut self, index: usize, reason: Reason) {
+        self.effects.note(self.scan.regions[index].range.start, reason);
+    }
+
+    /// Arms a region from an address on, which it moves, piece by piece.
+    pub(super) fn arm_from(&mut self, index: usize, at: &mut u64) -> Scanned {
+        let Range { start, end } = self.scan.regions[index].range;
+        loop {
+            let stop = (*at + self.arm as u64).next_multiple_of(HUGE_PAGE).min(end);
+            let changed = self.effects.arm(start, *at..stop);
+            let bytes = (stop - *at) as i64;
+            *at = stop;
+            // What was armed before costs looking only.
+            self.arm -= if changed > 0 { bytes } else { 0 };
+            self.look -= bytes;
+            if self.arm <= 0 || self.look <= 0 {
+                return Scanned::BudgetSpent;
+            }
+            if *at >= end {
+                break;
+            }
+        }
+        let sequence = self.scan.sequence;
+        if let Some(memory) = &mut self.scan.regions[index].memory {
+            memory.completed = sequence;
+        }
+        Scanned::Completely
+    }
+}
