@@ -3,39 +3,43 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::arena::Block;
-use crate::critical;
-use crate::handle::{KERNEL, TABLE};
+use crate::critical::by_mark;
+use crate::handle::{self, Handle, Needs, State};
 use crate::id::{self, RESTART_LIMIT, Source};
 use crate::shared_slot;
+use crate::sys::preserving_errno;
 
-/// The fast path: adds `n` to this CPU's shard of the word at `address`, whose lowest bits are the marks of
-/// the object it belongs to. Answers whether it did.
+/// The fast path: adds `n` to this CPU's shard of a word. Returns whether it did.
 ///
 /// # Safety
 ///
-/// `address` less its marks is the address of a word in an object's block, and the marks were read from
-/// that object by an acquiring load.
+/// `word` is the word of a structure's handle, plus the offset of a word in its block.
 #[inline(always)]
-pub(crate) unsafe fn add_fast(address: usize, n: i64) -> bool {
-    if address & KERNEL != 0 {
-        // SAFETY: by contract; an object gets its mark after the source has been prepared.
-        unsafe { critical::add_kernel::<{ -(KERNEL as isize) }>(address, n) }
-    } else if address & TABLE != 0 {
-        // SAFETY: as above.
-        unsafe { critical::add_table::<{ -(TABLE as isize) }>(address, n) }
-    } else {
-        false
+pub(crate) unsafe fn add_fast(word: usize, n: i64) -> bool {
+    // SAFETY: by contract; a handle gets its mark after the source has been prepared.
+    unsafe { by_mark!(word, add(n), else false) }
+}
+
+/// The slow path of an addition to the word `offset` bytes into a structure of `bytes` bytes: first use,
+/// no ID, an aborted section.
+pub(crate) fn add_slowly(handle: &Handle, bytes: usize, offset: usize, n: i64) {
+    if let Some(block) = handle.atomic_block() {
+        return add_at_hint(block.at(offset), n);
     }
+    preserving_errno(|| match handle.settle(Needs::Sections, bytes) {
+        State::Claimed(block, source) => add(block.at(offset), source, n),
+        State::Inline(_) | State::Unclaimed => handle.count_inline(n),
+    });
 }
 
 /// Adds through the source, trying a bounded number of times, then to the shared slot.
-pub(crate) fn add(cell: Block, source: Option<Source>, n: i64) {
+fn add(cell: Block, source: Option<Source>, n: i64) {
     match source {
         None => add_shared(cell, n),
         Some(Source::Atomic) => add_at_hint(cell, n),
         Some(source) => {
             for _ in 0..RESTART_LIMIT {
-                if try_once(cell, source, n) {
+                if try_once(handle::marked(cell, source), n) {
                     return;
                 }
                 if !source.enter() {
@@ -49,18 +53,13 @@ pub(crate) fn add(cell: Block, source: Option<Source>, n: i64) {
 
 /// Out of line, so that an unrolled loop does not repeat the sections.
 #[inline(never)]
-fn try_once(cell: Block, source: Source, n: i64) -> bool {
-    match source {
-        // SAFETY: the word of a block that was claimed for this source, which has been prepared.
-        Source::Kernel => unsafe { critical::add_kernel::<0>(cell.0, n) },
-        // SAFETY: as above.
-        Source::Table => unsafe { critical::add_table::<0>(cell.0, n) },
-        Source::Atomic => false,
-    }
+fn try_once(word: usize, n: i64) -> bool {
+    // SAFETY: a word of a block that was claimed for the source whose mark it has.
+    unsafe { add_fast(word, n) }
 }
 
 /// What the atomic source does.
-pub(crate) fn add_at_hint(cell: Block, n: i64) {
+fn add_at_hint(cell: Block, n: i64) {
     match id::atomic::open_hint() {
         Some(hint) => _ = cell.word_of_id(hint).fetch_add(n, Relaxed),
         None => add_shared(cell, n),

@@ -5,7 +5,6 @@ use std::fmt;
 use crate::cell;
 use crate::handle::{Handle, Needs, State};
 use crate::id::{Source, Unavailable};
-use crate::sys::preserving_errno;
 
 /// The size of a counter's block.
 const BYTES: usize = 8;
@@ -66,7 +65,7 @@ impl Counter {
     /// Adds `n`, which may be negative.
     #[inline(always)]
     pub fn add(&self, n: i64) {
-        // SAFETY: the word of an object that consists of one word.
+        // SAFETY: the word of a handle; its block consists of one word.
         if !unsafe { cell::add_fast(self.handle.word(), n) } {
             self.add_slowly(n);
         }
@@ -123,13 +122,7 @@ impl Counter {
     #[cold]
     #[inline(never)]
     fn add_slowly(&self, n: i64) {
-        if let Some(block) = self.handle.atomic_block() {
-            return cell::add_at_hint(block, n);
-        }
-        preserving_errno(|| match self.handle.settle(Needs::Sections, BYTES) {
-            State::Claimed(block, source) => cell::add(block, source, n),
-            State::Inline(_) | State::Unclaimed => self.handle.count_inline(n),
-        });
+        cell::add_slowly(&self.handle, BYTES, 0, n);
     }
 }
 

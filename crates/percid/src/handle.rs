@@ -11,14 +11,14 @@ use std::sync::atomic::{
 };
 
 use crate::arena::Block;
+use crate::critical::{KERNEL, MARKS, TABLE};
 use crate::id::{Source, Unavailable, choice, fence};
 use crate::sys::preserving_errno;
 
-/// Marks of the sources in a word's lower bits.
-pub(crate) const TABLE: usize = 1;
-pub(crate) const KERNEL: usize = 2;
+/// The mark of the atomic source, beside those that sections know.
 const ATOMIC: usize = 4;
-pub(crate) const MARKS: usize = 7;
+
+const _: () = assert!(TABLE | KERNEL | ATOMIC == MARKS);
 
 /// Marks an object without memory: the highest bit, which is clear in every user-space address.
 const INLINE: usize = 1 << 63;
@@ -39,6 +39,11 @@ pub(crate) enum State {
     Claimed(Block, Option<Source>),
     /// There was no memory to be had: the word itself is a count, 60 bits of it.
     Inline(i64),
+}
+
+/// The word that the sections of a source know a block by, for slow paths.
+pub(crate) fn marked(block: Block, source: Source) -> usize {
+    State::Claimed(block, Some(source)).encode()
 }
 
 /// What an object needs of its source.

@@ -6,7 +6,6 @@ use crate::arena::Block;
 use crate::cell;
 use crate::handle::{Handle, Needs, State};
 use crate::id::{Source, Unavailable};
-use crate::sys::preserving_errno;
 
 /// log2 of the number of buckets between two powers of two.
 const PRECISION: u32 = 6;
@@ -85,7 +84,7 @@ impl Histogram {
     #[inline(always)]
     pub fn record_many(&self, value: u64, times: u64) {
         let (offset, times) = (bucket(value) * WORD, times as i64);
-        // SAFETY: the block has a word for every bucket.
+        // SAFETY: the word of a handle; its block has a word for every bucket.
         if !unsafe { cell::add_fast(self.handle.word().wrapping_add(offset), times) } {
             self.record_slowly(offset, times);
         }
@@ -94,13 +93,7 @@ impl Histogram {
     #[cold]
     #[inline(never)]
     fn record_slowly(&self, offset: usize, times: i64) {
-        if let Some(block) = self.handle.atomic_block() {
-            return cell::add_at_hint(block.at(offset), times);
-        }
-        preserving_errno(|| match self.handle.settle(Needs::Sections, BYTES) {
-            State::Claimed(block, source) => cell::add(block.at(offset), source, times),
-            State::Inline(_) | State::Unclaimed => self.handle.count_inline(times),
-        });
+        cell::add_slowly(&self.handle, BYTES, offset, times);
     }
 
     /// What has been recorded so far.

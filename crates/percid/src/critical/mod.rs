@@ -1,17 +1,18 @@
-//! Restartable critical sections: the closed list of operations, one file per architecture.
+//! Restartable critical sections: the closed list of operations. What they do and why that is right is
+//! said here; their assembly is in one file per architecture.
 //!
 //! # What a section is
 //!
 //! A section reads the index of the memory that this CPU owns, computes an address and commits with
 //! one store. If the thread is preempted, moved to another CPU, interrupted by a signal or fenced
 //! (`membarrier`) before the commit, the kernel resumes it at the abort pad, which leaves through the
-//! same exit as a missing ID: the operation answers `false`, nothing has happened, and the slow path
+//! same exit as a missing ID: the operation returns `false`, nothing has happened, and the slow path
 //! decides how often to try again. So no loop here can run for ever, not even under a debugger that
 //! single-steps.
 //!
 //! # The two indices
 //!
-//! * **kernel**: `mm_cid` of the rseq area, below [`FastPath::kernel_limit`]. The comparison catches an ID
+//! * **kernel**: `mm_cid` of the rseq area, below [`kernel_limit`](fast_path::FastPath). The comparison catches an ID
 //!   whose memory is not open yet, and a thread that has not registered percid's own area (its `mm_cid` is
 //!   `u32::MAX` there). The C library's area starts with 0, but the library ends a program whose thread it
 //!   cannot register; a thread that takes its registration back by hand must not call into percid. An area that
@@ -57,7 +58,7 @@
 //! | append (copy, then publish) | the head | the free part of the ring | rings |
 //! | discard | the tail | - | rings |
 //!
-//! # Proof obligations, discharged in the files of the architectures
+//! # Proof obligations, discharged by the assembly of each architecture
 //!
 //! 1. The commit is one store, and the last instruction of the section.
 //! 2. Before it, the section writes nothing but scratch registers and memory whose contents mean nothing
@@ -72,80 +73,200 @@
 //!    that runs here until it is preempted, which aborts the section. Table: entries are distinct, and
 //!    whoever takes one away fences this CPU before using it. Seized blocks: see [`seizure`](crate::seizure).
 
-#[cfg(all(target_arch = "aarch64", not(percid_portable)))]
-mod aarch64;
+pub(crate) mod fast_path;
 #[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod atomic;
+pub(crate) mod portable;
 pub(crate) mod ring;
-mod waiting;
+pub(crate) mod waiting;
+
+// Each defines a macro for every operation of the list.
+#[cfg(all(target_arch = "aarch64", not(percid_portable)))]
+#[macro_use]
+mod aarch64;
 #[cfg(all(target_arch = "x86_64", not(percid_portable)))]
+#[macro_use]
 mod x86_64;
 
-#[cfg(all(target_arch = "aarch64", not(percid_portable)))]
-pub(crate) use aarch64::*;
+pub(crate) use fast_path::FAST_PATH;
 #[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub(crate) use atomic::*;
-#[cfg(all(target_arch = "x86_64", not(percid_portable)))]
-pub(crate) use x86_64::*;
+pub(crate) use portable::{self as kernel, self as table};
 
-pub(crate) use ring::Append;
-pub(crate) use waiting::{Ending, NOWHERE, Waiting};
+/// The mark of the table in the lowest bits of a word.
+pub(crate) const TABLE: usize = 1;
+/// The mark of the kernel's IDs.
+pub(crate) const KERNEL: usize = 2;
+/// All bits that may hold marks: blocks are aligned to 8 bytes.
+pub(crate) const MARKS: usize = 7;
 
-use std::ptr;
-use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering::Relaxed};
+/// Defines a module that has every section for one source, by the macros of the architecture. The address
+/// of a word is the word less the mark of the source, which a section makes part of the displacement of
+/// its memory operands.
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
+macro_rules! sections {
+    ($source:ident: $mark:ident) => {
+        #[doc = concat!("The sections of words that are marked with [`", stringify!($mark), "`].")]
+        pub(crate) mod $source {
+            use std::mem::MaybeUninit;
 
-/// What every section reads. Written by slow paths, and before any object that would lead a thread
-/// into a section of that source is marked as ready for it.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub(crate) struct FastPath {
-    /// From the thread pointer to the rseq area, in bytes.
-    area: AtomicIsize,
-    /// Entry 0 of the table source: `table[cpu] = ID + 1`, or 0.
-    table: AtomicPtr<AtomicU32>,
-    /// Kernel IDs below this have memory that is open.
-    kernel_limit: AtomicU32,
+            use super::ring::Append;
+            use super::{MARKS, $mark};
+
+            const DISPLACEMENT: isize = -($mark as isize);
+
+            /// Adds `n` to this CPU's shard of a word. Returns whether it did.
+            ///
+            /// ```text
+            /// shard = word + index * stride
+            /// *shard = *shard + n                       // commits
+            /// ```
+            ///
+            /// # Safety
+            ///
+            /// `word` is the address of a word in a block of the arena, in the shared slot, plus marks that were
+            /// read from a handle by an acquiring load, or that name a source which has been prepared (so
+            /// [`FAST_PATH`](super::FAST_PATH) is set, and leads to an rseq area in every thread).
+            #[inline(always)]
+            pub(crate) unsafe fn add(word: usize, n: i64) -> bool {
+                // SAFETY: obligations 1 to 5 above; only scratch registers are written before the commit.
+                unsafe { add!($source, DISPLACEMENT, word, n) }
+            }
+
+            /// Stores `token` in this CPU's shard of a word if `expected` is there, and zero in the word `CLOSED`
+            /// bytes behind it. Returns the address of that shard; 0 if it did not store.
+            ///
+            /// ```text
+            /// shard = word + index * stride
+            /// if *(shard + CLOSED) != 0 or *shard != expected: leave
+            /// *shard = token                            // commits
+            /// ```
+            ///
+            /// # Safety
+            ///
+            /// As [`add`].
+            #[inline(always)]
+            pub(crate) unsafe fn acquire<const CLOSED: isize>(
+                word: usize,
+                expected: usize,
+                token: usize,
+            ) -> usize {
+                // SAFETY: as for the addition. The loads acquire: what the last owner wrote before it released the
+                // word is seen after the comparison.
+                unsafe {
+                    let shard: usize =
+                        acquire!($source, DISPLACEMENT, word, CLOSED, expected, token);
+                    shard & !MARKS
+                }
+            }
+
+            /// Pushes `item` on this CPU's shard of a stack. Returns whether it did; it does not if there is no
+            /// room, or the shard is inactive or seized.
+            ///
+            /// ```text
+            /// shard = word + index * stride
+            /// top = shard[0]
+            /// if top - 1 >= capacity (unsigned): leave  // full, inactive (0) or seized (negative)
+            /// shard[top] = item
+            /// shard[0] = top + 1                        // commits
+            /// ```
+            ///
+            /// # Safety
+            ///
+            /// `word` is the address of a stack's block (see [`stack`](crate::stack)) in the shared slot plus marks
+            /// as for [`add`], and `capacity` is that of the stack.
+            #[inline(always)]
+            pub(crate) unsafe fn push(word: usize, capacity: &u64, item: MaybeUninit<u64>) -> bool {
+                // SAFETY: obligations 1 to 5. Before the commit only the slot above the top is written, in which
+                // there is no item. It is a slot of the block: less one it is below the capacity.
+                unsafe { push!($source, DISPLACEMENT, word, capacity, item) }
+            }
+
+            /// Pops an item from this CPU's shard of a stack. `None` if there is none, or the shard is inactive or
+            /// seized.
+            ///
+            /// ```text
+            /// shard = word + index * stride
+            /// top = shard[0] - 1
+            /// if top <= 0: leave                        // empty, inactive (0) or seized (negative)
+            /// item = shard[top]
+            /// shard[0] = top                            // commits
+            /// ```
+            ///
+            /// # Safety
+            ///
+            /// As [`push`].
+            #[inline(always)]
+            pub(crate) unsafe fn pop(word: usize) -> Option<MaybeUninit<u64>> {
+                // SAFETY: obligations 1 to 5; only scratch registers are written before the commit. The slot below
+                // the top is one of the block's, and has an item.
+                unsafe { pop!($source, DISPLACEMENT, word) }
+            }
+
+            /// Appends a record to this CPU's shard of a ring. Returns whether it did; it does not if there is no
+            /// room. Positions are places in the data modulo its size.
+            ///
+            /// ```text
+            /// shard = word + index * stride
+            /// if head - tail + needed > capacity: leave
+            /// number = data[head] less its length       // an aborted try may have left one
+            /// data[head] = number with the record's length
+            /// data[head + 8 ...] = the record's whole words, then its rest
+            /// data[head + size] = number + 1
+            /// head = head + size                        // commits
+            /// ```
+            ///
+            /// # Safety
+            ///
+            /// `word` is the address of a ring's block (see [`ring`](crate::ring)) in the shared slot plus marks as
+            /// for [`add`], and the request fits the ring.
+            #[inline(always)]
+            pub(crate) unsafe fn append(word: usize, request: &Append) -> bool {
+                // SAFETY: obligations 1 to 5. Before the commit only the part between head and tail is written, in
+                // which no record lies; the mask keeps every place inside the data.
+                unsafe { append!($source, DISPLACEMENT, word, request) }
+            }
+
+            /// Discards the oldest records of this CPU's shard of a ring until at most `keep` bytes are left.
+            /// Returns whether it did.
+            ///
+            /// ```text
+            /// shard = word + index * stride
+            /// position = tail
+            /// while position < head - keep: position = position + size of the record there
+            /// tail = position                           // commits
+            /// ```
+            ///
+            /// # Safety
+            ///
+            /// As [`append`], and `mask` is the ring's capacity less one.
+            #[inline(always)]
+            pub(crate) unsafe fn discard(word: usize, keep: u64, mask: u64) -> bool {
+                // SAFETY: obligations 1 to 5; only scratch registers are written before the commit. Whole records
+                // lie between tail and head, so the loop meets their ends; it reads inside the data.
+                unsafe { discard!($source, DISPLACEMENT, word, keep, mask) }
+            }
+        }
+    };
 }
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
+sections!(kernel: KERNEL);
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
+sections!(table: TABLE);
 
-/// The one instance: a process has one rseq area per thread, one table and one arena.
+/// Runs the section of the source that a word is marked with. A word without such a mark has the result
+/// of a section that was aborted.
 ///
-/// The critical sections that C programs have inline (`percid_inline.h`) link to it by name.
-#[cfg_attr(feature = "capi", unsafe(export_name = "percid_fast_path"))]
-pub(crate) static FAST_PATH: FastPath = FastPath {
-    area: AtomicIsize::new(0),
-    table: AtomicPtr::new(ptr::null_mut()),
-    kernel_limit: AtomicU32::new(0),
-};
-
-/// What compiled C programs contain as numbers: a change here needs another version of the C interface.
-#[cfg(feature = "capi")]
-const _: () = {
-    assert!(std::mem::offset_of!(FastPath, area) == 0);
-    assert!(std::mem::offset_of!(FastPath, table) == 8);
-    assert!(std::mem::offset_of!(FastPath, kernel_limit) == 16);
-    assert!(crate::arena::SHIFT == 24);
-};
-
-impl FastPath {
-    /// From the thread pointer to the rseq area, in bytes.
-    pub(crate) fn area(&self) -> isize {
-        self.area.load(Relaxed)
-    }
-
-    pub(crate) fn set_area(&self, offset: isize) {
-        self.area.store(offset, Relaxed);
-    }
-
-    pub(crate) fn set_table(&self, entries: *mut AtomicU32) {
-        self.table.store(entries, Relaxed);
-    }
-
-    pub(crate) fn kernel_limit(&self) -> u32 {
-        self.kernel_limit.load(Relaxed)
-    }
-
-    /// Admits the kernel IDs below `limit`; it never falls.
-    pub(crate) fn raise_kernel_limit(&self, limit: u32) {
-        self.kernel_limit.fetch_max(limit, Relaxed);
-    }
+/// A macro and no function: where a fast path is inlined, the compiler knows what follows a missing mark
+/// before it inlines the sections, and places the slow path behind them.
+macro_rules! by_mark {
+    ($word:expr, $operation:ident $(::<$closed:tt>)? ($($argument:expr),*), else $none:expr) => {{
+        let word: usize = $word;
+        if word & $crate::critical::KERNEL != 0 {
+            $crate::critical::kernel::$operation$(::<$closed>)?(word $(, $argument)*)
+        } else if word & $crate::critical::TABLE != 0 {
+            $crate::critical::table::$operation$(::<$closed>)?(word $(, $argument)*)
+        } else {
+            $none
+        }
+    }};
 }
+pub(crate) use by_mark;

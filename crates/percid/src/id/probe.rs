@@ -7,7 +7,7 @@
 //!
 //! # The probe
 //!
-//! This thread enters a section that says on which CPU it is, and waits in it for a flag ([`Waiting`]). A
+//! This thread enters a section that says on which CPU it is, and waits in it for a flag ([`waiting`]). A
 //! [`Companion`] process with the same memory reads that CPU, does one of three things, and only then sets the flag:
 //!
 //! * it fences all CPUs, or that CPU (`membarrier`);
@@ -29,7 +29,8 @@ use std::sync::atomic::{
 use std::time::Duration;
 
 use super::{Unavailable, fence};
-use crate::critical::{Ending, FAST_PATH, NOWHERE, Waiting};
+use crate::critical::FAST_PATH;
+use crate::critical::waiting::{self, Ending, NOWHERE, Rendezvous};
 use crate::sys::affinity::Affinity;
 use crate::sys::companion::{self, Companion, End};
 use crate::sys::{clock, membarrier, memory, process, rseq, signals};
@@ -277,7 +278,7 @@ pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
 #[repr(C)]
 #[derive(Debug)]
 struct Board {
-    waiting: Waiting,
+    rendezvous: Rendezvous,
     /// When the companion gives up by itself, in milliseconds.
     deadline_ms: u64,
     /// Where both may run. Not on the stack, which may be a signal handler's.
@@ -360,21 +361,22 @@ impl Board {
         self.wait_until(|| self.ready.load(Acquire) == round)?;
         let left_ms = self.deadline_ms.saturating_sub(clock::now_ms()).max(1);
         // SAFETY: `run` has seen to the registration and to its place.
-        let ending =
-            unsafe { self.waiting.enter(round, left_ms.saturating_mul(LOOKS_PER_MS), spoilt) };
+        let ending = unsafe {
+            waiting::enter(&self.rendezvous, round, left_ms.saturating_mul(LOOKS_PER_MS), spoilt)
+        };
         let here = rseq::cpu_id(FAST_PATH.area());
-        if self.waiting.cpu(round).is_none() {
+        if self.rendezvous.cpu(round).is_none() {
             // Aborted before it could say where it is: the companion waits for that.
-            self.waiting.give_up(round);
+            self.rendezvous.give_up(round);
         }
         // The companion must be done with this round before the next begins.
-        self.wait_until(|| self.waiting.is_flag_set(round))?;
+        self.wait_until(|| self.rendezvous.is_flag_set(round))?;
         if self.failed.load(Acquire) == round {
             return None;
         }
         match ending {
             Ending::SawFlag => Some(false),
-            Ending::Aborted if here == self.waiting.cpu(round) => Some(true),
+            Ending::Aborted if here == self.rendezvous.cpu(round) => Some(true),
             Ending::Aborted | Ending::TimedOut => None,
         }
     }
@@ -392,8 +394,8 @@ impl Board {
 
     /// Waits until the section of `round` has begun, and says on which CPU; `None` when it is time to go.
     fn wait_for_section(&self, round: u32) -> Option<u32> {
-        self.wait_until(|| self.waiting.cpu(round).is_some())?;
-        self.waiting.cpu(round)
+        self.wait_until(|| self.rendezvous.cpu(round).is_some())?;
+        self.rendezvous.cpu(round)
     }
 
     /// Sends the companion to another CPU than `cpu`. Where there is none, or none may be had, it stays.
@@ -416,7 +418,7 @@ impl Board {
                 self.refused.store(errno as u32, Release);
             }
         }
-        self.waiting.set_flag(round);
+        self.rendezvous.set_flag(round);
         self.leave(cpu);
         self.ready.store(round + 1, Release);
     }

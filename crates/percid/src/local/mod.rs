@@ -39,8 +39,8 @@ use std::sync::atomic::{
 };
 
 use crate::arena::{Block, STRIDE};
-use crate::critical;
-use crate::handle::{Handle, KERNEL, MARKS, Needs, State, TABLE};
+use crate::critical::by_mark;
+use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable, fence};
 use crate::sys::{memory, preserving_errno, thread};
@@ -246,19 +246,9 @@ impl<T: Send> Local<T> {
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let word = self.handle.word();
         let token = thread::token();
-        let shard = if word & KERNEL != 0 {
-            const MARK: isize = -(KERNEL as isize);
-            // SAFETY: a word with this mark is the address of this object's block plus the mark, and it was
-            // stored after the source had been prepared.
-            unsafe { critical::acquire_kernel::<MARK, CLOSED>(word, READY as usize, token) }
-        } else if word & TABLE != 0 {
-            const MARK: isize = -(TABLE as isize);
-            // SAFETY: as above.
-            unsafe { critical::acquire_table::<MARK, CLOSED>(word, READY as usize, token) }
-        } else {
-            0
-        };
-        let mut held = match NonNull::new(ptr::with_exposed_provenance_mut(shard & !MARKS)) {
+        // SAFETY: the word of this object's handle.
+        let shard = unsafe { by_mark!(word, acquire::<CLOSED>(READY as usize, token), else 0) };
+        let mut held = match NonNull::new(ptr::with_exposed_provenance_mut(shard)) {
             Some(shard) => ShardGuard { shard, released: READY, local: PhantomData },
             None => self.hold_slowly()?,
         };
@@ -461,20 +451,14 @@ fn try_acquire<T>(
     mine: NonNull<Shard<T>>,
     expected: i64,
 ) -> Option<NonNull<Shard<T>>> {
-    let (expected, token) = (expected as usize, thread::token());
-    let address = match source {
-        // SAFETY: a block of shards, whose source has been prepared.
-        Source::Kernel => unsafe {
-            critical::acquire_kernel::<0, CLOSED>(block.0, expected, token)
-        },
-        // SAFETY: as above.
-        Source::Table => unsafe { critical::acquire_table::<0, CLOSED>(block.0, expected, token) },
-        Source::Atomic => {
-            // SAFETY: shards stay mapped as long as the handle.
-            let lock = unsafe { &(*mine.as_ptr()).lock };
-            return lock.try_take(expected as i64).then_some(mine);
-        }
-    };
+    if source == Source::Atomic {
+        // SAFETY: shards stay mapped as long as the handle.
+        let lock = unsafe { &(*mine.as_ptr()).lock };
+        return lock.try_take(expected).then_some(mine);
+    }
+    let (word, token) = (handle::marked(block, source), thread::token());
+    // SAFETY: a block of shards, whose source has been prepared.
+    let address = unsafe { by_mark!(word, acquire::<CLOSED>(expected as usize, token), else 0) };
     NonNull::new(ptr::with_exposed_provenance_mut(address))
 }
 

@@ -33,14 +33,14 @@ use std::sync::atomic::{
     fence as barrier,
 };
 
-use crate::arena::Block;
-use crate::critical;
-use crate::critical::ring::{Append, DATA};
-use crate::handle::{Handle, KERNEL, Needs, State, TABLE};
+use crate::arena::{self, Block};
+use crate::counter::Counter;
+use crate::critical::by_mark;
+use crate::critical::ring::{self as layout, Append, DATA};
+use crate::handle::{self, Handle, Needs, State};
 use crate::id::try_lock::{TryLock, TryLockGuard};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
 use crate::sys::preserving_errno;
-use crate::{Counter, arena};
 use shard::{Reading, Shard};
 
 /// What happens to a record when a ring is full.
@@ -158,7 +158,7 @@ impl Ring {
 
     /// The longest record it takes, in bytes: a quarter of the ring less 16, and 65 535 at most.
     pub const fn longest(&self) -> usize {
-        critical::ring::longest(self.capacity) as usize
+        layout::longest(self.capacity) as usize
     }
 
     /// Appends a record. `false`: it is lost, and counted as such; because there is no room and the ring
@@ -168,16 +168,8 @@ impl Ring {
     pub fn append(&self, record: &[u8]) -> bool {
         let word = self.handle.word();
         let Some(request) = Append::new(record, self.capacity) else { return self.drop_record() };
-        let appended = if word & KERNEL != 0 {
-            // SAFETY: a word with this mark is the address of this ring's block plus the mark, and it was
-            // stored after the source had been prepared; the request is for this ring.
-            unsafe { critical::append_kernel::<{ -(KERNEL as isize) }>(word, &request) }
-        } else if word & TABLE != 0 {
-            // SAFETY: as above.
-            unsafe { critical::append_table::<{ -(TABLE as isize) }>(word, &request) }
-        } else {
-            false
-        };
+        // SAFETY: the word of this ring's handle; the request is for this ring.
+        let appended = unsafe { by_mark!(word, append(&request), else false) };
         appended || self.append_slowly(&request)
     }
 
@@ -232,8 +224,9 @@ impl Ring {
 
     /// Appends through a source that has sections: whether there was room; `None` if it cannot be done.
     fn append_as(&self, block: Block, source: Source, request: &Append) -> Option<bool> {
+        let word = handle::marked(block, source);
         for _ in 0..RESTART_LIMIT {
-            if try_append(block, source, request) {
+            if try_append(word, request) {
                 return Some(true);
             }
             let shard = self.shard_at(block.of_id(source.enter_as_hint()?));
@@ -244,7 +237,7 @@ impl Ring {
                 return Some(false);
             }
             // The section that writes into what this frees orders itself behind it.
-            discard(block, source, shard.worth_keeping(request), request.mask);
+            discard(word, shard.worth_keeping(request), request.mask);
         }
         None
     }
@@ -296,27 +289,17 @@ impl Ring {
 
 /// Out of line, so that an unrolled loop does not repeat the sections.
 #[inline(never)]
-fn try_append(block: Block, source: Source, request: &Append) -> bool {
-    match source {
-        // SAFETY: the block of a ring that was claimed for this source, which has been prepared; the request
-        // is for this ring.
-        Source::Kernel => unsafe { critical::append_kernel::<0>(block.0, request) },
-        // SAFETY: as above.
-        Source::Table => unsafe { critical::append_table::<0>(block.0, request) },
-        Source::Atomic => false,
-    }
+fn try_append(word: usize, request: &Append) -> bool {
+    // SAFETY: the block of a ring that was claimed for the source whose mark the word has; the request is
+    // for this ring.
+    unsafe { by_mark!(word, append(request), else false) }
 }
 
 /// As [`try_append`].
 #[inline(never)]
-fn discard(block: Block, source: Source, keep: u64, mask: u64) {
-    match source {
-        // SAFETY: as in `try_append`.
-        Source::Kernel => _ = unsafe { critical::discard_kernel::<0>(block.0, keep, mask) },
-        // SAFETY: as above.
-        Source::Table => _ = unsafe { critical::discard_table::<0>(block.0, keep, mask) },
-        Source::Atomic => {}
-    }
+fn discard(word: usize, keep: u64, mask: u64) {
+    // SAFETY: as in `try_append`.
+    unsafe { by_mark!(word, discard(keep, mask), else false) };
 }
 
 /// The one who empties a ring.

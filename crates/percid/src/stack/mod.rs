@@ -29,8 +29,8 @@ use std::sync::atomic::{
 };
 
 use crate::arena::{Block, STRIDE, word};
-use crate::critical;
-use crate::handle::{Handle, KERNEL, Needs, State, TABLE};
+use crate::critical::by_mark;
+use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
 use crate::seizure::{self, SEIZED, Seized, Verdict};
@@ -188,16 +188,8 @@ impl<T: Send> Stack<T> {
     pub fn push(&self, item: T) -> Result<(), T> {
         let word = self.handle.word();
         let item = into_word(item);
-        let pushed = if word & KERNEL != 0 {
-            // SAFETY: a word with this mark is the address of this stack's block plus the mark, and it was
-            // stored after the source had been prepared.
-            unsafe { critical::push_kernel::<{ -(KERNEL as isize) }>(word, &self.capacity, item) }
-        } else if word & TABLE != 0 {
-            // SAFETY: as above.
-            unsafe { critical::push_table::<{ -(TABLE as isize) }>(word, &self.capacity, item) }
-        } else {
-            false
-        };
+        // SAFETY: the word of this stack's handle.
+        let pushed = unsafe { by_mark!(word, push(&self.capacity, item), else false) };
         if pushed {
             return Ok(());
         }
@@ -208,16 +200,8 @@ impl<T: Send> Stack<T> {
     /// Pops the item that this CPU pushed last, or one of the shared list. `None` if there is none.
     #[inline(always)]
     pub fn pop(&self) -> Option<T> {
-        let word = self.handle.word();
-        let popped = if word & KERNEL != 0 {
-            // SAFETY: as in `push`.
-            unsafe { critical::pop_kernel::<{ -(KERNEL as isize) }>(word) }
-        } else if word & TABLE != 0 {
-            // SAFETY: as in `push`.
-            unsafe { critical::pop_table::<{ -(TABLE as isize) }>(word) }
-        } else {
-            None
-        };
+        // SAFETY: the word of this stack's handle.
+        let popped = unsafe { by_mark!(self.handle.word(), pop(), else None) };
         // SAFETY: the word was made of an item and is handed out once.
         popped.or_else(|| self.pop_slowly()).map(|item| unsafe { from_word(item) })
     }
@@ -348,41 +332,33 @@ impl<T: Send> Stack<T> {
     }
 
     fn try_push(&self, block: Block, source: Source, item: Item) -> bool {
-        match source {
-            // SAFETY: the block of this stack, whose source has been prepared.
-            Source::Kernel => unsafe { critical::push_kernel::<0>(block.0, &self.capacity, item) },
-            // SAFETY: as above.
-            Source::Table => unsafe { critical::push_table::<0>(block.0, &self.capacity, item) },
-            Source::Atomic => {
-                let owned = own_at_hint(block);
-                owned.is_some_and(|(shard, mut seized)| shard.push(&mut seized, self.full(), item))
-            }
+        if source == Source::Atomic {
+            let owned = own_at_hint(block);
+            return owned
+                .is_some_and(|(shard, mut seized)| shard.push(&mut seized, self.full(), item));
         }
+        // SAFETY: the block of this stack, whose source has been prepared.
+        unsafe { by_mark!(handle::marked(block, source), push(&self.capacity, item), else false) }
     }
 
     fn try_pop(&self, block: Block, source: Source) -> Option<Item> {
-        match source {
-            // SAFETY: as in `try_push`.
-            Source::Kernel => unsafe { critical::pop_kernel::<0>(block.0) },
-            // SAFETY: as above.
-            Source::Table => unsafe { critical::pop_table::<0>(block.0) },
-            Source::Atomic => {
-                let (shard, mut seized) = own_at_hint(block)?;
-                shard.pop(&mut seized)
-            }
+        if source == Source::Atomic {
+            let (shard, mut seized) = own_at_hint(block)?;
+            return shard.pop(&mut seized);
         }
+        // SAFETY: as in `try_push`.
+        unsafe { by_mark!(handle::marked(block, source), pop(), else None) }
     }
 
-    /// Activates the shard that is this thread's now, unless somebody else does.
+    /// Activates the shard that is this thread's now, unless another thread does.
     fn activate(&self, block: Block, source: Source) {
         let token = ACTIVATING as usize;
-        // A stack's shard has no word that closes it: the top itself, expected to be zero, stands for that.
-        let shard = match source {
+        let shard = if source == Source::Atomic {
+            acquire_at_hint(block, token)
+        } else {
+            // A stack's shard has no word that closes it: its top, expected to be zero, stands for that.
             // SAFETY: the first word of this stack's block, whose source has been prepared.
-            Source::Kernel => unsafe { critical::acquire_kernel::<0, 0>(block.0, 0, token) },
-            // SAFETY: as above.
-            Source::Table => unsafe { critical::acquire_table::<0, 0>(block.0, 0, token) },
-            Source::Atomic => acquire_at_hint(block, token),
+            unsafe { by_mark!(handle::marked(block, source), acquire::<0>(0, token), else 0) }
         };
         if shard == 0 {
             return;

@@ -3,36 +3,36 @@
 use std::arch::asm;
 use std::mem::offset_of;
 
-use super::{ABORTED, SAW_FLAG, Waiting};
-use crate::critical::FAST_PATH;
+use super::rendezvous::{ABORTED, Rendezvous, SAW_FLAG};
+use crate::critical::fast_path::FAST_PATH;
 
 /// # Safety
 ///
 /// The calling thread's rseq area is registered and lies where [`FAST_PATH`] says.
-pub(super) unsafe fn enter(place: &Waiting, round: u32, length_mask: u64, tries: u64) -> u64 {
+pub(super) unsafe fn enter(shared: &Rendezvous, round: u32, length_mask: u64, tries: u64) -> u64 {
     let outcome;
-    // SAFETY: the section writes to `place` and to `rseq_cs` alone. `rseq_cs` is cleared on every way out, so the
-    // kernel never looks for the descriptor after `place` is gone. The abort pad follows its signature.
+    // SAFETY: the section writes to `shared` and to `rseq_cs` alone. `rseq_cs` is cleared on every way out, so the
+    // kernel never looks for the descriptor after `shared` is gone. The abort pad follows its signature.
     unsafe {
         asm!(
             "lea {work}, [rip + 2f]",
-            "mov qword ptr [{place} + {start}], {work}",
+            "mov qword ptr [{shared} + {start}], {work}",
             "lea {outcome}, [rip + 3f]",
             "sub {outcome}, {work}",
             "and {outcome}, {length_mask}",
-            "mov qword ptr [{place} + {length}], {outcome}",
+            "mov qword ptr [{shared} + {length}], {outcome}",
             "lea {work}, [rip + 4f]",
-            "mov qword ptr [{place} + {abort}], {work}",
+            "mov qword ptr [{shared} + {abort}], {work}",
             "mov {outcome:e}, 0",
-            "mov qword ptr fs:[{area} + 8], {place}",
+            "mov qword ptr fs:[{area} + 8], {shared}",
             "2:",
             "mov {work:e}, dword ptr fs:[{area} + 4]",
             "inc {work}",
             "shl {work}, 32",
             "or {work}, {round}",
-            "mov qword ptr [{place} + {inside}], {work}",
+            "mov qword ptr [{shared} + {inside}], {work}",
             "5:",
-            "cmp dword ptr [{place} + {flag}], {round:e}",
+            "cmp dword ptr [{shared} + {flag}], {round:e}",
             "je 6f",
             "dec {tries}",
             "jnz 5b",
@@ -47,18 +47,18 @@ pub(super) unsafe fn enter(place: &Waiting, round: u32, length_mask: u64, tries:
             "mov {outcome:e}, {aborted}",
             "7:",
             "mov qword ptr fs:[{area} + 8], 0",
-            place = in(reg) place,
+            shared = in(reg) shared,
             area = in(reg) FAST_PATH.area(),
             round = in(reg) u64::from(round),
             length_mask = in(reg) length_mask,
             tries = inout(reg) tries => _,
             work = out(reg) _,
             outcome = out(reg) outcome,
-            start = const offset_of!(Waiting, start),
-            length = const offset_of!(Waiting, length),
-            abort = const offset_of!(Waiting, abort),
-            inside = const offset_of!(Waiting, inside),
-            flag = const offset_of!(Waiting, flag),
+            start = const offset_of!(Rendezvous, start),
+            length = const offset_of!(Rendezvous, length),
+            abort = const offset_of!(Rendezvous, abort),
+            inside = const offset_of!(Rendezvous, inside),
+            flag = const offset_of!(Rendezvous, flag),
             aborted = const ABORTED,
             saw_flag = const SAW_FLAG,
             options(nostack)

@@ -3,35 +3,35 @@
 use std::arch::asm;
 use std::mem::offset_of;
 
-use super::{ABORTED, SAW_FLAG, Waiting};
-use crate::critical::FAST_PATH;
+use super::rendezvous::{ABORTED, Rendezvous, SAW_FLAG};
+use crate::critical::fast_path::FAST_PATH;
 use crate::sys::thread;
 
 /// # Safety
 ///
 /// As its twin for x86-64.
-pub(super) unsafe fn enter(place: &Waiting, round: u32, length_mask: u64, tries: u64) -> u64 {
+pub(super) unsafe fn enter(shared: &Rendezvous, round: u32, length_mask: u64, tries: u64) -> u64 {
     let outcome;
     // SAFETY: as its twin for x86-64.
     unsafe {
         asm!(
             "adr {work}, 2f",
-            "str {work}, [{place}, #{start}]",
+            "str {work}, [{shared}, #{start}]",
             "adr {outcome}, 3f",
             "sub {outcome}, {outcome}, {work}",
             "and {outcome}, {outcome}, {length_mask}",
-            "str {outcome}, [{place}, #{length}]",
+            "str {outcome}, [{shared}, #{length}]",
             "adr {work}, 4f",
-            "str {work}, [{place}, #{abort}]",
+            "str {work}, [{shared}, #{abort}]",
             "mov {outcome}, #0",
-            "str {place}, [{area}, #8]",
+            "str {shared}, [{area}, #8]",
             "2:",
             "ldr {work:w}, [{area}, #4]",
             "add {work}, {work}, #1",
             "orr {work}, {round}, {work}, lsl #32",
-            "str {work}, [{place}, #{inside}]",
+            "str {work}, [{shared}, #{inside}]",
             "5:",
-            "ldr {work:w}, [{place}, #{flag}]",
+            "ldr {work:w}, [{shared}, #{flag}]",
             "cmp {work:w}, {round:w}",
             "b.eq 6f",
             "subs {tries}, {tries}, #1",
@@ -46,18 +46,18 @@ pub(super) unsafe fn enter(place: &Waiting, round: u32, length_mask: u64, tries:
             "mov {outcome}, #{aborted}",
             "7:",
             "str xzr, [{area}, #8]",
-            place = in(reg) place,
+            shared = in(reg) shared,
             area = in(reg) thread::at(FAST_PATH.area()),
             round = in(reg) u64::from(round),
             length_mask = in(reg) length_mask,
             tries = inout(reg) tries => _,
             work = out(reg) _,
             outcome = out(reg) outcome,
-            start = const offset_of!(Waiting, start),
-            length = const offset_of!(Waiting, length),
-            abort = const offset_of!(Waiting, abort),
-            inside = const offset_of!(Waiting, inside),
-            flag = const offset_of!(Waiting, flag),
+            start = const offset_of!(Rendezvous, start),
+            length = const offset_of!(Rendezvous, length),
+            abort = const offset_of!(Rendezvous, abort),
+            inside = const offset_of!(Rendezvous, inside),
+            flag = const offset_of!(Rendezvous, flag),
             aborted = const ABORTED,
             saw_flag = const SAW_FLAG,
             options(nostack)

@@ -1,0 +1,60 @@
+//! What every section reads.
+
+use std::ptr;
+use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering::Relaxed};
+
+/// Written by slow paths, and before any object that would lead a thread into a section of that source
+/// is marked as ready for it.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct FastPath {
+    /// From the thread pointer to the rseq area, in bytes.
+    pub(super) area: AtomicIsize,
+    /// Entry 0 of the table source: `table[cpu] = ID + 1`, or 0.
+    pub(super) table: AtomicPtr<AtomicU32>,
+    /// Kernel IDs below this have memory that is open.
+    pub(super) kernel_limit: AtomicU32,
+}
+
+/// The one instance: a process has one rseq area per thread, one table and one arena.
+///
+/// The critical sections that C programs have inline (`percid_inline.h`) link to it by name.
+#[cfg_attr(feature = "capi", unsafe(export_name = "percid_fast_path"))]
+pub(crate) static FAST_PATH: FastPath = FastPath {
+    area: AtomicIsize::new(0),
+    table: AtomicPtr::new(ptr::null_mut()),
+    kernel_limit: AtomicU32::new(0),
+};
+
+/// What compiled C programs contain as numbers: a change here needs another version of the C interface.
+#[cfg(feature = "capi")]
+const _: () = {
+    assert!(std::mem::offset_of!(FastPath, area) == 0);
+    assert!(std::mem::offset_of!(FastPath, table) == 8);
+    assert!(std::mem::offset_of!(FastPath, kernel_limit) == 16);
+    assert!(crate::arena::SHIFT == 24);
+};
+
+impl FastPath {
+    /// From the thread pointer to the rseq area, in bytes.
+    pub(crate) fn area(&self) -> isize {
+        self.area.load(Relaxed)
+    }
+
+    pub(crate) fn set_area(&self, offset: isize) {
+        self.area.store(offset, Relaxed);
+    }
+
+    pub(crate) fn set_table(&self, entries: *mut AtomicU32) {
+        self.table.store(entries, Relaxed);
+    }
+
+    pub(crate) fn kernel_limit(&self) -> u32 {
+        self.kernel_limit.load(Relaxed)
+    }
+
+    /// Admits the kernel IDs below `limit`; it never falls.
+    pub(crate) fn raise_kernel_limit(&self, limit: u32) {
+        self.kernel_limit.fetch_max(limit, Relaxed);
+    }
+}
