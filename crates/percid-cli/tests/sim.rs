@@ -260,7 +260,7 @@ fn errors_in_files_name_the_line_and_the_field() {
         (
             "--workload",
             workload.replace("wander = \"allowed\"", "wander = 1000"),
-            "acts.0.wander: expected a whole number from 1 to 384",
+            "affinity_changes.0.wander: expected a whole number from 1 to 384",
             "wander",
         ),
     ];

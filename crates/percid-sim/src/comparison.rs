@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::engine::{
-    Census, Expense, Outcome, Quiet, Scheduling, Share, Simulation, Span, Watched,
-};
+use crate::engine::{Expense, Gauge, Outcome, Quiet, Scheduling, Share, Simulation, Span, Usage};
 use crate::file::Error;
 use crate::machine::Machine;
 use crate::policies::{Entry, Work};
@@ -87,7 +85,7 @@ pub struct Row {
     pub spans: Vec<Span>,
 }
 
-/// How many CPUs and IDs were in use at a time; see [`Census`].
+/// How many CPUs and IDs were in use at a time; see [`Usage`].
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct InUse {
     /// CPUs that ran something.
@@ -101,20 +99,20 @@ pub struct InUse {
 /// A figure that changes in the course of a run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Level {
-    /// The mean of all looks.
+    /// The mean of all samples.
     pub mean: f64,
-    /// The largest of all.
+    /// The largest sample.
     pub most: u32,
 }
 
 impl InUse {
-    fn of(census: &Census) -> Option<InUse> {
-        let level = |watched: Watched| Level {
-            mean: watched.sum as f64 / census.looks as f64,
-            most: watched.most,
+    fn of(usage: &Usage) -> Option<InUse> {
+        let level = |gauge: Gauge| Level {
+            mean: gauge.sum as f64 / usage.samples as f64,
+            most: gauge.most,
         };
-        let Census { looks, running, visited, ids } = *census;
-        (looks > 0).then(|| InUse {
+        let Usage { samples, running, visited, ids } = *usage;
+        (samples > 0).then(|| InUse {
             running: level(running),
             visited: level(visited),
             ids: level(ids),
@@ -233,7 +231,7 @@ fn summary(parameters: BTreeMap<String, f64>, policy: &'static str, mut runs: Ve
         scheduling: all.scheduling,
         expense: all.expense,
         policy_share: some(all.expense.share()),
-        in_use: InUse::of(&all.census),
+        in_use: InUse::of(&all.usage),
         quiet: all.quiet,
         elapsed_ns: all.elapsed,
         spans: runs.first_mut().map(|run| std::mem::take(&mut run.spans)).unwrap_or_default(),

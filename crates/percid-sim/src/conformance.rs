@@ -38,8 +38,8 @@ use std::fmt;
 use percid_rules::Generation;
 
 use crate::policies::{Entry, Id, Policy, Process, Thread, of_generation};
+use crate::time::{MS, Ns, US};
 use crate::topology::{Cpu, Place, Topology};
-use crate::{MS, Ns, US};
 
 /// How far from a border a decision must be to count, in percent of 100 ms: four ticks of 4 ms,
 /// for the tick that counts, the lag of a clock, and the way from the tick to the scan.

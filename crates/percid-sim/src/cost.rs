@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use crate::machine::{Costs, Machine};
-use crate::policies::Toll;
+use crate::policies::Overhead;
+use crate::time::{Ns, SECOND};
 use crate::topology::{Cpu, Reach, Topology};
 use crate::workload::Memory;
-use crate::{Ns, SECOND};
 
 /// What a burst finds where its ID's area is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -111,9 +111,9 @@ impl Prices {
     }
 
     /// What slow paths and scans cost the thread that goes through them, without fences.
-    pub fn work(&self, toll: &Toll, cpus: u32) -> Ns {
-        let slow_paths = f64::from(toll.slow_paths) * self.costs.slow_path_ns.value;
-        let scans = f64::from(toll.scans) * f64::from(cpus) * self.costs.scan_cpu_ns.value;
+    pub fn work(&self, overhead: &Overhead, cpus: u32) -> Ns {
+        let slow_paths = f64::from(overhead.slow_paths) * self.costs.slow_path_ns.value;
+        let scans = f64::from(overhead.scans) * f64::from(cpus) * self.costs.scan_cpu_ns.value;
         (slow_paths + scans) as Ns
     }
 

@@ -1,6 +1,6 @@
 //! How long a core idled.
 
-use crate::Ns;
+use crate::time::Ns;
 
 /// A core that is busy as long as one of its CPUs is, and how long it idled in between.
 ///

@@ -187,7 +187,7 @@ fn pinned_threads_that_wait_hide_nobody_from_an_idle_cpu() {
 
 #[test]
 fn cpus_that_a_process_gets_back_are_used() {
-    let acts = "[[acts]]\nat_ms = 10\nconfine = 1\n[[acts]]\nat_ms = 20\nconfine = 8\n";
+    let acts = "[[affinity_changes]]\nat_ms = 10\nconfine = 1\n[[affinity_changes]]\nat_ms = 20\nconfine = 8\n";
     let found = run(8, &format!("duration_ms = 1000\n{}{acts}", group("w", 8, "", BUSY)));
     // 10 ms on one CPU, all else on eight.
     assert!(found.scheduling.ticks > 8 * 245, "{:?}", found.scheduling);
@@ -262,7 +262,7 @@ fn threads_are_users_from_their_start_on() {
 
 #[test]
 fn a_new_program_has_one_thread_and_its_affinity_but_what_was_used_counts() {
-    let acts = "[[acts]]\nat_ms = 5\nconfine = 2\n";
+    let acts = "[[affinity_changes]]\nat_ms = 5\nconfine = 2\n";
     let sleep = "{ burst = {} }, { sleep = { us = 1000000 } }, { burst = {} }";
     let exec = "{ run = { us = 10000 } }, \"exec\", { burst = {} }";
     let workload = format!(
@@ -330,7 +330,7 @@ fn zero_pages_have_a_price_of_their_own() {
 
 #[test]
 fn a_container_has_as_many_cpus_as_it_was_given() {
-    let acts = "[[acts]]\nat_ms = 0\nevery_ms = 10\nwander = 3\n";
+    let acts = "[[affinity_changes]]\nat_ms = 0\nevery_ms = 10\nwander = 3\n";
     let found = run(8, &format!("duration_ms = 100\n{}{acts}", group("w", 8, "", BUSY)));
     for window in 0..10u64 {
         let inside = |at: Ns| at / (10 * MS) == window;
@@ -342,7 +342,7 @@ fn a_container_has_as_many_cpus_as_it_was_given() {
 
 #[test]
 fn what_never_ends_ends() {
-    let act = "[[acts]]\nat_ms = 1\nevery_ms = 1\nwander = 1\n";
+    let act = "[[affinity_changes]]\nat_ms = 1\nevery_ms = 1\nwander = 1\n";
     assert!(
         run(2, &format!("{}{act}", group("w", 1, "", "{ run = { us = 100 } }"))).elapsed < SECOND
     );

@@ -43,9 +43,9 @@ fn extra_ids_make_slow_paths_rare_and_go_when_it_is_quiet() {
                 let found = wander("percid-table", seed, &sets);
                 let of = format!("{threads} threads, {shares:?}, seed {seed}: {found:?}");
                 assert!(found.expense.share() <= 0.01, "{of}");
-                assert!(found.census.looks >= 30, "{of}");
-                assert!(found.census.ids.most <= 2 * found.census.visited.most, "{of}");
-                assert!(found.census.ids.sum <= 2 * found.census.visited.sum, "{of}");
+                assert!(found.usage.samples >= 30, "{of}");
+                assert!(found.usage.ids.most <= 2 * found.usage.visited.most, "{of}");
+                assert!(found.usage.ids.sum <= 2 * found.usage.visited.sum, "{of}");
                 let quiet = found.quiet.expect("wakes stop to go astray");
                 assert_eq!(quiet.bound, threads, "{of}");
                 assert_eq!(quiet.overdue_ns, 0, "{of}");
@@ -63,7 +63,7 @@ fn without_extra_ids_slow_paths_are_felt() {
         let sets = [&SHORT[..], &WITHIN_L3, &[("threads", f64::from(threads))]];
         let strict = wander("percid-table-strict", 1, &sets);
         assert!(strict.expense.share() > 0.02, "{:?}", strict.expense);
-        assert!(strict.census.ids.most <= threads, "{:?}", strict.census);
+        assert!(strict.usage.ids.most <= threads, "{:?}", strict.usage);
         let relaxed = wander("percid-table", 1, &sets);
         assert!(relaxed.memory > strict.memory, "which costs memory");
         assert!(relaxed.work.steals < strict.work.steals / 100, "{:?}", relaxed.work);

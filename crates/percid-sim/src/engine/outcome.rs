@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use super::census::{Census, Quiet};
-use crate::Ns;
+use super::usage::{Quiet, Usage};
 use crate::cost::Class;
 use crate::policies::{Id, Work};
+use crate::time::Ns;
 use crate::topology::Cpu;
 
 /// Bursts of one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct ClassTotal {
     /// How many.
     pub bursts: u64,
     /// What they cost together, in nanoseconds.
@@ -95,7 +95,7 @@ impl Expense {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Timed bursts by class, in the order of [`Class::ALL`].
-    pub classes: [Tally; 6],
+    pub classes: [ClassTotal; 6],
     /// Distinct IDs of the process that used most of them.
     pub ids_distinct: u32,
     /// One more than the largest ID that any burst used: what an array indexed by IDs needs.
@@ -109,7 +109,7 @@ pub struct Outcome {
     /// What became of the time.
     pub expense: Expense,
     /// How many CPUs and IDs were in use at a time.
-    pub census: Census,
+    pub usage: Usage,
     /// What became of the IDs when wakes did not go astray any more, if that was simulated.
     pub quiet: Option<Quiet>,
     /// The simulated time that passed, in nanoseconds.
@@ -121,7 +121,7 @@ pub struct Outcome {
 impl Outcome {
     /// All timed bursts.
     pub fn bursts(&self) -> u64 {
-        self.classes.iter().map(|tally| tally.bursts).sum()
+        self.classes.iter().map(|total| total.bursts).sum()
     }
 
     /// The mean cost of a timed burst and of finding its ID, in nanoseconds; not a number if there was none.
@@ -130,7 +130,7 @@ impl Outcome {
     }
 
     fn classes_ns(&self) -> Ns {
-        self.classes.iter().map(|tally| tally.ns).sum()
+        self.classes.iter().map(|total| total.ns).sum()
     }
 
     /// The shares of all classes.
@@ -139,8 +139,8 @@ impl Outcome {
         // By way of the mean, which rounds: so the last digits of shares stay what they were.
         let ns = self.classes_ns() as f64 / bursts * bursts;
         let share = |class: Class| {
-            let tally = self.classes[class as usize];
-            Share { class, bursts: tally.bursts as f64 / bursts, cost: tally.ns as f64 / ns }
+            let total = self.classes[class as usize];
+            Share { class, bursts: total.bursts as f64 / bursts, cost: total.ns as f64 / ns }
         };
         Class::ALL.map(share).to_vec()
     }
@@ -161,7 +161,7 @@ impl Outcome {
         ours.ticks += theirs.ticks;
         ours.migrations += theirs.migrations;
         self.expense.add(&other.expense);
-        self.census.add(&other.census);
+        self.usage.add(&other.usage);
         if let Some(quiet) = &other.quiet {
             self.quiet.get_or_insert_default().add(quiet);
         }

@@ -1,55 +1,57 @@
 //! A simulated process: its policy, its memory, and what its threads wait for together.
 
-use crate::Ns;
+use super::index::ThreadIndex;
 use crate::cpu_set::CpuSet;
 use crate::policies::{self, Id, Policy, Thread};
 use crate::random::Random;
+use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
+use crate::workload::GroupIndex;
 
-/// Who touched an area last, and when.
+/// The CPU that touched an area last, and when.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
     pub(super) cpu: Cpu,
     pub(super) at: Ns,
 }
 
-/// The turns of a group: who comes after whom, and whose turn it is.
+/// The turns of a group: their order, and whose turn it is.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    order: Vec<u32>,
+    order: Vec<ThreadIndex>,
     at: usize,
 }
 
 impl Turns {
-    /// Whether nobody has come for a turn yet.
+    /// Whether no thread has come for a turn yet.
     pub(super) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
     /// Lets these threads take turns in a random order.
-    pub(super) fn begin(&mut self, members: Vec<u32>, random: &mut Random) {
+    pub(super) fn begin(&mut self, members: Vec<ThreadIndex>, random: &mut Random) {
         self.order = members;
         self.at = 0;
         random.shuffle(&mut self.order);
     }
 
     /// Lets one more thread take turns, after all others.
-    pub(super) fn join(&mut self, thread: u32) {
+    pub(super) fn join(&mut self, thread: ThreadIndex) {
         self.order.push(thread);
     }
 
-    /// Whose turn it is.
-    pub(super) fn current(&self) -> Option<u32> {
+    /// The thread whose turn it is.
+    pub(super) fn current(&self) -> Option<ThreadIndex> {
         self.order.get(self.at).copied()
     }
 
-    /// Lets the next one have its turn.
+    /// Gives the turn to the next thread.
     pub(super) fn pass(&mut self) {
         self.at = (self.at + 1) % self.order.len().max(1);
     }
 
-    /// Takes one who ended out of the round. If it was its turn, it is the next one's now.
-    pub(super) fn leave(&mut self, thread: u32) {
+    /// Takes a thread that ended out of the round. If it was its turn, it is that of the next one now.
+    pub(super) fn leave(&mut self, thread: ThreadIndex) {
         let Some(place) = self.order.iter().position(|&other| other == thread) else { return };
         self.order.remove(place);
         if place < self.at {
@@ -66,7 +68,7 @@ impl Turns {
 pub(super) struct Together {
     /// Threads that began and did not end.
     pub(super) living: u32,
-    pub(super) at_barrier: Vec<u32>,
+    pub(super) at_barrier: Vec<ThreadIndex>,
     pub(super) turns: Turns,
 }
 
@@ -74,21 +76,21 @@ pub(super) struct Together {
 pub(super) struct ProcessState {
     pub(super) policy: Box<dyn Policy>,
     /// The thread of this process that runs on each CPU.
-    pub(super) running: Vec<Option<Thread>>,
-    /// For each thread of its life, how many CPUs it may use.
-    pub(super) thread_allowed: Vec<u32>,
+    running: Vec<Option<Thread>>,
+    /// For each thread that it ever had, how many CPUs it may use.
+    thread_allowed: Vec<u32>,
     /// The CPUs that any of its threads was allowed so far (R2).
     allowed: CpuSet,
     nr_cpus_allowed: u32,
     pub(super) users: u32,
     /// Groups that have still to begin.
     pub(super) unborn: u32,
-    /// For each ID, who touched its area last.
+    /// For each ID, the last touch of its area.
     pub(super) areas: Vec<Option<Touch>>,
-    /// Who touched all areas before anybody used them.
+    /// The touch of all areas before any of them was used.
     pub(super) prepared: Option<Touch>,
     /// By group.
-    pub(super) together: Vec<Together>,
+    together: Vec<Together>,
 }
 
 impl ProcessState {
@@ -124,6 +126,23 @@ impl ProcessState {
         (&mut *self.policy, view)
     }
 
+    /// Whether all its threads have ended, and no group has still to begin.
+    pub(super) fn is_over(&self) -> bool {
+        self.users == 0 && self.unborn == 0
+    }
+
+    pub(super) fn together(&mut self, group: GroupIndex) -> &mut Together {
+        &mut self.together[group.0 as usize]
+    }
+
+    pub(super) fn runs_on(&self, cpu: Cpu) -> bool {
+        self.running[cpu as usize].is_some()
+    }
+
+    pub(super) fn set_running(&mut self, cpu: Cpu, thread: Option<Thread>) {
+        self.running[cpu as usize] = thread;
+    }
+
     /// Counts a new thread with this affinity and gives it its number.
     pub(super) fn join(&mut self, affinity: &CpuSet) -> Thread {
         self.users += 1;
@@ -137,8 +156,14 @@ impl ProcessState {
         self.nr_cpus_allowed.min(self.users)
     }
 
+    /// Lets a thread use these CPUs only.
+    pub(super) fn confine(&mut self, thread: Thread, affinity: &CpuSet) {
+        self.thread_allowed[thread as usize] = affinity.len();
+        self.allow(affinity);
+    }
+
     /// Adds to the CPUs that any thread was allowed.
-    pub(super) fn allow(&mut self, affinity: &CpuSet) {
+    fn allow(&mut self, affinity: &CpuSet) {
         self.allowed.add_all(affinity);
         self.nr_cpus_allowed = self.allowed.len();
     }
@@ -150,7 +175,7 @@ impl ProcessState {
         self.nr_cpus_allowed = affinity.len();
     }
 
-    /// Who touched the area of an ID last. From now on it is this CPU.
+    /// Notes that a CPU touches the area of an ID. Returns the touch before it.
     pub(super) fn touch(&mut self, id: Id, cpu: Cpu, at: Ns) -> Option<Touch> {
         let id = id as usize;
         if self.areas.len() <= id {

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use crate::Ns;
+use super::index::ThreadIndex;
+use crate::time::Ns;
 use crate::topology::Cpu;
 
 /// Something that happens at a time.
@@ -13,24 +14,26 @@ pub(super) enum Event {
     /// What a CPU does ends, or its timer ticks.
     Cpu(Cpu),
     /// A thread wakes.
-    Wake(u32),
-    /// Something is done from outside.
-    Act(u32),
-    /// A group of threads of a process begins: the process times the number of groups, plus the group.
+    Wake(ThreadIndex),
+    /// The affinity of all threads changes: which change of the program's.
+    Affinity(u32),
+    /// A group of threads of a process begins: the process times the number of groups, plus the
+    /// group.
     Begin(u32),
 }
 
 /// Names one event that was put into the queue; numbers grow.
 pub(super) type Ticket = u64;
 
-/// Events in the order of their times; those of one time in the order in which they were put in, so that
-/// the order is the same everywhere.
+/// Events in the order of their times. Those of one time are in the order in which they were put
+/// in, so that the order is the same everywhere.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// Time, ticket and event in one number, in this order of weight.
     heap: BinaryHeap<Reverse<u128>>,
-    /// Whether the first one has been taken out already. It stays until something takes its place, because most
-    /// events put in another one, and replacing the first costs half of taking out and putting in.
+    /// Whether the first one has been taken out already. It stays until another one takes its place,
+    /// because most events put in another one, and replacing the first costs half of taking out and
+    /// putting in.
     first_is_taken: bool,
     next: Ticket,
 }
@@ -39,7 +42,7 @@ const KIND_BITS: u32 = 2;
 const WHO_BITS: u32 = 24;
 const TICKET_BITS: u32 = 64 - KIND_BITS - WHO_BITS;
 
-/// The largest number of a CPU, a thread, an act or a group that fits into an event.
+/// The largest number of a CPU, a thread, a change of affinity or a group that fits into an event.
 pub(super) const MAX_WHO: u32 = (1 << WHO_BITS) - 1;
 
 impl Queue {
@@ -47,8 +50,8 @@ impl Queue {
     pub(super) fn put(&mut self, at: Ns, event: Event) -> Ticket {
         let (kind, who) = match event {
             Event::Cpu(cpu) => (0, cpu),
-            Event::Wake(thread) => (1, thread),
-            Event::Act(act) => (2, act),
+            Event::Wake(thread) => (1, thread.number()),
+            Event::Affinity(change) => (2, change),
             Event::Begin(group) => (3, group),
         };
         debug_assert!(who <= MAX_WHO && self.next < 1 << TICKET_BITS);
@@ -77,8 +80,8 @@ impl Queue {
         let who = (low >> KIND_BITS) as u32 & MAX_WHO;
         let event = match low & ((1 << KIND_BITS) - 1) {
             0 => Event::Cpu(who),
-            1 => Event::Wake(who),
-            2 => Event::Act(who),
+            1 => Event::Wake(ThreadIndex::new(who)),
+            2 => Event::Affinity(who),
             _ => Event::Begin(who),
         };
         Some(((packed >> 64) as Ns, low >> (KIND_BITS + WHO_BITS), event))
@@ -92,9 +95,9 @@ mod tests {
     #[test]
     fn events_come_by_time_and_then_in_the_order_they_went_in() {
         let mut queue = Queue::default();
-        queue.put(5, Event::Wake(MAX_WHO));
+        queue.put(5, Event::Wake(ThreadIndex::new(MAX_WHO)));
         queue.put(3, Event::Cpu(7));
-        queue.put(5, Event::Act(1));
+        queue.put(5, Event::Affinity(1));
         queue.put(5, Event::Begin(4));
         let order: Vec<(Ns, Event)> =
             std::iter::from_fn(|| queue.take()).map(|(at, _, event)| (at, event)).collect();
@@ -102,8 +105,8 @@ mod tests {
             order,
             [
                 (3, Event::Cpu(7)),
-                (5, Event::Wake(MAX_WHO)),
-                (5, Event::Act(1)),
+                (5, Event::Wake(ThreadIndex::new(MAX_WHO))),
+                (5, Event::Affinity(1)),
                 (5, Event::Begin(4))
             ]
         );

@@ -2,12 +2,13 @@
 
 use std::rc::Rc;
 
+use super::index::ProcessIndex;
 use super::queue::Ticket;
-use crate::Ns;
 use crate::cpu_set::CpuSet;
 use crate::policies::Thread;
+use crate::time::Ns;
 use crate::topology::Cpu;
-use crate::workload::MAX_DEPTH;
+use crate::workload::{GroupIndex, MAX_DEPTH};
 
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub(super) enum Turn {
     Outside,
     /// It is in the round, and does something else.
     Inside,
-    /// It waits for its turn, which is to come so long after the one before.
+    /// It waits for its turn, which is to come `after` the one before, and up to `jitter` later.
     Awaited { after: Ns, jitter: Ns },
     /// Its turn will have come when it wakes.
     Offered,
@@ -38,10 +39,10 @@ pub(super) enum Turn {
 /// A thread.
 #[derive(Debug)]
 pub(super) struct ThreadState {
-    pub(super) process: u32,
+    pub(super) process: ProcessIndex,
     /// Its number in the process.
     pub(super) number: Thread,
-    pub(super) group: u32,
+    pub(super) group: GroupIndex,
     pub(super) state: State,
     /// Where it runs, or ran last.
     pub(super) cpu: Cpu,
@@ -52,8 +53,38 @@ pub(super) struct ThreadState {
     pub(super) loops: [u32; MAX_DEPTH],
     /// What is left of an operation that was interrupted.
     pub(super) left: Ns,
-    /// The event that wakes it; earlier ones are void.
+    /// The event that wakes it. Earlier ones are void.
     pub(super) alarm: Option<Ticket>,
     /// Where it is in the round of turns.
     pub(super) turn: Turn,
+}
+
+impl ThreadState {
+    /// A thread that is created on a CPU and blocks until it begins.
+    pub(super) fn new(
+        process: ProcessIndex,
+        number: Thread,
+        group: GroupIndex,
+        cpu: Cpu,
+        affinity: Rc<CpuSet>,
+    ) -> ThreadState {
+        ThreadState {
+            process,
+            number,
+            group,
+            state: State::Blocked,
+            cpu,
+            affinity,
+            op: 0,
+            loops: [0; MAX_DEPTH],
+            left: 0,
+            alarm: None,
+            turn: Turn::Outside,
+        }
+    }
+
+    /// Whether it has never run.
+    pub(super) fn is_new(&self) -> bool {
+        self.op == 0
+    }
 }

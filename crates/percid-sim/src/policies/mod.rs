@@ -23,7 +23,7 @@ mod threads;
 use percid_rules::Generation;
 use serde::Serialize;
 
-use crate::Ns;
+use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
 
 /// A thread, numbered from 0 over the life of its process; numbers are not reused.
@@ -62,9 +62,18 @@ pub struct Work {
     pub slow_paths: u64,
 }
 
+impl std::ops::AddAssign for Work {
+    fn add_assign(&mut self, other: Work) {
+        self.steals += other.steals;
+        self.scans += other.scans;
+        self.expired += other.expired;
+        self.slow_paths += other.slow_paths;
+    }
+}
+
 /// What a policy did beyond looking at what was there, in the terms in which a machine has prices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Toll {
+pub struct Overhead {
     /// How often the running thread went through the slow path of user space.
     pub slow_paths: u32,
     /// The CPU that was fenced to take its ID from it.
@@ -116,8 +125,8 @@ pub trait Policy: Send {
 
     /// What it did since this was asked last, for which the thread of the last [`tick`](Self::tick) or
     /// [`id`](Self::id) has to pay.
-    fn toll(&mut self) -> Toll {
-        Toll::default()
+    fn take_overhead(&mut self) -> Overhead {
+        Overhead::default()
     }
 }
 

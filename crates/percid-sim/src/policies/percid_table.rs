@@ -4,8 +4,8 @@
 use percid_rules::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
 
 use super::threads::Threads;
-use super::{Entry, Id, Policy, Process, Thread, Toll, Work};
-use crate::MS;
+use super::{Entry, Id, Overhead, Policy, Process, Thread, Work};
+use crate::time::MS;
 use crate::topology::Cpu;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -30,7 +30,7 @@ struct PercidTable {
     /// The CPU on which each thread last took an ID.
     came_from: Threads<Option<Cpu>>,
     work: Work,
-    toll: Toll,
+    overhead: Overhead,
 }
 
 impl PercidTable {
@@ -42,7 +42,7 @@ impl PercidTable {
             ids: vec![IdState::default(); cpus as usize],
             came_from: Threads::default(),
             work: Work::default(),
-            toll: Toll::default(),
+            overhead: Overhead::default(),
         }
     }
 
@@ -53,7 +53,7 @@ impl PercidTable {
     /// Finds an ID for a CPU without one.
     fn enter(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
         self.work.slow_paths += 1;
-        self.toll.slow_paths += 1;
+        self.overhead.slow_paths += 1;
         let limits =
             Limits { allowed: process.nr_cpus_allowed, threads: process.users, most: self.most };
         let now_ms = process.now / MS;
@@ -92,7 +92,7 @@ impl PercidTable {
             Grant::Free(id) => id,
             Grant::Steal { from, id } => {
                 self.work.steals += 1;
-                self.toll.fenced = Some(from);
+                self.overhead.fenced = Some(from);
                 self.space().take(from, true);
                 id
             }
@@ -119,7 +119,7 @@ impl PercidTable {
             }
         }
         if count > 0 {
-            self.toll.fenced_all += 1;
+            self.overhead.fenced_all += 1;
         }
         count
     }
@@ -142,8 +142,8 @@ impl Policy for PercidTable {
         self.work
     }
 
-    fn toll(&mut self) -> Toll {
-        std::mem::take(&mut self.toll)
+    fn take_overhead(&mut self) -> Overhead {
+        std::mem::take(&mut self.overhead)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A process in a test: it does what the test says, and tells the policy as a scheduler would.
 
 use super::{Entry, Id, Policy, Process, Thread, Work};
+use crate::time::{MS, Ns};
 use crate::topology::{Cpu, Place, Topology};
-use crate::{MS, Ns};
 
 /// A process with thread 0, which has run nowhere yet, on a machine with one cache. Everything is allowed.
 pub(super) struct Scenario {

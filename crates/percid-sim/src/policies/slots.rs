@@ -10,9 +10,9 @@
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;
-use super::{Id, Policy, Process, Thread, Toll, Work};
+use super::{Id, Overhead, Policy, Process, Thread, Work};
+use crate::time::{MS, Ns};
 use crate::topology::Cpu;
-use crate::{MS, Ns};
 
 /// How long a slot stays without being used (R7), and the least time between two scans.
 const PERIOD: Ns = 100 * MS;
@@ -89,7 +89,7 @@ pub(super) struct Slots<G> {
     /// When the next scan is due; unknown until the process does anything.
     next_scan: Option<Ns>,
     work: Work,
-    toll: Toll,
+    overhead: Overhead,
     generation: std::marker::PhantomData<G>,
 }
 
@@ -101,7 +101,7 @@ impl<G: Generation> Slots<G> {
             threads: Threads::default(),
             next_scan: None,
             work: Work::default(),
-            toll: Toll::default(),
+            overhead: Overhead::default(),
             generation: std::marker::PhantomData,
         }
     }
@@ -163,7 +163,7 @@ impl<G: Generation> Slots<G> {
 
     fn scan(&mut self, process: &Process<'_>) {
         self.work.scans += 1;
-        self.toll.scans += 1;
+        self.overhead.scans += 1;
         for cpu in 0..self.cpus.len() {
             if self.runs(process, cpu) {
                 self.cpus[cpu].time = process.now;
@@ -265,7 +265,7 @@ impl<G: Generation> Policy for Slots<G> {
         self.work
     }
 
-    fn toll(&mut self) -> Toll {
-        std::mem::take(&mut self.toll)
+    fn take_overhead(&mut self) -> Overhead {
+        std::mem::take(&mut self.overhead)
     }
 }

@@ -3,7 +3,7 @@
 mod program;
 
 pub(crate) use program::MAX_DEPTH;
-pub use program::{Act, Deed, Group, Op, Program, Spread, Wakes};
+pub use program::{AffinityChange, Confinement, Group, GroupIndex, Op, Program, Spread, Wakes};
 
 use std::collections::BTreeMap;
 
@@ -34,12 +34,12 @@ pub struct Workload {
     cpus: Selection,
     /// Which share of wakes lands elsewhere than the scheduler's rule says, none if nothing is said.
     #[serde(default)]
-    wakes: Astray,
+    wakes: StrayWakes,
     /// Groups of threads that do the same.
     threads: Vec<Threads>,
-    /// What is done to the process from outside.
+    /// Changes of the affinity of all threads.
     #[serde(default)]
-    acts: Vec<Outside>,
+    affinity_changes: Vec<Affinity>,
     /// The file, to name lines of it.
     #[serde(skip)]
     text: String,
@@ -94,7 +94,7 @@ struct Selection {
 /// thread ran last.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Astray {
+struct StrayWakes {
     /// Another hardware thread of the same core.
     same_core: Option<Amount>,
     /// Another core behind the same last-level cache.
@@ -178,10 +178,10 @@ enum SpreadKind {
     Exponential,
 }
 
-/// What is done to all threads of the process from outside.
+/// A change of the affinity of all threads of the process, made from outside.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Outside {
+struct Affinity {
     /// When first, in milliseconds.
     at_ms: Amount,
     /// After which time again, in milliseconds.
@@ -324,8 +324,8 @@ mod tests {
         );
         assert!(error(&group("1", "\"jump\"")).contains("line 6: unknown variant `jump`"));
         assert!(error(head).contains("missing field `threads`"));
-        let act = format!("{}[[acts]]\nat_ms = 1\n", group("1", "\"wait\""));
-        assert!(error(&act).contains("line 7: acts.0: expected either"));
+        let act = format!("{}[[affinity_changes]]\nat_ms = 1\n", group("1", "\"wait\""));
+        assert!(error(&act).contains("line 7: affinity_changes.0: expected either"));
     }
 
     #[test]

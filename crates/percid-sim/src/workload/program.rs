@@ -1,11 +1,11 @@
 //! A workload on a certain machine: all numbers known, scripts as lists of operations.
 
-use super::{Amount, Astray, Memory, Outside, Selection, SpreadKind, Step, Threads, Workload};
+use super::{Affinity, Amount, Memory, Selection, SpreadKind, Step, StrayWakes, Threads, Workload};
 use crate::file::Error;
 use crate::machine::Machine;
 use crate::random::Random;
+use crate::time::{MS, Ns, US};
 use crate::topology::{Cpu, Reach};
-use crate::{MS, Ns, US};
 
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +22,8 @@ pub struct Program {
     pub wakes: Option<Wakes>,
     /// The groups of threads of each process.
     pub groups: Vec<Group>,
-    /// What is done from outside.
-    pub acts: Vec<Act>,
+    /// Changes of the affinity of all threads.
+    pub affinity_changes: Vec<AffinityChange>,
 }
 
 /// Which wakes land elsewhere than the scheduler's rule says.
@@ -49,6 +49,22 @@ impl Wakes {
         ends.find(|(end, _)| drawn < *end).map(|(_, reach)| reach)
     }
 }
+
+impl Program {
+    /// A group of threads.
+    pub fn group(&self, group: GroupIndex) -> &Group {
+        &self.groups[group.0 as usize]
+    }
+
+    /// The indices of all groups.
+    pub fn group_indices(&self) -> impl Iterator<Item = GroupIndex> + use<> {
+        (0..self.groups.len() as u32).map(GroupIndex)
+    }
+}
+
+/// The place of a group among those of its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupIndex(pub u32);
 
 /// Threads that do the same.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,7 +127,7 @@ pub enum Op {
     /// Copies the process.
     Fork {
         /// The group whose script the child's thread does.
-        group: u32,
+        group: GroupIndex,
     },
     /// Replaces the program.
     Exec,
@@ -144,24 +160,24 @@ impl Spread {
     }
 }
 
-/// Something that is done to all threads from outside.
+/// A change of the affinity of all threads, made from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Act {
+pub struct AffinityChange {
     /// When first.
     pub at: Ns,
     /// How long after that again.
     pub every: Option<Ns>,
-    /// What.
-    pub deed: Deed,
+    /// To which of the selected CPUs.
+    pub to: Confinement,
 }
 
-/// What is done to all threads from outside.
+/// The CPUs to which all threads are confined, by their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
-    /// Confine them to so many neighbouring CPUs, from a random one on.
-    Wander(u32),
-    /// Confine them to the first so many CPUs.
-    Confine(u32),
+pub enum Confinement {
+    /// Neighbouring CPUs, from a random one on.
+    Random(u32),
+    /// The first ones.
+    First(u32),
 }
 
 /// The largest number of threads of all processes together, when they start.
@@ -202,8 +218,12 @@ impl Workload {
             let expected = "expected at most 1000000 threads, those of all processes together";
             return Err(compiler.fault(&["threads"], expected));
         }
-        let acts: Result<Vec<Act>, Error> =
-            self.acts.iter().enumerate().map(|(at, act)| compiler.act(at, act)).collect();
+        let changes: Result<Vec<AffinityChange>, Error> = self
+            .affinity_changes
+            .iter()
+            .enumerate()
+            .map(|(at, change)| compiler.affinity_change(at, change))
+            .collect();
         Ok(Program {
             memory: self.memory,
             duration,
@@ -211,7 +231,7 @@ impl Workload {
             cpus: selected,
             wakes: compiler.wakes(&self.wakes)?,
             groups,
-            acts: acts?,
+            affinity_changes: changes?,
         })
     }
 }
@@ -286,8 +306,8 @@ impl Compiler<'_> {
         }
     }
 
-    fn wakes(&self, astray: &Astray) -> Result<Option<Wakes>, Error> {
-        let Astray { same_core, same_l3, same_socket, other_socket, until_ms } = astray;
+    fn wakes(&self, astray: &StrayWakes) -> Result<Option<Wakes>, Error> {
+        let StrayWakes { same_core, same_l3, same_socket, other_socket, until_ms } = astray;
         let given = [
             ("same_core", same_core),
             ("same_l3", same_l3),
@@ -418,33 +438,36 @@ impl Compiler<'_> {
         })
     }
 
-    fn group_named(&self, name: &str, path: &[&str]) -> Result<u32, Error> {
+    fn group_named(&self, name: &str, path: &[&str]) -> Result<GroupIndex, Error> {
         let found = self.workload.threads.iter().position(|group| group.name == name);
         let expected = format!("{name:?} is no group of threads");
-        found.map(|at| at as u32).ok_or_else(|| self.fault(path, &expected))
+        found.map(|at| GroupIndex(at as u32)).ok_or_else(|| self.fault(path, &expected))
     }
 
-    fn act(&self, at: usize, act: &Outside) -> Result<Act, Error> {
+    fn affinity_change(&self, at: usize, change: &Affinity) -> Result<AffinityChange, Error> {
         let number = at.to_string();
-        let path = |field: &'static str| ["acts", &number, field];
+        let path = |field: &'static str| ["affinity_changes", &number, field];
         let cpus = |amount: &Amount, field: &'static str| {
             self.count(amount, &path(field), 1.0, f64::from(self.cpus))
         };
-        let deed = match (&act.wander, &act.confine) {
-            (Some(amount), None) => Deed::Wander(cpus(amount, "wander")?),
-            (None, Some(amount)) => Deed::Confine(cpus(amount, "confine")?),
+        let to = match (&change.wander, &change.confine) {
+            (Some(amount), None) => Confinement::Random(cpus(amount, "wander")?),
+            (None, Some(amount)) => Confinement::First(cpus(amount, "confine")?),
             _ => {
-                return Err(self.fault(&["acts", &number], "expected either `wander` or `confine`"));
+                return Err(self.fault(
+                    &["affinity_changes", &number],
+                    "expected either `wander` or `confine`",
+                ));
             }
         };
-        let every = match &act.every_ms {
+        let every = match &change.every_ms {
             Some(amount) => Some(self.time(amount, &path("every_ms"), MS)?),
             None => None,
         };
         if every == Some(0) {
             return Err(self.fault(&path("every_ms"), "expected more than 0"));
         }
-        Ok(Act { at: self.time(&act.at_ms, &path("at_ms"), MS)?, every, deed })
+        Ok(AffinityChange { at: self.time(&change.at_ms, &path("at_ms"), MS)?, every, to })
     }
 }
 

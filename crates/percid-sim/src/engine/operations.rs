@@ -1,0 +1,339 @@
+//! What threads do: operation after operation.
+
+use std::rc::Rc;
+
+use super::index::{FIRST_PROCESS, ProcessIndex, ThreadIndex};
+use super::outcome::Span;
+use super::process::{ProcessState, Together, Touch};
+use super::queue::MAX_WHO;
+use super::simulation::Simulation;
+use super::thread::{State, ThreadState, Turn};
+use crate::cpu_set::CpuSet;
+use crate::time::Ns;
+use crate::topology::Cpu;
+use crate::workload::{GroupIndex, Memory, Op};
+
+/// How many processes there can be: Linux' default for the largest process ID.
+const MAX_PROCESSES: usize = 32_768;
+
+/// What becomes of a thread after an operation.
+enum Then {
+    /// It does the next one at once.
+    GoesOn,
+    /// It is busy with this one for a time.
+    IsBusy(Ns),
+    /// It blocks.
+    Blocks,
+    /// It ends.
+    Ends,
+}
+
+impl Simulation<'_> {
+    pub(super) fn new_process(&mut self) -> ProcessIndex {
+        let topology = &self.cpus.topology;
+        let policy = (self.policy.create)(topology);
+        self.processes.insert(ProcessState::new(policy, topology, self.program.groups.len()))
+    }
+
+    /// Creates a thread that begins its group's script after a time. `near` is the CPU of the thread
+    /// that creates it.
+    pub(super) fn new_thread(
+        &mut self,
+        process: ProcessIndex,
+        group: GroupIndex,
+        affinity: Rc<CpuSet>,
+        near: Option<Cpu>,
+        after: Ns,
+    ) {
+        let first = || affinity.iter().next().unwrap_or(0);
+        let cpu = near.filter(|&cpu| affinity.contains(cpu)).unwrap_or_else(first);
+        let state = &mut self.processes[process];
+        let number = state.join(&affinity);
+        state.together(group).living += 1;
+        let (policy, view) = state.parts(self.now, &self.cpus.topology);
+        policy.spawn(&view, number);
+        let thread = self.threads.insert(ThreadState::new(process, number, group, cpu, affinity));
+        debug_assert!(thread.number() <= MAX_WHO, "programs have fewer threads");
+        self.set_alarm(thread, self.now + after);
+    }
+
+    /// Writes to all areas there can be from the first CPU, as a main thread does.
+    pub(super) fn pre_fault(&mut self, process: ProcessIndex) {
+        if self.program.memory == Memory::PreFaulted {
+            let first = self.program.cpus.first().copied().unwrap_or(0);
+            let touched = Some(Touch { cpu: first, at: self.now });
+            self.processes[process].prepared = touched;
+        }
+    }
+
+    /// Lets the thread of a CPU do operations until one takes time.
+    pub(super) fn advance(&mut self, cpu: Cpu, thread: ThreadIndex) {
+        loop {
+            match self.operation(cpu, thread) {
+                Then::GoesOn => {}
+                Then::IsBusy(time) => {
+                    let time = time + self.computing_after(thread);
+                    return self.occupy(cpu, time.max(1));
+                }
+                Then::Blocks => {
+                    self.threads[thread].state = State::Blocked;
+                    return self.leave(cpu);
+                }
+                Then::Ends => return self.end_running(cpu, thread),
+            }
+        }
+    }
+
+    /// The time of computing that follows an operation that takes time: it needs no event of its own.
+    fn computing_after(&mut self, thread: ThreadIndex) -> Ns {
+        let state = &mut self.threads[thread];
+        let group = self.program.group(state.group);
+        match group.ops.get(state.op as usize) {
+            Some(Op::Run(spread)) => {
+                state.op += 1;
+                spread.draw(&mut self.random)
+            }
+            _ => 0,
+        }
+    }
+
+    fn operation(&mut self, cpu: Cpu, thread: ThreadIndex) -> Then {
+        let state = &mut self.threads[thread];
+        let group = self.program.group(state.group);
+        let Some(&op) = group.ops.get(state.op as usize) else { return Then::Ends };
+        state.op += 1;
+        match op {
+            Op::Run(spread) => Then::IsBusy(spread.draw(&mut self.random)),
+            Op::Burst { times, timed } => Then::IsBusy(self.burst(cpu, thread, times, timed)),
+            Op::Sleep(spread) => {
+                let time = spread.draw(&mut self.random).max(1);
+                self.set_alarm(thread, self.now.saturating_add(time));
+                Then::Blocks
+            }
+            Op::Repeat { times, past, depth } => {
+                state.loops[depth as usize] = times;
+                if times == 0 {
+                    state.op = past;
+                }
+                Then::GoesOn
+            }
+            Op::Again { first, depth } => {
+                let left = &mut state.loops[depth as usize];
+                if *left != u32::MAX {
+                    *left -= 1;
+                }
+                if *left > 0 {
+                    state.op = first;
+                }
+                Then::GoesOn
+            }
+            Op::Barrier => self.barrier(thread),
+            Op::Turn { after, jitter } => self.turn(thread, after, jitter),
+            Op::EndTurn => {
+                self.end_turn(thread);
+                Then::GoesOn
+            }
+            Op::Respawn => {
+                let (process, group) = (state.process, state.group);
+                let affinity = state.affinity.clone();
+                self.new_thread(process, group, affinity, Some(cpu), 1);
+                Then::Ends
+            }
+            Op::Fork { group } => {
+                self.fork(cpu, thread, group);
+                Then::GoesOn
+            }
+            Op::Exec => {
+                self.exec(cpu, thread);
+                Then::GoesOn
+            }
+            Op::Wait => Then::Blocks,
+        }
+    }
+
+    /// Finds the thread's ID and writes to its area. Returns how long that takes.
+    fn burst(&mut self, cpu: Cpu, thread: ThreadIndex, times: u32, timed: bool) -> Ns {
+        let state = &self.threads[thread];
+        let index = state.process;
+        let process = &mut self.processes[index];
+        let (policy, view) = process.parts(self.now, &self.cpus.topology);
+        let id = policy.id(&view, cpu, state.number);
+        let last = process.touch(id, cpu, self.now);
+        if index == FIRST_PROCESS {
+            self.sampler.note_use(self.now, id, process.bound());
+        }
+        let work = self.charge(index, cpu);
+        let history = self.cpus.idle_history(cpu);
+        let idle = last.map_or(history.last(), |touch| history.longest_since(touch.at));
+        let last = last.map(|touch| touch.cpu);
+        let (class, first) = self.prices.burst(&self.cpus.topology, cpu, last, idle);
+        let ns = first + Ns::from(times - 1) * self.prices.hot();
+        if timed {
+            let total = &mut self.outcome.classes[class as usize];
+            total.bursts += u64::from(times);
+            total.ns += ns;
+            self.outcome.expense.timed_work_ns += work;
+        }
+        if self.cpus[cpu].used.is_none_or(|(before, _)| before != id) {
+            self.end_span(cpu);
+            self.cpus[cpu].used = Some((id, self.now));
+        }
+        work + ns
+    }
+
+    /// The thread of a CPU does not use its ID any more.
+    pub(super) fn end_span(&mut self, cpu: Cpu) {
+        if let Some((id, from)) = self.cpus[cpu].used.take() {
+            if self.outcome.spans.len() < self.spans_wanted {
+                self.outcome.spans.push(Span { cpu, id, from, to: self.now });
+            }
+        }
+    }
+
+    /// Copies the process, unless there are as many as a kernel has by default.
+    fn fork(&mut self, cpu: Cpu, thread: ThreadIndex, group: GroupIndex) {
+        if self.processes.used() < MAX_PROCESSES {
+            let affinity = self.threads[thread].affinity.clone();
+            let child = self.new_process();
+            self.new_thread(child, group, affinity, Some(cpu), 1);
+        }
+    }
+
+    /// What a thread's group does together.
+    fn together(&mut self, thread: ThreadIndex) -> &mut Together {
+        let state = &self.threads[thread];
+        self.processes[state.process].together(state.group)
+    }
+
+    fn barrier(&mut self, thread: ThreadIndex) -> Then {
+        let together = self.together(thread);
+        together.at_barrier.push(thread);
+        if (together.at_barrier.len() as u32) < together.living {
+            return Then::Blocks;
+        }
+        together.at_barrier.pop();
+        self.open_barrier(thread);
+        Then::GoesOn
+    }
+
+    /// Lets all who wait at the barrier of a thread's group go on.
+    fn open_barrier(&mut self, thread: ThreadIndex) {
+        for waiting in std::mem::take(&mut self.together(thread).at_barrier) {
+            self.set_alarm(waiting, self.now);
+        }
+    }
+
+    fn turn(&mut self, thread: ThreadIndex, after: Ns, jitter: Ns) -> Then {
+        let state = &mut self.threads[thread];
+        let before = std::mem::replace(&mut state.turn, Turn::Awaited { after, jitter });
+        if before == Turn::Offered {
+            state.turn = Turn::Inside;
+            return Then::GoesOn;
+        }
+        // It comes back to this operation when it wakes.
+        state.op -= 1;
+        if before == Turn::Outside {
+            self.join_round(thread);
+        }
+        self.offer_turn(thread);
+        Then::Blocks
+    }
+
+    /// Lets a thread take turns. The first one of a group begins a round of all that live.
+    fn join_round(&mut self, thread: ThreadIndex) {
+        let turns = &mut self.together(thread).turns;
+        if !turns.is_empty() {
+            return turns.join(thread);
+        }
+        let members = self.group_of(thread);
+        for &member in members.iter().filter(|&&member| member != thread) {
+            self.threads[member].turn = Turn::Inside;
+        }
+        let state = &self.threads[thread];
+        let together = self.processes[state.process].together(state.group);
+        together.turns.begin(members, &mut self.random);
+    }
+
+    /// If the thread whose turn it is waits for it, lets it come after the pause. `thread` is any one
+    /// of the group.
+    fn offer_turn(&mut self, thread: ThreadIndex) {
+        let Some(current) = self.together(thread).turns.current() else { return };
+        if let Turn::Awaited { after, jitter } = self.threads[current].turn {
+            self.threads[current].turn = Turn::Offered;
+            let pause = after + self.random.below(jitter + 1);
+            self.set_alarm(current, self.now + pause.max(1));
+        }
+    }
+
+    fn end_turn(&mut self, thread: ThreadIndex) {
+        let turns = &mut self.together(thread).turns;
+        if turns.current() == Some(thread) {
+            turns.pass();
+            self.offer_turn(thread);
+        }
+    }
+
+    /// The living threads of a thread's group.
+    fn group_of(&self, thread: ThreadIndex) -> Vec<ThreadIndex> {
+        let (process, group) = (self.threads[thread].process, self.threads[thread].group);
+        let is_member = |&other: &ThreadIndex| {
+            let other = &self.threads[other];
+            other.process == process && other.group == group && other.state != State::Ended
+        };
+        self.threads.places().filter(is_member).collect()
+    }
+
+    fn exec(&mut self, cpu: Cpu, thread: ThreadIndex) {
+        let index = self.threads[thread].process;
+        for other in self.threads.places() {
+            let state = &self.threads[other];
+            if other != thread && state.process == index && state.state != State::Ended {
+                self.end_other(other);
+            }
+        }
+        self.account_memory(index);
+        let (state, process) = (&self.threads[thread], &mut self.processes[index]);
+        process.exec(&state.affinity);
+        let (policy, view) = process.parts(self.now, &self.cpus.topology);
+        policy.exec(&view, cpu, state.number);
+    }
+
+    /// Ends a thread because another one replaces the program. The policy is told of that, not of
+    /// each thread.
+    fn end_other(&mut self, thread: ThreadIndex) {
+        let state = &self.threads[thread];
+        let (cpu, runs) = (state.cpu, state.state == State::Running);
+        self.end(thread);
+        if runs {
+            self.leave(cpu);
+        }
+        self.threads.release(thread);
+    }
+
+    /// Takes a thread out of its process. Whether it runs stays as it is.
+    fn end(&mut self, thread: ThreadIndex) {
+        self.forget(thread);
+        let process = self.threads[thread].process;
+        self.processes[process].users -= 1;
+        let together = self.together(thread);
+        together.living -= 1;
+        together.at_barrier.retain(|&other| other != thread);
+        together.turns.leave(thread);
+        if together.at_barrier.len() as u32 == together.living {
+            self.open_barrier(thread);
+        }
+        self.offer_turn(thread);
+    }
+
+    /// Ends a thread that runs on a CPU, and its process if it was the last one.
+    fn end_running(&mut self, cpu: Cpu, thread: ThreadIndex) {
+        self.end(thread);
+        let state = &self.threads[thread];
+        let process = state.process;
+        let (policy, view) = self.processes[process].parts(self.now, &self.cpus.topology);
+        policy.exit(&view, state.number, cpu);
+        self.leave(cpu);
+        self.threads.release(thread);
+        self.end_process_if_over(process);
+    }
+}
