@@ -1,10 +1,11 @@
-//! The balancer: the face of it all.
+//! The balancer: what programs call.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::access::AccessMethod;
 use crate::access::pages::lock;
+use crate::builder::Builder;
 use crate::error::RegisterError;
 use crate::inner::background::Background;
 use crate::inner::{Inner, Pass};
@@ -14,11 +15,16 @@ use crate::report::Report;
 use crate::report::event::Event;
 use crate::report::publication::Publication;
 use crate::sys::{nodes, process};
-use percid_rules::scan::Rules;
-use percid_rules::scan::Scanner;
-use percid_rules::scan::{BadSetting, Settings};
+use percid_rules::scan::{Rules, Scanner, Settings};
 
-/// Keeps memory near the threads that use it; see the [module](super).
+/// Keeps memory near the threads that use it; see the [crate](crate).
+///
+/// ```
+/// use percid_numa::Balancer;
+///
+/// let balancer = Balancer::new();
+/// assert_eq!(balancer.report().regions.len(), 0);
+/// ```
 #[derive(Debug)]
 pub struct Balancer {
     inner: Arc<Inner>,
@@ -27,50 +33,73 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    /// A balancer without regions, with the published constants and all fixes.
+    /// Makes a balancer without regions, with the published constants and all fixes.
+    ///
+    /// ```
+    /// let balancer = percid_numa::Balancer::new();
+    /// assert_eq!(balancer.report().passes, 0);
+    /// ```
     pub fn new() -> Balancer {
         Balancer::build(Settings::default(), Rules::default())
     }
 
-    /// A balancer with other constants or rules.
+    /// Makes a balancer with other constants or rules.
     ///
-    /// # Errors
+    /// ```
+    /// use percid_numa::{Balancer, Settings};
     ///
-    /// The setting that cannot be used.
-    pub fn with(settings: Settings, rules: Rules) -> Result<Balancer, BadSetting> {
-        settings.check()?;
-        Ok(Balancer::build(settings, rules))
+    /// let slow = Settings { bandwidth: 64 << 20, ..Settings::default() };
+    /// assert!(Balancer::builder().settings(slow).build().is_ok());
+    /// ```
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 
-    fn build(settings: Settings, rules: Rules) -> Balancer {
-        let inner = Inner::new(settings, rules);
+    pub(crate) fn build(settings: Settings, rules: Rules) -> Balancer {
         Balancer {
-            inner: Arc::new(inner),
+            inner: Arc::new(Inner::new(settings, rules)),
             background: Mutex::new(None),
             publication: Mutex::new(None),
         }
     }
 
-    /// Whether there is anything to balance: several nodes with memory.
+    /// Returns whether there is anything to balance: several nodes with memory.
+    ///
+    /// ```
+    /// let balancer = percid_numa::Balancer::new();
+    /// assert_eq!(balancer.has_nodes(), balancer.report().nodes.len() > 1);
+    /// ```
     pub fn has_nodes(&self) -> bool {
         self.inner.has_nodes()
     }
 
     /// Registers memory whose use the program reports by [`Region::touch`].
     ///
-    /// The memory may be unmapped while it is registered: that is noticed and the region left alone. Reads
-    /// `/proc/self/maps`.
+    /// The memory may be unmapped while it is registered: the balancer notices that, and leaves the
+    /// region alone. Reads `/proc/self/maps`.
     ///
     /// # Errors
     ///
     /// What is wrong with the range.
+    ///
+    /// ```
+    /// use percid_numa::Balancer;
+    ///
+    /// let table = vec![0u8; 2 << 20];
+    /// let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// let balancer = Balancer::new();
+    /// let region = balancer.register(start, 1 << 20)?;
+    /// region.touch(12345);
+    /// assert_eq!(region.range().len(), 1 << 20);
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn register(&self, start: *const u8, bytes: usize) -> Result<Region, RegisterError> {
         self.add(start, bytes, AccessMethod::Reported)
     }
 
     /// Registers memory whose use is seen by faults.
     ///
-    /// Installs a handler of SIGSEGV at the first call, which passes on what is not for it.
+    /// The first call installs a handler of SIGSEGV, which passes on what is not for it.
     ///
     /// # Errors
     ///
@@ -80,17 +109,34 @@ impl Balancer {
     ///
     /// Until the region is dropped:
     ///
-    /// * the memory stays mapped, with the access rights that it has now, and nobody changes these rights;
-    /// * no thread runs on a stack in it, or has its alternate one or the list of its robust mutexes there, blocks
-    ///   SIGSEGV while it uses it (a handler of crashes does), or installs another handler of SIGSEGV that does not
-    ///   pass on to the one before;
-    /// * no pointer into it is given to a system call unless the part is [excluded](Region::exclude) until the kernel
-    ///   has done with it, rings of `io_uring` included: the call would fail with `EFAULT`, or do half of its work;
-    /// * no thread waits by what lies in it: mutexes, condition variables, semaphores and everything else made of
-    ///   futexes hand a pointer to the kernel;
-    /// * the C library and percid itself keep nothing in it that a signal handler uses; percid's own data is refused;
+    /// * the memory stays mapped, with the access rights that it has now, and nothing changes them;
+    /// * no thread runs on a stack in it, or has its alternate signal stack or the list of its robust
+    ///   mutexes there, or blocks SIGSEGV while it uses it (a handler of crashes does), or installs
+    ///   another handler of SIGSEGV that does not pass on to the one before;
+    /// * no pointer into it is given to a system call, unless the part is
+    ///   [excluded](Region::exclude) until the kernel has done with it, rings of `io_uring` included:
+    ///   the call would fail with `EFAULT`, or do half of its work;
+    /// * no thread waits by what lies in it: mutexes, condition variables, semaphores and everything
+    ///   else made of futexes hand a pointer to the kernel;
+    /// * the C library and percid itself keep nothing in it that a signal handler uses; percid's own
+    ///   data is refused;
     /// * nothing forbids the process to change access rights as long as anything is armed;
     /// * no child of `vfork` and no other process that shares the address space uses it.
+    ///
+    /// ```
+    /// use percid_numa::{AccessMethod, Balancer};
+    ///
+    /// let mut table = vec![0u8; 2 << 20];
+    /// let offset = table.as_ptr().align_offset(1 << 16);
+    /// let start = table[offset..].as_ptr();
+    /// let balancer = Balancer::new();
+    /// // SAFETY: the vector stays until the region is dropped, and no system call gets it.
+    /// let region = unsafe { balancer.register_trapped(start, 1 << 20) }?;
+    /// assert_eq!(region.access(), AccessMethod::Trapped);
+    /// table[offset + 12345] += 1;
+    /// drop(region);
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub unsafe fn register_trapped(
         &self,
         start: *const u8,
@@ -99,30 +145,49 @@ impl Balancer {
         self.add(start, bytes, AccessMethod::Trapped)
     }
 
-    /// Registers memory of which writes are seen: the first write to an armed page waits until percid has noted who
-    /// writes. Nothing has to be [excluded](Region::exclude), because system calls wait in the same way.
+    /// Registers memory of which writes are seen: the first write to an armed page waits until percid
+    /// has noted the writing thread. Nothing has to be [excluded](Region::exclude), because system
+    /// calls wait in the same way.
     ///
-    /// The first such region of a balancer starts a thread, which runs until the last one is dropped, and opens
-    /// two descriptors. Where there is one node nothing is started, and nothing can be refused for lack of
-    /// permission.
+    /// The first such region of a balancer starts a thread, the monitor, which runs until the last one
+    /// is dropped, and opens two descriptors. On a machine with one node nothing is started, and
+    /// nothing is refused for lack of permission.
     ///
-    /// It breaks nothing that the memory is used for, so it is not unsafe; what may surprise:
+    /// It breaks nothing that the memory is used for, so it is not unsafe. What may surprise:
     ///
-    /// * **Reads are not seen**: memory that nobody writes stays where it is.
-    /// * **Waiting**: a thread that writes to an armed page sleeps until percid's thread has run, about 12 us. That
-    ///   lets one writer through after the other: where all of 256 MiB is written after every pass, they wait
-    ///   for 50 ms together. Where it gets no CPU (threads of real-time priority that spin), or a filter of system
-    ///   calls that was put on it refuses them, writers get no further.
-    /// * **Threads' own memory**: no thread's stack or thread-local memory must lie in it, and no robust mutex. When
-    ///   a thread ends the kernel notes that there, and does not wait for anybody: on an armed page the note is
-    ///   lost, and `pthread_join` waits for ever. The calling thread's is refused.
-    /// * **Others' writes** wait too: children of `vfork`, `process_vm_writev`. A debugger that has stopped the
-    ///   process and changes a variable on an armed page waits for a thread that it has stopped itself.
-    /// * **Other users** of `userfaultfd` cannot have the same memory, checkpoints of the process (CRIU) fail.
+    /// * **Reads are not seen**: memory that is only read stays where it is.
+    /// * **Waiting**: a thread that writes to an armed page sleeps until the monitor has run, about
+    ///   12 us. The monitor lets one writer through after the other: where all of 256 MiB is written
+    ///   after every pass, the writers wait for 50 ms together. Where the monitor gets no CPU (threads
+    ///   of real-time priority that spin), or a filter of system calls that was put on it refuses them,
+    ///   writers get no further.
+    /// * **Threads' own memory**: no thread's stack or thread-local memory must lie in it, and no
+    ///   robust mutex. When a thread ends the kernel notes that there, and does not wait: on an armed
+    ///   page the note is lost, and `pthread_join` waits for ever. The calling thread's own stack is
+    ///   refused.
+    /// * **Others' writes** wait too: children of `vfork`, `process_vm_writev`. A debugger that has
+    ///   stopped the process and changes a variable on an armed page waits for a thread that it has
+    ///   stopped itself.
+    /// * **Other users** of `userfaultfd` cannot have the same memory; checkpoints of the process
+    ///   (CRIU) fail.
     ///
     /// # Errors
     ///
     /// What is wrong with the range, or why the process or the kernel cannot do it.
+    ///
+    /// ```
+    /// use percid_numa::{Balancer, RegisterError};
+    ///
+    /// let table = vec![0u8; 2 << 20];
+    /// let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// let balancer = Balancer::new();
+    /// match balancer.register_written(start, 1 << 20) {
+    ///     Ok(region) => assert_eq!(region.range().len(), 1 << 20),
+    ///     Err(RegisterError::NotPermitted | RegisterError::NotSupported) => assert!(balancer.has_nodes()),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// ```
     pub fn register_written(
         &self,
         start: *const u8,
@@ -141,8 +206,14 @@ impl Balancer {
         Ok(Region::new(entry, Arc::clone(&self.inner)))
     }
 
-    /// Makes a pass on behalf of the calling thread: arms what it is the turn of. Moves nothing. Costs one
-    /// look at `/proc/self/maps` and about 0.2 us for every page; nothing without nodes.
+    /// Makes a pass on behalf of the calling thread: arms the regions that are due. Moves nothing.
+    /// Costs one look at `/proc/self/maps` and about 0.2 us for every page; nothing on a machine with
+    /// one node. For programs that do not [`start`](Balancer::start) a thread.
+    ///
+    /// ```
+    /// let balancer = percid_numa::Balancer::new();
+    /// assert_eq!(balancer.pass().armed, 0, "nothing is registered");
+    /// ```
     pub fn pass(&self) -> Pass {
         if !self.inner.is_active() {
             return Pass::default();
@@ -152,8 +223,14 @@ impl Balancer {
         self.inner.pass(Scanner { thread: process::thread_id(), balances, threads })
     }
 
-    /// Moves a batch of the pages that are to move. No thread of the program waits for longer than that
-    /// takes.
+    /// Moves a batch of the pages that are to move. A thread of the program that maps memory or takes
+    /// a page fault meanwhile waits for this batch at most.
+    ///
+    /// ```
+    /// let balancer = percid_numa::Balancer::new();
+    /// while balancer.move_batch().more {}
+    /// assert_eq!(balancer.move_batch().moved, 0);
+    /// ```
     pub fn move_batch(&self) -> Batch {
         if !self.inner.is_active() {
             return Batch::default();
@@ -161,16 +238,26 @@ impl Balancer {
         self.inner.move_batch()
     }
 
-    /// Starts a thread that makes passes and moves pages by itself, unless there is one already or nothing
-    /// to balance. Its passes are on behalf of the program's threads: one is due when a thread has *run* for a
-    /// period, and never before the balancer has rested for 33 times what the last pass took. A pass arms less
-    /// than [`Settings::scan_size`] if all passes together would take more than 3 % of the balancer's life.
+    /// Starts a thread that makes passes and moves pages, unless it runs already or there is nothing
+    /// to balance. Its passes are on behalf of the program's threads: one is due when a thread has
+    /// *run* for a period, and never before the balancer has rested for 33 times what the last pass
+    /// took. A pass arms less than [`Settings::scan_size`] if all passes together would take more than
+    /// 3 % of the balancer's life.
     ///
     /// # Errors
     ///
     /// The thread cannot be started.
+    ///
+    /// ```
+    /// let balancer = percid_numa::Balancer::new();
+    /// balancer.start()?;
+    /// balancer.start()?;
+    /// balancer.stop();
+    /// assert!(balancer.report().scan_share() <= 1.0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn start(&self) -> io::Result<()> {
-        // In a child nobody may ever give the lock back.
+        // In a child the lock may be held by a thread that exists in the parent only.
         if !self.inner.is_active() {
             return Ok(());
         }
@@ -181,7 +268,18 @@ impl Balancer {
         Ok(())
     }
 
-    /// Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays armed.
+    /// Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays
+    /// armed.
+    ///
+    /// ```
+    /// let balancer = percid_numa::Balancer::new();
+    /// balancer.start()?;
+    /// balancer.stop();
+    /// let passes = balancer.report().passes;
+    /// std::thread::sleep(std::time::Duration::from_millis(10));
+    /// assert_eq!(balancer.report().passes, passes);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn stop(&self) {
         if self.inner.is_forked() {
             return;
@@ -191,7 +289,14 @@ impl Balancer {
         drop(running);
     }
 
-    /// The decisions since the last call, the oldest first; at most 4096.
+    /// Takes the decisions since the last call, the oldest first; at most 4096.
+    ///
+    /// ```
+    /// let balancer = percid_numa::Balancer::new();
+    /// balancer.pass();
+    /// balancer.take_events().iter().for_each(|event| println!("{event:?}"));
+    /// assert!(balancer.take_events().is_empty());
+    /// ```
     pub fn take_events(&self) -> Vec<Event> {
         if self.inner.is_forked() {
             return Vec::new();
@@ -199,33 +304,53 @@ impl Balancer {
         self.inner.take_events()
     }
 
-    /// What was done and seen so far. Asks the kernel where every page of every region is: about a
-    /// microsecond for every ten pages.
+    /// Returns what was done and seen so far. The kernel looks up where every page of every region is:
+    /// about a microsecond for every ten pages.
+    ///
+    /// ```
+    /// let table = vec![1u8; 2 << 20];
+    /// let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// let balancer = percid_numa::Balancer::new();
+    /// let region = balancer.register(start, 1 << 20)?;
+    /// let report = balancer.report();
+    /// assert_eq!(report.regions[0].range, region.range());
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn report(&self) -> Report {
         self.inner.report()
     }
 
-    /// Lets other processes ask for this balancer's report, until it is dropped: `percid numa report` and
-    /// `percid numa watch` do. Those may that may look into this process (`PTRACE_MODE_READ`, which commonly is
-    /// this user and root).
+    /// Lets other processes request this balancer's report until it is dropped: `percid numa report`
+    /// and `percid numa watch` do. It takes the right to look into this process
+    /// (`PTRACE_MODE_READ`, which commonly this user and root have).
     ///
-    /// The report lies in a memfd; `numa/publication.rs` says how it is read. A thread of its own
-    /// answers, whether passes are made or not, and with one node too. It sleeps until somebody asks; a report
-    /// costs what [`report`](Balancer::report) costs, and all of them together a tenth of a CPU at most. Dropping
-    /// the balancer waits for the one that is being made. In a child of `fork` nobody answers. Calling it again
-    /// changes nothing.
+    /// The report is in a memfd; `src/report/publication.rs` says how it is read. A thread of its own
+    /// makes it, with one node too, and sleeps until a process requests one. A report costs what
+    /// [`report`](Balancer::report) costs, and all of them together a tenth of a CPU at most. Dropping
+    /// the balancer waits for a report that is being made. In a child of `fork` no report is made. A
+    /// second call changes nothing.
     ///
     /// # Errors
     ///
-    /// There is no memfd, descriptor, memory or thread to be had; or the balancer belongs to the parent of this
-    /// process.
+    /// No memfd, descriptor, memory or thread can be had, or the balancer belongs to the parent of
+    /// this process.
+    ///
+    /// ```
+    /// let balancer = percid_numa::Balancer::new();
+    /// balancer.publish()?;
+    /// let files = std::fs::read_dir("/proc/self/fd")?.filter_map(Result::ok);
+    /// let names = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    /// assert_eq!(names.filter(|name| name.as_os_str() == "/memfd:percid-numa (deleted)").count(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn publish(&self) -> io::Result<()> {
         if self.inner.is_forked() {
             return Err(io::Error::other(RegisterError::Forked));
         }
         let mut publication = lock(&self.publication);
         if publication.is_none() {
-            *publication = Some(Publication::begin(Arc::clone(&self.inner))?);
+            let inner = Arc::clone(&self.inner);
+            *publication = Some(Publication::begin(move || inner.report())?);
         }
         Ok(())
     }

@@ -3,6 +3,13 @@
 use std::fmt;
 
 /// Why memory cannot be registered.
+///
+/// ```
+/// use percid_numa::{Balancer, RegisterError};
+///
+/// let refused = Balancer::new().register(std::ptr::null(), 0).err();
+/// assert_eq!(refused, Some(RegisterError::Empty));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterError {
@@ -33,55 +40,56 @@ pub enum RegisterError {
         /// The start of the first mapping that differs from the first.
         address: usize,
     },
-    /// It has no access rights, so trapping it would take nothing away, and nobody may use it.
+    /// It has no access rights, so trapping could take nothing away.
     NoRights {
         /// Where it starts.
         address: usize,
     },
-    /// It may be executed. Policies against new code (`PR_SET_MDWE`, filters of system calls) refuse to give such
-    /// rights back, and some architectures' special ones (`PROT_BTI`) would be lost.
+    /// It may be executed. Policies against new code (`PR_SET_MDWE`, filters of system calls) refuse to
+    /// restore such rights, and some architectures' special ones (`PROT_BTI`) would be lost.
     Executable {
         /// Where it starts.
         address: usize,
     },
-    /// `RLIMIT_DATA` is set. Memory without rights does not count, so the program could take its room meanwhile, and
-    /// the rights could not come back.
+    /// `RLIMIT_DATA` is set. Memory without rights does not count, so the program could use up the limit
+    /// meanwhile, and the rights could not be restored.
     DataLimited,
     /// It holds data that the fault handler itself uses.
     HandlerData {
         /// An address of such.
         address: usize,
     },
-    /// It holds the stack of the calling thread, where a fault could not be handled, and the kernel's notice of the
-    /// thread's end would be lost.
+    /// It holds the stack of the calling thread, where a fault could not be handled, and the kernel's
+    /// notice of the thread's end would be lost.
     OwnStack,
-    /// Writes can be seen only to memory that is the process's own and may be written; here is a file, memory that is
-    /// shared with other processes, or memory that may only be read.
+    /// Writes can be seen only to memory that is the process's own and may be written. Here is a file,
+    /// memory that is shared with other processes, or memory that may only be read.
     NotPrivate {
         /// The start of that memory.
         address: usize,
     },
-    /// The process may not use `userfaultfd` for faults in system calls. It takes the capability
+    /// The process may not use `userfaultfd` for faults in system calls. That takes the capability
     /// `CAP_SYS_PTRACE`, or `vm.unprivileged_userfaultfd` = 1, or the right to open `/dev/userfaultfd`
     /// (Linux 6.1).
     NotPermitted,
-    /// The kernel has no `userfaultfd` with write protection: that takes Linux 5.7 (x86-64) or 6.10 (aarch64)
-    /// with `CONFIG_USERFAULTFD`. Older ones of aarch64 seem to have it: percid tries whether a write is seen.
+    /// The kernel has no `userfaultfd` with write protection. That takes Linux 5.7 (x86-64) or 6.10
+    /// (aarch64) with `CONFIG_USERFAULTFD`. Older kernels of aarch64 seem to have it: percid tries
+    /// whether a write is seen.
     NotSupported,
-    /// Another user of `userfaultfd` watches the memory, perhaps another balancer.
+    /// Another user of `userfaultfd` monitors the memory, perhaps another balancer.
     OtherMonitor,
     /// There are 256 trapped regions already.
     TooManyTrapped,
     /// There are 256 regions already whose writes are seen, of this balancer.
     TooManyWritten,
-    /// What it takes to see writes was refused.
+    /// The kernel refused what it takes to see writes.
     Refused {
         /// The error number.
         errno: i32,
     },
     /// The process has another handler of SIGSEGV, which was installed after percid's.
     HandlerReplaced,
-    /// There is no memory for what has to be known of its pages.
+    /// There is no memory to keep track of its pages.
     NoMemory,
     /// `/proc/self/maps` cannot be read.
     NoProc,
@@ -119,7 +127,7 @@ impl fmt::Display for RegisterError {
                 write!(f, "the memory at {address:#x} is executable, and might not become so again")
             }
             RegisterError::DataLimited => {
-                f.write_str("RLIMIT_DATA must be unlimited, or rights might not come back")
+                f.write_str("RLIMIT_DATA must be unlimited, or rights might not be restored")
             }
             RegisterError::HandlerData { address } => {
                 write!(f, "the fault handler uses the data at {address:#x}")
@@ -138,7 +146,7 @@ impl fmt::Display for RegisterError {
                 "the kernel has no userfaultfd with write protection (Linux 5.7 on x86-64, 6.10 on aarch64)",
             ),
             RegisterError::OtherMonitor => {
-                f.write_str("another userfaultfd, perhaps another balancer's, watches the memory")
+                f.write_str("another userfaultfd, perhaps another balancer's, monitors the memory")
             }
             RegisterError::TooManyWritten => {
                 f.write_str("there are 256 regions whose writes are seen already")

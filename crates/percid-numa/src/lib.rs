@@ -96,6 +96,7 @@ compile_error!("percid-numa uses Linux system calls: there is no other system it
 
 mod access;
 mod balancer;
+mod builder;
 mod error;
 mod inner;
 mod migrate;
@@ -109,6 +110,7 @@ pub mod testing;
 
 pub use access::AccessMethod;
 pub use balancer::Balancer;
+pub use builder::Builder;
 pub use error::RegisterError;
 pub use inner::Pass;
 pub use migrate::Batch;

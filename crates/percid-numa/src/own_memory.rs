@@ -1,8 +1,8 @@
 //! percid's own memory as regions: what every ID has in the arena, and the slabs of a pool.
 //!
-//! An ID's memory lies where it was first used. An ID stays with its CPU, but not for ever: a thread that
-//! moves to another node and takes over an ID there finds its counters far away. Nobody but whoever has the ID
-//! uses that memory, so one word says it all: [`IdRegions::touch`].
+//! An ID's memory is on the node where it was first used. An ID stays with its CPU, but not for ever:
+//! a thread that moves to another node and takes over an ID there finds its counters far away. Only
+//! the thread that has the ID uses that memory, so one call reports it: [`IdRegions::touch`].
 
 use std::ops::Range;
 
@@ -15,6 +15,15 @@ use crate::error::RegisterError;
 use crate::region::Region;
 
 /// The memory of all IDs of a source; see [`Balancer::register_ids`].
+///
+/// ```
+/// use percid::Source;
+/// use percid_numa::{Balancer, IdRegions};
+///
+/// let ids: IdRegions = Balancer::new().register_ids(Source::Atomic)?;
+/// ids.touch();
+/// # Ok::<(), percid_numa::RegisterError>(())
+/// ```
 #[derive(Debug)]
 pub struct IdRegions {
     source: Source,
@@ -23,41 +32,84 @@ pub struct IdRegions {
 }
 
 impl IdRegions {
-    /// Says that the calling thread uses the memory of the ID that it has now, which the counters, stacks and
-    /// other structures of its source do. To be called now and then: once per period is enough.
+    /// Says that the calling thread uses the memory of the ID that it has now, which its counters,
+    /// stacks and other structures of the source do. To be called now and then: once per period is
+    /// enough.
     ///
     /// Async-signal-safe. Costs some 40 ns, and for every armed page of the ID what
     /// [`Region::touch`] costs.
+    ///
+    /// ```
+    /// use percid::Source;
+    ///
+    /// let ids = percid_numa::Balancer::new().register_ids(Source::Atomic)?;
+    /// std::thread::scope(|scope| _ = scope.spawn(|| ids.touch()));
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn touch(&self) {
         let id = self.source.current_id();
         let own = id.and_then(|id| self.regions.get(id as usize));
         own.into_iter().flatten().for_each(Region::touch_all);
     }
 
-    /// The regions of an ID; none if it did not exist when they were registered.
+    /// Returns the regions of an ID; none if it did not exist when they were registered.
+    ///
+    /// ```
+    /// use percid::{Counter, Source};
+    ///
+    /// let counter = Counter::with_source(Source::Atomic).expect("every system has atomics");
+    /// counter.add(1);
+    /// let ids = percid_numa::Balancer::new().register_ids(Source::Atomic)?;
+    /// assert!(!ids.of_id(0).is_empty());
+    /// assert!(ids.of_id(u32::MAX).is_empty());
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn of_id(&self, id: u32) -> &[Region] {
         self.regions.get(id as usize).map_or(&[], Vec::as_slice)
     }
 }
 
 impl Balancer {
-    /// Registers the memory of all IDs of a source that exist by now; for later ones drop what this returns and
-    /// register again. All structures of that source have their copies there.
+    /// Registers the memory of all IDs of a source that exist by now, where all structures of that
+    /// source have their copies. For IDs that come later drop what this returns and register again.
     ///
     /// # Errors
     ///
     /// That of [`register`](Balancer::register) for the first region that cannot be registered.
+    ///
+    /// ```
+    /// use percid::{Counter, Source};
+    ///
+    /// let counter = Counter::with_source(Source::Atomic).expect("every system has atomics");
+    /// counter.add(1);
+    /// let balancer = percid_numa::Balancer::new();
+    /// let ids = balancer.register_ids(Source::Atomic)?;
+    /// assert!(!balancer.report().regions.is_empty());
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn register_ids(&self, source: Source) -> Result<IdRegions, RegisterError> {
         let regions = (0..source.ids_seen()).map(|id| self.register_all(memory_of(id)));
         Ok(IdRegions { source, regions: regions.collect::<Result<_, _>>()? })
     }
 
-    /// Registers the slabs that a pool has by now: one region for all that lie side by side. Who uses an
-    /// object says so by its address: `region.touch(address - region.range().start)`.
+    /// Registers the slabs that a pool has by now: one region for all that are side by side. A thread
+    /// that uses an object reports it by its address: `region.touch(address - region.range().start)`.
     ///
     /// # Errors
     ///
     /// As [`register_ids`](Balancer::register_ids).
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// use percid::pool::RawPool;
+    ///
+    /// let pool = RawPool::new(Layout::new::<[u64; 512]>(), 64);
+    /// let object = pool.get().expect("memory").addr().get();
+    /// let regions = percid_numa::Balancer::new().register_pool(&pool)?;
+    /// let region = regions.iter().find(|region| region.range().contains(&object)).expect("its slab");
+    /// region.touch(object - region.range().start);
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn register_pool(&self, pool: &RawPool) -> Result<Vec<Region>, RegisterError> {
         let mut slabs = pool.slabs();
         slabs.sort_unstable_by_key(|slab| slab.start);

@@ -11,7 +11,7 @@ use crate::access::pages::{Pages, Work};
 use crate::access::trap;
 use crate::inner::Inner;
 use crate::inner::arming::{disarm, disarm_rest};
-use crate::sys::memory;
+use crate::sys::{memory, preserving_errno};
 
 /// Memory that a [`Balancer`](crate::Balancer) looks after, until this value is dropped.
 ///
@@ -19,13 +19,29 @@ use crate::sys::memory;
 ///
 /// * **Threads**: all methods may be called by any number of threads.
 /// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
-/// * **Fork**: in the child nothing is armed any more. Pages that are, are disarmed as they are touched; all of
-///   them, when a part is excluded or the value is dropped there.
-/// * **Memory**: 6.25 bytes a grain, which is a page where access is reported and 64 KiB where it is seen by
-///   faults; none on a machine with one node.
-/// * **Cost**: [`touch`](Region::touch) a load and a test if the page is not armed, else two system calls
-///   and some ten atomic instructions; it never waits. Dropping waits for the pass or the batch that is
-///   under way.
+/// * **Fork**: in the child nothing is armed any more. An armed page is disarmed when it is touched,
+///   and all of them when a part is excluded or the value is dropped there.
+/// * **Memory**: 6.25 bytes a grain, which is a page where access is reported and 64 KiB where it is
+///   seen by faults; none on a machine with one node.
+/// * **Cost**: [`touch`](Region::touch) costs a load and a test if the page is not armed, else two
+///   system calls and some ten atomic instructions; it never waits. Dropping waits for the pass or the
+///   batch that is under way.
+///
+/// ```
+/// use percid_numa::Balancer;
+///
+/// let table = vec![7u8; 2 << 20];
+/// let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+/// let balancer = Balancer::new();
+/// let region = balancer.register(start, 1 << 20)?;
+/// std::thread::scope(|scope| {
+///     for half in 0..2 {
+///         let region = &region;
+///         scope.spawn(move || (0..1 << 19).step_by(4096).for_each(|at| region.touch(half << 19 | at)));
+///     }
+/// });
+/// # Ok::<(), percid_numa::RegisterError>(())
+/// ```
 pub struct Region {
     /// The bits of the armed grains, 64 a word.
     armed: *const AtomicU64,
@@ -53,10 +69,22 @@ impl Region {
         Region { armed, bytes, shift, lead, entry, balancer }
     }
 
-    /// Says that the calling thread uses the memory `offset` bytes from the region's start. To be called
-    /// about as often as the program goes from one page to another; more often costs a nanosecond and changes
-    /// nothing, because an armed page counts once. Offsets beyond the region, and regions whose accesses are
-    /// seen by faults, are ignored.
+    /// Says that the calling thread uses the memory `offset` bytes from the region's start. To be
+    /// called about as often as the program goes from one page to another. More often costs a
+    /// nanosecond and changes nothing, because an armed page counts once. Offsets beyond the region are
+    /// ignored, and so is every call for a region whose accesses are seen by faults.
+    ///
+    /// ```
+    /// # let table = vec![7u8; 2 << 20];
+    /// # let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// let balancer = percid_numa::Balancer::new();
+    /// let region = balancer.register(start, 1 << 20)?;
+    /// region.touch(4711);
+    /// region.touch(usize::MAX);
+    /// let seen = &balancer.report().regions[0];
+    /// assert_eq!(seen.local + seen.remote, 0, "nothing was armed yet");
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     #[inline(always)]
     pub fn touch(&self, offset: usize) {
         if offset >= self.bytes {
@@ -72,11 +100,21 @@ impl Region {
 
     /// Says that the calling thread uses all of the region. Costs a load for every 64 grains, and what
     /// [`touch`](Region::touch) costs for every armed one; async-signal-safe as that.
+    ///
+    /// ```
+    /// # let table = vec![7u8; 2 << 20];
+    /// # let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// let balancer = percid_numa::Balancer::new();
+    /// let region = balancer.register(start, 1 << 20)?;
+    /// balancer.pass();
+    /// region.touch_all();
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn touch_all(&self) {
         let grains = (self.lead + self.bytes).div_ceil(1 << self.shift);
         let words = if self.bytes == 0 { 0 } else { grains.div_ceil(64) };
         for index in 0..words {
-            // SAFETY: as in `touch`: the region has so many words.
+            // SAFETY: as in `touch`: `index` is below the number of the region's words.
             let mut bits = unsafe { &*self.armed.add(index) }.load(Relaxed);
             while bits != 0 {
                 self.touch_armed(index * 64 + bits.trailing_zeros() as usize);
@@ -89,28 +127,62 @@ impl Region {
     #[inline(never)]
     fn touch_armed(&self, grain: usize) {
         if let Some(pages) = &self.entry.pages {
-            crate::sys::preserving_errno(|| pages.use_armed(grain));
+            preserving_errno(|| pages.use_armed(grain));
         }
     }
 
-    /// The addresses of the region.
+    /// Returns the addresses of the region.
+    ///
+    /// ```
+    /// # let table = vec![7u8; 2 << 20];
+    /// # let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// let region = percid_numa::Balancer::new().register(start, 1 << 20)?;
+    /// assert_eq!(region.range(), start.addr()..start.addr() + (1 << 20));
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn range(&self) -> Range<usize> {
         self.entry.range.clone()
     }
 
-    /// How access to it is seen.
+    /// Returns how access to it is seen.
+    ///
+    /// ```
+    /// # let table = vec![7u8; 2 << 20];
+    /// # let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// let region = percid_numa::Balancer::new().register(start, 1 << 20)?;
+    /// assert_eq!(region.access(), percid_numa::AccessMethod::Reported);
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn access(&self) -> AccessMethod {
         self.entry.access
     }
 
-    /// Keeps a part of a trapped region, in bytes from its start, accessible as long as the value lives: for
-    /// buffers that are handed to system calls, which fail with `EFAULT` at armed pages. Whole grains around
-    /// the part are disarmed and not armed again meanwhile. If the kernel refuses to disarm them, the report has
-    /// its `errno` in [`failed`](crate::RegionReport::failed).
+    /// Keeps a part of a trapped region, in bytes from its start, accessible until the returned value
+    /// is dropped: for buffers that are given to system calls, which fail with `EFAULT` at armed pages.
+    /// Whole grains around the part are disarmed and not armed again meanwhile. If the kernel refuses
+    /// to disarm them, the report has its `errno` in [`failed`](crate::RegionReport::failed).
     ///
-    /// Waits for the piece that is being armed, or the batch that is being moved, at this moment. Takes a
-    /// lock and allocates: not async-signal-safe. Does nothing where nothing is trapped: where writes are seen,
-    /// system calls wait as the program itself does.
+    /// Waits for the piece that is being armed, or the batch that is being moved, at this moment. Takes
+    /// a lock and allocates: not async-signal-safe. Does nothing where nothing is trapped: where writes
+    /// are seen, system calls wait as the program itself does.
+    ///
+    /// ```
+    /// use std::io::Read;
+    /// use percid_numa::Balancer;
+    ///
+    /// let mut table = vec![7u8; 2 << 20];
+    /// let offset = table.as_ptr().align_offset(1 << 16);
+    /// let balancer = Balancer::new();
+    /// // SAFETY: the vector stays until the region is dropped; system calls get excluded parts only.
+    /// let region = unsafe { balancer.register_trapped(table[offset..].as_ptr(), 1 << 20) }?;
+    /// balancer.pass();
+    /// let exclusion = region.exclude(0..4096);
+    /// std::fs::File::open("/dev/zero")?.read_exact(&mut table[offset..offset + 4096])?;
+    /// drop(exclusion);
+    /// assert_eq!(table[offset + 4095], 0);
+    /// # drop(region);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use = "the memory is armed again once this is dropped"]
     pub fn exclude(&self, part: Range<usize>) -> Exclusion<'_> {
         let trapped = self.entry.pages.as_ref().filter(|_| self.access() == AccessMethod::Trapped);
@@ -131,7 +203,7 @@ impl Region {
         Exclusion { region: self, grains: Some(grains) }
     }
 
-    /// Gives the rights of grains back. What the kernel refuses is counted, and stays armed.
+    /// Restores the rights of grains. What the kernel refuses is counted, and stays armed.
     fn disarm(&self, pages: &Pages, work: MutexGuard<'_, Work>, grains: Range<usize>) {
         if self.entry.gone.load(Relaxed) {
             return disarm_rest(pages, &work, grains);
@@ -149,11 +221,8 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         self.balancer.forget(&self.entry);
-        let Some(pages) =
-            self.entry.pages.as_ref().filter(|_| self.access() != AccessMethod::Reported)
-        else {
-            return;
-        };
+        let by_faults = self.access() != AccessMethod::Reported;
+        let Some(pages) = self.entry.pages.as_ref().filter(|_| by_faults) else { return };
         if self.balancer.is_forked() {
             trap::disarm_inherited(pages);
             // A thread of the parent may have been changing the bookkeeping, so that stays.
@@ -186,7 +255,16 @@ impl fmt::Debug for Region {
     }
 }
 
-/// A part of a region stays accessible as long as this lives; see [`Region::exclude`].
+/// Keeps a part of a region accessible until it is dropped; see [`Region::exclude`].
+///
+/// ```
+/// # let table = vec![7u8; 2 << 20];
+/// # let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+/// let region = percid_numa::Balancer::new().register(start, 1 << 20)?;
+/// let exclusion: percid_numa::Exclusion<'_> = region.exclude(0..4096);
+/// assert!(format!("{exclusion:?}").contains("None"), "nothing is trapped");
+/// # Ok::<(), percid_numa::RegisterError>(())
+/// ```
 #[derive(Debug)]
 pub struct Exclusion<'r> {
     region: &'r Region,

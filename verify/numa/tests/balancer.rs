@@ -77,7 +77,11 @@ impl Pair {
         let settings =
             Settings { scan_delay: Duration::from_nanos(1), scan_size, ..Settings::default() };
         Pair {
-            balancer: Balancer::with(settings, ours).expect("good settings"),
+            balancer: Balancer::builder()
+                .settings(settings)
+                .rules(ours)
+                .build()
+                .expect("good settings"),
             settings,
             owned: Vec::new(),
             scan: scan::Scan::new(),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use percid_numa::{Balancer, Event, Rules, Settings};
+use percid_numa::{Balancer, Event, Settings};
 
 const PAGE: usize = 4096;
 const BYTES: usize = 64 * PAGE;
@@ -24,7 +24,7 @@ fn limit_descriptors(limit: u64) -> u64 {
 fn a_blind_pass_arms_nothing_and_loses_no_region() {
     percid_numa::testing::pretend_nodes(2);
     let settings = Settings { scan_delay: Duration::from_nanos(1), ..Settings::default() };
-    let balancer = Balancer::with(settings, Rules::default()).expect("good settings");
+    let balancer = Balancer::builder().settings(settings).build().expect("good settings");
     let memory = vec![1u8; BYTES + PAGE];
     let start = memory.as_ptr().map_addr(|address| address.next_multiple_of(PAGE));
     let _region = balancer.register(start, BYTES).expect("memory of our own");

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use percid::pool::RawPool;
 use percid::{Counter, Source};
-use percid_numa::{Balancer, IdRegions, Rules, Settings};
+use percid_numa::{Balancer, IdRegions, Settings};
 
 /// A balancer that scans at once.
 fn balancer() -> Balancer {
     percid_numa::testing::pretend_nodes(2);
     let settings = Settings { scan_delay: Duration::from_nanos(1), ..Settings::default() };
-    Balancer::with(settings, Rules::default()).expect("good settings")
+    Balancer::builder().settings(settings).build().expect("good settings")
 }
 
 /// Accesses that the balancer has seen.

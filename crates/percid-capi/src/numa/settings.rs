@@ -140,7 +140,11 @@ pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid_numa::
         &*settings
     };
     let rules = settings.rules().filter(|_| settings.reserved == 0).ok_or(-libc::EINVAL)?;
-    percid_numa::Balancer::with(settings.constants(), rules).map_err(error::of_setting)
+    percid_numa::Balancer::builder()
+        .settings(settings.constants())
+        .rules(rules)
+        .build()
+        .map_err(error::of_setting)
 }
 
 /// Fills `settings` with the defaults. `size` is sizeof(percid_numa_settings).

@@ -1,4 +1,4 @@
-//! A registered region as the balancer knows it: what it is, and what has happened to it.
+//! A registered region as the balancer knows it: what it is, and what was done to it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::access::pages::{Pages, lock};
 use crate::access::write_protect::Monitor;
 use percid_rules::scan::Reason;
 
-/// What has happened to a region, for reports.
+/// What was done to a region, for reports.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Tally {
     pub(crate) skipped: [u64; Reason::ALL.len()],
@@ -38,16 +38,16 @@ pub(crate) struct Entry {
     pub(crate) tally: Mutex<Tally>,
     /// Distinct bits of the threads that used it of late, as of the last pass.
     pub(crate) active: AtomicU32,
-    /// Its memory is no longer what was registered.
+    /// Whether its memory is no longer what was registered.
     pub(crate) gone: AtomicBool,
-    /// Who answers writes to it.
+    /// Lets writers through, where writes are seen.
     pub(crate) monitor: Option<Arc<Monitor>>,
-    /// Some of its memory could not be armed because it is not what was registered.
+    /// Whether some of its memory could not be armed because it is not what was registered.
     pub(crate) vanished: AtomicBool,
 }
 
 impl Entry {
-    /// Marks the region as gone; answers whether it was not before.
+    /// Marks the region as gone. Returns whether it was not before.
     pub(crate) fn mark_gone(&self) -> bool {
         !self.gone.swap(true, AcqRel)
     }

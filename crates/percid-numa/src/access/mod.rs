@@ -9,14 +9,20 @@ pub(crate) mod pages;
 pub(crate) mod trap;
 pub(crate) mod write_protect;
 
-/// How the balancer learns who uses a region.
+/// How the balancer learns which threads use a region.
+///
+/// ```
+/// use percid_numa::AccessMethod;
+///
+/// assert_eq!(AccessMethod::Trapped.to_string(), "trapped");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccessMethod {
     /// The program says so, by [`Region::touch`](crate::Region::touch).
     Reported,
     /// By faults: armed pages have no access rights.
     Trapped,
-    /// By writes: armed pages are write-protected, and who writes there waits until it was noted.
+    /// By writes: armed pages are write-protected, and a writing thread waits until it was noted.
     Written,
 }
 

@@ -8,15 +8,29 @@ use percid_rules::scan::Reason;
 /// How many events are kept for [`Balancer::take_events`](crate::Balancer::take_events).
 const KEPT: usize = 4096;
 
-/// A decision, or what became of one. Regions are named by the address they start at.
+/// A decision, or what became of one. A region is named by the address it starts at.
+///
+/// ```
+/// use percid_numa::{Balancer, Event};
+///
+/// let balancer = Balancer::new();
+/// balancer.pass();
+/// for event in balancer.take_events() {
+///     match event {
+///         Event::Armed { region, pages, .. } => println!("{pages} pages at {region:#x} are armed"),
+///         other => println!("{other:?}"),
+///     }
+/// }
+/// assert!(balancer.take_events().is_empty());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// A pass begins.
     Pass {
-        /// On behalf of this thread.
+        /// The thread that it is made for.
         thread: u32,
-        /// In this sequence.
+        /// The sequence that it belongs to.
         sequence: i64,
     },
     /// A region was left out, or was not ([`Reason::IgnorePidInactive`]).
@@ -44,8 +58,8 @@ pub enum Event {
         /// How many could not be moved.
         failed: u64,
     },
-    /// The memory of a region is not mapped any more, or something else is mapped there: the region is
-    /// left alone from now on.
+    /// The memory of a region is not mapped any more, or something else is mapped there. From now on
+    /// the region is left alone.
     Gone {
         /// The region.
         region: usize,
@@ -56,7 +70,7 @@ pub enum Event {
     HandlerReplaced,
 }
 
-/// The events that nobody has taken yet.
+/// The events that were not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     events: VecDeque<Event>,
@@ -64,7 +78,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Keeps an event; the oldest is lost if there are too many.
+    /// Appends an event; the oldest is lost if there are too many.
     pub(crate) fn push(&mut self, event: Event) {
         if self.events.len() == KEPT {
             self.events.pop_front();
@@ -73,7 +87,7 @@ impl Log {
         self.events.push_back(event);
     }
 
-    /// Keeps the events of another log behind its own.
+    /// Appends the events of another log.
     pub(crate) fn append(&mut self, other: Log) {
         self.lost += other.lost;
         other.events.into_iter().for_each(|event| self.push(event));
@@ -83,7 +97,7 @@ impl Log {
         self.events.drain(..).collect()
     }
 
-    /// How many were lost so far.
+    /// Returns how many were lost so far.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }

@@ -11,6 +11,12 @@ use crate::access::AccessMethod;
 use percid_rules::scan::Reason;
 
 /// A snapshot; see [`Balancer::report`](crate::Balancer::report).
+///
+/// ```
+/// let report: percid_numa::Report = percid_numa::Balancer::new().report();
+/// println!("{} nodes, {} passes, every {:?}", report.nodes.len(), report.passes, report.period);
+/// assert_eq!(report.events_lost, 0);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report {
@@ -22,9 +28,10 @@ pub struct Report {
     pub passes: u64,
     /// How many of them armed nothing because the process's mappings could not be read.
     pub blind_passes: u64,
-    /// The time from one pass to the next, at this time.
+    /// The time from one pass to the next, at present.
     pub period: Duration,
-    /// How long the passes ran together, with finding out whose turn it is: run time, not wall time.
+    /// How long the passes ran together, with choosing the thread that each was made for: run time,
+    /// not wall time.
     pub scan_time: Duration,
     /// How long moving pages took.
     pub move_time: Duration,
@@ -34,13 +41,26 @@ pub struct Report {
     pub threads: usize,
     /// How many of them share their bit in the sets of active threads with another.
     pub collisions: usize,
-    /// Events that were lost because nobody took them.
+    /// Events that were lost because they were not taken in time.
     pub events_lost: u64,
     /// By ascending address.
     pub regions: Vec<RegionReport>,
 }
 
-/// What there is to say about a region.
+/// What was done to a region, and what was seen there.
+///
+/// ```
+/// use percid_numa::{Balancer, RegionReport};
+///
+/// let table = vec![7u8; 2 << 20];
+/// let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+/// let balancer = Balancer::new();
+/// let _region = balancer.register(start, 1 << 20)?;
+/// let of: &RegionReport = &balancer.report().regions[0];
+/// println!("{:?}: {:?} pages by node, {} moved", of.range, of.pages_by_node, of.moved);
+/// assert!(!of.gone);
+/// # Ok::<(), percid_numa::RegisterError>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RegionReport {
@@ -50,17 +70,17 @@ pub struct RegionReport {
     pub access: AccessMethod,
     /// Whether its memory is no longer what was registered; then it is left alone.
     pub gone: bool,
-    /// Pages on each node that has any; asked of the kernel for this report.
+    /// Pages on each node that has any; looked up for this report.
     pub pages_by_node: Vec<(u32, u64)>,
     /// Pages that have no memory yet.
     pub absent: u64,
-    /// First accesses to armed grains by threads on the grain's node, and by others.
+    /// First accesses to armed grains by threads on the grain's node.
     pub local: u64,
-    /// See [`local`](RegionReport::local).
+    /// The same by threads on other nodes.
     pub remote: u64,
-    /// The same accesses by the thread that was seen there before, or where none was; and by others.
+    /// First accesses to armed grains by the thread that was seen there before, or where none was.
     pub private: u64,
-    /// See [`private`](RegionReport::private).
+    /// The same by other threads.
     pub shared: u64,
     /// First writes to armed grains by threads that could not be looked up: of another process, or gone.
     pub unattributed: u64,
@@ -74,11 +94,11 @@ pub struct RegionReport {
     pub skipped: [(Reason, u64); Reason::ALL.len()],
     /// Pages that were moved.
     pub moved: u64,
-    /// Pages that are to move.
+    /// Grains that are to move.
     pub pending: u64,
     /// Pages that could not be looked up, armed or moved, by `errno`.
     pub failed: Vec<(i32, u64)>,
-    /// Times that all grains were disarmed because the process had too many mappings.
+    /// How often all grains were disarmed because the process had too many mappings.
     pub disarmed_whole: u64,
     /// Time spent on arming.
     pub scan_time: Duration,
@@ -87,27 +107,63 @@ pub struct RegionReport {
 }
 
 impl Report {
-    /// The share of the balancer's life that its passes took.
+    /// Returns the share of the balancer's life that its passes took, from 0 to 1.
+    ///
+    /// ```
+    /// let balancer = percid_numa::Balancer::new();
+    /// assert_eq!(balancer.report().scan_share(), 0.0, "no pass yet");
+    /// ```
     pub fn scan_share(&self) -> f64 {
         self.scan_time.as_secs_f64() / self.age.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 }
 
 impl RegionReport {
-    /// The share of accesses that were local, from 0 to 1; `None` before any was seen.
+    /// Returns the share of accesses that were local, from 0 to 1; `None` before any was seen.
+    ///
+    /// ```
+    /// # let table = vec![7u8; 2 << 20];
+    /// # let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// # let balancer = percid_numa::Balancer::new();
+    /// let _region = balancer.register(start, 1 << 20)?;
+    /// assert_eq!(balancer.report().regions[0].local_share(), None);
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn local_share(&self) -> Option<f64> {
         let all = self.local + self.remote;
         (all > 0).then(|| self.local as f64 / all as f64)
     }
 
-    /// The share of the region's memory that is on a node, from 0 to 1; 0 if there is none.
+    /// Returns the share of the region's memory that is on a node, from 0 to 1; 0 if there is none.
+    ///
+    /// ```
+    /// # let table = vec![7u8; 2 << 20];
+    /// # let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// # let balancer = percid_numa::Balancer::new();
+    /// let _region = balancer.register(start, 1 << 20)?;
+    /// let report = balancer.report();
+    /// let sum: f64 = report.nodes.iter().map(|&node| report.regions[0].share_on(node)).sum();
+    /// assert!(sum == 0.0 || (sum - 1.0).abs() < 1e-9, "all of it, unless the kernel does not say");
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn share_on(&self, node: u32) -> f64 {
         let all: u64 = self.pages_by_node.iter().map(|(_, pages)| pages).sum();
         let there = self.pages_by_node.iter().find(|(other, _)| *other == node);
         there.map_or(0.0, |(_, pages)| *pages as f64 / all as f64)
     }
 
-    /// How often a reason was given.
+    /// Returns how often a reason was given.
+    ///
+    /// ```
+    /// # let table = vec![7u8; 2 << 20];
+    /// # let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
+    /// # let balancer = percid_numa::Balancer::new();
+    /// use percid_numa::Reason;
+    ///
+    /// let _region = balancer.register(start, 1 << 20)?;
+    /// assert_eq!(balancer.report().regions[0].skipped_for(Reason::PidInactive), 0);
+    /// # Ok::<(), percid_numa::RegisterError>(())
+    /// ```
     pub fn skipped_for(&self, reason: Reason) -> u64 {
         self.skipped[reason as usize].1
     }

@@ -37,7 +37,7 @@ use std::sync::atomic::{
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::inner::Inner;
+use crate::report::Report;
 use crate::report::json::Json;
 use crate::sys::{futex, memfd, memory, process, signals};
 
@@ -104,7 +104,7 @@ impl Page {
     }
 
     /// Answers until it is over.
-    fn serve(&self, inner: &Inner) {
+    fn serve(&self, make: impl Fn() -> Report) {
         let requests = &self.header().requests;
         let (mut seen, mut answers) = (0, 0);
         while self.over.load(SeqCst) == 0 {
@@ -115,16 +115,16 @@ impl Page {
             }
             seen = asked;
             let began = Instant::now();
-            self.answer(inner, &mut answers);
+            self.answer(&make, &mut answers);
             self.rest(began.elapsed() * REST);
         }
     }
 
-    fn answer(&self, inner: &Inner, answers: &mut u32) {
+    fn answer(&self, make: &impl Fn() -> Report, answers: &mut u32) {
         let header = self.header();
         *answers = answers.wrapping_add(1);
         header.answers.store(*answers, SeqCst);
-        let report = Json(&inner.report()).to_string();
+        let report = Json(&make()).to_string();
         let written = self.file.write_all_at(report.as_bytes(), REPORT_AT).is_ok();
         header.length.store(if written { report.len() as u64 } else { 0 }, SeqCst);
         *answers = answers.wrapping_add(1);
@@ -162,11 +162,11 @@ pub(crate) struct Publication {
 }
 
 impl Publication {
-    pub(crate) fn begin(inner: Arc<Inner>) -> io::Result<Publication> {
+    pub(crate) fn begin(make: impl Fn() -> Report + Send + 'static) -> io::Result<Publication> {
         let page = Arc::new(Page::new()?);
         let of_thread = Arc::clone(&page);
         let body = move || {
-            of_thread.serve(&inner);
+            of_thread.serve(make);
         };
         // The program's handlers run in the program's threads.
         let builder = std::thread::Builder::new().name("percid-report".to_owned());
@@ -191,8 +191,10 @@ mod tests {
 
     use super::*;
     use crate::access::pages::lock;
+    use crate::inner::Inner;
     use crate::sys::clock;
-    use crate::{Balancer, Rules, Settings};
+    use percid_rules::scan::Rules;
+    use percid_rules::scan::Settings;
 
     /// Tests that look at all of the process's threads and files: one at a time.
     fn alone() -> MutexGuard<'static, ()> {
@@ -202,7 +204,7 @@ mod tests {
 
     fn begin() -> Publication {
         let inner = Inner::new(Settings::default(), Rules::default());
-        Publication::begin(Arc::new(inner)).expect("a memfd and a thread")
+        Publication::begin(move || inner.report()).expect("a memfd and a thread")
     }
 
     /// Asks as another process would; answers which count it has to wait for.
@@ -233,13 +235,6 @@ mod tests {
             name.is_ok_and(|name| name.trim() == "percid-report")
         };
         process::thread_ids().into_iter().filter(answers).filter_map(clock::run_time).sum()
-    }
-
-    /// How many balancers others find in this process.
-    fn links() -> usize {
-        let files = std::fs::read_dir("/proc/self/fd").expect("/proc");
-        let targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
-        targets.filter(|name| name.as_os_str() == "/memfd:percid-numa (deleted)").count()
     }
 
     #[test]
@@ -291,18 +286,5 @@ mod tests {
         let share = (ran() - before).as_secs_f64() / began.elapsed().as_secs_f64();
         println!("{share:.3} of a CPU, {} answers", page.header().answers.load(SeqCst) / 2);
         assert!(share > 0.0 && share < 0.2, "{share}");
-    }
-
-    #[test]
-    fn each_balancer_has_a_file_of_its_own_for_as_long_as_it_lives() {
-        let _alone = alone();
-        let balancers = [Balancer::new(), Balancer::new()];
-        for balancer in &balancers {
-            balancer.publish().expect("a memfd and a thread");
-            balancer.publish().expect("published already");
-        }
-        assert_eq!(links(), 2);
-        drop(balancers);
-        assert_eq!(links(), 0);
     }
 }

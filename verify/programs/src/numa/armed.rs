@@ -3,17 +3,21 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use percid_numa::{AccessMethod, Balancer, Region, Rules};
+use percid_numa::{AccessMethod, Balancer, Region};
 
-use super::area::Area;
+use super::area::{Area, PAGE};
 use super::follow::register;
 use super::quick;
 
+/// The memory of a test.
+pub(super) const BYTES: usize = 8 << 20;
+/// More pages than a process can have mappings, which is 65530 unless told otherwise; they are never written.
+pub(super) const CROWD: usize = 66_000 * PAGE;
 /// What a child ends with when nothing happened.
 pub(super) const UNHARMED: i32 = 0;
 
 pub(super) fn balancer() -> Result<Balancer, String> {
-    Balancer::with(quick(), Rules::default()).map_err(|error| error.to_string())
+    Balancer::builder().settings(quick()).build().map_err(|error| error.to_string())
 }
 
 /// An area all of whose pages are there and armed.
@@ -35,6 +39,12 @@ pub(super) fn arm_all(balancer: &Balancer, area: &Area) -> Result<(), String> {
     }
     let pages = area.pages() as u64;
     if armed >= pages { Ok(()) } else { Err(format!("{armed} of {pages} pages armed")) }
+}
+
+/// Takes handlers of SIGSEGV away: as in a program without any. Rust's own tells stack overflows apart.
+pub(super) fn by_default() {
+    // SAFETY: the default action takes no function.
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
 }
 
 /// How a child ends that runs `body`: its status, or minus the signal that killed it.

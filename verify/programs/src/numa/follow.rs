@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid_numa::{AccessMethod, Balancer, Region, Rules};
+use percid_numa::{AccessMethod, Balancer, Region};
 
 use super::area::{Area, HUGE, PAGE};
 use super::{alone, blind, nodes, pages, quick};
@@ -26,7 +26,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
         return Ok(skipped);
     }
     alone()?;
-    let balancer = Balancer::with(quick(), Rules::default()).map_err(|error| error.to_string())?;
+    let balancer =
+        Balancer::builder().settings(quick()).build().map_err(|error| error.to_string())?;
     let bytes = if options.huge { 2 * HUGE } else { BYTES };
     let mut areas = Vec::new();
     for place in 0..nodes.len() {

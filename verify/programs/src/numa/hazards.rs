@@ -5,13 +5,12 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid_numa::{AccessMethod, Balancer, Event, RegisterError, Rules, Settings};
+use percid_numa::{AccessMethod, Balancer, Event, RegisterError, Settings};
 
 use super::area::{Area, PAGE};
-use super::armed::{UNHARMED, armed, balancer, ends_with};
+use super::armed::{BYTES, CROWD, UNHARMED, armed, balancer, by_default, ends_with};
 use super::follow::register;
 use super::quick;
-use super::trap::{BYTES, CROWD, by_default};
 
 type Outcome = Result<(), String>;
 type Hazard = (&'static str, fn() -> Outcome);
@@ -279,7 +278,7 @@ fn limited_data() -> Outcome {
 /// However many grains are armed or disarmed by themselves, the program can have three quarters of the mappings.
 fn room_for_the_program(every: usize) -> Outcome {
     let settings = Settings { scan_size: 4 << 30, ..quick() };
-    let balancer = Balancer::with(settings, Rules::default()).map_err(|e| e.to_string())?;
+    let balancer = Balancer::builder().settings(settings).build().map_err(|e| e.to_string())?;
     // More grains of 64 KiB than a quarter of the mappings that a process can have, unless told otherwise.
     let area = Area::sparse(18 << 26)?;
     let grains = || (0..area.pages()).step_by(16 * every);

@@ -74,7 +74,11 @@ fn use_all(area: &Area, region: &Region) {
 /// The share of a late region on its user's node after many passes by another thread.
 fn inactive(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result<f64, String> {
     let delay = Duration::from_millis(1);
-    let balancer = Balancer::with(settings(delay), rules).map_err(|error| error.to_string())?;
+    let balancer = Balancer::builder()
+        .settings(settings(delay))
+        .rules(rules)
+        .build()
+        .map_err(|error| error.to_string())?;
     let early = Area::on(&nodes[0].1, PAGE, Pages::Small)?;
     let _early = register(&balancer, &early, options.access)?;
     // Activity counts from the second sequence on.
@@ -108,7 +112,11 @@ fn inactive(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Resul
 fn partial(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result<f64, String> {
     // Long windows: whoever was seen in the first sequences still counts as a user.
     let long = Duration::from_secs(1);
-    let balancer = Balancer::with(settings(long), rules).map_err(|error| error.to_string())?;
+    let balancer = Balancer::builder()
+        .settings(settings(long))
+        .rules(rules)
+        .build()
+        .map_err(|error| error.to_string())?;
     let area = Area::on(&nodes[0].1, BYTES, Pages::Small)?;
     let region = register(&balancer, &area, options.access)?;
     let scanned = || balancer.report().regions.first().map_or(0, |found| found.scanned);

@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use percid_numa::{AccessMethod, Balancer, Region, Rules, Settings};
+use percid_numa::{AccessMethod, Balancer, Region, Settings};
 
 use super::area::{Area, HUGE, PAGE};
 use super::follow::register;
@@ -72,7 +72,8 @@ fn moved(
     let bytes = if options.huge { 8 * HUGE } else { BYTES };
     let scan_delay = Duration::from_millis(1);
     let settings = Settings { backoff, scan_delay, scan_size: bytes as u64, ..quick() };
-    let balancer = Balancer::with(settings, Rules::default()).map_err(|error| error.to_string())?;
+    let balancer =
+        Balancer::builder().settings(settings).build().map_err(|error| error.to_string())?;
     let area = Area::on(&nodes[0].1, bytes, pages(options))?;
     let region = register(&balancer, &area, options.access)?;
     let (turn, stop, round) =

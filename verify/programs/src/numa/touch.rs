@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use percid_numa::{Balancer, Rules};
+use percid_numa::Balancer;
 
 use super::area::{Area, PAGE};
 use super::quick;
@@ -17,7 +17,8 @@ const ROUNDS: usize = 50;
 
 pub(crate) fn run(_: &Options) -> Verdict {
     percid_numa::testing::pretend_nodes(2);
-    let balancer = Balancer::with(quick(), Rules::default()).map_err(|error| error.to_string())?;
+    let balancer =
+        Balancer::builder().settings(quick()).build().map_err(|error| error.to_string())?;
     let area = Area::new(BYTES)?;
     let region =
         balancer.register(area.start(), area.bytes()).map_err(|error| error.to_string())?;

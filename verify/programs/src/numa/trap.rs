@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use percid_numa::{AccessMethod, Balancer, Event, RegisterError};
 
 use super::area::{Area, PAGE};
-use super::armed::{UNHARMED, arm_all, arm_some, armed, balancer, ends_with, seen};
+use super::armed::{
+    BYTES, CROWD, UNHARMED, arm_all, arm_some, armed, balancer, by_default, ends_with, seen,
+};
 use super::follow::register;
 use super::stages::Stages;
 use super::{handler, hazards};
@@ -16,9 +18,6 @@ use crate::options::Options;
 use crate::random::{Random, seed};
 use crate::{Verdict, pinning, sandbox};
 
-pub(super) const BYTES: usize = 8 << 20;
-/// More pages than a process can have mappings, which is 65530 unless told otherwise; they are never written.
-pub(super) const CROWD: usize = 66_000 * PAGE;
 /// Pages of a grain.
 const GRAIN: usize = 16;
 /// What a child ends with when the handler before percid's was called.
@@ -105,12 +104,6 @@ fn crashes() -> Verdict {
 extern "C" fn exit_handled(_: i32) {
     // SAFETY: async-signal-safe.
     unsafe { libc::_exit(HANDLED) };
-}
-
-/// As in a program without a handler; Rust's own tells stack overflows apart.
-pub(super) fn by_default() {
-    // SAFETY: the default action takes no function.
-    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
 }
 
 fn pause_forever() -> ! {
@@ -283,7 +276,7 @@ fn churn(options: &Options) -> Verdict {
             let (area, stop) = (&area, &stop);
             scope.spawn(move || {
                 let mut random = Random::new(1, thread);
-                // Half of them always at one address: see `percid_numa::trap` on faults that come again there.
+                // Half of them always at one address: see `trap.rs` of percid-numa on faults that come again there.
                 let place = |page| if thread % 2 == 0 { 0 } else { page };
                 while !stop.load(Relaxed) {
                     area.word(place(random.below(area.pages()))).fetch_add(1, Relaxed);

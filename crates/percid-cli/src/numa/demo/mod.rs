@@ -45,7 +45,10 @@ fn one(plan: &Plan, balanced: bool, interrupt: &Interrupt) -> Result<RunReport, 
 
 /// A balancer that others can watch.
 fn published(plan: &Plan) -> Result<Balancer, Failure> {
-    let balancer = Balancer::with(plan.settings, plan.rules.rules())
+    let balancer = Balancer::builder()
+        .settings(plan.settings)
+        .rules(plan.rules.rules())
+        .build()
         .map_err(|error| Failure::Usage(error.to_string()))?;
     match balancer.publish() {
         Ok(()) => complain(format_args!("`percid numa watch {}` shows it", std::process::id())),
