@@ -108,8 +108,8 @@ macro_rules! sections {
         pub(crate) mod $source {
             use std::mem::MaybeUninit;
 
-            use super::ring::Append;
-            use super::{MARKS, $mark};
+            use crate::critical::ring::Append;
+            use crate::critical::{MARKS, $mark};
 
             const DISPLACEMENT: isize = -($mark as isize);
 

@@ -1,7 +1,5 @@
 //! What percid's table has had to do so far.
 
-use super::table;
-
 /// How often the slow path of percid's table ran in this process, and what it took from whom.
 ///
 /// A program whose threads wander sees by two of these, a second apart, what its IDs cost: a slow path takes 1 us or
@@ -22,10 +20,4 @@ pub struct Activity {
     pub held: u32,
     /// New IDs are below this at the moment.
     pub max_nr_cid: u32,
-}
-
-/// The activity of the table so far; `None` if the table is not used, or another thread is busy with it at this
-/// moment. Linear in the number of possible CPUs. Thread-safe, async-signal-safe.
-pub fn activity() -> Option<Activity> {
-    crate::sys::preserving_errno(table::activity)
 }

@@ -3,8 +3,10 @@
 use std::ffi::CStr;
 use std::fmt;
 
+use super::probe;
+use super::source::{Source, UnknownSource};
 use super::try_once::TryOnce;
-use super::{Source, Unavailable, UnknownSource, prepare, probe};
+use super::unavailable::Unavailable;
 use crate::sys::atomic::AtomicU32;
 use crate::sys::cell::UnsafeCell;
 use crate::sys::{process, stderr};
@@ -70,7 +72,7 @@ pub(crate) fn pending() -> Choice {
 /// `None` if it is not known yet whether critical sections can be trusted, which every source but one needs.
 fn decide() -> Option<Choice> {
     let Some(source) = wished() else { return automatic() };
-    match prepare(source) {
+    match source.available() {
         Ok(()) => Some(Choice { source, reason: Reason::Override }),
         Err(Unavailable::SectionsNotProbed) => None,
         Err(why) => {
@@ -85,7 +87,7 @@ fn decide() -> Option<Choice> {
 /// The kernel's IDs are never chosen: those of Linux 6.4 to 6.18 can be handed out twice (docs/aba.md), those before
 /// 6.13 and from 6.19 on are cold or exceed their bound.
 fn automatic() -> Option<Choice> {
-    match prepare(Source::Table) {
+    match Source::Table.available() {
         Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableWorks }),
         Err(Unavailable::SectionsNotProbed) => None,
         Err(why) => Some(Choice { source: Source::Atomic, reason: Reason::TableIsNot(why) }),

@@ -8,7 +8,7 @@ use std::sync::atomic::{
     compiler_fence,
 };
 
-use super::Unavailable;
+use super::unavailable::Unavailable;
 use crate::sys::membarrier;
 
 /// Skips all fences: the negative control of the stress tests, which must then lose something.

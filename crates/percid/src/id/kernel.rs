@@ -4,7 +4,7 @@
 //! section is aborted before its thread's ID can change. What this module adds is the memory: an ID is
 //! admitted to the fast path once its slot of the arena is open.
 
-use super::Unavailable;
+use super::unavailable::Unavailable;
 use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::rseq;

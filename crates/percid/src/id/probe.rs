@@ -28,7 +28,8 @@ use std::sync::atomic::{
 };
 use std::time::Duration;
 
-use super::{Unavailable, fence};
+use super::fence;
+use super::unavailable::Unavailable;
 use crate::critical::FAST_PATH;
 use crate::critical::waiting::{self, Ending, NOWHERE, Rendezvous};
 use crate::sys::affinity::Affinity;

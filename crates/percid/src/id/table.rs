@@ -41,9 +41,10 @@ use std::sync::atomic::{
 };
 
 use super::activity::Activity;
+use super::fence;
 use super::limits::KnownLimits;
 use super::try_lock::{TryLock, TryLockGuard};
-use super::{Unavailable, fence};
+use super::unavailable::Unavailable;
 use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::topology::{self, Place};

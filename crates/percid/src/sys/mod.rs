@@ -16,6 +16,7 @@ pub(crate) mod memory;
 pub(crate) mod process;
 mod raw_call;
 pub(crate) mod rseq;
+mod rseq_area;
 pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod thread;

@@ -32,30 +32,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use super::rseq_area::Area;
 use super::thread;
-
-/// The kernel's area. Only its first 28 bytes are used; the rest is what later kernels may fill.
-///
-/// The kernel asks for an alignment of at least the size, so one of 64 bytes goes with a size of 64. Both
-/// are as large as they can be: the loader gives no larger alignment to libraries that are loaded late.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub(crate) struct Area {
-    cpu_id_start: u32,
-    cpu_id: i32,
-    rseq_cs: u64,
-    flags: u32,
-    node_id: u32,
-    mm_cid: u32,
-    later: [u32; 9],
-}
-
-const _: () = {
-    assert!(size_of::<Area>() == 64 && align_of::<Area>() == 64);
-    assert!(std::mem::offset_of!(Area, cpu_id) == 4);
-    assert!(std::mem::offset_of!(Area, rseq_cs) == 8);
-    assert!(std::mem::offset_of!(Area, mm_cid) == 24);
-};
 
 /// The four bytes in front of every abort address, which the kernel compares with those given at
 /// registration. The C library uses these, and a process can have only one such value per thread.

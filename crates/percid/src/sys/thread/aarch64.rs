@@ -1,10 +1,10 @@
-//! Thread-local storage on x86-64.
+//! Thread-local storage on 64-bit Arm.
 
 use std::arch::{asm, global_asm};
 
-use super::LibcRseq;
+use super::block::LibcRseq;
 
-// The symbol carries the version, so that two versions of percid in one program do not collide.
+// See `x86_64.rs`.
 global_asm!(
     ".pushsection .tdata.percid_0_1, \"awT\", @progbits",
     ".balign 64",
@@ -13,9 +13,9 @@ global_asm!(
     ".type percid_0_1_thread, @object",
     ".size percid_0_1_thread, 128",
     "percid_0_1_thread:",
-    ".long 0, -1",       // cpu_id_start, cpu_id: not registered
-    ".quad 0",           // rseq_cs
-    ".long 0, 0, -1, 0", // flags, node_id, mm_cid: none
+    ".long 0, -1",
+    ".quad 0",
+    ".long 0, 0, -1, 0",
     ".zero 96",
     ".popsection",
 );
@@ -24,10 +24,9 @@ global_asm!(
 #[inline(always)]
 pub(crate) fn pointer() -> usize {
     let pointer;
-    // SAFETY: the ABI stores the thread pointer at its own address.
+    // SAFETY: user space may read this register.
     unsafe {
-        asm!("mov {}, qword ptr fs:[0]", out(reg) pointer,
-            options(nostack, preserves_flags, readonly));
+        asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags, nomem));
     }
     pointer
 }
@@ -43,8 +42,12 @@ pub(crate) fn own_offset() -> isize {
     let offset;
     // SAFETY: reads a slot of the global offset table that the loader has filled.
     unsafe {
-        asm!("mov {}, qword ptr [rip + percid_0_1_thread@gottpoff]", out(reg) offset,
-            options(nostack, preserves_flags, readonly));
+        asm!(
+            "adrp {offset}, :gottprel:percid_0_1_thread",
+            "ldr {offset}, [{offset}, :gottprel_lo12:percid_0_1_thread]",
+            offset = out(reg) offset,
+            options(nostack, preserves_flags, readonly)
+        );
     }
     offset
 }
@@ -57,8 +60,10 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
         asm!(
             ".weak __rseq_offset",
             ".weak __rseq_size",
-            "mov {offset}, qword ptr [rip + __rseq_offset@GOTPCREL]",
-            "mov {size}, qword ptr [rip + __rseq_size@GOTPCREL]",
+            "adrp {offset}, :got:__rseq_offset",
+            "ldr {offset}, [{offset}, :got_lo12:__rseq_offset]",
+            "adrp {size}, :got:__rseq_size",
+            "ldr {size}, [{size}, :got_lo12:__rseq_size]",
             offset = out(reg) offset,
             size = out(reg) size,
             options(nostack, preserves_flags, readonly)
@@ -71,11 +76,7 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
     Some(unsafe { LibcRseq { offset: *offset, size: *size } })
 }
 
-/// From the thread pointer to the thread-local `__rseq_abi`; `None` if no library of the program defines it.
-///
-/// Linkers make different things of a weak reference to thread-local storage that nobody defines: zero, or what
-/// zero would be as an address in it. Whatever it is, it is the same for another name that nobody defines. The
-/// dynamic loader of musl follows such references without looking.
+/// From the thread pointer to the thread-local `__rseq_abi`; see `x86_64.rs`.
 #[cfg(target_env = "gnu")]
 pub(crate) fn shared_offset() -> Option<isize> {
     let (shared, nobodys): (isize, isize);
@@ -84,11 +85,13 @@ pub(crate) fn shared_offset() -> Option<isize> {
     unsafe {
         asm!(
             ".weak __rseq_abi",
-            ".type __rseq_abi, @tls_object",
+            ".type __rseq_abi, %tls_object",
             ".weak percid_0_1_nobodys",
-            ".type percid_0_1_nobodys, @tls_object",
-            "mov {shared}, qword ptr [rip + __rseq_abi@gottpoff]",
-            "mov {nobodys}, qword ptr [rip + percid_0_1_nobodys@gottpoff]",
+            ".type percid_0_1_nobodys, %tls_object",
+            "adrp {shared}, :gottprel:__rseq_abi",
+            "ldr {shared}, [{shared}, :gottprel_lo12:__rseq_abi]",
+            "adrp {nobodys}, :gottprel:percid_0_1_nobodys",
+            "ldr {nobodys}, [{nobodys}, :gottprel_lo12:percid_0_1_nobodys]",
             shared = out(reg) shared,
             nobodys = out(reg) nobodys,
             options(nostack, preserves_flags, readonly)

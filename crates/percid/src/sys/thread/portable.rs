@@ -4,7 +4,7 @@
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-use super::{Block, LibcRseq};
+use super::block::{Block, LibcRseq};
 
 thread_local! {
     // All zero is a valid block whose area is never registered.

@@ -1,0 +1,157 @@
+//! The three sources of IDs under one roof.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Release},
+};
+
+use super::unavailable::Unavailable;
+use super::{atomic, kernel, probe, table};
+use crate::critical::FAST_PATH;
+use crate::sys::{preserving_errno, rseq};
+
+/// How often an operation is tried before it goes to the shared slot: often enough that a thread which
+/// is moved or interrupted now and then gets through, and bounded, so that a debugger that single-steps
+/// (which aborts every section) makes progress.
+pub(crate) const RESTART_LIMIT: usize = 8;
+
+/// Nonzero for each source that has been prepared: before that no object may lead into its sections.
+static READY: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+
+/// Where concurrency IDs come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The kernel's own: `mm_cid` of the rseq area (Linux 6.3 and later). Never chosen by percid itself.
+    ///
+    /// **Linux 6.4 to 6.18 can hand one ID to two running threads**, rarely: a migration, or a scan, that is delayed at
+    /// one instruction while an ordinary scan passes. Both then update the same memory without protection, and
+    /// updates are lost until one of them stops. No such fault is known of 6.3, and of 6.19 and later.
+    Kernel,
+    /// percid's table from CPU to ID (Linux 5.10 and later).
+    Table,
+    /// None: the CPU number is a mere hint and every update is one atomic instruction.
+    Atomic,
+}
+
+impl Source {
+    /// All sources, the one with the cheapest operations first.
+    pub const ALL: [Source; 3] = [Source::Kernel, Source::Table, Source::Atomic];
+
+    /// Says whether the process can use this source, which it finds out by preparing it.
+    ///
+    /// The first call for [`Source::Table`] registers the process for the kernel's fence: 2 us while
+    /// the process has one thread, about 20 ms afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used.
+    pub fn available(self) -> Result<(), Unavailable> {
+        preserving_errno(|| {
+            let ready = &READY[self as usize];
+            if ready.load(Acquire) == 0 {
+                self.prepare_first()?;
+                ready.store(1, Release);
+            }
+            Ok(())
+        })
+    }
+
+    #[cold]
+    fn prepare_first(self) -> Result<(), Unavailable> {
+        let registration = rseq::registration();
+        FAST_PATH.set_area(rseq::area_offset(registration));
+        if self != Source::Atomic {
+            probe::sections_can_be_trusted()?;
+        }
+        match self {
+            Source::Kernel => kernel::prepare(registration),
+            Source::Table => table::prepare(registration),
+            Source::Atomic => Ok(()),
+        }
+    }
+
+    /// The ID this source gives to the calling thread now; `None` if it has none to give.
+    ///
+    /// A mere hint: the thread may be moved to another CPU before the caller looks at the answer. It is
+    /// exact only while nothing else can run on the CPU. With [`Source::Atomic`] it is the CPU number.
+    /// Async-signal-safe.
+    pub fn current_id(self) -> Option<u32> {
+        preserving_errno(|| {
+            self.available().ok()?;
+            match self {
+                Source::Kernel => kernel::current(),
+                Source::Table => self.enter_as_hint(),
+                Source::Atomic => Some(atomic::hint()),
+            }
+        })
+    }
+
+    /// How many IDs of this source the process has used: all that ever existed are below.
+    pub fn ids_seen(self) -> u32 {
+        match self {
+            Source::Kernel => kernel::ids_seen(),
+            Source::Table => table::ids_seen(),
+            Source::Atomic => atomic::ids_seen(),
+        }
+    }
+
+    /// Sees to it that the calling thread can use an ID of this source now; `false` if it cannot.
+    pub(crate) fn enter(self) -> bool {
+        match self {
+            Source::Kernel => kernel::enter(),
+            Source::Table => table::enter(),
+            Source::Atomic => atomic::enter(),
+        }
+    }
+
+    /// Sees to it that the calling thread can use an ID of this source, and says which one it has, as a hint:
+    /// the thread may be moved at once. The ID's memory is open. `None` if it cannot have one.
+    pub(crate) fn enter_as_hint(self) -> Option<u32> {
+        match self {
+            Source::Kernel => {
+                self.enter().then(kernel::current)?.filter(|&id| id < kernel::ids_seen())
+            }
+            Source::Table => (0..RESTART_LIMIT).find_map(|_| {
+                table::enter();
+                table::current()
+            }),
+            Source::Atomic => atomic::open_hint(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Source::Kernel => "kernel",
+            Source::Table => "table",
+            Source::Atomic => "atomic",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no source's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownSource;
+
+impl fmt::Display for UnknownSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no such source: expected kernel, table or atomic")
+    }
+}
+
+impl std::error::Error for UnknownSource {}
+
+impl FromStr for Source {
+    type Err = UnknownSource;
+
+    fn from_str(name: &str) -> Result<Source, UnknownSource> {
+        Source::ALL.into_iter().find(|source| source.name() == name).ok_or(UnknownSource)
+    }
+}

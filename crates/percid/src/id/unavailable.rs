@@ -1,0 +1,69 @@
+//! Why a source cannot be used.
+
+use std::fmt;
+
+use crate::sys::rseq::{ErrnoName, Registration};
+
+/// Why a source cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// No registered rseq area.
+    NoRseq(Registration),
+    /// The rseq area holds no `mm_cid`: a kernel before Linux 6.3.
+    NoKernelIds,
+    /// The rseq area is shared with another library: in threads that are not registered its `mm_cid` says 0.
+    SharedArea,
+    /// The kernel has no fence for critical sections: a kernel before Linux 5.10.
+    NoMembarrier,
+    /// The kernel has the fence and refuses it to this process: the `errno`.
+    MembarrierRefused(i32),
+    /// The kernel does not abort critical sections when it must, so what they count would be lost.
+    SectionsNotAborted,
+    /// Whether the kernel aborts critical sections could not be found out in the time that a first use may take. The
+    /// next use tries again, longer.
+    SectionsNotProbed,
+    /// Whether the kernel aborts critical sections cannot be found out: a child process was refused, with this
+    /// `errno`.
+    ProbeRefused(i32),
+    /// The memory for the table, or the arena, cannot be had.
+    NoMemory,
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unavailable::NoRseq(registration) => write!(f, "no rseq: registration {registration}"),
+            Unavailable::NoKernelIds => {
+                f.write_str("the kernel keeps no mm_cid (before Linux 6.3)")
+            }
+            Unavailable::SharedArea => f.write_str(
+                "the rseq area is another library's, and its mm_cid says 0 in threads that are not registered",
+            ),
+            Unavailable::NoMembarrier => {
+                f.write_str("the kernel's membarrier has no rseq flavour (before Linux 5.10)")
+            }
+            Unavailable::MembarrierRefused(errno) => {
+                write!(f, "membarrier refused: {}", ErrnoName(*errno))
+            }
+            Unavailable::SectionsNotAborted => f.write_str(
+                "this kernel does not abort critical sections (64-bit Arm, Linux 6.19 to 7.0.13; mended in 7.0.14 \
+                 and 7.1)",
+            ),
+            Unavailable::SectionsNotProbed => f.write_str(
+                "whether this kernel aborts critical sections could not be found out in time; the next use tries \
+                 again",
+            ),
+            Unavailable::ProbeRefused(errno) => write!(
+                f,
+                "whether this kernel aborts critical sections cannot be found out: clone refused, {}",
+                ErrnoName(*errno)
+            ),
+            Unavailable::NoMemory => {
+                f.write_str("no address space, or no memory that a fork wipes (MADV_WIPEONFORK)")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unavailable {}

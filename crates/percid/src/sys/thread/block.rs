@@ -1,0 +1,35 @@
+//! What every thread has of percid, and what the C library says of its own.
+
+use crate::sys::rseq_area::Area;
+
+/// The thread's block. The image every thread starts with is the assembly in the files of the
+/// architectures; this declaration must match it.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// An rseq area of our own, registered if the C library has registered none.
+    pub(crate) area: Area,
+    /// How many bytes of it are registered.
+    pub(crate) registered: u32,
+    /// One more than the CPU on which this thread last took an ID in a slow path; 0 for none.
+    pub(crate) came_from: u32,
+    /// The kernel's `errno` once it has refused to register this thread.
+    pub(crate) refused: u32,
+    /// The index hint of the atomic source.
+    pub(crate) hint: u32,
+    /// Operations left until the hint is read again.
+    pub(crate) hint_left: u32,
+}
+
+/// What the assembly in the files of the architectures lays down.
+#[cfg(not(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
+const _: () = assert!(size_of::<Block>() == 128 && std::mem::offset_of!(Block, area) == 0);
+
+/// What the C library says about its rseq areas: the symbols `__rseq_offset` and `__rseq_size`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LibcRseq {
+    /// From the thread pointer to the area, in bytes.
+    pub(crate) offset: isize,
+    /// The size the library promises in bytes; 0 if it did not register.
+    pub(crate) size: u32,
+}
