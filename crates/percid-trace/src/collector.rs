@@ -50,9 +50,6 @@ pub enum Tracepoint<'a> {
     Tick,
 }
 
-const CLONE_VM: u64 = 0x100;
-const CLONE_THREAD: u64 = 0x1_0000;
-
 /// The kernel's longest name of a thread, in bytes.
 const COMM: usize = 15;
 
@@ -97,11 +94,7 @@ impl Collector {
                 What::Migrate { thread: pid, from: orig_cpu, to: dest_cpu }
             }
             TaskNewtask { comm, pid, clone_flags } => {
-                let shares = match clone_flags {
-                    flags if flags & CLONE_THREAD != 0 => Shares::Process,
-                    flags if flags & CLONE_VM != 0 => Shares::Memory,
-                    _ => Shares::Nothing,
-                };
+                let shares = Shares::from_clone_flags(clone_flags);
                 return self.fork(time, cpu, current, pid, comm, shares);
             }
             SchedProcessFork { parent_pid, child_comm, child_pid } => {

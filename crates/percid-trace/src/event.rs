@@ -190,3 +190,28 @@ pub enum Shares {
     /// The process: a thread beside it.
     Process,
 }
+
+impl Shares {
+    /// What a thread shares that was created with these flags of `clone`.
+    pub fn from_clone_flags(flags: u64) -> Shares {
+        match () {
+            () if flags & CLONE_THREAD != 0 => Shares::Process,
+            () if flags & CLONE_VM != 0 => Shares::Memory,
+            () => Shares::Nothing,
+        }
+    }
+
+    /// Flags of `clone` for a thread that shares this; `None` if it is not known.
+    pub fn clone_flags(self) -> Option<u64> {
+        match self {
+            Shares::Unknown => None,
+            Shares::Nothing => Some(0),
+            Shares::Memory => Some(CLONE_VM | CLONE_VFORK),
+            Shares::Process => Some(CLONE_VM | CLONE_THREAD),
+        }
+    }
+}
+
+const CLONE_VM: u64 = 0x100;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_THREAD: u64 = 0x1_0000;

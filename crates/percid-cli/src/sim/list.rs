@@ -8,7 +8,7 @@ use percid_sim::policies;
 use percid_sim::workload::Workload;
 use serde::Serialize;
 
-use super::numbers::plain;
+use super::numbers::settings;
 use percid_command::exit::{Exit, Failure};
 use percid_command::output;
 use percid_command::presets::THIS;
@@ -84,11 +84,7 @@ impl fmt::Display for Catalogue {
         for workload in &self.workloads {
             let WorkloadEntry { name, about, memory, parameters } = workload;
             writeln!(f, "  {name}: {about} ({memory})")?;
-            let parameters: Vec<String> = parameters
-                .iter()
-                .map(|(name, value)| format!("{name}={}", plain(*value)))
-                .collect();
-            writeln!(f, "      {}", parameters.join(" "))?;
+            writeln!(f, "      {}", settings(parameters))?;
         }
         writeln!(f, "\nPolicies")?;
         let mut table = TextTable::new([("name", Align::Left), ("", Align::Left)]);

@@ -1,10 +1,20 @@
 //! How figures are written, and the tables of numbers that went into a simulation.
 
+use std::collections::BTreeMap;
+
 use percid_command::table::Table;
+use percid_sim::machine::Parameter;
 
 /// A number as short as it can be written.
 pub(crate) fn plain(value: f64) -> String {
     value.to_string()
+}
+
+/// Values of parameters, in one line; empty if there are none.
+pub(crate) fn settings(parameters: &BTreeMap<String, f64>) -> String {
+    let settings: Vec<String> =
+        parameters.iter().map(|(name, value)| format!("{name}={}", plain(*value))).collect();
+    settings.join(" ")
 }
 
 /// A figure with as many digits as it deserves: none behind the point above 100, two below 10.
@@ -37,6 +47,13 @@ pub(crate) struct Number<'a> {
     pub(crate) value: String,
     pub(crate) origin: &'a str,
     pub(crate) fitted: bool,
+}
+
+impl<'a> From<&'a Parameter> for Number<'a> {
+    fn from(parameter: &'a Parameter) -> Number<'a> {
+        let Parameter { name, value, origin, fitted } = parameter;
+        Number { name, value: plain(*value), origin, fitted: *fitted }
+    }
 }
 
 /// Numbers with where they come from.

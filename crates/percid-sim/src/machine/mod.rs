@@ -2,7 +2,7 @@
 
 mod check;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::topology::{Place, Topology};
 
@@ -42,6 +42,26 @@ pub struct Sourced {
     pub fitted: bool,
 }
 
+/// A number of a simulation by its name, for tables.
+#[derive(Debug, Clone, Serialize)]
+pub struct Parameter {
+    /// Its name in the file of the machine or of the workload.
+    pub name: &'static str,
+    /// The number, in the unit that its name ends with.
+    pub value: f64,
+    /// Where it comes from.
+    pub origin: String,
+    /// Whether it was chosen so that a published table comes out.
+    pub fitted: bool,
+}
+
+impl From<(&'static str, &Sourced)> for Parameter {
+    fn from((name, number): (&'static str, &Sourced)) -> Parameter {
+        let Sourced { value, origin, fitted } = number.clone();
+        Parameter { name, value, origin, fitted }
+    }
+}
+
 /// A regular topology, as files describe it; all counts are at least 1.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,119 +85,85 @@ enum Numbering {
     SiblingsAdjacent,
 }
 
-/// What the kernel does by the clock.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Kernel {
-    /// Timer ticks in a second on a CPU that is not idle.
-    pub hz: Sourced,
-    /// How long a thread runs, in milliseconds, before a waiting one takes its place at the next tick.
-    pub slice_ms: Sourced,
+/// Declares a table of the file: numbers with their sources, which can be listed by name.
+macro_rules! sourced_numbers {
+    ($(#[$doc:meta])* $table:ident { $($(#[$number_doc:meta])* $number:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $table {
+            $($(#[$number_doc])* pub $number: Sourced,)*
+        }
+
+        impl $table {
+            /// All numbers by name.
+            pub fn all(&self) -> Vec<(&'static str, &Sourced)> {
+                vec![$((stringify!($number), &self.$number),)*]
+            }
+
+            /// All numbers by name, to be changed.
+            pub fn all_mut(&mut self) -> Vec<(&'static str, &mut Sourced)> {
+                vec![$((stringify!($number), &mut self.$number),)*]
+            }
+        }
+    };
 }
 
-/// What one burst costs: one added to each byte of a 16 kB area, 256 cache lines; and what finding an ID costs where
-/// that is more than looking at what is there.
-///
-/// The classes and the laws are those of the event model in `docs/simulator.md`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Costs {
-    /// An area that this core touched last and has not idled since, in nanoseconds per burst.
-    pub hot_ns: Sourced,
-    /// What this core touched last costs after it idled for one second, in nanoseconds per burst.
-    pub own_ns: Sourced,
-    /// What is added each time the idle period is e times longer, in nanoseconds per burst.
-    pub cooling_ns: Sourced,
-    /// Lines in flight at the same time when they come from another core.
-    pub overlap: Sourced,
-    /// A line from another core behind the same last-level cache, in nanoseconds.
-    pub same_l3_ns: Sourced,
-    /// A line from another last-level cache in the same socket, in nanoseconds.
-    pub same_socket_ns: Sourced,
-    /// A line from another socket, in nanoseconds.
-    pub other_socket_ns: Sourced,
-    /// First touch of an area: its four faults on copy-on-write memory after the core idled for one second,
-    /// in microseconds.
-    pub first_touch_us: Sourced,
-    /// What is added to that each time the idle period is e times longer, in microseconds.
-    pub first_touch_cooling_us: Sourced,
-    /// What the four faults cost at least, in microseconds.
-    pub first_touch_hot_us: Sourced,
-    /// What first touch of memory that starts as zeroes costs, as a share of that of copy-on-write memory.
-    pub zero_page_share: Sourced,
-    /// A slow path of percid's table without its fences, in nanoseconds: its system calls and the choice of an ID.
-    pub slow_path_ns: Sourced,
-    /// A fence of a CPU that does not run the process, in nanoseconds.
-    pub fence_idle_ns: Sourced,
-    /// A fence of a CPU that runs the process, in nanoseconds.
-    pub fence_running_ns: Sourced,
-    /// What a fence of all CPUs takes more for each further CPU that runs the process, in nanoseconds.
-    pub fence_each_ns: Sourced,
-    /// What a thread loses that is interrupted by a fence, in nanoseconds.
-    pub interrupt_ns: Sourced,
-    /// What the kernel's scan for unused IDs takes for each CPU of the machine, in nanoseconds.
-    pub scan_cpu_ns: Sourced,
-}
-
-impl Costs {
-    /// All parameters by name.
-    pub fn all(&self) -> [(&'static str, &Sourced); 17] {
-        [
-            ("hot_ns", &self.hot_ns),
-            ("own_ns", &self.own_ns),
-            ("cooling_ns", &self.cooling_ns),
-            ("overlap", &self.overlap),
-            ("same_l3_ns", &self.same_l3_ns),
-            ("same_socket_ns", &self.same_socket_ns),
-            ("other_socket_ns", &self.other_socket_ns),
-            ("first_touch_us", &self.first_touch_us),
-            ("first_touch_cooling_us", &self.first_touch_cooling_us),
-            ("first_touch_hot_us", &self.first_touch_hot_us),
-            ("zero_page_share", &self.zero_page_share),
-            ("slow_path_ns", &self.slow_path_ns),
-            ("fence_idle_ns", &self.fence_idle_ns),
-            ("fence_running_ns", &self.fence_running_ns),
-            ("fence_each_ns", &self.fence_each_ns),
-            ("interrupt_ns", &self.interrupt_ns),
-            ("scan_cpu_ns", &self.scan_cpu_ns),
-        ]
+sourced_numbers! {
+    /// What the kernel does by the clock.
+    Kernel {
+        /// Timer ticks in a second on a CPU that is not idle.
+        hz,
+        /// How long a thread runs, in milliseconds, before a waiting one takes its place at the next tick.
+        slice_ms,
     }
+}
 
-    /// The same, to be changed.
-    pub fn all_mut(&mut self) -> [(&'static str, &mut Sourced); 17] {
-        [
-            ("hot_ns", &mut self.hot_ns),
-            ("own_ns", &mut self.own_ns),
-            ("cooling_ns", &mut self.cooling_ns),
-            ("overlap", &mut self.overlap),
-            ("same_l3_ns", &mut self.same_l3_ns),
-            ("same_socket_ns", &mut self.same_socket_ns),
-            ("other_socket_ns", &mut self.other_socket_ns),
-            ("first_touch_us", &mut self.first_touch_us),
-            ("first_touch_cooling_us", &mut self.first_touch_cooling_us),
-            ("first_touch_hot_us", &mut self.first_touch_hot_us),
-            ("zero_page_share", &mut self.zero_page_share),
-            ("slow_path_ns", &mut self.slow_path_ns),
-            ("fence_idle_ns", &mut self.fence_idle_ns),
-            ("fence_running_ns", &mut self.fence_running_ns),
-            ("fence_each_ns", &mut self.fence_each_ns),
-            ("interrupt_ns", &mut self.interrupt_ns),
-            ("scan_cpu_ns", &mut self.scan_cpu_ns),
-        ]
+sourced_numbers! {
+    /// What one burst costs: one added to each byte of a 16 kB area, 256 cache lines; and what finding an ID costs where
+    /// that is more than looking at what is there.
+    ///
+    /// The classes and the laws are those of the event model in `docs/simulator.md`.
+    Costs {
+        /// An area that this core touched last and has not idled since, in nanoseconds per burst.
+        hot_ns,
+        /// What this core touched last costs after it idled for one second, in nanoseconds per burst.
+        own_ns,
+        /// What is added each time the idle period is e times longer, in nanoseconds per burst.
+        cooling_ns,
+        /// Lines in flight at the same time when they come from another core.
+        overlap,
+        /// A line from another core behind the same last-level cache, in nanoseconds.
+        same_l3_ns,
+        /// A line from another last-level cache in the same socket, in nanoseconds.
+        same_socket_ns,
+        /// A line from another socket, in nanoseconds.
+        other_socket_ns,
+        /// First touch of an area: its four faults on copy-on-write memory after the core idled for one second,
+        /// in microseconds.
+        first_touch_us,
+        /// What is added to that each time the idle period is e times longer, in microseconds.
+        first_touch_cooling_us,
+        /// What the four faults cost at least, in microseconds.
+        first_touch_hot_us,
+        /// What first touch of memory that starts as zeroes costs, as a share of that of copy-on-write memory.
+        zero_page_share,
+        /// A slow path of percid's table without its fences, in nanoseconds: its system calls and the choice of an ID.
+        slow_path_ns,
+        /// A fence of a CPU that does not run the process, in nanoseconds.
+        fence_idle_ns,
+        /// A fence of a CPU that runs the process, in nanoseconds.
+        fence_running_ns,
+        /// What a fence of all CPUs takes more for each further CPU that runs the process, in nanoseconds.
+        fence_each_ns,
+        /// What a thread loses that is interrupted by a fence, in nanoseconds.
+        interrupt_ns,
+        /// What the kernel's scan for unused IDs takes for each CPU of the machine, in nanoseconds.
+        scan_cpu_ns,
     }
 }
 
 impl Kernel {
-    /// All parameters by name.
-    pub fn all(&self) -> [(&'static str, &Sourced); 2] {
-        [("hz", &self.hz), ("slice_ms", &self.slice_ms)]
-    }
-
-    /// The same, to be changed.
-    pub fn all_mut(&mut self) -> [(&'static str, &mut Sourced); 2] {
-        [("hz", &mut self.hz), ("slice_ms", &mut self.slice_ms)]
-    }
-
     /// The time from one tick to the next, in nanoseconds.
     pub fn tick_ns(&self) -> u64 {
         (1e9 / self.hz.value) as u64

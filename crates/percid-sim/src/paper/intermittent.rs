@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::comparison::Progress;
 use crate::engine::{Outcome, Share, Simulation};
-use crate::machine::{Machine, Sourced};
+use crate::machine::{Machine, Parameter, Sourced};
 use crate::policies;
 use crate::published::{self, Intermittent};
 use crate::workload::{Memory, Workload};
@@ -89,19 +89,6 @@ pub struct Assumption {
     pub worst_abs_error: f64,
     /// The mean change of the cells of the cache-cold IDs, as a share of what they were.
     pub change_of_cold_cells: f64,
-}
-
-/// A number of the machine or of the benchmark.
-#[derive(Debug, Clone, Serialize)]
-pub struct Parameter {
-    /// Its name in the file of the machine or of the workload.
-    pub name: &'static str,
-    /// The number, in the unit that its name ends with.
-    pub value: f64,
-    /// Where it comes from.
-    pub origin: String,
-    /// Whether it was chosen so that this table comes out.
-    pub fitted: bool,
 }
 
 /// What one cell is made of: everything that the simulation of it is told.
@@ -262,19 +249,13 @@ fn parameters(setting: &Setting) -> Vec<Parameter> {
     let machine = &setting.machine;
     let hz = [("hz", &machine.kernel.hz)];
     let of_the_machine = machine.costs.all().into_iter().chain(hz);
-    let parameter = |(name, number): (&'static str, &Sourced)| Parameter {
-        name,
-        value: number.value,
-        origin: number.origin.clone(),
-        fitted: number.fitted,
-    };
     let of_the_benchmark = OF_THE_BENCHMARK.iter().map(|&(name, origin, fitted)| Parameter {
         name,
         value: setting.workload.parameters[name],
         origin: origin.to_owned(),
         fitted,
     });
-    of_the_machine.map(parameter).chain(of_the_benchmark).collect()
+    of_the_machine.map(Parameter::from).chain(of_the_benchmark).collect()
 }
 
 /// A way to simulate without one assumption.

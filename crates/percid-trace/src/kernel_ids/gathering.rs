@@ -13,8 +13,8 @@ use super::insufficient::Insufficient;
 use super::orders::Slack;
 use super::silence;
 use super::translation::Translation;
+use crate::cpu_list;
 use crate::event::{Cpu, Event, Shares, Tid, What};
-use crate::record::count_cpus;
 use crate::trace::Trace;
 
 /// A recording, and when else each of its steps may have happened.
@@ -222,7 +222,7 @@ impl Allowed {
     fn take(&mut self, event: &Event, trace: &Trace) {
         match event.what {
             What::Affinity { thread, cpus } => {
-                self.0.extend(count_cpus(trace.texts.get(cpus)).map(|count| (thread, count)));
+                self.0.extend(cpu_list::count(trace.texts.get(cpus)).map(|count| (thread, count)));
             }
             What::Fork { parent, child, .. } => match self.of(parent) {
                 Some(count) => drop(self.0.insert(child, count)),

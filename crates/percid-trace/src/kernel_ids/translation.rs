@@ -7,8 +7,8 @@ use percid_sim::{MS, Ns, US};
 
 use super::insufficient::Insufficient;
 use super::orders::Slack;
+use crate::cpu_list;
 use crate::event::{Cpu, Event, Shares, Stage, Tid, What};
-use crate::record::count_cpus;
 use crate::trace::Trace;
 
 /// The least time between two scans.
@@ -175,7 +175,7 @@ impl<'a> Translation<'a> {
             What::Wakeup { thread, stage, .. } => self.wake(time, thread, stage),
             What::Migrate { thread, from, to } => self.migrate(event, thread, from, to),
             What::Affinity { thread, cpus } => {
-                let weight = count_cpus(self.trace.texts.get(cpus));
+                let weight = cpu_list::count(self.trace.texts.get(cpus));
                 if let (Some(number), Some(weight)) = (self.number(thread), weight) {
                     self.push(time, conformance::Event::Affinity(number, weight));
                 }

@@ -190,7 +190,7 @@ impl<'a, W: Write> Schedule<'a, W> {
         if comm.is_none() {
             self.names.remove(&child);
         }
-        let hit = match clone_flags(shares) {
+        let hit = match shares.clone_flags() {
             Some(flags) => Hit::TaskNewtask(TaskNewtask {
                 pid: Some(child as i32),
                 comm,
@@ -272,19 +272,6 @@ impl<'a, W: Write> Schedule<'a, W> {
 fn names(next: &Event, event: &Event, child: Tid) -> bool {
     let named = matches!(next.what, What::Name { thread, .. } if thread == child);
     named && (next.time, next.cpu) == (event.time, event.cpu)
-}
-
-/// What a thread was created with that shares this; `None` if that is not known.
-fn clone_flags(shares: Shares) -> Option<u64> {
-    const CLONE_VM: u64 = 0x100;
-    const CLONE_VFORK: u64 = 0x4000;
-    const CLONE_THREAD: u64 = 0x1_0000;
-    match shares {
-        Shares::Unknown => None,
-        Shares::Nothing => Some(0),
-        Shares::Memory => Some(CLONE_VM | CLONE_VFORK),
-        Shares::Process => Some(CLONE_VM | CLONE_THREAD),
-    }
 }
 
 /// A thread's number, left out if it is not known.

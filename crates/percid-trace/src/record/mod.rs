@@ -29,7 +29,6 @@ mod stream;
 mod testing;
 mod tracefs;
 
-pub(crate) use cpus::count as count_cpus;
 pub use options::{Extra, Options, Target, Way};
 pub use recorded::{Progress, Recorded};
 pub use refusal::Refusal;

@@ -36,12 +36,7 @@ impl IntermittentFigures {
     }
 
     fn numbers(&self) -> impl Iterator<Item = Number<'_>> {
-        self.paper.parameters.iter().map(|parameter| Number {
-            name: parameter.name,
-            value: numbers::plain(parameter.value),
-            origin: &parameter.origin,
-            fitted: parameter.fitted,
-        })
+        self.paper.parameters.iter().map(Number::from)
     }
 
     /// Rows of the published table: the cells of all policies.

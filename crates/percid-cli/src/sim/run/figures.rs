@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use percid_sim::comparison::Row;
-use percid_sim::machine::{Machine, Sourced};
+use percid_sim::machine::{Machine, Parameter};
 use serde::Serialize;
 
 use super::Plan;
-use crate::sim::numbers::{Number, plain};
+use crate::sim::numbers::Number;
 
 /// The document of `percid sim run --json`.
 #[derive(Debug, Serialize)]
@@ -33,15 +33,7 @@ pub(super) struct MachineFigures {
     nodes: u32,
     sockets: u32,
     /// Costs and clocks that are not swept.
-    numbers: Vec<NumberFigures>,
-}
-
-#[derive(Debug, Serialize)]
-struct NumberFigures {
-    name: &'static str,
-    value: f64,
-    origin: String,
-    fitted: bool,
+    numbers: Vec<Parameter>,
 }
 
 #[derive(Debug, Serialize)]
@@ -97,12 +89,7 @@ impl Results {
 impl MachineFigures {
     fn of(machine: &Machine) -> MachineFigures {
         let topology = &machine.topology;
-        let number = |(name, given): (&'static str, &Sourced)| NumberFigures {
-            name,
-            value: given.value,
-            origin: given.origin.clone(),
-            fitted: given.fitted,
-        };
+        let numbers = machine.costs.all().into_iter().chain(machine.kernel.all());
         MachineFigures {
             name: machine.name.clone(),
             cpus: topology.cpus(),
@@ -110,23 +97,12 @@ impl MachineFigures {
             l3s: topology.l3s(),
             nodes: topology.nodes(),
             sockets: topology.sockets(),
-            numbers: machine
-                .costs
-                .all()
-                .into_iter()
-                .chain(machine.kernel.all())
-                .map(number)
-                .collect(),
+            numbers: numbers.map(Parameter::from).collect(),
         }
     }
 
     pub(super) fn numbers(&self) -> impl Iterator<Item = Number<'_>> {
-        self.numbers.iter().map(|number| Number {
-            name: number.name,
-            value: plain(number.value),
-            origin: &number.origin,
-            fitted: number.fitted,
-        })
+        self.numbers.iter().map(Number::from)
     }
 
     /// Where its CPUs sit, in one line.
@@ -134,11 +110,4 @@ impl MachineFigures {
         let MachineFigures { cpus, cores, l3s, nodes, sockets, .. } = self;
         format!("{cpus} CPUs, {cores} cores, {l3s} L3 caches, {nodes} nodes, {sockets} sockets")
     }
-}
-
-/// Values of parameters, in one line; empty if there are none.
-pub(super) fn settings(parameters: &BTreeMap<String, f64>) -> String {
-    let settings: Vec<String> =
-        parameters.iter().map(|(name, value)| format!("{name}={}", plain(*value))).collect();
-    settings.join(" ")
 }

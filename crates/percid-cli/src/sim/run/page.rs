@@ -4,8 +4,8 @@ use percid_report::{Axis, Bars, Lines, Page, Span, Timeline};
 use percid_sim::comparison::{InUse, Level, Row};
 use percid_sim::cost::Class;
 
-use super::figures::{Results, settings};
-use crate::sim::numbers::{self, hundredths, optional, plain};
+use super::figures::Results;
+use crate::sim::numbers::{self, hundredths, optional, plain, settings};
 use percid_command::report::lead;
 use percid_command::table::Table;
 

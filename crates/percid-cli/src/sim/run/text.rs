@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use percid_sim::comparison::Row;
+use percid_sim::comparison::{InUse, Row};
 use percid_sim::cost::Class;
+use percid_sim::engine::Quiet;
 
-use super::figures::{Results, settings};
-use crate::sim::numbers::{figure, hundredths, optional};
+use super::figures::Results;
+use crate::sim::numbers::{figure, hundredths, optional, settings};
 use percid_command::text_table::{Align, TextTable};
 
 impl fmt::Display for Results {
@@ -31,15 +32,7 @@ impl fmt::Display for Results {
             "all runs".to_owned(),
             ["steals", "scans", "slow paths", "work %"].map(|name| (name, Align::Right)),
         );
-        let mut heading = String::new();
-        for row in &self.rows {
-            let parameters = settings(&row.parameters);
-            if parameters != heading {
-                table.heading(parameters.clone());
-                heading = parameters;
-            }
-            table.row(cells(row));
-        }
+        add_rows(&mut table, self.rows.iter().map(|row| (row, cells(row))));
         write!(f, "{table}")?;
         writeln!(
             f,
@@ -65,26 +58,36 @@ impl Results {
         let quiet =
             ["IDs", "bound", "above, ms", "asked", "overdue, ms"].map(|name| (name, Align::Right));
         table.group("quiet".to_owned(), quiet);
-        let mut heading = String::new();
-        for (row, in_use, quiet) in all() {
-            let parameters = settings(&row.parameters);
-            if parameters != heading {
-                table.heading(parameters.clone());
-                heading = parameters;
-            }
-            let mut cells = vec![row.policy.to_owned()];
-            for level in [in_use.running, in_use.visited, in_use.ids] {
-                cells.extend([figure(level.mean), level.most.to_string()]);
-            }
-            let ms = |ns: u64| ns as f64 / 1e6;
-            cells.extend([quiet.ids.to_string(), quiet.bound.to_string()]);
-            cells.extend([figure(ms(quiet.above_bound_ns)), quiet.asked.to_string()]);
-            cells.push(figure(ms(quiet.overdue_ns)));
-            table.row(cells);
-        }
+        add_rows(&mut table, all().map(|(row, in_use, quiet)| (row, usage(row, in_use, quiet))));
         writeln!(f)?;
         write!(f, "{table}")
     }
+}
+
+/// Adds rows under a heading for each combination of parameters.
+fn add_rows<'a>(table: &mut TextTable, rows: impl Iterator<Item = (&'a Row, Vec<String>)>) {
+    let mut heading = String::new();
+    for (row, cells) in rows {
+        let parameters = settings(&row.parameters);
+        if parameters != heading {
+            table.heading(parameters.clone());
+            heading = parameters;
+        }
+        table.row(cells);
+    }
+}
+
+fn usage(row: &Row, in_use: InUse, quiet: Quiet) -> Vec<String> {
+    let mut cells = vec![row.policy.to_owned()];
+    for level in [in_use.running, in_use.visited, in_use.ids] {
+        cells.extend([figure(level.mean), level.most.to_string()]);
+    }
+    let ms = |ns: u64| figure(ns as f64 / 1e6);
+    let [ids, bound, asked] =
+        [quiet.ids.into(), quiet.bound.into(), quiet.asked].map(|n: u64| n.to_string());
+    let [above, overdue] = [quiet.above_bound_ns, quiet.overdue_ns].map(ms);
+    cells.extend([ids, bound, above, asked, overdue]);
+    cells
 }
 
 fn cells(row: &Row) -> Vec<String> {
