@@ -190,7 +190,7 @@ pub unsafe extern "C" fn percid_numa_move_batch(
     // SAFETY: the caller's handle.
     unsafe {
         of(balancer, |balancer| {
-            let percid_numa::Batch { moved, failed, more } = balancer.balancer.move_batch();
+            let percid_numa::Batch { moved, failed, more, .. } = balancer.balancer.move_batch();
             store(batch, Batch { moved, failed, more: c_int::from(more) })
         })
     }

@@ -12,7 +12,7 @@ use super::manual;
 
 pub(super) const ABOUT: &str = "\
 Shows and tries NUMA balancing that a program switches on for its own memory, with
-percid_numa: its pages follow the threads that use them, without root and without the
+percid-numa: its pages follow the threads that use them, without root and without the
 kernel's machine-wide switch.
 
 Without a subcommand it reports on this machine, as `percid numa report` does.";

@@ -46,7 +46,13 @@ const FIRST_THROUGHPUT: Throughput = Throughput::assumed(1e9);
 /// How many pages a report asks for at once.
 const LOOK_UP: usize = 4096;
 
-/// What a pass did.
+/// What a pass did; see [`Balancer::pass`](crate::Balancer::pass).
+///
+/// ```
+/// let pass: percid_numa::Pass = percid_numa::Balancer::new().pass();
+/// println!("{} pages armed, {} regions left out, in {:?}", pass.armed, pass.skipped, pass.took);
+/// assert_eq!(pass, percid_numa::Pass::default(), "there are no regions");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pass {

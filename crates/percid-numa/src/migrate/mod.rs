@@ -10,8 +10,14 @@ use crate::migrate::throughput::Throughput;
 use crate::sys::{memory, nodes};
 use percid_rules::scan::Settings;
 
-/// What became of a batch.
+/// What became of a batch; see [`Balancer::move_batch`](crate::Balancer::move_batch).
+///
+/// ```
+/// let batch: percid_numa::Batch = percid_numa::Balancer::new().move_batch();
+/// assert_eq!((batch.moved, batch.failed, batch.more), (0, 0, false));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Batch {
     /// Pages that were moved.
     pub moved: u64,
