@@ -132,43 +132,36 @@ fn leaves(instruction: &Instruction) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iced_x86::IcedError;
-    use iced_x86::code_asm::*;
 
     const START: u64 = 0xffff_ffff_8100_1000;
     const UNLOCK: u64 = 0xffff_ffff_8110_0000;
 
-    fn function(write: impl FnOnce(&mut CodeAssembler) -> Result<(), IcedError>) -> Function {
-        let mut code = CodeAssembler::new(64).expect("64 bits");
-        write(&mut code).expect("good code");
-        let code = code.assemble(START).expect("it has labels for all");
-        Function { name: "take_id".into(), start: START, code }
+    fn function(code: &[u8]) -> Function {
+        Function { name: "take_id".into(), start: START, code: code.to_vec() }
     }
 
     /// The function as compilers write it: the mark, a look at the other CPU, the second exchange.
-    fn good(code: &mut CodeAssembler) -> Result<(), IcedError> {
-        let (mut current, mut out) = (code.create_label(), code.create_label());
-        code.mov(ebp, r12d)?;
-        code.mov(eax, r12d)?;
-        code.or(ebp, 0x8000_0000_u32 as i32)?;
-        code.lock().cmpxchg(dword_ptr(rsi + 8), ebp)?;
-        code.jne(out)?;
-        code.cmp(r13, qword_ptr(rax + 0xa10))?;
-        code.je(current)?;
-        code.call(UNLOCK)?;
-        code.cli()?;
-        code.mov(edx, -1)?;
-        code.mov(eax, ebp)?;
-        code.lock().cmpxchg(dword_ptr(rbx + 8), edx)?;
-        code.set_label(&mut out)?;
-        code.ret()?;
-        code.set_label(&mut current)?;
-        code.jmp(UNLOCK)
-    }
+    #[rustfmt::skip]
+    const GOOD: [u8; 52] = [
+        0x44, 0x89, 0xe5, // mov ebp, r12d
+        0x44, 0x89, 0xe0, // mov eax, r12d
+        0x81, 0xcd, 0x00, 0x00, 0x00, 0x80, // or ebp, 0x80000000
+        0xf0, 0x0f, 0xb1, 0x6e, 0x08, // lock cmpxchg [rsi+0x8], ebp
+        0x75, 0x1b, // jne to the ret
+        0x4c, 0x3b, 0xa8, 0x10, 0x0a, 0x00, 0x00, // cmp r13, [rax+0xa10]
+        0x74, 0x13, // je to the jmp
+        0xe8, 0xdf, 0xef, 0x0f, 0x00, // call UNLOCK
+        0xfa, // cli
+        0xba, 0xff, 0xff, 0xff, 0xff, // mov edx, -1
+        0x89, 0xe8, // mov eax, ebp
+        0xf0, 0x0f, 0xb1, 0x53, 0x08, // lock cmpxchg [rbx+0x8], edx
+        0xc3, // ret
+        0xe9, 0xcc, 0xef, 0x0f, 0x00, // jmp UNLOCK
+    ];
 
     #[test]
     fn the_second_exchange_is_the_one_that_stores_all_ones() {
-        let function = function(good);
+        let function = function(&GOOD);
         let place = second_exchange(&function).expect("it is there");
         let bytes = &function.code[(place.address - START) as usize..];
         // lock cmpxchg [rbx+8], edx
@@ -178,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_place_for_an_interrupt_is_the_end_of_the_look() {
-        let function = function(good);
+        let function = function(&GOOD);
         let place = before_interrupts_are_off(&function, UNLOCK).expect("it is there");
         assert_eq!(function.code[(place.address - START) as usize], 0xe8, "a call");
         assert_eq!(place.id, Register::RBP);
@@ -188,52 +181,54 @@ mod tests {
 
     #[test]
     fn the_order_of_the_code_does_not_matter() {
-        let function = function(|code| {
-            let (mut first, mut second) = (code.create_label(), code.create_label());
-            code.jmp(first)?;
-            code.set_label(&mut second)?;
-            code.or(edx, -1)?;
-            code.mov(eax, dword_ptr(rsp + 12))?;
-            code.lock().cmpxchg(dword_ptr(rbx + 8), edx)?;
-            code.ret()?;
-            code.set_label(&mut first)?;
-            code.lock().cmpxchg(dword_ptr(rbx + 8), ecx)?;
-            code.jmp(second)
-        });
+        #[rustfmt::skip]
+        let function = function(&[
+            0xeb, 0x0d, // jmp to the exchange that stores ecx
+            0x83, 0xca, 0xff, // or edx, -1
+            0x8b, 0x44, 0x24, 0x0c, // mov eax, [rsp+0xc]
+            0xf0, 0x0f, 0xb1, 0x53, 0x08, // lock cmpxchg [rbx+0x8], edx
+            0xc3, // ret
+            0xf0, 0x0f, 0xb1, 0x4b, 0x08, // lock cmpxchg [rbx+0x8], ecx
+            0xeb, 0xec, // jmp to the or
+        ]);
         let place = second_exchange(&function).expect("it is there");
         assert!(place.address < START + 16, "{:x}", place.address);
     }
 
     #[test]
     fn other_functions_are_refused() {
-        let one = function(|code| {
-            code.mov(edx, -1)?;
-            code.lock().cmpxchg(dword_ptr(rbx + 8), edx)?;
-            code.ret()
-        });
+        #[rustfmt::skip]
+        let one = function(&[
+            0xba, 0xff, 0xff, 0xff, 0xff, // mov edx, -1
+            0xf0, 0x0f, 0xb1, 0x53, 0x08, // lock cmpxchg [rbx+0x8], edx
+            0xc3, // ret
+        ]);
         let error = second_exchange(&one).expect_err("one exchange only");
         assert!(error.contains("has 1 locked compare-exchanges of 32 bits, 1 of which"), "{error}");
-        let wide = function(|code| {
-            code.lock().cmpxchg(qword_ptr(rbx + 8), rcx)?;
-            code.mov(rdx, -1_i64 as u64)?;
-            code.lock().cmpxchg(qword_ptr(rbx + 8), rdx)?;
-            code.ret()
-        });
+        #[rustfmt::skip]
+        let wide = function(&[
+            0xf0, 0x48, 0x0f, 0xb1, 0x4b, 0x08, // lock cmpxchg [rbx+0x8], rcx
+            0x48, 0xc7, 0xc2, 0xff, 0xff, 0xff, 0xff, // mov rdx, -1
+            0xf0, 0x48, 0x0f, 0xb1, 0x53, 0x08, // lock cmpxchg [rbx+0x8], rdx
+            0xc3, // ret
+        ]);
         assert!(second_exchange(&wide).is_err());
-        let unlocked = function(|code| {
-            code.lock().cmpxchg(dword_ptr(rbx + 8), ecx)?;
-            code.mov(edx, -1)?;
-            code.cmpxchg(dword_ptr(rbx + 8), edx)?;
-            code.ret()
-        });
+        #[rustfmt::skip]
+        let unlocked = function(&[
+            0xf0, 0x0f, 0xb1, 0x4b, 0x08, // lock cmpxchg [rbx+0x8], ecx
+            0xba, 0xff, 0xff, 0xff, 0xff, // mov edx, -1
+            0x0f, 0xb1, 0x53, 0x08, // cmpxchg [rbx+0x8], edx
+            0xc3, // ret
+        ]);
         assert!(second_exchange(&unlocked).is_err());
-        let overwritten = function(|code| {
-            code.lock().cmpxchg(dword_ptr(rbx + 8), ecx)?;
-            code.mov(edx, -1)?;
-            code.mov(edx, esi)?;
-            code.lock().cmpxchg(dword_ptr(rbx + 8), edx)?;
-            code.ret()
-        });
+        #[rustfmt::skip]
+        let overwritten = function(&[
+            0xf0, 0x0f, 0xb1, 0x4b, 0x08, // lock cmpxchg [rbx+0x8], ecx
+            0xba, 0xff, 0xff, 0xff, 0xff, // mov edx, -1
+            0x89, 0xf2, // mov edx, esi
+            0xf0, 0x0f, 0xb1, 0x53, 0x08, // lock cmpxchg [rbx+0x8], edx
+            0xc3, // ret
+        ]);
         assert!(second_exchange(&overwritten).is_err());
         let empty = Function { name: "empty".into(), start: START, code: Vec::new() };
         assert!(second_exchange(&empty).is_err());
