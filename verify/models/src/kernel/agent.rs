@@ -1,6 +1,6 @@
 //! The remote agents, step by step: the migration and the scan.
 
-use super::Kernel;
+use super::protocol::Kernel;
 use super::state::{
     Agent, ClearStep, CpuNr, Id, Mover, MoverStep, Place, RemoteClear, Scanner, ScannerStep, Slot,
     State, ThreadNr,

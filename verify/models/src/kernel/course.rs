@@ -7,26 +7,8 @@
 //!
 //! States in the middle of whole work are not looked at; the other configurations do that.
 
+use super::protocol::{Action, Kernel};
 use super::state::{Agent, CpuStep, Scanner, ScannerStep, State};
-use super::{Action, Kernel};
-
-/// The kinds of work that are whole, of any number of actors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Undelayed {
-    /// Switches and exits.
-    pub switches: bool,
-    /// Migrations besides those of the agents.
-    pub moves: bool,
-    /// Scans besides those of the agents.
-    pub scans: bool,
-}
-
-impl Undelayed {
-    /// Everybody takes one step at a time.
-    pub const NOBODY: Self = Self { switches: false, moves: false, scans: false };
-    /// All but the agents.
-    pub const ALL: Self = Self { switches: true, moves: true, scans: true };
-}
 
 /// Takes `action`, and the steps that follow if it begins whole work; none if that would have to
 /// wait for somebody. `visit` sees each step and the state before it.

@@ -1,7 +1,7 @@
 //! The context switch and the exit, step by step.
 
+use super::protocol::{Generation, Kernel, Memory};
 use super::state::{CpuNr, CpuStep, Id, Place, Slot, State, Then, ThreadNr};
-use super::{Generation, Kernel, Memory};
 
 /// Takes the run-queue lock and stores the new current thread.
 pub(super) fn switch(kernel: &Kernel, state: &mut State, nr: CpuNr, next: Option<ThreadNr>) {

@@ -49,115 +49,18 @@ pub mod course;
 pub mod cpu;
 mod narrate;
 mod properties;
+mod protocol;
 mod renaming;
 pub mod state;
 
 use crate::explore::Model;
 use state::{
     AGENTS, Agent, CPUS, Cpu, CpuNr, CpuStep, Place, Scanner, ScannerStep, Slot, State, THREADS,
-    Thread, ThreadNr,
+    Thread,
 };
 
-pub use course::Undelayed;
 pub use properties::{DOUBLE_FREE, LEAK, OVERWRITTEN, SHARED_ID, TWO_OWNERS};
-
-/// The protocol's generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Generation {
-    /// Linux 6.4 to 6.12: a slot with a time stamp per CPU.
-    B,
-    /// Linux 6.13: b, the recent ID, and expansion before compaction.
-    C,
-    /// Linux 6.14 to 6.18: c, and compaction after shrink.
-    D,
-}
-
-/// How stores reach the other CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Memory {
-    /// At once.
-    Sequential,
-    /// The store of the current thread through a store buffer.
-    Buffered {
-        /// Whether the switch has its full barrier.
-        barrier: bool,
-    },
-}
-
-/// How long a remote agent may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stalls {
-    /// Moments: no time stamp expires while an agent is at work, and a thread that scans is not
-    /// preempted.
-    Short,
-    /// Any time, between any two of its steps.
-    Long,
-}
-
-/// What a remote agent does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// It migrates threads, one after the other.
-    Mover,
-    /// It scans.
-    Scanner,
-}
-
-/// One configuration of the model.
-#[derive(Debug, Clone, Copy)]
-pub struct Kernel {
-    /// The generation.
-    pub generation: Generation,
-    /// Number of CPUs, all of them allowed; also the number of IDs.
-    pub cpus: u8,
-    /// Number of threads.
-    pub threads: u8,
-    /// The remote agents that take one step at a time.
-    pub agents: &'static [Role],
-    /// Who besides them is never interrupted.
-    pub undelayed: Undelayed,
-    /// Whether scans have their second pass, which clears by the number of set bits.
-    pub weighs: bool,
-    /// Whether threads exit.
-    pub exits: bool,
-    /// Whether slots carry a version tag.
-    pub tagged: bool,
-    /// Whether an agent tries the source's run-queue lock before its last look, and holds it until
-    /// its second compare-exchange.
-    pub locks_source: bool,
-    /// How stores reach the other CPUs.
-    pub memory: Memory,
-    /// How long agents may take.
-    pub stalls: Stalls,
-    /// Whether two running threads with one ID end the search. Off, it shows what else such a state
-    /// leads to.
-    pub sharing_ends: bool,
-    /// Whether states that differ by the names of CPUs, threads and like agents count as one.
-    pub symmetric: bool,
-}
-
-/// One atomic step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// A CPU takes its run-queue lock and stores its new current thread.
-    Switch(CpuNr, Option<ThreadNr>),
-    /// The current thread of a CPU begins to exit.
-    Exit(CpuNr),
-    /// A CPU takes the next step of its switch.
-    Cpu(CpuNr),
-    /// A CPU's store buffer drains.
-    Drain(CpuNr),
-    /// An agent takes a CPU's run-queue lock, to move a thread there, and loads that CPU's slot.
-    Move(u8, ThreadNr, CpuNr),
-    /// A running thread begins a scan.
-    Scan(u8, ThreadNr),
-    /// A scan goes on to a CPU.
-    Visit(u8, CpuNr),
-    /// An agent takes its next step.
-    Agent(u8),
-    /// 100 ms pass.
-    Elapse,
-}
+pub use protocol::{Action, Generation, Kernel, Memory, Role, Stalls, Undelayed};
 
 impl Kernel {
     /// Three CPUs, three threads that may exit, agents that are late, sequential memory, no tags.

@@ -1,10 +1,11 @@
 //! Steps and states in words.
 
+use super::course;
+use super::protocol::{Action, Kernel};
 use super::state::{
     Agent, ClearStep, Cpu, CpuNr, CpuStep, Id, Mover, MoverStep, Place, RemoteClear, Scanner,
     ScannerStep, Slot, State, Then,
 };
-use super::{Action, Kernel, course};
 
 /// Who takes `action` in `before`, and what it does: of what is over before anybody else takes a
 /// step, what others can see of it and what its verdicts rest on.

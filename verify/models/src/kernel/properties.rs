@@ -1,6 +1,6 @@
 //! What must hold in every reachable state.
 
-use super::Kernel;
+use super::protocol::Kernel;
 use super::state::{
     Agent, ClearStep, CpuNr, CpuStep, Fault, Id, MoverStep, Scanner, ScannerStep, State,
 };

@@ -4,7 +4,7 @@
 //! renaming them maps steps to steps. IDs are not interchangeable: "the first free one" orders
 //! them.
 
-use super::Kernel;
+use super::protocol::Kernel;
 use super::state::{Agent, Cpu, CpuNr, Place, Scanner, ScannerStep, State, ThreadNr};
 use crate::symmetry::{rename_set, sorting_orders};
 

@@ -1,7 +1,7 @@
 //! Steps and states in words.
 
+use super::protocol::{Action, Local, Taking};
 use super::state::{At, CpuNr, Hold, Id, Lock, Set, State, Step, Thief, Visit, Work};
-use super::{Action, Local, Taking};
 
 /// Who takes `action` in `before`, and what it does.
 pub(super) fn narrate(model: &Local, before: &State, action: Action) -> (String, String) {

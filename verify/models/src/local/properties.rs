@@ -1,7 +1,8 @@
 //! What must hold in every reachable state.
 
-use super::state::{At, Fault, Id, Lock, Set, State};
-use super::{Action, Local, thread, visitor};
+use super::protocol::{Action, Local};
+use super::state::{At, Fault, Id, Lock, State};
+use super::{thread, visitor};
 use crate::explore::Model;
 
 /// Two threads use one value.
@@ -61,12 +62,6 @@ fn owners(model: &Local, state: &State, id: Id) -> usize {
     let visitors =
         state.visitors.iter().filter(|visitor| visitor::owns(model, visitor, id)).count();
     threads.count() + visitors
-}
-
-/// What a visit that begins now must find: all values whose bits are set.
-pub(super) fn owed(model: &Local, state: &State) -> Set {
-    let values = (0..model.ids).filter(|&id| state.copy(id).value);
-    values.fold(0, |values, id| values | 1 << id) & state.mask
 }
 
 /// Whether a running thread, if nobody else takes a step and nothing disturbs it, comes to the end

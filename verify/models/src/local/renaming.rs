@@ -3,7 +3,7 @@
 //! No step treats any of them by its number. No part of the state refers to a thread or a visitor,
 //! so renaming these is sorting.
 
-use super::Local;
+use super::protocol::Local;
 use super::state::{At, CPUS, CpuNr, Hold, Id, State, Thief, Visit, Visitor, Work, Write};
 use crate::symmetry::{orders, rename_set, sorting_orders};
 

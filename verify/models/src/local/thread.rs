@@ -1,7 +1,7 @@
 //! Threads that use the value of the ID they run with.
 
+use super::protocol::{Flaw, Local, Taking};
 use super::state::{At, CpuNr, Fault, Id, Lock, State, Thread, Work, Write};
-use super::{Flaw, Local, Taking};
 use crate::memory::Memory;
 
 /// Whether a thread can take its next step.

@@ -1,7 +1,8 @@
 //! Visiting the copies of all IDs, from wherever the visitor runs.
 
+use super::protocol::{Flaw, Local, Taking};
 use super::state::{Fault, Hold, Id, Lock, Set, State, Step, Visit, Visitor};
-use super::{Flaw, Local, Taking, properties, thread};
+use super::thread;
 
 /// The steps of a visit to a copy.
 fn steps(model: &Local) -> &'static [Step] {
@@ -29,9 +30,15 @@ pub(super) fn owns(model: &Local, visitor: &Visitor, id: Id) -> bool {
         && place(hold.step) <= place(Step::Release)
 }
 
+/// What a visit that begins now must find: all values whose bits are set.
+fn owed(model: &Local, state: &State) -> Set {
+    let values = (0..model.ids).filter(|&id| state.copy(id).value);
+    values.fold(0, |values, id| values | 1 << id) & state.mask
+}
+
 /// A visit begins.
 pub(super) fn begin(model: &Local, state: &mut State, nr: usize, drains: bool) {
-    let owed = properties::owed(model, state);
+    let owed = owed(model, state);
     let at = if model.flaw == Some(Flaw::NoTurns) { Visit::Mask } else { Visit::Turn };
     state.visitors[nr] = Visitor { at, drains, left: 0, owed };
 }

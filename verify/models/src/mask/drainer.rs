@@ -1,6 +1,6 @@
 //! Draining: taking the bits, then visiting the members.
 
-use super::Mask;
+use super::protocol::Mask;
 use super::state::{DrainStep, Drainer, Id, Set, State};
 use crate::memory::Memory;
 

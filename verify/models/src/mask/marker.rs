@@ -1,6 +1,6 @@
 //! Publishing and marking.
 
-use super::Mask;
+use super::protocol::Mask;
 use super::state::{Data, Id, Mark, MarkStep, Publication, Set, State};
 use crate::memory::Memory;
 

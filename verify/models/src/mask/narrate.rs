@@ -1,7 +1,7 @@
 //! Steps and states in words.
 
+use super::protocol::{Action, Mask};
 use super::state::{DrainStep, Id, MarkStep, Marker, Set, State};
-use super::{Action, Mask};
 
 /// Who takes `action` in `before`, and what it does.
 pub(super) fn narrate(mask: &Mask, before: &State, action: Action) -> (String, String) {

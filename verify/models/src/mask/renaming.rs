@@ -1,7 +1,7 @@
 //! Symmetry: IDs, markers and drainers are interchangeable; no step treats any of them by its
 //! number.
 
-use super::Mask;
+use super::protocol::Mask;
 use super::state::{Data, DrainStep, Drainer, Id, Marker, Set, State};
 use crate::symmetry::{orders, rename_set, sorting_orders};
 

@@ -1,7 +1,7 @@
 //! Fork, exit, and the change of mode that they may cause, step by step.
 
+use super::protocol::{Flaw, Modes};
 use super::state::{Change, ChangeStep, Cid, CpuStep, Place, State};
-use super::{Flaw, Modes};
 use crate::kernel::state::{Id, ThreadNr};
 
 /// Takes the mutex; there is one user more.

@@ -1,7 +1,7 @@
 //! The context switch, step by step.
 
+use super::protocol::{Flaw, Modes};
 use super::state::{Cid, CpuStep, Mode, Place, State};
-use super::{Flaw, Modes};
 use crate::kernel::state::{CpuNr, Id, ThreadNr};
 
 /// Takes the run-queue lock; the next thread is current from here on.

@@ -1,7 +1,7 @@
 //! Steps and states in words.
 
+use super::protocol::{Action, Modes};
 use super::state::{Change, ChangeStep, Cid, CpuStep, Mode, State};
-use super::{Action, Modes};
 use crate::kernel::state::{CpuNr, Id};
 
 /// Who takes `action` in `before`, and what it does.

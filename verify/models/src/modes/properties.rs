@@ -1,6 +1,6 @@
 //! What must hold in every reachable state.
 
-use super::Modes;
+use super::protocol::Modes;
 use super::state::{ChangeStep, Cid, CpuStep, Place, State};
 use crate::kernel::state::Id;
 use crate::kernel::{DOUBLE_FREE, LEAK, SHARED_ID, TWO_OWNERS};

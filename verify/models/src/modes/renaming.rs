@@ -1,6 +1,6 @@
 //! Symmetry: CPUs and threads are interchangeable. IDs are not: "the first free one" orders them.
 
-use super::Modes;
+use super::protocol::Modes;
 use super::state::{ChangeStep, Cpu, CpuStep, Place, State, THREADS};
 use crate::kernel::state::{Id, ThreadNr};
 use crate::symmetry::{rename_set, sorting_orders};

@@ -1,7 +1,8 @@
 //! Seizing blocks, from wherever the drainer runs.
 
+use super::protocol::{Flaw, Seizure};
 use super::state::{Drain, Drainer, Fault, Hold, Id, SeizeStep, Set, State, Value, Word};
-use super::{Flaw, Seizure, properties, thread};
+use super::{ownership, thread};
 
 /// The steps of a seizure.
 fn steps(flaw: Option<Flaw>) -> &'static [SeizeStep] {
@@ -16,27 +17,9 @@ fn steps(flaw: Option<Flaw>) -> &'static [SeizeStep] {
     }
 }
 
-/// Whether a drainer owns a block: it has confirmed the seizure, and not released it.
-pub(super) fn owns(model: &Seizure, drainer: &Drainer, id: Id) -> bool {
-    match drainer.at {
-        Drain::Seize(hold) if hold.id == id => match hold.step {
-            SeizeStep::Take | SeizeStep::Release => true,
-            SeizeStep::Clear => model.flaw != Some(Flaw::ReleaseFirst),
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// Whether a drainer owns a block and has taken what was inside.
-pub(super) fn has_emptied(model: &Seizure, drainer: &Drainer, id: Id) -> bool {
-    let taking = matches!(drainer.at, Drain::Seize(hold) if hold.step == SeizeStep::Take);
-    owns(model, drainer, id) && !taking
-}
-
 /// A drain begins.
 pub(super) fn begin(model: &Seizure, state: &mut State, nr: usize) {
-    let owed = properties::owed(model, state);
+    let owed = ownership::owed(model, state);
     let at = if model.flaw == Some(Flaw::NoLock) { Drain::Mask } else { Drain::Lock };
     state.drainers[nr] = Drainer { at, left: 0, owed };
 }
@@ -164,7 +147,7 @@ fn end(model: &Seizure, state: &mut State, nr: usize) {
         Drain::Seize(hold) => Some(hold.id),
         _ => None,
     });
-    let excused = others.fold(0, |excused, id| excused | properties::content(model, state, id));
+    let excused = others.fold(0, |excused, id| excused | ownership::content(model, state, id));
     if state.drainers[nr].owed & !excused != 0 {
         state.fault = Some(Fault::Owing);
     }

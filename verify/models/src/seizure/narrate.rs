@@ -1,9 +1,9 @@
 //! Steps and states in words.
 
+use super::protocol::{Action, Flaw, Seizure};
 use super::state::{
     At, CpuNr, Drain, Hold, Id, Item, Op, SeizeStep, Set, State, Thief, Value, Word, Work, Write,
 };
-use super::{Action, Flaw, Seizure};
 
 /// Who takes `action` in `before`, and what it does.
 pub(super) fn narrate(model: &Seizure, before: &State, action: Action) -> (String, String) {

@@ -1,7 +1,8 @@
 //! What must hold in every reachable state.
 
-use super::state::{At, Fault, Id, Item, Set, State, Value};
-use super::{Action, Flaw, Seizure, drainer, thread};
+use super::protocol::{Action, Seizure};
+use super::state::{Fault, Item, State};
+use super::{ownership, thread};
 use crate::explore::Model;
 
 /// An item is nowhere.
@@ -32,7 +33,7 @@ pub(super) fn broken(model: &Seizure, state: &State) -> Option<&'static str> {
         Some(LOST)
     } else if model.items_only {
         None
-    } else if ids.clone().any(|id| owners(model, state, id) > 1) {
+    } else if ids.clone().any(|id| ownership::owners(model, state, id) > 1) {
         Some(SHARED)
     } else if state.fault == Some(Fault::Intruded) {
         Some(INTRUDED)
@@ -47,50 +48,12 @@ pub(super) fn broken(model: &Seizure, state: &State) -> Option<&'static str> {
     }
 }
 
-/// Who may use an ID's block outside critical sections: a drainer that has confirmed its seizure, a
-/// thread that activates the block.
-pub(super) fn owners(model: &Seizure, state: &State, id: Id) -> usize {
-    let owns_before_it_marks = model.flaw != Some(Flaw::MarkFirst);
-    let works = state.threads.iter().filter_map(|thread| thread.work);
-    let threads = works.filter(|work| match work.at {
-        At::Mark(of) | At::Publish(of) => of == id && owns_before_it_marks,
-        _ => false,
-    });
-    let drainers =
-        state.drainers.iter().filter(|drainer| drainer::owns(model, drainer, id)).count();
-    threads.count() + drainers
-}
-
 /// How many owners an item has.
 fn places(model: &Seizure, state: &State, item: Item) -> usize {
     let hands = state.threads.iter().filter(|thread| thread.pushes(item));
-    let inside = (0..model.ids).flat_map(|id| live(model, state, id));
+    let inside = (0..model.ids).flat_map(|id| ownership::live(model, state, id));
     let outside = usize::from(state.outside & 1 << item != 0);
     outside + hands.count() + inside.filter(|&other| other == item).count()
-}
-
-/// The items in a block, including those whose stores are still waiting in a buffer.
-fn live(model: &Seizure, state: &State, id: Id) -> impl Iterator<Item = Item> + use<> {
-    let block = state.block_with(id, &state.buffers);
-    let emptied = block.word.seized
-        && state.drainers.iter().any(|drainer| drainer::has_emptied(model, drainer, id));
-    let items = match block.word.value {
-        Value::Items(items) if !emptied => items,
-        _ => 0,
-    };
-    block.slots.into_iter().take(items.into()).flatten()
-}
-
-/// What a drain that begins now must get: all that is inside blocks whose activation is visible.
-pub(super) fn owed(model: &Seizure, state: &State) -> Set {
-    let visible = (0..model.ids)
-        .filter(|&id| !matches!(state.block(id).word.value, Value::Inactive | Value::Activating));
-    visible.fold(0, |owed, id| owed | content(model, state, id))
-}
-
-/// The items in a block, as a drain owes them.
-pub(super) fn content(model: &Seizure, state: &State, id: Id) -> Set {
-    live(model, state, id).fold(0, |items, item| items | 1 << item)
 }
 
 /// Whether a running thread, if nobody else takes a step and nothing disturbs it, comes to the end

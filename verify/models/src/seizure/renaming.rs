@@ -3,7 +3,7 @@
 //! No step treats any of them by its number. No part of the state refers to a thread or a drainer,
 //! so renaming these is sorting.
 
-use super::Seizure;
+use super::protocol::Seizure;
 use super::state::{
     At, Block, CPUS, CpuNr, Drain, Drainer, Hold, Id, Item, Op, State, Thief, Thread, Work, Write,
 };

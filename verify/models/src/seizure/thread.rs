@@ -1,9 +1,10 @@
 //! Threads that use the block of the ID they run with: critical sections, activation.
 
+use super::ownership;
+use super::protocol::{Flaw, Seizure};
 use super::state::{
     At, Block, CAPACITY, CpuNr, Fault, Id, Op, State, Thread, Value, Word, Work, Write,
 };
-use super::{Flaw, Seizure, drainer, properties};
 use crate::memory::Memory;
 
 /// Whether a thread can take its next step.
@@ -83,7 +84,7 @@ fn use_slot(model: &Seizure, state: &mut State, cpu: CpuNr, op: Op, id: Id, item
 
 /// The last step of a critical section.
 fn commit(model: &Seizure, state: &mut State, cpu: CpuNr, id: Id, word: Word) {
-    if properties::owners(model, state, id) > 0 {
+    if ownership::owners(model, state, id) > 0 {
         state.fault = Some(Fault::Intruded);
     }
     store(model, state, cpu, Write::Word(id, word));
@@ -138,7 +139,7 @@ pub(super) fn flush_all(model: &Seizure, state: &mut State, cpu: CpuNr) {
 
 fn perform(model: &Seizure, state: &mut State, write: Write) {
     if let Write::Word(id, _) = write {
-        if state.drainers.iter().any(|drainer| drainer::owns(model, drainer, id)) {
+        if state.drainers.iter().any(|drainer| ownership::owns(model, drainer, id)) {
             state.fault = Some(Fault::Intruded);
         }
     }

@@ -1,7 +1,7 @@
 //! Steps and states in words.
 
+use super::protocol::{Action, Table};
 use super::state::{Agent, At, CpuNr, Id, State, Theft, TheftStep};
-use super::{Action, Table};
 
 /// Who takes `action` in `before`, and what it does.
 pub(super) fn narrate(table: &Table, before: &State, action: Action) -> (String, String) {

@@ -1,7 +1,8 @@
 //! What must hold in every reachable state.
 
+use super::protocol::{Action, Table};
 use super::state::{Agent, At, Fault, Id, State};
-use super::{Action, Table, thread};
+use super::thread;
 use crate::explore::Model;
 
 /// An increment is lost.

@@ -4,7 +4,7 @@
 //! with and without a signal handler differ. No part of the state refers to a thread or an agent,
 //! so renaming these is sorting.
 
-use super::Table;
+use super::protocol::Table;
 use super::state::{Add, Agent, At, CPUS, Eviction, State, Theft};
 use crate::symmetry::{orders, rename_set, sorting_orders};
 

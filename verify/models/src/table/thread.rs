@@ -1,7 +1,7 @@
 //! A thread that adds: the critical section, the slow path, the signal handler.
 
+use super::protocol::{Lock, Table};
 use super::state::{Add, At, CpuNr, Fault, Id, Read, State, TheftStep, Thread};
-use super::{Lock, Table};
 
 /// Whether a thread can take its next step without a choice.
 pub(super) fn can_step(table: &Table, state: &State, nr: usize) -> bool {

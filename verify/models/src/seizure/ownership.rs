@@ -1,0 +1,59 @@
+//! To whom blocks and items belong.
+
+use super::protocol::{Flaw, Seizure};
+use super::state::{At, Drain, Drainer, Id, Item, SeizeStep, Set, State, Value};
+
+/// Whether a drainer owns a block: it has confirmed the seizure, and not released it.
+pub(super) fn owns(model: &Seizure, drainer: &Drainer, id: Id) -> bool {
+    match drainer.at {
+        Drain::Seize(hold) if hold.id == id => match hold.step {
+            SeizeStep::Take | SeizeStep::Release => true,
+            SeizeStep::Clear => model.flaw != Some(Flaw::ReleaseFirst),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether a drainer owns a block and has taken what was inside.
+pub(super) fn has_emptied(model: &Seizure, drainer: &Drainer, id: Id) -> bool {
+    let taking = matches!(drainer.at, Drain::Seize(hold) if hold.step == SeizeStep::Take);
+    owns(model, drainer, id) && !taking
+}
+
+/// Who may use an ID's block outside critical sections: a drainer that has confirmed its seizure, a
+/// thread that activates the block.
+pub(super) fn owners(model: &Seizure, state: &State, id: Id) -> usize {
+    let owns_before_it_marks = model.flaw != Some(Flaw::MarkFirst);
+    let works = state.threads.iter().filter_map(|thread| thread.work);
+    let threads = works.filter(|work| match work.at {
+        At::Mark(of) | At::Publish(of) => of == id && owns_before_it_marks,
+        _ => false,
+    });
+    let drainers = state.drainers.iter().filter(|drainer| owns(model, drainer, id)).count();
+    threads.count() + drainers
+}
+
+/// The items in a block, including those whose stores are still waiting in a buffer.
+pub(super) fn live(model: &Seizure, state: &State, id: Id) -> impl Iterator<Item = Item> + use<> {
+    let block = state.block_with(id, &state.buffers);
+    let emptied =
+        block.word.seized && state.drainers.iter().any(|drainer| has_emptied(model, drainer, id));
+    let items = match block.word.value {
+        Value::Items(items) if !emptied => items,
+        _ => 0,
+    };
+    block.slots.into_iter().take(items.into()).flatten()
+}
+
+/// What a drain that begins now must get: all that is inside blocks whose activation is visible.
+pub(super) fn owed(model: &Seizure, state: &State) -> Set {
+    let visible = (0..model.ids)
+        .filter(|&id| !matches!(state.block(id).word.value, Value::Inactive | Value::Activating));
+    visible.fold(0, |owed, id| owed | content(model, state, id))
+}
+
+/// The items in a block, as a drain owes them.
+pub(super) fn content(model: &Seizure, state: &State, id: Id) -> Set {
+    live(model, state, id).fold(0, |items, item| items | 1 << item)
+}
