@@ -1,18 +1,18 @@
 //! The lock of percid's `Local`: one value per ID, used by one thread at a time, without locked
 //! instructions.
 //!
-//! Every ID has a copy: a lock, a word that says whether the copy is closed, and a value. A thread
-//! that runs with the ID takes the lock in a critical section: is the copy open, and the lock as
+//! Every ID has a shard: a lock, a word that says whether the shard is closed, and a value. A thread
+//! that runs with the ID takes the lock in a critical section: is the shard open, and the lock as
 //! expected? Then it stores its token, which is the commit. It uses the value, or makes one if there
 //! was none, and gives the lock back by a plain store, from whatever CPU it is on by then. Who finds
-//! the copy closed or its lock held goes elsewhere.
+//! the shard closed or its lock held goes elsewhere.
 //!
-//! A visitor closes the copy, has the kernel abort the sections in flight (membarrier), and takes the
+//! A visitor closes the shard, has the kernel abort the sections in flight (membarrier), and takes the
 //! lock by an exchange as soon as the present holder has given it back. He uses the value, or takes it
-//! out, gives the lock back and opens the copy. Visitors take turns.
+//! out, gives the lock back and opens the shard. Visitors take turns.
 //!
-//! [`Taking::Exchange`]: copies on which no sections work. A thread looks whether the copy is closed,
-//! exchanges the lock for its token, and after a full barrier looks again: if the copy has been closed
+//! [`Taking::Exchange`]: shards on which no sections work. A thread looks whether the shard is closed,
+//! exchanges the lock for its token, and after a full barrier looks again: if the shard has been closed
 //! in between, it puts back what it found.
 //!
 //! Threads use values for ever; visitors visit and drain for ever; a thief moves IDs between CPUs for
@@ -21,7 +21,7 @@
 //! # Progress
 //!
 //! Nobody waits but visitors ([`SOLO`]); and a visitor waits for the present holder only, however many
-//! others come. After its fence no thread gets the copy any more ([`OVERTAKEN`]). Without sections a
+//! others come. After its fence no thread gets the shard any more ([`OVERTAKEN`]). Without sections a
 //! thread may still take the lock for a moment, to put it back, but only once while the visitor waits
 //! ([`STARVED`]).
 //!
@@ -33,7 +33,7 @@
 //! 2. A thread can be preempted and moved at every step outside sections. Another thread then runs on
 //!    the CPU with the same ID.
 //! 3. The thief moves any ID at any time: it unsets the entry of a CPU, fences that CPU, and gives the
-//!    ID to any CPU without one. Without sections all CPUs have the same copy, as extra copies are for
+//!    ID to any CPU without one. Without sections all CPUs have the same shard, as extra shards are for
 //!    everybody.
 //! 4. Memory, if it is not sequential, is a store buffer for each CPU that holds what threads store to
 //!    locks. A context switch and a fence empty it, and on x86-64 an atomic read-modify-write does;
@@ -47,7 +47,7 @@
 //! 7. The use of a value is one step, and so is taking it out. A value that is there or not is seen by
 //!    everybody at once: no step depends on it.
 //! 8. Copies are visited one after the other. Visitors that close several, call membarrier once, and
-//!    visit them all, are to each copy visitors that take their time.
+//!    visit them all, are to each shard visitors that take their time.
 //! 9. A visit must have the values whose bits are set when it begins.
 
 mod narrate;
@@ -61,7 +61,7 @@ mod visitor;
 use crate::explore::Model;
 use crate::memory::{Buffer, Memory};
 use state::{
-    At, CPUS, Copy, Hold, IDS, Id, Lock, State, Step, THREADS, Thief, Thread, VISITORS, Visit,
+    At, CPUS, Hold, IDS, Id, Lock, Shard, State, Step, THREADS, Thief, Thread, VISITORS, Visit,
     Visitor, Work,
 };
 
@@ -92,7 +92,7 @@ impl Local {
         Self { cpus: 2, theft: true, ..Self::new() }
     }
 
-    /// Without sections, on two CPUs that share a copy.
+    /// Without sections, on two CPUs that share a shard.
     #[must_use]
     pub const fn with_exchange() -> Self {
         Self { taking: Taking::Exchange, cpus: 2, ..Self::new() }
@@ -130,7 +130,7 @@ impl Local {
                 let ids = (0..self.ids).filter(|id| left & 1 << id != 0);
                 out.extend(ids.map(|id| Action::Choose(nr, id)));
             }
-            Visit::Copy(Hold { step: Step::Membarrier, reached, .. }) => {
+            Visit::Shard(Hold { step: Step::Membarrier, reached, .. }) => {
                 let cpus = (0..self.cpus).filter(|cpu| reached & 1 << cpu == 0);
                 out.extend(cpus.map(|cpu| Action::Reach(nr, cpu)));
             }
@@ -177,10 +177,10 @@ impl Model for Local {
     type Action = Action;
 
     fn initial(&self) -> Vec<State> {
-        let copy = Copy { lock: Lock::None, closed: false, value: false };
+        let shard = Shard { lock: Lock::None, closed: false, value: false };
         vec![State {
             table: self.table(),
-            copies: [copy; IDS],
+            shards: [shard; IDS],
             buffers: [Buffer::EMPTY; CPUS],
             mask: 0,
             turn: false,

@@ -12,7 +12,7 @@ pub(super) fn narrate(model: &Local, before: &State, action: Action) -> (String,
             (thread(before, nr), format!("is preempted{aborted}"))
         }
         Action::Begin(nr, expects) => {
-            (thread(before, nr), format!("wants a copy whose lock is {}", name(expects)))
+            (thread(before, nr), format!("wants a shard whose lock is {}", name(expects)))
         }
         Action::Thread(nr) => (thread(before, nr), thread_step(model, before, nr)),
         Action::Fail(nr) => (thread(before, nr), "makes no value; store lock = NONE".into()),
@@ -74,7 +74,7 @@ fn thread_step(model: &Local, before: &State, nr: usize) -> String {
     let (Some(cpu), Some(Work { expects, at })) = (thread.on, thread.work) else {
         return String::new();
     };
-    let closed = |id| if before.copy(id).closed { "yes" } else { "no" };
+    let closed = |id| if before.shard(id).closed { "yes" } else { "no" };
     match at {
         At::Start => {
             let kind = if model.taking == Taking::Section { "section: " } else { "" };
@@ -104,19 +104,19 @@ fn visitor_step(model: &Local, before: &State, nr: usize) -> String {
     match visitor.at {
         Visit::Turn => "takes its turn".into(),
         Visit::Mask => format!("load the mask: {}", ids(before.mask)),
-        Visit::Copy(hold) => copy_step(model, before, visitor.drains, hold),
+        Visit::Shard(hold) => shard_step(model, before, visitor.drains, hold),
         Visit::End => "is done; ends its turn".into(),
         Visit::Idle | Visit::Choose => String::new(),
     }
 }
 
-fn copy_step(model: &Local, before: &State, drains: bool, hold: Hold) -> String {
+fn shard_step(model: &Local, before: &State, drains: bool, hold: Hold) -> String {
     let Hold { id, step, .. } = hold;
     match step {
         Step::Close => format!("closes {id}"),
         Step::Membarrier => String::new(),
         Step::Take => {
-            let found = before.copy(id).lock;
+            let found = before.shard(id).lock;
             let how = if model.exchanges() { "CAS" } else { "load" };
             let outcome = if found == Lock::Ready { "its own" } else { "left alone" };
             format!("{how} lock {id}: {}: {outcome}", name(found))
@@ -143,7 +143,7 @@ fn ids(members: Set) -> String {
     format!("{{{}}}", members.join(" "))
 }
 
-/// The state on one line: who runs where with which ID, the copies, the mask.
+/// The state on one line: who runs where with which ID, the shards, the mask.
 pub(super) fn picture(model: &Local, state: &State) -> String {
     let cpus = (0..model.cpus).map(|cpu| {
         let running = state.threads.iter().position(|thread| thread.on == Some(cpu));
@@ -151,12 +151,12 @@ pub(super) fn picture(model: &Local, state: &State) -> String {
         let id = state.table[usize::from(cpu)].map_or("-".into(), |id| id.to_string());
         format!("{running:2} {id}")
     });
-    let copies = (0..model.ids).map(|id| {
-        let copy = state.copy(id);
-        let value = if copy.value { "value" } else { "-" };
-        let closed = if copy.closed { "closed" } else { "open" };
-        format!("{:7} {closed:6} {value:5}", name(copy.lock))
+    let shards = (0..model.ids).map(|id| {
+        let shard = state.shard(id);
+        let value = if shard.value { "value" } else { "-" };
+        let closed = if shard.closed { "closed" } else { "open" };
+        format!("{:7} {closed:6} {value:5}", name(shard.lock))
     });
-    let parts: Vec<String> = cpus.chain(copies).collect();
+    let parts: Vec<String> = cpus.chain(shards).collect();
     format!("| {} | mask {}", parts.join(" | "), ids(state.mask))
 }

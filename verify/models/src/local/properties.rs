@@ -6,7 +6,7 @@ use super::{thread, visitor};
 use crate::explore::Model;
 
 /// Two threads use one value.
-pub const SHARED: &str = "P1 exclusion: a copy has two owners";
+pub const SHARED: &str = "P1 exclusion: a shard has two owners";
 /// A lock says that there is a value, and there is none.
 pub const REVIVED: &str = "P2 values: a value that was taken out is handed out again";
 /// A value is forgotten.
@@ -14,11 +14,11 @@ pub const LOST: &str = "P2 values: a value is made over another one";
 /// A thread waits for another one.
 pub const SOLO: &str = "P3 progress: a running thread cannot finish its operation by itself";
 /// Somebody was faster than a visitor.
-pub const OVERTAKEN: &str = "P3 progress: a thread gets a copy that a visitor already waits for";
+pub const OVERTAKEN: &str = "P3 progress: a thread gets a shard that a visitor already waits for";
 /// Somebody keeps being faster than a visitor.
 pub const STARVED: &str = "P3 progress: a thread takes a lock twice while a visitor waits for it";
-/// Visitors would not find a copy.
-pub const UNMARKED: &str = "P4 mask: a copy has a value that nobody uses, and its bit is clear";
+/// Visitors would not find a shard.
+pub const UNMARKED: &str = "P4 mask: a shard has a value that nobody uses, and its bit is clear";
 /// A visit ended too early.
 pub const OWED: &str = "P5 visits: a visit ends without a value that was there before it began";
 
@@ -28,11 +28,11 @@ const SOLO_STEPS: usize = 32;
 /// The first property that `state` breaks.
 pub(super) fn broken(model: &Local, state: &State) -> Option<&'static str> {
     let mut ids = 0..model.ids;
-    let free = |id| state.copy(id).lock == Lock::Ready && owners(model, state, id) == 0;
+    let free = |id| state.shard(id).lock == Lock::Ready && owners(model, state, id) == 0;
     if ids.clone().any(|id| owners(model, state, id) > 1) {
         Some(SHARED)
     } else if state.fault == Some(Fault::Revived)
-        || ids.clone().any(|id| free(id) && !state.copy(id).value)
+        || ids.clone().any(|id| free(id) && !state.shard(id).value)
     {
         Some(REVIVED)
     } else if state.fault == Some(Fault::Lost) {
@@ -54,7 +54,7 @@ pub(super) fn broken(model: &Local, state: &State) -> Option<&'static str> {
     }
 }
 
-/// How many use an ID's copy: threads that have taken the lock for good, and visitors.
+/// How many use an ID's shard: threads that have taken the lock for good, and visitors.
 fn owners(model: &Local, state: &State, id: Id) -> usize {
     let works = state.threads.iter().filter_map(|thread| thread.work);
     let threads = works

@@ -19,29 +19,29 @@ pub enum Flaw {
     NoMembarrier,
     /// A visitor's membarrier is the plain one: a barrier that aborts no sections.
     PlainMembarrier,
-    /// A visitor calls membarrier before it closes the copy.
+    /// A visitor calls membarrier before it closes the shard.
     MembarrierFirst,
-    /// A visitor does not close the copy.
+    /// A visitor does not close the shard.
     NoClosing,
     /// A visitor is content with finding the lock free.
     NoExchange,
-    /// A visitor opens the copy before it gives the lock back.
+    /// A visitor opens the shard before it gives the lock back.
     OpenFirst,
     /// Both of these.
     OpenFirstNoExchange,
-    /// A visitor clears the bit after it has opened the copy.
+    /// A visitor clears the bit after it has opened the shard.
     ClearLast,
-    /// A visitor leaves a copy alone that a thread holds.
+    /// A visitor leaves a shard alone that a thread holds.
     SkipsHeld,
     /// Visitors take no turns.
     NoTurns,
-    /// A section loads the lock before it looks whether the copy is closed.
+    /// A section loads the lock before it looks whether the shard is closed.
     StateFirst,
     /// A thread exchanges without looking first.
     NoFirstLook,
     /// A thread does not look again after the exchange.
     NoSecondLook,
-    /// A thread waits until the copy is open.
+    /// A thread waits until the shard is open.
     Waits,
     /// The thief does not fence.
     UnfencedTheft,
@@ -92,7 +92,7 @@ pub enum Action {
     Visit(usize, bool),
     /// A visitor takes its next step.
     Visitor(usize),
-    /// A visitor chooses a copy from those that are left.
+    /// A visitor chooses a shard from those that are left.
     Choose(usize, Id),
     /// A visitor's membarrier reaches a CPU.
     Reach(usize, CpuNr),

@@ -42,8 +42,8 @@ impl Renaming<'_> {
         for (old, entry) in (0..).zip(state.table) {
             renamed.table[usize::from(self.cpu(old))] = entry.map(|id| self.id(id));
         }
-        for (old, copy) in (0..).zip(state.copies) {
-            renamed.copies[usize::from(self.id(old))] = copy;
+        for (old, shard) in (0..).zip(state.shards) {
+            renamed.shards[usize::from(self.id(old))] = shard;
         }
         for (old, buffer) in (0..).zip(state.buffers) {
             let mut buffer = buffer;
@@ -85,7 +85,7 @@ impl Renaming<'_> {
 
     fn visitor(&self, visitor: Visitor) -> Visitor {
         let at = match visitor.at {
-            Visit::Copy(hold) => Visit::Copy(Hold {
+            Visit::Shard(hold) => Visit::Shard(Hold {
                 id: self.id(hold.id),
                 reached: rename_set(hold.reached, self.cpus),
                 ..hold

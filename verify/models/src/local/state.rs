@@ -2,7 +2,7 @@
 
 use crate::memory::{Buffer, Store};
 
-/// A concurrency ID, and the number of its copy.
+/// A concurrency ID, and the number of its shard.
 pub type Id = u8;
 /// A CPU number.
 pub type CpuNr = u8;
@@ -20,7 +20,7 @@ pub const VISITORS: usize = 2;
 /// Stores of a CPU that wait in its buffer.
 pub const WAITING: usize = 3;
 
-/// A copy's lock.
+/// A shard's lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lock {
     /// There is no value.
@@ -33,7 +33,7 @@ pub enum Lock {
 
 /// The memory of an ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Copy {
+pub struct Shard {
     /// The lock.
     pub lock: Lock,
     /// Whether a visitor has closed it.
@@ -64,7 +64,7 @@ impl Store for Write {
 pub enum At {
     /// Load the CPU's ID, the first step of the section if there is one.
     Start,
-    /// Is the copy closed?
+    /// Is the shard closed?
     Look(Id),
     /// In the section: load the lock.
     Load(Id),
@@ -72,15 +72,15 @@ pub enum At {
     Commit(Id),
     /// Without a section: exchange the lock for the token.
     Exchange(Id),
-    /// Without a section: a full barrier; has the copy been closed in between?
+    /// Without a section: a full barrier; has the shard been closed in between?
     LookAgain(Id),
     /// Without a section: store what was found.
     PutBack(Id),
-    /// The copy is this thread's, and there is no value: make one. That may fail.
+    /// The shard is this thread's, and there is no value: make one. That may fail.
     Make(Id),
-    /// The copy is this thread's: set the ID's bit in the mask.
+    /// The shard is this thread's: set the ID's bit in the mask.
     Mark(Id),
-    /// The copy is this thread's: use the value, then store READY, wherever the thread runs by then.
+    /// The shard is this thread's: use the value, then store READY, wherever the thread runs by then.
     Inside(Id),
 }
 
@@ -104,10 +104,10 @@ pub struct Thread {
     pub overtook: bool,
 }
 
-/// One atomic step of a visit to a copy.
+/// One atomic step of a visit to a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
-    /// Close the copy.
+    /// Close the shard.
     Close,
     /// Membarrier: it reaches the CPUs one by one.
     Membarrier,
@@ -119,14 +119,14 @@ pub enum Step {
     Clear,
     /// Store READY, or NONE if the value was taken out.
     Release,
-    /// Open the copy.
+    /// Open the shard.
     Open,
 }
 
-/// A copy being visited.
+/// A shard being visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hold {
-    /// Whose copy.
+    /// Whose shard.
     pub id: Id,
     /// The next step.
     pub step: Step,
@@ -147,8 +147,8 @@ pub enum Visit {
     Mask,
     /// Choose an ID from those that are left.
     Choose,
-    /// Visit a copy.
-    Copy(Hold),
+    /// Visit a shard.
+    Shard(Hold),
     /// End the turn.
     End,
 }
@@ -170,10 +170,10 @@ impl Visitor {
     /// Nothing in progress.
     pub const IDLE: Self = Self { at: Visit::Idle, drains: false, left: 0, owed: 0 };
 
-    /// Whether it waits for the lock of an ID's copy, or is about to take it.
+    /// Whether it waits for the lock of an ID's shard, or is about to take it.
     #[must_use]
     pub fn waits_for(&self, id: Id) -> bool {
-        matches!(self.at, Visit::Copy(hold) if hold.id == id && hold.step == Step::Take)
+        matches!(self.at, Visit::Shard(hold) if hold.id == id && hold.step == Step::Take)
     }
 }
 
@@ -193,11 +193,11 @@ pub enum Thief {
 pub struct State {
     /// CPU to ID.
     pub table: [Option<Id>; CPUS],
-    /// The copies, by ID.
-    pub copies: [Copy; IDS],
+    /// The shards, by ID.
+    pub shards: [Shard; IDS],
     /// The CPUs' store buffers.
     pub buffers: [Buffer<Write, WAITING>; CPUS],
-    /// The mask: IDs whose copy may have a value.
+    /// The mask: IDs whose shard may have a value.
     pub mask: Set,
     /// Whether it is some visitor's turn.
     pub turn: bool,
@@ -218,7 +218,7 @@ pub enum Fault {
     Revived,
     /// A value was made over another one.
     Lost,
-    /// A thread got a copy after the visitor's fence and before the visitor.
+    /// A thread got a shard after the visitor's fence and before the visitor.
     Overtaken,
     /// A thread took a lock twice while a visitor waited for it.
     Starved,
@@ -227,26 +227,26 @@ pub enum Fault {
 }
 
 impl State {
-    /// The copy of an ID.
+    /// The shard of an ID.
     #[must_use]
-    pub fn copy(&self, id: Id) -> &Copy {
-        &self.copies[usize::from(id)]
+    pub fn shard(&self, id: Id) -> &Shard {
+        &self.shards[usize::from(id)]
     }
 
-    /// The copy of an ID, to change it.
-    pub fn copy_mut(&mut self, id: Id) -> &mut Copy {
-        &mut self.copies[usize::from(id)]
+    /// The shard of an ID, to change it.
+    pub fn shard_mut(&mut self, id: Id) -> &mut Shard {
+        &mut self.shards[usize::from(id)]
     }
 
     /// The lock as a thread on `cpu` sees it.
     #[must_use]
     pub fn lock_seen_on(&self, cpu: CpuNr, id: Id) -> Lock {
         let mut waiting = self.buffers[usize::from(cpu)].iter().rev();
-        waiting.find(|write| write.id == id).map_or(self.copy(id).lock, |write| write.lock)
+        waiting.find(|write| write.id == id).map_or(self.shard(id).lock, |write| write.lock)
     }
 
     /// A store becomes visible.
     pub fn perform(&mut self, write: Write) {
-        self.copy_mut(write.id).lock = write.lock;
+        self.shard_mut(write.id).lock = write.lock;
     }
 }

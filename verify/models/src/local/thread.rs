@@ -9,7 +9,7 @@ pub(super) fn can_step(model: &Local, state: &State, nr: usize) -> bool {
     let Thread { on: Some(cpu), work: Some(work), .. } = state.threads[nr] else { return false };
     let stores = match work.at {
         At::Commit(_) | At::PutBack(_) | At::Inside(_) => true,
-        At::Look(id) if model.flaw == Some(Flaw::Waits) => return !state.copy(id).closed,
+        At::Look(id) if model.flaw == Some(Flaw::Waits) => return !state.shard(id).closed,
         _ => false,
     };
     !(stores && state.buffers[usize::from(cpu)].is_full())
@@ -38,7 +38,7 @@ pub(super) fn step(model: &Local, state: &mut State, nr: usize) {
         At::Exchange(id) => exchange(model, state, nr, cpu, id, work.expects),
         At::LookAgain(id) => {
             flush_all(state, cpu);
-            let closed = state.copy(id).closed;
+            let closed = state.shard(id).closed;
             Some(if closed { At::PutBack(id) } else { own(state, id, work.expects) })
         }
         At::PutBack(id) => {
@@ -46,10 +46,10 @@ pub(super) fn step(model: &Local, state: &mut State, nr: usize) {
             None
         }
         At::Make(id) => {
-            if state.copy(id).value {
+            if state.shard(id).value {
                 state.fault = Some(Fault::Lost);
             }
-            state.copy_mut(id).value = true;
+            state.shard_mut(id).value = true;
             Some(At::Mark(id))
         }
         At::Mark(id) => {
@@ -67,7 +67,7 @@ pub(super) fn step(model: &Local, state: &mut State, nr: usize) {
     state.threads[nr].work = next.map(|at| Work { at, ..work });
 }
 
-/// The first step that concerns the copy.
+/// The first step that concerns the shard.
 fn first(model: &Local, id: Id) -> At {
     match model.flaw {
         Some(Flaw::StateFirst) => At::Load(id),
@@ -76,9 +76,9 @@ fn first(model: &Local, id: Id) -> At {
     }
 }
 
-/// None: the copy is closed; the operation ends elsewhere.
+/// None: the shard is closed; the operation ends elsewhere.
 fn look(model: &Local, state: &State, id: Id) -> Option<At> {
-    (!state.copy(id).closed).then_some(match model.taking {
+    (!state.shard(id).closed).then_some(match model.taking {
         Taking::Section if model.flaw == Some(Flaw::StateFirst) => At::Commit(id),
         Taking::Section => At::Load(id),
         Taking::Exchange => At::Exchange(id),
@@ -107,10 +107,10 @@ fn exchange(
     while let Some(index) = waiting(state) {
         flush(state, cpu, index);
     }
-    if state.copy(id).lock != expects {
+    if state.shard(id).lock != expects {
         return None;
     }
-    state.copy_mut(id).lock = Lock::Held;
+    state.shard_mut(id).lock = Lock::Held;
     took(state, nr, id);
     Some(if model.flaw == Some(Flaw::NoSecondLook) {
         own(state, id, expects)
@@ -129,7 +129,7 @@ fn took(state: &mut State, nr: usize, id: Id) {
     }
 }
 
-/// A copy becomes a thread's.
+/// A shard becomes a thread's.
 fn own(state: &mut State, id: Id, found: Lock) -> At {
     if state.visitors.iter().any(|visitor| visitor.waits_for(id)) {
         state.fault = state.fault.or(Some(Fault::Overtaken));
@@ -137,7 +137,7 @@ fn own(state: &mut State, id: Id, found: Lock) -> At {
     if found == Lock::None {
         return At::Make(id);
     }
-    if !state.copy(id).value {
+    if !state.shard(id).value {
         state.fault = Some(Fault::Revived);
     }
     At::Inside(id)

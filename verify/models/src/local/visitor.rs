@@ -1,10 +1,10 @@
-//! Visiting the copies of all IDs, from wherever the visitor runs.
+//! Visiting the shards of all IDs, from wherever the visitor runs.
 
 use super::protocol::{Flaw, Local, Taking};
 use super::state::{Fault, Hold, Id, Lock, Set, State, Step, Visit, Visitor};
 use super::thread;
 
-/// The steps of a visit to a copy.
+/// The steps of a visit to a shard.
 fn steps(model: &Local) -> &'static [Step] {
     use Step::{Clear, Close, Membarrier, Open, Release, Take, Use};
     match (model.flaw, model.taking) {
@@ -21,9 +21,9 @@ fn steps(model: &Local) -> &'static [Step] {
     }
 }
 
-/// Whether a visitor owns a copy: it has taken the lock, and not released it.
+/// Whether a visitor owns a shard: it has taken the lock, and not released it.
 pub(super) fn owns(model: &Local, visitor: &Visitor, id: Id) -> bool {
-    let Visit::Copy(hold) = visitor.at else { return false };
+    let Visit::Shard(hold) = visitor.at else { return false };
     let place = |step| steps(model).iter().position(|&other| other == step);
     hold.id == id
         && place(Step::Take) < place(hold.step)
@@ -32,7 +32,7 @@ pub(super) fn owns(model: &Local, visitor: &Visitor, id: Id) -> bool {
 
 /// What a visit that begins now must find: all values whose bits are set.
 fn owed(model: &Local, state: &State) -> Set {
-    let values = (0..model.ids).filter(|&id| state.copy(id).value);
+    let values = (0..model.ids).filter(|&id| state.shard(id).value);
     values.fold(0, |values, id| values | 1 << id) & state.mask
 }
 
@@ -50,11 +50,11 @@ pub(super) fn can_step(model: &Local, state: &State, nr: usize) -> bool {
         Visit::Idle | Visit::Choose => false,
         Visit::Turn => !state.turn,
         Visit::Mask | Visit::End => true,
-        Visit::Copy(Hold { step: Step::Membarrier, .. }) => false,
-        Visit::Copy(Hold { id, step: Step::Take, .. }) => {
-            state.copy(id).lock != Lock::Held || model.flaw == Some(Flaw::SkipsHeld)
+        Visit::Shard(Hold { step: Step::Membarrier, .. }) => false,
+        Visit::Shard(Hold { id, step: Step::Take, .. }) => {
+            state.shard(id).lock != Lock::Held || model.flaw == Some(Flaw::SkipsHeld)
         }
-        Visit::Copy(_) => true,
+        Visit::Shard(_) => true,
     }
 }
 
@@ -69,10 +69,10 @@ pub(super) fn step(model: &Local, state: &mut State, nr: usize) {
             state.visitors[nr].left = state.mask;
             state.visitors[nr].at = next(state.mask);
         }
-        Visit::Copy(hold) => {
+        Visit::Shard(hold) => {
             let then = act(model, state, nr, hold);
             let visitor = &mut state.visitors[nr];
-            visitor.at = then.map_or(next(visitor.left), Visit::Copy);
+            visitor.at = then.map_or(next(visitor.left), Visit::Shard);
         }
         Visit::End => end(model, state, nr),
         Visit::Idle | Visit::Choose => unreachable!("not a step without a choice"),
@@ -83,34 +83,34 @@ fn next(left: Set) -> Visit {
     if left == 0 { Visit::End } else { Visit::Choose }
 }
 
-/// Begins to visit one of the copies that are left.
+/// Begins to visit one of the shards that are left.
 pub(super) fn choose(model: &Local, state: &mut State, nr: usize, id: Id) {
     let visitor = &mut state.visitors[nr];
     visitor.left &= !(1 << id);
-    visitor.at = Visit::Copy(Hold { id, step: steps(model)[0], taken: false, reached: 0 });
+    visitor.at = Visit::Shard(Hold { id, step: steps(model)[0], taken: false, reached: 0 });
 }
 
-/// One step of a visit to a copy. None: it is over.
+/// One step of a visit to a shard. None: it is over.
 fn act(model: &Local, state: &mut State, nr: usize, mut hold: Hold) -> Option<Hold> {
     let id = hold.id;
     match hold.step {
-        Step::Close => state.copy_mut(id).closed = true,
+        Step::Close => state.shard_mut(id).closed = true,
         Step::Membarrier => unreachable!("reaches a CPU of choice"),
         Step::Take => {
             state.threads.iter_mut().for_each(|thread| thread.overtook = false);
-            if state.copy(id).lock != Lock::Ready {
+            if state.shard(id).lock != Lock::Ready {
                 let opens = steps(model).contains(&Step::Open);
                 return opens.then_some(Hold { step: Step::Open, ..hold });
             }
             hold.taken = true;
             if model.exchanges() {
-                state.copy_mut(id).lock = Lock::Held;
+                state.shard_mut(id).lock = Lock::Held;
             }
         }
         Step::Use => use_value(state, nr, id),
         Step::Clear => state.mask &= !(1 << id),
-        Step::Release => state.copy_mut(id).lock = released(state, nr),
-        Step::Open => state.copy_mut(id).closed = false,
+        Step::Release => state.shard_mut(id).lock = released(state, nr),
+        Step::Open => state.shard_mut(id).closed = false,
     }
     after(model, state, nr, hold)
 }
@@ -128,11 +128,11 @@ fn after(model: &Local, state: &State, nr: usize, mut hold: Hold) -> Option<Hold
 
 /// Uses the value, or takes it out.
 fn use_value(state: &mut State, nr: usize, id: Id) {
-    if !state.copy(id).value {
+    if !state.shard(id).value {
         state.fault = Some(Fault::Revived);
     }
     if state.visitors[nr].drains {
-        state.copy_mut(id).value = false;
+        state.shard_mut(id).value = false;
         state.visitors.iter_mut().for_each(|visitor| visitor.owed &= !(1 << id));
     }
     state.visitors[nr].owed &= !(1 << id);
@@ -148,13 +148,13 @@ pub(super) fn reach(model: &Local, state: &mut State, nr: usize, cpu: u8) {
         Some(Flaw::PlainMembarrier) => thread::flush_all(state, cpu),
         _ => thread::fence(model, state, cpu),
     }
-    let Visit::Copy(mut hold) = state.visitors[nr].at else { unreachable!("nothing to fence") };
+    let Visit::Shard(mut hold) = state.visitors[nr].at else { unreachable!("nothing to fence") };
     hold.reached |= 1 << cpu;
     if hold.reached == (1 << model.cpus) - 1 {
         hold.reached = 0;
         hold = after(model, state, nr, hold).expect("a visit ends later");
     }
-    state.visitors[nr].at = Visit::Copy(hold);
+    state.visitors[nr].at = Visit::Shard(hold);
 }
 
 /// The visit is over. It must have had what it owed.

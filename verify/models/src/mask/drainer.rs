@@ -1,29 +1,8 @@
 //! Draining: taking the bits, then visiting the members.
 
-use super::protocol::Mask;
+use super::protocol::{Draining, Mask};
 use super::state::{DrainStep, Drainer, Id, Set, State};
 use crate::memory::Memory;
-
-/// The order of the steps of a drain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Draining {
-    /// The protocol: take the bits, membarrier, visit.
-    Sound,
-    /// Where membarrier cannot be had, and the markers run a barrier of their own; the negative
-    /// control where they do not.
-    Fenced,
-    /// No barrier at all: what the bits are taken with is enough on some machines, and a negative
-    /// control on others.
-    NoBarrier,
-    /// Negative control: membarrier comes before the bits are taken.
-    BarrierFirst,
-    /// Negative control: the bits are cleared after the visits.
-    VisitFirst,
-    /// Negative control: the bits are taken by a load and a plain store.
-    TornTake,
-    /// Negative control: a drain is content with the first word that has members.
-    OneWord,
-}
 
 impl Draining {
     fn steps(self) -> &'static [DrainStep] {

@@ -1,21 +1,8 @@
 //! Publishing and marking.
 
-use super::protocol::Mask;
+use super::protocol::{Marking, Mask};
 use super::state::{Data, Id, Mark, MarkStep, Publication, Set, State};
 use crate::memory::Memory;
-
-/// The order of the steps of a mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Marking {
-    /// The protocol: publish, test, set if need be. The barrier is the drainer's affair.
-    Sound,
-    /// Where membarrier cannot be had: a full barrier between publication and test.
-    Fenced,
-    /// Negative control: the test comes first.
-    TestFirst,
-    /// Negative control: the bit is set by a plain store of the word that the test has loaded.
-    TornSet,
-}
 
 impl Marking {
     fn steps(self) -> &'static [MarkStep] {

@@ -57,10 +57,8 @@ use crate::explore::Model;
 use crate::memory::Memory;
 use state::{DRAINERS, Drainer, Id, MARKERS, Marker, Set, State};
 
-pub use drainer::Draining;
-pub use marker::Marking;
 pub use properties::{FORGOTTEN, OWED};
-pub use protocol::{Action, Mask};
+pub use protocol::{Action, Draining, Marking, Mask};
 
 impl Mask {
     /// The protocol with store buffers: two markers, two drainers, one ID.

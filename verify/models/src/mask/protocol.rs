@@ -1,9 +1,41 @@
 //! One configuration of the model, and its atomic steps.
 
-use super::drainer::Draining;
-use super::marker::Marking;
 use super::state::Id;
 use crate::memory::Memory;
+
+/// The order of the steps of a drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draining {
+    /// The protocol: take the bits, membarrier, visit.
+    Sound,
+    /// Where membarrier cannot be had, and the markers run a barrier of their own; the negative
+    /// control where they do not.
+    Fenced,
+    /// No barrier at all: what the bits are taken with is enough on some machines, and a negative
+    /// control on others.
+    NoBarrier,
+    /// Negative control: membarrier comes before the bits are taken.
+    BarrierFirst,
+    /// Negative control: the bits are cleared after the visits.
+    VisitFirst,
+    /// Negative control: the bits are taken by a load and a plain store.
+    TornTake,
+    /// Negative control: a drain is content with the first word that has members.
+    OneWord,
+}
+
+/// The order of the steps of a mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marking {
+    /// The protocol: publish, test, set if need be. The barrier is the drainer's affair.
+    Sound,
+    /// Where membarrier cannot be had: a full barrier between publication and test.
+    Fenced,
+    /// Negative control: the test comes first.
+    TestFirst,
+    /// Negative control: the bit is set by a plain store of the word that the test has loaded.
+    TornSet,
+}
 
 /// One configuration of the model.
 #[derive(Debug, Clone, Copy)]
