@@ -444,7 +444,9 @@ fn take_at_hint<T>(block: Block) -> Option<NonNull<Shard<T>>> {
     unsafe { (*shard.as_ptr()).lock.try_take(READY) }.then_some(shard)
 }
 
-/// Takes the lock of this thread's shard, which is `mine` unless it has been moved since.
+/// Takes the lock of this thread's shard, which is `mine` unless it has been moved since. Out of line, so
+/// that an unrolled loop does not repeat the sections.
+#[inline(never)]
 fn try_acquire<T>(
     block: Block,
     source: Source,

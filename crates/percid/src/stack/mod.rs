@@ -331,6 +331,8 @@ impl<T: Send> Stack<T> {
         Some(block.word_of_id(id).load(Relaxed))
     }
 
+    /// Out of line, as its neighbours, so that an unrolled loop does not repeat the sections.
+    #[inline(never)]
     fn try_push(&self, block: Block, source: Source, item: Item) -> bool {
         if source == Source::Atomic {
             let owned = own_at_hint(block);
@@ -341,6 +343,7 @@ impl<T: Send> Stack<T> {
         unsafe { by_mark!(handle::marked(block, source), push(&self.capacity, item), else false) }
     }
 
+    #[inline(never)]
     fn try_pop(&self, block: Block, source: Source) -> Option<Item> {
         if source == Source::Atomic {
             let (shard, mut seized) = own_at_hint(block)?;
@@ -351,6 +354,7 @@ impl<T: Send> Stack<T> {
     }
 
     /// Activates the shard that is this thread's now, unless another thread does.
+    #[inline(never)]
     fn activate(&self, block: Block, source: Source) {
         let token = ACTIVATING as usize;
         let shard = if source == Source::Atomic {
