@@ -7,7 +7,7 @@ use plotly::{Bar, Trace};
 use crate::axis::Axis;
 use crate::drawing::{Drawing, Numbers};
 use crate::escape;
-use crate::look;
+use crate::style;
 use crate::table::{Align, Table};
 
 /// Horizontal bars: one row per category, in it one bar per series.
@@ -82,17 +82,17 @@ impl Bars {
         let height = self.height();
         let (right, mode) = match self.arrangement {
             Arrangement::Grouped => (NUMBER, BarMode::Group),
-            Arrangement::Stacked => (look::SIDE, BarMode::Stack),
+            Arrangement::Stacked => (style::SIDE, BarMode::Stack),
         };
-        let margin = look::margin(look::SIDE, right);
-        let layout = look::layout(height, margin, self.value_axis(), self.category_axis())
+        let margin = style::margin(style::SIDE, right);
+        let layout = style::layout(height, margin, self.value_axis(), self.category_axis())
             .bar_mode(mode)
             .bar_gap(GAP as f64 / self.row_height() as f64)
             .show_legend(true);
         Drawing {
             traces: (0..self.series.len()).map(|at| self.trace(at)).collect(),
             layout,
-            height: height + look::ABOVE + look::BELOW,
+            height: height + style::ABOVE + style::BELOW,
             description: self.description(),
             remarks: self.remarks(),
             numbers: Numbers::Table(self.table()),
@@ -122,7 +122,7 @@ impl Bars {
         let bar = Bar::new(self.rows.iter().map(value).collect(), (0..self.rows.len()).collect())
             .orientation(Orientation::Horizontal)
             .name(name)
-            .marker(Marker::new().color(look::colour(series)))
+            .marker(Marker::new().color(style::colour(series)))
             .hover_template(hover);
         match self.arrangement {
             Arrangement::Grouped => bar
@@ -136,7 +136,7 @@ impl Bars {
     /// Positions, and not names, which plotly.js would take for numbers, dates or each other.
     fn category_axis(&self) -> plotly::layout::Axis {
         let names = self.rows.iter().map(|(name, _)| escape::plot_wrapped(name, NAME)).collect();
-        look::named(&self.categories)
+        style::named(&self.categories)
             .tick_mode(TickMode::Array)
             .tick_values((0..self.rows.len()).map(|at| at as f64).collect())
             .tick_text(names)
@@ -146,8 +146,8 @@ impl Bars {
     }
 
     fn value_axis(&self) -> plotly::layout::Axis {
-        let axis = look::numbers(&self.values).fixed_range(true);
-        let ends = look::ends(self.rows.iter().flat_map(|(_, values)| self.row_ends(values)));
+        let axis = style::numbers(&self.values).fixed_range(true);
+        let ends = style::ends(self.rows.iter().flat_map(|(_, values)| self.row_ends(values)));
         match ends {
             Some((low, high)) if self.values.is_logarithmic() => {
                 // The shortest bar needs some length too.

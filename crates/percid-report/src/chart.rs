@@ -4,7 +4,7 @@ use crate::bars::Bars;
 use crate::drawing::Drawing;
 use crate::escape;
 use crate::lines::Lines;
-use crate::look;
+use crate::style;
 use crate::timeline::Timeline;
 
 /// What can be drawn.
@@ -71,7 +71,7 @@ fn json(drawing: Drawing) -> String {
     let mut plot = plotly::Plot::new();
     plot.add_traces(drawing.traces);
     plot.set_layout(drawing.layout);
-    plot.set_configuration(look::configuration());
+    plot.set_configuration(style::configuration());
     // Of strings, numbers and lists nothing can fail to be written.
     let mut plot = serde_json::to_value(plot).unwrap_or_default();
     for axis in ["xaxis", "yaxis"] {

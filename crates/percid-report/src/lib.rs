@@ -46,10 +46,10 @@ mod chart;
 mod drawing;
 mod escape;
 mod file;
-mod library;
 mod lines;
-mod look;
 mod page;
+mod plotly_js;
+mod style;
 mod table;
 mod timeline;
 

@@ -6,7 +6,7 @@ use plotly::{Scatter, Trace};
 use crate::axis::Axis;
 use crate::drawing::{Drawing, Numbers};
 use crate::escape;
-use crate::look;
+use crate::style;
 use crate::table::{Align, Table};
 
 /// Points of several series, each joined by a line in the order in which they are given.
@@ -45,12 +45,12 @@ impl Lines {
     }
 
     pub(crate) fn drawing(&self) -> Drawing {
-        let (x, y) = (look::numbers(&self.x), look::numbers(&self.y));
+        let (x, y) = (style::numbers(&self.x), style::numbers(&self.y));
         Drawing {
             traces: (0..self.series.len()).map(|at| self.trace(at)).collect(),
-            layout: look::layout(HEIGHT, look::margin(look::SIDE, look::SIDE), x, y)
+            layout: style::layout(HEIGHT, style::margin(style::SIDE, style::SIDE), x, y)
                 .show_legend(true),
-            height: HEIGHT + look::ABOVE + look::BELOW,
+            height: HEIGHT + style::ABOVE + style::BELOW,
             description: self.description(),
             remarks: self.remarks(),
             numbers: Numbers::Table(self.table()),
@@ -77,8 +77,8 @@ impl Lines {
         Scatter::<Option<f64>, Option<f64>>::new(x, y)
             .name(name)
             .mode(mode)
-            .line(Line::new().color(look::colour(at)).width(2.0).dash(dash(at)))
-            .marker(Marker::new().color(look::colour(at)).size(8).symbol(symbol(at)))
+            .line(Line::new().color(style::colour(at)).width(2.0).dash(dash(at)))
+            .marker(Marker::new().color(style::colour(at)).size(8).symbol(symbol(at)))
             .hover_template(hover)
     }
 

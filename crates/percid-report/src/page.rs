@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::chart::Plot;
 use crate::escape::{self, paragraphs};
 use crate::table::Table;
-use crate::{file, library};
+use crate::{file, plotly_js};
 
 /// A report, written from top to bottom.
 #[derive(Clone, Debug)]
@@ -115,7 +115,7 @@ impl Page {
         format!(
             "<noscript><p>The plots need JavaScript. Their numbers are there without it.</p></noscript>\n\
              <script>{}</script>\n<script>\n{}</script>\n",
-            library::source(),
+            plotly_js::source(),
             include_str!("draw.js")
         )
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::axis::Axis;
 use crate::drawing::{Drawing, Numbers};
 use crate::escape;
-use crate::look;
+use crate::style;
 
 /// Rows, such as CPUs, and on them spans of time in the colour of their ID.
 ///
@@ -85,16 +85,17 @@ impl Timeline {
         let height = (rows * ROW).clamp(LOWEST, HIGHEST);
         let (first, last) = (f64::from(first), f64::from(first) + rows as f64 - 1.0);
         let left = LEFT + DIGIT * last.to_string().len();
-        let axis = look::named(&Axis::new(self.row.as_str()))
+        let axis = style::named(&Axis::new(self.row.as_str()))
             .range(AxisRange::new(last + 0.5, first - 0.5))
             .auto_margin(false)
             .show_grid(false);
         let axis = if rows <= LABELLED { axis.dtick(1.0) } else { axis };
-        let layout = look::layout(height, look::margin(left, look::SIDE), self.time_axis(), axis);
+        let layout =
+            style::layout(height, style::margin(left, style::SIDE), self.time_axis(), axis);
         Drawing {
-            traces: (0..look::COLOURS).filter_map(|colour| self.trace(colour)).collect(),
+            traces: (0..style::COLOURS).filter_map(|colour| self.trace(colour)).collect(),
             layout: layout.bar_mode(BarMode::Overlay).bar_gap(0.1).show_legend(false),
-            height: height + look::ABOVE + look::BELOW,
+            height: height + style::ABOVE + style::BELOW,
             description: self.description(rows),
             remarks: self.remarks(),
             numbers: Numbers::Text { text: self.text(), rows: self.spans.len() },
@@ -103,8 +104,8 @@ impl Timeline {
 
     fn time_axis(&self) -> plotly::layout::Axis {
         let shown = self.spans.iter().filter(|span| self.can_show(span));
-        let ends = look::ends(shown.flat_map(|span| [span.from, span.to]));
-        let axis = look::numbers(&self.time).auto_margin(false);
+        let ends = style::ends(shown.flat_map(|span| [span.from, span.to]));
+        let axis = style::numbers(&self.time).auto_margin(false);
         match ends {
             Some((low, high)) if self.time.is_logarithmic() => {
                 axis.range(AxisRange::new(low.log10(), high.log10()))
@@ -131,7 +132,7 @@ impl Timeline {
     fn trace(&self, colour: usize) -> Option<Box<dyn Trace>> {
         let spans = self.spans.iter().filter(|span| self.can_show(span));
         let spans: Vec<&Span> =
-            spans.filter(|span| span.id as usize % look::COLOURS == colour).collect();
+            spans.filter(|span| span.id as usize % style::COLOURS == colour).collect();
         if spans.is_empty() {
             return None;
         }
@@ -149,7 +150,7 @@ impl Timeline {
             y: spans.iter().map(|span| span.row).collect(),
             customdata: spans.iter().map(|span| (span.id, span.to)).collect(),
             hovertemplate,
-            marker: Marker::new().color(look::colour(colour)),
+            marker: Marker::new().color(style::colour(colour)),
         }))
     }
 
@@ -169,7 +170,7 @@ impl Timeline {
         let mut remarks = vec![format!(
             "{} numbers that differ by {} have the same colour. Point at a span to read its numbers; draw a frame to zoom, double-click to go back.",
             self.id,
-            look::COLOURS
+            style::COLOURS
         )];
         let hidden = self.spans.iter().filter(|span| !self.can_show(span)).count();
         if hidden > 0 {

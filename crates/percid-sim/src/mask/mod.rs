@@ -53,7 +53,7 @@ pub type Cycles = u64;
 /// What a CPU does with its bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum MaskPolicy {
     /// Sets it by a locked instruction at every switch to the process; clears it when it leaves for another
     /// process. Linux up to 3.11.
     SetAlways,
@@ -64,7 +64,8 @@ pub enum Way {
     LeaveLazily,
 }
 
-impl Way {
+impl MaskPolicy {
     /// All of them, in the order of their invention.
-    pub const ALL: [Way; 3] = [Way::SetAlways, Way::TestFirst, Way::LeaveLazily];
+    pub const ALL: [MaskPolicy; 3] =
+        [MaskPolicy::SetAlways, MaskPolicy::TestFirst, MaskPolicy::LeaveLazily];
 }

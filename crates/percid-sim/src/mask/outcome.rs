@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::line::Grant;
-use super::{Cycles, Parameters, Source, Way};
+use super::{Cycles, MaskPolicy, Parameters, Source};
 
 /// Loads below this many cycles were no samples: the usual threshold of `perf mem` and `perf c2c`.
 const SAMPLE_THRESHOLD: Cycles = 30;
@@ -13,7 +13,8 @@ const SAMPLE_THRESHOLD: Cycles = 30;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// What the CPUs did with their bits.
-    pub way: Way,
+    #[serde(rename = "way")]
+    pub policy: MaskPolicy,
     /// How many CPUs ran the program.
     pub cpus: u32,
     /// The simulated time that was measured, in seconds.
@@ -75,10 +76,10 @@ const SOURCES: [Source; 5] = [
     Source::ModifiedInMachine,
 ];
 
-/// The books of a simulation.
+/// The sums and counts of a simulation.
 #[derive(Debug, Default)]
-pub(super) struct Account {
-    /// Since when these books are kept.
+pub(super) struct Counters {
+    /// Since when they are counted.
     pub(super) since: Cycles,
     pub(super) switches: u64,
     /// CPU time in the scheduler, with the mask.
@@ -99,9 +100,9 @@ pub(super) struct Account {
     sources: [u64; SOURCES.len()],
 }
 
-impl Account {
-    pub(super) fn since(now: Cycles) -> Account {
-        Account { since: now, ..Account::default() }
+impl Counters {
+    pub(super) fn since(now: Cycles) -> Counters {
+        Counters { since: now, ..Counters::default() }
     }
 
     /// Any access to the line.
@@ -128,11 +129,16 @@ impl Account {
         self.sources[grant.source as usize] += 1;
     }
 
-    pub(super) fn outcome(&self, parameters: &Parameters, way: Way, now: Cycles) -> Outcome {
+    pub(super) fn outcome(
+        &self,
+        parameters: &Parameters,
+        policy: MaskPolicy,
+        now: Cycles,
+    ) -> Outcome {
         let cycles = (now - self.since) as f64;
         let seconds = cycles / (parameters.clock_ghz * 1e9);
         Outcome {
-            way,
+            policy,
             cpus: parameters.cpus,
             seconds,
             switches: self.switches,

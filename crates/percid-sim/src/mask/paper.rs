@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Arbitration, Outcome, Parameter, Parameters, Spread, Way, simulate};
+use super::{Arbitration, MaskPolicy, Outcome, Parameter, Parameters, Spread, simulate};
 use crate::published;
 use crate::random::Random;
 
@@ -94,8 +94,10 @@ pub fn paper(seed: u64) -> Paper {
         seed,
         rows: rows(&runs),
         gain_percent: figures.gain,
-        ways: Way::ALL.map(|way| valid(&parameters, way, seed)).into(),
-        ways_among_processes: Way::ALL.map(|way| valid(&among_processes, way, seed)).into(),
+        ways: MaskPolicy::ALL.map(|policy| valid(&parameters, policy, seed)).into(),
+        ways_among_processes: MaskPolicy::ALL
+            .map(|policy| valid(&among_processes, policy, seed))
+            .into(),
         assumptions,
         parameters: Parameters::origins(),
     }
@@ -108,18 +110,18 @@ pub fn paper(seed: u64) -> Paper {
 /// As [`simulate`], for the first number that cannot be simulated.
 pub fn sweep(
     parameters: &Parameters,
-    way: Way,
+    policy: MaskPolicy,
     cpus: &[u32],
     seed: u64,
 ) -> Result<Vec<Outcome>, String> {
     cpus.iter()
-        .map(|&cpus| simulate(&Parameters { cpus, ..parameters.clone() }, way, seed))
+        .map(|&cpus| simulate(&Parameters { cpus, ..parameters.clone() }, policy, seed))
         .collect()
 }
 
 /// Simulates parameters of this file, a fault in which the tests find.
-fn valid(parameters: &Parameters, way: Way, seed: u64) -> Outcome {
-    simulate(parameters, way, seed).expect("parameters that the tests have simulated")
+fn valid(parameters: &Parameters, policy: MaskPolicy, seed: u64) -> Outcome {
+    simulate(parameters, policy, seed).expect("parameters that the tests have simulated")
 }
 
 type Latency = fn(&Outcome) -> Option<f64>;
@@ -135,9 +137,10 @@ struct Runs {
 impl Runs {
     fn simulate(parameters: &Parameters, count: usize, seed: u64) -> Runs {
         let mut random = Random::new(seed);
-        let mut run =
-            |way| (0..count).map(|_| valid(parameters, way, random.below(u64::MAX))).collect();
-        Runs { before: run(Way::SetAlways), after: run(Way::TestFirst) }
+        let mut run = |policy| {
+            (0..count).map(|_| valid(parameters, policy, random.below(u64::MAX))).collect()
+        };
+        Runs { before: run(MaskPolicy::SetAlways), after: run(MaskPolicy::TestFirst) }
     }
 
     fn figures(&self, latency: Latency) -> Figures {
@@ -462,10 +465,10 @@ mod tests {
     #[test]
     fn a_sweep_grows_from_no_contention_to_saturation() {
         let parameters = Parameters { switches_per_cpu: 200, ..Parameters::default() };
-        let points = sweep(&parameters, Way::SetAlways, &[1, 30, 60, 120], 1).unwrap();
+        let points = sweep(&parameters, MaskPolicy::SetAlways, &[1, 30, 60, 120], 1).unwrap();
         let latencies: Vec<f64> = points.iter().filter_map(|point| point.latency).collect();
         assert!(latencies.is_sorted() && latencies.len() == 4, "{latencies:?}");
         assert!(points[0].line_busy < 0.01 && points[3].line_busy > 0.95, "{points:#?}");
-        assert!(sweep(&parameters, Way::SetAlways, &[1, 121], 1).is_err());
+        assert!(sweep(&parameters, MaskPolicy::SetAlways, &[1, 121], 1).is_err());
     }
 }

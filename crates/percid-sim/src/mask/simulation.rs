@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::line::{Access, Grant, Line};
-use super::outcome::{Account, Outcome};
-use super::{Cycles, Parameters, Spread, Way};
+use super::outcome::{Counters, Outcome};
+use super::{Cycles, MaskPolicy, Parameters, Spread};
 use crate::random::Random;
 use crate::topology::{Cpu, Topology};
 
@@ -14,16 +14,16 @@ use crate::topology::{Cpu, Topology};
 /// # Errors
 ///
 /// If the parameters contradict each other or themselves; the text says what was expected.
-pub fn simulate(parameters: &Parameters, way: Way, seed: u64) -> Result<Outcome, String> {
+pub fn simulate(parameters: &Parameters, policy: MaskPolicy, seed: u64) -> Result<Outcome, String> {
     parameters.check()?;
-    let mut simulation = Simulation::new(parameters, way, seed);
+    let mut simulation = Simulation::new(parameters, policy, seed);
     let measured = u64::from(parameters.switches_per_cpu) * u64::from(parameters.cpus);
     simulation.run(measured / 5);
     simulation.settle_all();
-    simulation.account = Account::since(simulation.now);
+    simulation.counters = Counters::since(simulation.now);
     simulation.run(measured);
     simulation.settle_all();
-    Ok(simulation.account.outcome(parameters, way, simulation.now))
+    Ok(simulation.counters.outcome(parameters, policy, simulation.now))
 }
 
 /// What a CPU is doing.
@@ -107,7 +107,7 @@ enum Event {
 
 struct Simulation<'a> {
     parameters: &'a Parameters,
-    way: Way,
+    policy: MaskPolicy,
     random: Random,
     siblings: Vec<Option<Cpu>>,
     line: Line,
@@ -117,12 +117,12 @@ struct Simulation<'a> {
     scheduled: u64,
     now: Cycles,
     trimmed: Option<Cycles>,
-    account: Account,
+    counters: Counters,
 }
 
 impl<'a> Simulation<'a> {
     /// All CPUs are members and somewhere in their work.
-    fn new(parameters: &'a Parameters, way: Way, seed: u64) -> Simulation<'a> {
+    fn new(parameters: &'a Parameters, policy: MaskPolicy, seed: u64) -> Simulation<'a> {
         let cpu = CpuState {
             activity: Activity::Idle,
             remaining: 0.0,
@@ -135,7 +135,7 @@ impl<'a> Simulation<'a> {
         };
         let mut simulation = Simulation {
             parameters,
-            way,
+            policy,
             random: Random::new(seed),
             siblings: siblings(&parameters.topology()),
             line: Line::new(parameters),
@@ -144,7 +144,7 @@ impl<'a> Simulation<'a> {
             scheduled: 0,
             now: 0,
             trimmed: None,
-            account: Account::default(),
+            counters: Counters::default(),
         };
         for cpu in 0..parameters.cpus {
             let work = simulation.random.unit() * parameters.work_cycles;
@@ -156,8 +156,8 @@ impl<'a> Simulation<'a> {
     /// Goes on for this many switches. Events never run out: every CPU has one, or is in the line's queue,
     /// at whose head there is one.
     fn run(&mut self, switches: u64) {
-        let end = self.account.switches + switches;
-        while self.account.switches < end {
+        let end = self.counters.switches + switches;
+        while self.counters.switches < end {
             let Some(Reverse((time, _, event))) = self.events.pop() else { return };
             self.now = time;
             match event {
@@ -218,22 +218,24 @@ impl<'a> Simulation<'a> {
 
     /// The thread on `cpu` gives it up.
     fn switch(&mut self, cpu: Cpu) {
-        self.account.switches += 1;
+        self.counters.switches += 1;
         let draw = self.random.unit();
         let Parameters { idle_share, foreign_share, .. } = *self.parameters;
         match () {
             () if draw < idle_share => self.go_away(cpu, Activity::Idle),
             () if draw >= idle_share + foreign_share => self.enter(cpu),
-            () if self.way == Way::LeaveLazily => self.go_away(cpu, Activity::Foreign),
+            () if self.policy == MaskPolicy::LeaveLazily => self.go_away(cpu, Activity::Foreign),
             () => self.access(cpu, Activity::Leave, Access::Modify),
         }
     }
 
     /// `cpu` switches to a thread of the program.
     fn enter(&mut self, cpu: Cpu) {
-        match self.way {
-            Way::SetAlways => self.access(cpu, Activity::Set, Access::Modify),
-            Way::TestFirst | Way::LeaveLazily => self.access(cpu, Activity::Test, Access::Load),
+        match self.policy {
+            MaskPolicy::SetAlways => self.access(cpu, Activity::Set, Access::Modify),
+            MaskPolicy::TestFirst | MaskPolicy::LeaveLazily => {
+                self.access(cpu, Activity::Test, Access::Load)
+            }
         }
     }
 
@@ -261,14 +263,14 @@ impl<'a> Simulation<'a> {
     /// The flusher has read the mask and interrupts the members. Those that are absent clear their bits,
     /// if the way and the time say so.
     fn flush(&mut self, flusher: Cpu) {
-        self.account.flushes += 1;
+        self.counters.flushes += 1;
         let trims = self.may_trim();
         let absent = |state: &CpuState| state.member && state.activity.is_away();
         for cpu in (0..self.parameters.cpus).filter(|cpu| *cpu != flusher) {
             if !absent(self.state(cpu)) {
                 continue;
             }
-            self.account.needless_interrupts += 1;
+            self.counters.needless_interrupts += 1;
             if trims && self.state(cpu).clearing == Clearing::No {
                 self.trimmed = Some(self.now);
                 self.state(cpu).clearing = Clearing::Asked;
@@ -279,8 +281,8 @@ impl<'a> Simulation<'a> {
 
     fn may_trim(&self) -> bool {
         let interval = self.parameters.cycles(self.parameters.trim_interval_ns);
-        match (self.way, self.trimmed) {
-            (Way::LeaveLazily, Some(trimmed)) => self.now - trimmed >= interval,
+        match (self.policy, self.trimmed) {
+            (MaskPolicy::LeaveLazily, Some(trimmed)) => self.now - trimmed >= interval,
             _ => true,
         }
     }
@@ -296,7 +298,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn clear(&mut self, cpu: Cpu) {
-        self.account.cleared += 1;
+        self.counters.cleared += 1;
         self.state(cpu).member = false;
     }
 
@@ -322,9 +324,9 @@ impl<'a> Simulation<'a> {
 
     fn book(&mut self, grant: Grant) {
         let state = &self.cpus[grant.cpu as usize];
-        self.account.access(&grant, state.requested);
+        self.counters.access(&grant, state.requested);
         if state.activity.is_switch() {
-            self.account.sample(&grant, state.requested);
+            self.counters.sample(&grant, state.requested);
         }
         self.at(grant.done, Event::Granted { cpu: grant.cpu });
     }
@@ -372,13 +374,13 @@ impl<'a> Simulation<'a> {
         let executed = (elapsed as f64 * state.speed).min(state.remaining);
         state.remaining -= executed;
         if state.activity == Activity::Work {
-            self.account.work += executed;
+            self.counters.work += executed;
         }
         if state.activity.is_scheduler() {
-            self.account.scheduler += elapsed;
+            self.counters.scheduler += elapsed;
         }
         if !state.activity.is_away() {
-            self.account.present += elapsed;
+            self.counters.present += elapsed;
         }
     }
 
@@ -405,10 +407,10 @@ mod tests {
     use super::super::{Arbitration, Source};
     use super::*;
 
-    fn run(way: Way, change: impl FnOnce(&mut Parameters)) -> Outcome {
+    fn run(policy: MaskPolicy, change: impl FnOnce(&mut Parameters)) -> Outcome {
         let mut parameters = Parameters { switches_per_cpu: 300, ..Parameters::default() };
         change(&mut parameters);
-        simulate(&parameters, way, 1).unwrap()
+        simulate(&parameters, policy, 1).unwrap()
     }
 
     fn assert_near(what: &str, value: f64, expected: f64, tolerance: f64) {
@@ -418,33 +420,33 @@ mod tests {
 
     #[test]
     fn one_cpu_owns_the_line_forever() {
-        let alone = run(Way::SetAlways, |parameters| parameters.cpus = 1);
+        let alone = run(MaskPolicy::SetAlways, |parameters| parameters.cpus = 1);
         assert_eq!(alone.transfers_per_second, 0.0);
         assert_eq!(alone.latency, Some(13.0), "the locked instruction");
-        let two = run(Way::SetAlways, |parameters| parameters.cpus = 2);
+        let two = run(MaskPolicy::SetAlways, |parameters| parameters.cpus = 2);
         assert!(two.transfers_per_second > 0.0);
     }
 
     #[test]
     fn a_line_that_is_never_cleared_never_moves() {
-        let never = run(Way::TestFirst, |parameters| parameters.idle_share = 0.0);
+        let never = run(MaskPolicy::TestFirst, |parameters| parameters.idle_share = 0.0);
         assert_eq!((never.cleared, never.transfers_per_second), (0, 0.0));
-        let sometimes = run(Way::TestFirst, |parameters| parameters.idle_share = 0.01);
+        let sometimes = run(MaskPolicy::TestFirst, |parameters| parameters.idle_share = 0.01);
         assert!(sometimes.cleared > 0 && sometimes.transfers_per_second > 0.0);
     }
 
     #[test]
     fn the_line_has_one_owner_at_a_time() {
-        let queued = run(Way::SetAlways, |_| {});
+        let queued = run(MaskPolicy::SetAlways, |_| {});
         assert!(queued.line_busy <= 1.0, "{}", queued.line_busy);
-        let unqueued = run(Way::SetAlways, |it| it.arbitration = Arbitration::Unqueued);
+        let unqueued = run(MaskPolicy::SetAlways, |it| it.arbitration = Arbitration::Unqueued);
         assert!(unqueued.line_busy > 1.0, "{}", unqueued.line_busy);
     }
 
     /// Without a queue the mean latency is that of the way from one random CPU to another.
     #[test]
     fn without_a_queue_only_the_distance_counts() {
-        let outcome = run(Way::SetAlways, |it| it.arbitration = Arbitration::Unqueued);
+        let outcome = run(MaskPolicy::SetAlways, |it| it.arbitration = Arbitration::Unqueued);
         let expected = (90.0 * 552.0 + 28.0 * 134.0) / 119.0 + 13.0;
         assert_near("latency", outcome.latency.unwrap(), expected, 0.02);
     }
@@ -455,7 +457,7 @@ mod tests {
     fn the_latency_obeys_the_bounds_of_a_closed_queue() {
         for cpus in [15, 60, 90, 120] {
             let mut thinking = 0.0;
-            let outcome = run(Way::SetAlways, |parameters| {
+            let outcome = run(MaskPolicy::SetAlways, |parameters| {
                 parameters.cpus = cpus;
                 parameters.alone_speed = 1.0;
                 parameters.idle_share = 0.0;
@@ -474,14 +476,17 @@ mod tests {
             let population = outcome.switches as f64 / cycles * (latency + thinking);
             assert_near("Little's law", population, f64::from(cpus), 0.01);
         }
-        assert!(run(Way::SetAlways, |it| it.work_cycles = 30_000.0).line_busy > 0.999, "saturated");
+        assert!(
+            run(MaskPolicy::SetAlways, |it| it.work_cycles = 30_000.0).line_busy > 0.999,
+            "saturated"
+        );
     }
 
     /// If cores were not shared, throughput would be what the scheduler leaves.
     #[test]
     fn without_siblings_the_gain_is_the_share_that_is_won_back() {
-        let [before, after] = [Way::SetAlways, Way::TestFirst].map(|way| {
-            run(way, |parameters| (parameters.alone_speed, parameters.idle_share) = (1.0, 0.0))
+        let [before, after] = [MaskPolicy::SetAlways, MaskPolicy::TestFirst].map(|policy| {
+            run(policy, |parameters| (parameters.alone_speed, parameters.idle_share) = (1.0, 0.0))
         });
         let expected = (1.0 - after.scheduler_share) / (1.0 - before.scheduler_share);
         assert_near("gain", after.throughput / before.throughput, expected, 0.005);
@@ -491,7 +496,9 @@ mod tests {
     #[test]
     fn at_a_saturated_line_faster_siblings_wait_longer() {
         let at = |alone_speed| {
-            run(Way::SetAlways, |it| (it.alone_speed, it.work_cycles) = (alone_speed, 40_000.0))
+            run(MaskPolicy::SetAlways, |it| {
+                (it.alone_speed, it.work_cycles) = (alone_speed, 40_000.0)
+            })
         };
         let (slow, fast) = (at(1.0), at(1.9));
         assert!(slow.line_busy > 0.99, "{}", slow.line_busy);
@@ -501,15 +508,16 @@ mod tests {
 
     #[test]
     fn a_waiting_thread_leaves_its_core_to_the_sibling() {
-        let throughput = |cpus| run(Way::TestFirst, |it| it.cpus = cpus).throughput;
+        let throughput = |cpus| run(MaskPolicy::TestFirst, |it| it.cpus = cpus).throughput;
         let (lone, shared) = (throughput(60), throughput(120));
         assert_near("one thread for each core", lone / shared, 1.9 / 2.0, 0.01);
     }
 
     #[test]
     fn leaving_lazily_saves_the_way_out_and_back() {
-        let among_processes = |way| run(way, |parameters| parameters.foreign_share = 0.1);
-        let (eager, lazy) = (among_processes(Way::TestFirst), among_processes(Way::LeaveLazily));
+        let among_processes = |policy| run(policy, |parameters| parameters.foreign_share = 0.1);
+        let (eager, lazy) =
+            (among_processes(MaskPolicy::TestFirst), among_processes(MaskPolicy::LeaveLazily));
         assert!(eager.cleared > 100 * lazy.cleared.max(1), "{} {}", eager.cleared, lazy.cleared);
         assert!(lazy.transfers_per_second < eager.transfers_per_second / 10.0);
         assert!(lazy.needless_interrupts > eager.needless_interrupts, "the price of stale bits");
@@ -518,7 +526,7 @@ mod tests {
     #[test]
     fn trimming_more_often_clears_more() {
         let cleared = |trim_interval_ns| {
-            run(Way::LeaveLazily, |parameters| {
+            run(MaskPolicy::LeaveLazily, |parameters| {
                 parameters.foreign_share = 0.1;
                 parameters.trim_interval_ns = trim_interval_ns;
             })
@@ -530,14 +538,14 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_outcome() {
         let parameters = Parameters { switches_per_cpu: 50, ..Parameters::default() };
-        let outcome = |seed| simulate(&parameters, Way::TestFirst, seed).unwrap();
+        let outcome = |seed| simulate(&parameters, MaskPolicy::TestFirst, seed).unwrap();
         assert_eq!(outcome(1), outcome(1));
         assert_ne!(outcome(1), outcome(2));
     }
 
     #[test]
     fn every_access_of_a_switch_is_in_the_books() {
-        let outcome = run(Way::SetAlways, |parameters| parameters.idle_share = 0.0);
+        let outcome = run(MaskPolicy::SetAlways, |parameters| parameters.idle_share = 0.0);
         let accesses: u64 = outcome.sources.iter().map(|(_, count)| count).sum();
         // Those that wait at both ends of the measurement make the difference.
         assert!(accesses.abs_diff(outcome.switches) <= 120, "{accesses} {}", outcome.switches);

@@ -25,10 +25,10 @@
 //!   another ID free than the times say. So a difference counts only if no other order that is possible would have made
 //!   another ID by then; else the comparison ends there.
 
-mod gathering;
+mod dispatch;
 mod insufficient;
-mod orders;
-mod silence;
+mod reorderings;
+mod reporting;
 mod translation;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -41,7 +41,7 @@ use percid_sim::policies::Entry;
 
 use crate::event::Tid;
 use crate::trace::Trace;
-use gathering::{Gathered, gather};
+use dispatch::{Translated, translate_all};
 pub use insufficient::Insufficient;
 
 /// Compares the IDs of a process with the policy of the trace's kernel. If the process started several programs, the last
@@ -69,7 +69,7 @@ pub fn compare_under(
     policy: &Entry,
 ) -> Result<Conformance, Insufficient> {
     let (recording, slacks) = translated(trace, process)?;
-    Ok(recording.compare_with(policy, orders::others(&recording, &slacks)))
+    Ok(recording.compare_with(policy, reorderings::others(&recording, &slacks)))
 }
 
 /// What happened in a process since it started its last program, in the order that is most likely.
@@ -82,9 +82,9 @@ pub fn recording(trace: &Trace, process: Tid) -> Result<Recording, Insufficient>
 }
 
 /// The recording, and when else each of its steps may have happened.
-fn translated(trace: &Trace, process: Tid) -> Result<Gathered, Insufficient> {
-    let gathered = gather(trace, &[process], &Progress::default());
-    gathered.into_iter().next().unwrap_or(Err(Insufficient::BeganBefore(process)))
+fn translated(trace: &Trace, process: Tid) -> Result<Translated, Insufficient> {
+    let translated = translate_all(trace, &[process], &Progress::default());
+    translated.into_iter().next().unwrap_or(Err(Insufficient::BeganBefore(process)))
 }
 
 /// What was found about the IDs of many processes.
@@ -102,14 +102,14 @@ pub struct Found {
 /// them what [`compare_under`] says. The release is a hint: its policy is taken if it explains them as well as any. Counts
 /// events as they are done.
 pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &Progress) -> Found {
-    let gathered = gather(trace, processes, progress);
-    let goes_on = |_: &&Result<Gathered, Insufficient>| !progress.stop.load(Relaxed);
+    let translated = translate_all(trace, processes, progress);
+    let goes_on = |_: &&Result<Translated, Insufficient>| !progress.stop.load(Relaxed);
     let compare = |behaviour: Behaviour| -> Vec<Result<Conformance, Insufficient>> {
-        let compare = |(recording, slacks): &Gathered| {
-            recording.compare_with(behaviour.policy(), orders::others(recording, slacks))
+        let compare = |(recording, slacks): &Translated| {
+            recording.compare_with(behaviour.policy(), reorderings::others(recording, slacks))
         };
-        let all = gathered.iter().take_while(goes_on);
-        all.map(|gathered| gathered.as_ref().map(compare).map_err(Clone::clone)).collect()
+        let all = translated.iter().take_while(goes_on);
+        all.map(|translated| translated.as_ref().map(compare).map_err(Clone::clone)).collect()
     };
     let hinted = trace.origin.release.as_deref().and_then(Generation::hinted_by);
     let hinted = hinted.map(Behaviour::Of);
@@ -117,7 +117,7 @@ pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &Progress) -> Fou
     let under_hint = hinted.map(compare).unwrap_or_default();
     let explanation = explain(|behaviour| match behaviour {
         _ if Some(behaviour) == hinted => total(&under_hint),
-        _ => in_order(&gathered, behaviour, progress),
+        _ => in_order(&translated, behaviour, progress),
     });
     if hinted.is_some_and(|hinted| explanation.candidates().contains(&hinted)) {
         return Found { behaviour: hinted, explanation, processes: under_hint };
@@ -128,8 +128,9 @@ pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &Progress) -> Fou
         None => {
             let release = trace.origin.release.clone();
             let none = release.map_or(Insufficient::NoRelease, Insufficient::NoGeneration);
-            let missing =
-                gathered.into_iter().map(|gathered| Err(gathered.err().unwrap_or(none.clone())));
+            let missing = translated
+                .into_iter()
+                .map(|translated| Err(translated.err().unwrap_or(none.clone())));
             Found { behaviour: None, explanation, processes: missing.collect() }
         }
     }
@@ -151,11 +152,11 @@ fn total(found: &[Result<Conformance, Insufficient>]) -> (usize, usize) {
 
 /// The same in the order in which the trace has everything.
 fn in_order(
-    gathered: &[Result<Gathered, Insufficient>],
+    translated: &[Result<Translated, Insufficient>],
     behaviour: Behaviour,
     progress: &Progress,
 ) -> (usize, usize) {
-    let going_on = gathered.iter().flatten().take_while(|_| !progress.stop.load(Relaxed));
+    let going_on = translated.iter().flatten().take_while(|_| !progress.stop.load(Relaxed));
     let found = going_on.map(|(recording, _)| Ok(recording.compare(behaviour.policy())));
     total(&found.collect::<Vec<_>>())
 }

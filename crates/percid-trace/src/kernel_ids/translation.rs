@@ -6,7 +6,7 @@ use percid_sim::conformance::{self, Step};
 use percid_sim::{MS, Ns, US};
 
 use super::insufficient::Insufficient;
-use super::orders::Slack;
+use super::reorderings::Slack;
 use crate::cpu_list;
 use crate::event::{Cpu, Event, Shares, Stage, Tid, What};
 use crate::trace::Trace;
@@ -35,7 +35,7 @@ pub(super) struct Translation<'a> {
     slacks: Vec<Slack>,
     has_ids: bool,
     /// Whether a thread that tells no ID has the one that it told last.
-    silence_means_unchanged: bool,
+    tells_changes_only: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +80,7 @@ impl<'a> Translation<'a> {
         trace: &'a Trace,
         start: Event,
         process: Tid,
-        silence_means_unchanged: bool,
+        tells_changes_only: bool,
     ) -> Translation<'a> {
         let Event { time, cpu, .. } = start;
         let first = Member { runs_on: Some(cpu), ..Member::new(0, None) };
@@ -95,7 +95,7 @@ impl<'a> Translation<'a> {
             steps: vec![Step { time: 0, event: conformance::Event::Exec(cpu, 0) }],
             slacks: vec![Slack { from: 0, until: 0, mover: None }],
             has_ids: false,
-            silence_means_unchanged,
+            tells_changes_only,
         }
     }
 
@@ -201,7 +201,7 @@ impl<'a> Translation<'a> {
         else {
             return;
         };
-        if self.silence_means_unchanged && there == cpu {
+        if self.tells_changes_only && there == cpu {
             self.push(time, conformance::Event::Id(number, id));
         }
     }

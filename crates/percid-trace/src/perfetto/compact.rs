@@ -13,10 +13,10 @@ pub(super) struct Compact<'a> {
 /// One of them.
 pub(super) struct Event<'a> {
     pub(super) time: u64,
-    pub(super) what: What<'a>,
+    pub(super) what: CompactKind<'a>,
 }
 
-pub(super) enum What<'a> {
+pub(super) enum CompactKind<'a> {
     Switch { prev_state: u32, next_pid: Tid, next_comm: &'a [u8] },
     Waking { pid: Tid, target_cpu: Cpu, comm: &'a [u8] },
 }
@@ -67,7 +67,7 @@ impl<'a> Compact<'a> {
     fn switch(&mut self) -> Option<Event<'a>> {
         let (nth, time) = self.switches.take()?;
         let fields = self.fields;
-        let what = What::Switch {
+        let what = CompactKind::Switch {
             prev_state: fields.switch_prev_state[nth] as u32,
             next_pid: fields.switch_next_pid[nth] as Tid,
             next_comm: &fields.intern_table[fields.switch_next_comm_index[nth] as usize],
@@ -78,7 +78,7 @@ impl<'a> Compact<'a> {
     fn waking(&mut self) -> Option<Event<'a>> {
         let (nth, time) = self.wakings.take()?;
         let fields = self.fields;
-        let what = What::Waking {
+        let what = CompactKind::Waking {
             pid: fields.waking_pid[nth] as Tid,
             target_cpu: fields.waking_target_cpu[nth] as Cpu,
             comm: &fields.intern_table[fields.waking_comm_index[nth] as usize],

@@ -15,7 +15,7 @@ const AFFINITY: &str = "percid_affinity";
 const MEMBER: &str = "percid_member";
 
 /// What such an event says.
-pub(super) enum What {
+pub(super) enum GenericEvent {
     /// A tracepoint.
     Tracepoint(Tracepoint<'static>),
     /// The CPUs on which the current thread may run.
@@ -25,19 +25,19 @@ pub(super) enum What {
 }
 
 /// What the event says; `None` if it does not concern us.
-pub(super) fn read(event: &GenericFtraceEvent) -> Option<What> {
+pub(super) fn read(event: &GenericFtraceEvent) -> Option<GenericEvent> {
     let name = event.event_name.as_deref()?;
     match std::str::from_utf8(name).ok()? {
         RSEQ_UPDATE => {
             let (node_id, mm_cid) = (number(event, "node_id")?, number(event, "mm_cid")?);
-            Some(What::Tracepoint(Tracepoint::RseqUpdate { node_id, mm_cid }))
+            Some(GenericEvent::Tracepoint(Tracepoint::RseqUpdate { node_id, mm_cid }))
         }
-        TICK => Some(What::Tracepoint(Tracepoint::Tick)),
+        TICK => Some(GenericEvent::Tracepoint(Tracepoint::Tick)),
         AFFINITY => {
             let cpus = field(event, "cpus")?.str_value.as_deref()?;
-            Some(What::Affinity(String::from_utf8_lossy(cpus).into_owned()))
+            Some(GenericEvent::Affinity(String::from_utf8_lossy(cpus).into_owned()))
         }
-        MEMBER => number(event, "process").map(What::Member),
+        MEMBER => number(event, "process").map(GenericEvent::Member),
         _ => None,
     }
 }

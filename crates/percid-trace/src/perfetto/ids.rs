@@ -54,14 +54,14 @@ pub struct Steal {
 }
 
 /// The names of threads, and which of them are processes, since when.
-pub(super) struct People {
+pub(super) struct ProcessNames {
     names: HashMap<Tid, String>,
     processes: BTreeMap<Tid, u64>,
 }
 
-impl People {
+impl ProcessNames {
     /// Those of a trace and of what is to be shown beside it, with the last names they had.
-    pub(super) fn of(trace: &Trace, looks: &[IdTracks]) -> People {
+    pub(super) fn of(trace: &Trace, tracks: &[IdTracks]) -> ProcessNames {
         let mut names = HashMap::new();
         let mut processes: BTreeMap<Tid, u64> = BTreeMap::new();
         for event in &trace.events {
@@ -79,11 +79,11 @@ impl People {
                 _ => {}
             }
         }
-        for span in looks.iter().flat_map(|look| &look.spans) {
+        for span in tracks.iter().flat_map(|tracks| &tracks.spans) {
             processes.entry(span.process).or_insert(span.from_ns);
         }
         let spell = |(thread, name)| (thread, trace.texts.get(name).to_string());
-        People { names: names.into_iter().map(spell).collect(), processes }
+        ProcessNames { names: names.into_iter().map(spell).collect(), processes }
     }
 
     /// The tracks of the processes.
@@ -119,13 +119,13 @@ fn track(process: Tid) -> u64 {
 }
 
 /// A number for everything that needs one: tracks first, then arrows, apart from those of other replays.
-struct Numbers {
+struct TrackNumbers {
     next: u64,
 }
 
-impl Numbers {
-    fn of_look(number: usize) -> Numbers {
-        Numbers { next: (number as u64 + 1) << 40 }
+impl TrackNumbers {
+    fn of_replay(number: usize) -> TrackNumbers {
+        TrackNumbers { next: (number as u64 + 1) << 40 }
     }
 
     fn take(&mut self) -> u64 {
@@ -136,16 +136,17 @@ impl Numbers {
 
 /// Writes the tracks of one replay, which has this number among all that are written.
 pub(super) fn write(
-    look: &IdTracks,
+    tracks: &IdTracks,
     number: usize,
-    people: &People,
+    names: &ProcessNames,
     out: &mut impl FnMut(TracePacket) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut numbers = Numbers::of_look(number);
-    let steals = by_id(&look.steals, |steal| (steal.process, steal.id, steal.time_ns));
-    for ((process, id), spans) in by_id(&look.spans, |span| (span.process, span.id, span.from_ns)) {
+    let mut numbers = TrackNumbers::of_replay(number);
+    let steals = by_id(&tracks.steals, |steal| (steal.process, steal.id, steal.time_ns));
+    for ((process, id), spans) in by_id(&tracks.spans, |span| (span.process, span.id, span.from_ns))
+    {
         let uuid = numbers.take();
-        let name = format!("ID {id} of {}: {}", people.called(process), look.policy);
+        let name = format!("ID {id} of {}: {}", names.called(process), tracks.policy);
         let descriptor = TrackDescriptor {
             uuid: Some(uuid),
             name: Some(name),
@@ -157,7 +158,7 @@ pub(super) fn write(
         let steals = steals.get(&(process, id)).map_or(&[][..], |steals| steals);
         let arrows = arrows(&spans, steals, &mut numbers);
         for (span, arrows) in spans.iter().zip(arrows) {
-            out(event(span.from_ns, begin(span, uuid, people, arrows)))?;
+            out(event(span.from_ns, begin(span, uuid, names, arrows)))?;
             out(event(span.to_ns, end(uuid)))?;
         }
     }
@@ -184,7 +185,7 @@ struct Arrows {
 }
 
 /// The arrows of each span of one ID: from the last one that began before a steal to the first one after it.
-fn arrows(spans: &[&IdSpan], steals: &[&Steal], numbers: &mut Numbers) -> Vec<Arrows> {
+fn arrows(spans: &[&IdSpan], steals: &[&Steal], numbers: &mut TrackNumbers) -> Vec<Arrows> {
     let mut arrows: Vec<Arrows> = spans.iter().map(|_| Arrows::default()).collect();
     for steal in steals {
         let after = spans.partition_point(|span| span.from_ns < steal.time_ns);
@@ -199,13 +200,13 @@ fn arrows(spans: &[&IdSpan], steals: &[&Steal], numbers: &mut Numbers) -> Vec<Ar
     arrows
 }
 
-fn begin(span: &IdSpan, uuid: u64, people: &People, arrows: Arrows) -> TrackEvent {
+fn begin(span: &IdSpan, uuid: u64, names: &ProcessNames, arrows: Arrows) -> TrackEvent {
     let cpu = DebugAnnotation { name: Some("cpu".into()), uint_value: Some(span.cpu.into()) };
     TrackEvent {
         r#type: Some(SLICE_BEGIN),
         track_uuid: Some(uuid),
         categories: vec!["percid".into()],
-        name: Some(people.called(span.thread)),
+        name: Some(names.called(span.thread)),
         flow_ids: arrows.away,
         terminating_flow_ids: arrows.here,
         debug_annotations: vec![cpu],

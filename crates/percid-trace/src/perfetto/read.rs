@@ -126,13 +126,13 @@ impl Reading {
     fn compact(&mut self, cpu: Cpu, event: compact::Event<'_>) {
         let current = self.running.get(&cpu).copied().unwrap_or(UNKNOWN);
         let tracepoint = match event.what {
-            compact::What::Switch { prev_state, next_pid, next_comm } => {
+            compact::CompactKind::Switch { prev_state, next_pid, next_comm } => {
                 self.running.insert(cpu, next_pid);
                 let prev_comm: &[u8] = &[];
                 let prev_pid = current;
                 Tracepoint::SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid }
             }
-            compact::What::Waking { pid, target_cpu, comm } => {
+            compact::CompactKind::Waking { pid, target_cpu, comm } => {
                 Tracepoint::SchedWaking { comm, pid, target_cpu }
             }
         };
@@ -143,12 +143,12 @@ impl Reading {
         let Some(hit) = hit else { return Ok(()) };
         let tracepoint = match &hit {
             Hit::Generic(event) => match generic::read(event) {
-                Some(generic::What::Tracepoint(tracepoint)) => tracepoint,
-                Some(generic::What::Affinity(cpus)) => {
+                Some(generic::GenericEvent::Tracepoint(tracepoint)) => tracepoint,
+                Some(generic::GenericEvent::Affinity(cpus)) => {
                     self.collector.affinity(time, cpu, current, &cpus);
                     return Ok(());
                 }
-                Some(generic::What::Member(process)) => {
+                Some(generic::GenericEvent::Member(process)) => {
                     self.collector.member(time, cpu, current, process);
                     return Ok(());
                 }

@@ -19,16 +19,16 @@ use crate::trace::{Origin, Trace};
 const WAITING: usize = 4096;
 
 /// Writes a trace, and the IDs of as many replays of it as are given, as a file for Perfetto.
-pub fn write(trace: &Trace, looks: &[IdTracks], to: impl Write) -> Result<(), Error> {
+pub fn write(trace: &Trace, tracks: &[IdTracks], to: impl Write) -> Result<(), Error> {
     let mut out = Out { to };
     out.packet(&TracePacket { system_info: Some(system(&trace.origin)), ..packet() })?;
-    let people = ids::People::of(trace, looks);
-    for process in people.processes() {
+    let names = ids::ProcessNames::of(trace, tracks);
+    for process in names.processes() {
         out.packet(&process)?;
     }
     Schedule::new(trace, &mut out).write()?;
-    for (number, look) in looks.iter().enumerate() {
-        ids::write(look, number, &people, &mut |packet| out.packet(&packet))?;
+    for (number, tracks) in tracks.iter().enumerate() {
+        ids::write(tracks, number, &names, &mut |packet| out.packet(&packet))?;
     }
     if trace.origin.lost > 0 {
         out.packet(&TracePacket { ftrace_stats: Some(losses(trace.origin.lost)), ..packet() })?;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use percid_report as html;
-use percid_sim::mask::{self, Figures, Outcome, Paper, Parameters, Way};
+use percid_sim::mask::{self, Figures, MaskPolicy, Outcome, Paper, Parameters};
 use percid_sim::paper::bounds;
 use serde::Serialize;
 
@@ -43,11 +43,11 @@ fn published([low, high]: [f64; 2]) -> String {
     if low == high { figure(low) } else { format!("{} to {}", figure(low), figure(high)) }
 }
 
-fn way_name(way: Way) -> &'static str {
-    match way {
-        Way::SetAlways => "set always",
-        Way::TestFirst => "test first",
-        Way::LeaveLazily => "test first, leave lazily",
+fn policy_name(policy: MaskPolicy) -> &'static str {
+    match policy {
+        MaskPolicy::SetAlways => "set always",
+        MaskPolicy::TestFirst => "test first",
+        MaskPolicy::LeaveLazily => "test first, leave lazily",
     }
 }
 
@@ -57,7 +57,7 @@ fn ways_table(ways: &[Outcome]) -> Table {
     let mut table = Table::new(columns, 1);
     for way in ways {
         table.row([
-            way_name(way.way).to_owned(),
+            policy_name(way.policy).to_owned(),
             optional(way.miss_latency),
             optional(way.latency),
             hundredths(way.scheduler_share),
@@ -196,11 +196,11 @@ fn sweep(seed: u64) -> html::Lines {
     let parameters = Parameters { switches_per_cpu: SWITCHES, ..Parameters::default() };
     let latency = html::Axis::new("latency").unit("cycles").logarithmic();
     let mut lines = html::Lines::new(html::Axis::new("CPUs"), latency);
-    for way in Way::ALL {
+    for policy in MaskPolicy::ALL {
         // The default parameters are simulated by the tests; without points there is no line.
-        let outcomes = mask::sweep(&parameters, way, &SWEEP, seed).unwrap_or_default();
+        let outcomes = mask::sweep(&parameters, policy, &SWEEP, seed).unwrap_or_default();
         let points = outcomes.iter().filter_map(|at| Some((f64::from(at.cpus), at.latency?)));
-        lines.series(way_name(way), points);
+        lines.series(policy_name(policy), points);
     }
     lines
 }

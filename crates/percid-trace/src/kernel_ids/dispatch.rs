@@ -10,27 +10,27 @@ use percid_sim::comparison::Progress;
 use percid_sim::conformance::Recording;
 
 use super::insufficient::Insufficient;
-use super::orders::Slack;
-use super::silence;
+use super::reorderings::Slack;
+use super::reporting;
 use super::translation::Translation;
 use crate::cpu_list;
 use crate::event::{Cpu, Event, Shares, Tid, What};
 use crate::trace::Trace;
 
 /// A recording, and when else each of its steps may have happened.
-pub(super) type Gathered = (Recording, Vec<Slack>);
+pub(super) type Translated = (Recording, Vec<Slack>);
 
 /// What happened in each process since it started its last program. Counts events as they are done; if it is stopped,
 /// nobody's recording is complete, and there is none.
-pub(super) fn gather(
+pub(super) fn translate_all(
     trace: &Trace,
     processes: &[Tid],
     progress: &Progress,
-) -> Vec<Result<Gathered, Insufficient>> {
+) -> Vec<Result<Translated, Insufficient>> {
     let wanted: HashSet<Tid> = processes.iter().copied().collect();
-    let Some(mut gathering) = Gathering::of(trace, &wanted, progress) else { return Vec::new() };
+    let Some(mut dispatcher) = Dispatcher::of(trace, &wanted, progress) else { return Vec::new() };
     let possible = possible_cpus(trace);
-    let taken = |&process| gathering.end(process, possible);
+    let taken = |&process| dispatcher.end(process, possible);
     processes.iter().map(taken).collect()
 }
 
@@ -45,7 +45,7 @@ const AT_ONCE: usize = 4096;
 /// The place of a process among those that have begun.
 type Place = usize;
 
-struct Gathering<'a> {
+struct Dispatcher<'a> {
     trace: &'a Trace,
     begun: Vec<Begun<'a>>,
     of_process: HashMap<Tid, Place>,
@@ -54,7 +54,7 @@ struct Gathering<'a> {
     /// Whose threads run on the CPU.
     on_cpu: HashMap<Cpu, Vec<Place>>,
     allowed: Allowed,
-    silence_means_unchanged: bool,
+    tells_changes_only: bool,
 }
 
 struct Begun<'a> {
@@ -65,19 +65,19 @@ struct Begun<'a> {
     failed: Option<Insufficient>,
 }
 
-impl<'a> Gathering<'a> {
+impl<'a> Dispatcher<'a> {
     /// Nothing if it was stopped.
-    fn of(trace: &'a Trace, wanted: &HashSet<Tid>, progress: &Progress) -> Option<Gathering<'a>> {
+    fn of(trace: &'a Trace, wanted: &HashSet<Tid>, progress: &Progress) -> Option<Dispatcher<'a>> {
         let starts = last_starts(&trace.events, wanted);
         let guests = guests(&trace.events);
-        let mut gathering = Gathering {
+        let mut dispatcher = Dispatcher {
             trace,
             begun: Vec::new(),
             of_process: HashMap::new(),
             of_thread: HashMap::new(),
             on_cpu: HashMap::new(),
             allowed: Allowed::default(),
-            silence_means_unchanged: silence::means_unchanged(&trace.events),
+            tells_changes_only: reporting::tells_changes_only(&trace.events),
         };
         let mut concerned = Vec::new();
         for (nr, events) in trace.events.chunks(AT_ONCE).enumerate() {
@@ -85,15 +85,15 @@ impl<'a> Gathering<'a> {
                 return None;
             }
             for (place, event) in (nr * AT_ONCE..).zip(events) {
-                gathering.tell(event, guests.contains(&place), &mut concerned);
-                gathering.allowed.take(event, trace);
+                dispatcher.tell(event, guests.contains(&place), &mut concerned);
+                dispatcher.allowed.take(event, trace);
                 if let Some(&process) = starts.get(&place) {
-                    gathering.begin(process, *event);
+                    dispatcher.begin(process, *event);
                 }
             }
             progress.done.fetch_add(events.len() as u64, Relaxed);
         }
-        Some(gathering)
+        Some(dispatcher)
     }
 
     fn begin(&mut self, process: Tid, start: Event) {
@@ -101,7 +101,7 @@ impl<'a> Gathering<'a> {
         self.begun.push(Begun {
             start,
             allowed: self.allowed.of(process),
-            translation: Translation::new(self.trace, start, process, self.silence_means_unchanged),
+            translation: Translation::new(self.trace, start, process, self.tells_changes_only),
             failed: None,
         });
         self.of_process.insert(process, place);
@@ -141,7 +141,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// What came of a process.
-    fn end(&mut self, process: Tid, possible: u32) -> Result<Gathered, Insufficient> {
+    fn end(&mut self, process: Tid, possible: u32) -> Result<Translated, Insufficient> {
         let release = self.trace.origin.release.clone().ok_or(Insufficient::NoRelease)?;
         if self.trace.origin.lost > 0 {
             return Err(Insufficient::Lost(self.trace.origin.lost));
@@ -269,8 +269,8 @@ mod tests {
         let wanted = HashSet::from([process]);
         let (start, _) = last_starts(&trace.events, &wanted).into_iter().next()?;
         let guests = guests(&trace.events);
-        let unchanged = silence::means_unchanged(&trace.events);
-        let mut translation = Translation::new(trace, trace.events[start], process, unchanged);
+        let changes_only = reporting::tells_changes_only(&trace.events);
+        let mut translation = Translation::new(trace, trace.events[start], process, changes_only);
         for (place, event) in trace.events.iter().enumerate().skip(start + 1) {
             translation.take(event, guests.contains(&place)).ok()?;
         }
@@ -289,12 +289,12 @@ mod tests {
             let events = (0..60).map(event).collect();
             let trace = Trace { events, origin: Origin::default(), ..Trace::default() };
             let wanted = PROCESSES.into_iter().collect();
-            let gathering = Gathering::of(&trace, &wanted, &Progress::default());
-            let mut gathering = gathering.expect("not stopped");
+            let dispatcher = Dispatcher::of(&trace, &wanted, &Progress::default());
+            let mut dispatcher = dispatcher.expect("not stopped");
             for process in PROCESSES {
-                let place = gathering.of_process.get(&process).copied();
+                let place = dispatcher.of_process.get(&process).copied();
                 let steps = place.and_then(|place| {
-                    gathering.begun[place].translation.take_steps().map(|(steps, _)| steps)
+                    dispatcher.begun[place].translation.take_steps().map(|(steps, _)| steps)
                 });
                 compared += steps.as_ref().map_or(0, Vec::len);
                 assert_eq!(steps, told_everything(&trace, process), "seed {seed}, {process}");
@@ -308,8 +308,8 @@ mod tests {
         let events = vec![Event { time: 0, cpu: 0, what: What::Exec { thread: 5, old: 5 } }];
         let trace = Trace { events, origin: Origin::default(), ..Trace::default() };
         let progress = Progress::default();
-        assert_eq!(gather(&trace, &[5], &progress).len(), 1);
+        assert_eq!(translate_all(&trace, &[5], &progress).len(), 1);
         progress.stop.store(true, Relaxed);
-        assert!(gather(&trace, &[5], &progress).is_empty());
+        assert!(translate_all(&trace, &[5], &progress).is_empty());
     }
 }

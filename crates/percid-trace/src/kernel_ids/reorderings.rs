@@ -199,7 +199,7 @@ mod tests {
     }
 
     /// The different orders of the steps after `exec`, which is added, by the numbers that they have.
-    fn orders(steps: &[(Event, Slack)]) -> Vec<Vec<usize>> {
+    fn reorderings(steps: &[(Event, Slack)]) -> Vec<Vec<usize>> {
         let exec = (Event::Exec(0, 0), SURE);
         let (recording, slacks) = recording(&[&[exec], steps].concat());
         let number = |event: Event| steps.iter().position(|&(other, _)| other == event);
@@ -220,9 +220,9 @@ mod tests {
         let (one, two) = (Event::Switch(1, None, Some(1)), Event::Switch(2, None, Some(2)));
         let (id_of_one, id_of_two) = (Event::Id(1, 1), Event::Id(2, 2));
         let both = [(one, LATER), (two, LATER), (id_of_two, SURE), (id_of_one, SURE)];
-        assert_eq!(orders(&both), [[0, 1, 2, 3], [1, 2, 0, 3]]);
+        assert_eq!(reorderings(&both), [[0, 1, 2, 3], [1, 2, 0, 3]]);
         let told = [(one, LATER), (id_of_one, SURE), (two, LATER), (id_of_two, SURE)];
-        assert_eq!(orders(&told), [[0, 1, 2, 3]]);
+        assert_eq!(reorderings(&told), [[0, 1, 2, 3]]);
     }
 
     #[test]
@@ -230,9 +230,9 @@ mod tests {
         let (id, exit) = (Event::Id(0, 0), Event::Exit(0, 0));
         let other = Event::Switch(3, None, Some(1));
         let steps = [(id, SURE), (other, SURE), (exit, EARLIER)];
-        assert_eq!(orders(&steps), [[0, 1, 2], [0, 2, 1]]);
+        assert_eq!(reorderings(&steps), [[0, 1, 2], [0, 2, 1]]);
         let recently = Slack { from: 3 * US, ..SURE };
-        assert_eq!(orders(&[(id, SURE), (other, SURE), (exit, recently)]), [[0, 1, 2]]);
+        assert_eq!(reorderings(&[(id, SURE), (other, SURE), (exit, recently)]), [[0, 1, 2]]);
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
         let landed = Slack { from: 2 * US, ..SURE };
         let steps = [(Event::Affinity(0, 1), SURE), (went, SURE), (came, SURE), (tick, landed)];
         let steps = [&steps[..], &[(id, SURE)]].concat();
-        assert_eq!(orders(&steps), [[0, 1, 2, 3, 4], [0, 3, 1, 2, 4]]);
+        assert_eq!(reorderings(&steps), [[0, 1, 2, 3, 4], [0, 3, 1, 2, 4]]);
     }
 
     #[test]
@@ -250,9 +250,9 @@ mod tests {
         let moved = Event::Migrate(1, 1, 2);
         let (other, runs) = (Event::Switch(2, None, Some(2)), Event::Switch(2, Some(2), Some(1)));
         let steps = [(moved, LATER), (other, SURE), (runs, SURE)];
-        assert_eq!(orders(&steps), [[0, 1, 2], [1, 0, 2]]);
+        assert_eq!(reorderings(&steps), [[0, 1, 2], [1, 0, 2]]);
         let by_that_cpu = Slack { mover: Some(2), ..LATER };
-        assert_eq!(orders(&[(moved, by_that_cpu), (other, SURE), (runs, SURE)]), [[0, 1, 2]]);
+        assert_eq!(reorderings(&[(moved, by_that_cpu), (other, SURE), (runs, SURE)]), [[0, 1, 2]]);
     }
 
     #[test]

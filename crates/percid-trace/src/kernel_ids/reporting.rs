@@ -15,7 +15,7 @@ const FEWEST: usize = 20;
 const SAME_OF: usize = 10;
 
 /// Whether only changes are told.
-pub(super) fn means_unchanged(events: &[Event]) -> bool {
+pub(super) fn tells_changes_only(events: &[Event]) -> bool {
     let mut last: HashMap<Tid, (u32, u32)> = HashMap::new();
     let (mut told, mut same) = (0, 0);
     for &Event { cpu, what, .. } in events {
@@ -46,12 +46,12 @@ mod tests {
 
     #[test]
     fn a_kernel_that_tells_the_same_again_tells_always() {
-        assert!(!means_unchanged(&trace((0..40).map(|nr| (0, nr / 10)))));
+        assert!(!tells_changes_only(&trace((0..40).map(|nr| (0, nr / 10)))));
     }
 
     #[test]
     fn a_kernel_that_never_tells_the_same_again_tells_changes() {
-        assert!(means_unchanged(&trace((0..40).map(|nr| (nr % 2, 3)))));
-        assert!(!means_unchanged(&trace((0..4).map(|nr| (nr % 2, 3)))), "too few to tell");
+        assert!(tells_changes_only(&trace((0..40).map(|nr| (nr % 2, 3)))));
+        assert!(!tells_changes_only(&trace((0..4).map(|nr| (nr % 2, 3)))), "too few to tell");
     }
 }
