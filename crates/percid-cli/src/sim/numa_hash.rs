@@ -48,7 +48,6 @@ struct Limit {
     threads: u32,
 }
 
-const METHODS: [Method; 2] = [Method::LowBits, Method::Hash];
 const WIDTHS: [Width; 2] = [Width::Bits64, Width::Bits128];
 
 pub(crate) fn run(arguments: &HashArguments, json: bool) -> Result<Exit, Failure> {
@@ -73,7 +72,7 @@ impl Document {
 }
 
 fn frequencies((first, last): (u32, u32)) -> Vec<Frequencies> {
-    let ways = METHODS.into_iter().flat_map(|method| WIDTHS.map(|width| (method, width)));
+    let ways = Method::ALL.into_iter().flat_map(|method| WIDTHS.map(|width| (method, width)));
     let table = |(method, width): (Method, Width)| Frequencies {
         first,
         last,
@@ -82,13 +81,6 @@ fn frequencies((first, last): (u32, u32)) -> Vec<Frequencies> {
         computed: hash::frequencies(method, width, first..=last),
     };
     ways.map(table).collect()
-}
-
-fn name(method: Method) -> &'static str {
-    match method {
-        Method::LowBits => "pid_6bit",
-        Method::Hash => "hash32",
-    }
 }
 
 impl fmt::Display for Document {
@@ -128,7 +120,7 @@ fn asked(tables: &[Frequencies]) -> TextTable {
             table.computed.iter().map(|(bit, count)| format!("{bit}:{count}")).collect();
         text.row(vec![
             format!("{}-{}", table.first, table.last),
-            name(table.method).to_owned(),
+            table.method.name().to_owned(),
             table.bits.to_string(),
             table.computed.len().to_string(),
             table.computed.values().max().unwrap_or(&0).to_string(),
@@ -152,7 +144,7 @@ fn crowds(crowds: &[Crowd]) -> TextTable {
     for crowd in crowds {
         let (fewest, mean, most) = crowd.distinct;
         text.row(vec![
-            name(crowd.method).to_owned(),
+            crowd.method.name().to_owned(),
             crowd.bits.to_string(),
             crowd.threads.to_string(),
             fewest.to_string(),

@@ -18,6 +18,17 @@ pub enum Method {
 }
 
 impl Method {
+    /// Both of them.
+    pub const ALL: [Method; 2] = [Method::LowBits, Method::Hash];
+
+    /// The name, as in the published tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::LowBits => "pid_6bit",
+            Method::Hash => "hash32",
+        }
+    }
+
     /// The bit of a thread.
     pub fn bit(self, width: Width, thread: u32) -> u32 {
         match self {
@@ -205,9 +216,7 @@ pub fn study(sizes: &[u32]) -> Study {
     let widths = [Width::Bits64, Width::Bits128];
     let mut crowds = Vec::new();
     for &threads in sizes {
-        for (method, width) in
-            [Method::LowBits, Method::Hash].into_iter().flat_map(|m| widths.map(|w| (m, w)))
-        {
+        for (method, width) in Method::ALL.into_iter().flat_map(|m| widths.map(|w| (m, w))) {
             crowds.extend(crowd(method, width, threads));
         }
     }
@@ -223,9 +232,9 @@ fn tables() -> Vec<Table> {
     let published = crate::published::hashes();
     let mut tables = Vec::new();
     for threads in PUBLISHED {
-        for (method, name) in [(Method::LowBits, "pid_6bit"), (Method::Hash, "hash32")] {
+        for method in Method::ALL {
             let rows = published.iter();
-            let rows = rows.filter(|row| row.table == threads.table && row.method == name);
+            let rows = rows.filter(|row| row.table == threads.table && row.method == method.name());
             let published = rows.map(|row| (row.value, row.frequency)).collect();
             let computed = frequencies(method, Width::Bits64, threads.threads());
             let absent = absent(&computed, &published);

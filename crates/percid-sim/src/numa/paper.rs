@@ -27,7 +27,8 @@ pub enum Series {
 }
 
 impl Series {
-    const ALL: [Series; 2] = [Series::Base, Series::Selective];
+    /// Both of them.
+    pub const ALL: [Series; 2] = [Series::Base, Series::Selective];
 
     /// The name in tables.
     pub fn name(self) -> &'static str {
@@ -105,6 +106,13 @@ pub struct Elapsed {
     pub model_gain_percent: f64,
     /// And as published.
     pub published_gain_percent: f64,
+}
+
+impl Elapsed {
+    /// The times of both series.
+    pub fn cells(&self) -> [(Series, &Cell); 2] {
+        [(Series::Base, &self.base), (Series::Selective, &self.selective)]
+    }
 }
 
 /// The experiment with something changed.

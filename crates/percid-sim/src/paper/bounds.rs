@@ -96,11 +96,14 @@ const ELAPSED_ERROR: f64 = 0.05;
 
 /// The bounds of the NUMA scan: its counts by reason, and its times.
 pub fn numa(paper: &numa::Paper) -> Vec<Bound> {
-    let elapsed = [("base", &paper.elapsed.base), ("selective", &paper.elapsed.selective)];
-    let times = elapsed.map(|(series, cell)| {
-        around(format!("{series}: elapsed, s"), cell, 1.0 - ELAPSED_ERROR, 1.0 + ELAPSED_ERROR)
-    });
+    let times = paper.elapsed.cells().map(|(series, cell)| numa_elapsed(series, cell));
     paper.rows.iter().map(numa_count).chain(times).collect()
+}
+
+/// The bound of the time of one series of the NUMA scan.
+pub fn numa_elapsed(series: numa::paper::Series, cell: &numa::paper::Cell) -> Bound {
+    let name = format!("{}: elapsed, s", series.name());
+    around(name, cell, 1.0 - ELAPSED_ERROR, 1.0 + ELAPSED_ERROR)
 }
 
 /// The bounds of one count of the NUMA scan. Where nothing was counted nothing may be.

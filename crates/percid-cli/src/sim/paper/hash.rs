@@ -3,7 +3,7 @@
 use std::fmt;
 
 use percid_report as html;
-use percid_sim::numa::hash::{self, Method, Table as Computed};
+use percid_sim::numa::hash::{self, Table as Computed};
 use percid_sim::paper::bounds::Bound;
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ impl HashFigures {
             let name = format!(
                 "{}, {}: bits with more threads than computed",
                 table.threads.table,
-                method(table.method)
+                table.method.name()
             );
             Bound::new(name, f64::from(unexplained(table)), None, Some(0.0))
         };
@@ -43,13 +43,6 @@ fn unexplained(table: &Computed) -> u32 {
     table.published.iter().filter(|&row| more(row)).count() as u32
 }
 
-fn method(method: Method) -> &'static str {
-    match method {
-        Method::LowBits => "pid_6bit",
-        Method::Hash => "hash32",
-    }
-}
-
 /// The published tables beside the computed ones, a line each.
 pub(crate) fn runs_table(runs: &[Computed]) -> Table {
     let columns = ["run", "method", "threads", "verdict", "bits computed", "bits published"];
@@ -58,7 +51,7 @@ pub(crate) fn runs_table(runs: &[Computed]) -> Table {
         let threads = &run.threads;
         table.row([
             Cell::from(threads.table),
-            Cell::from(method(run.method)),
+            Cell::from(run.method.name()),
             Cell::from(format!("{}, {}-{}", threads.main, threads.workers.0, threads.workers.1)),
             verdict(run),
             Cell::from(run.computed.len().to_string()),
@@ -87,7 +80,7 @@ impl HashFigures {
         page.section("Activity sets", TITLE);
         runs_table(&self.tables).show_on(page);
         for table in &self.tables {
-            let title = format!("{}, {}", table.threads.table, method(table.method));
+            let title = format!("{}, {}", table.threads.table, table.method.name());
             page.chart(title, "", lines(table));
         }
         self.bounds.show_on("Activity sets", page);

@@ -6,7 +6,7 @@ use percid_report as html;
 use percid_sim::numa::outcome::REASONS;
 use percid_sim::numa::paper::{Cell, Series, Variant};
 use percid_sim::numa::{self, Paper};
-use percid_sim::paper::bounds::{self, Bound};
+use percid_sim::paper::bounds;
 use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
@@ -67,18 +67,11 @@ impl NumaFigures {
     }
 
     fn others(&self) -> Vec<Line<'_>> {
-        let elapsed = &self.paper.elapsed;
-        let times = [(Series::Base, &elapsed.base), (Series::Selective, &elapsed.selective)];
-        let broken = |series: Series| {
-            let all = bounds::numa(&self.paper);
-            let is_it = |bound: &Bound| bound.name == format!("{}: elapsed, s", series.name());
-            all.iter().any(|bound| is_it(bound) && !bound.holds)
-        };
-        let times = times.map(|(series, cell)| Line {
+        let times = self.paper.elapsed.cells().map(|(series, cell)| Line {
             series,
             name: "elapsed, s".to_owned(),
             cell,
-            is_outside: broken(series),
+            is_outside: !bounds::numa_elapsed(series, cell).holds,
         });
         let counters = self.paper.counters.iter().map(|counter| Line {
             series: counter.series,
@@ -164,7 +157,7 @@ impl NumaFigures {
         page.section("NUMA scan", format!("{TITLE}\n\n{}", self.gain()));
         table(&self.counts()).show_on(page);
         table(&self.others()).show_on(page);
-        for series in [Series::Base, Series::Selective] {
+        for series in Series::ALL {
             page.chart(
                 format!("Regions left out, by reason: {}", series.name()),
                 "Summed over seven runs of two processes.",
