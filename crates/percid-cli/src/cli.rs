@@ -4,6 +4,7 @@ mod numa;
 mod sim;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -114,7 +115,7 @@ pub(crate) struct Cli {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) length: Length,
+    pub(crate) everything: EverythingArguments,
 
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -185,10 +186,32 @@ impl InfoArguments {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchArguments {
     #[command(flatten)]
-    pub(crate) length: Length,
+    pub(crate) everything: EverythingArguments,
 
     #[command(subcommand)]
     pub(crate) part: Option<BenchPart>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct EverythingArguments {
+    #[command(flatten)]
+    pub(crate) length: Length,
+
+    /// Print all tables as well: every operation, source of IDs and number of threads
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Write a page with charts and all figures, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+impl EverythingArguments {
+    /// The first of the options that was given.
+    fn given(&self) -> Option<&'static str> {
+        let seconds = self.length.seconds.map(|_| "--seconds");
+        seconds.or(self.full.then_some("--full")).or(self.html.as_ref().map(|_| "--html"))
+    }
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -417,36 +440,41 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
     Ok(cli)
 }
 
-/// `--seconds` in front of a subcommand would otherwise be silently ignored.
-fn misplaced(cli: &Cli) -> Option<&'static str> {
+/// Options in front of a subcommand would otherwise be silently ignored.
+fn misplaced(cli: &Cli) -> Option<String> {
     match &cli.command {
-        Some(Command::Info(_) | Command::Sim(_) | Command::Numa(_) | Command::Trace { .. })
-            if cli.length.seconds.is_some() =>
-        {
-            Some("'--seconds' in front of a subcommand is allowed with 'bench' only")
+        None => None,
+        Some(Command::Bench(bench)) => match (cli.everything.given(), &bench.part) {
+            (Some(option), _) => {
+                Some(format!("'{option}' belongs after the subcommand: percid bench {option}"))
+            }
+            (None, Some(part)) => {
+                bench.everything.given().map(|option| misplaced_before(option, part))
+            }
+            (None, None) => None,
+        },
+        Some(_) => cli.everything.given().map(|option| {
+            format!("'{option}' in front of a subcommand is allowed with 'bench' only")
+        }),
+    }
+}
+
+fn misplaced_before(option: &str, part: &BenchPart) -> String {
+    let part = match part {
+        BenchPart::Ops(_) => "ops",
+        BenchPart::Mask(_) => "mask",
+        BenchPart::Wander(_) => "wander",
+        BenchPart::Intermittent(_) => {
+            return format!(
+                "'{option}' is not allowed with 'intermittent', whose length follows from --delay-ms and --bursts"
+            );
         }
-        Some(_) if cli.length.seconds.is_some() => {
-            Some("'--seconds' belongs after the subcommand: percid bench --seconds SECONDS")
+    };
+    match option {
+        "--seconds" => {
+            format!("'--seconds' belongs after '{part}': percid bench {part} --seconds SECONDS")
         }
-        Some(Command::Bench(BenchArguments { length, part: Some(part) }))
-            if length.seconds.is_some() =>
-        {
-            Some(match part {
-                BenchPart::Ops(_) => {
-                    "'--seconds' belongs after 'ops': percid bench ops --seconds SECONDS"
-                }
-                BenchPart::Mask(_) => {
-                    "'--seconds' belongs after 'mask': percid bench mask --seconds SECONDS"
-                }
-                BenchPart::Wander(_) => {
-                    "'--seconds' belongs after 'wander': percid bench wander --seconds SECONDS"
-                }
-                BenchPart::Intermittent(_) => {
-                    "'--seconds' is not allowed with 'intermittent', whose length follows from --delay-ms and --bursts"
-                }
-            })
-        }
-        _ => None,
+        _ => format!("'{option}' is allowed where all parts are measured: percid bench {option}"),
     }
 }
 

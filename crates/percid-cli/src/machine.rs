@@ -99,29 +99,75 @@ impl MachineReport {
         }
     }
 
-    /// The four lines that introduce a benchmark.
+    /// Two or three lines about the machine, and where IDs come from and why.
     pub(crate) fn summary(&self) -> String {
-        format!(
-            "{model}, {arch}, Linux {release}\n\
-             {allowed} of {possible} CPUs allowed ({list}), {cores} cores, {l3s} L3 caches, {nodes} nodes\n\
-             IDs from {source}: {reason}\n",
-            model = self.model(),
-            arch = self.arch,
-            release = self.kernel_release,
-            allowed = self.allowed_count,
-            possible = self.possible_count,
-            list = self.allowed_cpus,
-            cores = self.cores,
-            l3s = self.l3s,
-            nodes = self.nodes,
-            source = self.chosen.source,
-            reason = self.chosen.reason,
-        )
+        let machine = format!(
+            "{}, {}, Linux {}: {} of {} CPUs, cores: {}, L3 caches: {}, NUMA nodes: {}",
+            self.model(),
+            self.arch,
+            self.kernel_release,
+            self.allowed_count,
+            self.possible_count,
+            self.cores,
+            self.l3s,
+            self.nodes,
+        );
+        let ids = match self.source() {
+            "table" => "Each CPU has its own copy of the data, found by an ID from percid's table",
+            "kernel" => "Each CPU has its own copy of the data, found by an ID from the kernel",
+            _ => "There are no IDs here, so every update is an atomic instruction",
+        };
+        let ids = format!("{ids}, because {}.", self.chosen.reason);
+        format!("{}\n{}\n", wrapped(&machine), wrapped(&ids))
+    }
+
+    /// The source of IDs by its name.
+    pub(crate) fn source(&self) -> &str {
+        &self.chosen.source
+    }
+
+    /// The names of the sources that this machine lacks.
+    pub(crate) fn unavailable(&self) -> impl Iterator<Item = &str> {
+        let lacking = self.sources.iter().filter(|source| !source.available);
+        lacking.map(|source| source.source.as_str())
     }
 
     fn model(&self) -> &str {
         self.cpu_model.as_deref().unwrap_or("unnamed processor")
     }
+}
+
+#[cfg(test)]
+impl MachineReport {
+    /// A machine with two CPUs whose IDs come from `source`.
+    pub(crate) fn fixed(source: &str, reason: &str) -> Self {
+        let mut machine = MachineReport::read();
+        machine.kernel_release = "6.18.44".to_owned();
+        machine.arch = "x86_64";
+        machine.cpu_model = Some("Example 9000".to_owned());
+        (machine.allowed_count, machine.possible_count) = (2, 4);
+        (machine.cores, machine.l3s, machine.nodes) = (2, 1, 1);
+        machine.sources.iter_mut().for_each(|source| source.available = true);
+        machine.chosen = ChosenReport { source: source.to_owned(), reason: reason.to_owned() };
+        machine
+    }
+
+    /// With a long name, and without all sources but atomics.
+    pub(crate) fn fixed_at_length(source: &str, reason: &str) -> Self {
+        let mut machine = MachineReport::fixed(source, reason);
+        let model = "Intel(R) Xeon(R) Platinum 8480+ CPU @ 2.00GHz, stepping 8";
+        machine.cpu_model = Some(model.to_owned());
+        machine.kernel_release = "6.8.0-1021-aws-fips-lowlatency-64k".to_owned();
+        (machine.allowed_count, machine.possible_count) = (1024, 8192);
+        let sources = machine.sources.iter_mut();
+        sources.for_each(|source| source.available = source.source == "atomic");
+        machine
+    }
+}
+
+/// Text for people, in lines of at most 100 columns.
+pub(crate) fn wrapped(text: &str) -> String {
+    textwrap::fill(text, textwrap::Options::new(100).subsequent_indent("  "))
 }
 
 fn rseq(machine: &Machine) -> RseqReport {

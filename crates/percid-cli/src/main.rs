@@ -34,6 +34,6 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::KernelIds { experiment: true }) => kernel_ids::experiment(),
         Some(Command::KernelIds { experiment: false }) => kernel_ids::run(cli.json),
         Some(Command::Trace { arguments }) => trace::run(arguments, cli.json),
-        None => bench::everything(cli.length, cli.json),
+        None => bench::everything(&cli.everything, cli.json),
     }
 }

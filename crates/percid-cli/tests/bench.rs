@@ -18,8 +18,13 @@ const OTHERS: [&str; 8] = [
 ];
 /// Those that leave nothing behind that could be counted.
 const ALLOCATORS: [&str; 2] = ["malloc_free", "mimalloc"];
-const PEERS: [&str; 4] =
-    ["array_queue", "parking_lot_mutex_private", "parking_lot_mutex_shared", "hdrhistogram"];
+const PEERS: [&str; 5] = [
+    "array_queue",
+    "array_queue_overwrite",
+    "parking_lot_mutex_private",
+    "parking_lot_mutex_shared",
+    "hdrhistogram",
+];
 const COUNTER_PEERS: [&str; 3] = ["contatori", "fast_counter", "prometheus"];
 /// percid's operations, each once per source.
 const PERCID: [&str; 6] = [
@@ -97,6 +102,7 @@ fn check_figure(rows: &[Value], op: &str, source: &str, (threads, pinned): (u64,
     assert!(number("ns_min") > 0.0 && number("ns_min") <= number("ns_median"));
     assert!(number("ratio_to_plain_add") > 0.0);
     assert!(number("rounds") >= 1.0);
+    assert!(found[0]["title"].as_str().is_some_and(|title| !title.is_empty()));
 }
 
 /// Every structure was given something and accounts for all of it.
@@ -263,12 +269,74 @@ fn everything_is_one_document_with_the_keys_of_all_parts() {
         check_mask(&document);
         check_wander(&document);
         check_rows(&document, &[10]);
+        check_memory(&document["memory"]);
+    }
+}
+
+fn check_memory(memory: &Value) {
+    let number = |key: &str| memory[key].as_f64().unwrap_or_else(|| panic!("{key}: {memory}"));
+    let copies = number("counters") * number("ids");
+    assert!(number("ids") >= 1.0 && number("handles") >= 8.0 * number("counters"));
+    // What was written to is there: about eight bytes at least, and below a cache line.
+    assert!((7.5 * copies..64.0 * copies).contains(&number("copies")), "{memory}");
+    let total = number("handles") + number("copies");
+    assert_eq!(number("per_counter_and_id"), total / copies);
+}
+
+/// What `percid` prints without arguments but the time.
+fn summary(variables: &[(&str, &str)]) -> String {
+    let mut command = command("--seconds 1");
+    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").envs(variables.iter().copied());
+    let output = bounded(&mut command);
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn without_arguments_few_plain_lines_are_printed() {
+    let text = summary(&[]);
+    assert!((10..=25).contains(&text.lines().count()), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let operations = accountable().chain(allocators()).chain(PERCID).chain(MASK);
+    for name in operations.filter(|name| name.contains('_')) {
+        assert!(!text.contains(name), "{name}:\n{text}");
+    }
+    for said in ["percid Counter", "IDs stay with their CPU", "Memory", "Exact", "--full"] {
+        assert!(text.contains(said), "{said}:\n{text}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_those_who_want_them() {
+    let has_colours = |variables: &[(&str, &str)]| summary(variables).contains('\x1b');
+    assert!(!has_colours(&[]), "not in a pipe");
+    assert!(has_colours(&[("CLICOLOR_FORCE", "1")]), "the control");
+    assert!(!has_colours(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+}
+
+#[test]
+fn the_page_has_all_that_the_document_has() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("bench-{}.html", std::process::id()));
+    let document = json(&format!("bench --seconds 1 --json --html {}", file.display()));
+    let page = std::fs::read_to_string(&file).expect("the page is written");
+    let _ = std::fs::remove_file(file);
+    for figure in list(&document, "results").iter().chain(list(&document, "mask")) {
+        let (title, ns) = (figure["title"].as_str().expect("a title"), &figure["ns_min"]);
+        assert!(
+            page.contains(&title.replace('\'', "&#39;")) && page.contains(&ns.to_string()),
+            "{figure}"
+        );
+    }
+    for row in list(&document, "wander").iter().chain(list(&document, "rows")) {
+        let ns = if row["ns_median"].is_f64() { &row["ns_median"] } else { &row["ns_hot"] };
+        assert!(page.contains(&ns.to_string()), "{row}");
     }
 }
 
 #[test]
 fn text_shows_every_row() {
-    let output = bounded(&mut command("bench --seconds 1"));
+    let output = bounded(&mut command("bench --seconds 1 --full"));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
     let ops = accountable().chain(allocators()).chain(PERCID).chain(MASK).chain(INDICES);

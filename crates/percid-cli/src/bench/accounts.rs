@@ -39,6 +39,11 @@ impl AccountReport {
         })
     }
 
+    #[cfg(test)]
+    pub(crate) fn fixed(added: i64) -> Self {
+        AccountReport { op: "structure", source: "none".to_owned(), added, sum: added }
+    }
+
     pub(crate) fn is_exact(&self) -> bool {
         self.added == self.sum
     }

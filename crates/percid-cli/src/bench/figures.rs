@@ -6,19 +6,21 @@ use serde::Serialize;
 
 use super::benchmark::{Benchmark, PLAIN, Series, Subject};
 use super::loops::Family;
+use super::titles::title;
 use percid_command::text_table::{Align, TextTable};
 
 /// One operation with one team. Times in nanoseconds per operation.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     #[serde(skip)]
-    family: Family,
-    op: &'static str,
-    source: String,
+    pub(crate) family: Family,
+    pub(crate) op: &'static str,
+    title: &'static str,
+    pub(crate) source: String,
     #[serde(flatten)]
-    team: TeamName,
-    rounds: usize,
-    ns_min: f64,
+    pub(crate) team: TeamName,
+    pub(crate) rounds: usize,
+    pub(crate) ns_min: f64,
     ns_median: f64,
     ratio_to_plain_add: Option<f64>,
     /// Batches discarded because the kernel took a CPU away.
@@ -28,8 +30,8 @@ pub(crate) struct Figure {
 /// What tells one team from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct TeamName {
-    threads: usize,
-    pinned: bool,
+    pub(crate) threads: usize,
+    pub(crate) pinned: bool,
 }
 
 impl TeamName {
@@ -48,6 +50,25 @@ impl fmt::Display for TeamName {
     }
 }
 
+#[cfg(test)]
+impl Figure {
+    /// Of rounds that all took the same.
+    pub(crate) fn fixed(op: &'static str, source: &str, team: TeamName, ns: f64) -> Self {
+        Figure {
+            family: Family::Counters,
+            op,
+            title: title(op),
+            source: source.to_owned(),
+            team,
+            rounds: 40,
+            ns_min: ns,
+            ns_median: ns,
+            ratio_to_plain_add: None,
+            discarded: 0,
+        }
+    }
+}
+
 /// The figures of all operations, team by team.
 pub(crate) fn figures(benchmark: &Benchmark) -> Vec<Figure> {
     let subjects = || benchmark.subjects.iter().enumerate();
@@ -62,6 +83,7 @@ fn figure(series: &Series, (position, subject): (usize, &Subject)) -> Option<Fig
     Some(Figure {
         family: subject.operation.family,
         op: subject.operation.name,
+        title: title(subject.operation.name),
         source: subject.operation.source_name(),
         team: TeamName::of(series),
         rounds: ns.len(),
@@ -75,7 +97,8 @@ fn figure(series: &Series, (position, subject): (usize, &Subject)) -> Option<Fig
 /// A line per operation under the name of its family, three columns per team.
 pub(crate) fn table(figures: &[Figure]) -> TextTable {
     let teams = distinct(figures.iter().map(|figure| figure.team));
-    let mut table = TextTable::new([("op", Align::Left), ("source", Align::Left)]);
+    let mut table =
+        TextTable::new(["operation", "op", "source"].map(|heading| (heading, Align::Left)));
     for team in &teams {
         let columns = ["min", "median", "x"].map(|column| (column, Align::Right));
         table.group(team.to_string(), columns);
@@ -90,7 +113,8 @@ pub(crate) fn table(figures: &[Figure]) -> TextTable {
             family = here;
         }
         let cells = teams.iter().flat_map(|&team| cells(&line, team));
-        table.row([op.to_owned(), source.clone()].into_iter().chain(cells).collect());
+        let names = [title(op).to_owned(), op.to_owned(), source.clone()];
+        table.row(names.into_iter().chain(cells).collect());
     }
     table
 }

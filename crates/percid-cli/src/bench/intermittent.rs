@@ -25,7 +25,7 @@ use super::shuffle::Shuffler;
 use baton::Baton;
 use index::Index;
 pub(crate) use report::IntermittentReport;
-use report::Row;
+pub(crate) use report::Row;
 use tally::Tally;
 use worker::{Series, Worker};
 

@@ -18,7 +18,7 @@ use percid_command::interrupt::Interrupt;
 pub(crate) struct MaskReport {
     /// Every worker that marked itself was found in the mask, and nobody else.
     pub(crate) mask_exact: bool,
-    mask: Vec<Figure>,
+    pub(crate) mask: Vec<Figure>,
 }
 
 /// Measures until `length` is over or Ctrl-C is pressed.

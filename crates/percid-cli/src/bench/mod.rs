@@ -8,11 +8,15 @@ mod figures;
 mod intermittent;
 mod loops;
 mod mask;
+mod memory;
 mod ops;
+mod page;
 mod samples;
 mod shuffle;
+mod summary;
 mod team;
 mod thread_usage;
+mod titles;
 pub(crate) mod wander;
 
 use std::fmt;
@@ -20,16 +24,19 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cli::{BenchArguments, BenchPart, IntermittentArguments, Length};
+use crate::cli::{BenchArguments, BenchPart, EverythingArguments, IntermittentArguments, Length};
 use crate::machine::MachineReport;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
+use percid_command::report::Report;
 
 pub(crate) use cpu::pin_this_thread;
 use intermittent::IntermittentReport;
 use mask::MaskReport;
+use memory::MemoryReport;
 use ops::OpsReport;
+use summary::{Costs, Facts};
 use wander::WanderReport;
 
 const DEFAULT_EVERYTHING: Duration = Duration::from_secs(20);
@@ -39,7 +46,7 @@ const DEFAULT_WANDER: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failure> {
     match &arguments.part {
-        None => everything(arguments.length, json),
+        None => everything(&arguments.everything, json),
         Some(BenchPart::Ops(length)) => ops_only(*length, json),
         Some(BenchPart::Mask(length)) => mask_only(*length, json),
         Some(BenchPart::Wander(length)) => wander_only(*length, json),
@@ -47,46 +54,68 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
     }
 }
 
-/// The machine's summary, then operations, the mask, wandering threads, and the intermittent benchmark.
-pub(crate) fn everything(length: Length, json: bool) -> Result<Exit, Failure> {
-    let length = length.seconds.unwrap_or(DEFAULT_EVERYTHING);
+/// The machine, and what follows from all parts in a few lines; all their tables where that is wanted.
+pub(crate) fn everything(arguments: &EverythingArguments, json: bool) -> Result<Exit, Failure> {
+    let report = Report::to(arguments.html.as_deref())?;
+    let length = arguments.length.seconds.unwrap_or(DEFAULT_EVERYTHING);
     let mut session = Session::start(json)?;
-    let plan = intermittent::Plan::fitting(length / 2, session.cpus());
-    let mask = length / 20;
-    let wander = length / 10;
-    session.ops(length.saturating_sub(plan.expected() + mask + wander))?;
-    session.mask(mask)?;
-    session.wander(wander)?;
-    session.intermittent(plan)?;
-    session.finish()
+    let plan = intermittent::Plan::fitting(length / 2, &session.cpus);
+    let (mask, wander) = (length / 20, length / 10);
+    let ops = length.saturating_sub(plan.expected() + mask + wander);
+
+    session.document.memory = memory::measure(&session.cpus, percid::init().source);
+    session.document.ops = session.part(|cpus, interrupt| ops::measure(cpus, ops, interrupt))?;
+    session.tell_costs()?;
+    session.document.mask = session.part(|cpus, interrupt| mask::measure(cpus, mask, interrupt))?;
+    session.document.wander =
+        session.part(|cpus, interrupt| wander::measure(cpus, wander, interrupt))?;
+    session.document.intermittent =
+        session.part(|_, interrupt| intermittent::measure(plan, interrupt))?;
+    session.tell(&Facts(&session.document))?;
+    if arguments.full {
+        session.tell(&format_args!("\n{}", session.document))?;
+    }
+    let printed = session.finish();
+    report.write(printed, || page::page(&session.document), session.document.exit())
 }
 
 fn ops_only(length: Length, json: bool) -> Result<Exit, Failure> {
-    let mut session = Session::start(json)?;
-    session.ops(length.seconds.unwrap_or(DEFAULT_OPS))?;
-    session.finish()
+    let length = length.seconds.unwrap_or(DEFAULT_OPS);
+    Session::only(json, |session| {
+        session.document.ops =
+            session.part(|cpus, interrupt| ops::measure(cpus, length, interrupt))?;
+        Ok(())
+    })
 }
 
 fn mask_only(length: Length, json: bool) -> Result<Exit, Failure> {
-    let mut session = Session::start(json)?;
-    session.mask(length.seconds.unwrap_or(DEFAULT_MASK))?;
-    session.finish()
+    let length = length.seconds.unwrap_or(DEFAULT_MASK);
+    Session::only(json, |session| {
+        session.document.mask =
+            session.part(|cpus, interrupt| mask::measure(cpus, length, interrupt))?;
+        Ok(())
+    })
 }
 
 fn wander_only(length: Length, json: bool) -> Result<Exit, Failure> {
-    let mut session = Session::start(json)?;
-    session.wander(length.seconds.unwrap_or(DEFAULT_WANDER))?;
-    session.finish()
+    let length = length.seconds.unwrap_or(DEFAULT_WANDER);
+    Session::only(json, |session| {
+        session.document.wander =
+            session.part(|cpus, interrupt| wander::measure(cpus, length, interrupt))?;
+        Ok(())
+    })
 }
 
 fn intermittent_only(arguments: &IntermittentArguments, json: bool) -> Result<Exit, Failure> {
-    let mut session = Session::start(json)?;
-    let plan = intermittent::Plan::asked(arguments, session.cpus());
-    session.intermittent(plan)?;
-    session.finish()
+    Session::only(json, |session| {
+        let plan = intermittent::Plan::asked(arguments, &session.cpus);
+        session.document.intermittent =
+            session.part(|_, interrupt| intermittent::measure(plan, interrupt))?;
+        Ok(())
+    })
 }
 
-/// One run of `percid bench`. Text is printed part by part, JSON at the end.
+/// One run of `percid bench`. JSON is printed at the end.
 #[derive(Debug)]
 struct Session {
     json: bool,
@@ -100,6 +129,8 @@ struct Session {
 struct Document {
     machine: MachineReport,
     interrupted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<MemoryReport>,
     #[serde(flatten)]
     ops: Option<OpsReport>,
     #[serde(flatten)]
@@ -115,66 +146,64 @@ impl Session {
         let interrupt = Interrupt::listen()?;
         let cpus = percid::machine::read().allowed.iter().collect();
         let session = Session { json, interrupt, cpus, document: Document::new() };
-        session.tell(&session.document.machine.summary())?;
+        session.tell(&format_args!("{}\n", session.document.machine.summary()))?;
         Ok(session)
     }
 
-    fn cpus(&self) -> &[u32] {
-        &self.cpus
+    /// One part and its tables.
+    fn only(
+        json: bool,
+        measure: impl FnOnce(&mut Session) -> Result<(), Failure>,
+    ) -> Result<Exit, Failure> {
+        let mut session = Session::start(json)?;
+        measure(&mut session)?;
+        session.tell(&session.document)?;
+        session.finish()?;
+        Ok(session.document.exit())
     }
 
-    fn ops(&mut self, length: Duration) -> Result<(), Failure> {
-        if self.interrupt.pressed() {
-            return Ok(());
-        }
-        let report = ops::measure(&self.cpus, length, &self.interrupt)?;
-        self.tell(&report)?;
-        self.document.ops = Some(report);
-        Ok(())
+    /// Measures, unless Ctrl-C came first.
+    fn part<R>(
+        &self,
+        measure: impl FnOnce(&[u32], &Interrupt) -> Result<R, Failure>,
+    ) -> Result<Option<R>, Failure> {
+        let wanted = !self.interrupt.pressed();
+        wanted.then(|| measure(&self.cpus, &self.interrupt)).transpose()
     }
 
-    fn mask(&mut self, length: Duration) -> Result<(), Failure> {
-        if self.interrupt.pressed() {
-            return Ok(());
-        }
-        let report = mask::measure(&self.cpus, length, &self.interrupt)?;
-        self.tell(&report)?;
-        self.document.mask = Some(report);
-        Ok(())
+    fn tell_costs(&self) -> Result<(), Failure> {
+        let document = &self.document;
+        let costs = document.ops.as_ref().and_then(|ops| Costs::of(ops, &document.machine));
+        costs.map_or(Ok(()), |costs| self.tell(&costs))
     }
 
-    fn wander(&mut self, length: Duration) -> Result<(), Failure> {
-        if self.interrupt.pressed() {
-            return Ok(());
-        }
-        let report = wander::measure(&self.cpus, length, &self.interrupt)?;
-        self.tell(&report)?;
-        self.document.wander = Some(report);
-        Ok(())
+    fn tell(&self, text: &impl fmt::Display) -> Result<(), Failure> {
+        if self.json { Ok(()) } else { output::print_text(text) }
     }
 
-    fn intermittent(&mut self, plan: intermittent::Plan) -> Result<(), Failure> {
-        if self.interrupt.pressed() {
-            return Ok(());
-        }
-        let report = intermittent::measure(plan, &self.interrupt)?;
-        self.tell(&report)?;
-        self.document.intermittent = Some(report);
-        Ok(())
-    }
-
-    fn tell(&self, part: &impl fmt::Display) -> Result<(), Failure> {
-        if self.json { Ok(()) } else { output::print_text(&format_args!("{part}\n")) }
-    }
-
-    fn finish(mut self) -> Result<Exit, Failure> {
+    fn finish(&mut self) -> Result<(), Failure> {
         self.document.interrupted = self.interrupt.pressed();
         if self.json {
-            output::print_json(&self.document)?;
-        } else if self.document.interrupted {
-            complain(format_args!("interrupted: the figures are those measured so far"));
+            output::print_json(&self.document)
+        } else {
+            if self.document.interrupted {
+                complain(format_args!("interrupted: the figures are those measured so far"));
+            }
+            Ok(())
         }
-        Ok(self.document.exit())
+    }
+}
+
+/// All tables of the parts that were measured.
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: [Option<&dyn fmt::Display>; 4] = [
+            self.ops.as_ref().map(|part| part as _),
+            self.mask.as_ref().map(|part| part as _),
+            self.wander.as_ref().map(|part| part as _),
+            self.intermittent.as_ref().map(|part| part as _),
+        ];
+        parts.into_iter().flatten().try_for_each(|part| writeln!(f, "{part}"))
     }
 }
 
@@ -183,6 +212,7 @@ impl Document {
         Document {
             machine: MachineReport::read(),
             interrupted: false,
+            memory: None,
             ops: None,
             mask: None,
             wander: None,

@@ -19,24 +19,24 @@ pub(crate) struct IntermittentReport {
     warmup: u64,
     prefaulted: bool,
     seed: u64,
-    rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
 }
 
 /// One index with one delay. Times in nanoseconds per burst.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
-    index: String,
-    delay_ms: u64,
-    threads: usize,
+    pub(crate) index: String,
+    pub(crate) delay_ms: u64,
+    pub(crate) threads: usize,
     /// Timed bursts of all threads.
     bursts_timed: usize,
     ns_per_burst: f64,
     /// Mean over the threads of the burst right after the warm-up.
-    ns_hot: f64,
+    pub(crate) ns_hot: f64,
     /// Mean of the bursts after a pause; `null` if Ctrl-C came before.
-    ns_later: Option<f64>,
+    pub(crate) ns_later: Option<f64>,
     ids_used: usize,
-    indices_per_cpu_max: usize,
+    pub(crate) indices_per_cpu_max: usize,
     /// Mean over the threads.
     minor_faults_first_burst: f64,
     /// Mean over the timed bursts.
@@ -98,6 +98,33 @@ impl Row {
             format!("{:.1}", self.minor_faults_first_burst),
             format!("{:.1}", self.minor_faults_per_burst),
         ]
+    }
+}
+
+#[cfg(test)]
+impl IntermittentReport {
+    pub(crate) fn fixed(rows: Vec<Row>) -> Self {
+        IntermittentReport { bursts: 5, warmup: 20_000, prefaulted: false, seed: 1, rows }
+    }
+}
+
+#[cfg(test)]
+impl Row {
+    /// Of two threads.
+    pub(crate) fn fixed(index: &str, delay_ms: u64, ns_later: f64, per_cpu: usize) -> Self {
+        Row {
+            index: index.to_owned(),
+            delay_ms,
+            threads: 2,
+            bursts_timed: 10,
+            ns_per_burst: ns_later,
+            ns_hot: 250.0,
+            ns_later: Some(ns_later),
+            ids_used: 2,
+            indices_per_cpu_max: per_cpu,
+            minor_faults_first_burst: 4.0,
+            minor_faults_per_burst: 0.0,
+        }
     }
 }
 

@@ -1,19 +1,63 @@
-//! Rings: one record appended, which nobody reads until the end.
+//! Rings: one record appended, which nothing reads until the end.
 
+#[cfg(feature = "peers")]
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(feature = "peers")]
+use crossbeam_queue::ArrayQueue;
 use percid::{Overflow, Ring};
 
 use super::form::repeat;
 use super::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Rings;
-/// Bytes for every ID: small enough for the second cache, large enough that overwriting is a matter of course and not
-/// of every record.
+/// Bytes for every ID: small enough for the second cache, large enough that a record rarely pays for
+/// overwriting.
 const BYTES: usize = 64 * 1024;
 
 pub(super) fn operations() -> impl Iterator<Item = Operation> {
-    Operation::per_source(FAMILY, "ring_append", |source| {
+    let others = [
+        #[cfg(feature = "peers")]
+        Operation::other(FAMILY, "array_queue_overwrite", Queue::default()),
+    ];
+    others.into_iter().chain(Operation::per_source(FAMILY, "ring_append", |source| {
         Ring::with_source(source, BYTES, Overflow::OverwriteOldest)
-    })
+    }))
+}
+
+/// One queue of records for all threads that overwrites the oldest, and how many it has overwritten.
+#[cfg(feature = "peers")]
+struct Queue {
+    records: ArrayQueue<Record>,
+    lost: AtomicU64,
+}
+
+#[cfg(feature = "peers")]
+impl Default for Queue {
+    fn default() -> Self {
+        let records = ArrayQueue::new(BYTES / size_of::<Record>());
+        Queue { records, lost: AtomicU64::new(0) }
+    }
+}
+
+#[cfg(feature = "peers")]
+impl Measured for Queue {
+    fn repeat(&self, times: u64, _: usize) {
+        self.lost.fetch_add(force_push(&self.records, times), Ordering::Relaxed);
+    }
+
+    fn account(&self, done: u64) -> Option<Account> {
+        let kept = std::iter::from_fn(|| self.records.pop()).count() as u64;
+        Some(Account::of(done, (kept + self.lost.load(Ordering::Relaxed)) as i64))
+    }
+}
+
+#[cfg(feature = "peers")]
+#[inline(never)]
+fn force_push(records: &ArrayQueue<Record>, times: u64) -> u64 {
+    let mut lost = 0;
+    repeat(times, |left| lost += u64::from(records.force_push(record(left)).is_some()));
+    lost
 }
 
 impl Measured for Ring {
@@ -43,7 +87,9 @@ fn append(ring: &Ring, times: u64) {
 }
 
 /// Two words, as of an event and its time.
+type Record = [u8; 16];
+
 #[inline(always)]
-fn record(number: u64) -> [u8; 16] {
+fn record(number: u64) -> Record {
     (u128::from(number) << 64 | u128::from(!number)).to_ne_bytes()
 }

@@ -17,8 +17,8 @@ pub(crate) struct OpsReport {
     seconds: f64,
     /// Every structure accounts for all that went into it.
     pub(crate) sums_exact: bool,
-    sums: Vec<AccountReport>,
-    results: Vec<Figure>,
+    pub(crate) sums: Vec<AccountReport>,
+    pub(crate) results: Vec<Figure>,
     ratios: Vec<Ratio>,
 }
 
@@ -34,8 +34,22 @@ impl OpsReport {
         }
     }
 
+    /// How many operations were accounted for.
+    pub(crate) fn operations(&self) -> i64 {
+        self.sums.iter().map(|sum| sum.added).sum()
+    }
+
     fn verdict(&self) -> &'static str {
         if self.sums_exact { "every count is exact" } else { "A COUNT IS WRONG" }
+    }
+}
+
+#[cfg(test)]
+impl OpsReport {
+    /// With one structure that did all operations.
+    pub(crate) fn fixed(results: Vec<Figure>, operations: i64) -> Self {
+        let sums = vec![AccountReport::fixed(operations)];
+        OpsReport { seconds: 10.0, sums_exact: true, sums, results, ratios: Vec::new() }
     }
 }
 
@@ -46,8 +60,7 @@ impl fmt::Display for OpsReport {
             "One operation, in nanoseconds; x: how many times plain_add with the same threads"
         )?;
         write!(f, "{}", figures::table(&self.results))?;
-        let added: i64 = self.sums.iter().map(|sum| sum.added).sum();
-        writeln!(f, "  {}: {added} operations accounted for", self.verdict())?;
+        writeln!(f, "  {}: {} operations accounted for", self.verdict(), self.operations())?;
         if self.ratios.is_empty() {
             return Ok(());
         }

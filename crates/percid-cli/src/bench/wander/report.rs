@@ -13,19 +13,19 @@ use percid_command::text_table::{Align, TextTable};
 pub(crate) struct WanderReport {
     /// Every counter has all that was added to it.
     pub(crate) wander_exact: bool,
-    wander: Vec<Row>,
+    pub(crate) wander: Vec<Row>,
 }
 
 /// One counter with one kind of movement. Times in nanoseconds per move and its increments.
 #[derive(Debug, Serialize)]
-struct Row {
+pub(crate) struct Row {
     #[serde(rename = "course")]
-    movement: &'static str,
-    counter: &'static str,
+    pub(crate) movement: &'static str,
+    pub(crate) counter: &'static str,
     rounds: usize,
     moves: u64,
-    ns_min: f64,
-    ns_median: f64,
+    pub(crate) ns_min: f64,
+    pub(crate) ns_median: f64,
     /// The median of each round's own difference to the bare moves.
     ns_above_bare: f64,
     /// The same to the counter with the kernel's IDs, where there is one.

@@ -1,0 +1,77 @@
+//! Memory of ten thousand counters, as the kernel accounts for it.
+
+use std::fs;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use percid::{Counter, Source};
+use serde::Serialize;
+
+use super::cpu::pin_this_thread;
+use percid_command::exit::complain;
+
+const COUNTERS: usize = 10_000;
+
+/// The key `memory` of the JSON document. Sizes in bytes.
+#[derive(Debug, Serialize)]
+pub(crate) struct MemoryReport {
+    pub(crate) source: String,
+    pub(crate) counters: usize,
+    pub(crate) ids: u32,
+    /// Of all handles together.
+    pub(crate) handles: usize,
+    /// Of all copies together, by the growth of the process.
+    pub(crate) copies: usize,
+    pub(crate) per_counter_and_id: f64,
+}
+
+/// Measures before any other part, while the process is small. `None` where the kernel does not say.
+pub(crate) fn measure(cpus: &[u32], source: Source) -> Option<MemoryReport> {
+    let counters: Result<Vec<_>, _> = (0..COUNTERS).map(|_| Counter::with_source(source)).collect();
+    let counters = counters.inspect_err(|why| complain(format_args!("memory: {why}"))).ok()?;
+    // The stacks of the threads are no memory of the counters: they are there from now on.
+    count_on_every_cpu(&counters[..1], cpus);
+    let before = resident_kib()?;
+    count_on_every_cpu(&counters, cpus);
+    let copies = resident_kib()?.saturating_sub(before) * 1024;
+    let handles = size_of_val(counters.as_slice());
+    let ids = source.ids_seen();
+    let per_counter_and_id = (handles + copies) as f64 / (COUNTERS * ids.max(1) as usize) as f64;
+    let source = source.to_string();
+    Some(MemoryReport { source, counters: COUNTERS, ids, handles, copies, per_counter_and_id })
+}
+
+/// Every CPU counts in all counters at the same time, so that there are as many IDs as CPUs.
+fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
+    let start = Barrier::new(cpus.len());
+    thread::scope(|scope| {
+        for &cpu in cpus {
+            let start = &start;
+            scope.spawn(move || {
+                // A CPU that has just gone away is no reason to stop: the thread counts where it is.
+                let _ = pin_this_thread(cpu);
+                start.wait();
+                counters.iter().for_each(|counter| counter.add(1));
+            });
+        }
+    });
+}
+
+/// Resident anonymous memory of this process. Two equal readings count, because threads that have
+/// just ended still give memory back.
+fn resident_kib() -> Option<usize> {
+    loop {
+        let first = read_resident_kib()?;
+        thread::sleep(Duration::from_millis(5));
+        if first == read_resident_kib()? {
+            return Some(first);
+        }
+    }
+}
+
+fn read_resident_kib() -> Option<usize> {
+    let text = fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+    let line = text.lines().find(|line| line.starts_with("Anonymous:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
