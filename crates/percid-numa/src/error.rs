@@ -30,12 +30,14 @@ pub enum RegisterError {
         /// The first such address.
         address: usize,
     },
-    /// The kernel never moves what is mapped here: its own pages, or huge pages of their own file system.
+    /// The kernel never moves what is mapped here: its own pages, or huge pages of their own file
+    /// system.
     NotMovable {
         /// The start of that mapping.
         address: usize,
     },
-    /// It consists of mappings with different access rights, or of memory and files: register each by itself.
+    /// It consists of mappings with different access rights, or of memory and files: register each
+    /// by itself.
     Mixed {
         /// The start of the first mapping that differs from the first.
         address: usize,
@@ -45,32 +47,33 @@ pub enum RegisterError {
         /// Where it starts.
         address: usize,
     },
-    /// It may be executed. Policies against new code (`PR_SET_MDWE`, filters of system calls) refuse to
-    /// restore such rights, and some architectures' special ones (`PROT_BTI`) would be lost.
+    /// It may be executed. Policies against new code (`PR_SET_MDWE`, filters of system calls)
+    /// refuse to restore such rights, and some architectures' special ones (`PROT_BTI`) would be
+    /// lost.
     Executable {
         /// Where it starts.
         address: usize,
     },
-    /// `RLIMIT_DATA` is set. Memory without rights does not count, so the program could use up the limit
-    /// meanwhile, and the rights could not be restored.
+    /// `RLIMIT_DATA` is set. Memory without rights does not count, so the program could use up the
+    /// limit meanwhile, and the rights could not be restored.
     DataLimited,
     /// It holds data that the fault handler itself uses.
     HandlerData {
         /// An address of such.
         address: usize,
     },
-    /// It holds the stack of the calling thread, where a fault could not be handled, and the kernel's
-    /// notice of the thread's end would be lost.
+    /// It holds the stack of the calling thread, where a fault could not be handled, and the
+    /// kernel's notice of the thread's end would be lost.
     OwnStack,
-    /// Writes can be seen only to memory that is the process's own and may be written. Here is a file,
-    /// memory that is shared with other processes, or memory that may only be read.
+    /// Writes can be seen only to memory that is the process's own and may be written. Here is a
+    /// file, memory that is shared with other processes, or memory that may only be read.
     NotPrivate {
         /// The start of that memory.
         address: usize,
     },
     /// The process may not use `userfaultfd` for faults in system calls. That takes the capability
-    /// `CAP_SYS_PTRACE`, or `vm.unprivileged_userfaultfd` = 1, or the right to open `/dev/userfaultfd`
-    /// (Linux 6.1).
+    /// `CAP_SYS_PTRACE`, or `vm.unprivileged_userfaultfd` = 1, or the right to open
+    /// `/dev/userfaultfd` (Linux 6.1).
     NotPermitted,
     /// The kernel has no `userfaultfd` with write protection. That takes Linux 5.7 (x86-64) or 6.10
     /// (aarch64) with `CONFIG_USERFAULTFD`. Older kernels of aarch64 seem to have it: percid tries

@@ -1,8 +1,9 @@
 //! percid's own memory as regions: what every ID has in the arena, and the slabs of a pool.
 //!
-//! An ID's memory is on the node where it was first used. An ID stays with its CPU, but not for ever:
-//! a thread that moves to another node and takes over an ID there finds its counters far away. Only
-//! the thread that has the ID uses that memory, so one call reports it: [`IdRegions::touch`].
+//! An ID's memory is on the node where it was first used. An ID stays with its CPU, but not for
+//! ever: a thread that moves to another node and takes over an ID there finds its counters far
+//! away. Only the thread that has the ID uses that memory, so one call reports it:
+//! [`IdRegions::touch`].
 
 use std::ops::Range;
 
@@ -92,8 +93,9 @@ impl Balancer {
         Ok(IdRegions { source, regions: regions.collect::<Result<_, _>>()? })
     }
 
-    /// Registers the slabs that a pool has by now: one region for all that are side by side. A thread
-    /// that uses an object reports it by its address: `region.touch(address - region.range().start)`.
+    /// Registers the slabs that a pool has by now: one region for all that are side by side. A
+    /// thread that uses an object reports it by its address: `region.touch(address -
+    /// region.range().start)`.
     ///
     /// # Errors
     ///
@@ -106,7 +108,8 @@ impl Balancer {
     /// let pool = RawPool::new(Layout::new::<[u64; 512]>(), 64);
     /// let object = pool.get().expect("memory").addr().get();
     /// let regions = percid_numa::Balancer::new().register_pool(&pool)?;
-    /// let region = regions.iter().find(|region| region.range().contains(&object)).expect("its slab");
+    /// let mut slabs = regions.iter().filter(|region| region.range().contains(&object));
+    /// let region = slabs.next().expect("the slab of the object");
     /// region.touch(object - region.range().start);
     /// # Ok::<(), percid_numa::RegisterError>(())
     /// ```

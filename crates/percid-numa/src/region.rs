@@ -19,13 +19,13 @@ use crate::sys::{memory, preserving_errno};
 ///
 /// * **Threads**: all methods may be called by any number of threads.
 /// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
-/// * **Fork**: in the child nothing is armed any more. An armed page is disarmed when it is touched,
-///   and all of them when a part is excluded or the value is dropped there.
-/// * **Memory**: 6.25 bytes a grain, which is a page where access is reported and 64 KiB where it is
-///   seen by faults; none on a machine with one node.
+/// * **Fork**: in the child nothing is armed any more. An armed page is disarmed when it is
+///   touched, and all of them when a part is excluded or the value is dropped there.
+/// * **Memory**: 6.25 bytes a grain, which is a page where access is reported and 64 KiB where it
+///   is seen by faults; none on a machine with one node.
 /// * **Cost**: [`touch`](Region::touch) costs a load and a test if the page is not armed, else two
-///   system calls and some ten atomic instructions; it never waits. Dropping waits for the pass or the
-///   batch that is under way.
+///   system calls and some ten atomic instructions; it never waits. Dropping waits for the pass or
+///   the batch that is under way.
 ///
 /// ```
 /// use percid_numa::Balancer;
@@ -37,7 +37,8 @@ use crate::sys::{memory, preserving_errno};
 /// std::thread::scope(|scope| {
 ///     for half in 0..2 {
 ///         let region = &region;
-///         scope.spawn(move || (0..1 << 19).step_by(4096).for_each(|at| region.touch(half << 19 | at)));
+///         let pages = (half << 19..(half + 1) << 19).step_by(4096);
+///         scope.spawn(move || pages.for_each(|page| region.touch(page)));
 ///     }
 /// });
 /// # Ok::<(), percid_numa::RegisterError>(())
@@ -71,8 +72,8 @@ impl Region {
 
     /// Says that the calling thread uses the memory `offset` bytes from the region's start. To be
     /// called about as often as the program goes from one page to another. More often costs a
-    /// nanosecond and changes nothing, because an armed page counts once. Offsets beyond the region are
-    /// ignored, and so is every call for a region whose accesses are seen by faults.
+    /// nanosecond and changes nothing, because an armed page counts once. Offsets beyond the region
+    /// are ignored, and so is every call for a region whose accesses are seen by faults.
     ///
     /// ```
     /// # let table = vec![7u8; 2 << 20];
@@ -98,8 +99,8 @@ impl Region {
         }
     }
 
-    /// Says that the calling thread uses all of the region. Costs a load for every 64 grains, and what
-    /// [`touch`](Region::touch) costs for every armed one; async-signal-safe as that.
+    /// Says that the calling thread uses all of the region. Costs a load for every 64 grains, and
+    /// what [`touch`](Region::touch) costs for every armed one; async-signal-safe as that.
     ///
     /// ```
     /// # let table = vec![7u8; 2 << 20];
@@ -157,14 +158,15 @@ impl Region {
         self.entry.access
     }
 
-    /// Keeps a part of a trapped region, in bytes from its start, accessible until the returned value
-    /// is dropped: for buffers that are given to system calls, which fail with `EFAULT` at armed pages.
-    /// Whole grains around the part are disarmed and not armed again meanwhile. If the kernel refuses
-    /// to disarm them, the report has its `errno` in [`failed`](crate::RegionReport::failed).
+    /// Keeps a part of a trapped region, in bytes from its start, accessible until the returned
+    /// value is dropped: for buffers that are given to system calls, which fail with `EFAULT` at
+    /// armed pages. Whole grains around the part are disarmed and not armed again meanwhile. If the
+    /// kernel refuses to disarm them, the report has its `errno` in
+    /// [`failed`](crate::RegionReport::failed).
     ///
-    /// Waits for the piece that is being armed, or the batch that is being moved, at this moment. Takes
-    /// a lock and allocates: not async-signal-safe. Does nothing where nothing is trapped: where writes
-    /// are seen, system calls wait as the program itself does.
+    /// Waits for the piece that is being armed, or the batch that is being moved, at this moment.
+    /// Takes a lock and allocates: not async-signal-safe. Does nothing where nothing is trapped:
+    /// where writes are seen, system calls wait as the program itself does.
     ///
     /// ```
     /// use std::io::Read;
@@ -173,7 +175,7 @@ impl Region {
     /// let mut table = vec![7u8; 2 << 20];
     /// let offset = table.as_ptr().align_offset(1 << 16);
     /// let balancer = Balancer::new();
-    /// // SAFETY: the vector stays until the region is dropped; system calls get excluded parts only.
+    /// // SAFETY: the vector stays until the region is dropped; system calls get excluded parts.
     /// let region = unsafe { balancer.register_trapped(table[offset..].as_ptr(), 1 << 20) }?;
     /// balancer.pass();
     /// let exclusion = region.exclude(0..4096);
@@ -190,7 +192,8 @@ impl Region {
         let nothing = Exclusion { region: self, grains: None };
         let Some(pages) = trapped.filter(|_| !part.is_empty()) else { return nothing };
         if self.balancer.is_forked() {
-            // Nothing is armed here any more, so what is disarmed stays so, and so may all of it be.
+            // Nothing is armed here any more, so what is disarmed stays so, and so may all of it
+            // be.
             trap::disarm_inherited(pages);
             return nothing;
         }

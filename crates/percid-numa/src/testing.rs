@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::sys::nodes;
 
-/// Makes the library believe that so many nodes have memory, and that CPU `c` is on node `c` modulo that. To be
+/// Pretends that `count` nodes have memory, and that CPU `c` is on node `c` modulo `count`. To be
 /// called before a balancer is made.
 pub fn pretend_nodes(count: u32) {
     nodes::PRETENDED.store(count, Relaxed);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::access::pages::{Pages, Shared};
 use crate::sys::process;
 
-/// A handler is nearly always running and soon done: nobody who is alive takes this long.
+/// A handler is nearly always running and soon done: none that still runs takes this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The most regions.
@@ -25,8 +25,8 @@ pub(crate) struct Directory {
     regions: [AtomicPtr<Shared>; MOST],
     /// No region is at or above this place.
     used: AtomicUsize,
-    /// How many threads are looking; in the upper half, of which process they are. A child of `fork` has none of the
-    /// threads that were looking in its parent.
+    /// How many threads are looking; in the upper half, the process that they belong to. A child of
+    /// `fork` has none of the threads that were looking in its parent.
     looking: AtomicU64,
 }
 
@@ -61,13 +61,13 @@ impl Directory {
         }
     }
 
-    /// Whether a region is entered.
+    /// Returns whether a region is entered.
     pub(crate) fn has(&self, shared: &Shared) -> bool {
         self.in_use().any(|region| ptr::eq(region, shared))
     }
 
-    /// Waits until no handler looks at what was taken out. `false`: one does for a second, so the memory of what was
-    /// taken out must stay.
+    /// Waits until no handler looks at what was taken out. `false`: one does for a second, so the
+    /// memory of what was taken out must stay.
     pub(crate) fn wait_for_lookers(&self) -> bool {
         let end = Instant::now() + PATIENCE;
         // SeqCst: a handler that announced itself too late to be seen here sees the empty place.
@@ -80,7 +80,7 @@ impl Directory {
         true
     }
 
-    /// How many threads of this process are looking.
+    /// Returns how many threads of this process are looking.
     fn lookers(&self) -> u32 {
         let looking = self.looking.load(SeqCst);
         if (looking >> 32) as u32 == process::id() { looking as u32 } else { 0 }
@@ -112,7 +112,7 @@ impl Directory {
     ) -> T {
         self.look(|| {
             let found = self.in_use().find_map(|region| {
-                // SAFETY: what was entered stays while somebody looks (see `wait_for_lookers`).
+                // SAFETY: what was entered stays while a thread looks (see `wait_for_lookers`).
                 let shared = unsafe { region.as_ref() }?;
                 shared.layout.grain_of(address).map(|grain| (shared, grain))
             });
@@ -133,7 +133,8 @@ impl Directory {
         })
     }
 
-    /// Addresses that whoever looks reads or writes: the ends of this, and where each region's bookkeeping begins.
+    /// Addresses that a look reads or writes: the ends of this, and where each region's bookkeeping
+    /// begins.
     pub(crate) fn places(&self) -> impl Iterator<Item = usize> + '_ {
         let start = ptr::from_ref(self).addr();
         let regions = self.in_use().map(|region| region.addr()).filter(|address| *address != 0);

@@ -1,15 +1,16 @@
-//! How many mappings trapping adds to the process, which can have only so many: where armed grains end and others
-//! begin, so do mappings.
+//! How many mappings trapping adds to the process, whose number is limited: where armed grains end
+//! and others begin, so do mappings.
 //!
-//! All trapped regions of the process count together, whatever their balancers, and may add a quarter of what there
-//! can be: the rest is the program's, whose own `mmap` would fail. The count follows the bits of the armed grains.
-//! Threads that disarm neighbours at once count a few too many or too few, which every pass puts right.
+//! All trapped regions of the process count together, whatever their balancers, and may add a
+//! quarter of the limit. The rest is the program's, whose own `mmap` would fail. The count follows
+//! the bits of the armed grains. Threads that disarm neighbours at the same time count a few too
+//! many or too few, which every pass corrects.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use crate::access::pages::Shared;
 
-/// The share that trapping may add: one part in so many.
+/// Trapping may add one part in four.
 const SHARE: i64 = 4;
 /// `vm.max_map_count` unless told otherwise.
 const USUAL: i64 = 65530;
@@ -17,36 +18,36 @@ const USUAL: i64 = 65530;
 static ADDED: AtomicI64 = AtomicI64::new(0);
 static MOST: AtomicI64 = AtomicI64::new(USUAL / SHARE);
 
-/// Asks the kernel how many mappings a process can have. Allocates: not async-signal-safe.
+/// Reads how many mappings a process can have. Allocates: not async-signal-safe.
 pub(crate) fn measure() {
     let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
     let limit = limit.and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(USUAL);
     MOST.store(limit / SHARE, Relaxed);
 }
 
-/// Whether so many more may be added; fewer always may.
+/// Returns whether `more` may be added; fewer always may.
 pub(crate) fn fits(more: i64) -> bool {
     more <= 0 || ADDED.load(Relaxed) + more <= MOST.load(Relaxed)
 }
 
-/// Whether half of what may be added is: time to give rights back before there is no room.
+/// Returns whether half of the budget is spent: time to restore rights before none is left.
 pub(crate) fn is_short() -> bool {
     ADDED.load(Relaxed) > MOST.load(Relaxed) / 2
 }
 
-/// A region has so many more.
+/// A region has `more` than before.
 pub(crate) fn add(shared: &Shared, more: i64) {
     shared.mappings.fetch_add(more, Relaxed);
     ADDED.fetch_add(more, Relaxed);
 }
 
-/// A region has so many.
+/// A region has `now`.
 pub(crate) fn set(shared: &Shared, now: i64) {
     let before = shared.mappings.swap(now, Relaxed);
     ADDED.fetch_add(now - before, Relaxed);
 }
 
-/// Where what is counted lies; the fault handler needs it.
+/// The addresses of the counts; the fault handler needs them.
 pub(crate) fn places() -> [usize; 2] {
     [&raw const ADDED as usize, &raw const MOST as usize]
 }

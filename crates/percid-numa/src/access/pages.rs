@@ -1,12 +1,14 @@
-//! What is known of a region's pages: which are armed, who was seen there, which are to move.
+//! What is known of a region's pages: which are armed, which threads were seen there, which are to
+//! move.
 //!
-//! All of it lies in one mapping of percid's own, because the fault handler reads and writes it: memory from
-//! the program's allocator could itself be part of a trapped region. It is updated by atomic instructions,
-//! and every access to an armed page is counted by whoever disarms it, and by nobody else.
+//! All of it is in one mapping of percid's own, because the fault handler reads and writes it:
+//! memory from the program's allocator could itself be part of a trapped region. It is updated by
+//! atomic instructions, and every access to an armed page is counted once, by the thread that
+//! disarms it.
 //!
-//! The unit is the *grain*: a page where accesses are reported, several where they are trapped, a huge page where
-//! there are such: the kernel moves it as a whole, so it is judged as a whole. Grains begin at multiples of
-//! their size; the first and the last of a region may be cut.
+//! The unit is the *grain*: a page where accesses are reported, several where they are trapped, a
+//! huge page where there are such: the kernel moves it as a whole, so it is judged as a whole.
+//! Grains begin at multiples of their size; the first and the last of a region may be cut.
 
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
@@ -33,7 +35,7 @@ pub(crate) struct Layout {
     pub(crate) shift: u32,
     /// One more than the largest node.
     pub(crate) nodes: usize,
-    /// The access rights of the memory; what a disarmed grain gets back.
+    /// The access rights of the memory, which disarming restores.
     pub(crate) rights: i32,
     pub(crate) width: Width,
     pub(crate) backoff: bool,
@@ -49,12 +51,12 @@ impl Layout {
         (self.lead() + self.bytes).div_ceil(1 << self.shift)
     }
 
-    /// The grain that an address lies in, if any does.
+    /// Returns the grain of an address; `None` if it is outside the region.
     pub(crate) fn grain_of(&self, address: usize) -> Option<usize> {
         (address.wrapping_sub(self.start) < self.bytes).then(|| self.grain_at(address))
     }
 
-    /// The grain of an address in the region.
+    /// Returns the grain of an address in the region.
     pub(crate) fn grain_at(&self, address: usize) -> usize {
         (address - (self.start - self.lead())) >> self.shift
     }
@@ -63,13 +65,14 @@ impl Layout {
         self.start < range.end && range.start < self.start + self.bytes
     }
 
-    /// The addresses of a grain.
+    /// Returns the addresses of a grain.
     pub(crate) fn grain(&self, grain: usize) -> Range<usize> {
         let start = self.start - self.lead() + (grain << self.shift);
         start.max(self.start)..(start + (1 << self.shift)).min(self.start + self.bytes)
     }
 
-    /// The bytes of the mapping and where in it the arrays begin, in the order of [`Shared`]'s pointers.
+    /// Returns the bytes of the mapping and where in it the arrays begin, in the order of
+    /// [`Shared`]'s pointers.
     fn places(&self) -> (usize, [usize; 5]) {
         let (grains, words) = (self.grains(), self.grains().div_ceil(64));
         let sizes = [self.nodes * 8, words * 8, words * 8, grains * 4, grains * 2];
@@ -89,7 +92,8 @@ pub(crate) struct Shared {
     pub(crate) layout: Layout,
     /// The process that the region was registered in: a child of `fork` inherits it.
     pub(crate) process: u32,
-    /// Odd while grains are being armed; changes whenever some were, to what no region ever had: see `trap`.
+    /// Odd while grains are being armed. Whenever some were, it becomes a number that no region has
+    /// had: see `trap`.
     pub(crate) generation: AtomicU32,
     /// The scan's sequence.
     pub(crate) sequence: AtomicI64,
@@ -100,9 +104,9 @@ pub(crate) struct Shared {
     pending: AtomicU64,
     /// Times a grain could not be disarmed alone, because the process had too many mappings.
     pub(crate) disarmed_whole: AtomicU64,
-    /// Uses of armed grains by threads that nobody could say the node of.
+    /// Uses of armed grains by threads whose node the kernel did not say.
     pub(crate) unattributed: AtomicU64,
-    /// How many of them were known at the last look.
+    /// The value of `disarmed_whole` at the last look.
     known_whole: AtomicU64,
     /// Mappings that trapping has added here; see `mapping_budget`.
     pub(crate) mappings: AtomicI64,
@@ -131,12 +135,12 @@ impl Shared {
         self.layout.grains().div_ceil(64)
     }
 
-    /// How much each node used the region of late: every sequence halves it.
+    /// Returns how much each node used the region of late: every sequence halves it.
     pub(crate) fn use_by_node(&self) -> &[AtomicU64] {
         self.slice(self.use_by_node, self.layout.nodes)
     }
 
-    /// Which grains are armed, 64 a word.
+    /// Returns which grains are armed, 64 a word.
     pub(crate) fn armed(&self) -> &[AtomicU64] {
         self.slice(self.armed, self.words())
     }
@@ -157,14 +161,14 @@ impl Shared {
         self.armed()[grain / 64].load(Relaxed) >> (grain % 64) & 1 == 1
     }
 
-    /// How many of the two grains beside some are armed.
+    /// Returns how many of the two grains beside `grains` are armed.
     pub(crate) fn armed_beside(&self, grains: &Range<usize>) -> i64 {
         let before = grains.start > 0 && self.is_armed(grains.start - 1);
         let behind = grains.end < self.layout.grains() && self.is_armed(grains.end);
         i64::from(before) + i64::from(behind)
     }
 
-    /// How often armed grains end or begin.
+    /// Returns how often armed grains end or begin.
     pub(crate) fn edges(&self) -> i64 {
         let (mut edges, mut last) = (0, 0);
         for word in self.armed() {
@@ -175,22 +179,22 @@ impl Shared {
         edges + last as i64
     }
 
-    /// The grain's pages are on this node. Arms it; answers whether it was not armed before.
+    /// Arms a grain whose pages are on the node `home`. Returns whether it was not armed before.
     pub(crate) fn arm(&self, grain: usize, home: u32) -> bool {
         self.homes()[grain].store(home as u16, Relaxed);
-        // Release: whoever disarms it sees its home.
+        // Release: the thread that disarms it sees its home.
         let before = self.armed()[grain / 64].fetch_or(1 << (grain % 64), Release);
         before >> (grain % 64) & 1 == 0
     }
 
-    /// Disarms a grain; answers whether it was armed.
+    /// Disarms a grain. Returns whether it was armed.
     pub(crate) fn disarm(&self, grain: usize) -> bool {
         let before = self.armed()[grain / 64].fetch_and(!(1 << (grain % 64)), Acquire);
         before >> (grain % 64) & 1 == 1
     }
 
-    /// The calling thread uses a grain: if it is armed it is disarmed, and who was first is judged.
-    /// Async-signal-safe; two system calls.
+    /// Notes that the calling thread uses a grain: if it is armed it is disarmed, and the access is
+    /// judged. Async-signal-safe; two system calls.
     pub(crate) fn use_armed(&self, grain: usize) {
         if self.disarm(grain) {
             let (thread, node) = (process::thread_id(), nodes::current_node());
@@ -198,8 +202,8 @@ impl Shared {
         }
     }
 
-    /// As [`use_armed`](Shared::use_armed), for another thread, that waits. If it cannot be said where that is, it is
-    /// counted, and nothing follows.
+    /// As [`use_armed`](Shared::use_armed), for another thread, which waits. If it is unknown where
+    /// that runs, the access is only counted.
     pub(crate) fn use_armed_by(&self, grain: usize, who: impl FnOnce() -> Option<PageAccess>) {
         if !self.disarm(grain) {
             return;
@@ -227,7 +231,7 @@ impl Shared {
             has_memory: self.has_memory(access.node),
             backoff: self.layout.backoff,
         };
-        // The grain is disarmed: nobody else comes here for it before it is armed again.
+        // The grain is disarmed: no other thread comes here for it before it is armed again.
         let place = &self.records()[grain];
         let decision = decide(PageHistory::from_word(place.load(Relaxed)), access, &at);
         place.store(decision.history.word(), Relaxed);
@@ -236,7 +240,7 @@ impl Shared {
         self.want(grain, decision.moves);
     }
 
-    /// From now on pages move to these nodes only.
+    /// Lets pages move to these nodes only from now on.
     pub(crate) fn set_nodes(&self, nodes: &[u32]) {
         for (index, word) in self.with_memory.iter().enumerate() {
             let here = nodes.iter().filter(|node| **node as usize / 64 == index);
@@ -252,7 +256,7 @@ impl Shared {
     fn want(&self, grain: usize, wanted: bool) {
         let (word, bit) = (&self.wanted()[grain / 64], 1u64 << (grain % 64));
         if wanted {
-            // Release: whoever moves it sees the record.
+            // Release: the thread that moves it sees the record.
             if word.fetch_or(bit, Release) & bit == 0 {
                 self.pending.fetch_add(1, Relaxed);
             }
@@ -261,13 +265,13 @@ impl Shared {
         }
     }
 
-    /// How many grains are to move.
+    /// Returns how many grains are to move.
     pub(crate) fn pending(&self) -> u64 {
         self.pending.load(Relaxed)
     }
 
-    /// Takes up to `most` grains that are to move, with their nodes, from a word of the bits on, which it
-    /// moves: so each has its turn, and none is looked for from the beginning each time.
+    /// Takes up to `most` grains that are to move, with their nodes, from a word of the bits on.
+    /// Advances that word, so that no grain is left out and no search begins anew.
     pub(crate) fn take_wanted(&self, most: usize, from: &mut usize) -> Vec<(usize, u32)> {
         let mut taken = Vec::new();
         for _ in 0..self.words() {
@@ -277,7 +281,7 @@ impl Shared {
                 let grain = index * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 self.want(grain, false);
-                // Acquire, by taking the wish back: sees the record that goes with it, or a later one.
+                // Acquire, by clearing the bit: sees the record that goes with it, or a later one.
                 let record = PageHistory::from_word(self.records()[grain].load(Relaxed));
                 taken.extend(record.node().map(|node| (grain, node)));
             }
@@ -289,33 +293,33 @@ impl Shared {
         taken
     }
 
-    /// A grain was moved to where it was used last.
+    /// Notes that a grain was moved to where it was used last.
     pub(crate) fn moved(&self, grain: usize, node: u32) {
         self.homes()[grain].store(node as u16, Relaxed);
         let mark = |word| Some(PageHistory::from_word(word).moved().word());
         let _ = self.records()[grain].fetch_update(Relaxed, Relaxed, mark);
     }
 
-    /// Takes the bits of the threads that were seen since it was called last.
+    /// Takes the bits of the threads that were seen since the last call.
     pub(crate) fn take_users(&self) -> u128 {
         let [low, high] = [0, 1].map(|half: usize| u128::from(self.users[half].swap(0, Relaxed)));
         high << 64 | low
     }
 
-    /// What was seen so far.
+    /// Returns what was seen so far.
     pub(crate) fn seen(&self) -> AccessCounts {
         let [local, remote, private, shared] =
             [0, 1, 2, 3].map(|what: usize| self.seen[what].load(Relaxed));
         AccessCounts { local, remote, private, shared, failed: 0 }
     }
 
-    /// Whether the grains had to be disarmed together since it last said so.
+    /// Returns whether the grains had to be disarmed together since the last call.
     pub(crate) fn was_disarmed_whole(&self) -> bool {
         let times = self.disarmed_whole.load(Relaxed);
         self.known_whole.swap(times, Relaxed) != times
     }
 
-    /// A sequence is over: what was used long ago counts half.
+    /// Ends a sequence: what was used before counts half.
     pub(crate) fn age(&self) {
         for count in self.use_by_node() {
             count.fetch_sub(count.load(Relaxed) / 2, Relaxed);
@@ -330,7 +334,8 @@ pub(crate) struct Pages {
     mapped: usize,
     /// Threads of the program that wait for `work`.
     waiting: AtomicUsize,
-    /// Held by whoever arms, disarms or moves more than one grain; with the parts that are not to be armed.
+    /// Held while more than one grain is armed, disarmed or moved; with the parts that are not to
+    /// be armed.
     pub(crate) work: Mutex<Work>,
 }
 
@@ -356,13 +361,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-// SAFETY: what is shared may be used and given back by any thread.
+// SAFETY: what is shared may be used and unmapped by any thread.
 unsafe impl Send for Pages {}
 // SAFETY: as above.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Nothing is armed and nobody was seen. All of it lies in a mapping that `map` makes. `None`: no memory.
+    /// Nothing is armed and no access was seen. All of it is in a mapping that `map` makes. `None`:
+    /// no memory.
     pub(crate) fn new(
         layout: Layout,
         with_memory: &[u32],
@@ -400,7 +406,8 @@ impl Pages {
         Some(pages)
     }
 
-    /// Takes the lock for a thread of the program: it waits for one piece of work, not for all of it.
+    /// Takes the lock for a thread of the program: it waits for one piece of work, not for all of
+    /// it.
     pub(crate) fn interrupt_work(&self) -> MutexGuard<'_, Work> {
         self.waiting.fetch_add(1, Relaxed);
         let work = lock(&self.work);
@@ -408,7 +415,7 @@ impl Pages {
         work
     }
 
-    /// Takes the lock for the balancer, after those who wait for it.
+    /// Takes the lock for the balancer, after the threads that wait for it.
     pub(crate) fn go_on_with_work(&self) -> MutexGuard<'_, Work> {
         while self.waiting.load(Relaxed) > 0 {
             std::thread::yield_now();
@@ -416,7 +423,7 @@ impl Pages {
         lock(&self.work)
     }
 
-    /// Where what is shared lies, for the fault handler.
+    /// Returns the address of what is shared, for the fault handler.
     pub(crate) fn as_ptr(&self) -> *mut Shared {
         self.shared.as_ptr()
     }
@@ -433,8 +440,8 @@ impl Deref for Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nobody else refers to it: a trapped region waits
-        // until no handler does.
+        // SAFETY: the mapping is this value's own, and nothing else refers to it: a trapped region
+        // waits until no handler does.
         unsafe { memory::unmap(self.shared.cast(), self.mapped) };
     }
 }
@@ -483,7 +490,7 @@ mod tests {
         assert_eq!(pages.edges(), 6);
         let beside = [62..65, 1..62, 63..64, 65..127].map(|grains| pages.armed_beside(&grains));
         assert_eq!(beside, [0, 2, 2, 2]);
-        // What one changes by the neighbours is what all are by counting.
+        // Counting by neighbours gives the same as counting all edges.
         for (grain, armed) in [(65, true), (63, false), (0, false), (126, true), (127, false)] {
             let (before, beside) = (pages.edges(), pages.armed_beside(&(grain..grain + 1)));
             let change = if armed { 2 - 2 * beside } else { 2 * beside - 2 };

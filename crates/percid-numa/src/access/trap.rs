@@ -1,26 +1,28 @@
-//! Access that is trapped: armed memory has no access rights, and the fault of who touches it first is caught.
+//! Access that is trapped: armed memory has no access rights, and the first access faults.
 //!
 //! # Why no fault is taken for a crash, and no crash for a fault
 //!
-//! A grain is armed by setting its bit and then taking the rights away; it is disarmed by giving the rights
-//! back and then clearing the bit. Whoever faults at an armed grain disarms it. A fault at a grain that is
-//! *not* armed may be late (another thread has disarmed the grain since), or the grain may have lost
-//! its rights after its bit was cleared, if a late fault came between the two steps of arming. So the
-//! rights are given back there too, and the access is tried again. Afterwards nothing of ours can keep the
-//! thread from its access but another arming, which changes the region's generation: so a thread that
-//! faults again at the same address in the same generation is not ours to help, and the fault is passed on.
-//! While a generation is odd, arming is under way, and the thread tries again for as long as that takes;
-//! but not for ever, because a child of `fork` may inherit an odd generation that nobody will end.
+//! A grain is armed by setting its bit and then taking the rights away. It is disarmed by restoring
+//! the rights and then clearing the bit. A thread that faults at an armed grain disarms it. A fault
+//! at a grain that is *not* armed may be late (another thread has disarmed the grain since), or the
+//! grain may have lost its rights after its bit was cleared, if a late fault came between the two
+//! steps of arming. So the rights are restored there too, and the access is tried again. Afterwards
+//! only another arming can keep the thread from its access, and that changes the region's
+//! generation. So a second fault at the same address in the same generation is not percid's, and is
+//! passed on. While a generation is odd, arming is under way, and the thread tries again for as
+//! long as that takes; but not for ever, because a child of `fork` may inherit an odd generation
+//! that no thread will end.
 //!
-//! A fault outside all regions is tried again once, because the region may have been unregistered between
-//! the fault and the handler. It is passed on when it comes again before another region was taken out. An
-//! access to nothing (no mapping) is passed on at once.
+//! A fault outside all regions is tried again once, because the region may have been unregistered
+//! between the fault and the handler. It is passed on when it comes again before another region was
+//! taken out. An access to nothing (no mapping) is passed on at once.
 //!
-//! A thread remembers its last such fault for longer than regions live, so the numbers that it compares must not
-//! come again with another meaning: the generations of all regions are numbers of one counter, removals have
-//! numbers of their own, and a region's removal has changed the number before the region can no longer be found.
-//! The counters wrap after 2^30 armings or removals. To be taken for a crash, a thread would have to be
-//! late at one address at both ends of exactly so many, and nowhere else in between.
+//! A thread remembers its last such fault for longer than regions exist, so the numbers that it
+//! compares must not come again with another meaning: the generations of all regions are numbers of
+//! one counter, removals have numbers of their own, and a region's removal changes the number
+//! before the region can no longer be found. The counters wrap after 2^30 armings or removals. To
+//! be taken for a crash, a thread would have to be late at one address at both ends of exactly that
+//! many, and nowhere else in between.
 
 use std::ops::Range;
 use std::ptr;
@@ -36,7 +38,7 @@ use crate::access::pages::{Pages, Shared};
 use crate::sys::last_fault::LastFault;
 use crate::sys::{fault, last_fault, memory, process};
 
-/// Faults in a row at one address that cannot be ours any more.
+/// Faults in a row at one address after which the fault is not percid's.
 const TRIES: u32 = 3;
 const TRIES_WHILE_ARMING: u32 = 100_000;
 
@@ -44,22 +46,24 @@ const TRIES_WHILE_ARMING: u32 = 100_000;
 static TRAPPED: Directory = Directory::new();
 /// The process of the thread that enters a region or takes one out for good; 0 if none does.
 static LOCK: AtomicU32 = AtomicU32::new(0);
-/// The last generation that began. Generations are multiples of 4, and one more while arming is under way.
+/// The last generation that began. Generations are multiples of 4, and one more while arming is
+/// under way.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 /// Changes whenever a region is taken out. Never a generation: 2 more than a multiple of 4.
 static REMOVED: AtomicU32 = AtomicU32::new(2);
 
-/// Sees to it that faults are caught; for who has the [`DirectoryLock`]. `false`: another handler was installed since.
+/// Makes sure that faults are caught; for the holder of the [`DirectoryLock`]. `false`: another
+/// handler was installed since.
 pub(crate) fn prepare() -> bool {
     fault::install(catch)
 }
 
-/// Whether faults are caught.
+/// Returns whether faults are caught.
 pub(crate) fn is_prepared() -> bool {
     fault::is_installed()
 }
 
-/// A generation that no region has had.
+/// Returns a generation that no region has had.
 fn next_generation() -> u32 {
     GENERATION.fetch_add(4, SeqCst).wrapping_add(4)
 }
@@ -69,7 +73,8 @@ fn next_generation() -> u32 {
 pub(crate) struct DirectoryLock(());
 
 impl DirectoryLock {
-    /// Waits for the thread that has it. A child of `fork` does not wait for a thread of its parent.
+    /// Waits for the thread that has it. A child of `fork` does not wait for a thread of its
+    /// parent.
     fn wait() -> DirectoryLock {
         let me = process::id();
         let mut free = 0;
@@ -87,9 +92,10 @@ impl Drop for DirectoryLock {
     }
 }
 
-/// Waits for the right to enter a region at these addresses. From then on all of its memory has its own rights, whose
-/// look-up must come after this: it overlaps no other trapped region, of whatever balancer, because a region is taken
-/// out after it was disarmed. What a child of `fork` inherits there is disarmed and taken out for good.
+/// Waits for the right to enter a region at these addresses. From then on all of its memory has its
+/// own rights: it overlaps no other trapped region, of whatever balancer, because a region is taken
+/// out after it was disarmed. So the rights must be looked up after this. What a child of `fork`
+/// inherits there is disarmed and taken out for good.
 ///
 /// The error is the start of the region that overlaps.
 pub(crate) fn enter(range: &Range<usize>) -> Result<DirectoryLock, usize> {
@@ -108,8 +114,8 @@ pub(crate) fn enter(range: &Range<usize>) -> Result<DirectoryLock, usize> {
     Ok(lock)
 }
 
-/// Disarms a region of the parent, in a child of `fork`, and takes it out, unless that was done before. Nobody arms
-/// there; locks of the parent are of no use. Its memory must stay for ever.
+/// Disarms a region of the parent, in a child of `fork`, and takes it out, unless that was done
+/// before. No thread arms there; locks of the parent are of no use. Its memory must stay for ever.
 pub(crate) fn disarm_inherited(pages: &Pages) {
     let _lock = DirectoryLock::wait();
     if TRAPPED.has(pages) {
@@ -122,7 +128,8 @@ fn take_out_inherited(shared: &Shared) {
     take_out(shared);
 }
 
-/// An address in the range that the handler itself reads or writes: were it armed, the handler would fault.
+/// Returns an address in the range that the handler itself reads or writes: were it armed, the
+/// handler would fault.
 pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
     let own =
         [&raw const GENERATION as usize, &raw const REMOVED as usize, last_fault::own() as usize];
@@ -132,28 +139,29 @@ pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
     places.into_iter().find(|place| range.contains(place))
 }
 
-/// Enters a region; for who has the [`DirectoryLock`]. `false`: there are too many.
+/// Enters a region; for the holder of the [`DirectoryLock`]. `false`: there are too many.
 pub(crate) fn insert(pages: &Pages) -> bool {
     mapping_budget::measure();
     pages.generation.store(next_generation(), Relaxed);
     TRAPPED.insert(pages)
 }
 
-/// Takes a region out, whose memory has its rights back. Answers whether no handler looks at it any more:
-/// if one does for a second its memory must stay.
+/// Takes a region out whose rights were restored. Returns whether no handler looks at it any more:
+/// if one does for a second, the memory of `pages` must stay.
 pub(crate) fn remove(pages: &Pages) -> bool {
     take_out(pages);
     TRAPPED.wait_for_lookers()
 }
 
 fn take_out(shared: &Shared) {
-    // First: who does not find the region sees that something was removed since the region was there.
+    // First: a thread that does not find the region sees that something was removed meanwhile.
     REMOVED.fetch_add(4, SeqCst);
     mapping_budget::set(shared, 0);
     TRAPPED.remove(shared);
 }
 
-/// Takes the rights of some grains away, after `mark` has armed them. To be called by one thread at a time.
+/// Takes the rights of some grains away, after `mark` has armed them. To be called by one thread at
+/// a time.
 pub(crate) fn arm(
     shared: &Shared,
     start: usize,
@@ -168,14 +176,15 @@ pub(crate) fn arm(
     done
 }
 
-/// Gives the rights of a part back.
+/// Restores the rights of a part.
 pub(crate) fn restore_rights(shared: &Shared, start: usize, bytes: usize) -> Result<(), i32> {
     // SAFETY: these are the rights that the program's memory had when it was registered.
     unsafe { memory::protect(start, bytes, shared.layout.rights) }
 }
 
-/// Gives the rights of some grains back, armed or not: one that is not armed may lack them nevertheless, see above.
-/// Nobody may be arming meanwhile. The error is the last `errno`; the grains that it is about stay armed.
+/// Restores the rights of some grains, armed or not: one that is not armed may lack them
+/// nevertheless, see above. No thread may be arming meanwhile. The error is the last `errno`; the
+/// grains that it is about stay armed.
 pub(crate) fn disarm(shared: &Shared, grains: Range<usize>) -> Result<(), i32> {
     if grains.is_empty() {
         return Ok(());
@@ -191,8 +200,9 @@ pub(crate) fn disarm(shared: &Shared, grains: Range<usize>) -> Result<(), i32> {
         grains.for_each(|grain| _ = shared.disarm(grain));
         return Ok(());
     }
-    // A part is not mapped any more. Or the edges cannot be: there are too many mappings, or huge pages of their own
-    // file system are larger than grains. Then the whole region has none, as in `let_through`.
+    // A part is not mapped any more. Or the edges cannot be: there are too many mappings, or huge
+    // pages of their own file system are larger than grains. Then the whole region has none, as in
+    // `let_through`.
     let mut outcome = Ok(());
     for grain in grains.clone() {
         let part = shared.layout.grain(grain);
@@ -210,7 +220,7 @@ pub(crate) fn disarm(shared: &Shared, grains: Range<usize>) -> Result<(), i32> {
     outcome
 }
 
-/// The handler: whether the access at `address` may be tried again. Async-signal-safe.
+/// The handler: returns whether the access at `address` may be tried again. Async-signal-safe.
 fn catch(code: i32, address: usize) -> bool {
     if code != fault::ACCESS_ERROR {
         return false;
@@ -234,9 +244,10 @@ fn let_through(shared: &Shared, grain: usize, address: usize) -> bool {
         mapping_budget::add(shared, more);
         true
     } else {
-        // Every grain with rights of its own is a mapping of its own; there may be too many. One with the same
-        // rights everywhere takes none. All at once, although the program waits: parts would need mappings.
-        // The bits of the others stay: they count when they are touched, or not.
+        // Every grain with rights of its own is a mapping of its own; there may be too many. A
+        // region with the same rights everywhere takes one. All at once, although the program
+        // waits: parts would need mappings. The bits of the others stay: they count when they are
+        // touched, or not.
         shared.disarmed_whole.fetch_add(1, Relaxed);
         let whole = restore_rights(shared, shared.layout.start, shared.layout.bytes).is_ok();
         mapping_budget::set(shared, 0);
@@ -257,7 +268,8 @@ fn is_a_crash(address: usize, generation: u32) -> bool {
     times >= TRIES_WHILE_ARMING
 }
 
-/// How often in a row the calling thread has been here with the same address and generation.
+/// Returns how often in a row the calling thread has been here with the same address and
+/// generation.
 fn repeats(address: usize, generation: u32) -> u32 {
     // SAFETY: it is this thread's own, and no other handler interrupts this one.
     let last = unsafe { &mut *last_fault::own() };
@@ -288,7 +300,8 @@ mod tests {
         Pages::new(layout, &[0], memory::map).expect("memory")
     }
 
-    /// A region lives, is armed once and disarmed by somebody; the calling thread is late in it so many times.
+    /// A region is entered, armed once, disarmed and removed; the calling thread is late in it
+    /// `late` times.
     fn live(start: usize, late: u32) -> Vec<bool> {
         let pages = pages(start);
         assert!(insert(&pages));
@@ -301,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_once_in_every_life_of_a_region_has_not_crashed() {
+    fn a_thread_that_is_late_once_in_every_life_of_a_region_has_not_crashed() {
         let start = memory();
         for life in 0..4 * TRIES {
             assert_eq!(live(start, 1), [true], "life {life}");
@@ -309,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_in_a_region_and_after_it_has_not_crashed() {
+    fn a_thread_that_is_late_in_a_region_and_after_it_has_not_crashed() {
         let start = memory();
         // Some generation may be the number of some removal.
         for life in 0..64 {
@@ -319,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_again_without_an_arming_has_crashed() {
+    fn a_thread_that_faults_again_without_an_arming_has_crashed() {
         let start = memory();
         assert_eq!(live(start, TRIES + 1), [true, true, false, false]);
         assert!(catch(fault::ACCESS_ERROR, start));

@@ -1,30 +1,34 @@
-//! Access that is seen by writes: armed memory is write-protected, and who writes there first waits until a thread
-//! of percid's, the *monitor*, has noted who it is and let it through (`userfaultfd(2)`).
+//! Access that is seen by writes: armed memory is write-protected, and the first writer waits until
+//! a thread of percid's, the *monitor*, has noted it and let it through (`userfaultfd(2)`).
 //!
-//! System calls that write to armed memory wait in the same way, instead of failing as they do where memory is
-//! trapped. Reads are not seen.
+//! System calls that write to armed memory wait in the same way, instead of failing as they do
+//! where memory is trapped. Reads are not seen.
 //!
-//! # Why nobody waits for ever
+//! # Why no thread waits for ever
 //!
-//! Whoever waits has sent a message, and the monitor answers each message by letting its writer through, whether the
-//! grain is armed or not, whether there still is such a region or not: it takes the protection away, which wakes who
-//! waits; where that fails, because the memory was unmapped or replaced since, it wakes who waits to find that out.
-//! Ending a registration wakes nobody, nor does closing the descriptor while a child of `fork` still has it: so the
-//! monitor reads all messages before it ends, when there are no regions any more from which others could come.
+//! A waiting thread has sent a message, and the monitor answers each message by letting its writer
+//! through, whether the grain is armed or not, whether there still is such a region or not. It
+//! takes the protection away, which wakes the writer. Where that fails, because the memory was
+//! unmapped or replaced since, it wakes the writer to find that out. Ending a registration wakes no
+//! thread, nor does closing the descriptor while a child of `fork` still has it. So the monitor
+//! reads all messages before it ends, when there are no regions any more from which others could
+//! come.
 //!
-//! The monitor itself waits for nobody who may wait for it. A thread that faults may hold any lock, so the monitor
-//! takes none, and allocates nothing: memory of the allocator may be armed. What it writes to lies in mappings that
-//! cannot be registered, because they bear the name of a file: its stack with its thread-local memory and this
-//! state, and the [`Pages`](crate::access::pages::Pages) of regions that it answers for. It runs none of the program's
-//! handlers. So no fault of its own is ever its to answer.
+//! The monitor itself waits for no thread that may wait for it. A thread that faults may hold any
+//! lock, so the monitor takes none, and allocates nothing: memory of the allocator may be armed. It
+//! writes only to mappings that cannot be registered, because they have the name of a file: its
+//! stack with its thread-local memory and this state, and the
+//! [`Pages`](crate::access::pages::Pages) of the regions that it serves. It runs none of the
+//! program's handlers. So it never waits for an answer of its own.
 //!
 //! # Arming while threads write
 //!
-//! Bits are set first and the memory protected then, a whole piece by one call; the monitor clears the bit first
-//! and takes the protection away then. Between the two steps of either the other may come, and leave a grain
-//! protected that is not armed: the next write is let through and counts for nothing. Or one armed that is not
-//! protected: nobody is seen there until the next pass protects the piece again, for which it asks only
-//! whether anything in it is armed. A grain also gets there if the program discards its pages (`MADV_DONTNEED`).
+//! Bits are set first and the memory is protected then, a whole piece by one call. The monitor
+//! clears the bit first and takes the protection away then. Between the two steps of either the
+//! other may come, and leave a grain protected that is not armed: the next write is let through and
+//! counts for nothing. Or it leaves a grain armed that is not protected: no access is seen there
+//! until the next pass protects the piece again, which it does if anything in it is armed. A grain
+//! also gets there if the program discards its pages (`MADV_DONTNEED`).
 
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -39,13 +43,15 @@ use crate::sys::userfaultfd::{Message, Refusal, Userfaultfd};
 use crate::sys::{MAX_CPUS, maps, memory, nodes, process};
 use percid_rules::scan::migration_policy::PageAccess;
 
-/// The monitor's stack. It uses a few KiB; the C library puts the program's thread-local variables there too.
+/// The monitor's stack. It uses a few KiB; the C library puts the program's thread-local variables
+/// there too.
 const STACK: usize = 1 << 20;
 
 /// How many messages are read at once.
 const AT_ONCE: usize = 16;
 
-/// What [`State::nodes`] holds of a CPU that was not looked up yet, or whose node the kernel does not say.
+/// What [`State::nodes`] holds for a CPU that was not looked up yet, or whose node the kernel does
+/// not say.
 const UNKNOWN: u16 = u16::MAX;
 
 /// What the monitor needs, in its own mapping.
@@ -90,7 +96,7 @@ impl Monitor {
         if end < 0 {
             return Err(RegisterError::Refused { errno: crate::sys::errno() });
         }
-        // SAFETY: it was just opened, and nobody else knows of it.
+        // SAFETY: it was just opened, and nothing else knows of it.
         let end = unsafe { OwnedFd::from_raw_fd(end) };
         let mapping = memory::map_under_a_name(Monitor::mapped()).ok_or(RegisterError::NoMemory)?;
         let nodes = [const { AtomicU16::new(UNKNOWN) }; MAX_CPUS];
@@ -102,8 +108,8 @@ impl Monitor {
             state.write(State { faults, end, regions, nodes, thread });
         }
         let mut monitor = Monitor { state, mapping, thread: None, process: process::id() };
-        // SAFETY: the lower part of the mapping is the stack's alone; state and stack stay until the thread was
-        // joined.
+        // SAFETY: the lower part of the mapping is the stack's alone; state and stack stay until
+        // the thread was joined.
         let started = unsafe { own_stack::start(mapping, STACK, run, state.as_ptr().cast()) };
         monitor.thread = Some(started.map_err(|errno| RegisterError::Refused { errno })?);
         Ok(monitor)
@@ -140,8 +146,9 @@ impl Monitor {
         Err(RegisterError::TooManyWritten)
     }
 
-    /// Takes a region out, whatever its memory has become. Who waits there is still answered. Answers whether the monitor
-    /// looks at it no more: if it does for a second, its memory must stay.
+    /// Takes a region out, whatever its memory has become. Threads that wait there are still
+    /// answered. Returns whether the monitor looks at it no more: if it does for a second, the
+    /// memory of `pages` must stay.
     pub(crate) fn remove(&self, pages: &Pages) -> bool {
         let State { faults, regions, .. } = self.state();
         let all = range(pages);
@@ -161,8 +168,8 @@ impl Monitor {
     ///
     /// # Errors
     ///
-    /// The `errno`: `ENOENT` if part of it is not what was registered; on kernels before 6.4 also if it
-    /// consists of several mappings.
+    /// The `errno`: `ENOENT` if part of it is not what was registered; on kernels before 6.4 also
+    /// if it consists of several mappings.
     pub(crate) fn protect(&self, range: &Range<usize>) -> Result<(), i32> {
         self.state().faults.protect(range)
     }
@@ -175,7 +182,7 @@ fn range(pages: &Pages) -> Range<usize> {
 impl Drop for Monitor {
     fn drop(&mut self) {
         if process::id() != self.process {
-            // The thread is the parent's, and what these descriptors are in this process nobody knows.
+            // The thread is the parent's, and these descriptors may be any others in this process.
             return;
         }
         if let Some(thread) = self.thread.take() {
@@ -184,7 +191,7 @@ impl Drop for Monitor {
             unsafe { libc::write(self.state().end.as_raw_fd(), one.as_ptr().cast(), one.len()) };
             thread.join();
         }
-        // SAFETY: nobody uses the state or the stack any more.
+        // SAFETY: nothing uses the state or the stack any more.
         unsafe {
             self.state.drop_in_place();
             memory::unmap(self.mapping, Monitor::mapped());
@@ -202,7 +209,7 @@ extern "C" fn run(state: *mut libc::c_void) -> *mut libc::c_void {
     while state.wait() {
         state.answer_all();
     }
-    // Whoever waits still, where there is no region any more.
+    // For threads that wait where there is no region any more.
     state.answer_all();
     std::ptr::null_mut()
 }
@@ -221,8 +228,8 @@ impl State {
         let mut messages = [Message::default(); AT_ONCE];
         loop {
             let count = self.faults.read(&mut messages);
-            messages[..count].iter().filter_map(Message::write).for_each(|(at, who)| {
-                self.let_through(at, who);
+            messages[..count].iter().filter_map(Message::write).for_each(|(address, thread)| {
+                self.let_through(address, thread);
             });
             if count == 0 {
                 return;
@@ -230,7 +237,7 @@ impl State {
         }
     }
 
-    /// A thread waits, wanting to write: notes it, and lets it go on.
+    /// Notes a thread that waits to write, and lets it go on.
     fn let_through(&self, address: usize, thread: u32) {
         let page = memory::page_size();
         let here = address & !(page - 1);
@@ -246,7 +253,7 @@ impl State {
         }
     }
 
-    /// Where a thread that waits was running; `None` if it is not of this process.
+    /// Looks up where a waiting thread was running; `None` if it is not of this process.
     fn access(&self, thread: u32) -> Option<PageAccess> {
         let cpu = process::last_cpu(thread)?;
         let known = self.nodes.get(cpu as usize)?;
@@ -302,7 +309,7 @@ mod tests {
     fn the_first_write_to_an_armed_grain_is_noted_for_its_thread() {
         let Some(monitor) = monitor() else { return };
         let (word, pages) = memory();
-        monitor.insert(&pages).expect("memory of our own");
+        monitor.insert(&pages).expect("private memory");
         pages.arm(0, 0);
         monitor.protect(&range(&pages)).expect("registered");
         let writer = || {
@@ -319,10 +326,10 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_nobody_armed_goes_on_and_counts_for_nothing() {
+    fn a_write_to_a_grain_that_is_not_armed_goes_on_and_counts_for_nothing() {
         let Some(monitor) = monitor() else { return };
         let (word, pages) = memory();
-        monitor.insert(&pages).expect("memory of our own");
+        monitor.insert(&pages).expect("private memory");
         monitor.protect(&range(&pages)).expect("registered");
         word.store(5, Relaxed);
         assert_eq!((pages.seen().local + pages.seen().remote, word.load(Relaxed)), (0, 5));
@@ -333,7 +340,7 @@ mod tests {
     fn one_monitor_has_the_memory() {
         let (Some(one), Some(other)) = (monitor(), monitor()) else { return };
         let (_, pages) = memory();
-        one.insert(&pages).expect("memory of our own");
+        one.insert(&pages).expect("private memory");
         assert_eq!(other.insert(&pages), Err(RegisterError::OtherMonitor));
         assert_eq!(one.protect(&range(&pages)), Ok(()), "the first has it still");
         assert!(one.remove(&pages));

@@ -18,7 +18,7 @@ use percid_rules::scan::{Effects, Reason};
 /// How many pages are looked up by one system call.
 const LOOK_UP: usize = 512;
 
-/// What a pass may do, and where it leaves its notes.
+/// The effects of a pass, and its counts.
 pub(crate) struct PassEffects<'a> {
     pub(crate) entries: &'a BTreeMap<usize, Arc<Entry>>,
     pub(crate) log: &'a mut Log,
@@ -50,7 +50,7 @@ impl Effects for PassEffects<'_> {
             return 0;
         }
         if entry.access == AccessMethod::Trapped && memory::data_is_limited() {
-            // As the kernel might say when the rights are to come back.
+            // As the kernel might say when the rights are to be restored.
             let pages = (part.end - part.start) / memory::page_size() as u64;
             entry.tally().fail(libc::ENOMEM, pages);
             return 0;
@@ -84,7 +84,8 @@ fn arm(entry: &Entry, pages: &Pages, part: Range<usize>, tally: &mut Tally) -> u
     let end = layout.grain_at(part.end - 1) + 1;
     let mut armed = 0;
     for piece in pieces(&layout, first..end) {
-        // Given up in between, so that whoever excludes or unregisters waits for one piece only.
+        // Released in between, so that a thread that excludes or unregisters waits for one piece
+        // only.
         let work = pages.go_on_with_work();
         if work.over {
             break;
@@ -111,7 +112,7 @@ fn arm(entry: &Entry, pages: &Pages, part: Range<usize>, tally: &mut Tally) -> u
     armed
 }
 
-/// Grains, in pieces for which nobody has to wait for long.
+/// Cuts grains into pieces that take a short time each.
 fn pieces(layout: &Layout, grains: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
     let at_once = (LOOK_UP >> (layout.shift - memory::page_size().trailing_zeros())).max(1);
     let end = grains.end;
@@ -127,7 +128,8 @@ struct Resident {
     pages: u64,
 }
 
-/// Finds out which grains have memory, and where. The error comes with the number of pages.
+/// Finds out which grains have memory, and on which nodes. The error comes with the number of
+/// pages.
 fn look_up(
     pages: &Pages,
     grains: impl Iterator<Item = usize>,
@@ -159,9 +161,9 @@ fn mark(pages: &Pages, found: &[Resident]) -> u64 {
     new.map(|there| there.pages).sum()
 }
 
-/// Write-protects a piece, all of it at once if anything in it is armed: what is protected already stays so, see
-/// [`written`](crate::access::write_protect). Returns how many pages could not be protected, whose grains are disarmed; and whether
-/// one is not what was registered.
+/// Write-protects a piece, all of it at once if anything in it is armed: what is protected already
+/// stays so, see [`write_protect`](crate::access::write_protect). Returns how many pages could not
+/// be protected, whose grains are disarmed; and whether one is not what was registered.
 fn protect(
     monitor: &Monitor,
     pages: &Pages,
@@ -200,7 +202,7 @@ fn arm_runs(pages: &Pages, found: &[Resident], tally: &mut Tally) -> u64 {
         let mark = || run.iter().for_each(|there| _ = pages.arm(there.grain, there.node));
         let count: u64 = run.iter().map(|there| there.pages).sum();
         if !mapping_budget::fits(more) {
-            // As the kernel would say, if this took what it has left for the program.
+            // As the kernel would say if this used up the program's mappings.
             tally.fail(libc::ENOMEM, count);
             continue;
         }
@@ -219,8 +221,9 @@ fn arm_runs(pages: &Pages, found: &[Resident], tally: &mut Tally) -> u64 {
     armed
 }
 
-/// Before a pass: counts the mappings of a trapped region anew. Gives all of its rights back, which makes one mapping
-/// of it again, if trapping has added too many, or if they might be refused later.
+/// Before a pass: counts the mappings of a trapped region anew. Restores all of its rights, which
+/// makes one mapping of it again, if trapping has added too many, or if the kernel might refuse to
+/// restore them later.
 pub(crate) fn keep_to_budget(pages: &Pages) {
     mapping_budget::set(pages, pages.edges());
     let armed = pages.edges() > 0;
@@ -238,8 +241,8 @@ pub(crate) fn keep_to_budget(pages: &Pages) {
     }
 }
 
-/// Gives the rights of some grains back, see [`trap::disarm`]. The lock on `work` shows that nobody arms meanwhile.
-/// Piece by piece, because the program's faults and mappings wait for each.
+/// Restores the rights of some grains, see [`trap::disarm`]. The lock on `work` shows that no
+/// thread arms meanwhile. Piece by piece, because the program's faults and mappings wait for each.
 pub(crate) fn disarm(
     pages: &Pages,
     _: &MutexGuard<'_, Work>,
@@ -252,9 +255,9 @@ pub(crate) fn disarm(
     outcome
 }
 
-/// Gives the rights of what is armed back, of a region that is no longer what was registered: parts of armed grains
-/// that are mapped without rights. What has rights by now, or is not mapped, is somebody else's. Without `/proc` the
-/// bits are all there is to go by.
+/// Restores the rights of what is armed in a region that is no longer what was registered: parts of
+/// armed grains that are mapped without rights. What has rights by now, or is not mapped, no longer
+/// belongs to the region. Without `/proc` only the bits are known.
 pub(crate) fn disarm_rest(pages: &Pages, _: &MutexGuard<'_, Work>, grains: Range<usize>) {
     let mappings = maps::all();
     let armed: Vec<usize> = grains.filter(|&grain| pages.is_armed(grain)).collect();
@@ -268,7 +271,7 @@ pub(crate) fn disarm_rest(pages: &Pages, _: &MutexGuard<'_, Work>, grains: Range
     }
 }
 
-/// The parts of a range that are mapped and have no access rights.
+/// Returns the parts of a range that are mapped and have no access rights.
 fn without_rights(mappings: &[maps::Mapping], range: &Range<usize>) -> Vec<Range<usize>> {
     let bare = maps::overlapping(mappings, range).iter().filter(|one| one.rights == [false; 3]);
     bare.map(|one| one.range.start.max(range.start)..one.range.end.min(range.end)).collect()

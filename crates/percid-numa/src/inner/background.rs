@@ -1,4 +1,4 @@
-//! The thread that balances by itself.
+//! The thread that makes passes and moves pages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,7 +10,7 @@ use crate::inner::{Inner, REST};
 use crate::sys::{clock, memory, nodes, process, signals};
 use percid_rules::scan::Scanner;
 
-/// How often it looks whether a pass is due, at the most: the shortest period there is by default.
+/// The longest time between two checks whether a pass is due: the shortest period by default.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The thread, running until this is dropped.
@@ -27,7 +27,7 @@ struct Stop {
 }
 
 impl Stop {
-    /// Waits for so long; answers whether the thread is to go on.
+    /// Waits for this time. Returns whether the thread is to go on.
     fn pause(&self, time: Duration) -> bool {
         let asked = lock(&self.asked);
         let waited = self.changed.wait_timeout_while(asked, time, |asked| !*asked);
@@ -75,19 +75,19 @@ fn run(inner: &Inner, stop: &Stop) {
     }
 }
 
-/// Makes a pass if time may be spent on one and it is some thread's turn. Answers how long to rest.
+/// Makes a pass if there is time for one and it is due for some thread. Returns how long to rest.
 fn look(inner: &Inner, run_times: &mut RunTimes) -> Duration {
     let Some(bytes) = inner.affordable() else { return Duration::ZERO };
     let began = clock::own_run_time();
     let next = run_times.next(inner.settings.scan_delay, inner.period(), inner.monitor_thread());
     let took = clock::own_run_time().saturating_sub(began);
     inner.add_scan_time(took);
-    // With thousands of threads finding out whose turn it is takes milliseconds.
+    // With thousands of threads choosing one takes milliseconds.
     let rest = took.saturating_mul(REST);
     rest.max(next.map_or(Duration::ZERO, |next| inner.pause_after(&inner.pass_over(bytes, next))))
 }
 
-/// Moves what is to move, at no more than the bandwidth. Answers whether to go on.
+/// Moves what is to move, at no more than the bandwidth. Returns whether to go on.
 fn move_all(inner: &Inner, stop: &Stop) -> bool {
     loop {
         let began = Instant::now();
@@ -106,13 +106,13 @@ fn move_all(inner: &Inner, stop: &Stop) -> bool {
     }
 }
 
-/// Whose turn it is to be scanned for: threads, by how long they have run.
+/// The run times of threads: a pass is made for a thread that has run for a period.
 #[derive(Debug, Default)]
 struct RunTimes {
     threads: BTreeMap<u32, RunTime>,
 }
 
-/// A thread's.
+/// The run time of a thread.
 #[derive(Debug, Clone, Copy)]
 struct RunTime {
     /// The run time from which on its periods count.
@@ -122,8 +122,8 @@ struct RunTime {
 }
 
 impl RunTimes {
-    /// The thread of the program that has run for longest beyond its period, if any has; this one and the monitor are
-    /// percid's.
+    /// Returns the thread of the program that has run for longest beyond its period, if any has.
+    /// This thread and the monitor are percid's.
     fn next(&mut self, delay: Duration, period: Duration, monitor: u32) -> Option<Scanner> {
         let me = process::thread_id();
         let mut threads = process::thread_ids();
@@ -137,21 +137,22 @@ impl RunTimes {
             }
         }
         let (beyond, thread) = due?;
-        // It counts from now on: passes that nobody could make are not made up for.
+        // Its next period begins now: missed passes are not made up for.
         if let Some(run_time) = self.threads.get_mut(&thread) {
             run_time.stamp += period + beyond;
         }
         let threads = (threads.len() as u32).saturating_sub(1);
-        // Another thread's own memory policy cannot be asked for. Threads inherit theirs, as this one did.
+        // The kernel does not say another thread's memory policy. Threads inherit theirs, as this
+        // one did.
         let balances = nodes::own_policy().is_none_or(|mode| mode.is_default() || mode.balances());
         Some(Scanner { thread, balances, threads })
     }
 
-    /// Notes how long a thread has run; answers how long beyond its stamp.
+    /// Notes how long a thread has run. Returns how long beyond its stamp.
     fn note(&mut self, thread: u32, ran: Duration, delay: Duration) -> Duration {
         let new = RunTime { stamp: delay, ran };
         let run_time = self.threads.entry(thread).or_insert(new);
-        // Less than before: another thread has been given the number.
+        // Less than before: the number belongs to another thread now.
         *run_time = if ran < run_time.ran { new } else { RunTime { ran, ..*run_time } };
         ran.saturating_sub(run_time.stamp)
     }

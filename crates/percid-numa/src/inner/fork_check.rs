@@ -1,7 +1,7 @@
-//! Whether this is still the process that something was made in, or a child of it.
+//! Whether the process is still the one that something was made in, or a child of it.
 //!
-//! Process numbers do not tell: the first process of another PID namespace has number 1 as its parent may have,
-//! and numbers are used again. Memory that the kernel wipes in every child does.
+//! Process numbers are not enough: the first process of another PID namespace has number 1 as its
+//! parent may have, and numbers are used again. Memory that the kernel wipes in every child is.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -11,7 +11,8 @@ use crate::sys::{memory, process};
 /// The process that made this value.
 #[derive(Debug)]
 pub(crate) struct ForkCheck {
-    /// Not 0 there, 0 in its children; a page of its own. `None` where the kernel cannot wipe memory.
+    /// Not 0 there, 0 in its children; a page of its own. `None` where the kernel cannot wipe
+    /// memory.
     mark: Option<NonNull<AtomicU32>>,
     number: u32,
 }
@@ -22,7 +23,7 @@ unsafe impl Send for ForkCheck {}
 unsafe impl Sync for ForkCheck {}
 
 impl ForkCheck {
-    /// The calling process.
+    /// Remembers the calling process.
     pub(crate) fn new() -> ForkCheck {
         let page = memory::map_wiped_on_fork(memory::page_size());
         let mark = page.map(NonNull::cast::<AtomicU32>);
@@ -33,7 +34,7 @@ impl ForkCheck {
         ForkCheck { mark, number: process::id() }
     }
 
-    /// Whether the calling process is a child of it.
+    /// Returns whether the calling process is a child of it.
     pub(crate) fn is_child(&self) -> bool {
         match self.mark {
             // SAFETY: it lives as long as this value.
@@ -46,7 +47,7 @@ impl ForkCheck {
 impl Drop for ForkCheck {
     fn drop(&mut self) {
         if let Some(mark) = self.mark {
-            // SAFETY: the mapping is this value's own, and nobody refers to it any more.
+            // SAFETY: the mapping is this value's own, and nothing refers to it any more.
             unsafe { memory::unmap(mark.cast(), memory::page_size()) };
         }
     }

@@ -1,4 +1,4 @@
-//! What lies behind a range of addresses: whether it can be balanced, and its traits for the walk.
+//! What is mapped in a range of addresses: whether it can be balanced, and its traits for the walk.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) struct Behind {
 }
 
 impl Behind {
-    /// Whether it can be trapped: disarming it must give back what it has now.
+    /// Checks that it can be trapped: disarming must be able to restore the rights that it has now.
     pub(crate) fn check_trapped(&self, range: &Range<usize>) -> Result<(), RegisterError> {
         match self.rights {
             libc::PROT_NONE => Err(RegisterError::NoRights { address: range.start }),
@@ -33,7 +33,7 @@ impl Behind {
     }
 }
 
-/// Whether a range consists of whole pages.
+/// Checks that a range consists of whole pages.
 pub(crate) fn check_shape(range: &Range<usize>) -> Result<(), RegisterError> {
     let page = memory::page_size();
     if !range.start.is_multiple_of(page) || !range.end.is_multiple_of(page) {
@@ -45,7 +45,7 @@ pub(crate) fn check_shape(range: &Range<usize>) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Looks a range up that is to become a region.
+/// Looks up a range that is to become a region.
 pub(crate) fn look_up(range: &Range<usize>) -> Result<Behind, RegisterError> {
     let all = maps::all().ok_or(RegisterError::NoProc)?;
     let mappings = maps::overlapping(&all, range);
@@ -65,8 +65,8 @@ pub(crate) fn look_up(range: &Range<usize>) -> Result<Behind, RegisterError> {
     Ok(Behind { traits: traits(mappings, first.rights, first.file), rights: bits(first.rights) })
 }
 
-/// Looks a region up again: its traits now. `None` if a part is not mapped any more, or has become
-/// something else. `armed` rights are none: that is what trapping makes of them.
+/// Returns the traits that a region has now. `None` if a part is not mapped any more, or has become
+/// something else. A part without rights is an armed one of a trapped region.
 pub(crate) fn look_again(
     all: &[Mapping],
     range: &Range<usize>,
@@ -79,7 +79,7 @@ pub(crate) fn look_again(
         return None;
     }
     if !trapped {
-        // The least rights of all parts: what some may not read, all may not.
+        // A right counts if all parts have it.
         let all = |right: usize| mappings.iter().all(|mapping| mapping.rights[right]);
         return Some(traits(mappings, [all(0), all(1), all(2)], first.file));
     }
@@ -91,7 +91,7 @@ pub(crate) fn look_again(
     mappings.iter().all(as_before).then(|| traits(mappings, rights, first.file))
 }
 
-/// The first address of the range that nothing is mapped at.
+/// Returns the first address of the range that nothing is mapped at.
 fn first_gap(range: &Range<usize>, mappings: &[Mapping]) -> Option<usize> {
     let mut mapped = range.start;
     for mapping in mappings {
@@ -108,7 +108,7 @@ fn traits(mappings: &[Mapping], [readable, writable, executable]: [bool; 3], fil
     Traits { movable, policy: policy(mappings), file, readable, writable, executable }
 }
 
-/// The strictest policy of all parts. A kernel that refuses the question has none.
+/// Returns the strictest policy of all parts. A kernel that refuses the question has none.
 fn policy(mappings: &[Mapping]) -> Option<Policy> {
     let own = mappings.iter().filter_map(|mapping| {
         let mode = nodes::policy_at(mapping.range.start).filter(|mode| !mode.is_default())?;

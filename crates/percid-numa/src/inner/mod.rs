@@ -1,4 +1,5 @@
-//! What the balancer, its thread and its regions share: the scan, the regions, and what was done so far.
+//! What the balancer, its thread and its regions share: the scan, the regions, and what was done so
+//! far.
 
 pub(crate) mod arming;
 pub(crate) mod background;
@@ -30,20 +31,21 @@ use percid_rules::scan::Settings;
 use percid_rules::scan::{AccessCounts, adapted_period};
 use percid_rules::scan::{HUGE_PAGE, Reason, Scan, Scanner, Traits};
 
-/// log2 of a grain of a region whose use is seen by faults: 64 KiB. Where it is trapped every armed grain may become
-/// a mapping of its own, of which a process can have 65530 unless told otherwise. Where writes are seen, each that is
-/// caught puts a thread to sleep, for hardly longer than with grains of a page, of which there are 16 times as many.
+/// log2 of a grain of a region whose use is seen by faults: 64 KiB. Where it is trapped every armed
+/// grain may become a mapping of its own, of which a process can have 65530 by default. Where
+/// writes are seen, each one that is caught puts a thread to sleep, for hardly longer than with
+/// grains of a page, of which there are 16 times as many.
 const FAULT_SHIFT: u32 = 16;
 
-/// The share of the time that all passes may take together, from the beginning on: one part in so many, 3 %.
-/// The published system rests for 32 times what the last pass took, which is 3.03 % in the long run.
+/// All passes together may take one part in 33 of the time, 3 %, from the beginning on. The
+/// published system rests for 32 times what the last pass took, which is 3.03 % in the long run.
 pub(crate) const REST: u32 = 33;
 
-/// How fast the first pass is taken to be: 4 us a page. Machines were seen to need 0.1 to 0.3 us, emulated ones
-/// some 20.
+/// The assumed speed of the first pass: 4 us a page. Machines were seen to need 0.1 to 0.3 us,
+/// emulated ones some 20.
 const FIRST_THROUGHPUT: Throughput = Throughput::assumed(1e9);
 
-/// How many pages a report asks for at once.
+/// How many pages a report looks up at once.
 const LOOK_UP: usize = 4096;
 
 /// What a pass did; see [`Balancer::pass`](crate::Balancer::pass).
@@ -64,8 +66,8 @@ pub struct Pass {
     pub took: Duration,
 }
 
-/// What the balancer, its thread and its regions share. A state that a thread of the parent was changing at
-/// the time of a `fork` is of no use to the child, so the child leaves all of it alone.
+/// What the balancer, its thread and its regions share. A state that a thread of the parent was
+/// changing at the time of a `fork` is of no use to the child, so the child leaves all of it alone.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) settings: Settings,
@@ -80,7 +82,7 @@ pub(crate) struct Inner {
     state: Mutex<State>,
 }
 
-/// What the scan does not know of yet.
+/// What the scan does not know yet.
 #[derive(Debug)]
 enum Change {
     Registered(Range<u64>, Traits),
@@ -102,12 +104,13 @@ struct State {
     period: Duration,
     scan_throughput: Throughput,
     batch_size: migrate::Size,
-    /// What had been seen when the period was adapted last, and pages that could not be moved since.
+    /// What had been seen when the period was adapted last, and pages that could not be moved
+    /// since.
     seen_before: AccessCounts,
     failed: u64,
     /// Where the last batch came from.
     moved_last: usize,
-    /// Who answers writes, while there are regions that take it.
+    /// The monitor, while there are regions that need it.
     monitor: Weak<Monitor>,
 }
 
@@ -132,7 +135,7 @@ impl State {
         }
     }
 
-    /// Who answers writes: the one there is, or a new one.
+    /// Returns the monitor: the one there is, or a new one.
     fn monitor(&mut self) -> Result<Arc<Monitor>, RegisterError> {
         if let Some(monitor) = self.monitor.upgrade() {
             return Ok(monitor);
@@ -158,10 +161,10 @@ impl State {
         })
     }
 
-    /// A sequence is over: the period follows from what was seen in it, in regions of so many bytes.
+    /// Ends a sequence: adapts the period to what was seen in it, in regions of `bytes` together.
     fn adapt(&mut self, settings: &Settings, bytes: u64) {
         let (seen, before) = (self.seen(), self.seen_before);
-        // Regions that were unregistered meanwhile have taken their numbers with them.
+        // The counts of regions that were unregistered meanwhile are gone.
         let new = AccessCounts {
             local: seen.local.saturating_sub(before.local),
             remote: seen.remote.saturating_sub(before.remote),
@@ -193,7 +196,7 @@ impl Inner {
         }
     }
 
-    /// The decisions that nobody has taken yet.
+    /// Takes the decisions since the last call.
     pub(crate) fn take_events(&self) -> Vec<Event> {
         lock(&self.state).log.take()
     }
@@ -202,7 +205,7 @@ impl Inner {
         self.nodes.len() > 1
     }
 
-    /// Whether this is a child of the process that made the balancer.
+    /// Returns whether this is a child of the process that made the balancer.
     pub(crate) fn is_forked(&self) -> bool {
         self.fork_check.is_child()
     }
@@ -229,7 +232,7 @@ impl Inner {
         if let Some(region) = state.overlapping(&range) {
             return Err(RegisterError::Overlaps { region });
         }
-        // The locks are held until the region is entered: what is found stays so.
+        // The locks are held until the region is entered: what is found stays valid.
         let _lock = match self.has_nodes() {
             true => {
                 let overlaps = |region| RegisterError::Overlaps { region };
@@ -292,7 +295,7 @@ impl Inner {
             width: self.rules.width,
             backoff: self.settings.backoff,
         };
-        // What the monitor writes to must not be memory that it answers for.
+        // The monitor must not write to memory that it serves.
         let map = if monitor.is_some() { memory::map_under_a_name } else { memory::map };
         let pages = Pages::new(layout, &self.nodes, map).ok_or(RegisterError::NoMemory)?;
         if let Some(monitor) = monitor {
@@ -309,7 +312,7 @@ impl Inner {
         Ok(pages)
     }
 
-    /// A region is unregistered.
+    /// Unregisters a region.
     pub(crate) fn forget(&self, entry: &Entry) {
         if self.is_forked() {
             return;
@@ -319,18 +322,18 @@ impl Inner {
         state.entries.remove(&entry.range.start);
     }
 
-    /// The thread that answers writes, which is none of the program's; 0 if there is none.
+    /// Returns the monitor's thread, which is none of the program's; 0 if there is none.
     pub(crate) fn monitor_thread(&self) -> u32 {
         lock(&self.state).monitor.upgrade().map_or(0, |monitor| monitor.thread())
     }
 
-    /// The time from one pass to the next, at this time.
+    /// Returns the time from one pass to the next, at present.
     pub(crate) fn period(&self) -> Duration {
         lock(&self.state).period
     }
 
-    /// How many bytes a pass may arm now, so that it takes no longer than it may by what the ones before took;
-    /// `None` if that is less than a pass arms at the least.
+    /// Returns how many bytes a pass may arm now without taking more than its share of the time, by
+    /// what earlier passes took; `None` if that is less than the least that a pass arms.
     pub(crate) fn affordable(&self) -> Option<u64> {
         let state = lock(&self.state);
         let time = (self.began.elapsed() / (REST + 1)).saturating_sub(state.scan_time);
@@ -343,18 +346,18 @@ impl Inner {
         self.pass_by(&Settings { scan_size, ..self.settings }, scanner)
     }
 
-    /// A pass, however long it takes.
+    /// Makes a pass, however long it takes.
     pub(crate) fn pass(&self, scanner: Scanner) -> Pass {
         self.pass_by(&self.settings, scanner)
     }
 
-    /// How long to rest after a pass that took so long; not beyond the longest period.
+    /// Returns how long to rest after a pass; not beyond the longest period.
     pub(crate) fn pause_after(&self, pass: &Pass) -> Duration {
         let longest = self.settings.period_max;
         self.period().max(pass.took.saturating_mul(REST).min(longest))
     }
 
-    /// Finding out who is next has taken so long.
+    /// Adds the time that choosing a thread took.
     pub(crate) fn add_scan_time(&self, took: Duration) {
         lock(&self.state).scan_time += took;
     }
@@ -396,9 +399,9 @@ impl Inner {
         Pass { armed, skipped, took }
     }
 
-    /// Tells the scan what came and went, and the regions where pages may go now. Answers with the regions of
-    /// this pass (one that is unregistered meanwhile stays, and is left alone); `None` if there is but one node
-    /// left to use.
+    /// Hands changes of the regions to the scan, and the usable nodes to the regions. Returns the
+    /// regions of this pass (one that is unregistered meanwhile stays, and is left alone); `None`
+    /// if only one node is left to use.
     fn begin_pass(&self, scan: &mut Scan) -> Option<BTreeMap<usize, Arc<Entry>>> {
         let (changes, entries) = {
             let mut state = lock(&self.state);
@@ -441,7 +444,7 @@ impl Inner {
         batch
     }
 
-    /// What was done and seen so far.
+    /// Returns what was done and seen so far.
     pub(crate) fn report(&self) -> Report {
         let threads = process::thread_ids();
         let mut report = Report {
@@ -475,7 +478,8 @@ impl Inner {
     }
 }
 
-/// Looks at all regions again before a pass: whether they are still there, who used them.
+/// Looks at all regions again before a pass: whether they are still there, and which threads used
+/// them.
 fn refresh(
     scan: &mut Scan,
     entries: &BTreeMap<usize, Arc<Entry>>,
@@ -538,7 +542,8 @@ fn describe(entry: &Entry) -> RegionReport {
     }
 }
 
-/// How many pages of a range are on each node, and how many are nowhere, or where the kernel does not say.
+/// Returns how many pages of a range are on each node, and how many are on none, as far as the
+/// kernel says.
 fn whereabouts(range: &Range<usize>) -> (Vec<(u32, u64)>, u64) {
     let mut by_node: BTreeMap<u32, u64> = BTreeMap::new();
     let mut absent = 0;
@@ -562,7 +567,7 @@ fn whereabouts(range: &Range<usize>) -> (Vec<(u32, u64)>, u64) {
 mod tests {
     use super::*;
 
-    /// A balancer of this age that has spent so much time on passes.
+    /// A balancer of this age that has spent `spent` on passes.
     fn inner(age: Duration, spent: Duration) -> Inner {
         let mut inner = Inner::new(Settings::default(), Rules::default());
         inner.began = inner.began.checked_sub(age).expect("a machine that runs for long enough");
@@ -577,7 +582,7 @@ mod tests {
         assert_eq!(inner(Duration::ZERO, Duration::ZERO).affordable(), None, "nothing yet");
         assert_eq!(inner(34 * second, second / 2).affordable(), Some(all));
         let little = inner(34 * second, second - second / 100).affordable();
-        // A hundredth of a second, at 1 GB a second; the test itself makes it older.
+        // A hundredth of a second, at 1 GB a second; it grows older while the test runs.
         assert!(little.is_some_and(|bytes| (10_000_000..all).contains(&bytes)), "{little:?}");
     }
 }

@@ -27,16 +27,17 @@ pub struct Batch {
     pub more: bool,
 }
 
-/// The fewest bytes that a batch is made of: below, what every system call costs is most of it.
+/// The fewest bytes of a batch: below, most of the time is what every system call costs.
 const LEAST: u64 = 64 << 10;
 
-/// How large a batch is to be.
+/// Chooses the size of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
-    /// Of the moving alone, during which others may have to wait; not of what the kernel does before.
+    /// Of the moving alone, during which other threads may wait; not of what the kernel does
+    /// before.
     throughput: Throughput,
-    /// The bytes of the smallest batch so far and the least time for so many: what larger ones take beyond
-    /// that, they take for moving.
+    /// The bytes of the smallest batch so far and its shortest time: what larger batches take
+    /// beyond that, they take for moving.
     smallest: Option<(u64, Duration)>,
 }
 
@@ -103,7 +104,7 @@ struct PageMove {
     node: i32,
 }
 
-/// The pages of some grains that are not where they are to be, by node.
+/// Returns the pages of some grains that are not on their wanted node, by node.
 fn page_moves(pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
     let page = memory::page_size();
     let all = grains.iter().flat_map(|&(grain, node)| {
@@ -114,7 +115,7 @@ fn page_moves(pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
     let addresses: Vec<usize> = all.iter().map(|page_move| page_move.address).collect();
     let mut now = vec![nodes::UNTOUCHED; all.len()];
     if all.is_empty() || nodes::query(&addresses, &mut now).is_err() {
-        // Whatever keeps the kernel from telling keeps it from moving too: that is counted there.
+        // What the kernel refuses to look up it refuses to move too; that is counted there.
         return all;
     }
     let elsewhere = |(page_move, now): (PageMove, i32)| {
@@ -125,7 +126,7 @@ fn page_moves(pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
     page_moves
 }
 
-/// The nodes of the pages afterwards, or negative `errno`s; and how long the kernel took.
+/// Returns the nodes of the pages afterwards, or negative `errno`s; and how long the kernel took.
 fn carry_out(page_moves: &[PageMove]) -> (Vec<i32>, Duration) {
     let began = Instant::now();
     // One call for each node: the kernel ends a call at the first page whose node it refuses.
@@ -137,7 +138,7 @@ fn carry_out(page_moves: &[PageMove]) -> (Vec<i32>, Duration) {
     (outcomes, took)
 }
 
-/// As [`carry_out`], for page_moves of one node.
+/// As [`carry_out`], for pages that go to one node.
 fn move_to_one_node(page_moves: &[PageMove]) -> Vec<i32> {
     let addresses: Vec<usize> = page_moves.iter().map(|page_move| page_move.address).collect();
     let nodes: Vec<i32> = page_moves.iter().map(|page_move| page_move.node).collect();
@@ -151,8 +152,8 @@ fn move_to_one_node(page_moves: &[PageMove]) -> Vec<i32> {
     outcomes
 }
 
-/// A part of a huge page counts as busy for the kernel while it moves with the rest: where such pages are now is
-/// what counts.
+/// The kernel calls a part of a huge page busy while it moves with the rest. So the outcome is
+/// where such pages are now.
 fn look_again(page_moves: &[PageMove], outcomes: &mut [i32]) {
     let missed = |(page_move, outcome): (&PageMove, &i32)| *outcome != page_move.node;
     let places: Vec<usize> = (0..page_moves.len())
@@ -174,7 +175,8 @@ fn look_again(page_moves: &[PageMove], outcomes: &mut [i32]) {
 mod tests {
     use super::*;
 
-    /// How many pages a batch settles at, on a machine that takes so long for a call and for each page.
+    /// Returns how many pages a batch settles at, on a machine that takes these times for a call
+    /// and for each page.
     fn settles_at(call: Duration, page: Duration) -> u64 {
         let settings = Settings::default();
         let mut size = Size::FIRST;

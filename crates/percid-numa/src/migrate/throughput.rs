@@ -1,9 +1,9 @@
-//! How much work fits into how much time, by what it took before.
+//! How much work fits into a time, by what earlier work took.
 
 use std::time::Duration;
 
-/// How much faster than the time before the next piece of work may be taken to be: a short piece of work is
-/// mostly preparation, and says little about a long one.
+/// How much faster than before the next piece of work may be assumed to be: a short piece is mostly
+/// preparation, and says little about a long one.
 const GROWTH: f64 = 8.0;
 
 /// The speed of a kind of work.
@@ -13,23 +13,23 @@ pub(crate) struct Throughput {
 }
 
 impl Throughput {
-    /// A speed to begin with.
+    /// Returns a speed to begin with.
     pub(crate) const fn assumed(bytes_per_second: f64) -> Throughput {
         Throughput { bytes_per_second }
     }
 
-    /// How many bytes take about so long.
+    /// Returns how many bytes take about this time.
     pub(crate) fn fits(&self, time: Duration) -> u64 {
-        // Beyond what the type holds, it is its largest number.
+        // The conversion saturates.
         (self.bytes_per_second * time.as_secs_f64()) as u64
     }
 
-    /// Tries something that nothing speaks against.
+    /// Assumes twice the speed, where no measurement contradicts it.
     pub(crate) fn double(&mut self) {
         self.bytes_per_second *= 2.0;
     }
 
-    /// So many bytes took so long. Nothing done says nothing.
+    /// Learns from work of `bytes` that took `took`. No work teaches nothing.
     pub(crate) fn learn(&mut self, bytes: u64, took: Duration) {
         if bytes == 0 {
             return;

@@ -17,7 +17,7 @@ const KEPT: usize = 4096;
 /// balancer.pass();
 /// for event in balancer.take_events() {
 ///     match event {
-///         Event::Armed { region, pages, .. } => println!("{pages} pages at {region:#x} are armed"),
+///         Event::Armed { region, pages, .. } => println!("{region:#x}: {pages} pages armed"),
 ///         other => println!("{other:?}"),
 ///     }
 /// }
@@ -58,8 +58,8 @@ pub enum Event {
         /// How many could not be moved.
         failed: u64,
     },
-    /// The memory of a region is not mapped any more, or something else is mapped there. From now on
-    /// the region is left alone.
+    /// The memory of a region is not mapped any more, or something else is mapped there. From now
+    /// on the region is left alone.
     Gone {
         /// The region.
         region: usize,

@@ -1,15 +1,17 @@
-//! A report as JSON, for other processes: one object, all of whose texts are names without quotes or
-//! backslashes. Times in nanoseconds; what is counted by node, reason or `errno` is an object with those as keys.
+//! A report as JSON, for other processes: one object, all of whose texts are names without quotes
+//! or backslashes. Times in nanoseconds; what is counted by node, reason or `errno` is an object
+//! with those as keys.
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::time::Duration;
 
 use crate::report::{RegionReport, Report};
 
-/// The number of this form. Another one whenever a field changes its meaning or goes; new fields may come.
+/// The number of this form. It changes when a field changes its meaning or goes; new fields may
+/// come.
 const FORMAT: u32 = 1;
 
-/// What is written by `{}` is the JSON.
+/// Displays a report as JSON.
 pub(crate) struct Json<'a>(pub(crate) &'a Report);
 
 impl Display for Json<'_> {

@@ -82,7 +82,8 @@ pub struct RegionReport {
     pub private: u64,
     /// The same by other threads.
     pub shared: u64,
-    /// First writes to armed grains by threads that could not be looked up: of another process, or gone.
+    /// First writes to armed grains by threads that could not be looked up: of another process, or
+    /// gone.
     pub unattributed: u64,
     /// How much each node has used the region of late: accesses, halved every sequence.
     pub use_by_node: Vec<(u32, u64)>,
@@ -143,7 +144,7 @@ impl RegionReport {
     /// let _region = balancer.register(start, 1 << 20)?;
     /// let report = balancer.report();
     /// let sum: f64 = report.nodes.iter().map(|&node| report.regions[0].share_on(node)).sum();
-    /// assert!(sum == 0.0 || (sum - 1.0).abs() < 1e-9, "all of it, unless the kernel does not say");
+    /// assert!(sum == 0.0 || (sum - 1.0).abs() < 1e-9, "all, if the kernel says");
     /// # Ok::<(), percid_numa::RegisterError>(())
     /// ```
     pub fn share_on(&self, node: u32) -> f64 {

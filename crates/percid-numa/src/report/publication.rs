@@ -1,9 +1,9 @@
-//! A balancer's report for other processes, made when one asks for it.
+//! A balancer's report for other processes, made when one requests it.
 //!
-//! It lies in a memfd named `percid-numa`. Others find it as a link `/memfd:percid-numa (deleted)` in
-//! `/proc/PID/fd` and open it through that link, which the kernel lets those do who may look into the process
-//! (`PTRACE_MODE_READ`): nobody else, and nothing is left behind when the process ends. It cannot shrink (it is
-//! sealed), so its header can be mapped and read without fear; until it is sealed it is not finished.
+//! It is in a memfd named `percid-numa`. Others find a link `/memfd:percid-numa (deleted)` in
+//! `/proc/PID/fd` and open it, which the kernel permits to processes that may look into this one
+//! (`PTRACE_MODE_READ`). Nothing is left behind when the process ends. The file is sealed against
+//! shrinking, so its header can be mapped and read safely; until it is sealed it is not finished.
 //!
 //! # Header
 //!
@@ -14,15 +14,16 @@
 //! | 0 | 8 | `percidnb` |
 //! | 8 | 4 | 1, the version of this header |
 //! | 12 | 4 | the number of the process: a child of `fork` has the file too, but it is not the child's |
-//! | 16 | 4 | requests: a reader adds 1 and wakes whoever waits for this word (`FUTEX_WAKE`) |
+//! | 16 | 4 | requests: a reader adds 1 and wakes the waiter of this word (`FUTEX_WAKE`) |
 //! | 20 | 4 | answers: odd from before a report is made until it is written, then 1 more |
 //! | 24 | 8 | how many bytes the report has; 0 if it could not be written |
 //!
-//! A reader takes the count of answers, and then asks. A report that was begun after that has an even count at
-//! least 2 beyond the one taken, or 3 if that was odd. It is whole if the count is the same before and after it
-//! is read. So readers need not know of each other, and one report may answer several.
+//! A reader reads the count of answers, and then adds a request. A report that was begun after that
+//! has an even count at least 2 beyond the one read, or 3 if that was odd. It is whole if the count
+//! is the same before and after it is read. So readers need not know of each other, and one report
+//! may answer several.
 //!
-//! The balancer believes nothing that is written there, but that somebody wants a report.
+//! The balancer believes nothing that is written there, except that a report is wanted.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -47,8 +48,8 @@ const VERSION: u32 = 1;
 /// Where the report begins.
 const REPORT_AT: u64 = 64;
 
-/// After a report there is none for so many times what it took: at most a tenth of a CPU is spent on them,
-/// however many ask.
+/// After a report the thread rests for 9 times as long as it took: reports take a tenth of a CPU at
+/// most, however many are requested.
 const REST: u32 = 9;
 
 #[derive(Debug)]
@@ -72,7 +73,7 @@ struct Page {
     over: AtomicU32,
 }
 
-// SAFETY: the header is mapped for as long as this value lives, and all that changes there is atomic.
+// SAFETY: the header is mapped until this value is dropped, and all that changes there is atomic.
 unsafe impl Send for Page {}
 // SAFETY: as above.
 unsafe impl Sync for Page {}
@@ -92,14 +93,15 @@ impl Page {
             answers: AtomicU32::new(0),
             length: AtomicU64::new(0),
         };
-        // SAFETY: the mapping is a new page, and nobody looks at the file before it is sealed.
+        // SAFETY: the mapping is a new page, and no reader looks at the file before it is sealed.
         unsafe { header.write(first) };
         memfd::never_shrink(&page.file)?;
         Ok(page)
     }
 
     fn header(&self) -> &Header {
-        // SAFETY: it was written in `new` and stays mapped. Fields that are not atomic are never read again.
+        // SAFETY: it was written in `new` and stays mapped. Fields that are not atomic are never
+        // read again.
         unsafe { self.header.as_ref() }
     }
 
@@ -207,7 +209,7 @@ mod tests {
         Publication::begin(move || inner.report()).expect("a memfd and a thread")
     }
 
-    /// Asks as another process would; answers which count it has to wait for.
+    /// Requests a report as another process would. Returns the count to wait for.
     fn ask(page: &Page) -> u32 {
         let before = page.header().answers.load(SeqCst);
         page.header().requests.fetch_add(1, SeqCst);
@@ -224,7 +226,7 @@ mod tests {
 
     fn text(page: &Page) -> String {
         let mut bytes = vec![0; page.header().length.load(SeqCst) as usize];
-        page.file.read_exact_at(&mut bytes, REPORT_AT).expect("so many bytes");
+        page.file.read_exact_at(&mut bytes, REPORT_AT).expect("as long as the header says");
         String::from_utf8(bytes).expect("UTF-8")
     }
 
@@ -238,11 +240,11 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_gets_a_report_and_nobody_else_causes_one() {
+    fn a_request_is_answered_and_nothing_else_causes_a_report() {
         let _alone = alone();
         let page = &begin().page;
         std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(page.header().answers.load(SeqCst), 0, "nobody has asked");
+        assert_eq!(page.header().answers.load(SeqCst), 0, "no request yet");
         for _ in 0..3 {
             assert!(has_answered(page, ask(page)));
             let text = text(page);

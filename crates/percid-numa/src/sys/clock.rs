@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long the calling thread has run so far. One system call.
+/// Returns how long the calling thread has run so far. One system call.
 pub(crate) fn own_run_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the result.
@@ -10,10 +10,12 @@ pub(crate) fn own_run_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// How long a thread of this process has run so far; `None` if there is no such thread. One system call.
+/// Returns how long a thread of this process has run so far; `None` if there is no such thread. One
+/// system call.
 pub(crate) fn run_time(thread: u32) -> Option<Duration> {
-    // The clock of a thread's run time in nanoseconds (`linux/posix-timers.h`, and clock_getcpuclockid(3)):
-    // the complement of its number, and three bits that say "this thread, as scheduled".
+    // The clock of a thread's run time in nanoseconds (`linux/posix-timers.h`, and
+    // clock_getcpuclockid(3)): the complement of its number, and three bits that say "this thread,
+    // as scheduled".
     let clock = (!(thread as libc::clockid_t) << 3) | 0b110;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the result.

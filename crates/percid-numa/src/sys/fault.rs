@@ -1,4 +1,5 @@
-//! The handler of invalid memory accesses (SIGSEGV): installing one, and passing on what is not for it.
+//! The handler of invalid memory accesses (SIGSEGV): installing it, and passing on what is not for
+//! it.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -8,15 +9,16 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// The code of a fault at memory that is mapped and may not be accessed so (`asm-generic/siginfo.h`).
+/// The code of a fault at memory that is mapped and may not be accessed so
+/// (`asm-generic/siginfo.h`).
 pub(crate) const ACCESS_ERROR: i32 = 2;
 
-/// What a handler of ours does: given the code and the address of a fault, answers whether the access may
-/// be tried again.
+/// What percid's handler does: given the code and the address of a fault, it returns whether the
+/// access may be tried again.
 pub(crate) type Catch = fn(code: i32, address: usize) -> bool;
 
-/// What was installed before ours. Written once, before [`INSTALLED`] is set and before our handler can be
-/// called.
+/// What was installed before percid's handler. Written once, before [`INSTALLED`] is set and before
+/// the handler can be called.
 struct Previous(UnsafeCell<MaybeUninit<(libc::sigaction, Catch)>>);
 
 // SAFETY: written by one thread at a time and not after a handler was installed; read only by that.
@@ -26,16 +28,16 @@ static PREVIOUS: Previous = Previous(UnsafeCell::new(MaybeUninit::uninit()));
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// The handler before ours was called, which it is to be once if it asked for that (`SA_RESETHAND`).
+/// The previous handler was called, which may happen once if it asked for that (`SA_RESETHAND`).
 static SPENT: AtomicBool = AtomicBool::new(false);
 
-/// Where the handler's data lies.
+/// The addresses of the handler's data.
 pub(crate) fn places() -> [usize; 2] {
     [&raw const PREVIOUS as usize, &raw const SPENT as usize]
 }
 
-/// Installs the handler, at the first call. Answers whether it is the process's handler now: not if another
-/// was installed later. To be called by one thread at a time.
+/// Installs the handler, at the first call. Returns whether it is the process's handler now: not if
+/// another was installed later. To be called by one thread at a time.
 pub(crate) fn install(catch: Catch) -> bool {
     if !INSTALLED.load(Acquire) {
         INSTALLED.store(install_first(catch), Release);
@@ -43,7 +45,7 @@ pub(crate) fn install(catch: Catch) -> bool {
     is_installed()
 }
 
-/// Whether ours is the process's handler.
+/// Returns whether percid's is the process's handler.
 pub(crate) fn is_installed() -> bool {
     action().is_some_and(|action| is_ours(&action))
 }
@@ -57,17 +59,17 @@ fn install_first(catch: Catch) -> bool {
     // SAFETY: only one thread gets here, by contract, and no handler reads it yet.
     unsafe { (*PREVIOUS.0.get()).write((previous, catch)) };
     // SAFETY: zero is a valid value of the structure.
-    let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
-    ours.sa_sigaction = handler as *const () as usize;
-    // On the alternate stack where a thread has one, which the handler before may count on. One that has not asked for
-    // it gets it too: where it runs is decided before it is known whose the fault is.
-    ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // No other handler may interrupt ours: an armed page that it touched would be fatal, because the signal
-    // is blocked meanwhile.
-    // SAFETY: the mask is a valid place.
-    unsafe { libc::sigfillset(&mut ours.sa_mask) };
+    let mut new: libc::sigaction = unsafe { std::mem::zeroed() };
+    new.sa_sigaction = handler as *const () as usize;
+    // On the alternate stack where a thread has one, which the previous handler may need. A
+    // previous handler that has not asked for it gets it too: the kernel chooses the stack before
+    // it is known whose the fault is.
+    new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // No other handler may interrupt this one: an armed page that it touched would be fatal,
+    // because the signal is blocked meanwhile. SAFETY: the mask is a valid place.
+    unsafe { libc::sigfillset(&mut new.sa_mask) };
     // SAFETY: the handler is async-signal-safe, and passes on what is not for it.
-    unsafe { libc::sigaction(libc::SIGSEGV, &ours, ptr::null_mut()) == 0 }
+    unsafe { libc::sigaction(libc::SIGSEGV, &new, ptr::null_mut()) == 0 }
 }
 
 fn is_ours(action: &libc::sigaction) -> bool {
@@ -92,7 +94,7 @@ extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     }
 }
 
-/// Does what would have been done without our handler.
+/// Does what would have been done without percid's handler.
 fn pass_on(
     previous: &libc::sigaction,
     signal: i32,
@@ -114,7 +116,7 @@ fn pass_on(
     mask_as_before(previous, signal, context);
     if previous.sa_flags & libc::SA_SIGINFO != 0 {
         type Full = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
-        // SAFETY: whoever installed it with this flag gave a function of this type.
+        // SAFETY: the flag says that it is a function of this type.
         unsafe { std::mem::transmute::<usize, Full>(action)(signal, info, context) }
     } else {
         // SAFETY: as above, without the flag.
@@ -122,8 +124,8 @@ fn pass_on(
     }
 }
 
-/// Lets the signal have its default effect: the access is made again, faults again, and nobody handles it.
-/// A signal that was sent by hand does not come again by itself.
+/// Lets the signal have its default effect: the access is made again, faults again, and is not
+/// handled. A signal that was sent by hand does not come again by itself.
 fn die(signal: i32, sent: bool) {
     // SAFETY: zero is a valid value; the default action takes no function.
     unsafe {
@@ -137,8 +139,8 @@ fn die(signal: i32, sent: bool) {
     }
 }
 
-/// Blocks what the handler before would have had blocked: what was blocked where the fault happened, and
-/// what it asked for.
+/// Blocks what would have been blocked in the previous handler: what was blocked where the fault
+/// happened, and what it asked for.
 fn mask_as_before(previous: &libc::sigaction, signal: i32, context: *mut libc::c_void) {
     // SAFETY: the third argument of such a handler is the interrupted context.
     let mut mask = unsafe { (*context.cast::<libc::ucontext_t>()).uc_sigmask };

@@ -1,4 +1,4 @@
-//! Small files of `/proc` and `/sys`, without allocating: the thread that answers writes reads them.
+//! Small files of `/proc` and `/sys`, read without allocating: the monitor reads them.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -17,12 +17,12 @@ pub(super) fn read_start<'b>(path: fmt::Arguments<'_>, buffer: &'b mut [u8]) -> 
     }
     // SAFETY: the buffer is writable for its whole length and the file is open.
     let got = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
-    // SAFETY: nobody else knows of the descriptor.
+    // SAFETY: nothing else knows of the descriptor.
     unsafe { libc::close(file) };
     buffer.get(..usize::try_from(got).ok()?)
 }
 
-/// Whether there is such a file.
+/// Returns whether there is such a file.
 pub(super) fn exists(path: fmt::Arguments<'_>) -> bool {
     // SAFETY: the path is a terminated string.
     with_path(path, |path| unsafe { libc::access(path.as_ptr(), libc::F_OK) }) == Some(0)

@@ -14,7 +14,7 @@ pub(crate) fn wait(word: &AtomicU32, value: u32, time: Option<Duration>) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, limit) };
 }
 
-/// Wakes all who sleep on the word, whatever process they are of.
+/// Wakes all threads that sleep on the word, of all processes.
 pub(crate) fn wake(word: &AtomicU32) {
     // SAFETY: the call only looks the address up.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
@@ -27,7 +27,7 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn who_sleeps_wakes_at_a_change_or_in_time() {
+    fn a_sleeper_wakes_at_a_change_or_in_time() {
         let word = AtomicU32::new(1);
         let began = Instant::now();
         wait(&word, 1, Some(Duration::from_millis(20)));

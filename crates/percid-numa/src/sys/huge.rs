@@ -1,10 +1,11 @@
-//! Transparent huge pages: which memory consists of them, or will. Allocates: not async-signal-safe.
+//! Transparent huge pages: which memory consists of them, or will. Allocates: not
+//! async-signal-safe.
 
 use std::ops::Range;
 
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage/";
 
-/// log2 of the bytes of a huge page; `None` if this machine makes none.
+/// Returns Returns log2 of the bytes of a huge page; `None` if this machine makes none.
 fn shift() -> Option<u32> {
     let read = |name: &str| std::fs::read_to_string(format!("{SETTINGS}{name}")).ok();
     if read("enabled")?.contains("[never]") {
@@ -14,8 +15,9 @@ fn shift() -> Option<u32> {
     bytes.is_power_of_two().then(|| bytes.trailing_zeros())
 }
 
-/// log2 of the bytes of the huge pages that a range has, or will have as soon as it is used; `None` if it has
-/// none. The kernel adds up the memory of the whole process for the answer: a millisecond for some GiB.
+/// Returns log2 of the bytes of the huge pages that a range has, or will have as soon as it is
+/// used; `None` if it has none. The kernel adds up the memory of the whole process for this: a
+/// millisecond for some GiB.
 pub(crate) fn pages_in(range: &Range<usize>) -> Option<u32> {
     let shift = shift()?;
     let first = range.start.checked_next_multiple_of(1 << shift)?;
@@ -27,7 +29,8 @@ pub(crate) fn pages_in(range: &Range<usize>) -> Option<u32> {
     any_huge(&String::from_utf8_lossy(&text), range).then_some(shift)
 }
 
-/// Whether one of the mappings that overlap the range has huge pages, or is untouched and eligible for them.
+/// Returns whether one of the mappings that overlap the range has huge pages, or is untouched and
+/// eligible for them.
 fn any_huge(smaps: &str, range: &Range<usize>) -> bool {
     let (mut inside, mut resident) = (false, 0);
     for line in smaps.lines() {

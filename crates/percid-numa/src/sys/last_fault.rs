@@ -1,8 +1,9 @@
-//! What each thread remembers of its last fault, in thread-local storage that a handler of faults may use.
+//! What each thread remembers of its last fault, in thread-local storage that a handler of faults
+//! may use.
 //!
-//! In a shared library that is loaded late, Rust's `thread_local!` may allocate at a thread's first use. So it is laid
-//! down in assembly, and found by the initial-exec model, which the loader either satisfies for all threads or
-//! refuses the library.
+//! In a shared library that is loaded late, Rust's `thread_local!` may allocate at a thread's first
+//! use. So it is laid down in assembly, and found by the initial-exec model, which the loader
+//! either satisfies for all threads or refuses the library.
 
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
 use std::arch::{asm, global_asm};
@@ -37,8 +38,8 @@ global_asm!(
 #[cfg(all(target_arch = "x86_64", not(percid_portable)))]
 pub(crate) fn own() -> *mut LastFault {
     let address: usize;
-    // SAFETY: the ABI stores the thread pointer at its own address; the slot of the global offset table was filled by
-    // the loader.
+    // SAFETY: the ABI stores the thread pointer at its own address; the slot of the global offset
+    // table was filled by the loader.
     unsafe {
         asm!(
             "mov {address}, qword ptr fs:[0]",
@@ -54,7 +55,8 @@ pub(crate) fn own() -> *mut LastFault {
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
 pub(crate) fn own() -> *mut LastFault {
     let address: usize;
-    // SAFETY: user space may read the register; the slot of the global offset table was filled by the loader.
+    // SAFETY: user space may read the register; the slot of the global offset table was filled by
+    // the loader.
     unsafe {
         asm!(
             "mrs {pointer}, tpidr_el0",

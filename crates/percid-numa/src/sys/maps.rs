@@ -10,17 +10,18 @@ pub(crate) struct Mapping {
     pub(crate) rights: [bool; 3],
     /// Whether a file backs it.
     pub(crate) file: bool,
-    /// Whether its pages can never be moved: the kernel's own, or huge pages of their own file system.
+    /// Whether its pages can never be moved: the kernel's own, or huge pages of their own file
+    /// system.
     pub(crate) fixed: bool,
 }
 
-/// All mappings by ascending address; `None` without `/proc`.
+/// Returns all mappings by ascending address; `None` without `/proc`.
 pub(crate) fn all() -> Option<Vec<Mapping>> {
     let text = std::fs::read("/proc/self/maps").ok()?;
     Some(text.split(|&byte| byte == b'\n').filter_map(parse).collect())
 }
 
-/// Those of the mappings that overlap a range.
+/// Returns those of the mappings that overlap a range.
 pub(crate) fn overlapping<'m>(mappings: &'m [Mapping], range: &Range<usize>) -> &'m [Mapping] {
     let first = mappings.partition_point(|mapping| mapping.range.end <= range.start);
     let count = mappings[first..].partition_point(|mapping| mapping.range.start < range.end);

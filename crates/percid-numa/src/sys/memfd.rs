@@ -31,11 +31,11 @@ fn open(name: &CStr, flags: libc::c_uint) -> io::Result<File> {
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, so the descriptor is open and nobody else's.
+    // SAFETY: the call succeeded, so the descriptor is open and owned here.
     Ok(unsafe { File::from_raw_fd(file as i32) })
 }
 
-/// Nobody can make the file smaller any more, so that whoever maps what it has now may rely on it; nor add
+/// Seals the file against shrinking, so that its present size can be mapped safely, and against
 /// other restrictions.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ pub(crate) fn never_shrink(file: &File) -> io::Result<()> {
     }
 }
 
-/// Maps the file's first bytes, shared with whoever else maps them. [`memory::unmap`] gives them back.
+/// Maps the file's first bytes, shared with all other mappings of it. [`memory::unmap`] ends that.
 ///
 /// # Errors
 ///

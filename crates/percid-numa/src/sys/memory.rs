@@ -16,27 +16,29 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> Option<NonNull<u8>> {
     let start = map(bytes)?;
     // SAFETY: the range was mapped above.
     if unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_WIPEONFORK) } != 0 {
-        // SAFETY: nobody has seen the mapping yet.
+        // SAFETY: nothing has seen the mapping yet.
         unsafe { unmap(start, bytes) };
         return None;
     }
     Some(start)
 }
 
-/// Maps zeroed memory that behaves like any other, but has the name of a file in `/proc/self/maps`: no other mapping
-/// becomes one with it, and nobody takes it for the program's. `None` also without `/dev/zero`.
+/// Maps zeroed memory that behaves like any other, but has the name of a file in `/proc/self/maps`:
+/// no other mapping merges with it, and it cannot be registered as the program's. `None` also
+/// without `/dev/zero`.
 pub(crate) fn map_under_a_name(bytes: usize) -> Option<NonNull<u8>> {
     let file = File::open("/dev/zero").ok()?;
     map_with(bytes, libc::MAP_PRIVATE, file.as_raw_fd())
 }
 
-/// The size of a page in bytes.
+/// Returns the size of a page in bytes.
 pub(crate) fn page_size() -> usize {
     // SAFETY: the call only reads the auxiliary vector.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// Changes the access rights of whole pages: `PROT_READ`, `PROT_WRITE`, `PROT_EXEC`, or none of them.
+/// Changes the access rights of whole pages: `PROT_READ`, `PROT_WRITE`, `PROT_EXEC`, or none of
+/// them.
 ///
 /// # Errors
 ///
@@ -44,14 +46,14 @@ pub(crate) fn page_size() -> usize {
 ///
 /// # Safety
 ///
-/// The program expects its memory there to have these rights, or deals with the faults of what it lacks.
+/// The program expects its memory there to have these rights, or handles the faults.
 pub(crate) unsafe fn protect(start: usize, bytes: usize, rights: i32) -> Result<(), i32> {
     let start: *mut libc::c_void = ptr::with_exposed_provenance_mut(start);
     // SAFETY: by contract.
     if unsafe { libc::mprotect(start, bytes, rights) } == 0 { Ok(()) } else { Err(super::errno()) }
 }
 
-/// Whether the process can have only so much private writable memory. Where the kernel does not say, it can.
+/// Returns whether private writable memory is limited; true where the kernel does not say.
 pub(crate) fn data_is_limited() -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the place is valid.
@@ -59,11 +61,11 @@ pub(crate) fn data_is_limited() -> bool {
     !known || limit.rlim_cur != libc::RLIM_INFINITY
 }
 
-/// Gives a mapping back.
+/// Unmaps a mapping.
 ///
 /// # Safety
 ///
-/// The range must be a whole mapping of this module, and nobody may use it any more.
+/// The range must be a whole mapping of this module, and nothing may use it any more.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     // SAFETY: by contract.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
@@ -72,7 +74,7 @@ pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
 /// Maps memory that can be read and written.
 pub(crate) fn map_with(bytes: usize, flags: i32, file: RawFd) -> Option<NonNull<u8>> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
+    // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
     let start = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, flags, file, 0) };
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
 }

@@ -24,8 +24,8 @@ pub(crate) fn errno() -> i32 {
     unsafe { *libc::__errno_location() }
 }
 
-/// Runs `body` and puts `errno` back as it was: a handler of faults must not change what the interrupted
-/// code is about to read.
+/// Runs `body` and puts `errno` back as it was: a handler of faults must not change what the
+/// interrupted code is about to read.
 pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
     let before = errno();
     let result = body();

@@ -1,12 +1,12 @@
-//! Nodes: which there are, where this thread runs, where pages are, and moving them.
+//! Nodes: which exist, where this thread runs, where pages are, and moving them.
 
 use super::{errno, file};
 
 /// The most nodes that any Linux kernel supports (`MAX_NUMNODES`).
 const MAX_NODES: u32 = 1024;
 
-/// The flags of `get_mempolicy` that ask for an address and for the allowed nodes, and of `move_pages` for pages that only this
-/// process maps (`linux/mempolicy.h`).
+/// The flags of `get_mempolicy` for the policy at an address and for the allowed nodes, and of
+/// `move_pages` for pages that only this process maps (`linux/mempolicy.h`).
 const MPOL_F_ADDR: libc::c_ulong = 2;
 const MPOL_F_MEMS_ALLOWED: libc::c_ulong = 4;
 const MPOL_MF_MOVE: libc::c_int = 2;
@@ -16,18 +16,18 @@ const MPOL_MF_MOVE: libc::c_int = 2;
 pub(crate) struct Mode(libc::c_int);
 
 impl Mode {
-    /// No policy: pages are allocated where they are first used.
+    /// Returns whether there is no policy: pages are allocated where they are first used.
     pub(crate) fn is_default(self) -> bool {
         self.0 == 0
     }
 
-    /// A policy that lets pages follow their users (`MPOL_F_NUMA_BALANCING`).
+    /// Returns whether the policy lets pages follow their users (`MPOL_F_NUMA_BALANCING`).
     pub(crate) fn balances(self) -> bool {
         self.0 >> 13 & 1 == 1
     }
 }
 
-/// How many nodes the proofs want the machine to have; 0 for the truth.
+/// How many nodes the proofs pretend; 0 for the truth.
 #[cfg(feature = "testing")]
 pub(crate) static PRETENDED: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
@@ -37,7 +37,8 @@ fn pretended() -> Option<u32> {
     (nodes > 0).then_some(nodes)
 }
 
-/// The nodes that have memory; node 0 on kernels that do not say. Allocates: not async-signal-safe.
+/// Returns the nodes that have memory; node 0 on kernels that do not say. Allocates: not
+/// async-signal-safe.
 pub(crate) fn nodes_with_memory() -> Vec<u32> {
     #[cfg(feature = "testing")]
     if let Some(nodes) = pretended() {
@@ -59,8 +60,8 @@ fn parse(list: &str) -> Option<Vec<u32>> {
     Some(numbers)
 }
 
-/// The nodes that have memory and that this process may use: `cpuset.mems` can forbid some, and says so at any
-/// time. Allocates: not async-signal-safe.
+/// Returns the nodes that have memory and that this process may use: `cpuset.mems` can forbid some
+/// at any time. Allocates: not async-signal-safe.
 pub(crate) fn usable_nodes() -> Vec<u32> {
     let mut nodes = nodes_with_memory();
     if let Some(allowed) = allowed_nodes() {
@@ -69,7 +70,7 @@ pub(crate) fn usable_nodes() -> Vec<u32> {
     nodes
 }
 
-/// The bits of the nodes that the process may use, as far as the kernel says.
+/// Returns the bits of the nodes that the process may use, as far as the kernel says.
 fn allowed_nodes() -> Option<[u64; MAX_NODES as usize / 64]> {
     #[cfg(feature = "testing")]
     if pretended().is_some() {
@@ -78,7 +79,7 @@ fn allowed_nodes() -> Option<[u64; MAX_NODES as usize / 64]> {
     let mut words = [0; MAX_NODES as usize / 64];
     let no_mode = std::ptr::null_mut::<libc::c_int>();
     let place = words.as_mut_ptr();
-    // SAFETY: the words have so many bits; no mode is asked for.
+    // SAFETY: there is a bit for each of these nodes; no mode is requested.
     let done = unsafe {
         libc::syscall(
             libc::SYS_get_mempolicy,
@@ -92,7 +93,8 @@ fn allowed_nodes() -> Option<[u64; MAX_NODES as usize / 64]> {
     (done == 0 && words != [0; MAX_NODES as usize / 64]).then_some(words)
 }
 
-/// The node of the CPU that runs the calling thread; 0 if the kernel does not say. One system call.
+/// Returns the node of the CPU that runs the calling thread; 0 if the kernel does not say. One
+/// system call.
 pub(crate) fn current_node() -> u32 {
     let (mut cpu, mut node) = (0u32, 0u32);
     let none = std::ptr::null_mut::<libc::c_void>();
@@ -105,7 +107,8 @@ pub(crate) fn current_node() -> u32 {
     node
 }
 
-/// The node of a CPU; `None` if the kernel does not say. Some system calls: callers keep the answer.
+/// Returns the node of a CPU; `None` if the kernel does not say. Some system calls, no allocation;
+/// callers keep the result.
 pub(crate) fn node_of(cpu: u32) -> Option<u32> {
     #[cfg(feature = "testing")]
     if let Some(nodes) = pretended() {
@@ -116,27 +119,27 @@ pub(crate) fn node_of(cpu: u32) -> Option<u32> {
         .find(|node| file::exists(format_args!("/sys/devices/system/cpu/cpu{cpu}/node{node}")))
 }
 
-/// The memory policy of the calling thread.
+/// Returns the memory policy of the calling thread.
 pub(crate) fn own_policy() -> Option<Mode> {
     policy(0, 0)
 }
 
-/// The memory policy of the mapping at an address.
+/// Returns the memory policy of the mapping at an address.
 pub(crate) fn policy_at(address: usize) -> Option<Mode> {
     policy(address, MPOL_F_ADDR)
 }
 
 fn policy(address: usize, flags: libc::c_ulong) -> Option<Mode> {
     let mut mode: libc::c_int = 0;
-    // SAFETY: the mode has a valid place; no node mask is asked for.
+    // SAFETY: the mode has a valid place; no node mask is requested.
     let done = unsafe {
         libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, 0usize, 0usize, address, flags)
     };
     (done == 0).then_some(Mode(mode))
 }
 
-/// Asks for the nodes of pages, by their addresses: a node, or a negative `errno` (`ENOENT`: no memory
-/// there yet).
+/// Looks up the nodes of pages, by their addresses: a node, or a negative `errno` (`ENOENT`: no
+/// memory there yet).
 ///
 /// # Errors
 ///
@@ -185,7 +188,7 @@ mod tests {
     fn a_page_is_on_a_node_with_memory_or_nowhere() {
         let mut pages = [0; 2];
         let memory = crate::sys::memory::map(2 * crate::sys::memory::page_size()).expect("memory");
-        // SAFETY: the mapping is ours and large enough.
+        // SAFETY: the mapping is this test's and large enough.
         unsafe { memory.write(1) };
         for (place, page) in pages.iter_mut().enumerate() {
             *page = memory.as_ptr() as usize + place * crate::sys::memory::page_size();

@@ -1,4 +1,5 @@
-//! A thread whose stack, and all that the C library keeps for it, lies in memory that is given.
+//! A thread whose stack, and all that the C library keeps for it, is in memory that the caller
+//! provides.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -12,17 +13,18 @@ pub(crate) type Body = extern "C" fn(*mut libc::c_void) -> *mut libc::c_void;
 #[derive(Debug)]
 pub(crate) struct Thread(libc::pthread_t);
 
-/// Starts a thread with all signals of the program blocked. The lowest page of the stack becomes inaccessible.
+/// Starts a thread with all signals of the program blocked. The lowest page of the stack becomes
+/// inaccessible.
 ///
 /// # Errors
 ///
-/// The error number: `EAGAIN` without room for a thread, `EINVAL` if the program's thread-local variables
-/// leave too little of the stack.
+/// The error number: `EAGAIN` without room for a thread, `EINVAL` if the program's thread-local
+/// variables leave too little of the stack.
 ///
 /// # Safety
 ///
-/// The stack consists of whole pages, stays and is used by nothing else until the thread is joined; `body` may be
-/// called with the argument.
+/// The stack consists of whole pages, stays and is used by nothing else until the thread is joined;
+/// `body` may be called with the argument.
 pub(crate) unsafe fn start(
     stack: NonNull<u8>,
     bytes: usize,
@@ -30,7 +32,8 @@ pub(crate) unsafe fn start(
     argument: *mut libc::c_void,
 ) -> Result<Thread, i32> {
     let guard = memory::page_size();
-    // SAFETY: the page is the caller's own, by contract, and nothing but a stack that is too deep gets there.
+    // SAFETY: the page is the caller's own, by contract, and only a stack that is too deep gets
+    // there.
     unsafe { memory::protect(stack.as_ptr() as usize, guard, libc::PROT_NONE)? };
     let mut attributes = MaybeUninit::uninit();
     let mut thread = MaybeUninit::uninit();

@@ -4,29 +4,32 @@ pub(crate) use std::process::id;
 
 use super::file;
 
-/// The calling thread's number, unique among the machine's threads while it lives.
+/// Returns the calling thread's number, unique among the machine's threads until it ends.
 pub(crate) fn thread_id() -> u32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// The numbers of all threads of the process; empty without `/proc`. Allocates: not async-signal-safe.
+/// Returns the numbers of all threads of the process; empty without `/proc`. Allocates: not
+/// async-signal-safe.
 pub(crate) fn thread_ids() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The CPU that runs a thread of this process, or ran it last; `None` without `/proc`, or if there is no such
-/// thread. Three system calls, no allocation.
+/// Returns the CPU that runs a thread of this process, or ran it last; `None` without `/proc`, or
+/// if there is no such thread. Three system calls, no allocation.
 pub(crate) fn last_cpu(thread: u32) -> Option<u32> {
-    // The fields up to that one are numbers but for the name, which has 15 bytes or, of a kernel's thread, 63.
+    // The fields up to that one are numbers but for the name, which has 15 bytes or, of a kernel's
+    // thread, 63.
     let mut text = [0u8; 1024];
     let path = format_args!("/proc/self/task/{thread}/stat");
     cpu_in_stat(file::read_start(path, &mut text)?)
 }
 
-/// The field `processor` (the thirty-ninth). The second field is the program's name in parentheses and may hold
-/// anything, even spaces and parentheses: fields are counted from the last closing one.
+/// The field `processor` (the thirty-ninth). The second field is the program's name in parentheses
+/// and may hold anything, even spaces and parentheses: fields are counted from the last closing
+/// one.
 fn cpu_in_stat(text: &[u8]) -> Option<u32> {
     let name_ends = text.iter().rposition(|&byte| byte == b')')?;
     // Behind the name's end comes a space, then the third field.

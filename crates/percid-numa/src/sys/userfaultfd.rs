@@ -1,4 +1,4 @@
-//! Write protection whose faults a thread of our own answers: `userfaultfd(2)`.
+//! Write protection whose faults a thread of percid's answers: `userfaultfd(2)`.
 //!
 //! Numbers and structures are those of `linux/userfaultfd.h`, the kernel's interface for programs.
 
@@ -11,15 +11,18 @@ use super::{errno, memory};
 
 /// The number of the interface (`UFFD_API`).
 const API: u64 = 0xaa;
-/// Faults say that write protection caused them (`UFFD_FEATURE_PAGEFAULT_FLAG_WP`, Linux 5.7), and which thread
-/// waits (`UFFD_FEATURE_THREAD_ID`, Linux 4.14). Nothing else is asked for: `UFFD_FEATURE_EVENT_FORK` would
-/// protect the memory of children, whom nobody here answers.
+/// Faults say that write protection caused them (`UFFD_FEATURE_PAGEFAULT_FLAG_WP`, Linux 5.7), and
+/// which thread waits (`UFFD_FEATURE_THREAD_ID`, Linux 4.14). Nothing else is requested:
+/// `UFFD_FEATURE_EVENT_FORK` would protect the memory of children, whose faults no thread here
+/// answers.
 const FEATURES: u64 = 1 << 0 | 1 << 8;
-/// Writers fail, with a signal or in a system call with `EFAULT`, instead of waiting (`UFFD_FEATURE_SIGBUS`, Linux 4.14).
+/// Writers fail, with a signal or in a system call with `EFAULT`, instead of waiting
+/// (`UFFD_FEATURE_SIGBUS`, Linux 4.14).
 const FAIL: u64 = 1 << 7;
 /// `UFFDIO_REGISTER_MODE_WP`. Never the other modes: they take faults away from the kernel.
 const MODE_WRITE_PROTECT: u64 = 1 << 1;
-/// `UFFDIO_WRITEPROTECT_MODE_WP`; without it the protection is taken away and who waits is woken.
+/// `UFFDIO_WRITEPROTECT_MODE_WP`; without it the protection is taken away and waiting threads are
+/// woken.
 const PROTECT: u64 = 1 << 0;
 /// `UFFD_EVENT_PAGEFAULT`.
 const PAGE_FAULT: u8 = 0x12;
@@ -27,7 +30,8 @@ const PAGE_FAULT: u8 = 0x12;
 /// The bit of `_UFFDIO_WRITEPROTECT` among the calls that a registration allows.
 const CAN_PROTECT: u64 = 1 << 6;
 
-/// The numbers of the calls: direction, size of the argument, letter, number (`asm-generic/ioctl.h`).
+/// The numbers of the calls: direction, size of the argument, letter, number
+/// (`asm-generic/ioctl.h`).
 const fn call(direction: u32, bytes: usize, number: u32) -> u32 {
     direction << 30 | (bytes as u32) << 16 | 0xaa << 8 | number
 }
@@ -87,7 +91,8 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Where a thread wants to write, and its number (of another process's thread, if that writes here).
+    /// Returns where a thread wants to write, and its number (of another process's thread, if that
+    /// writes here).
     pub(crate) fn write(&self) -> Option<(usize, u32)> {
         (self.event == PAGE_FAULT).then_some((self.address as usize, self.thread))
     }
@@ -104,13 +109,15 @@ pub(crate) enum Refusal {
     Other(i32),
 }
 
-/// A descriptor. Its calls change no contents of memory, only who waits for whom: so none of them is unsafe.
+/// A descriptor. Its calls change no contents of memory, only which threads wait: so none of them
+/// is unsafe.
 #[derive(Debug)]
 pub(crate) struct Userfaultfd(OwnedFd);
 
 impl Userfaultfd {
-    /// Opens a descriptor that answers faults in system calls as well as in the program: by the system call
-    /// where that is permitted, else through the device (Linux 6.1). Reading it never blocks.
+    /// Opens a descriptor that answers faults in system calls as well as in the program: by the
+    /// system call where that is permitted, else through the device (Linux 6.1). Reading it never
+    /// blocks.
     ///
     /// The first time in a process it tries whether writes are seen at all.
     pub(crate) fn open() -> Result<Userfaultfd, Refusal> {
@@ -132,7 +139,8 @@ impl Userfaultfd {
     ///
     /// # Errors
     ///
-    /// The `errno`: `EINVAL` if it is not private memory without a file, `EBUSY` if another descriptor has it.
+    /// The `errno`: `EINVAL` if it is not private memory without a file, `EBUSY` if another
+    /// descriptor has it.
     pub(crate) fn register(&self, range: &Range<usize>) -> Result<(), i32> {
         let mut argument = Registration { span: range.into(), mode: MODE_WRITE_PROTECT, calls: 0 };
         self.control(REGISTER, &mut argument)?;
@@ -143,36 +151,37 @@ impl Userfaultfd {
         Err(libc::EINVAL)
     }
 
-    /// Ends the registration of a range, and takes its protection away. Whoever waits there goes on waiting:
-    /// see [`wake`](Userfaultfd::wake).
+    /// Ends the registration of a range, and takes its protection away. Threads that wait there go
+    /// on waiting: see [`wake`](Userfaultfd::wake).
     ///
     /// # Errors
     ///
-    /// The `errno`: `EINVAL` if the first page is not mapped, or something is that cannot be registered.
+    /// The `errno`: `EINVAL` if the first page is not mapped, or something is that cannot be
+    /// registered.
     pub(crate) fn unregister(&self, range: &Range<usize>) -> Result<(), i32> {
         self.control(UNREGISTER, &mut Span::from(range))
     }
 
-    /// Protects the pages of a range that have memory: who writes there waits from now on.
+    /// Protects the pages of a range that have memory: writers wait from now on.
     ///
     /// # Errors
     ///
-    /// The `errno`: `ENOENT` if part of the range is not registered; on kernels before 6.4 also if it
-    /// consists of several mappings.
+    /// The `errno`: `ENOENT` if part of the range is not registered; on kernels before 6.4 also if
+    /// it consists of several mappings.
     pub(crate) fn protect(&self, range: &Range<usize>) -> Result<(), i32> {
         self.control(WRITE_PROTECT, &mut Protection { span: range.into(), mode: PROTECT })
     }
 
-    /// Takes the protection away and wakes who waits there.
+    /// Takes the protection away and wakes the threads that wait there.
     ///
     /// # Errors
     ///
-    /// As for [`protect`](Userfaultfd::protect); then nobody was woken.
+    /// As for [`protect`](Userfaultfd::protect); then no thread was woken.
     pub(crate) fn unprotect(&self, range: &Range<usize>) -> Result<(), i32> {
         self.control(WRITE_PROTECT, &mut Protection { span: range.into(), mode: 0 })
     }
 
-    /// Lets who waits in a range try again, whatever is mapped there now.
+    /// Lets threads that wait in a range try again, whatever is mapped there now.
     ///
     /// # Errors
     ///
@@ -181,7 +190,7 @@ impl Userfaultfd {
         self.control(WAKE, &mut Span::from(range))
     }
 
-    /// Reads who waits: how many messages there are now, at most as many as fit.
+    /// Reads messages of waiting threads, at most as many as fit. Returns how many.
     pub(crate) fn read(&self, messages: &mut [Message]) -> usize {
         let bytes = size_of_val(messages);
         // SAFETY: the buffer is writable for its whole length, and every bit pattern is a message.
@@ -205,11 +214,11 @@ impl AsRawFd for Userfaultfd {
     }
 }
 
-/// Whether a write to protected memory is seen. Linux before 6.10 on aarch64 registers memory and protects it without
-/// an error, and then lets every write pass (seen on 5.10).
+/// Returns whether a write to protected memory is seen. Linux before 6.10 on aarch64 registers
+/// memory and protects it without an error, and then lets every write pass (seen on 5.10).
 ///
-/// Tried on a page of our own that writers fail on, by a system call that writes there: so nobody waits, and no signal
-/// comes. The answer is the kernel's and holds for good, so it is kept.
+/// Tried on a page that writers fail on, by a system call that writes there: so no thread waits,
+/// and no signal comes. The answer does not change while the kernel runs, so it is kept.
 fn writes_are_seen() -> Result<bool, Refusal> {
     static KNOWN: AtomicU8 = AtomicU8::new(0);
     const SEEN: u8 = 1;
@@ -225,13 +234,13 @@ fn writes_are_seen() -> Result<bool, Refusal> {
     Ok(known == SEEN)
 }
 
-/// Whether a write to a page is seen after a call of `UFFDIO_WRITEPROTECT` with this mode.
+/// Returns whether a write to a page is seen after a call of `UFFDIO_WRITEPROTECT` with this mode.
 fn is_seen(mode: u64) -> Result<bool, Refusal> {
     let descriptor = Userfaultfd::with(FEATURES | FAIL)?;
     let bytes = memory::page_size();
     let page = memory::map(bytes).ok_or(Refusal::Other(libc::ENOMEM))?;
     // Only a page that is there can be protected.
-    // SAFETY: the mapping is our own, and new.
+    // SAFETY: the mapping is new, and used here only.
     unsafe { page.write_volatile(1) };
     let start = page.as_ptr() as usize;
     let range = start..start + bytes;
@@ -241,7 +250,7 @@ fn is_seen(mode: u64) -> Result<bool, Refusal> {
         write_of_the_kernel(page)
     });
     drop(descriptor);
-    // SAFETY: nobody else knows of the mapping.
+    // SAFETY: nothing else knows of the mapping.
     unsafe { memory::unmap(page, bytes) };
     match result {
         Ok(()) => Ok(false),
@@ -287,10 +296,10 @@ fn descriptor() -> Result<OwnedFd, Refusal> {
     })
 }
 
-/// Takes hold of what a system call has opened.
+/// Takes ownership of what a system call has opened.
 fn own(result: libc::c_long) -> Result<OwnedFd, i32> {
     match RawFd::try_from(result) {
-        // SAFETY: a descriptor that was just opened, and that nobody else knows of.
+        // SAFETY: a descriptor that was just opened, and that nothing else knows of.
         Ok(opened) if opened >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(opened) }),
         _ => Err(errno()),
     }
@@ -301,7 +310,8 @@ mod tests {
     use super::*;
     use crate::sys::process;
 
-    /// The numbers that the header's macros give (`_IO`, `_IOR`, `_IOWR` with the sizes of the structures).
+    /// The numbers that the header's macros give (`_IO`, `_IOR`, `_IOWR` with the sizes of the
+    /// structures).
     #[test]
     fn calls_have_the_numbers_of_the_interface() {
         let calls = [NEW, REGISTER, UNREGISTER, WAKE, WRITE_PROTECT, HANDSHAKE];
@@ -309,7 +319,7 @@ mod tests {
         assert_eq!((calls, size_of::<Message>()), (expected, 32));
     }
 
-    /// The control: a page that is not protected is written to, and so it is where the kernel only pretends.
+    /// The control: a page that is not protected is written to, as where the kernel only pretends.
     #[test]
     fn writes_are_seen_where_memory_is_protected_and_nowhere_else() {
         match is_seen(PROTECT) {
