@@ -186,7 +186,6 @@ impl Balancer {
     ///     Err(RegisterError::NotPermitted) => println!("it takes CAP_SYS_PTRACE"),
     ///     Err(error) => println!("not here: {error}"),
     /// }
-    /// # Ok(())
     /// ```
     pub fn register_written(
         &self,
