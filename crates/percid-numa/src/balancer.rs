@@ -3,9 +3,10 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use percid_rules::scan::{BadSetting, Rules, Scanner, Settings};
+
 use crate::access::AccessMethod;
 use crate::access::pages::lock;
-use crate::builder::Builder;
 use crate::error::RegisterError;
 use crate::inner::background::Background;
 use crate::inner::{Inner, Pass};
@@ -15,7 +16,6 @@ use crate::report::Report;
 use crate::report::event::Event;
 use crate::report::publication::Publication;
 use crate::sys::{nodes, process};
-use percid_rules::scan::{Rules, Scanner, Settings};
 
 /// Keeps memory near the threads that use it; see the [crate](crate).
 ///
@@ -40,7 +40,7 @@ impl Balancer {
     /// assert_eq!(balancer.report().passes, 0);
     /// ```
     pub fn new() -> Balancer {
-        Balancer::build(Settings::default(), Rules::default())
+        Balancer::with(Settings::default(), Rules::default())
     }
 
     /// Makes a balancer with other constants or rules.
@@ -55,7 +55,7 @@ impl Balancer {
         Builder::default()
     }
 
-    pub(crate) fn build(settings: Settings, rules: Rules) -> Balancer {
+    fn with(settings: Settings, rules: Rules) -> Balancer {
         Balancer {
             inner: Arc::new(Inner::new(settings, rules)),
             background: Mutex::new(None),
@@ -353,6 +353,62 @@ impl Balancer {
             *publication = Some(Publication::begin(move || inner.report())?);
         }
         Ok(())
+    }
+}
+
+/// Makes a [`Balancer`]; see [`Balancer::builder`].
+#[derive(Debug, Clone, Default)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct Builder {
+    settings: Settings,
+    rules: Rules,
+}
+
+impl Builder {
+    /// Uses these constants instead of the published ones.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use percid_numa::{Balancer, Settings};
+    ///
+    /// let quick = Settings { period_min: Duration::from_millis(100), ..Settings::default() };
+    /// let balancer = Balancer::builder().settings(quick).build()?;
+    /// assert_eq!(balancer.report().period, Duration::from_millis(100));
+    /// # Ok::<(), percid_numa::BadSetting>(())
+    /// ```
+    pub fn settings(self, settings: Settings) -> Builder {
+        Builder { settings, ..self }
+    }
+
+    /// Uses the rules of another kernel release than Linux 6.12.
+    ///
+    /// ```
+    /// use percid_numa::{Balancer, Rules};
+    ///
+    /// let as_in_linux_6_6 = Balancer::builder().rules(Rules::BASE).build()?;
+    /// assert_eq!(as_in_linux_6_6.report().passes, 0);
+    /// # Ok::<(), percid_numa::BadSetting>(())
+    /// ```
+    pub fn rules(self, rules: Rules) -> Builder {
+        Builder { rules, ..self }
+    }
+
+    /// Makes the balancer. It has no regions, and no thread.
+    ///
+    /// # Errors
+    ///
+    /// The setting that cannot be used.
+    ///
+    /// ```
+    /// use percid_numa::{BadSetting, Balancer, Settings};
+    ///
+    /// let nothing = Settings { batch: 0, ..Settings::default() };
+    /// let refused = Balancer::builder().settings(nothing).build();
+    /// assert_eq!(refused.err(), Some(BadSetting::Zero("batch")));
+    /// ```
+    pub fn build(self) -> Result<Balancer, BadSetting> {
+        self.settings.check()?;
+        Ok(Balancer::with(self.settings, self.rules))
     }
 }
 

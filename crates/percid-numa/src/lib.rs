@@ -6,7 +6,6 @@ compile_error!("percid-numa uses Linux system calls: there is no other system it
 
 mod access;
 mod balancer;
-mod builder;
 mod error;
 mod inner;
 mod migrate;
@@ -19,8 +18,7 @@ mod sys;
 pub mod testing;
 
 pub use access::AccessMethod;
-pub use balancer::Balancer;
-pub use builder::Builder;
+pub use balancer::{Balancer, Builder};
 pub use error::RegisterError;
 pub use inner::Pass;
 pub use migrate::Batch;

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::AcqRel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use percid_rules::scan::Reason;
+
 use crate::access::AccessMethod;
 use crate::access::pages::{Pages, lock};
 use crate::access::write_protect::Monitor;
-use percid_rules::scan::Reason;
 
 /// What was done to a region, for reports.
 #[derive(Debug, Default, Clone)]

@@ -18,10 +18,10 @@ use std::sync::atomic::{
 };
 use std::sync::{Mutex, MutexGuard};
 
-use crate::sys::{memory, nodes, process};
-use percid_rules::scan::AccessCounts;
-use percid_rules::scan::Width;
 use percid_rules::scan::migration_policy::{Context, PageAccess, PageHistory, decide};
+use percid_rules::scan::{AccessCounts, Width};
+
+use crate::sys::{memory, nodes, process};
 
 /// The home of a grain that is nowhere yet.
 const NOWHERE: u16 = u16::MAX;

@@ -35,13 +35,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering::Relaxed};
 
+use percid_rules::scan::migration_policy::PageAccess;
+
 use crate::access::directory::Directory;
 use crate::access::pages::Pages;
 use crate::error::RegisterError;
 use crate::sys::own_stack::{self, Thread};
 use crate::sys::userfaultfd::{Message, Refusal, Userfaultfd};
 use crate::sys::{MAX_CPUS, maps, memory, nodes, process};
-use percid_rules::scan::migration_policy::PageAccess;
 
 /// The monitor's stack. It uses a few KiB; the C library puts the program's thread-local variables
 /// there too.

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::{Arc, MutexGuard, atomic::Ordering::Relaxed};
 use std::time::Instant;
 
+use percid_rules::scan::{Effects, Reason};
+
 use crate::access::AccessMethod;
 use crate::access::entry::{Entry, Tally};
 use crate::access::mapping_budget;
@@ -13,7 +15,6 @@ use crate::access::trap;
 use crate::access::write_protect::Monitor;
 use crate::report::event::{Event, Log};
 use crate::sys::{maps, memory, nodes};
-use percid_rules::scan::{Effects, Reason};
 
 /// How many pages are looked up by one system call.
 const LOOK_UP: usize = 512;

@@ -5,10 +5,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use percid_rules::scan::Scanner;
+
 use crate::access::pages::lock;
 use crate::inner::{Inner, REST};
 use crate::sys::{clock, memory, nodes, process, signals};
-use percid_rules::scan::Scanner;
 
 /// The longest time between two checks whether a pass is due: the shortest period by default.
 const TICK: Duration = Duration::from_millis(100);

@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
+use percid_rules::scan::{Policy, Traits};
+
+use crate::access::AccessMethod;
 use crate::access::trap;
 use crate::error::RegisterError;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{memory, nodes};
-use percid_rules::scan::{Policy, Traits};
 
 /// A range that may become a region.
 #[derive(Debug)]
@@ -17,8 +19,26 @@ pub(crate) struct Behind {
 }
 
 impl Behind {
+    /// Checks that accesses to it can be seen by this method.
+    pub(crate) fn check(
+        &self,
+        range: &Range<usize>,
+        method: AccessMethod,
+    ) -> Result<(), RegisterError> {
+        let on_stack = &raw const method as usize;
+        match method {
+            AccessMethod::Reported => Ok(()),
+            _ if range.contains(&on_stack) => Err(RegisterError::OwnStack),
+            AccessMethod::Trapped => self.check_trapped(range),
+            AccessMethod::Written if self.traits.file || !self.traits.writable => {
+                Err(RegisterError::NotPrivate { address: range.start })
+            }
+            AccessMethod::Written => Ok(()),
+        }
+    }
+
     /// Checks that it can be trapped: disarming must be able to restore the rights that it has now.
-    pub(crate) fn check_trapped(&self, range: &Range<usize>) -> Result<(), RegisterError> {
+    fn check_trapped(&self, range: &Range<usize>) -> Result<(), RegisterError> {
         match self.rights {
             libc::PROT_NONE => Err(RegisterError::NoRights { address: range.start }),
             rights if rights & libc::PROT_EXEC != 0 => {

@@ -3,14 +3,18 @@
 
 pub(crate) mod arming;
 pub(crate) mod background;
+mod describe;
 mod fork_check;
 mod mapping;
+mod state;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use percid_rules::scan::{HUGE_PAGE, Rules, Scan, Scanner, Settings};
 
 use crate::access::AccessMethod;
 use crate::access::entry::Entry;
@@ -20,16 +24,12 @@ use crate::access::write_protect::Monitor;
 use crate::error::RegisterError;
 use crate::inner::arming::PassEffects;
 use crate::inner::fork_check::ForkCheck;
-use crate::migrate::throughput::Throughput;
+use crate::inner::state::{Change, State};
 use crate::migrate::{self, Batch};
+use crate::report::Report;
 use crate::report::event::{Event, Log};
-use crate::report::{RegionReport, Report};
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{clock, huge, memory, nodes, process};
-use percid_rules::scan::Rules;
-use percid_rules::scan::Settings;
-use percid_rules::scan::{AccessCounts, adapted_period};
-use percid_rules::scan::{HUGE_PAGE, Reason, Scan, Scanner, Traits};
 
 /// log2 of a grain of a region whose use is seen by faults: 64 KiB. Where it is trapped every armed
 /// grain may become a mapping of its own, of which a process can have 65530 by default. Where
@@ -40,13 +40,6 @@ const FAULT_SHIFT: u32 = 16;
 /// All passes together may take one part in 33 of the time, 3 %, from the beginning on. The
 /// published system rests for 32 times what the last pass took, which is 3.03 % in the long run.
 pub(crate) const REST: u32 = 33;
-
-/// The assumed speed of the first pass: 4 us a page. Machines were seen to need 0.1 to 0.3 us,
-/// emulated ones some 20.
-const FIRST_THROUGHPUT: Throughput = Throughput::assumed(1e9);
-
-/// How many pages a report looks up at once.
-const LOOK_UP: usize = 4096;
 
 /// What a pass did; see [`Balancer::pass`](crate::Balancer::pass).
 ///
@@ -80,107 +73,6 @@ pub(crate) struct Inner {
     scan: Mutex<Scan>,
     /// Locked for moments, since threads of the program wait for it.
     state: Mutex<State>,
-}
-
-/// What the scan does not know yet.
-#[derive(Debug)]
-enum Change {
-    Registered(Range<u64>, Traits),
-    Unregistered(u64),
-}
-
-#[derive(Debug)]
-struct State {
-    entries: BTreeMap<usize, Arc<Entry>>,
-    /// In order, since the last pass.
-    changes: Vec<Change>,
-    log: Log,
-    /// Of the scan, as of the last pass.
-    sequence: i64,
-    passes: u64,
-    blind_passes: u64,
-    scan_time: Duration,
-    move_time: Duration,
-    period: Duration,
-    scan_throughput: Throughput,
-    batch_size: migrate::Size,
-    /// What had been seen when the period was adapted last, and pages that could not be moved
-    /// since.
-    seen_before: AccessCounts,
-    failed: u64,
-    /// Where the last batch came from.
-    moved_last: usize,
-    /// The monitor, while there are regions that need it.
-    monitor: Weak<Monitor>,
-}
-
-impl State {
-    fn new(settings: &Settings) -> State {
-        State {
-            entries: BTreeMap::new(),
-            changes: Vec::new(),
-            log: Log::default(),
-            sequence: 0,
-            passes: 0,
-            blind_passes: 0,
-            scan_time: Duration::ZERO,
-            move_time: Duration::ZERO,
-            period: settings.period_min,
-            scan_throughput: FIRST_THROUGHPUT,
-            batch_size: migrate::Size::FIRST,
-            seen_before: AccessCounts::default(),
-            failed: 0,
-            moved_last: 0,
-            monitor: Weak::new(),
-        }
-    }
-
-    /// Returns the monitor: the one there is, or a new one.
-    fn monitor(&mut self) -> Result<Arc<Monitor>, RegisterError> {
-        if let Some(monitor) = self.monitor.upgrade() {
-            return Ok(monitor);
-        }
-        let monitor = Arc::new(Monitor::start()?);
-        self.monitor = Arc::downgrade(&monitor);
-        Ok(monitor)
-    }
-
-    fn pages(&self) -> impl Iterator<Item = &Pages> {
-        self.entries.values().filter_map(|entry| entry.pages.as_ref())
-    }
-
-    fn seen(&self) -> AccessCounts {
-        self.pages().map(|pages| pages.seen()).fold(AccessCounts::default(), |sum, seen| {
-            AccessCounts {
-                local: sum.local + seen.local,
-                remote: sum.remote + seen.remote,
-                private: sum.private + seen.private,
-                shared: sum.shared + seen.shared,
-                failed: 0,
-            }
-        })
-    }
-
-    /// Ends a sequence: adapts the period to what was seen in it, in regions of `bytes` together.
-    fn adapt(&mut self, settings: &Settings, bytes: u64) {
-        let (seen, before) = (self.seen(), self.seen_before);
-        // The counts of regions that were unregistered meanwhile are gone.
-        let new = AccessCounts {
-            local: seen.local.saturating_sub(before.local),
-            remote: seen.remote.saturating_sub(before.remote),
-            private: seen.private.saturating_sub(before.private),
-            shared: seen.shared.saturating_sub(before.shared),
-            failed: std::mem::take(&mut self.failed),
-        };
-        self.period = adapted_period(self.period, &new, settings, bytes);
-        self.seen_before = seen;
-        self.pages().for_each(|pages| pages.age());
-    }
-
-    fn overlapping(&self, range: &Range<usize>) -> Option<usize> {
-        let below = self.entries.range(..range.end).next_back()?.1;
-        (below.range.end > range.start).then_some(below.range.start)
-    }
 }
 
 impl Inner {
@@ -233,23 +125,13 @@ impl Inner {
             return Err(RegisterError::Overlaps { region });
         }
         // The locks are held until the region is entered: what is found stays valid.
+        let overlaps = |region| RegisterError::Overlaps { region };
         let _lock = match self.has_nodes() {
-            true => {
-                let overlaps = |region| RegisterError::Overlaps { region };
-                Some(trap::enter(&range).map_err(overlaps)?)
-            }
+            true => Some(trap::enter(&range).map_err(overlaps)?),
             false => None,
         };
         let behind = mapping::look_up(&range)?;
-        if access != AccessMethod::Reported && range.contains(&(&raw const access as usize)) {
-            return Err(RegisterError::OwnStack);
-        }
-        if access == AccessMethod::Trapped {
-            behind.check_trapped(&range)?;
-        }
-        if access == AccessMethod::Written && (behind.traits.file || !behind.traits.writable) {
-            return Err(RegisterError::NotPrivate { address: start });
-        }
+        behind.check(&range, access)?;
         let monitor = match access == AccessMethod::Written && self.has_nodes() {
             true => Some(state.monitor()?),
             false => None,
@@ -473,7 +355,7 @@ impl Inner {
             report.events_lost = state.log.lost();
             state.entries.values().cloned().collect()
         };
-        report.regions = entries.iter().map(|entry| describe(entry)).collect();
+        report.regions = entries.iter().map(|entry| describe::describe(entry)).collect();
         report
     }
 }
@@ -506,61 +388,6 @@ fn refresh(
             arming::keep_to_budget(pages);
         }
     }
-}
-
-fn describe(entry: &Entry) -> RegionReport {
-    let tally = entry.tally().clone();
-    let seen = entry.pages.as_ref().map_or(AccessCounts::default(), |pages| pages.seen());
-    let mut uses = Vec::new();
-    if let Some(pages) = &entry.pages {
-        let counts =
-            (0..).zip(pages.use_by_node()).map(|(node, count)| (node, count.load(Relaxed)));
-        uses.extend(counts.filter(|(_, count)| *count > 0));
-    }
-    let (pages_by_node, absent) = whereabouts(&entry.range);
-    RegionReport {
-        range: entry.range.clone(),
-        access: entry.access,
-        gone: entry.gone.load(Relaxed),
-        pages_by_node,
-        absent,
-        local: seen.local,
-        remote: seen.remote,
-        private: seen.private,
-        shared: seen.shared,
-        use_by_node: uses,
-        active: entry.active.load(Relaxed),
-        scanned: tally.scanned,
-        skipped: Reason::ALL.map(|reason| (reason, tally.skipped[reason as usize])),
-        moved: tally.moved,
-        pending: entry.pages.as_ref().map_or(0, |pages| pages.pending()),
-        failed: tally.failed.into_iter().collect(),
-        unattributed: entry.pages.as_ref().map_or(0, |pages| pages.unattributed.load(Relaxed)),
-        disarmed_whole: entry.pages.as_ref().map_or(0, |pages| pages.disarmed_whole.load(Relaxed)),
-        scan_time: tally.scan_time,
-        move_time: tally.move_time,
-    }
-}
-
-/// Returns how many pages of a range are on each node, and how many are on none, as far as the
-/// kernel says.
-fn whereabouts(range: &Range<usize>) -> (Vec<(u32, u64)>, u64) {
-    let mut by_node: BTreeMap<u32, u64> = BTreeMap::new();
-    let mut absent = 0;
-    let page = memory::page_size();
-    for start in range.clone().step_by(LOOK_UP * page) {
-        let end = range.end.min(start + LOOK_UP * page);
-        let part: Vec<usize> = (start..end).step_by(page).collect();
-        let mut nodes = vec![nodes::UNTOUCHED; part.len()];
-        let _ = nodes::query(&part, &mut nodes);
-        for node in nodes {
-            match u32::try_from(node) {
-                Ok(node) => *by_node.entry(node).or_default() += 1,
-                Err(_) => absent += 1,
-            }
-        }
-    }
-    (by_node.into_iter().collect(), absent)
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ pub(crate) mod throughput;
 
 use std::time::{Duration, Instant};
 
+use percid_rules::scan::Settings;
+
 use crate::access::entry::Entry;
 use crate::access::pages::Pages;
 use crate::migrate::throughput::Throughput;
 use crate::sys::{memory, nodes};
-use percid_rules::scan::Settings;
 
 /// What became of a batch; see [`Balancer::move_batch`](crate::Balancer::move_batch).
 ///

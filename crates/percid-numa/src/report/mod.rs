@@ -7,8 +7,9 @@ pub(crate) mod publication;
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::access::AccessMethod;
 use percid_rules::scan::Reason;
+
+use crate::access::AccessMethod;
 
 /// A snapshot; see [`Balancer::report`](crate::Balancer::report).
 ///

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage/";
 
-/// Returns Returns log2 of the bytes of a huge page; `None` if this machine makes none.
+/// Returns log2 of the bytes of a huge page; `None` if this machine makes none.
 fn shift() -> Option<u32> {
     let read = |name: &str| std::fs::read_to_string(format!("{SETTINGS}{name}")).ok();
     if read("enabled")?.contains("[never]") {

@@ -1,0 +1,70 @@
+//! What a report says about a region.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+
+use percid_rules::scan::{AccessCounts, Reason};
+
+use crate::access::entry::Entry;
+use crate::report::RegionReport;
+use crate::sys::{memory, nodes};
+
+/// How many pages a report looks up at once.
+const LOOK_UP: usize = 4096;
+
+/// Describes a region, and looks up where its pages are.
+pub(crate) fn describe(entry: &Entry) -> RegionReport {
+    let tally = entry.tally().clone();
+    let seen = entry.pages.as_ref().map_or(AccessCounts::default(), |pages| pages.seen());
+    let mut uses = Vec::new();
+    if let Some(pages) = &entry.pages {
+        let counts =
+            (0..).zip(pages.use_by_node()).map(|(node, count)| (node, count.load(Relaxed)));
+        uses.extend(counts.filter(|(_, count)| *count > 0));
+    }
+    let (pages_by_node, absent) = whereabouts(&entry.range);
+    RegionReport {
+        range: entry.range.clone(),
+        access: entry.access,
+        gone: entry.gone.load(Relaxed),
+        pages_by_node,
+        absent,
+        local: seen.local,
+        remote: seen.remote,
+        private: seen.private,
+        shared: seen.shared,
+        use_by_node: uses,
+        active: entry.active.load(Relaxed),
+        scanned: tally.scanned,
+        skipped: Reason::ALL.map(|reason| (reason, tally.skipped[reason as usize])),
+        moved: tally.moved,
+        pending: entry.pages.as_ref().map_or(0, |pages| pages.pending()),
+        failed: tally.failed.into_iter().collect(),
+        unattributed: entry.pages.as_ref().map_or(0, |pages| pages.unattributed.load(Relaxed)),
+        disarmed_whole: entry.pages.as_ref().map_or(0, |pages| pages.disarmed_whole.load(Relaxed)),
+        scan_time: tally.scan_time,
+        move_time: tally.move_time,
+    }
+}
+
+/// Returns how many pages of a range are on each node, and how many are on none, as far as the
+/// kernel says.
+fn whereabouts(range: &Range<usize>) -> (Vec<(u32, u64)>, u64) {
+    let mut by_node: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut absent = 0;
+    let page = memory::page_size();
+    for start in range.clone().step_by(LOOK_UP * page) {
+        let end = range.end.min(start + LOOK_UP * page);
+        let part: Vec<usize> = (start..end).step_by(page).collect();
+        let mut nodes = vec![nodes::UNTOUCHED; part.len()];
+        let _ = nodes::query(&part, &mut nodes);
+        for node in nodes {
+            match u32::try_from(node) {
+                Ok(node) => *by_node.entry(node).or_default() += 1,
+                Err(_) => absent += 1,
+            }
+        }
+    }
+    (by_node.into_iter().collect(), absent)
+}
