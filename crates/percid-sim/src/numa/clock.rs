@@ -1,6 +1,6 @@
 //! When a thread looks whether a pass is due.
 
-use crate::Ns;
+use crate::time::Ns;
 
 /// After a pass its thread may not scan for this many times what the pass took: it spends 3 % at most.
 const REST: u64 = 32;

@@ -3,7 +3,7 @@
 use percid_rules::scan::Reason;
 use serde::Serialize;
 
-use crate::{Ns, SECOND};
+use crate::time::{Ns, SECOND};
 
 /// All reasons, in the order of the published table.
 pub const REASONS: [Reason; 7] = [

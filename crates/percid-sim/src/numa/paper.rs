@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::outcome::{Counts, Outcome, REASONS, Second};
 use super::run;
 use super::workload::{Parameter, Parameters};
+use crate::published;
 use crate::random::Random;
-use crate::{MS, SECOND, published};
+use crate::time::{MS, SECOND};
 
 /// The published experiment is repeated this often: the model's figures are means over it.
 const REPETITIONS: u32 = 10;

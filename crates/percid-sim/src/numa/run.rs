@@ -12,7 +12,7 @@ use super::pages::{Node, Pages};
 use super::thread::{Fault, Thread};
 use super::workload::{MAIN, PAGE, Parameters, Part, Use, regions};
 use crate::random::Random;
-use crate::{Ns, SECOND, US};
+use crate::time::{Ns, SECOND, US};
 
 /// Arming an entry, or looking at a region, takes about this long. Only the rest after a pass follows from
 /// it.

@@ -7,7 +7,7 @@ use percid_rules::scan::{AccessCounts, Settings, adapted_period};
 use super::clock::Clock;
 use super::pages::Node;
 use super::workload::Parameters;
-use crate::Ns;
+use crate::time::Ns;
 
 /// The machine of the published figures has two sockets.
 pub(super) const NODES: usize = 2;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use percid_rules::scan::{HUGE_PAGE, Traits};
 use serde::Serialize;
 
-use crate::{MS, Ns, SECOND};
+use crate::time::{MS, Ns, SECOND};
 
 /// A mebibyte.
 const MIB: u64 = 1 << 20;
