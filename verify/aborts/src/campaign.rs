@@ -9,8 +9,9 @@ use crate::discovery::Visits;
 use crate::effect::own;
 use crate::injection::Injection;
 use crate::references::References;
-use crate::round::{self, Outcome, Step};
+use crate::round::{self, Outcome};
 use crate::section::Section;
+use crate::step::Step;
 use crate::subject::{Cpus, Subject};
 use crate::tally::Tally;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use percid_subject::Operation;
 use percid_subject::party::{AMOUNT, HANDLER_AMOUNT, LOOT, RECORD_AMOUNT, STATIC_AMOUNT};
 
-use crate::round::Step;
+use crate::step::Step;
 use crate::subject::{Change, Subject};
 
 /// No operation gives up before so many tries.

@@ -100,6 +100,7 @@ pub mod references;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod round;
 pub mod section;
+pub mod step;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod subject;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -8,6 +8,7 @@ use percid_subject::board::Answer;
 use crate::effect::Effect;
 use crate::injection::Injection;
 use crate::process::{Event, Registers, Switches};
+use crate::step::Step;
 use crate::subject::{Change, PATIENCE, Subject};
 use crate::text::Patch;
 
@@ -25,20 +26,6 @@ const SLEEP: Duration = Duration::from_micros(300);
 
 /// From the declaration of a section to the instruction at which its thread spins.
 const ARRIVAL: Duration = Duration::from_micros(5);
-
-/// An interruption of a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    /// The index of the section.
-    pub section: usize,
-    /// The address in the file: in the section, in front of it, or right behind it.
-    pub address: u64,
-    /// What happens there.
-    pub injection: Injection,
-    /// Whether it happens in the signal handler that the step before started, so that the section of that
-    /// step is not left yet.
-    pub nested: bool,
-}
 
 /// How a round ended.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use percid_vm::cache::Scratch;
 use percid_vm::protocol::EXIT_PORT;
 use percid_vm::tool;
 
-use crate::Error;
+use crate::error::Error;
 use crate::packet::{Found, Parser};
 
 /// How many CPUs the guest's rounds need: more than threads.

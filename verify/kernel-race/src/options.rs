@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
-use crate::Error;
+use crate::error::Error;
 use percid_race_guest::{Ids, Way};
 use percid_vm::platform::{Arch, Platform, Series};
 

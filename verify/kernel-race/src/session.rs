@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use percid_race_guest::{Line, Outcome, PREFIX, ROUNDS_PATH, Round, Way, answer};
 use percid_vm::initramfs::Archive;
 
-use crate::Error;
+use crate::error::Error;
 use crate::machine::{Machine, Spec};
 use crate::place::{self, Function, Place};
 use crate::stub::{Happening, Target};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use iced_x86::Register;
 
-use crate::Error;
+use crate::error::Error;
 use crate::machine::{Event, Machine};
 use crate::packet::{bytes, digits, frame};
 

@@ -7,7 +7,8 @@ use percid_trace::kernel_ids::{self, Insufficient};
 use percid_trace::record::Way;
 
 use crate::recording::{self, Handicap, Recording};
-use crate::{Verdict, cpus, heartbeat};
+use crate::verdict::Verdict;
+use crate::{cpus, heartbeat};
 
 /// So many IDs must be compared in one recording, for each CPU. The first part of the workload alone has more.
 const DECIDED: usize = 20;

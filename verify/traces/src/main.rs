@@ -12,13 +12,13 @@ mod offline_cpus;
 mod recorded_schedule;
 mod recording;
 mod replays;
+mod verdict;
 mod workload;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// What a program found: figures if all is well, else what is wrong.
-type Verdict = Result<String, String>;
+use verdict::Verdict;
 
 /// One of the programs.
 struct Program {

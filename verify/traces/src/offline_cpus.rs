@@ -6,7 +6,8 @@ use percid_trace::event::Cpu;
 use percid_trace::record::Way;
 
 use crate::recording::{self, Handicap, Recording};
-use crate::{Verdict, cpus, facts, replays};
+use crate::verdict::Verdict;
+use crate::{cpus, facts, replays};
 
 pub(crate) fn run() -> Verdict {
     let all = cpus::of_class("online")?;

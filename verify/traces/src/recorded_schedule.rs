@@ -5,7 +5,8 @@ use std::time::Duration;
 use percid_trace::record::Way;
 
 use crate::recording::{self, Handicap};
-use crate::{Verdict, cpus, facts, replays};
+use crate::verdict::Verdict;
+use crate::{cpus, facts, replays};
 
 pub(crate) fn run() -> Verdict {
     let online = cpus::of_class("online")?;
