@@ -61,8 +61,8 @@ impl<'r> Recorder<'r> {
         self.recorded.set(number + 1);
         let (time, thread) = (self.clock.now(), self.thread);
         let event = Event { time, number, age, task, thread, depth, name, phase };
-        // Whether it was lost the ring knows.
-        self.ring.append(&event.encode());
+        // The ring counts what is lost.
+        let _ = self.ring.append(&event.encode());
     }
 }
 

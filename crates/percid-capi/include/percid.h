@@ -1102,7 +1102,7 @@ int percid_ring_create(struct percid_ring **ring, size_t bytes, int overflow);
 /**
  * Appends a record of `length` bytes.
  *
- * Returns 0; -EMSGSIZE if it is longer than percid_ring_longest(), or -ENOSPC if there is no room now: then
+ * Returns 0; -EMSGSIZE if it is longer than percid_ring_max_record_len(), or -ENOSPC if there is no room now: then
  * it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0); -EBADF if the ring is destroyed.
  * Async-signal-safe, waits for nobody. Costs some 30 instructions, 6 for each word, and a call.
  */
@@ -1114,7 +1114,7 @@ int percid_ring_append(struct percid_ring *ring,
  * The longest record the ring takes, in bytes: a quarter of the ring less 16, and 65 535 at most. 0 if there
  * is no such ring.
  */
-size_t percid_ring_longest(const struct percid_ring *ring);
+size_t percid_ring_max_record_len(const struct percid_ring *ring);
 
 /**
  * Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records that are

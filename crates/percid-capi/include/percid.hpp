@@ -728,10 +728,10 @@ public:
         return append(std::addressof(record), sizeof record);
     }
 
-    /* The longest record it takes, in bytes. */
-    std::size_t longest() const noexcept
+    /* The most bytes of a record. */
+    std::size_t max_record_len() const noexcept
     {
-        return percid_ring_longest(ring_.get());
+        return percid_ring_max_record_len(ring_.get());
     }
 
     /* Hands every record that is there to visit(const event &) and returns how many; nothing if another thread is

@@ -239,7 +239,7 @@ pub unsafe extern "C" fn percid_snapshot_buckets(
     guard(0, || {
         snapshot.0.buckets().enumerate().fold(0, |_, (index, bucket)| {
             if index < capacity {
-                let percid::histogram::Bucket { low, high, count } = bucket;
+                let percid::histogram::Bucket { low, high, count, .. } = bucket;
                 // SAFETY: the caller gives memory for `capacity` buckets.
                 unsafe { buckets.add(index).write(Bucket { low, high, count }) };
             }

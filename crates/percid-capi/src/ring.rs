@@ -2,6 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use percid::ring::AppendError;
+
 use crate::barrier::guard;
 use crate::callback::count;
 use crate::registry::Registry;
@@ -78,7 +80,7 @@ fn policy(number: c_int) -> Option<percid::Overflow> {
 
 /// Appends a record of `length` bytes.
 ///
-/// Returns 0; -EMSGSIZE if it is longer than percid_ring_longest(), or -ENOSPC if there is no room now: then
+/// Returns 0; -EMSGSIZE if it is longer than percid_ring_max_record_len(), or -ENOSPC if there is no room now: then
 /// it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0); -EBADF if the ring is destroyed.
 /// Async-signal-safe, waits for nobody. Costs some 30 instructions, 6 for each word, and a call.
 #[unsafe(no_mangle)]
@@ -101,18 +103,18 @@ pub unsafe extern "C" fn percid_ring_append(
         (false, length) => unsafe { std::slice::from_raw_parts(record.cast::<u8>(), length) },
     };
     guard(-libc::EFAULT, || match ring.append(record) {
-        true => 0,
-        false if length > ring.longest() => -libc::EMSGSIZE,
-        false => -libc::ENOSPC,
+        Ok(()) => 0,
+        Err(AppendError::TooLong) => -libc::EMSGSIZE,
+        Err(_) => -libc::ENOSPC,
     })
 }
 
-/// The longest record the ring takes, in bytes: a quarter of the ring less 16, and 65 535 at most. 0 if there
+/// The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if there
 /// is no such ring.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_ring_longest(ring: *const Ring) -> usize {
+pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize {
     // SAFETY: the caller's handle.
-    unsafe { Registry::object(ring) }.map_or(0, |ring| ring.0.longest())
+    unsafe { Registry::object(ring) }.map_or(0, |ring| ring.0.max_record_len())
 }
 
 /// Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records that are

@@ -205,7 +205,7 @@ fn mode_means(rseq: &Rseq) -> String {
 
 /// What gives a thread the fast mode where the kernel has it: more than 32 bytes.
 fn way_to_fast_mode(rseq: &Rseq) -> String {
-    let (size, align, room) = (rseq.feature_size, rseq.align, rseq.room);
+    let (size, align, room) = (rseq.feature_size, rseq.align, rseq.max_own_size);
     match rseq.registration {
         Registration::Libc if size <= room && align <= room => format!(
             "for its fast mode {size} bytes must be registered: glibc 2.41 and later does, or percid if \
@@ -239,7 +239,7 @@ fn cpu(cpu: &percid::machine::Cpu) -> CpuReport {
 }
 
 fn source(source: Source) -> SourceReport {
-    let missing = source.available().err();
+    let missing = source.prepare().err();
     SourceReport {
         source: source.to_string(),
         available: missing.is_none(),

@@ -71,6 +71,12 @@ impl Counter {
         }
     }
 
+    /// Adds one.
+    #[inline(always)]
+    pub fn increment(&self) {
+        self.add(1);
+    }
+
     /// The sum over all IDs.
     pub fn sum(&self) -> i64 {
         match self.handle.state() {
@@ -172,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_source_counts() {
-        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
             let counter = Counter::with_source(source).expect("an available source");
             (0..1000).for_each(|n| counter.add(n));
             assert_eq!(counter.sum(), 499_500, "{source}");

@@ -98,7 +98,7 @@ impl Handle {
         needs: Needs,
         bytes: usize,
     ) -> Result<Handle, Unavailable> {
-        source.available()?;
+        source.prepare()?;
         preserving_errno(|| {
             if needs == Needs::Fence && source != Source::Atomic {
                 fence::prepare()?;

@@ -139,6 +139,20 @@ impl Histogram {
     }
 }
 
+impl Extend<u64> for Histogram {
+    fn extend<I: IntoIterator<Item = u64>>(&mut self, values: I) {
+        values.into_iter().for_each(|value| self.record(value));
+    }
+}
+
+impl FromIterator<u64> for Histogram {
+    fn from_iter<I: IntoIterator<Item = u64>>(values: I) -> Histogram {
+        let mut histogram = Histogram::new();
+        histogram.extend(values);
+        histogram
+    }
+}
+
 impl Default for Histogram {
     fn default() -> Self {
         Histogram::new()
@@ -191,6 +205,7 @@ pub struct Snapshot {
 
 /// A bucket of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Bucket {
     /// The smallest value that belongs to it.
     pub low: u64,
@@ -268,6 +283,21 @@ impl Snapshot {
     }
 }
 
+impl Extend<Snapshot> for Snapshot {
+    fn extend<I: IntoIterator<Item = Snapshot>>(&mut self, others: I) {
+        others.into_iter().for_each(|other| self.merge(&other));
+    }
+}
+
+impl FromIterator<Snapshot> for Snapshot {
+    /// Merges snapshots: of several histograms, processes or machines.
+    fn from_iter<I: IntoIterator<Item = Snapshot>>(others: I) -> Snapshot {
+        let mut all = Snapshot::new();
+        all.extend(others);
+        all
+    }
+}
+
 impl Default for Snapshot {
     fn default() -> Self {
         Snapshot::new()
@@ -326,7 +356,7 @@ mod tests {
 
     #[test]
     fn every_source_records() {
-        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
             let histogram = Histogram::with_source(source).expect("an available source");
             (0..10_000).for_each(|value| histogram.record(value));
             histogram.record_many(1 << 40, 90_000);

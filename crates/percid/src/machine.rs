@@ -42,7 +42,7 @@ pub struct Rseq {
     /// How the kernel keeps them up to date; `None` if none are registered.
     pub mode: Option<Mode>,
     /// The largest size and the largest alignment, in bytes, of an area that percid registers itself.
-    pub room: u32,
+    pub max_own_size: u32,
     /// The size of the fields this kernel fills, in bytes; 0 on kernels that do not say.
     pub feature_size: u32,
     /// The alignment this kernel wants of larger areas, in bytes; 0 on kernels that do not say.
@@ -142,7 +142,7 @@ fn read_rseq() -> Rseq {
         registration,
         registered_size,
         mode: Mode::of(registered_size),
-        room: rseq::OWN_ROOM,
+        max_own_size: rseq::MAX_OWN_SIZE,
         feature_size: rseq::feature_size(),
         align: rseq::alignment(),
         fields: fields.iter().filter(|field| field.1 <= usable).map(|field| field.0).collect(),

@@ -166,6 +166,20 @@ impl Drop for Unvisited<'_> {
     }
 }
 
+impl Extend<u32> for ActiveMask {
+    fn extend<I: IntoIterator<Item = u32>>(&mut self, ids: I) {
+        ids.into_iter().for_each(|id| self.mark(id));
+    }
+}
+
+impl FromIterator<u32> for ActiveMask {
+    fn from_iter<I: IntoIterator<Item = u32>>(ids: I) -> ActiveMask {
+        let mut mask = ActiveMask::new();
+        mask.extend(ids);
+        mask
+    }
+}
+
 impl Default for ActiveMask {
     fn default() -> Self {
         ActiveMask::new()

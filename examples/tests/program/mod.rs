@@ -50,7 +50,7 @@ pub(crate) fn run_on(
 
 /// percid's choice, and every source that this machine has.
 pub(crate) fn sources() -> Vec<Option<Source>> {
-    let available = |source: &Source| source.available().is_ok();
+    let available = |source: &Source| source.prepare().is_ok();
     let every = Source::ALL.into_iter().filter(available).map(Some);
     std::iter::once(None).chain(every).collect()
 }

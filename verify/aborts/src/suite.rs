@@ -40,7 +40,7 @@ pub fn instructions(program: &Path, cpus: Cpus) -> Verdict {
     let mut all = Tally::default();
     let mut sources = Vec::new();
     for source in [Source::Kernel, Source::Table] {
-        if source.available().is_ok() {
+        if source.prepare().is_ok() {
             all.add(campaign::run(program, cpus, &source.to_string(), &Operation::PERCID)?);
             sources.push(source.to_string());
         }
@@ -102,7 +102,7 @@ pub fn controls(program: &Path, cpus: Cpus) -> Verdict {
         }
     }
     let mut damaged = BTreeMap::new();
-    if cpus.away.is_some() && Source::Table.available().is_ok() {
+    if cpus.away.is_some() && Source::Table.prepare().is_ok() {
         for (operation, injection) in WITHOUT_FENCE {
             let tally = campaign::run_without_fence(program, cpus, operation, injection)?;
             damaged.insert(format!("{operation:?}/{injection:?}"), tally.wrong_effects);

@@ -42,7 +42,7 @@ fn own_pages_are_seen(source: Source) {
 
 #[test]
 fn what_an_id_has_in_the_arena_is_seen_when_its_thread_says_so() {
-    for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+    for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
         own_pages_are_seen(source);
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let mut figures = format!("cpus={} pause={pause:?}", cpus.len());
     let mut right = true;
     for source in [Source::Kernel, Source::Table] {
-        if let Err(why) = source.available() {
+        if let Err(why) = source.prepare() {
             figures += &format!(" {source}: none ({why})");
             continue;
         }

@@ -14,7 +14,7 @@ pub(crate) fn run(_: &Options) -> Verdict {
     let registration = machine.rseq.registration;
     let alone = matches!(registration, Registration::Libc | Registration::Own);
     let registered = alone || registration == Registration::Shared;
-    let (kernel, table) = (Source::Kernel.available(), Source::Table.available());
+    let (kernel, table) = (Source::Kernel.prepare(), Source::Table.prepare());
     let expected = match release {
         _ if !registered || release < (5, 10) => Source::Atomic,
         _ if aborts()? => Source::Table,

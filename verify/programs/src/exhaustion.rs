@@ -1,5 +1,6 @@
 //! More counters than the arena has room for, and no arena at all: everything still counts.
 
+use percid::ring::AppendError;
 use percid::{Counter, Histogram, Local, Overflow, Pool, Ring, Source, Stack};
 
 use crate::Verdict;
@@ -21,7 +22,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
         counters.iter().for_each(|counter| counter.add(round));
     }
     let wrong = counters.iter().filter(|counter| counter.sum() != 3).count();
-    let refused = Source::Atomic.available().and_then(|()| Counter::with_source(Source::Atomic));
+    let refused = Source::Atomic.prepare().and_then(|()| Counter::with_source(Source::Atomic));
     let full = refused.err().map(|error| error.to_string());
     let structures = without_memory();
     // What is given back can be had again, also in smaller pieces: that of the rings as counters.
@@ -50,7 +51,7 @@ fn without_memory() -> Result<(), &'static str> {
     let pool = Pool::new(|| 7, 100_000);
     told(*pool.get() == 7 && pool.drain() == 0, "pool")?;
     let ring = Ring::new(1 << 20, Overflow::OverwriteOldest);
-    told(!ring.append(b"lost") && ring.lost() == 1, "ring")?;
+    told(ring.append(b"lost") == Err(AppendError::NoMemory) && ring.lost() == 1, "ring")?;
     let local = Local::new(|| 0);
     local.with(|value| *value += 1);
     let mut sum = 0;

@@ -43,7 +43,7 @@ impl Structures {
         let _ = self.stack.push(1);
         self.stack.pop();
         self.local.with(|value| *value += 1);
-        self.ring.append(b"a record of the parent");
+        let _ = self.ring.append(b"a record of the parent");
     }
 
     /// Whether they all work in a child: nothing waits for threads that are not there.
@@ -59,7 +59,7 @@ impl Structures {
         // It overwrites, so there is room; but without sections a thread of the parent may have had the
         // locks, and then the record is counted as lost.
         let lost = self.ring.lost();
-        let appended = self.ring.append(b"a record of the child");
+        let appended = self.ring.append(b"a record of the child").is_ok();
         let appended = appended || (self.source == Source::Atomic && self.ring.lost() == lost + 1);
         lent && pushed && found && appended
     }

@@ -30,7 +30,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
         return workers::run(options);
     }
     // Beginning with this word so that whoever runs it can tell it from a recording.
-    let missing = Source::Kernel.available().err().map(|error| error.to_string());
+    let missing = Source::Kernel.prepare().err().map(|error| error.to_string());
     if let Some(why) = missing.or_else(|| trace::missing().err()) {
         return Ok(format!("skipped: {why}"));
     }

@@ -60,9 +60,9 @@ fn descriptors() -> &'static [Descriptor] {
 }
 
 pub(crate) fn run(options: &Options) -> Verdict {
-    let sources = [Source::Table, Source::Kernel].into_iter().filter(|source| {
-        options.source.unwrap_or(*source) == *source && source.available().is_ok()
-    });
+    let sources = [Source::Table, Source::Kernel]
+        .into_iter()
+        .filter(|source| options.source.unwrap_or(*source) == *source && source.prepare().is_ok());
     let mut figures = Vec::new();
     for source in sources {
         figures.push(with(source)?);
@@ -392,7 +392,7 @@ impl Structures {
         // On another CPU by now there may be nothing to pop.
         let popped = i64::from(self.stack.pop().is_some());
         self.inside.fetch_add(pushed - popped, Relaxed);
-        self.ring.append(b"a record");
+        let _ = self.ring.append(b"a record");
         self.used.fetch_add(1, Relaxed);
     }
 

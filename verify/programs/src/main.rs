@@ -174,7 +174,7 @@ fn main() -> ExitCode {
         return usage(&format!("no program {name:?}"));
     };
     percid::testing::spoil_probe(options.probe);
-    if let Some(Err(why)) = options.source.map(percid::Source::available) {
+    if let Some(Err(why)) = options.source.map(percid::Source::prepare) {
         println!("SKIP {name}: {why}");
         return ExitCode::from(SKIPPED);
     }

@@ -12,7 +12,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     // What reading the memory takes itself is there before anything is measured.
     resident_kib()?;
     let at_first = resident_kib()?;
-    source.available().map_err(|error| error.to_string())?;
+    source.prepare().map_err(|error| error.to_string())?;
     let first = Counter::with_source(source).map_err(|error| error.to_string())?;
     first.add(1);
     let constant = (resident_kib()? - at_first) * 1024;

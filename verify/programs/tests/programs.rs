@@ -69,7 +69,7 @@ fn pass(arguments: &str) -> Outcome {
 fn sources() -> Vec<&'static str> {
     let available = |source: &&str| {
         let source: percid::Source = source.parse().expect("a source");
-        source.available().is_ok()
+        source.prepare().is_ok()
     };
     ["kernel", "table", "atomic"].into_iter().filter(available).collect()
 }

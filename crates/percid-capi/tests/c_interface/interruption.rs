@@ -33,7 +33,7 @@ fn every_instruction_may_be_interrupted() {
         assert_eq!(sections.len(), 4, "two functions, two sources");
         let mut aborts = 0;
         let sources = [Source::Kernel, Source::Table].into_iter();
-        for source in sources.filter(|source| source.available().is_ok()) {
+        for source in sources.filter(|source| source.prepare().is_ok()) {
             let visited: usize =
                 sections.iter().map(|section| interrupt_all(&program, source, section)).sum();
             assert!(visited > 12, "{source}: only {visited} instructions were visited");

@@ -115,7 +115,7 @@ pub(crate) fn measure(plan: Plan, interrupt: &Interrupt) -> Result<IntermittentR
 }
 
 fn is_available(index: Index) -> bool {
-    let missing = index.source().and_then(|source| source.available().err());
+    let missing = index.source().and_then(|source| source.prepare().err());
     if let Some(why) = missing {
         complain(format_args!("no rows for index {index}: {why}"));
     }

@@ -20,7 +20,7 @@ const APART: Duration = Duration::from_micros(50);
 ///
 /// What is missing.
 pub(super) fn record() -> Result<Recording, String> {
-    Source::Kernel.available().map_err(|why| why.to_string())?;
+    Source::Kernel.prepare().map_err(|why| why.to_string())?;
     let machine = percid::machine::read();
     let mut cpus: Vec<u32> = machine.allowed.iter().collect();
     cpus.reverse();

@@ -40,13 +40,13 @@ pub(crate) struct Append {
 }
 
 impl Append {
-    /// A record for a ring of `capacity` bytes; `None` if it is longer than [`longest`].
+    /// A record for a ring of `capacity` bytes; `None` if it is longer than [`max_record_len`].
     ///
     /// Inline: else the fields go through memory in pieces of another size than they are read in.
     #[inline(always)]
     pub(crate) fn new(record: &[u8], capacity: u64) -> Option<Append> {
         let length = record.len() as u64;
-        if length > longest(capacity) {
+        if length > max_record_len(capacity) {
             return None;
         }
         let size = size_of_record(length);
@@ -69,8 +69,8 @@ pub(crate) const fn size_of_record(length: u64) -> u64 {
     (length + 15) & !7
 }
 
-/// The longest record of a ring: its length fits a header, and four of it fit the ring.
-pub(crate) const fn longest(capacity: u64) -> u64 {
+/// The most bytes of a record of a ring: its length fits a header, and four of it fit the ring.
+pub(crate) const fn max_record_len(capacity: u64) -> u64 {
     let quarter = capacity / 4 - 16;
     if quarter < ONE { quarter } else { ONE - 1 }
 }

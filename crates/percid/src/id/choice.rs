@@ -13,6 +13,7 @@ use crate::sys::{process, stderr};
 
 /// Which source the process uses, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Choice {
     /// The source.
     pub source: Source,
@@ -72,7 +73,7 @@ pub(crate) fn pending() -> Choice {
 /// `None` if it is not known yet whether critical sections can be trusted, which every source but one needs.
 fn decide() -> Option<Choice> {
     let Some(source) = wished() else { return automatic() };
-    match source.available() {
+    match source.prepare() {
         Ok(()) => Some(Choice { source, reason: Reason::Override }),
         Err(Unavailable::SectionsNotProbed) => None,
         Err(why) => {
@@ -87,7 +88,7 @@ fn decide() -> Option<Choice> {
 /// The kernel's IDs are never chosen: those of Linux 6.4 to 6.18 can be handed out twice (docs/aba.md), those before
 /// 6.13 and from 6.19 on are cold or exceed their bound.
 fn automatic() -> Option<Choice> {
-    match Source::Table.available() {
+    match Source::Table.prepare() {
         Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableWorks }),
         Err(Unavailable::SectionsNotProbed) => None,
         Err(why) => Some(Choice { source: Source::Atomic, reason: Reason::TableIsNot(why) }),

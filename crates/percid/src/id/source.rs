@@ -39,15 +39,16 @@ impl Source {
     /// All sources, the one with the cheapest operations first.
     pub const ALL: [Source; 3] = [Source::Kernel, Source::Table, Source::Atomic];
 
-    /// Says whether the process can use this source, which it finds out by preparing it.
+    /// Prepares the process to use this source, and so finds out whether it can. Repeating it costs one
+    /// load once it has succeeded.
     ///
     /// The first call for [`Source::Table`] registers the process for the kernel's fence: 2 us while
-    /// the process has one thread, about 20 ms afterwards.
+    /// the process has one thread, about 20 ms afterwards. Thread-safe, async-signal-safe.
     ///
     /// # Errors
     ///
     /// Why it cannot be used.
-    pub fn available(self) -> Result<(), Unavailable> {
+    pub fn prepare(self) -> Result<(), Unavailable> {
         preserving_errno(|| {
             let ready = &READY[self as usize];
             if ready.load(Acquire) == 0 {
@@ -79,7 +80,7 @@ impl Source {
     /// Async-signal-safe.
     pub fn current_id(self) -> Option<u32> {
         preserving_errno(|| {
-            self.available().ok()?;
+            self.prepare().ok()?;
             match self {
                 Source::Kernel => kernel::current(),
                 Source::Table => self.enter_as_hint(),
@@ -138,6 +139,7 @@ impl fmt::Display for Source {
 
 /// A name that is no source's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnknownSource;
 
 impl fmt::Display for UnknownSource {

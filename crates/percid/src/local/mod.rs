@@ -444,9 +444,7 @@ fn take_at_hint<T>(block: Block) -> Option<NonNull<Shard<T>>> {
     unsafe { (*shard.as_ptr()).lock.try_take(READY) }.then_some(shard)
 }
 
-/// Takes the lock of this thread's shard, which is `mine` unless it has been moved since. Out of line, so
-/// that an unrolled loop does not repeat the sections.
-#[inline(never)]
+/// Takes the lock of this thread's shard, which is `mine` unless it has been moved since.
 fn try_acquire<T>(
     block: Block,
     source: Source,
@@ -458,10 +456,21 @@ fn try_acquire<T>(
         let lock = unsafe { &(*mine.as_ptr()).lock };
         return lock.try_take(expected).then_some(mine);
     }
-    let (word, token) = (handle::marked(block, source), thread::token());
     // SAFETY: a block of shards, whose source has been prepared.
-    let address = unsafe { by_mark!(word, acquire::<CLOSED>(expected as usize, token), else 0) };
+    let address = unsafe { acquire(handle::marked(block, source), expected) };
     NonNull::new(ptr::with_exposed_provenance_mut(address))
+}
+
+/// The section, in one place for all types of values.
+///
+/// # Safety
+///
+/// The word of a block of shards with the mark of a source that has been prepared.
+#[inline(never)]
+unsafe fn acquire(word: usize, expected: i64) -> usize {
+    let token = thread::token();
+    // SAFETY: by contract.
+    unsafe { by_mark!(word, acquire::<CLOSED>(expected as usize, token), else 0) }
 }
 
 impl<T> Drop for Local<T> {
@@ -523,7 +532,7 @@ mod tests {
     use super::*;
 
     fn sources() -> impl Iterator<Item = Source> {
-        Source::ALL.into_iter().filter(|source| source.available().is_ok())
+        Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
     }
 
     #[test]

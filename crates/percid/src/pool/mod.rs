@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn no_object_is_lent_to_two() {
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
             MADE.store(0, Relaxed);
             let make = || {
                 MADE.fetch_add(1, Relaxed);

@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn no_object_is_lent_to_two() {
-        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
             let layout = Layout::new::<[AtomicU32; 16]>();
             let pool = RawPool::with_source(source, layout, 8).expect("an available source");
             std::thread::scope(|scope| {

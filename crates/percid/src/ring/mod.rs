@@ -52,6 +52,33 @@ pub enum Overflow {
     OverwriteOldest,
 }
 
+/// Why a record was not appended. It is counted by [`Ring::lost`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// It is longer than [`Ring::max_record_len`].
+    TooLong,
+    /// The ring is full, and keeps the oldest records ([`Overflow::DropNewest`]).
+    Full,
+    /// The thread has no ID now, and another thread is using the shard that it would share.
+    Busy,
+    /// The ring has no memory.
+    NoMemory,
+}
+
+impl fmt::Display for AppendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AppendError::TooLong => "the record is longer than the ring takes",
+            AppendError::Full => "the ring is full",
+            AppendError::Busy => "the thread has no ID, and the shared shard is in use",
+            AppendError::NoMemory => "no memory for the ring",
+        })
+    }
+}
+
+impl std::error::Error for AppendError {}
+
 /// A ring of byte records for every CPU, emptied by one consumer.
 ///
 /// ```
@@ -59,14 +86,15 @@ pub enum Overflow {
 ///
 /// static EVENTS: Ring = Ring::new(64 * 1024, Overflow::OverwriteOldest);
 ///
-/// EVENTS.append(b"request 17 began");
-/// EVENTS.append(b"request 17 ended");
+/// EVENTS.append(b"request 17 began")?;
+/// EVENTS.append(b"request 17 ended")?;
 ///
-/// let mut consumer = EVENTS.consumer().expect("nobody else consumes");
+/// let mut consumer = EVENTS.consumer().expect("no other consumer");
 /// let mut records = Vec::new();
 /// consumer.poll(|event| records.push(event.bytes.to_vec()));
 /// assert_eq!(records.len(), 2);
 /// assert_eq!(EVENTS.lost(), 0);
+/// # Ok::<(), percid::ring::AppendError>(())
 /// ```
 ///
 /// # Contract
@@ -98,6 +126,9 @@ pub struct Ring {
     dropped: Counter,
     consumption: Consumption,
 }
+
+/// Whether a record was appended, and why not.
+type Appended = Result<(), AppendError>;
 
 /// What consumers write to, away from what every append reads.
 #[repr(align(64))]
@@ -156,21 +187,25 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The longest record it takes, in bytes: a quarter of the ring less 16, and 65 535 at most.
-    pub const fn longest(&self) -> usize {
-        layout::longest(self.capacity) as usize
+    /// The most bytes of a record: a quarter of the ring less 16, and 65 535 at most.
+    pub const fn max_record_len(&self) -> usize {
+        layout::max_record_len(self.capacity) as usize
     }
 
-    /// Appends a record. `false`: it is lost, and counted as such; because there is no room and the ring
-    /// keeps the oldest, because it is longer than [`longest`](Ring::longest), because no memory can be had,
-    /// or because the thread has no ID now and the shared shard is in use.
+    /// Appends a record.
+    ///
+    /// # Errors
+    ///
+    /// Why the record is lost. It is counted as such, so programs may ignore the error.
     #[inline(always)]
-    pub fn append(&self, record: &[u8]) -> bool {
+    pub fn append(&self, record: &[u8]) -> Result<(), AppendError> {
         let word = self.handle.word();
-        let Some(request) = Append::new(record, self.capacity) else { return self.drop_record() };
+        let Some(request) = Append::new(record, self.capacity) else { return self.drop_too_long() };
         // SAFETY: the word of this ring's handle; the request is for this ring.
-        let appended = unsafe { by_mark!(word, append(&request), else false) };
-        appended || self.append_slowly(&request)
+        if unsafe { by_mark!(word, append(&request), else false) } {
+            return Ok(());
+        }
+        self.append_slowly(&request)
     }
 
     /// The consumer; `None` if there is one already. Its place is free again when it is dropped, and the
@@ -195,46 +230,55 @@ impl Ring {
 
     #[cold]
     #[inline(never)]
-    fn drop_record(&self) -> bool {
-        self.dropped.add(1);
-        false
+    fn drop_too_long(&self) -> Appended {
+        self.dropped.increment();
+        Err(AppendError::TooLong)
     }
 
     #[cold]
     #[inline(never)]
-    fn append_slowly(&self, request: &Append) -> bool {
+    fn append_slowly(&self, request: &Append) -> Appended {
+        let appended = self.try_slowly(request);
+        if appended.is_err() {
+            self.dropped.increment();
+        }
+        appended
+    }
+
+    fn try_slowly(&self, request: &Append) -> Appended {
         let atomic = self.handle.atomic_block();
         if let Some(appended) = atomic.and_then(|block| self.append_at_hint(block, request)) {
-            return appended || self.drop_record();
+            return appended;
         }
         preserving_errno(|| {
             let State::Claimed(block, source) = self.handle.settle(Needs::Sections, self.bytes())
             else {
-                return self.drop_record();
+                return Err(AppendError::NoMemory);
             };
             let appended = match source {
                 None => None,
                 Some(Source::Atomic) => self.append_at_hint(block, request),
                 Some(source) => self.append_as(block, source, request),
             };
-            appended.or_else(|| self.append_locked(self.shard_at(block.0), request)) == Some(true)
-                || self.drop_record()
+            appended
+                .or_else(|| self.append_locked(self.shard_at(block.0), request))
+                .unwrap_or(Err(AppendError::Busy))
         })
     }
 
-    /// Appends through a source that has sections: whether there was room; `None` if it cannot be done.
-    fn append_as(&self, block: Block, source: Source, request: &Append) -> Option<bool> {
+    /// Appends through a source that has sections; `None` if the thread has no ID now.
+    fn append_as(&self, block: Block, source: Source, request: &Append) -> Option<Appended> {
         let word = handle::marked(block, source);
         for _ in 0..RESTART_LIMIT {
             if try_append(word, request) {
-                return Some(true);
+                return Some(Ok(()));
             }
             let shard = self.shard_at(block.of_id(source.enter_as_hint()?));
             if shard.has_room(request) {
                 continue;
             }
             if self.overflow == Overflow::DropNewest {
-                return Some(false);
+                return Some(Err(AppendError::Full));
             }
             // The section that writes into what this frees orders itself behind it.
             discard(word, shard.worth_keeping(request), request.mask);
@@ -242,24 +286,24 @@ impl Ring {
         None
     }
 
-    fn append_at_hint(&self, block: Block, request: &Append) -> Option<bool> {
+    fn append_at_hint(&self, block: Block, request: &Append) -> Option<Appended> {
         let id = Source::Atomic.enter_as_hint()?;
         self.append_locked(self.shard_at(block.of_id(id)), request)
     }
 
-    /// Appends to a shard that is no section's; `None` if somebody else is at it.
-    fn append_locked(&self, shard: Shard, request: &Append) -> Option<bool> {
+    /// Appends to a shard on which no section works; `None` if another thread is using it.
+    fn append_locked(&self, shard: Shard, request: &Append) -> Option<Appended> {
         let _lock = shard.lock().try_lock()?;
         if !shard.has_room(request) {
             if self.overflow == Overflow::DropNewest {
-                return Some(false);
+                return Some(Err(AppendError::Full));
             }
             shard.discard(shard.worth_keeping(request));
             // What is written from now on is not seen before the tail that made room for it.
             barrier(Release);
         }
         shard.append(request);
-        Some(true)
+        Some(Ok(()))
     }
 }
 
@@ -269,7 +313,7 @@ impl Ring {
     pub(crate) fn append_to_id(&self, id: u32, record: &[u8]) -> bool {
         let request = Append::new(record, self.capacity);
         let appended = self.shard_of_id(id).zip(request);
-        appended.and_then(|(shard, request)| self.append_locked(shard, &request)) == Some(true)
+        appended.and_then(|(shard, request)| self.append_locked(shard, &request)) == Some(Ok(()))
     }
 
     /// The positions of the oldest record of an ID and behind its newest.
@@ -312,6 +356,7 @@ pub struct Consumer<'r> {
 
 /// A record as the consumer gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event<'e> {
     /// The ID in whose ring it was; `None` if it was appended without one.
     pub id: Option<u32>,
@@ -383,7 +428,7 @@ mod tests {
     use super::*;
 
     fn rings(bytes: usize, overflow: Overflow) -> impl Iterator<Item = (Source, Ring)> {
-        let sources = Source::ALL.into_iter().filter(|source| source.available().is_ok());
+        let sources = Source::ALL.into_iter().filter(|source| source.prepare().is_ok());
         sources.map(move |source| {
             (source, Ring::with_source(source, bytes, overflow).expect("an available source"))
         })
@@ -400,12 +445,13 @@ mod tests {
     #[test]
     fn records_of_every_length_come_out_as_they_went_in() {
         for (source, ring) in rings(4096, Overflow::DropNewest) {
-            for length in 0..=ring.longest() {
+            for length in 0..=ring.max_record_len() {
                 let record: Vec<u8> = (0..length).map(|byte| (byte * 7 + length) as u8).collect();
-                assert!(ring.append(&record), "{source} {length}");
+                assert_eq!(ring.append(&record), Ok(()), "{source} {length}");
                 assert_eq!(all(&ring), [record], "{source} {length}");
             }
-            assert!(!ring.append(&vec![0; ring.longest() + 1]), "{source}");
+            let too_long = vec![0; ring.max_record_len() + 1];
+            assert_eq!(ring.append(&too_long), Err(AppendError::TooLong), "{source}");
             assert_eq!(ring.lost(), 1, "{source}");
         }
     }
@@ -413,12 +459,14 @@ mod tests {
     #[test]
     fn a_full_ring_keeps_the_oldest_if_told_so() {
         for (source, ring) in rings(256, Overflow::DropNewest) {
-            let kept = (0..100u64).filter(|number| ring.append(&number.to_ne_bytes())).count();
+            let append = |number: u64| ring.append(&number.to_ne_bytes());
+            let kept = (0..100).filter(|&number| append(number).is_ok()).count();
+            assert_eq!(append(100), Err(AppendError::Full), "{source}");
             let records = all(&ring);
             assert_eq!(records.len(), kept, "{source}");
             assert_eq!(records[0], 0u64.to_ne_bytes(), "{source}");
-            assert_eq!(ring.lost(), 100 - kept as u64, "{source}");
-            assert!(ring.append(b"there is room again"), "{source}");
+            assert_eq!(ring.lost(), 101 - kept as u64, "{source}");
+            assert_eq!(ring.append(b"there is room again"), Ok(()), "{source}");
         }
     }
 
@@ -426,7 +474,7 @@ mod tests {
     fn a_full_ring_keeps_the_newest_if_told_so() {
         for (source, ring) in rings(1024, Overflow::OverwriteOldest) {
             for number in 0..1000u64 {
-                assert!(ring.append(&number.to_ne_bytes()), "{source}");
+                assert_eq!(ring.append(&number.to_ne_bytes()), Ok(()), "{source}");
             }
             let records = all(&ring);
             assert!(records.contains(&999u64.to_ne_bytes().to_vec()), "{source}");
@@ -438,12 +486,12 @@ mod tests {
     #[test]
     fn there_is_one_consumer_and_the_next_goes_on() {
         let ring = Ring::new(1024, Overflow::DropNewest);
-        ring.append(b"one");
+        ring.append(b"one").expect("room");
         let consumer = ring.consumer().expect("nobody else consumes");
         assert!(ring.consumer().is_none());
         drop(consumer);
         assert_eq!(all(&ring), [b"one"]);
-        ring.append(b"two");
+        ring.append(b"two").expect("room");
         assert_eq!(all(&ring), [b"two"]);
     }
 
@@ -482,7 +530,7 @@ mod tests {
                                     record[0] = writer;
                                     let bytes: Vec<u8> =
                                         record.iter().flat_map(|word| word.to_ne_bytes()).collect();
-                                    ring.append(&bytes);
+                                    let _ = ring.append(&bytes);
                                 }
                             })
                         })

@@ -331,8 +331,6 @@ impl<T: Send> Stack<T> {
         Some(block.word_of_id(id).load(Relaxed))
     }
 
-    /// Out of line, as its neighbours, so that an unrolled loop does not repeat the sections.
-    #[inline(never)]
     fn try_push(&self, block: Block, source: Source, item: Item) -> bool {
         if source == Source::Atomic {
             let owned = own_at_hint(block);
@@ -340,29 +338,25 @@ impl<T: Send> Stack<T> {
                 .is_some_and(|(shard, mut seized)| shard.push(&mut seized, self.full(), item));
         }
         // SAFETY: the block of this stack, whose source has been prepared.
-        unsafe { by_mark!(handle::marked(block, source), push(&self.capacity, item), else false) }
+        unsafe { try_push(handle::marked(block, source), &self.capacity, item) }
     }
 
-    #[inline(never)]
     fn try_pop(&self, block: Block, source: Source) -> Option<Item> {
         if source == Source::Atomic {
             let (shard, mut seized) = own_at_hint(block)?;
             return shard.pop(&mut seized);
         }
         // SAFETY: as in `try_push`.
-        unsafe { by_mark!(handle::marked(block, source), pop(), else None) }
+        unsafe { try_pop(handle::marked(block, source)) }
     }
 
     /// Activates the shard that is this thread's now, unless another thread does.
-    #[inline(never)]
     fn activate(&self, block: Block, source: Source) {
-        let token = ACTIVATING as usize;
         let shard = if source == Source::Atomic {
-            acquire_at_hint(block, token)
+            acquire_at_hint(block)
         } else {
-            // A stack's shard has no word that closes it: its top, expected to be zero, stands for that.
             // SAFETY: the first word of this stack's block, whose source has been prepared.
-            unsafe { by_mark!(handle::marked(block, source), acquire::<0>(0, token), else 0) }
+            unsafe { try_activate(handle::marked(block, source)) }
         };
         if shard == 0 {
             return;
@@ -418,7 +412,34 @@ impl<T: Send> Stack<T> {
     }
 }
 
-/// What the atomic source does: nobody but the owner touches a shard.
+/// The section, in one place for all slow paths and all types of items.
+///
+/// # Safety
+///
+/// The word of a stack's block with the mark of a source that has been prepared, and the stack's capacity.
+#[inline(never)]
+unsafe fn try_push(word: usize, capacity: &u64, item: Item) -> bool {
+    // SAFETY: by contract.
+    unsafe { by_mark!(word, push(capacity, item), else false) }
+}
+
+/// As [`try_push`].
+#[inline(never)]
+unsafe fn try_pop(word: usize) -> Option<Item> {
+    // SAFETY: by contract.
+    unsafe { by_mark!(word, pop(), else None) }
+}
+
+/// As [`try_push`]. The address of the shard; 0 if it is active already.
+///
+/// A stack's shard has no word that closes it: its top, expected to be zero, stands for that.
+#[inline(never)]
+unsafe fn try_activate(word: usize) -> usize {
+    // SAFETY: by contract.
+    unsafe { by_mark!(word, acquire::<0>(0, ACTIVATING as usize), else 0) }
+}
+
+/// What the atomic source does: only the owner touches a shard.
 fn own_at_hint(block: Block) -> Option<(Shard, Seized<'static>)> {
     let id = Source::Atomic.enter_as_hint()?;
     let word = block.word_of_id(id);
@@ -485,10 +506,10 @@ impl Shard {
     }
 }
 
-fn acquire_at_hint(block: Block, token: usize) -> usize {
+fn acquire_at_hint(block: Block) -> usize {
     let Some(id) = Source::Atomic.enter_as_hint() else { return 0 };
     let word = block.word_of_id(id);
-    let won = word.compare_exchange(0, token as i64, Acquire, Relaxed).is_ok();
+    let won = word.compare_exchange(0, ACTIVATING, Acquire, Relaxed).is_ok();
     if won { block.of_id(id) } else { 0 }
 }
 
@@ -590,7 +611,7 @@ mod tests {
     use super::*;
 
     fn with_every_source(capacity: u32, test: impl Fn(Stack<u64>, Source)) {
-        for source in Source::ALL.into_iter().filter(|source| source.available().is_ok()) {
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
             test(Stack::with_source(source, capacity).expect("an available source"), source);
         }
     }

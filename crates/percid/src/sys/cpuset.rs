@@ -82,10 +82,16 @@ impl Default for CpuSet {
     }
 }
 
+impl Extend<u32> for CpuSet {
+    fn extend<I: IntoIterator<Item = u32>>(&mut self, cpus: I) {
+        cpus.into_iter().for_each(|cpu| self.insert(cpu));
+    }
+}
+
 impl FromIterator<u32> for CpuSet {
-    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> CpuSet {
         let mut set = CpuSet::new();
-        cpus.into_iter().for_each(|cpu| set.insert(cpu));
+        set.extend(cpus);
         set
     }
 }

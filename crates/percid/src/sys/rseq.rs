@@ -45,7 +45,7 @@ pub(crate) const SIGNATURE: u32 =
 const ORIGINAL_SIZE: u32 = 32;
 
 /// The largest size and alignment of an area that percid registers itself.
-pub(crate) const OWN_ROOM: u32 = size_of::<Area>() as u32;
+pub(crate) const MAX_OWN_SIZE: u32 = size_of::<Area>() as u32;
 
 const AT_RSEQ_FEATURE_SIZE: u64 = 27;
 const AT_RSEQ_ALIGN: u64 = 28;
@@ -238,7 +238,11 @@ fn register_own() -> Result<(), i32> {
 /// How many bytes of percid's own area to register at a kernel that announces `size` and `alignment`: as
 /// many, or, if there is no room for them, those of the original interface.
 fn own_size(size: u32, alignment: u32) -> u32 {
-    if size <= OWN_ROOM && alignment <= OWN_ROOM { size.max(ORIGINAL_SIZE) } else { ORIGINAL_SIZE }
+    if size <= MAX_OWN_SIZE && alignment <= MAX_OWN_SIZE {
+        size.max(ORIGINAL_SIZE)
+    } else {
+        ORIGINAL_SIZE
+    }
 }
 
 /// Registers the calling thread's shared area, with 32 bytes, unless that has been done. Returns how many bytes

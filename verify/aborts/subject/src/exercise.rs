@@ -54,7 +54,7 @@ impl Exercise {
             // Every other time, so that parts run full and batches move.
             let popped = popped.or_else(|| if n % 2 == 0 { self.stack.pop() } else { None });
             self.popped.add(popped.unwrap_or(0) as i64);
-            self.ring.append(&n.to_ne_bytes()[..n as usize % 9]);
+            let _ = self.ring.append(&n.to_ne_bytes()[..n as usize % 9]);
         }
     }
 

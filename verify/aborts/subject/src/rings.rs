@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use percid::ring::Event;
+use percid::ring::{AppendError, Event};
 use percid::testing::{self, Stolen};
 use percid::{Overflow, Ring};
 use percid_subject::board::{Answer, Board, COPIES};
@@ -111,7 +111,7 @@ fn act(operation: Operation, party: Party) {
     match (operation, party) {
         (Operation::Append, Party::Own) => {
             let record = Record::issue(party, 16);
-            if !record.whole().is_some_and(|bytes| percid_ring_append(&log.ring, bytes)) {
+            if !record.whole().is_some_and(|bytes| percid_ring_append(&log.ring, bytes).is_ok()) {
                 LEDGER.refuse(record.item);
             }
         }
@@ -244,12 +244,12 @@ fn pattern(item: Item) -> [u8; BYTES] {
 
 #[inline(never)]
 fn append(ring: &Ring, record: &[u8]) -> bool {
-    ring.append(record)
+    ring.append(record).is_ok()
 }
 
 /// Golden disassembly: the length is known.
 #[unsafe(no_mangle)]
 #[inline(never)]
-fn percid_ring_append(ring: &Ring, record: &[u8; 16]) -> bool {
+fn percid_ring_append(ring: &Ring, record: &[u8; 16]) -> Result<(), AppendError> {
     ring.append(record)
 }

@@ -67,7 +67,7 @@ impl Checked {
         words[0] = writer;
         let length = 16 + number as usize % ((WORDS - 2) * 8);
         let bytes = words.map(u64::to_ne_bytes);
-        self.ring.append(&bytes.as_flattened()[..length]);
+        let _ = self.ring.append(&bytes.as_flattened()[..length]);
         self.appended.fetch_add(1, Relaxed);
     }
 
@@ -76,7 +76,7 @@ impl Checked {
         consumer.poll(|event| self.check(event));
     }
 
-    fn check(&self, Event { id, number: place, bytes }: Event<'_>) {
+    fn check(&self, Event { id, number: place, bytes, .. }: Event<'_>) {
         let word = |index: usize| {
             let bytes = bytes.get(index * 8..index * 8 + 8)?;
             Some(u64::from_ne_bytes(bytes.try_into().ok()?))

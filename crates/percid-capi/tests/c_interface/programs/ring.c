@@ -100,7 +100,7 @@ static void lengths_and_misuse(void)
     CHECK(percid_ring_create(&ring, 1000, PERCID_OVERFLOW_DROP_NEWEST) == -EINVAL);
     CHECK(percid_ring_create(&ring, (size_t)16 << 20, PERCID_OVERFLOW_DROP_NEWEST) == -EINVAL);
     CHECK(percid_ring_create(&ring, 1024, PERCID_OVERFLOW_DROP_NEWEST) == 0);
-    longest = percid_ring_longest(ring);
+    longest = percid_ring_max_record_len(ring);
     CHECK(longest == 1024 / 4 - 16);
     CHECK(percid_ring_append(ring, bytes, longest + 1) == -EMSGSIZE);
     CHECK(percid_ring_append(ring, bytes, sizeof bytes) == -EMSGSIZE);
@@ -112,13 +112,13 @@ static void lengths_and_misuse(void)
     CHECK(percid_ring_poll(ring, NULL, NULL) == -EINVAL);
     CHECK(percid_ring_append(NULL, bytes, 1) == -EINVAL);
     CHECK(percid_ring_poll(NULL, expect_empty, &count) == -EINVAL);
-    CHECK(percid_ring_longest(NULL) == 0 && percid_ring_lost(NULL) == 0);
+    CHECK(percid_ring_max_record_len(NULL) == 0 && percid_ring_lost(NULL) == 0);
     CHECK(percid_ring_destroy(NULL) == -EINVAL);
     CHECK(percid_ring_destroy(ring) == 0);
     CHECK(percid_ring_destroy(ring) == -EBADF);
     CHECK(percid_ring_append(ring, bytes, 1) == -EBADF);
     CHECK(percid_ring_poll(ring, expect_empty, &count) == -EBADF);
-    CHECK(percid_ring_longest(ring) == 0 && percid_ring_lost(ring) == 0);
+    CHECK(percid_ring_max_record_len(ring) == 0 && percid_ring_lost(ring) == 0);
 }
 
 int main(void)

@@ -225,7 +225,7 @@ struct Record {
 void rings()
 {
     percid::ring ring(4096, percid::overflow::drop_newest);
-    CHECK(ring.longest() == 1008);
+    CHECK(ring.max_record_len() == 1008);
     std::atomic<std::uint32_t> writer{0};
     run_threads(4, [&ring, &writer] {
         const std::uint32_t me = writer++;
