@@ -48,12 +48,28 @@ pub struct Counter {
 
 impl Counter {
     /// A counter of value 0 that will use the source of the process (see [`init`](crate::init)).
+    ///
+    /// ```
+    /// use percid::Counter;
+    ///
+    /// static REQUESTS: Counter = Counter::new();
+    /// assert_eq!(REQUESTS.sum(), 0);
+    /// ```
     pub const fn new() -> Counter {
         Counter { handle: Handle::new() }
     }
 
     /// A counter of value 0 that uses `source`, whatever the process has chosen: for measurements and
     /// tests. Counters of different sources may be used side by side.
+    ///
+    /// ```
+    /// use percid::{Counter, Source};
+    ///
+    /// let counter = Counter::with_source(Source::Atomic)?;
+    /// counter.increment();
+    /// assert_eq!(counter.sum(), 1);
+    /// # Ok::<(), percid::id::Unavailable>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -63,6 +79,13 @@ impl Counter {
     }
 
     /// Adds `n`, which may be negative.
+    ///
+    /// ```
+    /// let balance = percid::Counter::new();
+    /// balance.add(5);
+    /// balance.add(-7);
+    /// assert_eq!(balance.sum(), -2);
+    /// ```
     #[inline(always)]
     pub fn add(&self, n: i64) {
         // SAFETY: the word of a handle; its block consists of one word.
@@ -72,12 +95,28 @@ impl Counter {
     }
 
     /// Adds one.
+    ///
+    /// ```
+    /// let hits = percid::Counter::new();
+    /// hits.increment();
+    /// hits.increment();
+    /// assert_eq!(hits.sum(), 2);
+    /// ```
     #[inline(always)]
     pub fn increment(&self) {
         self.add(1);
     }
 
     /// The sum over all IDs.
+    ///
+    /// ```
+    /// let bytes = percid::Counter::new();
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| bytes.add(100));
+    ///     scope.spawn(|| bytes.add(20));
+    /// });
+    /// assert_eq!(bytes.sum(), 120);
+    /// ```
     pub fn sum(&self) -> i64 {
         match self.handle.state() {
             State::Unclaimed => 0,
@@ -91,6 +130,13 @@ impl Counter {
     /// add up to what was added.
     ///
     /// Lock-free: it starts over if another `take`, or an increment without an ID, comes in between.
+    ///
+    /// ```
+    /// let errors = percid::Counter::new();
+    /// errors.add(3);
+    /// assert_eq!(errors.take(), 3); // reported once a minute, say
+    /// assert_eq!(errors.take(), 0);
+    /// ```
     pub fn take(&self) -> i64 {
         loop {
             match self.handle.state() {
@@ -107,6 +153,15 @@ impl Counter {
 
     /// What each ID has added, by ID, from 0 to the largest ever used. The rest of
     /// [`sum`](Counter::sum) is in [`shared`](Counter::shared).
+    ///
+    /// ```
+    /// let requests = percid::Counter::new();
+    /// requests.add(7);
+    /// for (id, count) in requests.by_id().enumerate() {
+    ///     println!("ID {id}: {count}");
+    /// }
+    /// assert_eq!(requests.by_id().sum::<i64>() + requests.shared(), 7);
+    /// ```
     pub fn by_id(&self) -> impl Iterator<Item = i64> + '_ {
         let claimed = match self.handle.state() {
             State::Claimed(block, source) => Some((block, source)),
@@ -116,6 +171,12 @@ impl Counter {
     }
 
     /// What was added without an ID, less what [`take`](Counter::take) has taken.
+    ///
+    /// ```
+    /// let requests = percid::Counter::new();
+    /// requests.increment();
+    /// println!("{} without an ID", requests.shared());
+    /// ```
     pub fn shared(&self) -> i64 {
         match self.handle.state() {
             State::Unclaimed => 0,

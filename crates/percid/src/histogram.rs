@@ -58,14 +58,37 @@ pub struct Histogram {
 impl Histogram {
     /// How far a reported value can be from the recorded one, as a share of it: half the width of a
     /// bucket, 1/128.
+    ///
+    /// ```
+    /// use percid::Histogram;
+    ///
+    /// let latency = Histogram::new();
+    /// latency.record(1_000_000);
+    /// let reported = latency.snapshot().max().expect("it is not empty");
+    /// assert!(reported.abs_diff(1_000_000) as f64 <= 1e6 * Histogram::RELATIVE_ERROR);
+    /// ```
     pub const RELATIVE_ERROR: f64 = 1.0 / (2 << PRECISION) as f64;
 
     /// An empty histogram that will use the source of the process (see [`init`](crate::init)).
+    ///
+    /// ```
+    /// static LATENCY: percid::Histogram = percid::Histogram::new();
+    /// LATENCY.record(12);
+    /// ```
     pub const fn new() -> Histogram {
         Histogram { handle: Handle::new() }
     }
 
     /// An empty histogram that uses `source`, whatever the process has chosen.
+    ///
+    /// ```
+    /// use percid::{Histogram, Source};
+    ///
+    /// let sizes = Histogram::with_source(Source::Atomic)?;
+    /// sizes.record(512);
+    /// assert_eq!(sizes.snapshot().count(), 1);
+    /// # Ok::<(), percid::id::Unavailable>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -75,12 +98,24 @@ impl Histogram {
     }
 
     /// Counts a value.
+    ///
+    /// ```
+    /// let latency = percid::Histogram::new();
+    /// latency.record(250);
+    /// assert_eq!(latency.snapshot().count(), 1);
+    /// ```
     #[inline(always)]
     pub fn record(&self, value: u64) {
         self.record_many(value, 1);
     }
 
     /// Counts a value so many times, in one step.
+    ///
+    /// ```
+    /// let batch = percid::Histogram::new();
+    /// batch.record_many(40, 1000);
+    /// assert_eq!(batch.snapshot().count(), 1000);
+    /// ```
     #[inline(always)]
     pub fn record_many(&self, value: u64, times: u64) {
         let (offset, times) = (bucket(value) * WORD, times as i64);
@@ -97,17 +132,35 @@ impl Histogram {
     }
 
     /// What has been recorded so far.
+    ///
+    /// ```
+    /// let latency: percid::Histogram = [3, 4, 5].into_iter().collect();
+    /// let snapshot = latency.snapshot();
+    /// assert_eq!((snapshot.count(), snapshot.quantile(0.5)), (3, Some(4)));
+    /// ```
     pub fn snapshot(&self) -> Snapshot {
         self.read(cell::sum)
     }
 
     /// What has been recorded so far, which it removes: every record is in exactly one of the snapshots
     /// taken, or still there.
+    ///
+    /// ```
+    /// let latency: percid::Histogram = [3, 4, 5].into_iter().collect();
+    /// assert_eq!(latency.take().count(), 3);
+    /// assert_eq!(latency.take().count(), 0);
+    /// ```
     pub fn take(&self) -> Snapshot {
         self.read(cell::take)
     }
 
     /// How many values could not be recorded because there was no memory.
+    ///
+    /// ```
+    /// let latency = percid::Histogram::new();
+    /// latency.record(1);
+    /// assert_eq!(latency.unrecorded(), 0);
+    /// ```
     pub fn unrecorded(&self) -> u64 {
         match self.handle.state() {
             State::Inline(count) => count as u64,
@@ -198,12 +251,25 @@ fn bounds(index: usize) -> (u64, u64) {
 }
 
 /// What a histogram had recorded at some time. It owns its counts, 29.5 KiB.
+///
+/// ```
+/// let latency: percid::Histogram = (1..=100).collect();
+/// let snapshot = latency.snapshot();
+/// println!("p99 {:?} of {}", snapshot.quantile(0.99), snapshot.count());
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
     counts: Box<[u64]>,
 }
 
 /// A bucket of a snapshot.
+///
+/// ```
+/// let sizes: percid::Histogram = [5, 5, 300].into_iter().collect();
+/// let snapshot = sizes.snapshot();
+/// let first = snapshot.buckets().next().expect("it is not empty");
+/// assert_eq!((first.low, first.high, first.count), (5, 5, 2));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Bucket {
@@ -223,11 +289,22 @@ impl Bucket {
 
 impl Snapshot {
     /// A snapshot without values, to merge others into.
+    ///
+    /// ```
+    /// use percid::histogram::Snapshot;
+    ///
+    /// assert_eq!(Snapshot::new().count(), 0);
+    /// ```
     pub fn new() -> Snapshot {
         Snapshot { counts: vec![0; BUCKETS].into_boxed_slice() }
     }
 
     /// How many values were recorded.
+    ///
+    /// ```
+    /// let sizes: percid::Histogram = [1, 2, 3].into_iter().collect();
+    /// assert_eq!(sizes.snapshot().count(), 3);
+    /// ```
     pub fn count(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.wrapping_add(*count))
     }
@@ -238,6 +315,11 @@ impl Snapshot {
     /// Exact up to [`Histogram::RELATIVE_ERROR`]: it is the middle of the bucket in which the value of
     /// rank `ceil(q * count)` lies, where a product that is an integer but for its rounding counts as one.
     /// Not a number counts as 0.
+    ///
+    /// ```
+    /// let latency: percid::Histogram = (1..=100).collect();
+    /// assert_eq!(latency.snapshot().quantile(0.9), Some(90));
+    /// ```
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let count = self.count();
         let rank = rank(q, count);
@@ -250,16 +332,31 @@ impl Snapshot {
     }
 
     /// The smallest value, up to [`Histogram::RELATIVE_ERROR`].
+    ///
+    /// ```
+    /// let sizes: percid::Histogram = [7, 3, 9].into_iter().collect();
+    /// assert_eq!(sizes.snapshot().min(), Some(3));
+    /// ```
     pub fn min(&self) -> Option<u64> {
         self.quantile(0.0)
     }
 
     /// The largest value, up to [`Histogram::RELATIVE_ERROR`].
+    ///
+    /// ```
+    /// let sizes: percid::Histogram = [7, 3, 9].into_iter().collect();
+    /// assert_eq!(sizes.snapshot().max(), Some(9));
+    /// ```
     pub fn max(&self) -> Option<u64> {
         self.quantile(1.0)
     }
 
     /// The mean value, up to [`Histogram::RELATIVE_ERROR`].
+    ///
+    /// ```
+    /// let sizes: percid::Histogram = [2, 4].into_iter().collect();
+    /// assert_eq!(sizes.snapshot().mean(), Some(3.0));
+    /// ```
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         let sum: f64 = self.buckets().map(|it| it.middle() as f64 * it.count as f64).sum();
@@ -267,6 +364,13 @@ impl Snapshot {
     }
 
     /// The buckets that have values, from the smallest.
+    ///
+    /// ```
+    /// let sizes: percid::Histogram = [2, 2, 4].into_iter().collect();
+    /// for bucket in sizes.snapshot().buckets() {
+    ///     println!("{} to {}: {}", bucket.low, bucket.high, bucket.count);
+    /// }
+    /// ```
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count != 0);
         filled.map(|(index, &count)| {
@@ -276,6 +380,14 @@ impl Snapshot {
     }
 
     /// Adds the values of another snapshot: of another histogram, process or machine.
+    ///
+    /// ```
+    /// let (reads, writes): (percid::Histogram, percid::Histogram) =
+    ///     ([1, 2].into_iter().collect(), [3].into_iter().collect());
+    /// let mut all = reads.snapshot();
+    /// all.merge(&writes.snapshot());
+    /// assert_eq!(all.count(), 3);
+    /// ```
     pub fn merge(&mut self, other: &Snapshot) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count = count.wrapping_add(*more);

@@ -10,6 +10,11 @@ pub use crate::sys::cpuset::CpuSet;
 pub use crate::sys::rseq::{Mode, Registration};
 
 /// A snapshot of everything percid's choices depend on.
+///
+/// ```
+/// let machine = percid::machine::read();
+/// println!("Linux {} on {}", machine.kernel_release, machine.arch);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Machine {
@@ -32,6 +37,11 @@ pub struct Machine {
 }
 
 /// Restartable sequences: registration and the kernel's area.
+///
+/// ```
+/// let rseq = percid::machine::read().rseq;
+/// println!("registered {}: {:?}", rseq.registration, rseq.fields);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Rseq {
@@ -52,6 +62,12 @@ pub struct Rseq {
 }
 
 /// The system call `membarrier`.
+///
+/// ```
+/// if !percid::machine::read().membarrier.rseq {
+///     println!("the kernel cannot fence critical sections");
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Membarrier {
@@ -64,6 +80,12 @@ pub struct Membarrier {
 }
 
 /// One CPU and whom it shares with.
+///
+/// ```
+/// for cpu in percid::machine::read().cpus {
+///     println!("CPU {} on node {:?}", cpu.number, cpu.node);
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Cpu {
@@ -82,6 +104,11 @@ pub struct Cpu {
 /// Takes the snapshot. Reads some ten small files for every possible CPU; registers the calling thread
 /// for rseq if the C library has not, and the process for the fence (20 ms if it has several threads);
 /// allocates, so it is not async-signal-safe.
+///
+/// ```
+/// let machine = percid::machine::read();
+/// assert!(!machine.allowed.is_empty());
+/// ```
 pub fn read() -> Machine {
     let mut allowed = CpuSet::new();
     affinity::read_allowed(&mut allowed);
@@ -105,6 +132,16 @@ pub fn read() -> Machine {
 /// percid does this by itself where architecture and release leave doubt; here it can be asked for. A child process
 /// (`clone` with `CLONE_VM`, gone at the end) fences or preempts a section of the calling thread some hundred to some
 /// ten thousand times a second. All signals that can be are blocked for the calling thread meanwhile.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// match percid::machine::probe(Duration::from_millis(20)) {
+///     Ok(probe) if probe.is_bad() => println!("this kernel loses updates"),
+///     Ok(_) => println!("nothing wrong was seen"),
+///     Err(why) => println!("it cannot be tried: {why}"),
+/// }
+/// ```
 ///
 /// # Errors
 ///

@@ -67,11 +67,23 @@ pub struct ActiveMask {
 
 impl ActiveMask {
     /// A mask without members.
+    ///
+    /// ```
+    /// static ACTIVE: percid::ActiveMask = percid::ActiveMask::new();
+    /// assert!(!ACTIVE.is_marked(0));
+    /// ```
     pub const fn new() -> ActiveMask {
         ActiveMask { fast: [const { AtomicU64::new(0) }; FAST], slow: IdSet::new() }
     }
 
     /// Makes `id` a member, after something was published that a drain must find.
+    ///
+    /// ```
+    /// let active = percid::ActiveMask::new();
+    /// // ... publish something for ID 3, then:
+    /// active.mark(3);
+    /// assert!(active.is_marked(3));
+    /// ```
     ///
     /// # Panics
     ///
@@ -85,6 +97,11 @@ impl ActiveMask {
     }
 
     /// Whether `id` is a member at this moment.
+    ///
+    /// ```
+    /// let active: percid::ActiveMask = [1, 5].into_iter().collect();
+    /// assert!(active.is_marked(5) && !active.is_marked(2));
+    /// ```
     pub fn is_marked(&self, id: u32) -> bool {
         let word = self.fast.get(id as usize / 64);
         word.is_some_and(|word| word.load(Relaxed) & bit(id) != 0) || self.slow.contains(id)
@@ -94,6 +111,13 @@ impl ActiveMask {
     /// the visitor. Returns how many there were.
     ///
     /// If the visitor panics, the members that it has not been given stay members.
+    ///
+    /// ```
+    /// let active: percid::ActiveMask = [1, 5].into_iter().collect();
+    /// let mut visited = Vec::new();
+    /// assert_eq!(active.drain(|id| visited.push(id)), 2);
+    /// assert_eq!(visited, [1, 5]);
+    /// ```
     pub fn drain(&self, visit: impl FnMut(u32)) -> usize {
         let mut unvisited = Unvisited { mask: self, fast: [0; FAST], visited: 0 };
         for (bits, word) in unvisited.fast.iter_mut().zip(&self.fast) {

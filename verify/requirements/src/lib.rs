@@ -1,6 +1,9 @@
-//! Checks that every file, item and test that `docs/requirements.md` names exists.
+//! Checks that every file, item and test that `docs/requirements.md` names exists, and that every
+//! public item of the libraries has an example.
 
 #![cfg(test)]
+
+mod examples;
 
 use std::fs;
 use std::path::{Path, PathBuf};

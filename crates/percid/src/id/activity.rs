@@ -4,6 +4,13 @@
 ///
 /// A program whose threads wander sees by two of these, a second apart, what its IDs cost: a slow path takes 1 us or
 /// less, a steal from a CPU that runs the process some 10 us. A child of `fork` starts at zero.
+///
+/// ```
+/// percid::init();
+/// if let Some(activity) = percid::id::activity() {
+///     println!("{} IDs given, {} of them stolen", activity.given, activity.stolen);
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 #[repr(C)]

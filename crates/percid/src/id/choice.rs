@@ -12,6 +12,11 @@ use crate::sys::cell::UnsafeCell;
 use crate::sys::{process, stderr};
 
 /// Which source the process uses, and why.
+///
+/// ```
+/// let choice = percid::init();
+/// println!("{}, because {}", choice.source, choice.reason);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
@@ -22,6 +27,14 @@ pub struct Choice {
 }
 
 /// Why a source was chosen.
+///
+/// ```
+/// use percid::id::Reason;
+///
+/// if let Reason::TableIsNot(why) = percid::init().reason {
+///     eprintln!("every update is one atomic instruction here: {why}");
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {

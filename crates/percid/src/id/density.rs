@@ -3,6 +3,12 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// How many IDs the table may hand out while the process's threads wander, see [`set_density`].
+///
+/// ```
+/// use percid::{Density, set_density};
+///
+/// set_density(Density::AtMost(16));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Density {
@@ -28,6 +34,12 @@ static MOST: AtomicU32 = AtomicU32::new(u32::MAX);
 ///
 /// It holds for the whole process, from the next time that any CPU asks for an ID, and in children of `fork`. The
 /// other sources ignore it. Thread-safe, async-signal-safe; one store.
+///
+/// ```
+/// use percid::{Density, set_density};
+///
+/// set_density(Density::Strict); // least memory, whatever the threads do
+/// ```
 pub fn set_density(density: Density) {
     let most = match density {
         Density::Relaxed => u32::MAX,

@@ -52,6 +52,11 @@ pub fn init() -> Choice {
 ///
 /// Returns how many were taken back; always 0 if the source is not [`Source::Table`], whose IDs are
 /// percid's own. Cost: one fence of all CPUs, some 10 us. Async-signal-safe.
+///
+/// ```
+/// let taken_back = percid::compact();
+/// println!("{taken_back} IDs taken back");
+/// ```
 pub fn compact() -> u32 {
     preserving_errno(|| match choice::get() {
         Some(Choice { source: Source::Table, .. }) => table::compact(),
@@ -61,6 +66,16 @@ pub fn compact() -> u32 {
 
 /// The activity of the table so far; `None` if the table is not used, or another thread is busy with it at this
 /// moment. Linear in the number of possible CPUs. Thread-safe, async-signal-safe.
+///
+/// ```
+/// percid::init();
+/// let steals = || percid::id::activity().map(|activity| activity.stolen);
+/// let before = steals();
+/// // ... the program's work ...
+/// if let (Some(before), Some(now)) = (before, steals()) {
+///     println!("{} IDs stolen meanwhile", now - before);
+/// }
+/// ```
 pub fn activity() -> Option<Activity> {
     preserving_errno(table::activity)
 }

@@ -49,6 +49,15 @@ const FIRST_LIMIT_MS: u64 = 40;
 const LAST_LIMIT_MS: u64 = 320;
 
 /// What became of the rounds of one kind.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// if let Ok(probe) = percid::machine::probe(Duration::from_millis(20)) {
+///     let fences: percid::machine::Aborts = probe.fences;
+///     println!("{} aborted, {} ignored", fences.aborted, fences.ignored);
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Aborts {
@@ -61,6 +70,15 @@ pub struct Aborts {
 }
 
 /// What a probe of the kernel saw, see [`machine::probe`](crate::machine::probe).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// match percid::machine::probe(Duration::from_millis(20)) {
+///     Ok(probe) => println!("{probe:?}"),
+///     Err(why) => println!("not probed: {why}"),
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Probe {
@@ -78,11 +96,27 @@ impl Probe {
     }
 
     /// Whether the kernel ignored what must abort a section.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// if let Ok(probe) = percid::machine::probe(Duration::from_millis(20)) {
+    ///     assert!(!(probe.is_bad() && probe.is_good()));
+    /// }
+    /// ```
     pub fn is_bad(&self) -> bool {
         self.all().iter().any(|kind| kind.ignored > 0)
     }
 
     /// Whether the kernel aborted often enough, of each kind, to be trusted.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// if percid::machine::probe(Duration::from_millis(20)).is_ok_and(|probe| probe.is_good()) {
+    ///     println!("this kernel aborts critical sections when it must");
+    /// }
+    /// ```
     pub fn is_good(&self) -> bool {
         !self.is_bad() && self.all().iter().all(|kind| kind.aborted >= ENOUGH)
     }
@@ -138,6 +172,7 @@ impl Kind {
     not(feature = "testing"),
     expect(dead_code, unreachable_pub, reason = "only the proofs spoil anything")
 )]
+#[doc(hidden)]
 pub enum Spoilt {
     /// Not at all.
     No,

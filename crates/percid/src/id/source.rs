@@ -21,6 +21,14 @@ pub(crate) const RESTART_LIMIT: usize = 8;
 static READY: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 
 /// Where concurrency IDs come from.
+///
+/// ```
+/// use percid::Source;
+///
+/// let source: Source = "table".parse()?;
+/// assert_eq!((source, source.to_string()), (Source::Table, "table".to_owned()));
+/// # Ok::<(), percid::id::UnknownSource>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The kernel's own: `mm_cid` of the rseq area (Linux 6.3 and later). Never chosen by percid itself.
@@ -37,6 +45,12 @@ pub enum Source {
 
 impl Source {
     /// All sources, the one with the cheapest operations first.
+    ///
+    /// ```
+    /// for source in percid::Source::ALL {
+    ///     println!("{source}");
+    /// }
+    /// ```
     pub const ALL: [Source; 3] = [Source::Kernel, Source::Table, Source::Atomic];
 
     /// Prepares the process to use this source, and so finds out whether it can. Repeating it costs one
@@ -44,6 +58,15 @@ impl Source {
     ///
     /// The first call for [`Source::Table`] registers the process for the kernel's fence: 2 us while
     /// the process has one thread, about 20 ms afterwards. Thread-safe, async-signal-safe.
+    ///
+    /// ```
+    /// use percid::Source;
+    ///
+    /// match Source::Table.prepare() {
+    ///     Ok(()) => println!("percid's own IDs work here"),
+    ///     Err(why) => println!("no IDs: {why}"),
+    /// }
+    /// ```
     ///
     /// # Errors
     ///
@@ -78,6 +101,11 @@ impl Source {
     /// A mere hint: the thread may be moved to another CPU before the caller looks at the answer. It is
     /// exact only while nothing else can run on the CPU. With [`Source::Atomic`] it is the CPU number.
     /// Async-signal-safe.
+    ///
+    /// ```
+    /// let source = percid::init().source;
+    /// println!("about here: {:?}", source.current_id());
+    /// ```
     pub fn current_id(self) -> Option<u32> {
         preserving_errno(|| {
             self.prepare().ok()?;
@@ -90,6 +118,12 @@ impl Source {
     }
 
     /// How many IDs of this source the process has used: all that ever existed are below.
+    ///
+    /// ```
+    /// let counter = percid::Counter::new();
+    /// counter.increment();
+    /// println!("{} IDs so far", percid::init().source.ids_seen());
+    /// ```
     pub fn ids_seen(self) -> u32 {
         match self {
             Source::Kernel => kernel::ids_seen(),
@@ -138,6 +172,11 @@ impl fmt::Display for Source {
 }
 
 /// A name that is no source's.
+///
+/// ```
+/// let unknown = "percpu".parse::<percid::Source>().unwrap_err();
+/// assert_eq!(unknown.to_string(), "no such source: expected kernel, table or atomic");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownSource;

@@ -5,6 +5,15 @@ use std::fmt;
 use crate::sys::rseq::{ErrnoName, Registration};
 
 /// Why a source cannot be used.
+///
+/// ```
+/// use percid::Source;
+/// use percid::id::Unavailable;
+///
+/// if let Err(Unavailable::NoKernelIds) = Source::Kernel.prepare() {
+///     println!("the kernel is older than Linux 6.3");
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unavailable {

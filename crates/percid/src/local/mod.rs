@@ -191,6 +191,13 @@ impl<T> Local<T> {
 
     /// Values that are made by `make` when an ID first asks for one. It will use the source of the process
     /// (see [`init`](crate::init)).
+    ///
+    /// ```
+    /// use percid::Local;
+    ///
+    /// static NAMES: Local<Vec<String>> = Local::new(Vec::new);
+    /// NAMES.with(|names| names.push("one".to_owned()));
+    /// ```
     pub const fn new(make: fn() -> T) -> Local<T> {
         const { Self::ALIGNED };
         Local {
@@ -204,6 +211,14 @@ impl<T> Local<T> {
     }
 
     /// As [`new`](Local::new), for `source`, whatever the process has chosen.
+    ///
+    /// ```
+    /// use percid::{Local, Source};
+    ///
+    /// let cache = Local::with_source(Source::Atomic, Vec::<u64>::new)?;
+    /// cache.with(|cache| cache.push(1));
+    /// # Ok::<(), percid::id::Unavailable>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -230,6 +245,16 @@ impl<T> Local<T> {
 impl<T: Send> Local<T> {
     /// Lends a value to `f`.
     ///
+    /// ```
+    /// let scratch = percid::Local::new(String::new);
+    /// let length = scratch.with(|scratch| {
+    ///     scratch.clear(); // as another closure left it
+    ///     scratch.push_str("hello");
+    ///     scratch.len()
+    /// });
+    /// assert_eq!(length, 5);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If another value is needed and no memory can be had for it; and if `f` or `make` does.
@@ -242,6 +267,11 @@ impl<T: Send> Local<T> {
     }
 
     /// As [`with`](Local::with), but `None` if no memory can be had.
+    ///
+    /// ```
+    /// let totals = percid::Local::new(|| 0u64);
+    /// assert_eq!(totals.try_with(|total| std::mem::replace(total, 4)), Some(0));
+    /// ```
     #[inline(always)]
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let word = self.handle.word();
@@ -259,6 +289,14 @@ impl<T: Send> Local<T> {
     ///
     /// Waits for closures that are using one. If `f` panics, the values that come after are not visited.
     ///
+    /// ```
+    /// let totals = percid::Local::new(|| 0u64);
+    /// totals.with(|total| *total += 4);
+    /// let mut sum = 0;
+    /// totals.for_each(|total| sum += *total);
+    /// assert_eq!(sum, 4);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the calling thread is inside a closure of [`with`](Local::with) or of a visit of this very object:
@@ -270,6 +308,14 @@ impl<T: Send> Local<T> {
     /// Takes all values out and hands them to `f`. New ones are made when they are needed.
     ///
     /// Waits for closures that are using one. If `f` panics, the values that come after stay.
+    ///
+    /// ```
+    /// let batches = percid::Local::new(Vec::<u32>::new);
+    /// batches.with(|batch| batch.push(7));
+    /// let mut all = Vec::new();
+    /// batches.drain(|batch| all.extend(batch));
+    /// assert_eq!(all, [7]);
+    /// ```
     ///
     /// # Panics
     ///

@@ -64,6 +64,13 @@ impl<T> Pool<T> {
     /// An empty pool whose objects are made by `make`, with `capacity` idle ones for every ID and any number
     /// that IDs share. It will use the source of the process (see [`init`](crate::init)).
     ///
+    /// ```
+    /// use percid::Pool;
+    ///
+    /// static BUFFERS: Pool<Vec<u8>> = Pool::new(Vec::new, 64);
+    /// BUFFERS.get().push(1);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151.
@@ -74,6 +81,14 @@ impl<T> Pool<T> {
     /// As [`new`](Pool::new), with about `shared` idle objects that IDs share at most: what is given back
     /// beyond that is dropped.
     ///
+    /// ```
+    /// use percid::Pool;
+    ///
+    /// // 64 idle buffers for each ID, and 1000 that IDs share.
+    /// static BUFFERS: Pool<Vec<u8>> = Pool::bounded(Vec::new, 64, 1000);
+    /// BUFFERS.get().push(1);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151.
@@ -82,6 +97,14 @@ impl<T> Pool<T> {
     }
 
     /// As [`new`](Pool::new), for `source`, whatever the process has chosen.
+    ///
+    /// ```
+    /// use percid::{Pool, Source};
+    ///
+    /// let buffers = Pool::with_source(Source::Atomic, Vec::<u8>::new, 64)?;
+    /// buffers.get().push(1);
+    /// # Ok::<(), percid::id::Unavailable>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -101,6 +124,13 @@ impl<T> Pool<T> {
 
 impl<T: Send> Pool<T> {
     /// Lends an object: an idle one as it was given back, or a new one.
+    ///
+    /// ```
+    /// let buffers = percid::Pool::new(Vec::<u8>::new, 64);
+    /// let mut buffer = buffers.get();
+    /// buffer.extend_from_slice(b"hello");
+    /// assert_eq!(buffer.len(), 5);
+    /// ```
     #[inline(always)]
     pub fn get(&self) -> Pooled<'_, T> {
         let object = self.idle.pop().unwrap_or_else(|| self.make_new());
@@ -109,6 +139,12 @@ impl<T: Send> Pool<T> {
 
     /// Drops all idle objects, of every ID and those that IDs share, and returns how many. What this may
     /// miss, see [`Stack`].
+    ///
+    /// ```
+    /// let buffers = percid::Pool::new(Vec::<u8>::new, 64);
+    /// drop((buffers.get(), buffers.get()));
+    /// assert_eq!(buffers.drain(), 2);
+    /// ```
     pub fn drain(&self) -> usize {
         self.idle.drain(drop)
     }
@@ -133,6 +169,14 @@ impl<T> fmt::Debug for Pool<T> {
 }
 
 /// An object that a pool has lent. Dropping it gives it back.
+///
+/// ```
+/// let words = percid::Pool::new(String::new, 64);
+/// let mut word: percid::pool::Pooled<'_, String> = words.get();
+/// word.push('a');
+/// drop(word);
+/// assert_eq!(*words.get(), "a", "the same object again");
+/// ```
 pub struct Pooled<'p, T: Send> {
     object: ManuallyDrop<Box<T>>,
     pool: &'p Pool<T>,
@@ -140,6 +184,12 @@ pub struct Pooled<'p, T: Send> {
 
 impl<T: Send> Pooled<'_, T> {
     /// Takes the object out of the pool for good.
+    ///
+    /// ```
+    /// let words = percid::Pool::new(String::new, 64);
+    /// let kept: Box<String> = words.get().into_box();
+    /// assert_eq!((kept.len(), words.drain()), (0, 0));
+    /// ```
     pub fn into_box(self) -> Box<T> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the object is taken once: `this` is not dropped.

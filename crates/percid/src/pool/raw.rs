@@ -59,6 +59,19 @@ struct Slab {
 const CLOSED: u32 = 1 << 30;
 
 /// Why an object was not taken back.
+///
+/// ```
+/// use percid::pool::{Misuse, RawPool};
+/// use std::alloc::Layout;
+///
+/// let pool = RawPool::new(Layout::new::<u64>(), 64);
+/// let object = pool.get().expect("memory");
+/// // SAFETY: the object came from this pool and is not used any more.
+/// unsafe {
+///     assert_eq!(pool.put(object), Ok(()));
+///     assert_eq!(pool.put(object), Err(Misuse::DoublePut));
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misuse {
@@ -96,6 +109,20 @@ impl std::error::Error for Misuse {}
 /// * **Signals**: `get` and `put` are async-signal-safe; memory comes from the kernel.
 /// * **Memory**: slabs of 64 KiB or eight objects; touched pages only. Their address space is never given
 ///   back, also not when the pool is dropped; their memory is. Objects that are lent at that time are gone.
+///
+/// ```
+/// use percid::pool::RawPool;
+/// use std::alloc::Layout;
+///
+/// let pool = RawPool::new(Layout::new::<u64>(), 64);
+/// let object = pool.get().expect("memory");
+/// // SAFETY: the object has the layout of a u64, and is this thread's until it is given back.
+/// unsafe {
+///     object.cast::<u64>().write(7);
+///     pool.put(object)?;
+/// }
+/// # Ok::<(), percid::pool::Misuse>(())
+/// ```
 pub struct RawPool {
     idle: Stack<usize>,
     /// Larger than 0.
@@ -116,6 +143,15 @@ impl RawPool {
     /// An empty pool of objects of this layout, with `capacity` idle ones for every ID and any number that
     /// IDs share. It will use the source of the process (see [`init`](crate::init)).
     ///
+    /// ```
+    /// use percid::pool::RawPool;
+    /// use std::alloc::Layout;
+    ///
+    /// let pages = RawPool::new(Layout::from_size_align(4096, 4096)?, 64);
+    /// assert!(pages.get().is_some());
+    /// # Ok::<(), std::alloc::LayoutError>(())
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151, the alignment above 4096, or the size above 2^40.
@@ -124,6 +160,15 @@ impl RawPool {
     }
 
     /// As [`new`](RawPool::new), for `source`, whatever the process has chosen.
+    ///
+    /// ```
+    /// use percid::{Source, pool::RawPool};
+    /// use std::alloc::Layout;
+    ///
+    /// let pool = RawPool::with_source(Source::Atomic, Layout::new::<[u64; 8]>(), 64)?;
+    /// assert!(pool.get().is_some());
+    /// # Ok::<(), percid::id::Unavailable>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -158,11 +203,28 @@ impl RawPool {
     }
 
     /// The layout of the objects.
+    ///
+    /// ```
+    /// use percid::pool::RawPool;
+    /// use std::alloc::Layout;
+    ///
+    /// assert_eq!(RawPool::new(Layout::new::<u64>(), 64).layout().size(), 8);
+    /// ```
     pub fn layout(&self) -> Layout {
         self.object
     }
 
     /// Lends an object; `None` if no memory can be had.
+    ///
+    /// ```
+    /// use percid::pool::RawPool;
+    /// use std::alloc::Layout;
+    ///
+    /// let pool = RawPool::new(Layout::new::<u64>(), 64);
+    /// let object = pool.get().expect("memory").cast::<u64>();
+    /// // SAFETY: a new object is zeroed, and this thread's.
+    /// assert_eq!(unsafe { object.read() }, 0);
+    /// ```
     #[inline]
     pub fn get(&self) -> Option<NonNull<u8>> {
         let object = match self.idle.pop() {
@@ -175,6 +237,17 @@ impl RawPool {
     }
 
     /// Takes an object back.
+    ///
+    /// ```
+    /// use percid::pool::RawPool;
+    /// use std::alloc::Layout;
+    ///
+    /// let pool = RawPool::new(Layout::new::<u64>(), 64);
+    /// let object = pool.get().expect("memory");
+    /// // SAFETY: the object came from this pool and is not used any more.
+    /// unsafe { pool.put(object) }?;
+    /// # Ok::<(), percid::pool::Misuse>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -200,6 +273,18 @@ impl RawPool {
 
     /// Gives the memory of all slabs without objects in use back to the kernel, and returns how many idle
     /// objects were in them. Idle objects of other slabs stay. What this may miss, see [`Stack`].
+    ///
+    /// ```
+    /// use percid::pool::RawPool;
+    /// use std::alloc::Layout;
+    ///
+    /// let pool = RawPool::new(Layout::new::<u64>(), 64);
+    /// let object = pool.get().expect("memory");
+    /// // SAFETY: the object came from this pool and is not used any more.
+    /// unsafe { pool.put(object) }?;
+    /// assert_eq!(pool.drain(), 1);
+    /// # Ok::<(), percid::pool::Misuse>(())
+    /// ```
     pub fn drain(&self) -> usize {
         let Some(_visiting) = self.visits.lock() else { return 0 };
         let mut idle: HashMap<*const Slab, Vec<usize>> = HashMap::new();

@@ -44,6 +44,14 @@ use crate::sys::preserving_errno;
 use shard::{Reading, Shard};
 
 /// What happens to a record when a ring is full.
+///
+/// ```
+/// use percid::{Overflow, Ring};
+///
+/// // A log of what happened first, and one of what happened last.
+/// static FIRST: Ring = Ring::new(64 * 1024, Overflow::DropNewest);
+/// static LAST: Ring = Ring::new(64 * 1024, Overflow::OverwriteOldest);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Overflow {
     /// The new record is lost.
@@ -53,6 +61,14 @@ pub enum Overflow {
 }
 
 /// Why a record was not appended. It is counted by [`Ring::lost`].
+///
+/// ```
+/// use percid::{Overflow, Ring, ring::AppendError};
+///
+/// let ring = Ring::new(1024, Overflow::DropNewest);
+/// assert_eq!(ring.append(&[0; 1000]), Err(AppendError::TooLong));
+/// assert_eq!(ring.lost(), 1);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AppendError {
@@ -140,12 +156,34 @@ struct Consumption {
 
 impl Ring {
     /// The fewest bytes of a ring.
+    ///
+    /// ```
+    /// use percid::{Overflow, Ring};
+    ///
+    /// let smallest = Ring::new(Ring::MIN_BYTES, Overflow::DropNewest);
+    /// assert_eq!(smallest.max_record_len(), 16);
+    /// ```
     pub const MIN_BYTES: usize = 128;
     /// The most bytes of a ring.
+    ///
+    /// ```
+    /// use percid::{Overflow, Ring};
+    ///
+    /// let largest = Ring::new(Ring::MAX_BYTES, Overflow::DropNewest);
+    /// assert_eq!(largest.max_record_len(), 65_535);
+    /// ```
     pub const MAX_BYTES: usize = arena::STRIDE / 2;
 
     /// An empty ring of `bytes` bytes for every ID. It will use the source of the process (see
     /// [`init`](crate::init)).
+    ///
+    /// ```
+    /// use percid::{Overflow, Ring};
+    ///
+    /// static EVENTS: Ring = Ring::new(64 * 1024, Overflow::OverwriteOldest);
+    /// EVENTS.append(b"started")?;
+    /// # Ok::<(), percid::ring::AppendError>(())
+    /// ```
     ///
     /// # Panics
     ///
@@ -170,6 +208,14 @@ impl Ring {
 
     /// As [`new`](Ring::new), for `source`, whatever the process has chosen.
     ///
+    /// ```
+    /// use percid::{Overflow, Ring, Source};
+    ///
+    /// let ring = Ring::with_source(Source::Atomic, 4096, Overflow::DropNewest)?;
+    /// assert!(ring.append(b"started").is_ok());
+    /// # Ok::<(), percid::id::Unavailable>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Why the source cannot be used.
@@ -188,11 +234,26 @@ impl Ring {
     }
 
     /// The most bytes of a record: a quarter of the ring less 16, and 65 535 at most.
+    ///
+    /// ```
+    /// use percid::{Overflow, Ring};
+    ///
+    /// assert_eq!(Ring::new(1024, Overflow::DropNewest).max_record_len(), 240);
+    /// ```
     pub const fn max_record_len(&self) -> usize {
         layout::max_record_len(self.capacity) as usize
     }
 
     /// Appends a record.
+    ///
+    /// ```
+    /// use percid::{Overflow, Ring};
+    ///
+    /// let ring = Ring::new(4096, Overflow::OverwriteOldest);
+    /// ring.append(&17u64.to_ne_bytes())?;
+    /// let _ = ring.append(b"not so important"); // counted if it is lost
+    /// # Ok::<(), percid::ring::AppendError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -210,12 +271,30 @@ impl Ring {
 
     /// The consumer; `None` if there is one already. Its place is free again when it is dropped, and the
     /// next one goes on where it stopped.
+    ///
+    /// ```
+    /// use percid::{Overflow, Ring};
+    ///
+    /// let ring = Ring::new(4096, Overflow::DropNewest);
+    /// let consumer = ring.consumer().expect("no other consumer");
+    /// assert!(ring.consumer().is_none());
+    /// drop(consumer);
+    /// assert!(ring.consumer().is_some());
+    /// ```
     pub fn consumer(&self) -> Option<Consumer<'_>> {
         let consuming = self.consumption.consuming.try_lock()?;
         Some(Consumer { ring: self, record: Vec::new(), _consuming: consuming })
     }
 
     /// How many records were lost so far: not appended, or found overwritten by the consumer.
+    ///
+    /// ```
+    /// use percid::{Overflow, Ring};
+    ///
+    /// let ring = Ring::new(128, Overflow::DropNewest);
+    /// let kept = (0..100).filter(|_| ring.append(b"record").is_ok()).count();
+    /// assert_eq!(kept as u64 + ring.lost(), 100);
+    /// ```
     pub fn lost(&self) -> u64 {
         self.dropped.sum() as u64 + self.consumption.overwritten.load(Relaxed)
     }
@@ -347,6 +426,16 @@ fn discard(word: usize, keep: u64, mask: u64) {
 }
 
 /// The one who empties a ring.
+///
+/// ```
+/// use percid::{Overflow, Ring};
+///
+/// let ring = Ring::new(4096, Overflow::DropNewest);
+/// ring.append(b"record")?;
+/// let mut consumer = ring.consumer().expect("no other consumer");
+/// assert_eq!(consumer.poll(|_| ()), 1);
+/// # Ok::<(), percid::ring::AppendError>(())
+/// ```
 pub struct Consumer<'r> {
     ring: &'r Ring,
     /// The record that is being delivered.
@@ -355,6 +444,16 @@ pub struct Consumer<'r> {
 }
 
 /// A record as the consumer gets it.
+///
+/// ```
+/// use percid::{Overflow, Ring};
+///
+/// let ring = Ring::new(4096, Overflow::DropNewest);
+/// ring.append(b"record")?;
+/// let mut consumer = ring.consumer().expect("no other consumer");
+/// consumer.poll(|event| assert_eq!((event.number, event.bytes), (0, &b"record"[..])));
+/// # Ok::<(), percid::ring::AppendError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'e> {
@@ -368,6 +467,19 @@ pub struct Event<'e> {
 
 impl Consumer<'_> {
     /// Hands every record that is there to `f`, ID by ID, and returns how many there were.
+    ///
+    /// ```
+    /// use percid::{Overflow, Ring};
+    ///
+    /// let ring = Ring::new(4096, Overflow::DropNewest);
+    /// ring.append(b"one")?;
+    /// ring.append(b"two")?;
+    /// let mut consumer = ring.consumer().expect("no other consumer");
+    /// let mut bytes = 0;
+    /// assert_eq!(consumer.poll(|event| bytes += event.bytes.len()), 2);
+    /// assert_eq!(bytes, 6);
+    /// # Ok::<(), percid::ring::AppendError>(())
+    /// ```
     pub fn poll(&mut self, mut f: impl FnMut(Event<'_>)) -> usize {
         let State::Claimed(block, source) = self.ring.handle.state() else { return 0 };
         let ids = source.map_or(0, Source::ids_seen);

@@ -117,6 +117,13 @@ impl<T> Stack<T> {
     /// An empty stack that keeps up to `capacity` items for every ID, and any number in the shared list. It
     /// will use the source of the process (see [`init`](crate::init)).
     ///
+    /// ```
+    /// use percid::Stack;
+    ///
+    /// static FREE: Stack<u32> = Stack::new(64);
+    /// assert_eq!(FREE.pop(), None);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151.
@@ -126,6 +133,14 @@ impl<T> Stack<T> {
 
     /// As [`new`](Stack::new), with about `shared` items in the shared list at most: pushes beyond it are
     /// refused. (Threads that move a batch at the same time may exceed it by a batch each.)
+    ///
+    /// ```
+    /// use percid::Stack;
+    ///
+    /// // 64 items for each ID, and about 1000 that IDs share.
+    /// static FREE: Stack<u32> = Stack::bounded(64, 1000);
+    /// assert_eq!(FREE.push(7), Ok(()));
+    /// ```
     ///
     /// # Panics
     ///
@@ -149,6 +164,14 @@ impl<T> Stack<T> {
 
     /// As [`new`](Stack::new), for `source`, whatever the process has chosen.
     ///
+    /// ```
+    /// use percid::{Source, Stack};
+    ///
+    /// let free: Stack<u32> = Stack::with_source(Source::Atomic, 64)?;
+    /// assert_eq!(free.push(7), Ok(()));
+    /// # Ok::<(), percid::id::Unavailable>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Why the source cannot be used, or not with the fence that a drain needs.
@@ -163,6 +186,10 @@ impl<T> Stack<T> {
     }
 
     /// How many items every ID keeps at most.
+    ///
+    /// ```
+    /// assert_eq!(percid::Stack::<u32>::new(64).capacity(), 64);
+    /// ```
     pub const fn capacity(&self) -> u32 {
         self.capacity as u32
     }
@@ -179,6 +206,13 @@ impl<T> Stack<T> {
 
 impl<T: Send> Stack<T> {
     /// Pushes an item.
+    ///
+    /// ```
+    /// let free = percid::Stack::new(64);
+    /// if let Err(buffer) = free.push(Box::new([0u8; 4096])) {
+    ///     drop(buffer); // no room
+    /// }
+    /// ```
     ///
     /// # Errors
     ///
@@ -198,6 +232,12 @@ impl<T: Send> Stack<T> {
     }
 
     /// Pops the item that this CPU pushed last, or one of the shared list. `None` if there is none.
+    ///
+    /// ```
+    /// let free = percid::Stack::new(64);
+    /// let buffer = free.pop().unwrap_or_else(|| Box::new([0u8; 4096]));
+    /// assert_eq!(buffer.len(), 4096);
+    /// ```
     #[inline(always)]
     pub fn pop(&self) -> Option<T> {
         // SAFETY: the word of this stack's handle.
@@ -210,6 +250,16 @@ impl<T: Send> Stack<T> {
     ///
     /// Waits for a drain by another thread. Called by `visit`, it does nothing. If `visit` panics, the items
     /// it has not been given stay.
+    ///
+    /// ```
+    /// let free = percid::Stack::new(64);
+    /// for number in 1..=3 {
+    ///     free.push(number).expect("room");
+    /// }
+    /// let mut sum = 0;
+    /// assert_eq!(free.drain(|number| sum += number), 3);
+    /// assert_eq!(sum, 6);
+    /// ```
     pub fn drain(&self, mut visit: impl FnMut(T)) -> usize {
         let Some(_visiting) = self.visits.lock() else { return 0 };
         let mut count = 0;

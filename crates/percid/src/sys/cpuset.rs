@@ -7,6 +7,13 @@ use super::MAX_CPUS;
 const WORDS: usize = MAX_CPUS / 64;
 
 /// A set of CPU numbers below 8192. One kibibyte, no allocation.
+///
+/// ```
+/// use percid::machine::CpuSet;
+///
+/// let cpus: CpuSet = [0, 1, 2, 8].into_iter().collect();
+/// assert_eq!(cpus.to_string(), "0-2,8");
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct CpuSet {
     words: [u64; WORDS],
@@ -14,37 +21,82 @@ pub struct CpuSet {
 
 impl CpuSet {
     /// The empty set.
+    ///
+    /// ```
+    /// use percid::machine::CpuSet;
+    ///
+    /// assert!(CpuSet::new().is_empty());
+    /// ```
     pub const fn new() -> CpuSet {
         CpuSet { words: [0; WORDS] }
     }
 
     /// How many CPUs the set holds.
+    ///
+    /// ```
+    /// use percid::machine::CpuSet;
+    ///
+    /// assert_eq!(CpuSet::from_iter([3, 5, 5]).len(), 2);
+    /// ```
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Whether the set holds none.
+    ///
+    /// ```
+    /// use percid::machine::CpuSet;
+    ///
+    /// assert!(!CpuSet::from_iter([3]).is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
     /// Whether the set holds `cpu`; false for numbers beyond its range.
+    ///
+    /// ```
+    /// use percid::machine::CpuSet;
+    ///
+    /// let cpus = CpuSet::from_iter([3]);
+    /// assert!(cpus.contains(3) && !cpus.contains(4));
+    /// ```
     pub fn contains(&self, cpu: u32) -> bool {
         self.words.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
     }
 
     /// The members in ascending order.
+    ///
+    /// ```
+    /// use percid::machine::CpuSet;
+    ///
+    /// assert_eq!(CpuSet::from_iter([5, 3]).iter().collect::<Vec<_>>(), [3, 5]);
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..MAX_CPUS as u32).filter(|&cpu| self.contains(cpu))
     }
 
     /// The largest member.
+    ///
+    /// ```
+    /// use percid::machine::CpuSet;
+    ///
+    /// assert_eq!(CpuSet::from_iter([3, 700]).last(), Some(700));
+    /// ```
     pub fn last(&self) -> Option<u32> {
         let word = self.words.iter().rposition(|&word| word != 0)?;
         Some(word as u32 * 64 + 63 - self.words[word].leading_zeros())
     }
 
     /// Adds `cpu`; numbers beyond the range are ignored, no kernel has them.
+    ///
+    /// ```
+    /// use percid::machine::CpuSet;
+    ///
+    /// let mut cpus = CpuSet::new();
+    /// cpus.insert(9);
+    /// assert!(cpus.contains(9));
+    /// ```
     pub fn insert(&mut self, cpu: u32) {
         if let Some(word) = self.words.get_mut(cpu as usize / 64) {
             *word |= 1 << (cpu % 64);

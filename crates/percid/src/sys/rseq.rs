@@ -51,6 +51,14 @@ const AT_RSEQ_FEATURE_SIZE: u64 = 27;
 const AT_RSEQ_ALIGN: u64 = 28;
 
 /// Who registers the threads of this process.
+///
+/// ```
+/// use percid::machine::{self, Registration};
+///
+/// if let Registration::Refused(errno) = machine::read().rseq.registration {
+///     println!("the kernel refuses rseq: errno {errno}");
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Registration {
@@ -442,6 +450,12 @@ pub(crate) fn has_mm_cid(registration: Registration) -> bool {
 }
 
 /// How the kernel keeps a registered area up to date.
+///
+/// ```
+/// if let Some(mode) = percid::machine::read().rseq.mode {
+///     println!("the kernel keeps the area up to date in mode {mode:?}");
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
