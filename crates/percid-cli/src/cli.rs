@@ -219,6 +219,9 @@ pub(crate) enum BenchPart {
     /// Cost of single operations: percid's counters, lists, pools, locks, histograms and rings beside others
     #[command(long_about = OPS_ABOUT, after_long_help = manual(OPS_EXAMPLES))]
     Ops(Length),
+    /// Cost of one increment by the number of threads, also as a picture
+    #[command(long_about = INCREMENTS_ABOUT, after_long_help = manual(INCREMENTS_EXAMPLES))]
+    Increments(IncrementsArguments),
     /// Cost of setting one's bit in a mask that all threads share
     #[command(long_about = MASK_ABOUT, after_long_help = manual(MASK_EXAMPLES))]
     Mask(Length),
@@ -295,6 +298,23 @@ Examples:
   percid bench ops
   percid bench ops --seconds 30 --json | jq '.results[] | select(.op == \"counter_add\")'
   taskset -c 1 percid bench ops --json | jq '.ratios[] | select(.to == \"mimalloc\")'";
+
+const INCREMENTS_ABOUT: &str = "\
+Measures what one increment costs with one thread, with two, and so on, in nanoseconds:
+percid's counter with the source of IDs that was chosen, beside a plain addition, an
+atomic addition to an integer of the thread's own, one to an integer that all threads
+share, and a thread-local cell. Up to the number of allowed CPUs each thread is pinned
+to a CPU of its own; more threads run where the scheduler puts them. Rounds, batches
+and figures are those of `percid bench ops`; in JSON the list is `increments`.
+
+With --svg a picture of the medians is written as well. It follows the reader's
+preference for light or dark.";
+
+const INCREMENTS_EXAMPLES: &str = "\
+Examples:
+  percid bench increments
+  percid bench increments --threads 1-8 --svg increment-cost.svg
+  percid bench increments --threads 1-64 --seconds 60 --json | jq '.increments[]'";
 
 const MASK_ABOUT: &str = "\
 Measures what it costs a thread to be a member of a mask that all threads share, in
@@ -405,6 +425,33 @@ pub(crate) struct Length {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct IncrementsArguments {
+    #[command(flatten)]
+    pub(crate) length: Length,
+
+    /// Numbers of threads
+    #[arg(long, value_name = "FIRST-LAST", default_value = "1-8", value_parser = threads)]
+    pub(crate) threads: (usize, usize),
+
+    /// Write a picture to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Words for the line below the picture, such as the commit that was measured
+    #[arg(long, value_name = "TEXT", requires = "svg")]
+    pub(crate) note: Option<String>,
+}
+
+/// From one number of threads to another.
+fn threads(text: &str) -> Result<(usize, usize), String> {
+    const MOST: usize = 4096;
+    text.split_once('-')
+        .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)))
+        .filter(|&(first, last)| 1 <= first && first <= last && last <= MOST)
+        .ok_or_else(|| format!("expected FIRST-LAST with 1 <= FIRST <= LAST <= {MOST}"))
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct IntermittentArguments {
     /// Pauses between two threads' turns, in milliseconds, separated by commas
     #[arg(long, value_name = "MS", value_delimiter = ',', default_value = "10,200", value_parser = whole::<1, 10_000>)]
@@ -462,6 +509,7 @@ fn misplaced(cli: &Cli) -> Option<String> {
 fn misplaced_before(option: &str, part: &BenchPart) -> String {
     let part = match part {
         BenchPart::Ops(_) => "ops",
+        BenchPart::Increments(_) => "increments",
         BenchPart::Mask(_) => "mask",
         BenchPart::Wander(_) => "wander",
         BenchPart::Intermittent(_) => {

@@ -102,10 +102,8 @@ impl MachineReport {
     /// Two or three lines about the machine, and where IDs come from and why.
     pub(crate) fn summary(&self) -> String {
         let machine = format!(
-            "{}, {}, Linux {}: {} of {} CPUs, cores: {}, L3 caches: {}, NUMA nodes: {}",
-            self.model(),
-            self.arch,
-            self.kernel_release,
+            "{}: {} of {} CPUs, cores: {}, L3 caches: {}, NUMA nodes: {}",
+            self.name(),
             self.allowed_count,
             self.possible_count,
             self.cores,
@@ -119,6 +117,11 @@ impl MachineReport {
         };
         let ids = format!("{ids}, because {}.", self.chosen.reason);
         format!("{}\n{}\n", wrapped(&machine), wrapped(&ids))
+    }
+
+    /// Processor, architecture and kernel.
+    pub(crate) fn name(&self) -> String {
+        format!("{}, {}, Linux {}", self.model(), self.arch, self.kernel_release)
     }
 
     /// The source of IDs by its name.

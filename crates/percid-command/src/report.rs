@@ -15,14 +15,7 @@ pub struct Report {
 impl Report {
     /// Refuses what cannot be written before minutes of simulation.
     pub fn to(path: Option<&Path>) -> Result<Report, Failure> {
-        if let Some(path) = path {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let missing = folder.is_some_and(|folder| !folder.is_dir());
-            if missing || path.is_dir() || path.file_name().is_none() {
-                let expected = "expected a file in a folder that exists";
-                return Err(Failure::Usage(format!("--html {}: {expected}", path.display())));
-            }
-        }
+        path.map_or(Ok(()), |path| expect_file("--html", path))?;
         Ok(Report { path: path.map(Path::to_owned) })
     }
 
@@ -45,6 +38,17 @@ impl Report {
         }
         printed.map(|()| exit)
     }
+}
+
+/// Refuses what cannot be written, before anything is measured or simulated.
+pub fn expect_file(option: &str, path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let missing = folder.is_some_and(|folder| !folder.is_dir());
+    if missing || path.is_dir() || path.file_name().is_none() {
+        let expected = "expected a file in a folder that exists";
+        return Err(Failure::Usage(format!("{option} {}: {expected}", path.display())));
+    }
+    Ok(())
 }
 
 /// What introduces every page: how it was made. No clock, so that the same command makes the same page.

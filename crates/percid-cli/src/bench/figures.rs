@@ -21,7 +21,7 @@ pub(crate) struct Figure {
     pub(crate) team: TeamName,
     pub(crate) rounds: usize,
     pub(crate) ns_min: f64,
-    ns_median: f64,
+    pub(crate) ns_median: f64,
     ratio_to_plain_add: Option<f64>,
     /// Batches discarded because the kernel took a CPU away.
     discarded: u64,

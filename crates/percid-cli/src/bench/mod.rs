@@ -5,6 +5,7 @@ mod areas;
 mod benchmark;
 mod cpu;
 mod figures;
+mod increments;
 mod intermittent;
 mod loops;
 mod mask;
@@ -24,20 +25,26 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cli::{BenchArguments, BenchPart, EverythingArguments, IntermittentArguments, Length};
+use crate::cli::{
+    BenchArguments, BenchPart, EverythingArguments, IncrementsArguments, IntermittentArguments,
+    Length,
+};
 use crate::machine::MachineReport;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
-use percid_command::report::Report;
+use percid_command::report::{Report, expect_file};
 
 pub(crate) use cpu::pin_this_thread;
+use increments::IncrementsReport;
 use intermittent::IntermittentReport;
 use mask::MaskReport;
 use memory::MemoryReport;
 use ops::OpsReport;
 use summary::{Costs, Facts};
 use wander::WanderReport;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const DEFAULT_EVERYTHING: Duration = Duration::from_secs(20);
 const DEFAULT_OPS: Duration = Duration::from_secs(10);
@@ -48,6 +55,7 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
     match &arguments.part {
         None => everything(&arguments.everything, json),
         Some(BenchPart::Ops(length)) => ops_only(*length, json),
+        Some(BenchPart::Increments(arguments)) => increments_only(arguments, json),
         Some(BenchPart::Mask(length)) => mask_only(*length, json),
         Some(BenchPart::Wander(length)) => wander_only(*length, json),
         Some(BenchPart::Intermittent(arguments)) => intermittent_only(arguments, json),
@@ -86,6 +94,24 @@ fn ops_only(length: Length, json: bool) -> Result<Exit, Failure> {
             session.part(|cpus, interrupt| ops::measure(cpus, length, interrupt))?;
         Ok(())
     })
+}
+
+fn increments_only(arguments: &IncrementsArguments, json: bool) -> Result<Exit, Failure> {
+    let svg = arguments.svg.as_deref();
+    svg.map_or(Ok(()), |path| expect_file("--svg", path))?;
+    let length = arguments.length.seconds.unwrap_or(DEFAULT_OPS);
+    let mut session = Session::start(json)?;
+    let report = session
+        .part(|cpus, interrupt| increments::measure(arguments.threads, cpus, length, interrupt))?;
+    session.document.increments = report;
+    session.tell(&session.document)?;
+    session.finish()?;
+    if let (Some(path), Some(report)) = (svg, &session.document.increments) {
+        let machine = session.document.machine.name();
+        let note = arguments.note.as_deref().map_or(String::new(), |note| format!("; {note}"));
+        report.draw(path, &format!("{machine}; medians; percid {VERSION}{note}"))?;
+    }
+    Ok(session.document.exit())
 }
 
 fn mask_only(length: Length, json: bool) -> Result<Exit, Failure> {
@@ -133,6 +159,8 @@ struct Document {
     memory: Option<MemoryReport>,
     #[serde(flatten)]
     ops: Option<OpsReport>,
+    #[serde(flatten)]
+    increments: Option<IncrementsReport>,
     #[serde(flatten)]
     mask: Option<MaskReport>,
     #[serde(flatten)]
@@ -197,8 +225,9 @@ impl Session {
 /// All tables of the parts that were measured.
 impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: [Option<&dyn fmt::Display>; 4] = [
+        let parts: [Option<&dyn fmt::Display>; 5] = [
             self.ops.as_ref().map(|part| part as _),
+            self.increments.as_ref().map(|part| part as _),
             self.mask.as_ref().map(|part| part as _),
             self.wander.as_ref().map(|part| part as _),
             self.intermittent.as_ref().map(|part| part as _),
@@ -214,6 +243,7 @@ impl Document {
             interrupted: false,
             memory: None,
             ops: None,
+            increments: None,
             mask: None,
             wander: None,
             intermittent: None,
@@ -233,6 +263,7 @@ impl Document {
     /// Whether everything that was counted is as it must be.
     fn is_exact(&self) -> bool {
         self.ops.as_ref().is_none_or(|ops| ops.sums_exact)
+            && self.increments.as_ref().is_none_or(|increments| increments.increments_exact)
             && self.mask.as_ref().is_none_or(|mask| mask.mask_exact)
             && self.wander.as_ref().is_none_or(|wander| wander.wander_exact)
     }

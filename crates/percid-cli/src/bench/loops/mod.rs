@@ -77,6 +77,12 @@ pub(crate) fn operations(workers: usize) -> Vec<Operation> {
         .collect()
 }
 
+/// The operations of `percid bench increments` but `plain_add`: additions, percid's with one source.
+pub(crate) fn increments(workers: usize, source: Source) -> Vec<Operation> {
+    let is_wanted = |operation: &Operation| operation.source.is_none_or(|its| its == source);
+    counters::operations(workers).filter(is_wanted).collect()
+}
+
 /// `plain_add`, the measure of the others.
 pub(crate) fn plain_add(workers: usize) -> Operation {
     counters::plain_add(workers)

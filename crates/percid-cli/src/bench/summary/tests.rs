@@ -47,6 +47,7 @@ fn document() -> Document {
         interrupted: false,
         memory: Some(memory),
         ops: Some(OpsReport::fixed(figures.collect(), 2_591_607_703)),
+        increments: None,
         mask: None,
         wander: None,
         intermittent: Some(IntermittentReport::fixed(rows)),
