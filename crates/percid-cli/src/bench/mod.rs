@@ -109,7 +109,9 @@ fn increments_only(arguments: &IncrementsArguments, json: bool) -> Result<Exit, 
     if let (Some(path), Some(report)) = (svg, &session.document.increments) {
         let machine = session.document.machine.name();
         let note = arguments.note.as_deref().map_or(String::new(), |note| format!("; {note}"));
-        report.draw(path, &format!("{machine}; medians; percid {VERSION}{note}"))?;
+        let cpus = session.cpus.len();
+        let caption = format!("{machine}, CPUs: {cpus}; medians; percid {VERSION}{note}");
+        report.draw(path, &caption)?;
     }
     Ok(session.document.exit())
 }

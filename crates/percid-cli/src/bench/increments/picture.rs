@@ -56,7 +56,7 @@ fn draw<'a>(
     let text = |size| ("sans-serif", size).into_font().color(&TEXT.0);
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     let (chart, below) = root.split_vertically(SIZE.1 - 26);
-    below.draw_text(caption, &text(11), (12, 4))?;
+    below.draw_text(caption, &text(14), (12, 4))?;
 
     let threads = || figures.iter().map(|figure| figure.team.threads as f64);
     let (first, last) = (threads().fold(f64::MAX, f64::min), threads().fold(1.0, f64::max));
@@ -65,8 +65,8 @@ fn draw<'a>(
     // The names of the lines stand to the right of their ends.
     let mut chart = ChartBuilder::on(&chart)
         .margin(12)
-        .margin_right(170)
-        .caption("Nanoseconds per increment, by the number of threads", text(16))
+        .margin_right(210)
+        .caption("Nanoseconds per increment, by the number of threads", text(20))
         .x_label_area_size(32)
         .y_label_area_size(44)
         .build_cartesian_2d(first..last, (0.1..most * 1.5).log_scale())?;
@@ -76,7 +76,7 @@ fn draw<'a>(
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID.0)
         .axis_style(TEXT.0)
-        .label_style(text(12))
+        .label_style(text(15))
         .x_labels((last - first) as usize + 1)
         .x_label_formatter(&|threads| format!("{threads:.0}"))
         .y_label_formatter(&|ns| ns.to_string())
@@ -91,7 +91,7 @@ fn draw<'a>(
         let style = colour.0.stroke_width(3);
         chart.draw_series(LineSeries::new(points.iter().copied(), style))?;
         chart.draw_series(points.iter().map(|&point| Circle::new(point, 4, colour.0.filled())))?;
-        let label = ("sans-serif", 13).into_font().color(&colour.0);
+        let label = ("sans-serif", 17).into_font().color(&colour.0);
         let label = label.pos(Pos::new(HPos::Left, VPos::Center));
         if let Some((x, y)) = points.last().map(|point| chart.backend_coord(point)) {
             root.draw_text(
