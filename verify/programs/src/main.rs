@@ -9,8 +9,8 @@
 mod area;
 mod bounds;
 mod bursts;
+mod chaos;
 mod choice;
-mod commotion;
 mod control;
 mod count;
 mod density;

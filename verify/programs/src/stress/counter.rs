@@ -12,7 +12,7 @@ use percid::{Counter, Source};
 
 use super::verdict;
 use crate::Verdict;
-use crate::commotion::Subject;
+use crate::chaos::Subject;
 use crate::random::Random;
 
 /// Increments of a batch.

@@ -9,7 +9,7 @@ use percid::{Histogram, Source};
 
 use super::verdict;
 use crate::Verdict;
-use crate::commotion::Subject;
+use crate::chaos::Subject;
 use crate::random::Random;
 
 /// Records of a batch.

@@ -7,7 +7,7 @@ use percid::{Local, Source};
 
 use super::verdict;
 use crate::Verdict;
-use crate::commotion::Subject;
+use crate::chaos::Subject;
 use crate::random::Random;
 
 /// Increments of a batch.

@@ -13,7 +13,7 @@ use percid::{ActiveMask, Source};
 
 use super::verdict;
 use crate::Verdict;
-use crate::commotion::Subject;
+use crate::chaos::Subject;
 use crate::random::Random;
 
 /// Publishers, each with an ID of its own; some beyond those that the mask tests first.

@@ -14,7 +14,7 @@ use percid::Source;
 use percid::id::Unavailable;
 
 use crate::Verdict;
-use crate::commotion::{self, Subject};
+use crate::chaos::{self, Subject};
 use crate::options::Options;
 
 /// A subject that uses a source.
@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
         format!("no structure {wanted:?}: expected one of {names}")
     })?;
     let subject = make(source).map_err(|error| error.to_string())?;
-    commotion::run(subject, source, options)
+    chaos::run(subject, source, options)
 }
 
 /// Figures, as the verdict says.

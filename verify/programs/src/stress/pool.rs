@@ -10,7 +10,7 @@ use percid::{Pool, Source};
 
 use super::verdict;
 use crate::Verdict;
-use crate::commotion::Subject;
+use crate::chaos::Subject;
 use crate::random::Random;
 
 const CAPACITY: u32 = 8;

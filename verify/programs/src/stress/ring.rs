@@ -10,7 +10,7 @@ use percid::{Overflow, Ring, Source};
 
 use super::verdict;
 use crate::Verdict;
-use crate::commotion::Subject;
+use crate::chaos::Subject;
 use crate::random::Random;
 
 /// Small, so that they overflow.

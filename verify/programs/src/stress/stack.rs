@@ -8,7 +8,7 @@ use percid::{Source, Stack};
 use super::items::Items;
 use super::verdict;
 use crate::Verdict;
-use crate::commotion::Subject;
+use crate::chaos::Subject;
 use crate::random::Random;
 
 const ITEMS: usize = 4096;

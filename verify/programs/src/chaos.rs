@@ -1,4 +1,4 @@
-//! The commotion in which a structure must lose nothing.
+//! Chaos: all that happens at once to a structure that must lose nothing.
 //!
 //! Unpinned workers operate on it; others come and go; a signaller interrupts the workers with a handler that
 //! operates on it too; affinities change at random; a remote party visits it all the time (takes, drains,
@@ -77,7 +77,7 @@ struct Run {
     visitors: AtomicU64,
 }
 
-/// Puts a subject into the commotion for as long as the options say.
+/// Puts a subject under chaos for as long as the options say.
 pub(crate) fn run(subject: Box<dyn Subject>, source: Source, options: &Options) -> Verdict {
     let run = Run {
         subject: *SUBJECT.get_or_init(|| Box::leak(subject)),
