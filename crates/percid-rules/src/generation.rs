@@ -1,7 +1,9 @@
-//! The generations of the kernel's own IDs, by what the IDs do; which release is likely to have which.
+//! The generations of the kernel's own IDs, by what the IDs do; which release is likely to have
+//! which.
 //!
-//! The release is a hint and no more: stable series and distributions take changes of the scheduler back into older
-//! releases, so the same `uname` may stand for two generations. To be sure, look at what the IDs do.
+//! The release is a hint and no more: stable series and distributions take changes of the scheduler
+//! back into older releases, so the same `uname` may stand for two generations. To be sure, look at
+//! what the IDs do.
 
 use core::fmt;
 
@@ -13,11 +15,13 @@ pub enum Generation {
     FirstFree,
     /// Linux 6.4 to 6.12: a CPU keeps its ID for a while, but gets another one after every pause.
     CacheCold,
-    /// Linux 6.13: cache-local, but never dense again once threads or allowed CPUs have become fewer.
+    /// Linux 6.13: cache-local, but never dense again once threads or allowed CPUs have become
+    /// fewer.
     NotCompacting,
     /// Linux 6.14 to 6.18: cache-local and dense.
     CacheLocal,
-    /// Linux 6.19 and later: an ID belongs to a thread or to a CPU, and may exceed the density bound.
+    /// Linux 6.19 and later: an ID belongs to a thread or to a CPU, and may exceed the density
+    /// bound.
     Owned,
 }
 
@@ -31,8 +35,8 @@ impl Generation {
         Generation::Owned,
     ];
 
-    /// The generation that a kernel's release suggests, such as `6.18.44-amd64`; `None` if kernels of that release
-    /// have no IDs, or the text begins with no release.
+    /// The generation that a kernel's release suggests, such as `6.18.44-amd64`; `None` if kernels
+    /// of that release have no IDs, or the text begins with no release.
     ///
     /// ```
     /// use percid_rules::Generation;

@@ -1,8 +1,8 @@
 //! The ID space: which ID a CPU should get, as a pure state machine.
 //!
 //! No system call, no clock, no atomics: the caller serialises, tells the time, the limits and the
-//! distances between CPUs, and carries out what is decided. The table source drives it with real CPUs
-//! and fences, a simulator with modelled ones.
+//! distances between CPUs, and carries out what is decided. The table source drives it with real
+//! CPUs and fences, a simulator with modelled ones.
 //!
 //! # Rules (R1 to R9 of the cache-local design of Linux commit 7e019dcc470f and its follow-up
 //! 02d954c0fdf9, in user space)
@@ -10,36 +10,39 @@
 //! A CPU without an ID gets, in this order:
 //!
 //! 1. its **recent** ID, if that is free and below the number of IDs ever handed out (R1, R9);
-//! 2. a **new** ID, while fewer than `bound = min(allowed CPUs, threads)` were ever handed out (R3, R4):
-//!    spreading inside the bound is what keeps each CPU on its own memory;
-//! 3. a **free** ID (R5); among several the one that the asking thread left behind on its last CPU, then
-//!    one last used on the same core, the same cache, the same node: percid's own addition;
-//! 4. an **extra** ID, beyond the bound, while steals are frequent: percid's own addition, see below;
-//! 5. an ID **stolen** from another CPU: the one this thread came from if it holds what the thread took
-//!    there (R6), else the one whose ID was taken longest ago.
+//! 2. a **new** ID, while fewer than `bound = min(allowed CPUs, threads)` were ever handed out (R3,
+//!    R4): spreading inside the bound is what keeps each CPU on its own memory;
+//! 3. a **free** ID (R5); among several the one that the asking thread left behind on its last CPU,
+//!    then one last used on the same core, the same cache, the same node: percid's own addition;
+//! 4. an **extra** ID, beyond the bound, while steals are frequent: percid's own addition, see
+//!    below;
+//! 5. an ID **stolen** from another CPU: the one this thread came from if it holds what the thread
+//!    took there (R6), else the one whose ID was taken longest ago.
 //!
-//! An ID that is not renewed for [`EXPIRY_MS`] may be taken back by a scan while its CPU remembers it as recent (R7).
-//! When the bound shrinks, the number of IDs is lowered (R9) and CPUs whose IDs lie above must give them up (R8).
-//! [`Space::upkeep`] decides both before an ID is granted.
+//! An ID that is not renewed for [`EXPIRY_MS`] may be taken back by a scan while its CPU remembers
+//! it as recent (R7). When the bound shrinks, the number of IDs is lowered (R9) and CPUs whose IDs
+//! lie above must give them up (R8). [`Space::upkeep`] decides both before an ID is granted.
 //!
 //! # Extra IDs: memory against time
 //!
-//! Threads that wander over more CPUs than there are threads need an ID on a CPU each time they come back to it. If
-//! IDs stay within the bound, each return is a steal, and the CPU that lost its ID steals one back a moment later. So
-//! once [`FREQUENT_STEALS`] times the bound were stolen within [`EXPIRY_MS`], a CPU gets an ID beyond the bound, up to the CPUs that
-//! the process may use or the [most](Limits::most) IDs that it wants. While there are extra IDs, every CPU loses its
-//! ID at the first look for one after [`EXPIRY_MS`] and remembers it as recent: those that come back for theirs by the next time are the
-//! *demand*, the CPUs visited within that time. IDs that nobody came back for are free, and above the demand they
-//! cease to exist; when the demand fits the bound again, so do the IDs. Hence an ID is only added when as many CPUs
-//! as there are IDs were visited within [`EXPIRY_MS`]. All of it happens when some CPU looks for an ID: where every CPU
-//! that runs the process holds one, nobody looks, and things stay as they are.
+//! Threads that wander over more CPUs than there are threads need an ID on a CPU each time they
+//! come back to it. If IDs stay within the bound, each return is a steal, and the CPU that lost its
+//! ID steals one back a moment later. So once [`FREQUENT_STEALS`] times the bound were stolen
+//! within [`EXPIRY_MS`], a CPU gets an ID beyond the bound, up to the CPUs that the process may use
+//! or the [most](Limits::most) IDs that it wants. While there are extra IDs, every CPU loses its ID
+//! at the first look for one after [`EXPIRY_MS`] and remembers it as recent: those that come back
+//! for theirs by the next time are the *demand*, the CPUs visited within that time. IDs that nobody
+//! came back for are free, and above the demand they cease to exist; when the demand fits the bound
+//! again, so do the IDs. Hence an ID is only added when as many CPUs as there are IDs were visited
+//! within [`EXPIRY_MS`]. All of it happens when some CPU looks for an ID: where every CPU that runs
+//! the process holds one, nobody looks, and things stay as they are.
 //!
 //! # Invariant
 //!
-//! Every ID is in exactly one of three states: free, held by one CPU, or in transit (taken from a CPU
-//! by [`Space::take`] and neither given nor freed yet). Hence no two CPUs ever hold the same ID. Each
-//! method that changes a state asserts, in builds with debug assertions, the state it starts from; in
-//! others it must not end a user's process over a fault of ours.
+//! Every ID is in exactly one of three states: free, held by one CPU, or in transit (taken from a
+//! CPU by [`Space::take`] and neither given nor freed yet). Hence no two CPUs ever hold the same
+//! ID. Each method that changes a state asserts, in builds with debug assertions, the state it
+//! starts from; in others it must not end a user's process over a fault of ours.
 //!
 //! # Example
 //!
@@ -64,8 +67,9 @@
 /// How long an ID may stay on a CPU without being renewed before a scan may take it back (R7).
 pub const EXPIRY_MS: u64 = 100;
 
-/// How many steals within [`EXPIRY_MS`] are frequent, for each ID within the bound. Fewer are cheaper than the memory of
-/// another ID: at 1 to 10 us each, fence and all, ten in 100 ms take at most a thousandth of a thread's time.
+/// How many steals within [`EXPIRY_MS`] are frequent, for each ID within the bound. Fewer are
+/// cheaper than the memory of another ID: at 1 to 10 us each, fence and all, ten in 100 ms take at
+/// most a thousandth of a thread's time.
 pub const FREQUENT_STEALS: u32 = 10;
 
 /// What the process may use now.
@@ -75,7 +79,8 @@ pub struct Limits {
     pub allowed: u32,
     /// The threads of the process.
     pub threads: u32,
-    /// The most IDs there may be while steals are frequent, as far as CPUs are allowed; 0 for no more than the bound.
+    /// The most IDs there may be while steals are frequent, as far as CPUs are allowed; 0 for no
+    /// more than the bound.
     pub most: u32,
 }
 
@@ -180,8 +185,8 @@ pub enum Grant {
     Nothing,
 }
 
-/// Which CPUs must give their IDs up before one is granted: make their entries unset, fence them, then
-/// [`take`](Space::take) and [`free`](Space::free) each.
+/// Which CPUs must give their IDs up before one is granted: make their entries unset, fence them,
+/// then [`take`](Space::take) and [`free`](Space::free) each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eviction {
     /// None.
@@ -230,8 +235,9 @@ impl<'a> Space<'a> {
         self.counts.max_nr_cid
     }
 
-    /// Sees to the number of IDs before one is looked for: lowers it to the bound (R9), or to the demand while there
-    /// are extra IDs. Cost: some comparisons; once in [`EXPIRY_MS`] while there are extra IDs, linear in the CPUs.
+    /// Sees to the number of IDs before one is looked for: lowers it to the bound (R9), or to the
+    /// demand while there are extra IDs. Cost: some comparisons; once in [`EXPIRY_MS`] while there
+    /// are extra IDs, linear in the CPUs.
     pub fn upkeep(&mut self, limits: Limits, now_ms: u64) -> Eviction {
         let window_over = now_ms.saturating_sub(self.counts.window_ms) >= EXPIRY_MS;
         if window_over {
@@ -258,8 +264,9 @@ impl<'a> Space<'a> {
         if self.shrink(limits) { Eviction::AboveBound } else { Eviction::Nothing }
     }
 
-    /// With extra IDs, once in [`EXPIRY_MS`]: all CPUs lost their IDs the last time, so those that hold one were
-    /// visited since. If nobody looked for an ID meanwhile, what they hold has expired and says nothing.
+    /// With extra IDs, once in [`EXPIRY_MS`]: all CPUs lost their IDs the last time, so those that
+    /// hold one were visited since. If nobody looked for an ID meanwhile, what they hold has
+    /// expired and says nothing.
     fn follow_demand(&mut self, limits: Limits, now_ms: u64) -> Eviction {
         self.scanned(now_ms);
         let visited =
@@ -283,8 +290,8 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Lowers the number of IDs to the bound. Returns whether IDs above it are still held: they stay valid until
-    /// they are taken from their CPUs.
+    /// Lowers the number of IDs to the bound. Returns whether IDs above it are still held: they
+    /// stay valid until they are taken from their CPUs.
     fn shrink(&mut self, limits: Limits) -> bool {
         let counts = &mut *self.counts;
         counts.max_nr_cid = counts.max_nr_cid.min(limits.bound());
@@ -313,8 +320,8 @@ impl<'a> Space<'a> {
         self.counts.scanned_ms = now_ms;
     }
 
-    /// Decides where the ID for a CPU without one comes from. Cost: linear in the number of IDs, and
-    /// in the number of CPUs if it must steal.
+    /// Decides where the ID for a CPU without one comes from. Cost: linear in the number of IDs,
+    /// and in the number of CPUs if it must steal.
     ///
     /// `distance(a, b)` says how far CPU `b`'s memory is from CPU `a`.
     pub fn choose(
@@ -335,8 +342,8 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Takes the ID from `cpu`, if it holds one: it is in transit until it is given or freed. A thief
-    /// also makes the CPU forget it; a scan leaves it as the CPU's recent ID.
+    /// Takes the ID from `cpu`, if it holds one: it is in transit until it is given or freed. A
+    /// thief also makes the CPU forget it; a scan leaves it as the CPU's recent ID.
     pub fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
         let id = self.held(cpu)?;
         let state = &mut self.cpus[cpu as usize];
@@ -363,8 +370,9 @@ impl<'a> Space<'a> {
         self.counts.ceiling = self.counts.ceiling.max(id + 1);
     }
 
-    /// Takes back what was just given to `cpu`, because there is no memory for it: the ID is free. If it was the highest
-    /// it ceases to exist, and for the rest of [`EXPIRY_MS`] there are no extra ones.
+    /// Takes back what was just given to `cpu`, because there is no memory for it: the ID is free.
+    /// If it was the highest it ceases to exist, and for the rest of [`EXPIRY_MS`] there are no
+    /// extra ones.
     pub fn withdraw(&mut self, cpu: u32) {
         let Some(id) = self.held(cpu) else { return };
         self.cpus[cpu as usize] = CpuState::default();
@@ -682,7 +690,8 @@ mod tests {
         let mut s = Storage::new();
         let limits = relaxed(1, 8);
         wander(&mut s, limits, 0, 1000);
-        // It stays on one CPU and uses its ID there without asking: the next question ends the extra IDs.
+        // It stays on one CPU and uses its ID there without asking: the next question ends the
+        // extra IDs.
         assert_eq!(s.visit(7, 3, limits, 1200), 0);
         assert_eq!((s.space().max_nr_cid(), s.space().in_use()), (1, 1));
     }

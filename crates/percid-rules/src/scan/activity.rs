@@ -1,14 +1,14 @@
 //! The set of threads that used a region recently, one bit a thread.
 
-/// 2^32 divided by the square of the golden ratio (Knuth, "The Art of Computer Programming", volume 3,
-/// section 6.4), rounded to the value that Linux multiplies thread numbers by.
+/// 2^32 divided by the square of the golden ratio (Knuth, "The Art of Computer Programming", volume
+/// 3, section 6.4), rounded to the value that Linux multiplies thread numbers by.
 const GOLDEN: u32 = 0x61C8_8647;
 
 /// How many bits a set has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Width {
-    /// As published. Up to 34 threads with consecutive numbers have a bit each; from 129 on every bit is
-    /// set and activity says nothing.
+    /// As published. Up to 34 threads with consecutive numbers have a bit each; from 129 on every
+    /// bit is set and activity says nothing.
     Bits64,
     /// Twice as many: up to 65 threads with consecutive numbers have a bit each.
     Bits128,
@@ -23,8 +23,8 @@ impl Width {
         }
     }
 
-    /// The bit of a thread: the uppermost bits of its number times a constant, modulo 2^32. Two threads
-    /// may share one; then each counts as the other.
+    /// The bit of a thread: the uppermost bits of its number times a constant, modulo 2^32. Two
+    /// threads may share one; then each counts as the other.
     pub fn bit(self, thread: u32) -> u32 {
         thread.wrapping_mul(GOLDEN) >> (32 - self.bits().trailing_zeros())
     }

@@ -20,8 +20,8 @@ enum Rank {
     Idle,
 }
 
-/// Visits the regions by rank, and by address where the ranks are equal. One idle region is scanned at most. The
-/// sequence is over when nothing is left to scan.
+/// Visits the regions by rank, and by address where the ranks are equal. One idle region is scanned
+/// at most. The sequence is over when nothing is left to scan.
 pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
     let mut candidates = candidates(pass);
     candidates.sort_unstable();
@@ -70,7 +70,8 @@ fn rank<E: Effects>(pass: &Pass<'_, E>, index: usize) -> Rank {
     }
 }
 
-/// Whether the pass before ended inside the region: in this order the offset says nothing about other regions.
+/// Whether the pass before ended inside the region: in this order the offset says nothing about
+/// other regions.
 fn is_inside<E>(pass: &Pass<'_, E>, index: usize) -> bool {
     let range = &pass.scan.regions[index].range;
     range.start < pass.scan.offset && pass.scan.offset <= range.end

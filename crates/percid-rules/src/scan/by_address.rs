@@ -1,4 +1,5 @@
-//! A pass in the order of the addresses ([`Order::Address`](super::Order::Address)), as Linux makes it.
+//! A pass in the order of the addresses ([`Order::Address`](super::Order::Address)), as Linux makes
+//! it.
 
 use super::region::Reason;
 use super::visit::{Effects, Pass, Scanned};
@@ -27,7 +28,8 @@ pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
 }
 
 impl<E: Effects> Pass<'_, E> {
-    /// Walks from the offset on. A forced walk scans one region whether it is used or not, and stops behind it.
+    /// Walks from the offset on. A forced walk scans one region whether it is used or not, and
+    /// stops behind it.
     fn walk(&mut self, forced: bool) -> Walked {
         let mut index = self.scan.first_above(self.scan.offset);
         if index == self.scan.regions.len() {

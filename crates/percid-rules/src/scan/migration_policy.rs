@@ -1,18 +1,18 @@
-//! Whether a page moves to the node that was seen to use it: the two-stage filter, private and shared memory, and
-//! percid's own backoff.
+//! Whether a page moves to the node that was seen to use it: the two-stage filter, private and
+//! shared memory, and percid's own backoff.
 
 use core::fmt;
 
 /// Sequences in which a single look is enough, because nothing is placed well yet (published).
 const EARLY: i64 = 4;
 
-/// How much more a node must use a region than another one for shared pages to move between them: 4 to 3,
-/// percid's own margin.
+/// How much more a node must use a region than another one for shared pages to move between them: 4
+/// to 3, percid's own margin.
 const MORE: (u64, u64) = (4, 3);
 
 /// How many accesses in a row from one node it takes to move a page that was moved so often before.
-/// Two nodes that are first at a page by chance, one time in two each, then move it in less than one of a thousand
-/// scans.
+/// Two nodes that are first at a page by chance, one time in two each, then move it in less than
+/// one of a thousand scans.
 const EVIDENCE: [u32; 3] = [2, 10, LONGEST];
 
 /// How long a row can be that is remembered.

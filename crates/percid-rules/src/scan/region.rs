@@ -145,8 +145,8 @@ impl Memory {
         }
     }
 
-    /// Begins a new window if the current one is over. One step only: a region that was not visited for long keeps
-    /// its users until it is.
+    /// Begins a new window if the current one is over. One step only: a region that was not visited
+    /// for long keeps its users until it is.
     pub(super) fn end_window(&mut self, now: Duration, settings: &Settings) {
         if now > self.window_ends {
             self.window_ends += settings.window();

@@ -7,8 +7,9 @@ use super::activity::Width;
 pub enum Order {
     /// By address, from where the last pass ended, as Linux does.
     Address,
-    /// An idea from the discussion of the published series, in no kernel: first what the scanning thread uses, then
-    /// what several threads use, then what any thread uses, then one region without users.
+    /// An idea from the discussion of the published series, in no kernel: first what the scanning
+    /// thread uses, then what several threads use, then what any thread uses, then one region
+    /// without users.
     Activity,
 }
 
@@ -23,8 +24,8 @@ pub struct Rules {
     pub once_per_sequence: bool,
     /// A region whose scan has begun is completed by any thread.
     pub complete_partial: bool,
-    /// If regions were left out because the scanning thread does not use them, one of them is scanned
-    /// nevertheless.
+    /// If regions were left out because the scanning thread does not use them, one of them is
+    /// scanned nevertheless.
     pub force_inactive: bool,
     /// Activity does not count in the region's own first two sequences, instead of the process's.
     pub own_first_sequences: bool,
@@ -35,7 +36,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Linux 6.6, before the published series: what the scanning thread does not use may never be scanned.
+    /// Linux 6.6, before the published series: what the scanning thread does not use may never be
+    /// scanned.
     pub const BASE: Rules = Rules {
         width: Width::Bits64,
         window_before_test: false,

@@ -12,7 +12,8 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 /// A window of activity, in multiples of the scan delay.
 const WINDOW: u32 = 4;
 
-/// The constants, all of which may be changed. The first five and their values are the published ones.
+/// The constants, all of which may be changed. The first five and their values are the published
+/// ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// A new region is left alone for this long; 1 s.
@@ -25,16 +26,16 @@ pub struct Settings {
     pub period_max: Duration,
     /// What may be armed a second, in bytes; 2560 MiB.
     pub max_rate: u64,
-    /// What one system call may move at most, in bytes: as long as it takes, threads of the program may have
-    /// to wait for a page fault or a mapping of their own. 2 MiB, percid's own value.
+    /// What one system call may move at most, in bytes: as long as it takes, threads of the program
+    /// may have to wait for a page fault or a mapping of their own. 2 MiB, percid's own value.
     pub batch: u64,
-    /// For how long one system call may move pages, about: as many are moved at once as the times before
-    /// suggest, and 64 KiB at the least. 10 ms, percid's own value.
+    /// For how long one system call may move pages, about: as many are moved at once as the times
+    /// before suggest, and 64 KiB at the least. 10 ms, percid's own value.
     pub batch_time: Duration,
     /// What may be moved a second, in bytes; as much as may be armed, percid's own value.
     pub bandwidth: u64,
-    /// Pages that were moved before need longer evidence to be moved again. percid's own addition: without
-    /// it, memory that two nodes share by chance keeps moving.
+    /// Pages that were moved before need longer evidence to be moved again. percid's own addition:
+    /// without it, memory that two nodes share by chance keeps moving.
     pub backoff: bool,
 }
 
@@ -129,8 +130,8 @@ impl Settings {
         self.scan_delay * WINDOW
     }
 
-    /// The shortest and the longest period between two passes over `bytes` of memory, in whole milliseconds as in
-    /// Linux.
+    /// The shortest and the longest period between two passes over `bytes` of memory, in whole
+    /// milliseconds as in Linux.
     pub fn periods(&self, bytes: u64) -> (Duration, Duration) {
         let passes = bytes.div_ceil(self.scan_size).clamp(1, u64::from(u32::MAX)) as u32;
         let whole = |time: Duration| Duration::from_millis(time.as_millis() as u64);

@@ -38,8 +38,8 @@ impl Scan {
         found.map(|place| self.regions.remove(place)).is_some()
     }
 
-    /// Replaces all regions. Those that start where one started before keep what is remembered of it. Regions that
-    /// [`Scan::add`] would refuse are left out.
+    /// Replaces all regions. Those that start where one started before keep what is remembered of
+    /// it. Regions that [`Scan::add`] would refuse are left out.
     pub fn remap(&mut self, regions: impl IntoIterator<Item = (Range<u64>, Traits)>) {
         let before = core::mem::take(&mut self.regions);
         for (range, traits) in regions {
@@ -61,15 +61,16 @@ impl Scan {
         }
     }
 
-    /// Threads, by their bits (see [`Width::bit`](super::Width::bit)), were seen to use a region. Before the first pass over
-    /// it that is not remembered.
+    /// Threads, by their bits (see [`Width::bit`](super::Width::bit)), were seen to use a region.
+    /// Before the first pass over it that is not remembered.
     pub fn used_by(&mut self, start: u64, threads: u128) {
         if let Some(memory) = self.at(start).and_then(|region| region.memory.as_mut()) {
             memory.activity.add(threads);
         }
     }
 
-    /// How many distinct bits the users of a region have, in this window of activity and the one before.
+    /// How many distinct bits the users of a region have, in this window of activity and the one
+    /// before.
     pub fn users(&self, start: u64) -> u32 {
         let region = self.regions.iter().find(|region| region.range.start == start);
         region.and_then(|region| region.memory.as_ref()).map_or(0, |known| known.activity.len())

@@ -27,8 +27,8 @@ pub struct Scanner {
 
 /// What a pass does to the world. Regions are named by the address they start at.
 pub trait Effects {
-    /// Arms the pages of a part of a region: the next access to each is seen. Returns how many were not
-    /// armed before.
+    /// Arms the pages of a part of a region: the next access to each is seen. Returns how many were
+    /// not armed before.
     fn arm(&mut self, region: u64, part: Range<u64>) -> u64;
 
     /// Takes note of why a region is not scanned, or is.

@@ -1,5 +1,5 @@
-//! One pass of the scan over the regions: which are armed, which are left out, and why. It changes the scan's own
-//! state only, and reports to [`Effects`].
+//! One pass of the scan over the regions: which are armed, which are left out, and why. It changes
+//! the scan's own state only, and reports to [`Effects`].
 
 use core::time::Duration;
 
@@ -10,8 +10,8 @@ use super::visit::{Effects, Pass, Scanner};
 use super::{by_activity, by_address};
 
 impl Scan {
-    /// Makes one pass at `now`, which is measured from any fixed time. Without regions nothing happens.
-    /// Costs a step for every region and what [`Effects::arm`] costs.
+    /// Makes one pass at `now`, which is measured from any fixed time. Without regions nothing
+    /// happens. Costs a step for every region and what [`Effects::arm`] costs.
     pub fn pass(
         &mut self,
         scanner: Scanner,
@@ -78,7 +78,8 @@ mod tests {
         (region, what.to_owned())
     }
 
-    /// A scan past its blind sequences, over regions of these starts and ends in MiB that nobody uses.
+    /// A scan past its blind sequences, over regions of these starts and ends in MiB that nobody
+    /// uses.
     fn grown(regions: &[(u64, u64)]) -> Scan {
         let mut scan = Scan::new();
         for &(start, end) in regions {
