@@ -19,7 +19,8 @@ impl Axis {
         Axis { unit: Some(unit.into()), ..self }
     }
 
-    /// With powers of ten at equal distances. What is not above 0 is not drawn, and the chart says so.
+    /// With powers of ten at equal distances. What is not above 0 is not drawn, and the chart says
+    /// so.
     pub fn logarithmic(self) -> Self {
         Axis { logarithmic: true, ..self }
     }

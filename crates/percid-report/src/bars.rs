@@ -45,7 +45,8 @@ impl Bars {
         Bars::new(Arrangement::Grouped, categories, values, series)
     }
 
-    /// A category's bars stand one behind the other, as the parts of a whole. Meant for linear axes.
+    /// A category's bars stand one behind the other, as the parts of a whole. Meant for linear
+    /// axes.
     pub fn stacked<S: Into<String>>(
         categories: Axis,
         values: Axis,
@@ -64,8 +65,8 @@ impl Bars {
         Bars { arrangement, categories, values, series, rows: Vec::new() }
     }
 
-    /// Adds a row with one value per series, in their order. `None`, and values that are missing at the end,
-    /// have no bar; there must not be more than series.
+    /// Adds a row with one value per series, in their order. `None`, and values that are missing at
+    /// the end, have no bar; there must not be more than series.
     pub fn category<V: Into<Option<f64>>>(
         &mut self,
         name: impl Into<String>,
@@ -225,8 +226,8 @@ impl Bars {
     }
 }
 
-/// Powers of ten between these exponents, with what is written there. If there is only one, twice and five
-/// times as much as well.
+/// Powers of ten between these exponents, with what is written there. If there is only one, twice
+/// and five times as much as well.
 fn ticks(low: f64, high: f64) -> Vec<(f64, String)> {
     let exponents = low.ceil() as i32..=high.floor() as i32;
     let factors: &[u8] = if exponents.clone().count() > 1 { &[1] } else { &[1, 2, 5] };

@@ -75,7 +75,8 @@ fn json(drawing: Drawing) -> String {
     // Of strings, numbers and lists nothing can fail to be written.
     let mut plot = serde_json::to_value(plot).unwrap_or_default();
     for axis in ["xaxis", "yaxis"] {
-        // The crate has no name for this: the distance, in CSS pixels, of an axis's name from its numbers.
+        // The crate has no name for this: the distance, in CSS pixels, of an axis's name from its
+        // numbers.
         plot["layout"][axis]["title"]["standoff"] = 8.into();
     }
     plot.to_string()

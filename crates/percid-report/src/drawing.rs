@@ -11,7 +11,7 @@ pub(crate) struct Drawing {
     pub(crate) layout: Layout,
     /// Of the drawing area and all around it, in CSS pixels.
     pub(crate) height: usize,
-    /// What is drawn, for those who do not see it.
+    /// What is drawn, for readers who cannot see it.
     pub(crate) description: String,
     /// What is not drawn, or not as expected.
     pub(crate) remarks: Vec<String>,

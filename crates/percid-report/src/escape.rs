@@ -29,8 +29,8 @@ pub(crate) fn plot(text: &str) -> String {
     })
 }
 
-/// For plotly.js, broken between words into as few lines of at most `width` characters as possible, and these
-/// no longer than necessary.
+/// For plotly.js, broken between words into as few lines of at most `width` characters as possible,
+/// and these no longer than necessary.
 pub(crate) fn plot_wrapped(text: &str, width: usize) -> String {
     let fewest = lines(text, width);
     let mut narrower = (1..width).map(|width| lines(text, width));

@@ -1,14 +1,15 @@
-//! Writing a file so that nobody ever sees half of it.
+//! Writing a file so that no reader ever sees half of it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes `text` to a new file beside `path` and gives it that name, in place of what had it before.
+/// Writes `text` to a new file beside `path` and gives it that name, in place of what had it
+/// before.
 ///
-/// What is not a plain file (a device, a pipe) is written to as it is; a link stays, and what it leads to is
-/// replaced.
+/// What is not a plain file (a device, a pipe) is written to as it is; a link stays, and what it
+/// leads to is replaced.
 ///
 /// # Errors
 ///

@@ -18,8 +18,8 @@ pub struct Page {
     charts: usize,
 }
 
-/// Nothing may be loaded, from anywhere: all there is stands in the page itself. Pictures in the page's own
-/// addresses are how plotly.js saves a plot.
+/// Nothing may be loaded, from anywhere: all there is stands in the page itself. Pictures in the
+/// page's own addresses are how plotly.js saves a plot.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
 
@@ -57,7 +57,8 @@ impl Page {
         self
     }
 
-    /// A chart under its title, with text that says what can be seen in it. The numbers follow it, folded up.
+    /// A chart under its title, with text that says what can be seen in it. The numbers follow it,
+    /// folded up.
     pub fn chart(
         &mut self,
         title: impl AsRef<str>,
@@ -86,8 +87,8 @@ impl Page {
         )
     }
 
-    /// Writes the file under a temporary name beside `path` and renames it, so that nobody sees half of it. A
-    /// device or a pipe at `path` is written to.
+    /// Writes the file under a temporary name beside `path` and renames it, so that no reader sees
+    /// half of it. A device or a pipe at `path` is written to.
     ///
     /// # Errors
     ///

@@ -4,7 +4,8 @@ use plotly::Plot;
 
 /// The source of plotly.js, about 4.7 MB. It holds no `</script`.
 pub(crate) fn source() -> String {
-    // The crate gives two script elements: plotly.js, and MathJax for formulas, which no report has.
+    // The crate gives two script elements: plotly.js, and MathJax for formulas, which no report
+    // has.
     let scripts = Plot::offline_js_sources();
     let first = scripts.split("</script").next().unwrap_or_default();
     first.split_once('>').map(|(_, source)| source.to_owned()).unwrap_or_default()

@@ -12,8 +12,9 @@ use plotly::layout::{
 use crate::axis::Axis;
 use crate::escape;
 
-/// Colours of marks: at least three times as light or dark as the page, light or dark, which is what WCAG 2.1
-/// (criterion 1.4.11) asks of graphics. Neighbours differ in hue. They repeat after the last.
+/// Colours of marks: at least three times as light or dark as the page, light or dark, which is
+/// what WCAG 2.1 (criterion 1.4.11) asks of graphics. Neighbours differ in hue. They repeat after
+/// the last.
 const MARKS: [(u8, u8, u8); 10] = [
     (0x2d, 0x74, 0xca),
     (0xda, 0x72, 0x0d),
@@ -91,7 +92,7 @@ pub(crate) fn named(axis: &Axis) -> layout::Axis {
         .title(Title::with_text(escape::plot(&axis.title())))
         .auto_margin(true)
         .zero_line(false)
-        // Ticks that nobody sees keep the labels away from the marks.
+        // Invisible ticks keep the labels away from the marks.
         .ticks(TicksDirection::Outside)
         .tick_length(6)
         .tick_color(clear())

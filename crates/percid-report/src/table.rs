@@ -47,7 +47,8 @@ impl Table {
         Table { columns, rows: Vec::new() }
     }
 
-    /// Adds a row. Cells that are missing at its end stay empty; there must not be more than columns.
+    /// Adds a row. Cells that are missing at its end stay empty; there must not be more than
+    /// columns.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) -> &mut Self {
         let mut cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         debug_assert!(cells.len() <= self.columns.len(), "{cells:?}: more than columns");

@@ -15,8 +15,8 @@ use crate::style;
 
 /// Rows, such as CPUs, and on them spans of time in the colour of their ID.
 ///
-/// Ten colours are used in turn, so that neighbouring IDs differ. Made for hundreds of rows and some ten thousand
-/// spans; each span costs about 100 bytes of the page.
+/// Ten colours are used in turn, so that neighbouring IDs differ. Made for hundreds of rows and
+/// some ten thousand spans; each span costs about 100 bytes of the page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     time: Axis,
@@ -34,7 +34,8 @@ pub struct Span {
     pub id: u32,
     /// When it came, in the time axis's unit.
     pub from: f64,
-    /// When it went, in the time axis's unit. A span that does not end after its start is not drawn.
+    /// When it went, in the time axis's unit. A span that does not end after its start is not
+    /// drawn.
     pub to: f64,
 }
 
@@ -61,8 +62,8 @@ impl Trace for Spans {
 const ROW: usize = 20;
 const LOWEST: usize = 120;
 const HIGHEST: usize = 760;
-/// Room for the rows' name, and for each digit of their numbers, in CSS pixels. Left to plotly.js, which finds it
-/// out by drawing everything twice, a large time line takes twice as long.
+/// Room for the rows' name, and for each digit of their numbers, in CSS pixels. Left to plotly.js,
+/// which finds it out by drawing everything twice, a large time line takes twice as long.
 const LEFT: usize = 44;
 const DIGIT: usize = 9;
 /// With more rows than this, only some are labelled.

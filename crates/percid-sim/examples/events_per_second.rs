@@ -1,4 +1,5 @@
-//! How many scheduler events a core simulates in a second, for each workload and policy on the largest machine.
+//! How many scheduler events a core simulates in a second, for each workload and policy on the
+//! largest machine.
 //!
 //! `cargo run --release -p percid-sim --example events_per_second`
 

@@ -1,5 +1,6 @@
-//! Fits the five fitted parameters, four of the machine and one of the workload, of the published intermittent benchmark
-//! to its 24 cells, by a search in which each step multiplies one of them, and prints them with all cells.
+//! Fits the five fitted parameters, four of the machine and one of the workload, of the published
+//! intermittent benchmark to its 24 cells, by a search in which each step multiplies one of them,
+//! and prints them with all cells.
 //!
 //! `cargo run --release -p percid-sim --example fit_intermittent [steps]`
 

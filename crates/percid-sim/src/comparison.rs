@@ -19,7 +19,8 @@ pub struct Comparison<'a> {
     pub machine: &'a Machine,
     /// The workload, with all parameters set that are not swept.
     pub workload: &'a Workload,
-    /// Parameters of the workload, or numbers of the machine, that take several values; every combination is simulated.
+    /// Parameters of the workload, or numbers of the machine, that take several values; every
+    /// combination is simulated.
     pub sweeps: &'a [(String, Vec<f64>)],
     /// The policies.
     pub policies: &'a [&'static Entry],
@@ -31,7 +32,7 @@ pub struct Comparison<'a> {
     pub spans: usize,
 }
 
-/// How far a comparison or a replay has come; whoever watches it may stop it.
+/// How far a comparison or a replay has come. A watching thread may stop it.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Runs that are over, or events.
@@ -49,7 +50,8 @@ pub struct Row {
     pub policy: &'static str,
     /// How many runs this is the sum of.
     pub runs: u64,
-    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; none if there was no burst.
+    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; none if there was no
+    /// burst.
     pub ns_per_burst: Option<f64>,
     /// The same in the run where it was least.
     pub ns_per_burst_min: Option<f64>,
@@ -73,10 +75,11 @@ pub struct Row {
     pub expense: Expense,
     /// The share of the run time that policies cost; none if nothing ran.
     pub policy_share: Option<f64>,
-    /// How many CPUs and IDs were in use at a time, while wakes went astray if any did; none if that was too short.
+    /// How many CPUs and IDs were in use at a time, while wakes went astray if any did; none if
+    /// that was too short.
     pub in_use: Option<InUse>,
-    /// What became of the IDs when wakes did not go astray any more, in the worst of the runs; none if they always or
-    /// never did.
+    /// What became of the IDs when wakes did not go astray any more, in the worst of the runs; none
+    /// if they always or never did.
     pub quiet: Option<Quiet>,
     /// Simulated time of all runs, in nanoseconds.
     pub elapsed_ns: u64,
@@ -124,7 +127,8 @@ impl InUse {
 ///
 /// # Errors
 ///
-/// The names that there are, if there is none of this name; what was expected, if the value cannot be.
+/// The names that there are, if there is none of this name; what was expected, if the value cannot
+/// be.
 pub fn set(
     machine: &mut Machine,
     workload: &mut Workload,
@@ -150,7 +154,8 @@ impl Comparison<'_> {
         combinations * self.policies.len() as u64 * self.seeds
     }
 
-    /// Simulates everything on all CPUs of this machine. The rows do not depend on how many these are.
+    /// Simulates everything on all CPUs of this machine. The rows do not depend on how many these
+    /// are.
     ///
     /// # Errors
     ///

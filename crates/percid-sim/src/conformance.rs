@@ -1,4 +1,5 @@
-//! Replays a recorded schedule of one process, and compares the IDs that a policy gives with those that the kernel gave.
+//! Replays a recorded schedule of one process, and compares the IDs that a policy gives with those
+//! that the kernel gave.
 //!
 //! The recording is text, one event a line, times in microseconds:
 //!
@@ -17,21 +18,24 @@
 //! end
 //! ```
 //!
-//! Threads are numbered from 0 in the order of their creation; `-` is no thread of the process. It begins when the process
-//! starts its program, so that nothing before it matters. `id` is the ID that a running thread has by
-//! the kernel's word. A thread that shares the memory of its process to replace its program, as after `vfork`, leaves first:
-//! it gives its ID back and takes none any more. It counts until it is gone. The union of the allowed CPUs does not change.
+//! Threads are numbered from 0 in the order of their creation; `-` is no thread of the process. It
+//! begins when the process starts its program, so that nothing before it matters. `id` is the ID
+//! that a running thread has by the kernel's word. A thread that shares the memory of its process
+//! to replace its program, as after `vfork`, leaves first: it gives its ID back and takes none any
+//! more. It counts until it is gone. The union of the allowed CPUs does not change.
 //!
 //! # What lies on the border
 //!
-//! The kernel counts the 100 ms of its scans in timer ticks, and ages by clocks that may lag behind by a tick, so a
-//! decision that falls on the border can go either way. [`Recording::compare`] therefore replays a recording several
-//! times, with all durations as they are, and shortened and lengthened by up to [`SLACK_PERCENT`]. From the first ID on
-//! in which the replays differ, nothing is compared.
+//! The kernel counts the 100 ms of its scans in timer ticks, and ages by clocks that may lag behind
+//! by a tick, so a decision that falls on the border can go either way. [`Recording::compare`]
+//! therefore replays a recording several times, with all durations as they are, and shortened and
+//! lengthened by up to [`SLACK_PERCENT`]. From the first ID on in which the replays differ, nothing
+//! is compared.
 //!
-//! A kernel scans when the ticked thread returns to user space, perhaps in its next turn only: such a tick stands there
-//! and says how long ago it landed, in microseconds. Whether a scan is due is decided when it lands, and what is too old when the
-//! thread returns; so the shortened replays take the first time for both, the others the second.
+//! A kernel scans when the ticked thread returns to user space, perhaps in its next turn only: such
+//! a tick stands there and says how long ago it landed, in microseconds. Whether a scan is due is
+//! decided when it lands, and what is too old when the thread returns; so the shortened replays
+//! take the first time for both, the others the second.
 
 use std::fmt;
 
@@ -89,17 +93,19 @@ pub enum Event {
     Exec(Cpu, Thread),
     /// A thread was created, with the affinity of its parent.
     Spawn(Thread, Thread),
-    /// A thread may use so many CPUs from now on.
+    /// A thread may use this number of CPUs from now on.
     Affinity(Thread, u32),
     /// A thread was queued on another CPU.
     Migrate(Thread, Cpu, Cpu),
     /// A CPU switched.
     Switch(Cpu, Option<Thread>, Option<Thread>),
-    /// The timer tick found a thread running, so many microseconds ago, and the thread returns to user space now.
+    /// The timer tick found a thread running this many microseconds ago, and the thread returns to
+    /// user space now.
     Tick(Cpu, Thread, u32),
     /// A thread began to end.
     Exit(Cpu, Thread),
-    /// A running thread asked for another program: it has no use for an ID of this process any more.
+    /// A running thread asked for another program: it has no use for an ID of this process any
+    /// more.
     Leave(Cpu, Thread),
     /// A thread that left is not counted any more.
     Gone(Thread),
@@ -152,8 +158,9 @@ impl fmt::Display for Difference {
 pub struct Conformance {
     /// How many IDs were compared.
     pub compared: usize,
-    /// The time, since the start, from which on nothing is compared, because the policy's IDs depend on
-    /// [`SLACK_PERCENT`] more or less, or are others in another order that is as possible.
+    /// The time, since the start, from which on nothing is compared, because the policy's IDs
+    /// depend on [`SLACK_PERCENT`] more or less, or are others in another order that is as
+    /// possible.
     pub border: Option<Ns>,
     /// How many IDs the policy had to look for, in the whole recording.
     pub slow_paths: u64,
@@ -253,9 +260,9 @@ impl Recording {
         self.compare_with(entry, std::iter::empty())
     }
 
-    /// The same where `others` may have happened as well: the same events, in orders that the trace does not tell apart.
-    /// Where one of them would have made another ID by then, the first difference is none: it ends the comparison.
-    /// They are only replayed if there is a difference.
+    /// The same where `others` may have happened as well: the same events, in orders that the trace
+    /// does not tell apart. Where one of them would have made another ID by then, the first
+    /// difference is none: it ends the comparison. They are only replayed if there is a difference.
     pub fn compare_with(
         &self,
         entry: &Entry,
@@ -329,7 +336,8 @@ fn tell(policy: &mut dyn Policy, process: &Process<'_>, event: Event) {
     }
 }
 
-/// More CPUs than Linux can be built for, so that a number in a recording cannot ask for all the memory.
+/// More CPUs than Linux can be built for, so that a number in a recording cannot exhaust the
+/// memory.
 const MOST_CPUS: u32 = 8192;
 
 /// The process at one moment.

@@ -1,4 +1,5 @@
-//! What a burst costs: the class of what it touches, and the law of each class; and what finding an ID costs.
+//! What a burst costs: the class of what it touches, and the law of each class; and what finding an
+//! ID costs.
 
 use serde::Serialize;
 
@@ -22,7 +23,7 @@ pub enum Class {
     SameSocket,
     /// A core of another socket did.
     OtherSocket,
-    /// Nobody ever touched it.
+    /// No core has ever touched it.
     FirstTouch,
 }
 
@@ -70,21 +71,24 @@ impl Prices {
     pub fn new(machine: &Machine, memory: Memory) -> Prices {
         let costs = machine.costs.clone();
         let warmth = (costs.hot_ns.value - costs.own_ns.value) / costs.cooling_ns.value;
-        // Without cooling the quotient is infinite, or no number where nothing is gained: then all stays hot.
+        // Without cooling the quotient is infinite, or no number where nothing is gained: then all
+        // stays hot.
         let stays_hot =
             if warmth.is_nan() { f64::INFINITY } else { COOLING_UNIT * libm::exp(warmth) };
         Prices { costs, memory, stays_hot }
     }
 
-    /// What a burst on `cpu` finds, if `last` touched the area before it, and what it costs. `idle` is how long the
-    /// core idled since it touched the area; if it did not, how long it idled before it woke.
+    /// What a burst on `cpu` finds, if `last` touched the area before it, and what it costs. `idle`
+    /// is how long the core idled since it touched the area; if it did not, how long it idled
+    /// before it woke.
     ///
     /// The laws, with that time T and the machine file's names:
     ///
     /// ```text
     /// own(T)         = max(hot_ns, own_ns + cooling_ns x ln(T / 1 s))
     /// from elsewhere = own(T) + 256 lines x latency / overlap
-    /// first touch    = own(T) + max(first_touch_hot_us, first_touch_us + first_touch_cooling_us x ln(T / 1 s))
+    /// first touch    = own(T) + max(first_touch_hot_us,
+    ///                               first_touch_us + first_touch_cooling_us x ln(T / 1 s))
     /// ```
     ///
     /// An area of this core is hot where own(T) is not above `hot_ns`.
@@ -117,7 +121,8 @@ impl Prices {
         (slow_paths + scans) as Ns
     }
 
-    /// What a fence costs the thread that asks for it, if the process runs on so many of the CPUs that are fenced.
+    /// What a fence costs the thread that issues it, if the process runs on `running` of the fenced
+    /// CPUs.
     pub fn fence(&self, running: u32) -> Ns {
         let ns = match running.checked_sub(1) {
             None => self.costs.fence_idle_ns.value,

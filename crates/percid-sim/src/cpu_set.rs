@@ -9,12 +9,12 @@ pub struct CpuSet {
 }
 
 impl CpuSet {
-    /// No CPU of a machine with so many.
+    /// No CPU of a machine that has `cpus`.
     pub fn empty(cpus: u32) -> CpuSet {
         CpuSet { words: vec![0; cpus.div_ceil(64) as usize] }
     }
 
-    /// These CPUs of a machine with so many.
+    /// These CPUs of a machine that has `cpus`.
     pub fn of(cpus: u32, members: impl IntoIterator<Item = Cpu>) -> CpuSet {
         let mut set = CpuSet::empty(cpus);
         members.into_iter().for_each(|cpu| set.insert(cpu));

@@ -1,8 +1,9 @@
 //! Which generation of the kernel's IDs explains what was seen, whatever the kernel calls itself.
 //!
-//! The same schedule is replayed under the policy of every generation, and under that of a kernel without the feature, whose
-//! IDs are the numbers of CPUs. A policy that gives the IDs that were seen explains them. Often several do: a
-//! process with one thread has the same IDs under most. So the answer may be that it is undecided, and among which.
+//! The same schedule is replayed under the policy of every generation, and under that of a kernel
+//! without the feature, whose IDs are the numbers of CPUs. A policy that gives the IDs that were
+//! seen explains them. Often several do: a process with one thread has the same IDs under most. So
+//! the answer may be that it is undecided, and among which.
 
 use std::fmt;
 
@@ -59,10 +60,11 @@ pub struct Evidence {
 /// IDs without which nothing is explained.
 const FEWEST: usize = 10;
 
-/// One in so many IDs may be another: a trace may show the order of two CPUs wrongly now and then.
+/// One in this number of IDs may be another: a trace may show the order of two CPUs wrongly now and
+/// then.
 const EXPLAINED_OF: usize = 50;
 
-/// So many more than the best one has may be chance.
+/// More different IDs than the best one has, up to this number, may be chance.
 const CHANCE: usize = 2;
 
 /// The evidence for every behaviour.
@@ -80,7 +82,8 @@ impl Default for Explanation {
 }
 
 impl Explanation {
-    /// What explains all of some recordings. They must have been checked, as those that were read are.
+    /// What explains all of some recordings. They must have been checked, as those that were read
+    /// are.
     pub fn of<'a>(recordings: impl IntoIterator<Item = &'a Recording>) -> Explanation {
         let mut explanation = Explanation::default();
         for recording in recordings {
@@ -92,7 +95,8 @@ impl Explanation {
         explanation
     }
 
-    /// Takes in what was found for each behaviour: how many IDs were compared, and how many of them are others.
+    /// Takes in what was found for each behaviour: how many IDs were compared, and how many of them
+    /// are others.
     pub fn add(&mut self, count: impl Fn(Behaviour) -> (usize, usize)) {
         for evidence in &mut self.evidence {
             let (compared, different) = count(evidence.behaviour);
@@ -101,8 +105,9 @@ impl Explanation {
         }
     }
 
-    /// All that explain it, in the order of [`Behaviour::all`]: they give nearly all of the IDs, and few others more than
-    /// the one that explains most. The kernel's is one of them, or unknown here.
+    /// All that explain it, in the order of [`Behaviour::all`]: they give nearly all of the IDs,
+    /// and few others more than the one that explains most. The kernel's is one of them, or unknown
+    /// here.
     pub fn candidates(&self) -> Vec<Behaviour> {
         let most = self.evidence.iter().map(|evidence| evidence.compared).max().unwrap_or(0);
         let is_possible = |evidence: &&Evidence| {

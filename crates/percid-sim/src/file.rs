@@ -12,8 +12,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// Says what the value of a field should have been. `path` leads to it: keys, and the numbers of entries
-    /// in lists.
+    /// Says what the value of a field should have been. `path` leads to it: keys, and the numbers
+    /// of entries in lists.
     pub(crate) fn of_field(text: &str, path: &[&str], expected: impl fmt::Display) -> Error {
         Error {
             line: line_of_field(text, path),

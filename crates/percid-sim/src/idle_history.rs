@@ -4,14 +4,14 @@ use crate::time::Ns;
 
 /// A core that is busy as long as one of its CPUs is, and how long it idled in between.
 ///
-/// What cools a core's data is how deep it slept, and it sleeps the deeper the longer a single period is. So
-/// what counts is the longest idle period since some time.
+/// What cools a core's data is how deep it slept, and it sleeps the deeper the longer a single
+/// period is. So what counts is the longest idle period since some time.
 #[derive(Debug, Clone, Default)]
 pub struct IdleHistory {
     busy: u32,
     idle_since: Ns,
-    /// When idle periods ended, and how long they had been, each shorter than those before it: a longer one makes
-    /// those before it forgotten.
+    /// When idle periods ended, and how long they had been, each shorter than those before it: a
+    /// longer one makes those before it forgotten.
     periods: Vec<(Ns, Ns)>,
 }
 

@@ -1,8 +1,9 @@
 //! Simulates policies that keep data near the CPU that uses it, on machines that one does not have.
 //!
-//! Everything here is deterministic: the same inputs and the same seed give the same result, bit for bit,
-//! on every machine. Times are whole nanoseconds ([`Ns`]), random numbers come from a generator whose
-//! sequence is specified, and logarithms from a library that computes them without the platform's help.
+//! Everything here is deterministic: the same inputs and the same seed give the same result, bit
+//! for bit, on every machine. Times are whole nanoseconds ([`Ns`]), random numbers come from a
+//! generator whose sequence is specified, and logarithms from a library that computes them without
+//! the platform's help.
 
 pub mod comparison;
 pub mod conformance;

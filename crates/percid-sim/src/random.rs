@@ -3,9 +3,9 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A generator whose sequence follows from its seed by a published algorithm (PCG XSL-RR 128/64 MCG,
-/// O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random
-/// Number Generation", 2014).
+/// A generator whose sequence follows from its seed by a published algorithm (PCG XSL-RR 128/64
+/// MCG, O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for
+/// Random Number Generation", 2014).
 #[derive(Debug, Clone)]
 pub struct Random(Pcg64Mcg);
 
@@ -30,7 +30,8 @@ impl Random {
         -mean * libm::log(1.0 - self.unit())
     }
 
-    /// Brings the items into an order in which every permutation is equally likely (Fisher and Yates).
+    /// Brings the items into an order in which every permutation is equally likely (Fisher and
+    /// Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);

@@ -31,7 +31,8 @@ pub enum Reach {
     Machine,
 }
 
-/// Which one a CPU is among those that share with it, counted from 0 in the order of the CPUs' numbers.
+/// Which one a CPU is among those that share with it, counted from 0 in the order of the CPUs'
+/// numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rank {
     /// Its core among those of its last-level cache.
@@ -47,8 +48,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The CPU with number `n` sits at `places[n]`. Cores, caches, sockets and nodes are numbered from 0
-    /// without gaps.
+    /// The CPU with number `n` sits at `places[n]`. Cores, caches, sockets and nodes are numbered
+    /// from 0 without gaps.
     pub fn new(places: Vec<Place>) -> Topology {
         Topology { places }
     }

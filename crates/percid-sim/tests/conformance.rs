@@ -1,9 +1,11 @@
-//! Recordings of real kernels, replayed: the policies are those kernels' state machines, step by step.
+//! Recordings of real kernels, replayed: the policies are those kernels' state machines, step by
+//! step.
 //!
-//! `recordings/` holds what `percid-programs id-steps` printed on Linux 6.12 (4 emulated CPUs) and 6.18 (2 CPUs): threads
-//! pinned to a CPU each, all at once, then the intermittent pattern, then a random schedule, then both
-//! again with half of the threads. On 6.19 (8 emulated CPUs, 4 of them allowed: `id-steps --owners --cpus 4`) and 7.1 (8
-//! CPUs, 4 of them plugged in: `id-steps --owners`) threads come, move and go, so that IDs change their kind of owner.
+//! `recordings/` holds what `percid-programs id-steps` printed on Linux 6.12 (4 emulated CPUs) and
+//! 6.18 (2 CPUs): threads pinned to a CPU each, all at once, then the intermittent pattern, then a
+//! random schedule, then both again with half of the threads. On 6.19 (8 emulated CPUs, 4 of them
+//! allowed: `id-steps --owners --cpus 4`) and 7.1 (8 CPUs, 4 of them plugged in: `id-steps
+//! --owners`) threads come, move and go, so that IDs change their kind of owner.
 
 use percid_rules::Generation;
 use percid_sim::conformance::{Conformance, Event, Recording, generation};
@@ -98,7 +100,8 @@ fn the_numbers_of_cpus_matter_where_ids_have_owners() {
     }
 }
 
-/// What the recordings show: who explains them is found without looking at the release.
+/// What the recordings show: the generation that explains them is found without looking at the
+/// release.
 #[test]
 fn a_recording_is_explained_by_the_generation_of_its_kernel() {
     for (policy, text) in RECORDINGS {
@@ -178,7 +181,8 @@ fn what_cannot_have_happened_is_refused() {
     }
 }
 
-/// The child of `vfork` leaves on CPU 1, and is counted until it is gone. Only then are the IDs dense again.
+/// The child of `vfork` leaves on CPU 1, and is counted until it is gone. Only then are the IDs
+/// dense again.
 #[test]
 fn a_thread_that_leaves_is_counted_until_it_is_gone() {
     let text = |gone: &str, id: u32| {

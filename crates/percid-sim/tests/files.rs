@@ -1,4 +1,5 @@
-//! Files that people write, damaged at random: every one is read or refused in one line, and none is a panic.
+//! Files that people write, damaged at random: every one is read or refused in one line, and none
+//! is a panic.
 
 use percid_sim::machine::Machine;
 use percid_sim::random::Random;
@@ -11,7 +12,8 @@ const WORKLOADS: [&str; 3] = [
     include_str!("../workloads/fork-exec.toml"),
 ];
 
-/// What takes the place of a piece of a file: numbers at the edges of types, and pieces of the syntax.
+/// What takes the place of a piece of a file: numbers at the edges of types, and pieces of the
+/// syntax.
 const PIECES: [&str; 22] = [
     "0",
     "-1",

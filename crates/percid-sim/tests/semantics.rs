@@ -16,7 +16,7 @@ thread_local! {
     static TOLD: RefCell<Vec<(Ns, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A policy that writes down what it is told. IDs are numbers of CPUs.
+/// A policy that writes down its events. IDs are numbers of CPUs.
 struct Scribe;
 
 impl Scribe {
@@ -79,7 +79,8 @@ impl Policy for Scribe {
 static SCRIBE: Entry =
     Entry { name: "scribe", about: "writes down what it is told", create: |_| Box::new(Scribe) };
 
-/// A machine with one socket, one cache and so many cores of one hardware thread each, or of two.
+/// A machine with one socket, one cache and this number of cores of one hardware thread each, or of
+/// two.
 fn machine(cores: u32, threads: u32) -> Machine {
     let preset = include_str!("../machines/epyc-9654.toml");
     let text = preset
@@ -177,7 +178,8 @@ fn a_thread_that_is_pulled_elsewhere_migrates() {
 
 #[test]
 fn pinned_threads_that_wait_hide_nobody_from_an_idle_cpu() {
-    // Two pinned threads share CPU 0; three others compute on CPUs 1 to 3, where a fourth waits; CPU 3 is left at 50 ms.
+    // Two pinned threads share CPU 0; three others compute on CPUs 1 to 3, where a fourth waits;
+    // CPU 3 is left at 50 ms.
     let pinned = group("pinned", 1, "pinned = true", BUSY);
     let free = group("free", 4, "", BUSY) + &group("brief", 1, "", "{ run = { us = 50000 } }");
     let found = run(4, &format!("duration_ms = 1000\n{pinned}{pinned}{free}"));

@@ -1,4 +1,5 @@
-//! Threads that wander: what their wakes and the fences of percid's table do, and what must hold of them.
+//! Threads that wander: what their wakes and the fences of percid's table do, and what must hold of
+//! them.
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +9,8 @@ use percid_sim::machine::Machine;
 use percid_sim::policies;
 use percid_sim::workload::Workload;
 
-/// Wakes mostly within a last-level cache: nearly a third of them on another CPU, one in a thousand beyond it.
+/// Wakes mostly within a last-level cache: nearly a third of them on another CPU, one in a thousand
+/// beyond it.
 const MOSTLY_WITHIN_L3: [(&str, f64); 4] =
     [("same_core", 0.02), ("same_l3", 0.3), ("same_socket", 0.001), ("other_socket", 0.0)];
 /// The same, and none beyond it.

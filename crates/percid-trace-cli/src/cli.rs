@@ -152,7 +152,7 @@ For each process, whatever the policy: threads, the most that ran at once, time 
 on CPUs, and how far its threads were moved. For each policy, in JSON the keys of
 `policies`:
 
-  IDs          ids_used          different IDs that were used: so many copies of the data
+  IDs          ids_used          different IDs that were used: the number of copies of the data
   bound        ids_bound         the largest ID, plus one
   density      density           most threads that ran at once / IDs; 1 is the best
   CPU core L3 node
@@ -214,7 +214,7 @@ pub(crate) struct RecordArguments {
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) way: Option<WayChoice>,
 
-    /// Stop after so long, in seconds
+    /// Stop after this time, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) seconds: Option<Duration>,
 
@@ -272,7 +272,7 @@ pub(crate) struct ReplayArguments {
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
     pub(crate) process: Vec<String>,
 
-    /// Show so many processes; --json has 10000, or so many if that is more
+    /// Show this number of processes; --json has 10000, or this number if it is more
     #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<1, 1_000_000>)]
     pub(crate) top: u64,
 
@@ -296,7 +296,8 @@ pub(crate) struct KernelIdsArguments {
     pub(crate) process: Option<u32>,
 }
 
-/// Reads the arguments. `Err` is the exit status after help, the version or an error has been printed.
+/// Reads the arguments. `Err` is the exit status after help, the version or an error has been
+/// printed.
 pub(crate) fn parse() -> Result<Cli, ExitCode> {
     Cli::try_parse().map_err(|error| usage_error::show(&error, Cli::command()))
 }

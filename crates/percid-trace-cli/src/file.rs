@@ -25,7 +25,8 @@ pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure>
     })
 }
 
-/// The same for a replay: with the switches that the kernel did not trace, as far as they show. Also how many these are.
+/// The same for a replay: with the switches that the kernel did not trace, as far as they show.
+/// Also how many these are.
 pub(crate) fn load_closed(path: &Path, interrupt: &Interrupt) -> Result<(Trace, usize), Failure> {
     let mut trace = load(path, interrupt)?;
     let inferred = gaps::close(&mut trace);
@@ -49,8 +50,8 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     tried.map_err(|cause| cannot_write(path, cause))
 }
 
-/// Writes a file under a temporary name beside `path` and renames it, so that nobody sees half of it. What is no file, such as
-/// a pipe or `/dev/stdout`, is written to as it is.
+/// Writes a file under a temporary name beside `path` and renames it, so that no reader sees half
+/// of it. What is no file, such as a pipe or `/dev/stdout`, is written to as it is.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Error>,
@@ -84,7 +85,8 @@ fn cannot_write(path: &Path, cause: io::Error) -> Failure {
     Failure::new(format!("cannot write {}", path.display()), cause)
 }
 
-/// Makes the temporary file, which must not be there, with the rights of the file that it will replace.
+/// Makes the temporary file, which must not be there, with the rights of the file that it will
+/// replace.
 fn create(half: &Path, target: &Path) -> io::Result<File> {
     let file = File::options().write(true).create_new(true).open(half)?;
     if let Ok(replaced) = fs::metadata(target) {

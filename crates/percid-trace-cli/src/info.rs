@@ -17,7 +17,7 @@ use crate::cli::InfoArguments;
 use crate::file;
 use crate::printable::printable;
 
-/// So many processes are shown as text.
+/// The number of processes shown as text.
 const SHOWN: usize = 20;
 
 pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Exit, Failure> {
@@ -95,7 +95,7 @@ impl fmt::Display for About {
     }
 }
 
-/// The whole answer.
+/// The JSON document.
 #[derive(Debug, Serialize)]
 struct Contents {
     #[serde(flatten)]
@@ -106,7 +106,8 @@ struct Contents {
     processes: Vec<Process>,
 }
 
-/// What can be said of an address space without a machine: of its moves their number, not how far they went.
+/// What can be said of an address space without a machine: of its moves their number, not how far
+/// they went.
 #[derive(Debug, Serialize)]
 struct Process {
     process: Tid,

@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Exit, Fa
     })
 }
 
-/// The whole answer.
+/// The JSON document.
 #[derive(Debug, Serialize)]
 struct Answer {
     release: Option<String>,
@@ -75,7 +75,7 @@ struct Process {
     insufficient: Option<String>,
 }
 
-/// So many differences are named: most others follow from the first.
+/// The number of differences named: most others follow from the first.
 const NAMED: usize = 5;
 
 impl Answer {
@@ -103,7 +103,7 @@ impl Answer {
     }
 }
 
-/// Whoever starts a program within the trace, or the one that was asked for.
+/// The processes that start a program within the trace, or the one that was asked for.
 fn candidates(trace: &Trace, only: Option<Tid>) -> Vec<(Tid, String)> {
     let lives = replay::lives(trace);
     // Later programs of a process overwrite earlier ones.

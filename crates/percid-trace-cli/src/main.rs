@@ -1,6 +1,8 @@
-//! `percid-trace`, which `percid trace` runs: a program of its own, because what reads and writes traces takes long to build.
+//! `percid-trace`, which `percid trace` runs: a program of its own, because what reads and writes
+//! traces takes long to build.
 //!
-//! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit status.
+//! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit
+//! status.
 
 mod cli;
 mod convert;

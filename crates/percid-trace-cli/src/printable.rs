@@ -1,4 +1,5 @@
-//! Texts of a trace on a terminal: names of threads may contain anything, also what moves the cursor.
+//! Texts of a trace on a terminal: names of threads may contain anything, also what moves the
+//! cursor.
 
 /// The text with control characters as escapes (`\n`, `\u{1b}`).
 pub(crate) fn printable(text: &str) -> String {

@@ -1,4 +1,5 @@
-//! `percid trace`: what it prints, what it refuses, what it writes. Formats and replays are judged where they are made.
+//! `percid trace`: what it prints, what it refuses, what it writes. Formats and replays are judged
+//! where they are made.
 
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -372,11 +373,13 @@ fn a_signal_ends_a_recording_and_nothing_is_lost() {
         let mut command = command(&["record", "-o", path(&file), "--", "sleep", "300"]);
         let mut recording = command.stderr(Stdio::null()).spawn().expect("the program starts");
         let sleeper = await_child(recording.id(), "sleep");
-        // SAFETY: sends a signal to a child that has not been waited for, so the number is still its own.
+        // SAFETY: sends a signal to a child that has not been waited for, so the number is still
+        // its own.
         let sent = unsafe { libc::kill(recording.id() as libc::pid_t, signal) };
         assert_eq!(sent, 0);
         let status = recording.wait().expect("it ends");
-        // SAFETY: ends a process that this test started, which sleeps for minutes yet, so the number is still its own.
+        // SAFETY: ends a process that this test started, which sleeps for minutes yet, so the
+        // number is still its own.
         assert_eq!(unsafe { libc::kill(sleeper, libc::SIGTERM) }, 0, "the command goes on");
         assert_eq!(status.code(), Some(130), "{signal}");
         let info = json(&["info", path(&file)]);
@@ -397,7 +400,8 @@ fn ctrl_c_while_a_trace_is_read_ends_with_nothing_printed() {
     let reading = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let reading = reading.expect("the program starts");
     let mut end = fs::File::options().write(true).open(&pipe).expect("a reader");
-    // SAFETY: sends a signal to a child that has not been waited for, so the number is still its own.
+    // SAFETY: sends a signal to a child that has not been waited for, so the number is still its
+    // own.
     assert_eq!(unsafe { libc::kill(reading.id() as libc::pid_t, libc::SIGINT) }, 0);
     end.write_all(&fs::read(TRACE).expect("the fixture")).expect("it is read");
     drop(end);

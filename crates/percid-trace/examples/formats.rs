@@ -1,7 +1,8 @@
 //! How fast traces are stored and read, and in how much memory.
 //!
-//! `cargo run --release -p percid-trace --example formats -- write trace.parquet 10000000` stores a made-up schedule,
-//! `... -- read trace.parquet` reads it again. The format goes by the name of the file: `.parquet` or `.pftrace`.
+//! `cargo run --release -p percid-trace --example formats -- write trace.parquet 10000000` stores a
+//! made-up schedule, `... -- read trace.parquet` reads it again. The format goes by the name of the
+//! file: `.parquet` or `.pftrace`.
 
 use std::error::Error;
 use std::fs::File;

@@ -1,12 +1,15 @@
 //! From the kernel's tracepoints, in whatever format they came, to the events of a trace.
 //!
-//! Every reader and the recorder hand what they decode to a [`Collector`]. So what a format says twice, says in another
-//! way or leaves out is settled here once, and the same schedule makes the same events whatever it was written in.
+//! Every reader and the recorder hand what they decode to a [`Collector`]. So what a format says
+//! twice, says in another way or leaves out is settled here once, and the same schedule makes the
+//! same events whatever it was written in.
 //!
-//! - `task_newtask`, or a record of `perf` in its place, and `sched_process_fork` tell of the same thread, one after the other on
-//!   the same CPU: one [`What::Fork`].
-//! - Names stand in many tracepoints: a [`What::Name`] stands before the first event that shows a new one.
-//! - CPUs are read one after the other, and their times interleave: events are sorted by time and CPU.
+//! - `task_newtask`, or a record of `perf` in its place, and `sched_process_fork` tell of the same
+//!   thread, one after the other on the same CPU: one [`What::Fork`].
+//! - Names stand in many tracepoints: a [`What::Name`] stands before the first event that shows a
+//!   new one.
+//! - CPUs are read one after the other, and their times interleave: events are sorted by time and
+//!   CPU.
 
 use std::collections::HashMap;
 
@@ -14,7 +17,8 @@ use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
 use crate::interner::{Interner, Text};
 use crate::trace::{Origin, Trace};
 
-/// A tracepoint of the kernel, by its fields. Names (`comm`) are as they stand there, up to the first zero byte.
+/// A tracepoint of the kernel, by its fields. Names (`comm`) are as they stand there, up to the
+/// first zero byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are the kernel's")]
 pub enum Tracepoint<'a> {
@@ -65,13 +69,13 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Room for so many events; a hint, which may be wrong.
+    /// An empty collector with memory for this number of events; a hint, which may be wrong.
     pub fn with_capacity(events: usize) -> Collector {
         Collector { events: Vec::with_capacity(events), ..Collector::default() }
     }
 
-    /// Takes in a tracepoint that was hit on `cpu` while `current` ran there (`common_pid`). The times of one CPU must
-    /// not go back.
+    /// Takes in a tracepoint that was hit on `cpu` while `current` ran there (`common_pid`). The
+    /// times of one CPU must not go back.
     pub fn tracepoint(&mut self, time: u64, cpu: Cpu, current: Tid, tracepoint: Tracepoint<'_>) {
         use Tracepoint::*;
         let what = match tracepoint {
@@ -104,7 +108,8 @@ impl Collector {
                 return;
             }
             TaskRename { pid, newcomm } => {
-                // New even if it was the last one seen on this CPU: another may have been seen elsewhere since.
+                // New even if it was the last one seen on this CPU: another may have been seen
+                // elsewhere since.
                 self.names.remove(&(cpu, pid));
                 return self.name(time, cpu, pid, newcomm);
             }
@@ -121,7 +126,8 @@ impl Collector {
         self.events.push(Event { time, cpu, what });
     }
 
-    /// Takes in a name of a thread. The idle thread has none of its own, and an empty one says nothing.
+    /// Takes in a name of a thread. The idle thread has none of its own, and an empty one says
+    /// nothing.
     pub fn name(&mut self, time: u64, cpu: Cpu, thread: Tid, comm: &[u8]) {
         let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len()).min(COMM);
         if end == 0 || thread == IDLE || thread == UNKNOWN {
@@ -144,7 +150,8 @@ impl Collector {
         self.events.push(Event { time, cpu, what: What::Affinity { thread, cpus } });
     }
 
-    /// Takes in a new thread of which no tracepoint tells but perhaps `sched_process_fork`, which then comes next.
+    /// Takes in a new thread of which no tracepoint tells but perhaps `sched_process_fork`, which
+    /// then comes next.
     pub fn fork(
         &mut self,
         time: u64,

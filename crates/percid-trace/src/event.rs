@@ -137,7 +137,8 @@ impl What {
     }
 }
 
-/// Why a thread stopped running: the kernel's bits, as `sched_switch` reports them. 0 is that it could go on.
+/// Why a thread stopped running: the kernel's bits, as `sched_switch` reports them. 0 is that it
+/// could go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct State(pub u32);
 
@@ -151,12 +152,14 @@ impl State {
     /// It was preempted (`R+`).
     pub const PREEMPTED: State = State(0x100);
 
-    /// The state that a kernel since 4.14 writes into `prev_state`, of which it gives no more bits a name.
+    /// The state that a kernel since 4.14 writes into `prev_state`, of which it gives no more bits
+    /// a name.
     pub fn from_kernel(prev_state: u64) -> State {
         State((prev_state & 0x1ff) as u32)
     }
 
-    /// Whether it has ended, and will not run again: dead (`X`), or dead until its parent asks for its end (`Z`).
+    /// Whether it has ended, and will not run again: dead (`X`), or dead until its parent waits for
+    /// it (`Z`).
     pub fn is_dead(self) -> bool {
         self.0 & 0x30 != 0
     }
@@ -170,7 +173,7 @@ impl State {
 /// One of the kernel's three events of waking a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// `sched_waking`: somebody begins to wake it.
+    /// `sched_waking`: another thread begins to wake it.
     Waking,
     /// `sched_wakeup`: it is ready.
     Woken,
@@ -185,7 +188,8 @@ pub enum Shares {
     Unknown,
     /// Nothing: a new process with memory of its own.
     Nothing,
-    /// The memory, as after `vfork`: a new process in the same address space until one of them replaces its program.
+    /// The memory, as after `vfork`: a new process in the same address space until one of them
+    /// replaces its program.
     Memory,
     /// The process: a thread beside it.
     Process,

@@ -1,8 +1,9 @@
 //! Decodes the kernel's trace records by the kernel's own descriptions of them.
 //!
-//! The description of an event is the text of `events/SYSTEM/NAME/format` in tracefs; `perf` puts the same text into its
-//! files. Records of the same event differ from kernel to kernel and from machine to machine, so nothing is assumed about
-//! where a field lies: each description is resolved once into the places of the fields that are needed.
+//! The description of an event is the text of `events/SYSTEM/NAME/format` in tracefs; `perf` puts
+//! the same text into its files. Records of the same event differ from kernel to kernel and from
+//! machine to machine, so nothing is assumed about where a field lies: each description is resolved
+//! once into the places of the fields that are needed.
 
 use tracepoint_decode::{PerfFieldArray, PerfFieldFormat};
 
@@ -88,7 +89,8 @@ impl Formats {
         }
     }
 
-    /// Takes in the description of an event of a system (`sched`, `task`, …). One that no trace needs is ignored.
+    /// Takes in the description of an event of a system (`sched`, `task`, …). One that no trace
+    /// needs is ignored.
     ///
     /// # Errors
     /// What the description lacks.
@@ -123,15 +125,17 @@ impl Formats {
         self.names.contains(&event)
     }
 
-    /// Takes in the kernel's symbols (text of `/proc/kallsyms`), by which the timer tick is told from other timers.
-    /// Without them, or where the kernel hides the addresses, there are no ticks.
+    /// Takes in the kernel's symbols (text of `/proc/kallsyms`), by which the timer tick is
+    /// distinguished from other timers. Without them, or where the kernel hides the addresses,
+    /// there are no ticks.
     pub fn add_symbols(&mut self, kallsyms: &[u8]) {
         let addresses = kallsyms.split(|&byte| byte == b'\n').filter_map(tick_address);
         let room = TICKS - self.ticks.len();
         self.ticks.extend(addresses.take(room));
     }
 
-    /// What a record says, and which thread ran when it was made; `None` if it is an event that no trace needs.
+    /// What a record says, and which thread ran when it was made; `None` if it is an event that no
+    /// trace needs.
     ///
     /// # Errors
     /// How long a record of its event should be, if it is shorter.
@@ -167,7 +171,8 @@ fn tick_address(line: &[u8]) -> Option<u64> {
     (is_tick(name) && address != 0).then_some(address)
 }
 
-/// Whether a function of the kernel is the timer tick: the first since Linux 6.8, the second before.
+/// Whether a function of the kernel is the timer tick: the first since Linux 6.8, the second
+/// before.
 pub(crate) fn is_tick(function: &[u8]) -> bool {
     matches!(function, b"tick_nohz_handler" | b"tick_sched_timer")
 }
@@ -328,7 +333,8 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The lines of fields are read one by one: at a description that begins twice, the crate ends the program.
+    /// The lines of fields are read one by one: at a description that begins twice, the crate ends
+    /// the program.
     fn read(system: &'a str, event: &'a str, description: &str, long_is_64_bits: bool) -> Self {
         let lines = description.lines().filter(|line| line.trim_start().starts_with("field"));
         let all = lines.filter_map(|line| PerfFieldFormat::parse(long_is_64_bits, line)).collect();

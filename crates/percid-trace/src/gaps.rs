@@ -1,18 +1,20 @@
 //! Switches that a trace lacks, and that show by what happens afterwards.
 //!
-//! Kernels have been seen (6.18 as a guest of a hypervisor) that do not trace most of the switches away from the idle
-//! thread, and do not count them as lost either. Then a thread does something on a CPU where, by the trace, another one runs.
+//! Kernels have been seen (6.18 as a guest of a hypervisor) that do not trace most of the switches
+//! away from the idle thread, and do not count them as lost either. Then a thread does something on
+//! a CPU where, by the trace, another one runs.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::event::{Cpu, Event, IDLE, State, Tid, UNKNOWN, What};
 use crate::trace::Trace;
 
-/// Adds the switches without which the events of a CPU do not fit together. Each stands right before the first event that
-/// shows it, so the thread may have run for a while already: with [`What::Id`] for a few microseconds.
+/// Adds the switches without which the events of a CPU do not fit together. Each stands right
+/// before the first event that shows it, so the thread may have run for a while already: with
+/// [`What::Id`] for a few microseconds.
 ///
-/// Where a trace is of some processes only, gaps between switches of other threads belong to it, and are left. Returns how
-/// many switches were added.
+/// Where a trace is of some processes only, gaps between switches of other threads belong to it,
+/// and are left. Returns how many switches were added.
 pub fn close(trace: &mut Trace) -> usize {
     let known = known(&trace.events);
     let mut running: HashMap<Cpu, Tid> = HashMap::new();
@@ -26,7 +28,7 @@ pub fn close(trace: &mut Trace) -> usize {
         let Some(current) = current(event) else { continue };
         let next = if let What::Switch { next, .. } = event.what { next } else { current };
         let came = running.insert(event.cpu, next);
-        // At the beginning, whoever runs on a CPU may have run there before.
+        // At the beginning, the thread that runs on a CPU may have run there before.
         let was_there = came.is_none() && !seen.contains(&current);
         let prev = if was_there { current } else { came.unwrap_or(UNKNOWN) };
         seen.extend([current, next]);
@@ -66,7 +68,8 @@ fn known(events: &[Event]) -> HashSet<Tid> {
     known
 }
 
-/// Inserts events, each before the one at its place; the places do not go back. What lies behind is moved once, from the end on.
+/// Inserts events, each before the one at its place; the places do not go back. What lies behind is
+/// moved once, from the end on.
 fn insert(events: &mut Vec<Event>, added: &[(usize, Event)]) {
     let Some(&(_, any)) = added.first() else { return };
     let mut from = events.len();

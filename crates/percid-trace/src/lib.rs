@@ -1,9 +1,10 @@
-//! Scheduler traces: recorded from a running kernel, read from what others recorded, stored, looked at, and replayed
-//! under policies for concurrency IDs.
+//! Scheduler traces: recorded from a running kernel, read from what others recorded, stored, looked
+//! at, and replayed under policies for concurrency IDs.
 //!
 //! A [`Trace`] is a list of [`event::Event`]s, the same whatever format it came from.
 //!
-//! Without the feature `files`, which is on by default, traces are neither read nor written: what remains builds fast.
+//! Without the feature `files`, which is on by default, traces are neither read nor written: what
+//! remains builds fast.
 
 pub mod collector;
 pub mod cpu_list;

@@ -8,7 +8,8 @@ use crate::interner::Interner;
 pub struct Trace {
     /// Where it comes from.
     pub origin: Origin,
-    /// The events, by time and then by CPU; those of one CPU at one time in the order in which they happened.
+    /// The events, by time and then by CPU; those of one CPU at one time in the order in which they
+    /// happened.
     pub events: Vec<Event>,
     /// The texts to which events refer.
     pub texts: Interner,
@@ -37,7 +38,8 @@ impl Trace {
         self.events.iter().map(|event| event.cpu).max()
     }
 
-    /// Whether both have the same events with the same texts, in the same order. Where they come from may differ.
+    /// Whether both have the same events with the same texts, in the same order. Where they come
+    /// from may differ.
     pub fn same_events(&self, other: &Trace) -> bool {
         self.first_difference(other).is_none()
     }

@@ -40,7 +40,8 @@ fn number(number: u64, size: usize, order: ByteOrder) -> Vec<u8> {
 #[test]
 fn fields_are_found_where_the_description_says() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
-        // As Linux 6.12 has it, and as no kernel has it: the same fields elsewhere and of other sizes.
+        // As Linux 6.12 has it, and as no kernel has it: the same fields elsewhere and of other
+        // sizes.
         for (offsets, state_size) in [([8, 24, 32, 40, 56], 8), ([50, 10, 26, 30, 46], 4)] {
             let [prev_comm, prev_pid, prev_state, next_comm, next_pid] = offsets;
             let mut formats = Formats::new(order, true);

@@ -108,7 +108,8 @@ fn compressed_perf_data_says_what_perf_script_says() {
 #[test]
 fn perf_data_from_a_pipe_says_what_perf_script_says() {
     let mut data = trace("pipe.data");
-    // perf record was asked for neither forks nor ends of threads, so they come from other records than tracepoints.
+    // perf record was asked for neither forks nor ends of threads, so they come from other records
+    // than tracepoints.
     let untold = |what| matches!(what, What::Fork { .. } | What::Exec { .. } | What::Exit { .. });
     assert!(data.events.iter().any(|event| untold(event.what)));
     data.events.retain(|event| !untold(event.what));
@@ -241,7 +242,8 @@ fn switches_of_all_threads_are_told_once() {
     let mut expected = Vec::new();
     for line in &lines {
         let (_, _, what @ What::Switch { next, .. }) = switch(line) else { unreachable!() };
-        // The thread that comes says the same again as the one that went, unless that was not seen to go.
+        // The thread that comes says the same again as the one that went, unless that was not seen
+        // to go.
         if running.insert(line.cpu, next) != Some(next) || line.out {
             expected.push((line.time, line.cpu, what));
         }

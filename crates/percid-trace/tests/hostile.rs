@@ -1,5 +1,5 @@
-//! Files that are cut off or damaged are refused, or read as far as they make sense; they never end the program, and never
-//! take much more memory than they are long.
+//! Files that are cut off or damaged are refused, or read as far as they make sense; they never end
+//! the program, and never take much more memory than they are long.
 
 mod allocator;
 mod fixture;
@@ -17,8 +17,9 @@ static ALONE: Mutex<()> = Mutex::new(());
 fn read_within_bounds(file: &[u8], what: impl Fn() -> String) -> bool {
     let compressed = what().starts_with("compressed");
     let (read, taken) = allocator::measured(|| read_bytes(file).is_ok());
-    // A record of 24 bytes becomes an event of 32 and an entry of 16, both in lists that grow by doubling; the numbers of
-    // events need a table of a few megabytes. Compressed records may become 256 times larger before.
+    // A record of 24 bytes becomes an event of 32 and an entry of 16, both in lists that grow by
+    // doubling; the numbers of events need a table of a few megabytes. Compressed records may
+    // become 256 times larger before.
     let times = if compressed { 2000 } else { 16 };
     let bound = times * file.len() + (12 << 20);
     assert!(taken <= bound, "{taken} bytes for {} bytes: {}", file.len(), what());
@@ -59,10 +60,12 @@ fn events_that_share_their_numbers_are_refused() {
     const EVENT: u64 = 64 + 16;
     let header = 8 * 13;
     let len = header + EVENTS * EVENT + 8;
-    // The header: its size, the size of an event, and where events, records and types of events are; no sections.
+    // The header: its size, the size of an event, and where events, records and types of events
+    // are; no sections.
     let mut words = vec![header, EVENT, header, EVENTS * EVENT, len - 8, 8, 0, 0, 0, 0, 0, 0];
     for _ in 0..EVENTS {
-        // The attributes say that they are of the first version; then where the numbers are: everywhere.
+        // The attributes say that they are of the first version; then where the numbers are:
+        // everywhere.
         words.extend([64 << 32, 0, 0, 0, 0, 0, 0, 0, 0, len]);
     }
     // A record of eight bytes.

@@ -98,7 +98,8 @@ fn no_piece_of_a_file_is_a_trace() {
     }
 }
 
-/// The library that decodes Parquet would reserve memory for all the groups of rows that the description declares.
+/// The library that decodes Parquet would reserve memory for all the groups of rows that the
+/// description declares.
 #[test]
 fn a_description_that_declares_two_thousand_million_groups_is_refused() {
     let version = [0x15, 0x02];
@@ -114,8 +115,8 @@ fn a_description_that_declares_two_thousand_million_groups_is_refused() {
     assert_eq!(found.at, Position::Byte(4 + 19));
 }
 
-/// Damage anywhere is an error, or a trace that is as large as the file can be: never a panic that gets out, and never
-/// memory that the file does not justify.
+/// Damage anywhere is an error, or a trace that is as large as the file can be: never a panic that
+/// gets out, and never memory that the file does not justify.
 #[test]
 fn damaged_files_are_survived() {
     let seed = seed();

@@ -1,4 +1,5 @@
-//! Tables as other programs write them after they worked on ours, made here with the columns that they make.
+//! Tables as other programs write them after they worked on ours, made here with the columns that
+//! they make.
 
 use std::sync::Arc;
 

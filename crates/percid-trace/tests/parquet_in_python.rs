@@ -1,5 +1,5 @@
-//! Our files in the hands of pandas, Polars and DuckDB, and what they write back. Python is the one that
-//! `verify/perfetto/install.sh` installs, or `python3` if it has what is needed.
+//! Our files in the hands of pandas, Polars and DuckDB, and what they write back. Python is the one
+//! that `verify/perfetto/install.sh` installs, or `python3` if it has what is needed.
 
 mod schedule;
 
@@ -15,8 +15,8 @@ fn python() -> Command {
     Command::new(if installed.exists() { installed } else { "python3".into() })
 }
 
-/// Whether Python has these modules. If not, the output says that nothing was checked; if they are required, the test
-/// fails.
+/// Whether Python has these modules. If not, the output says that nothing was checked; if they are
+/// required, the test fails.
 fn python_has(modules: &str) -> bool {
     let import = python().args(["-c", &format!("import {modules}")]).output();
     let there = import.is_ok_and(|output| output.status.success());
@@ -28,7 +28,8 @@ fn python_has(modules: &str) -> bool {
     there
 }
 
-/// Stores a trace, runs a script of Python with the paths of the file and of another one, and reads the other one.
+/// Stores a trace, runs a script of Python with the paths of the file and of another one, and reads
+/// the other one.
 fn through(trace: &Trace, name: &str, script: &str) -> Trace {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let paths = ["ours", "theirs"].map(|whose| folder.join(format!("{name}-{whose}.parquet")));

@@ -60,7 +60,8 @@ fn carried(mut trace: Trace) -> Trace {
 fn every_value_that_perfetto_carries_comes_back() {
     for seed in 0..20 {
         let mut trace = schedule::arbitrary(seed, 5_000);
-        // Two tracepoints tell of a new thread; which one it was is known by what the thread shares.
+        // Two tracepoints tell of a new thread; which one it was is known by what the thread
+        // shares.
         trace
             .events
             .retain(|event| !matches!(event.what, What::Fork { shares: Shares::Unknown, .. }));
@@ -157,7 +158,8 @@ fn compressed_packets_are_read() {
 
 #[test]
 fn bombs_are_refused() {
-    // Packets that inflate a thousand times, a compressed packet in a compressed packet, and messages in messages.
+    // Packets that inflate a thousand times, a compressed packet in a compressed packet, and
+    // messages in messages.
     let bomb = compressed(&[0x0a, 0].repeat(10 << 20));
     let what = malformed(&bomb).what;
     assert_eq!(what, "compressed packets are more than 64 times as long");

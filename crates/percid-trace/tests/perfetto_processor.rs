@@ -25,7 +25,8 @@ fn exported(name: &str, trace: &Trace, looks: &[IdTracks]) -> PathBuf {
 const FAULTS: &str = "select name, value from stats
     where severity in ('error', 'data_loss') and value > 0";
 
-/// Every slice of every CPU's track: when, where, who, and why it ended; -1 and none where the trace ends before.
+/// Every slice of every CPU's track: when, where, who, and why it ended; -1 and none where the
+/// trace ends before.
 const SLICES: &str =
     "select ts, iif(dur < 0, -1, ts + dur), ucpu, tid, iif(dur < 0, null, end_state)
     from sched join thread using(utid) order by ts, ucpu";
@@ -40,7 +41,7 @@ fn slices(trace: &Trace) -> Rows {
     for event in &trace.events {
         let What::Switch { prev, state, next } = event.what else { continue };
         let last = open.insert(event.cpu, slices.len());
-        // Where a switch is missing, nobody knows when the slice before it ended.
+        // Where a switch is missing, the end of the slice before it is unknown.
         if let Some(last) = last.filter(|&last| slices[last][3] == json!(prev)) {
             slices[last][1] = json!(event.time);
             slices[last][4] = json!(state.to_string());
@@ -51,7 +52,8 @@ fn slices(trace: &Trace) -> Rows {
     slices
 }
 
-/// The threads of a trace, with their last names and their processes, as [`THREADS`] would show them.
+/// The threads of a trace, with their last names and their processes, as [`THREADS`] would show
+/// them.
 fn threads(trace: &Trace) -> Rows {
     let mut threads: BTreeMap<Tid, (Option<&str>, Option<Tid>)> = BTreeMap::new();
     for event in &trace.events {
@@ -108,7 +110,8 @@ fn the_schedule_is_the_same() {
     assert_eq!(answers[3], [[json!(tracepoints(&trace))]]);
 }
 
-/// What a recording that is not gapless makes the trace processor say: kernels leave out switches at times.
+/// What a recording that is not gapless makes the trace processor say: kernels leave out switches
+/// at times.
 const BUT_GAPS: &str = "select name, value from stats
     where severity in ('error', 'data_loss') and value > 0 and name != 'mismatched_sched_switch_tids'";
 

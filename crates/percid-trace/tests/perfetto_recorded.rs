@@ -1,4 +1,5 @@
-//! A trace in the forms in which Perfetto records, made by Perfetto's own classes (`fixtures/perfetto/compact.py`).
+//! A trace in the forms in which Perfetto records, made by Perfetto's own classes
+//! (`fixtures/perfetto/compact.py`).
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -81,8 +82,8 @@ fn the_origin_is_read() {
     assert_eq!(origin.lost, 12);
 }
 
-/// Perfetto's trace processor reads the same switches out of the file, apart from the first of each CPU: it has no use
-/// for one of which it does not know who ran before.
+/// Perfetto's trace processor reads the same switches out of the file, apart from the first of each
+/// CPU: it has no use for one of which it does not know which thread ran before.
 #[test]
 fn the_trace_processor_reads_the_same() {
     let Some(processor) = TraceProcessor::find() else { return };

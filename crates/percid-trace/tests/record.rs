@@ -1,6 +1,7 @@
 //! Recordings of a small program whose threads note what they did.
 //!
-//! The program is this test binary itself, started again with `PERCID_TRACE_PROGRAM`, the file for the notes.
+//! The program is this test binary itself, started again with `PERCID_TRACE_PROGRAM`, the file for
+//! the notes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -169,8 +170,8 @@ fn births_and_deaths(trace: &Trace) -> (BTreeSet<Tid>, BTreeSet<Tid>) {
     (born, ended)
 }
 
-/// For how long each thread ran, in nanoseconds. A turn must end on the CPU where it began, and before the thread's
-/// next one begins.
+/// For how long each thread ran, in nanoseconds. A turn must end on the CPU where it began, and
+/// before the thread's next one begins.
 fn run_times(trace: &Trace, threads: &BTreeMap<Tid, u64>) -> HashMap<Tid, u64> {
     let mut running: HashMap<Tid, (u32, u64)> = HashMap::new();
     let mut times: HashMap<Tid, u64> = HashMap::new();
@@ -262,7 +263,8 @@ fn a_command_by_perf_events() {
     assert!(recorded.without.contains(&"wakeups"));
 }
 
-/// Starts the program within a shell that waits for a line, so that it can be recorded by its number.
+/// Starts the program within a shell that waits for a line, so that it can be recorded by its
+/// number.
 #[test]
 fn a_process_that_runs_already() {
     let (words, notes) = command();
@@ -325,7 +327,8 @@ fn the_whole_system_until_somebody_says_stop() {
     assert_eq!(affinities[1], last_cpu.to_string());
 }
 
-/// The kernel tells of the switch away from a thread that has ended when it does not name that thread any more.
+/// The kernel tells of the switch away from a thread that has ended when it does not name that
+/// thread any more.
 #[test]
 fn threads_of_a_whole_system_end_once_by_perf_events() {
     let (words, notes) = command();

@@ -1,4 +1,5 @@
-//! Replays of schedules that were made by hand, and of two that real kernels recorded together with their IDs.
+//! Replays of schedules that were made by hand, and of two that real kernels recorded together with
+//! their IDs.
 
 use percid_sim::comparison::Progress;
 use percid_sim::conformance::{Event as Step, Recording};
@@ -122,7 +123,8 @@ fn a_thread_that_wanders_takes_its_table_id_along_and_leaves_cpu_numbers_behind(
     assert!(table.acquisitions.shares()[0] < 0.2);
 }
 
-/// A turn on CPU 0 after 1 ms, then one of the same ID on the other node, whose core has idled for 10 ms by then.
+/// A turn on CPU 0 after 1 ms, then one of the same ID on the other node, whose core has idled for
+/// 10 ms by then.
 #[test]
 fn a_turn_costs_what_its_memory_costs_by_the_prices_of_the_machine() {
     let mut script = Script::default();
@@ -388,7 +390,7 @@ fn check(replay: &Replay, policy: &str) {
             life.most_running <= 8 && life.most_running <= life.most_threads,
             "{policy}: {life:?}"
         );
-        // Whoever was robbed of the table's ID while it ran asks for another one at the next tick only.
+        // A thread that lost the table's ID while it ran gets another one at the next tick only.
         let robbed = policy == "percid-table" && tally.work.steals > 0;
         assert!(robbed || tally.ids_used >= life.most_running, "{policy}: {space:?}");
         assert!(tally.acquisitions.all() >= life.turns.min(1), "{policy}: {space:?}");

@@ -11,7 +11,7 @@ use percid_trace::{Origin, Trace};
 
 const PROCESSES: u32 = 300;
 
-/// Processes that live at once, each of which runs on every CPU.
+/// Processes that exist at once, each of which runs on every CPU.
 fn crowd(cpus: u32) -> Trace {
     let mut trace = Trace { origin: Origin::default(), ..Trace::default() };
     let mut time = 0;

@@ -1,5 +1,6 @@
-//! Real traces of a database, a build and a web server, and those of the other tools: stored, exported and read again
-//! they say the same. What they say in other tools' formats is in `formats_agree.rs`.
+//! Real traces of a database, a build and a web server, and those of the other tools: stored,
+//! exported and read again they say the same. What they say in other tools' formats is in
+//! `formats_agree.rs`.
 
 use percid_trace::event::{Event, What};
 use percid_trace::{Trace, parquet, perfetto, read};

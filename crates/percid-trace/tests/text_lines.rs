@@ -1,4 +1,4 @@
-//! Lines of text, also such as nobody would write but to confuse a reader.
+//! Lines of text, also such as are written only to confuse a reader.
 
 mod fixture;
 

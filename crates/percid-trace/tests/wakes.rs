@@ -1,4 +1,5 @@
-//! Where a real kernel let threads land that it woke: the shares of the simulated workload `wandering` are those.
+//! Where a real kernel let threads land that it woke: the shares of the simulated workload
+//! `wandering` are those.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Pages in a real browser: what is drawn, what can be read, what goes wrong, and what is fetched.
 //!
-//! The browser is Chromium without a window. `PERCID_BROWSER=require` fails where it is missing. The pages are
-//! left in the target folder's `tmp/`, for a look at them.
+//! The browser is Chromium without a window. `PERCID_BROWSER=require` fails where it is missing.
+//! The pages are left in the target folder's `tmp/`, for a look at them.
 
 mod sample;
 mod server;

@@ -1,5 +1,5 @@
-//! Pages to look at: every kind of plot, names as awkward as names can be, and a large one. No figure in them
-//! was measured or published.
+//! Pages to look at: every kind of plot, names as awkward as names can be, and a large one. No
+//! figure in them was measured or published.
 
 use percid_report::{Align, Axis, Bars, Cell, Lines, Page, Span, Table, Timeline};
 

@@ -236,8 +236,8 @@ impl Cpus {
     }
 
     /// The CPU from which a CPU takes a waiting thread at its tick with this number: one where at
-    /// least two more wait than here, behind the same cache at each tick, in the same socket at each
-    /// fourth, on the whole machine at each sixteenth.
+    /// least two more wait than here, behind the same cache at each tick, in the same socket at
+    /// each fourth, on the whole machine at each sixteenth.
     pub(super) fn to_relieve(&self, cpu: Cpu, tick: u64) -> Option<Cpu> {
         let near = match () {
             () if tick.is_multiple_of(16) => &self.crowded,

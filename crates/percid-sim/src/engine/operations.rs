@@ -35,8 +35,8 @@ impl Simulation<'_> {
         self.processes.insert(ProcessState::new(policy, topology, self.program.groups.len()))
     }
 
-    /// Creates a thread that begins its group's script after a time. `near` is the CPU of the thread
-    /// that creates it.
+    /// Creates a thread that begins its group's script after a time. `near` is the CPU of the
+    /// thread that creates it.
     pub(super) fn new_thread(
         &mut self,
         process: ProcessIndex,
@@ -84,7 +84,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// The time of computing that follows an operation that takes time: it needs no event of its own.
+    /// The time of computing that follows an operation that takes time: it needs no event of its
+    /// own.
     fn computing_after(&mut self, thread: ThreadIndex) -> Ns {
         let state = &mut self.threads[thread];
         let group = self.program.group(state.group);
@@ -216,7 +217,7 @@ impl Simulation<'_> {
         Then::GoesOn
     }
 
-    /// Lets all who wait at the barrier of a thread's group go on.
+    /// Lets all threads that wait at the barrier of a thread's group go on.
     fn open_barrier(&mut self, thread: ThreadIndex) {
         for waiting in std::mem::take(&mut self.together(thread).at_barrier) {
             self.set_alarm(waiting, self.now);
@@ -239,7 +240,7 @@ impl Simulation<'_> {
         Then::Blocks
     }
 
-    /// Lets a thread take turns. The first one of a group begins a round of all that live.
+    /// Lets a thread take turns. The first one of a group begins a round of all its threads.
     fn join_round(&mut self, thread: ThreadIndex) {
         let turns = &mut self.together(thread).turns;
         if !turns.is_empty() {
@@ -254,8 +255,8 @@ impl Simulation<'_> {
         together.turns.begin(members, &mut self.random);
     }
 
-    /// If the thread whose turn it is waits for it, lets it come after the pause. `thread` is any one
-    /// of the group.
+    /// If the thread whose turn it is waits for it, lets it come after the pause. `thread` is any
+    /// one of the group.
     fn offer_turn(&mut self, thread: ThreadIndex) {
         let Some(current) = self.together(thread).turns.current() else { return };
         if let Turn::Awaited { after, jitter } = self.threads[current].turn {

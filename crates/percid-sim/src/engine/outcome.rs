@@ -66,7 +66,8 @@ impl Scheduling {
 pub struct Expense {
     /// For which they ran threads.
     pub run_ns: Ns,
-    /// Of that, what threads spent on the work of policies: slow paths with their fences, and scans.
+    /// Of that, what threads spent on the work of policies: slow paths with their fences, and
+    /// scans.
     pub work_ns: Ns,
     /// Of that, what was spent to find the IDs of timed bursts.
     pub timed_work_ns: Ns,
@@ -77,7 +78,8 @@ pub struct Expense {
 }
 
 impl Expense {
-    /// The share of the run time that policies cost: their work, and what it interrupted. Not a number if nothing ran.
+    /// The share of the run time that policies cost: their work, and what it interrupted. Not a
+    /// number if nothing ran.
     pub fn share(&self) -> f64 {
         (self.work_ns + self.interrupted_ns) as f64 / self.run_ns as f64
     }
@@ -124,7 +126,8 @@ impl Outcome {
         self.classes.iter().map(|total| total.bursts).sum()
     }
 
-    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; not a number if there was none.
+    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; not a number if there
+    /// was none.
     pub fn ns_per_burst(&self) -> f64 {
         (self.classes_ns() + self.expense.timed_work_ns) as f64 / self.bursts() as f64
     }

@@ -9,8 +9,8 @@ use crate::time::Ns;
 use crate::topology::Cpu;
 
 impl Simulation<'_> {
-    /// Charges the thread that runs on a CPU for what the policy of its process did for it just now.
-    /// Returns how long that takes. Threads that it interrupts go on later.
+    /// Charges the thread that runs on a CPU for what the policy of its process did for it just
+    /// now. Returns how long that takes. Threads that it interrupts go on later.
     pub(super) fn charge(&mut self, process: ProcessIndex, cpu: Cpu) -> Ns {
         let overhead = self.processes[process].policy.take_overhead();
         if overhead == Overhead::default() {
@@ -30,8 +30,8 @@ impl Simulation<'_> {
         ns
     }
 
-    /// Interrupts the threads of a process on these CPUs, except on the one that fences. Returns how
-    /// long the fence takes.
+    /// Interrupts the threads of a process on these CPUs, except on the one that fences. Returns
+    /// how long the fence takes.
     fn fence(&mut self, process: ProcessIndex, by: Cpu, cpus: Range<Cpu>) -> Ns {
         let interrupt = self.prices.interrupt();
         let mut interrupted = 0;

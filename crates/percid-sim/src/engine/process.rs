@@ -50,7 +50,8 @@ impl Turns {
         self.at = (self.at + 1) % self.order.len().max(1);
     }
 
-    /// Takes a thread that ended out of the round. If it was its turn, it is that of the next one now.
+    /// Takes a thread that ended out of the round. If it was its turn, it is that of the next one
+    /// now.
     pub(super) fn leave(&mut self, thread: ThreadIndex) {
         let Some(place) = self.order.iter().position(|&other| other == thread) else { return };
         self.order.remove(place);

@@ -31,9 +31,9 @@ pub(super) type Ticket = u64;
 pub(super) struct Queue {
     /// Time, ticket and event in one number, in this order of weight.
     heap: BinaryHeap<Reverse<u128>>,
-    /// Whether the first one has been taken out already. It stays until another one takes its place,
-    /// because most events put in another one, and replacing the first costs half of taking out and
-    /// putting in.
+    /// Whether the first one has been taken out already. It stays until another one takes its
+    /// place, because most events put in another one, and replacing the first costs half of taking
+    /// out and putting in.
     first_is_taken: bool,
     next: Ticket,
 }

@@ -87,8 +87,8 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Simulates until the duration is over, nothing but changes of affinity can happen any more, or
-    /// `stop` is set.
+    /// Simulates until the duration is over, nothing but changes of affinity can happen any more,
+    /// or `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) -> Outcome {
         let end = self.program.duration.unwrap_or(Ns::MAX);
         let mut until_look = EVENTS_PER_LOOK;

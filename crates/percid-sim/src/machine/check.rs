@@ -8,8 +8,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// What is no TOML, lacks a field, has one that is unknown, or describes a machine that cannot be: the
-    /// line, the field, and what was expected.
+    /// What is no TOML, lacks a field, has one that is unknown, or describes a machine that cannot
+    /// be: the line, the field, and what was expected.
     pub fn parse(text: &str) -> Result<Machine, Error> {
         let description: Description = file::parse(text)?;
         check(text, &description)?;
@@ -27,7 +27,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// The names of these, if there is none of this name; what was expected, if the value cannot be.
+    /// The names of these, if there is none of this name; what was expected, if the value cannot
+    /// be.
     pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
         if let Some(expected) = fault_of_number(name, value) {
             return Err(Error::of_file(format!("{expected}, found {value}")));

@@ -114,20 +114,22 @@ sourced_numbers! {
     Kernel {
         /// Timer ticks in a second on a CPU that is not idle.
         hz,
-        /// How long a thread runs, in milliseconds, before a waiting one takes its place at the next tick.
+        /// How long a thread runs, in milliseconds, before a waiting one takes its place at the
+        /// next tick.
         slice_ms,
     }
 }
 
 sourced_numbers! {
-    /// What one burst costs: one added to each byte of a 16 kB area, 256 cache lines; and what finding an ID costs where
-    /// that is more than looking at what is there.
+    /// What one burst costs: one added to each byte of a 16 kB area, 256 cache lines; and what
+    /// finding an ID costs where that is more than looking at what is there.
     ///
     /// The classes and the laws are those of the event model in `docs/simulator.md`.
     Costs {
         /// An area that this core touched last and has not idled since, in nanoseconds per burst.
         hot_ns,
-        /// What this core touched last costs after it idled for one second, in nanoseconds per burst.
+        /// What this core touched last costs after it idled for one second, in nanoseconds per
+        /// burst.
         own_ns,
         /// What is added each time the idle period is e times longer, in nanoseconds per burst.
         cooling_ns,
@@ -139,22 +141,25 @@ sourced_numbers! {
         same_socket_ns,
         /// A line from another socket, in nanoseconds.
         other_socket_ns,
-        /// First touch of an area: its four faults on copy-on-write memory after the core idled for one second,
-        /// in microseconds.
+        /// First touch of an area: its four faults on copy-on-write memory after the core idled for
+        /// one second, in microseconds.
         first_touch_us,
         /// What is added to that each time the idle period is e times longer, in microseconds.
         first_touch_cooling_us,
         /// What the four faults cost at least, in microseconds.
         first_touch_hot_us,
-        /// What first touch of memory that starts as zeroes costs, as a share of that of copy-on-write memory.
+        /// What first touch of memory that starts as zeroes costs, as a share of that of
+        /// copy-on-write memory.
         zero_page_share,
-        /// A slow path of percid's table without its fences, in nanoseconds: its system calls and the choice of an ID.
+        /// A slow path of percid's table without its fences, in nanoseconds: its system calls and
+        /// the choice of an ID.
         slow_path_ns,
         /// A fence of a CPU that does not run the process, in nanoseconds.
         fence_idle_ns,
         /// A fence of a CPU that runs the process, in nanoseconds.
         fence_running_ns,
-        /// What a fence of all CPUs takes more for each further CPU that runs the process, in nanoseconds.
+        /// What a fence of all CPUs takes more for each further CPU that runs the process, in
+        /// nanoseconds.
         fence_each_ns,
         /// What a thread loses that is interrupted by a fence, in nanoseconds.
         interrupt_ns,

@@ -1,4 +1,5 @@
-//! One cache line under a protocol that invalidates: at most one modified copy, or any number of clean ones.
+//! One cache line under a protocol that invalidates: at most one modified copy, or any number of
+//! clean ones.
 
 use std::collections::VecDeque;
 
@@ -51,7 +52,7 @@ pub(super) struct Grant {
     pub(super) source: Source,
     /// When the CPU has what it wanted.
     pub(super) done: Cycles,
-    /// How long nobody else can have the line; 0 for reading a clean copy.
+    /// For how long no other CPU can have the line; 0 for reading a clean copy.
     pub(super) occupied: Cycles,
 }
 
@@ -69,8 +70,8 @@ pub(super) struct Line {
     sockets: Vec<Option<Cycles>>,
     /// The CPU that modified it last.
     last: Cpu,
-    /// For each core whether it had a copy before the last modification, which it could read until the
-    /// invalidation reached it.
+    /// For each core whether it had a copy before the last modification, which it could read until
+    /// the invalidation reached it.
     former: Vec<bool>,
     invalidated: Cycles,
     busy_until: Cycles,
@@ -133,8 +134,8 @@ impl Line {
         None
     }
 
-    /// Lets the next access through, if there is one and the line is not moving. To be called until it says
-    /// no, whenever something was requested or a grant is done.
+    /// Lets the next access through, if there is one and the line is not moving. To be called until
+    /// it says no, whenever something was requested or a grant is done.
     pub(super) fn grant(&mut self, now: Cycles) -> Option<Grant> {
         if self.busy_until > now && self.arbitration != Arbitration::Unqueued {
             return None;
@@ -181,8 +182,8 @@ impl Line {
         }
     }
 
-    /// How far the invalidation of clean copies reaches. Without an own copy in the socket, the line comes
-    /// from outside.
+    /// How far the invalidation of clean copies reaches. Without an own copy in the socket, the
+    /// line comes from outside.
     fn farthest_copy(&self, cpu: Cpu) -> Source {
         let place = self.topology.place(cpu);
         let in_socket = self.sockets[place.l3 as usize].is_some();

@@ -1,37 +1,38 @@
-//! The membership mask of an address space at 120 CPUs: setting the own bit at every switch against testing
-//! it first.
+//! The membership mask of an address space at 120 CPUs: setting the own bit at every switch against
+//! testing it first.
 //!
-//! Published (Linux commit 8f898fbbe5ee, 2013): on a machine of 60 cores and 120 hardware threads, running an
-//! OpenMP linpack with more threads than CPUs, the locked instruction that set a bit at every switch took
-//! 10 000 to 15 000 cycles, and the scheduler 24 % of all cycles. With a test in front of it: 600 cycles,
-//! and 5.5 %.
+//! Published (Linux commit 8f898fbbe5ee, 2013): on a machine of 60 cores and 120 hardware threads,
+//! running an OpenMP linpack with more threads than CPUs, the locked instruction that set a bit at
+//! every switch took 10 000 to 15 000 cycles, and the scheduler 24 % of all cycles. With a test in
+//! front of it: 600 cycles, and 5.5 %.
 //!
 //! # The model
 //!
-//! *The line* (`line.rs`): one cache line holds the mask. Whoever modifies it must own it, so modifications
-//! stand in a queue, and each costs the way from the last owner's cache. Clean copies are read by all at once,
-//! and each until the next invalidation reaches it.
+//! *The line* (`line.rs`): one cache line holds the mask. A CPU that modifies it must own it, so
+//! modifications stand in a queue, and each costs the way from the last owner's cache. Clean copies
+//! are read by all at once, and each until the next invalidation reaches it.
 //!
-//! *The CPUs* (`simulation.rs`): each goes round in a circle of mask, rest of the scheduler, work. Which thread
-//! it switches to does not matter, since all belong to the one process whose mask this is. A hardware thread
-//! that waits for the line leaves its core to its sibling, which then works faster. That is why 24 % of all cycles
-//! could be won back and throughput grew by 8 % only. Set always, the line is saturated: a round of N CPUs takes
-//! N transfers, whatever the rest takes, and faster siblings merely come back to the queue earlier.
+//! *The CPUs* (`simulation.rs`): each goes round in a circle of mask, rest of the scheduler, work.
+//! Which thread it switches to does not matter, since all belong to the one process whose mask this
+//! is. A hardware thread that waits for the line leaves its core to its sibling, which then works
+//! faster. That is why 24 % of all cycles could be won back and throughput grew by 8 % only. Set
+//! always, the line is saturated: a round of N CPUs takes N transfers, whatever the rest takes, and
+//! faster siblings merely come back to the queue earlier.
 //!
-//! *Leaving*: a CPU that is idle, or runs a kernel thread, keeps its bit until somebody flushes translations.
-//! The flush finds it absent and makes it clear its bit, which it sets again when it comes back. This is all
-//! that still moves the line when bits are tested first.
+//! *Leaving*: a CPU that is idle, or runs a kernel thread, keeps its bit until a CPU flushes
+//! translations. The flush finds it absent and makes it clear its bit, which it sets again when it
+//! comes back. This is all that still moves the line when bits are tested first.
 //!
-//! *What is compared*: the published latencies are those of sampled accesses, and the line's rank is among
-//! "shared misses". So [`Outcome::miss_latency`] takes the accesses that the caches of the own socket could not
-//! serve, before and after alike. Of all accesses that is three in four before, and fewer than one in 300
-//! after: the mean over all is 7 cycles then. Other sets of accesses stand beside it, and
-//! [`Paper::assumptions`] shows their means.
+//! *What is compared*: the published latencies are those of sampled accesses, and the line's rank
+//! is among "shared misses". So [`Outcome::miss_latency`] takes the accesses that the caches of the
+//! own socket could not serve, before and after alike. Of all accesses that is three in four
+//! before, and fewer than one in 300 after: the mean over all is 7 cycles then. Other sets of
+//! accesses stand beside it, and [`Paper::assumptions`] shows their means.
 //!
 //! # What it leaves out
 //!
-//! Barriers of the program, the queues of the scheduler, other cache lines, and interrupts' own time. So it says
-//! nothing about the line's rank among all lines.
+//! Barriers of the program, the queues of the scheduler, other cache lines, and interrupts' own
+//! time. So it says nothing about the line's rank among all lines.
 
 mod line;
 mod outcome;
@@ -54,13 +55,15 @@ pub type Cycles = u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MaskPolicy {
-    /// Sets it by a locked instruction at every switch to the process; clears it when it leaves for another
-    /// process. Linux up to 3.11.
+    /// Sets it by a locked instruction at every switch to the process; clears it when it leaves for
+    /// another process. Linux up to 3.11.
     SetAlways,
-    /// Sets it only if a test finds it clear; clears it when it leaves for another process. Linux from 3.12.
+    /// Sets it only if a test finds it clear; clears it when it leaves for another process. Linux
+    /// from 3.12.
     TestFirst,
-    /// Sets it only if a test finds it clear, and leaves it set. A flush makes absent CPUs clear their bits, at most
-    /// once in [`Parameters::trim_interval_ns`]. Linux from 6.14 (209954cbc7d0, 6db2526c1d69).
+    /// Sets it only if a test finds it clear, and leaves it set. A flush makes absent CPUs clear
+    /// their bits, at most once in [`Parameters::trim_interval_ns`]. Linux from 6.14 (209954cbc7d0,
+    /// 6db2526c1d69).
     LeaveLazily,
 }
 

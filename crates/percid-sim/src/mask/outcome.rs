@@ -8,8 +8,8 @@ use super::{Cycles, MaskPolicy, Parameters, Source};
 /// Loads below this many cycles were no samples: the usual threshold of `perf mem` and `perf c2c`.
 const SAMPLE_THRESHOLD: Cycles = 30;
 
-/// The result of one simulation. Latencies are in cycles and cover the accesses to the mask that switches
-/// make; there is none if no access was of the kind.
+/// The result of one simulation. Latencies are in cycles and cover the accesses to the mask that
+/// switches make; there is none if no access was of the kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// What the CPUs did with their bits.
@@ -33,8 +33,8 @@ pub struct Outcome {
     pub scheduler_share: f64,
     /// Work done in each cycle, in CPUs that run beside a busy sibling.
     pub throughput: f64,
-    /// Times a second that the line was fetched from a core that had modified it, or that a modification
-    /// invalidated others' copies.
+    /// Times a second that the line was fetched from a core that had modified it, or that a
+    /// modification invalidated others' copies.
     pub transfers_per_second: f64,
     /// The share of time in which the line was on its way from one owner to the next.
     pub line_busy: f64,

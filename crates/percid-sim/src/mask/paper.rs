@@ -6,8 +6,8 @@ use super::{Arbitration, MaskPolicy, Outcome, Parameter, Parameters, Spread, sim
 use crate::published;
 use crate::random::Random;
 
-/// Runs of which the published figures are means, to keep chance below the differences that matter: a run's
-/// gain varies by a quarter of a percent point.
+/// Runs of which the published figures are means, to keep chance below the differences that matter:
+/// a run's gain varies by a quarter of a percent point.
 const RUNS: usize = 4;
 
 /// Switches of each CPU in the simulations of other parameters, which are many and run once.
@@ -24,7 +24,8 @@ pub struct Row {
     pub model: Option<f64>,
     /// The published range; one figure twice if there is only one.
     pub published: [f64; 2],
-    /// How far the model is from the nearest published figure, in percent of that; 0 within the range.
+    /// How far the model is from the nearest published figure, in percent of that; 0 within the
+    /// range.
     pub error_percent: Option<f64>,
     /// The range that counts as reproduced; none for figures that the model is not asked for.
     pub accepted: Option<[f64; 2]>,
@@ -73,7 +74,8 @@ pub struct Paper {
     pub gain_percent: f64,
     /// All three ways on the published run.
     pub ways: Vec<Outcome>,
-    /// The same if every tenth switch leads to another process, which is what leaving lazily is for.
+    /// The same if every tenth switch leads to another process, which is what leaving lazily is
+    /// for.
     pub ways_among_processes: Vec<Outcome>,
     /// What each assumption contributes.
     pub assumptions: Vec<Assumption>,

@@ -1,21 +1,21 @@
-//! What the model is told: the machine, the program, and where each number comes from.
+//! The parameters of the model: the machine, the program, and where each number comes from.
 
 use serde::Serialize;
 
 use super::Cycles;
 use crate::topology::{Place, Topology};
 
-/// Who gets the line next.
+/// Which CPU gets the line next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
     /// In the order of arrival, as a home agent with one queue for each line does it.
     InOrder,
-    /// Whoever is nearest to the last owner, the oldest among equals: as if caches passed the line around
-    /// among their own cores before they let it go.
+    /// The CPU nearest to the last owner, the oldest request among equals: as if caches passed the
+    /// line around among their own cores before they let it go.
     NearestFirst,
-    /// All at once: each pays its own transfer and waits for nobody. No hardware can do it; it takes the queue
-    /// out of the model.
+    /// All at once: each pays its own transfer and waits for no other. No hardware can do it; it
+    /// takes the queue out of the model.
     Unqueued,
 }
 
@@ -52,7 +52,7 @@ pub struct Parameters {
     pub remote_ns: f64,
     /// A locked instruction on a line that the core owns, in nanoseconds.
     pub locked_ns: f64,
-    /// Who gets the line next.
+    /// Which CPU gets the line next.
     pub arbitration: Arbitration,
     /// Mean work between two switches, in cycles of a hardware thread whose sibling is busy too.
     pub work_cycles: f64,
@@ -60,8 +60,8 @@ pub struct Parameters {
     pub work_spread: Spread,
     /// The scheduler's part of a switch without the mask, in the same cycles.
     pub scheduler_cycles: f64,
-    /// How many times faster a hardware thread runs while its sibling waits. 1: no slowdown by sharing; 2: the
-    /// core does no more with two threads than with one.
+    /// How many times faster a hardware thread runs while its sibling waits. 1: no slowdown by
+    /// sharing; 2: the core does no more with two threads than with one.
     pub alone_speed: f64,
     /// The share of switches that lead to the idle task or a kernel thread.
     pub idle_share: f64,
@@ -69,10 +69,11 @@ pub struct Parameters {
     pub foreign_share: f64,
     /// Mean time until the CPU comes back from there, in nanoseconds.
     pub away_ns: f64,
-    /// Switches of the program for each flush of translations (an unmapping, a change of protection).
+    /// Switches of the program for each flush of translations (an unmapping, a change of
+    /// protection).
     pub switches_per_flush: f64,
-    /// The shortest time between two trimmings, in nanoseconds; only [`LeaveLazily`](super::Way::LeaveLazily)
-    /// looks at it.
+    /// The shortest time between two trimmings, in nanoseconds; only
+    /// [`LeaveLazily`](super::Way::LeaveLazily) looks at it.
     pub trim_interval_ns: f64,
     /// Switches of each CPU that are measured, after a fifth as many that are not.
     pub switches_per_cpu: u32,

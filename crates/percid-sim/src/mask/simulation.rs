@@ -61,7 +61,8 @@ impl Activity {
         matches!(self, Activity::Test | Activity::Set | Activity::Schedule | Activity::Leave)
     }
 
-    /// It is on the way to a thread of the program: its accesses to the mask are those that were measured.
+    /// It is on the way to a thread of the program: its accesses to the mask are those that were
+    /// measured.
     fn is_switch(self) -> bool {
         matches!(self, Activity::Test | Activity::Set)
     }
@@ -94,7 +95,8 @@ struct CpuState {
     requested: Cycles,
 }
 
-/// Ordered only because the queue of events asks for it; no two events have the same number before them.
+/// Ordered only because the queue of events needs it; no two events have the same number before
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The CPU has executed what it had to.
@@ -153,8 +155,8 @@ impl<'a> Simulation<'a> {
         simulation
     }
 
-    /// Goes on for this many switches. Events never run out: every CPU has one, or is in the line's queue,
-    /// at whose head there is one.
+    /// Goes on for this many switches. Events never run out: every CPU has one, or is in the line's
+    /// queue, at whose head there is one.
     fn run(&mut self, switches: u64) {
         let end = self.counters.switches + switches;
         while self.counters.switches < end {
@@ -260,8 +262,8 @@ impl<'a> Simulation<'a> {
         self.at(back, Event::Returned { cpu });
     }
 
-    /// The flusher has read the mask and interrupts the members. Those that are absent clear their bits,
-    /// if the way and the time say so.
+    /// The flusher has read the mask and interrupts the members. Those that are absent clear their
+    /// bits, if the way and the time say so.
     fn flush(&mut self, flusher: Cpu) {
         self.counters.flushes += 1;
         let trims = self.may_trim();
@@ -451,8 +453,8 @@ mod tests {
         assert_near("latency", outcome.latency.unwrap(), expected, 0.02);
     }
 
-    /// The closed queue: N CPUs that think for Z and are served for S each. A cycle cannot be shorter than N S,
-    /// nor than Z + S, and is N S if the line never rests.
+    /// The closed queue: N CPUs that think for Z and are served for S each. A cycle cannot be
+    /// shorter than N S, nor than Z + S, and is N S if the line never rests.
     #[test]
     fn the_latency_obeys_the_bounds_of_a_closed_queue() {
         for cpus in [15, 60, 90, 120] {
@@ -492,7 +494,8 @@ mod tests {
         assert_near("gain", after.throughput / before.throughput, expected, 0.005);
     }
 
-    /// Where the line is what limits the program, faster siblings only come back to the queue earlier.
+    /// Where the line is what limits the program, faster siblings only come back to the queue
+    /// earlier.
     #[test]
     fn at_a_saturated_line_faster_siblings_wait_longer() {
         let at = |alone_speed| {

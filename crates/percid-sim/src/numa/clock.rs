@@ -2,7 +2,8 @@
 
 use crate::time::Ns;
 
-/// After a pass its thread may not scan for this many times what the pass took: it spends 3 % at most.
+/// After a pass its thread may not scan for this many times what the pass took: it spends 3 % at
+/// most.
 const REST: u64 = 32;
 
 /// When a thread looks whether a pass is due: each time its run time has grown by its period.

@@ -62,8 +62,8 @@ pub struct Published {
     pub workers: (u32, u32),
 }
 
-/// The tables whose thread IDs are known. Every published frequency follows from them, but for workers that
-/// happened never to scan in the run with 64.
+/// The tables whose thread IDs are known. Every published frequency follows from them, but for
+/// workers that happened never to scan in the run with 64.
 pub const PUBLISHED: [Published; 4] = [
     Published { table: "iter0/8-thread", main: 4280, workers: (4350, 4357) },
     Published { table: "iter0/16-thread", main: 4411, workers: (4412, 4427) },
@@ -98,8 +98,8 @@ pub struct Crowd {
 /// The greatest thread ID that Linux gives unless told otherwise, plus one.
 pub const IDS: u32 = 32_768;
 
-/// Counts, exactly, over every range of `threads` consecutive IDs from 1 to [`IDS`] - 1. Costs one step per
-/// ID and method. `None` if there are no such ranges.
+/// Counts, exactly, over every range of `threads` consecutive IDs from 1 to [`IDS`] - 1. Costs one
+/// step per ID and method. `None` if there are no such ranges.
 pub fn crowd(method: Method, width: Width, threads: u32) -> Option<Crowd> {
     if threads == 0 || threads >= IDS {
         return None;
@@ -207,7 +207,8 @@ pub struct Study {
     pub crowds: Vec<Crowd>,
     /// By width in bits: the most threads of which no two collide, whatever their first ID.
     pub never_collide: Vec<(u32, u32)>,
-    /// By width in bits: the fewest threads that always have every bit, so that the set tells nothing.
+    /// By width in bits: the fewest threads that always have every bit, so that the set tells
+    /// nothing.
     pub blind: Vec<(u32, u32)>,
 }
 
@@ -244,7 +245,8 @@ fn tables() -> Vec<Table> {
     tables
 }
 
-/// How many threads are computed and not published; `None` if more are published than computed anywhere.
+/// How many threads are computed and not published; `None` if more are published than computed
+/// anywhere.
 fn absent(computed: &BTreeMap<u32, u32>, published: &BTreeMap<u32, u32>) -> Option<u32> {
     let explained = published.iter().all(|(bit, count)| computed.get(bit) >= Some(count));
     explained.then(|| computed.values().sum::<u32>() - published.values().sum::<u32>())
@@ -279,8 +281,8 @@ mod tests {
         }
     }
 
-    /// The silent workers of the largest table are the same by both methods: leaving them out gives both
-    /// tables exactly.
+    /// The silent workers of the largest table are the same by both methods: leaving them out gives
+    /// both tables exactly.
     #[test]
     fn the_silent_workers_explain_both_tables() {
         let tables = tables();

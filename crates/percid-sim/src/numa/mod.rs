@@ -1,9 +1,10 @@
 //! The scan that keeps a process's memory near its threads, and the benchmark it was judged by.
 //!
-//! A thread walks its process's regions now and then and arms pages, so that the next access to each traps.
-//! The trap tells who uses the page and where, and the page may migrate there. `percid_rules::scan` decides which
-//! regions are armed, by the rules of a kernel. [`run`] simulates the benchmark NUMA01_THREADLOCAL under it,
-//! [`paper()`] compares the outcome with the published one, and [`hash`] studies the sets of active threads.
+//! A thread walks its process's regions now and then and arms pages, so that the next access to
+//! each traps. The trap tells who uses the page and where, and the page may migrate there.
+//! `percid_rules::scan` decides which regions are armed, by the rules of a kernel. [`run`]
+//! simulates the benchmark NUMA01_THREADLOCAL under it, [`paper()`] compares the outcome with the
+//! published one, and [`hash`] studies the sets of active threads.
 
 mod clock;
 pub mod hash;

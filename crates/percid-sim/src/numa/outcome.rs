@@ -74,7 +74,8 @@ pub struct Second {
 }
 
 impl Outcome {
-    /// The second after which this share of its pages had been armed at least once, if it came to that.
+    /// The second after which this share of its pages had been armed at least once, if it came to
+    /// that.
     pub fn covered_after(&self, share: f64) -> Option<u64> {
         let position = self.seconds.iter().position(|second| second.covered >= share);
         position.map(|index| index as u64 + 1)

@@ -43,7 +43,8 @@ impl Pages {
     }
 }
 
-/// Huge pages where the memory that is zeroed covers them, pages elsewhere. Stacks grow from their upper end.
+/// Huge pages where the memory that is zeroed covers them, pages elsewhere. Stacks grow from their
+/// upper end.
 fn map(part: &Part, node: Node) -> Vec<Page> {
     let Range { start, end } = part.range.clone();
     let mut at = if part.used == Use::Parts { start } else { end - part.resident * PAGE };
@@ -60,7 +61,8 @@ fn map(part: &Part, node: Node) -> Vec<Page> {
 }
 
 impl Pages {
-    /// Arms the pages of a range of the region with this index. Returns the number of pages that were not armed.
+    /// Arms the pages of a range of the region with this index. Returns the number of pages that
+    /// were not armed.
     pub(super) fn arm(&mut self, region: usize, range: Range<u64>) -> u64 {
         let pages = &mut self.regions[region];
         let first = pages.partition_point(|page| page.start < range.start);

@@ -125,8 +125,8 @@ pub struct Variant {
     pub series: Series,
     /// Counts by reason, in the order of [`REASONS`].
     pub reasons: Vec<f64>,
-    /// The change of each against the unchanged model with the same seeds, in per cent; none where that
-    /// has 0.
+    /// The change of each against the unchanged model with the same seeds, in per cent; none where
+    /// that has 0.
     pub change_percent: Vec<Option<f64>>,
     /// Elapsed seconds.
     pub elapsed_s: f64,
@@ -136,8 +136,8 @@ pub struct Variant {
     pub pmd_updates: f64,
     /// Pages that were migrated.
     pub pages_migrated: f64,
-    /// Seconds until nine tenths of a process's pages had been armed, in the mean of the processes in which
-    /// that happened; none if it never did.
+    /// Seconds until nine tenths of a process's pages had been armed, in the mean of the processes
+    /// in which that happened; none if it never did.
     pub covered_after_s: Option<f64>,
 }
 
@@ -479,7 +479,8 @@ mod tests {
         assert_eq!(paper.fitted, 8);
     }
 
-    /// Negative control: the bounds are such that an assumption less, or another kernel, breaks them.
+    /// Negative control: the bounds are such that an assumption less, or another kernel, breaks
+    /// them.
     #[test]
     fn without_an_assumption_the_bounds_are_broken() {
         let broken = |parameters: &Parameters, series: Series, rules: &Rules| {

@@ -14,8 +14,8 @@ use super::workload::{MAIN, PAGE, Parameters, Part, Use, regions};
 use crate::random::Random;
 use crate::time::{Ns, SECOND, US};
 
-/// Arming an entry, or looking at a region, takes about this long. Only the rest after a pass follows from
-/// it.
+/// Arming an entry, or looking at a region, takes about this long. Only the rest after a pass
+/// follows from it.
 const STEP: Ns = US;
 
 /// Processes get consecutive thread IDs, the first one from this range.
@@ -59,8 +59,8 @@ struct Run<'a> {
     outcome: Outcome,
 }
 
-/// Simulates one process, whose preparation binds its memory to `node`. The same arguments give the same
-/// outcome.
+/// Simulates one process, whose preparation binds its memory to `node`. The same arguments give the
+/// same outcome.
 pub fn process(parameters: &Parameters, rules: &Rules, node: u8, seed: u64) -> Outcome {
     let mut run = Run::new(parameters, rules, node, seed);
     run.begin();
@@ -145,8 +145,8 @@ impl<'a> Run<'a> {
         self.events.push(Reverse((time, event)));
     }
 
-    /// The thread looks when it has run for its period. How much of a CPU it gets until then is drawn
-    /// anew, and the tick that notices comes at the CPU's own phase.
+    /// The thread looks when it has run for its period. How much of a CPU it gets until then is
+    /// drawn anew, and the tick that notices comes at the CPU's own phase.
     fn schedule_look(&mut self, n: u32) {
         let share = self.share(n);
         if share == 0.0 {
@@ -179,8 +179,8 @@ impl<'a> Run<'a> {
         self.schedule(self.now + SECOND, Event::Second);
     }
 
-    /// Rounds a nanosecond. All workers are as fast as the memory of the process is local in the mean:
-    /// they are bound by its bandwidth.
+    /// Rounds a nanosecond. All workers are as fast as the memory of the process is local in the
+    /// mean: they are bound by its bandwidth.
     fn pace(&self) -> f64 {
         let Parameters { remote_cost, speed, processes, memory, .. } = *self.parameters;
         let cost = |local: f64| local + (1.0 - local) * remote_cost;
@@ -307,7 +307,8 @@ impl<'a> Run<'a> {
         self.outcome.counts.pages_migrated += self.pages.regions[region][index].pages;
     }
 
-    /// The pages of an entry that count as local: those of the zeroed memory, on the node of their worker.
+    /// The pages of an entry that count as local: those of the zeroed memory, on the node of their
+    /// worker.
     fn local_pages(&self, region: usize, index: usize) -> u64 {
         let page = &self.pages.regions[region][index];
         let (worker, _) = self.workers_of(region, index);
@@ -375,7 +376,8 @@ mod tests {
         assert_ne!((first.elapsed, &first.counts), (other.elapsed, &other.counts));
     }
 
-    /// The reason for the series: what was never scanned has no active threads, and is never scanned.
+    /// The reason for the series: what was never scanned has no active threads, and is never
+    /// scanned.
     #[test]
     fn without_the_series_nothing_is_ever_armed_and_with_it_everything_is() {
         let base = outcome(&Rules::BASE, 1);

@@ -57,8 +57,8 @@ impl Thread {
         }
     }
 
-    /// Adapts the period, at the first fault of a sequence. Returns whether it doubled because nothing
-    /// useful was trapped.
+    /// Adapts the period, at the first fault of a sequence. Returns whether it doubled because
+    /// nothing useful was trapped.
     pub(super) fn begin_sequence(
         &mut self,
         sequence: i64,
@@ -95,14 +95,16 @@ impl Thread {
         self.by_node[usize::from(node)] += pages;
     }
 
-    /// Whether a page of another node that this thread traps moves to it. `last` is who trapped it before,
-    /// and where. Groups of threads that share memory are not modelled: here no two of them do.
+    /// Whether a page of another node that this thread traps moves to it. `last` is who trapped it
+    /// before, and where. Groups of threads that share memory are not modelled: here no two of them
+    /// do.
     pub(super) fn attracts(&self, n: u32, last: Option<(u32, Node)>) -> bool {
         let early = self.preferred.is_none() || self.sequence <= EARLY;
         last.is_none_or(|(other, node)| (early && other == n) || node == self.node)
     }
 
-    /// It goes to the other node. Returns whether it leaves the one it prefers, or has no preference yet.
+    /// It goes to the other node. Returns whether it leaves the one it prefers, or has no
+    /// preference yet.
     pub(super) fn change_node(&mut self) -> bool {
         let leaves = self.preferred.is_none_or(|node| node == self.node);
         self.node = (self.node + 1) % NODES as Node;

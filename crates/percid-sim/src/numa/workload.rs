@@ -1,7 +1,8 @@
 //! NUMA01_THREADLOCAL of the autonuma benchmark, and what is assumed about it.
 //!
-//! Each of two processes has one region of 3 GiB. Every worker first zeroes all of it with its own memory
-//! policy bound to a node, and then its own part of it a thousand times under the default policy.
+//! Each of two processes has one region of 3 GiB. Every worker first zeroes all of it with its own
+//! memory policy bound to a node, and then its own part of it a thousand times under the default
+//! policy.
 
 use std::ops::Range;
 
@@ -59,8 +60,8 @@ pub struct Parameters {
     pub preparation: Ns,
     /// The mean time between two moves of a worker to the other node.
     pub stay: Ns,
-    /// The speed at which both processes zero together with half of the memory on the other node, in
-    /// bytes a second.
+    /// The speed at which both processes zero together with half of the memory on the other node,
+    /// in bytes a second.
     pub speed: f64,
     /// What a byte on the other node costs, if one on the own node costs 1.
     pub remote_cost: f64,
@@ -195,16 +196,16 @@ pub(super) const MAIN: u32 = 0;
 const FEW: u64 = 2;
 /// The size of everything but the memory that is zeroed.
 const SMALL: u64 = 8 * MIB;
-/// Segments of the program, and of the loader, that can only be read: header, code, constants, and what is
-/// read-only after relocation.
+/// Segments of the program, and of the loader, that can only be read: header, code, constants, and
+/// what is read-only after relocation.
 const SEGMENTS: u32 = 4;
-/// Small regions that can be written and whose places are known: data of the program and of the loader, the
-/// heap, the main thread's stack.
+/// Small regions that can be written and whose places are known: data of the program and of the
+/// loader, the heap, the main thread's stack.
 const PLACED: u32 = 4;
 
-/// The regions of a process, by ascending address: the program and its heap, a guard and a stack per
-/// worker, the memory, libraries, what the kernel maps, the loader, the main thread's stack. `skew` shifts
-/// the memory against huge pages, in pages.
+/// The regions of a process, by ascending address: the program and its heap, a guard and a stack
+/// per worker, the memory, libraries, what the kernel maps, the loader, the main thread's stack.
+/// `skew` shifts the memory against huge pages, in pages.
 pub(super) fn regions(parameters: &Parameters, skew: u64) -> Vec<Part> {
     let mut list = List { parts: Vec::new(), end: HUGE_PAGE };
     let first_files = SEGMENTS.min(parameters.file_regions);

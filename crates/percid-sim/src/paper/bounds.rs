@@ -39,14 +39,14 @@ impl Bound {
 pub const MEAN_ERROR: f64 = 0.10;
 /// The largest absolute error of any of its cells.
 pub const WORST_ERROR: f64 = 0.35;
-/// Rows in which the cache-cold IDs are published to be slower than this many times the cache-local ones must be
-/// so in the simulation; in the others all must be alike.
+/// Rows in which the cache-cold IDs are published to be slower than this many times the cache-local
+/// ones must be so in the simulation; in the others all must be alike.
 const SLOWER: f64 = 1.5;
 /// How far those that must be alike may be apart, as a share.
 const ALIKE: f64 = 0.10;
 
-/// The bounds of the intermittent table: its errors, and in each row whether the cache-cold IDs cost more than
-/// both others, or the same where they were published to cost the same.
+/// The bounds of the intermittent table: its errors, and in each row whether the cache-cold IDs
+/// cost more than both others, or the same where they were published to cost the same.
 pub fn intermittent(paper: &Paper) -> Vec<Bound> {
     let mut bounds = vec![
         error("mean absolute error, %", paper.mean_abs_error, MEAN_ERROR),
@@ -88,7 +88,7 @@ pub fn mask(paper: &mask::Paper) -> Vec<Bound> {
 
 /// How far a count of the NUMA scan may be from the published one, as a share.
 const COUNT_ERROR: f64 = 0.25;
-/// The two smallest counts may be so many times larger or smaller.
+/// The two smallest counts may be larger or smaller by this factor.
 const SMALL_COUNT_FACTOR: f64 = 2.0;
 const SMALL_COUNTS: [Reason; 2] = [Reason::IgnorePidInactive, Reason::SeqCompleted];
 /// How far an elapsed time may be from the published one, as a share.
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::paper::intermittent::{Cell, POLICIES, Speedup};
 
-    /// One row with these costs, published as so many times slower.
+    /// One row with these costs, and the published factor.
     fn paper(costs: [f64; 3], published: f64) -> Paper {
         let cell = |at: usize| Cell {
             config: "row".to_owned(),

@@ -15,7 +15,8 @@ use crate::workload::{Memory, Workload};
 /// The policies of the table's columns.
 pub const POLICIES: [&str; 3] = ["per-cpu", "linux-6.4", "linux-6.13"];
 
-/// Simulated runs of a cell. What threads find depends on where the ticks fall, so there must be many.
+/// Simulated runs of a cell. What threads find depends on where the ticks fall, so there must be
+/// many.
 pub const RUNS: u64 = 100;
 
 /// Simulated runs of a cell where an assumption is dropped, which changes more than chance does.
@@ -53,7 +54,8 @@ pub struct Cell {
     pub published_ns: f64,
     /// `model_ns / published_ns - 1`.
     pub error: f64,
-    /// Nanoseconds per burst, simulated, if all memory had been written to beforehand: a prediction.
+    /// Nanoseconds per burst, simulated, if all memory had been written to beforehand: a
+    /// prediction.
     pub pre_faulted_ns: f64,
     /// The share of bursts of each class.
     pub shares: Vec<Share>,
@@ -91,7 +93,7 @@ pub struct Assumption {
     pub change_of_cold_cells: f64,
 }
 
-/// What one cell is made of: everything that the simulation of it is told.
+/// What one cell is made of: all parameters of its simulation.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// The machine.
@@ -181,14 +183,16 @@ pub fn errors(table: &[Outcome]) -> (f64, f64) {
     (errors.iter().sum::<f64>() / errors.len() as f64, errors.iter().copied().fold(0.0, f64::max))
 }
 
-/// How many runs [`paper`] simulates: the table, the same with pre-faulted memory, and without each assumption.
+/// How many runs [`paper`] simulates: the table, the same with pre-faulted memory, and without each
+/// assumption.
 pub fn runs() -> u64 {
     let cells = published::intermittent().len() * POLICIES.len();
     cells as u64 * (2 * RUNS + DROPS.len() as u64 * RUNS_WITHOUT)
 }
 
-/// The whole table, with the prediction for pre-faulted memory and all assumptions. Uses all CPUs, and takes some
-/// seconds. Whoever stops it gets what was finished: none without the table itself, else fewer assumptions.
+/// The whole table, with the prediction for pre-faulted memory and all assumptions. Uses all CPUs,
+/// and takes some seconds. If it is stopped, it returns what was finished: nothing without the
+/// table itself, else fewer assumptions.
 pub fn paper(seed: u64, progress: &Progress) -> Option<Paper> {
     let setting = Setting::published();
     let simulated = watched_table(&setting, RUNS, seed, progress)?;
@@ -238,7 +242,8 @@ fn speedups(rows: &[Cell]) -> Vec<Speedup> {
     published::intermittent().iter().zip(rows.chunks(POLICIES.len())).map(speedup).collect()
 }
 
-/// The numbers of the benchmark that its publication does not tell: name, where it comes from, whether it is fitted.
+/// The numbers of the benchmark that its publication does not tell: name, where it comes from,
+/// whether it is fitted.
 const OF_THE_BENCHMARK: [(&str, &str, bool); 3] = [
     ("wake_us", "measured elsewhere as about 100 us; fitted to the published table", true),
     ("jitter_us", "assumption: timer slack and exits from deep idle states", false),

@@ -1,5 +1,5 @@
-//! Linux 6.13 (commit 7e019dcc470f): cache-local IDs. On top of [`super::slots`], a CPU remembers its ID
-//! (R1), and IDs are spread within the bound before any is shared (R3 to R5).
+//! Linux 6.13 (commit 7e019dcc470f): cache-local IDs. On top of [`super::slots`], a CPU remembers
+//! its ID (R1), and IDs are spread within the bound before any is shared (R3 to R5).
 
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
 use super::{Entry, Id, Process, Thread};
@@ -57,8 +57,8 @@ mod tests {
     use super::super::{Entry, linux_6_4, linux_6_14};
     use super::*;
 
-    /// The IDs of four CPUs whose pinned threads run one after the other, each 20 ms with a pause of
-    /// 60 ms for everybody between two rounds.
+    /// The IDs of four CPUs whose pinned threads run one after the other, each 20 ms with a pause
+    /// of 60 ms for all threads between two rounds.
     fn rounds(entry: &Entry) -> Vec<Vec<Id>> {
         let mut s = Scenario::new(entry, 4);
         s.spawn(3);

@@ -1,10 +1,10 @@
-//! Linux 6.19 and later (commit 653fda7ae73d and those after it): an ID belongs to a thread, or to a CPU if there
-//! are many threads. No scan, no time stamps, and nothing that follows a migration.
+//! Linux 6.19 and later (commit 653fda7ae73d and those after it): an ID belongs to a thread, or to
+//! a CPU if there are many threads. No scan, no time stamps, and nothing that follows a migration.
 //!
-//! In the kernel a change of the mode takes a while, during which owners of both kinds are met. Here it
-//! is one step, so a slot's ID is never met in the mode of threads, nor a thread's in the mode of CPUs;
-//! what remains are the IDs of the threads that ran while the mode changed, which find their owner when those
-//! threads are switched away from.
+//! In the kernel a change of the mode takes a while, during which owners of both kinds are met.
+//! Here it is one step, so a slot's ID is never met in the mode of threads, nor a thread's in the
+//! mode of CPUs; what remains are the IDs of the threads that ran while the mode changed, which
+//! find their owner when those threads are switched away from.
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;
@@ -17,12 +17,12 @@ pub(super) const ENTRY: Entry = Entry {
     create: |topology| Box::new(Linux619::new(topology.cpus())),
 };
 
-/// To whom IDs belong.
+/// The owners of IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// An ID travels with its thread.
     PerTask,
-    /// Whoever runs on the CPU uses its ID. Back to the threads below so many of them.
+    /// The thread that runs on the CPU uses its ID. Back to the threads below this number of users.
     PerCpu { threshold: u32 },
 }
 
@@ -74,8 +74,8 @@ impl Linux619 {
         self.slots.len() as u32
     }
 
-    /// After the number of threads or of allowed CPUs changed. The threshold is kept from the time when
-    /// the mode changed, for with fewer threads than CPUs it would fall as they do.
+    /// After the number of threads or of allowed CPUs changed. The threshold is kept from the time
+    /// when the mode changed, for with fewer threads than CPUs it would fall as they do.
     fn update(&mut self, process: &Process<'_>) {
         let opt = process.nr_cpus_allowed.min(process.users);
         self.max_cids = (opt + opt / 4).min(self.possible());
@@ -191,7 +191,8 @@ impl Policy for Linux619 {
         if let Some(prev) = prev {
             self.schedule_out(cpu as usize, prev);
         }
-        // One that has ended is switched to again if it was preempted on its last steps, and takes no ID.
+        // One that has ended is switched to again if it was preempted on its last steps, and takes
+        // no ID.
         if let Some(next) = next.filter(|&next| !self.threads.of(next).exited) {
             self.schedule_in(process, cpu as usize, next);
         }
@@ -210,7 +211,8 @@ impl Policy for Linux619 {
         self.update(process);
     }
 
-    /// More allowed CPUs also move the threshold. A thread that moves among those of the process changes nothing.
+    /// More allowed CPUs also move the threshold. A thread that moves among those of the process
+    /// changes nothing.
     fn affinity(&mut self, process: &Process<'_>, _: Thread) {
         if process.nr_cpus_allowed == self.nr_cpus_allowed {
             return;

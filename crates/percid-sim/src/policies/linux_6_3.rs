@@ -1,4 +1,4 @@
-//! Linux 6.3: one set of IDs for the process, and nothing that remembers who had which.
+//! Linux 6.3: one set of IDs for the process, and no memory of which thread or CPU had which.
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;

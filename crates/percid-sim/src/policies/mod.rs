@@ -1,8 +1,8 @@
 //! Policies for concurrency IDs: which ID a running thread of a process holds.
 //!
-//! One file each, and one line each in [`ALL`]. A policy serves one process. Whoever drives it, the engine
-//! or a replay of a recorded schedule, tells it what the scheduler does, in the order in which a kernel would notice,
-//! and asks for the ID when a running thread uses its per-ID data.
+//! One file each, and one line each in [`ALL`]. A policy serves one process. Its driver, the engine
+//! or a replay of a recorded schedule, tells it what the scheduler does, in the order in which a
+//! kernel would notice, and asks for the ID when a running thread uses its per-ID data.
 
 mod bitmap;
 mod linux_6_13;
@@ -54,7 +54,7 @@ pub struct Process<'a> {
 pub struct Work {
     /// IDs taken from another CPU.
     pub steals: u64,
-    /// Scans over all CPUs for IDs that nobody used lately.
+    /// Scans over all CPUs for IDs that were not used lately.
     pub scans: u64,
     /// IDs that such scans took back.
     pub expired: u64,
@@ -89,7 +89,8 @@ pub struct Overhead {
 /// In all methods the thread belongs to the process, and `process` describes it after the change
 /// that the method tells of.
 pub trait Policy: Send {
-    /// On `cpu` the kernel switches from `prev` to `next`. `None` is idle or a thread of another process.
+    /// On `cpu` the kernel switches from `prev` to `next`. `None` is idle or a thread of another
+    /// process.
     fn switch(
         &mut self,
         _process: &Process<'_>,
@@ -114,7 +115,8 @@ pub trait Policy: Send {
     /// The affinity of a thread changed.
     fn affinity(&mut self, _process: &Process<'_>, _thread: Thread) {}
 
-    /// `thread`, running on `cpu`, replaces the program: it is the only thread of a new address space (R10).
+    /// `thread`, running on `cpu`, replaces the program: it is the only thread of a new address
+    /// space (R10).
     fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread);
 
     /// The ID by which `thread`, running on `cpu`, selects its data now.
@@ -123,8 +125,8 @@ pub trait Policy: Send {
     /// What it did so far.
     fn work(&self) -> Work;
 
-    /// What it did since this was asked last, for which the thread of the last [`tick`](Self::tick) or
-    /// [`id`](Self::id) has to pay.
+    /// What it did since this was asked last, for which the thread of the last [`tick`](Self::tick)
+    /// or [`id`](Self::id) has to pay.
     fn take_overhead(&mut self) -> Overhead {
         Overhead::default()
     }

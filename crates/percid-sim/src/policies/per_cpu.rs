@@ -1,4 +1,5 @@
-//! The number of the CPU. What programs use that have no concurrency IDs: always at home, never dense.
+//! The number of the CPU. What programs use that have no concurrency IDs: always at home, never
+//! dense.
 
 use super::{Entry, Id, Policy, Process, Thread, Work};
 use crate::topology::Cpu;

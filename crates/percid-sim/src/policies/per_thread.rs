@@ -1,5 +1,5 @@
-//! The number of the thread, the lowest that no living thread has: what `thread_local!` registries hand out.
-//! It wanders over the CPUs with its thread.
+//! The number of the thread, the lowest that no living thread has: what `thread_local!` registries
+//! hand out. It wanders over the CPUs with its thread.
 
 use super::{Entry, Id, Policy, Process, Thread, Work};
 use crate::topology::{Cpu, Topology};

@@ -1,5 +1,6 @@
-//! percid's own table, by the library's [`Space`]: this file does what the library's table source does with it, in
-//! the same order, without fences and signals. An ID is looked for when it is used, not at the switch.
+//! percid's own table, by the library's [`Space`]: this file does what the library's table source
+//! does with it, in the same order, without fences and signals. An ID is looked for when it is
+//! used, not at the switch.
 
 use percid_rules::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
 
@@ -14,7 +15,7 @@ pub(super) const ENTRY: Entry = Entry {
     create: |topology| Box::new(PercidTable::new(topology.cpus(), u32::MAX)),
 };
 
-/// What a program gets that asks for strict density.
+/// The table with strict density.
 pub(super) const STRICT: Entry = Entry {
     name: "percid-table-strict",
     about: "the same without extra IDs: never more than min(allowed CPUs, threads)",

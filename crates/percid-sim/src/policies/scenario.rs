@@ -4,7 +4,8 @@ use super::{Entry, Id, Policy, Process, Thread, Work};
 use crate::time::{MS, Ns};
 use crate::topology::{Cpu, Place, Topology};
 
-/// A process with thread 0, which has run nowhere yet, on a machine with one cache. Everything is allowed.
+/// A process with thread 0, which has run nowhere yet, on a machine with one cache. Everything is
+/// allowed.
 pub(super) struct Scenario {
     policy: Box<dyn Policy>,
     topology: Topology,
@@ -56,19 +57,19 @@ impl Scenario {
         self.now += ms * MS;
     }
 
-    /// Makes the union of the allowed CPUs so large. To be called before the policy is told anything.
+    /// Sets the size of the union of the allowed CPUs. To be called before any event.
     pub(super) fn allow(&mut self, cpus: u32) {
         self.nr_cpus_allowed = cpus;
         self.thread_allowed.fill(cpus);
     }
 
-    /// From now on `thread` may use so many CPUs, which changes nothing about the union.
+    /// From now on `thread` may use this number of CPUs, which changes nothing about the union.
     pub(super) fn restrict(&mut self, thread: Thread, cpus: u32) {
         self.thread_allowed[thread as usize] = cpus;
         tell!(self, affinity, thread);
     }
 
-    /// Starts so many threads.
+    /// Starts this number of threads.
     pub(super) fn spawn(&mut self, threads: u32) {
         for _ in 0..threads {
             let thread = self.last_cpu.len() as Thread;
@@ -79,8 +80,8 @@ impl Scenario {
         }
     }
 
-    /// Lets `thread` run on `cpu` and answers its ID. It is taken from where it runs, and whoever runs on
-    /// `cpu` is switched away from.
+    /// Lets `thread` run on `cpu` and returns its ID. It is taken from where it runs, and the
+    /// thread that runs on `cpu` is switched away from.
     pub(super) fn run(&mut self, cpu: Cpu, thread: Thread) -> Id {
         match self.last_cpu[thread as usize] {
             Some(last) if last != cpu => {

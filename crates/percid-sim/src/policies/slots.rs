@@ -1,12 +1,13 @@
-//! What Linux 6.4 to 6.18 have in common: a slot per CPU, with the time of its last use, and a scan that
-//! clears slots which were not used lately.
+//! What Linux 6.4 to 6.18 have in common: a slot per CPU, with the time of its last use, and a scan
+//! that clears slots which were not used lately.
 //!
-//! The generations differ in how an ID is found for an empty slot, and in when a thread that moves takes
-//! its ID along; that is their [`Generation`].
+//! The generations differ in how an ID is found for an empty slot, and in when a thread that moves
+//! takes its ID along; that is their [`Generation`].
 //!
-//! In the kernel, a remote agent marks a slot as lazy, looks whether the process runs there, and releases
-//! the slot by a second exchange if not. Here events are atomic, so a mark outlives its event in one case only: the
-//! scan's pass over the weights, which does not look first, marks the slot of a CPU that runs the process.
+//! In the kernel, a remote agent marks a slot as lazy, looks whether the process runs there, and
+//! releases the slot by a second exchange if not. Here events are atomic, so a mark outlives its
+//! event in one case only: the scan's pass over the weights, which does not look first, marks the
+//! slot of a CPU that runs the process.
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;
@@ -25,7 +26,7 @@ pub(super) enum Slot {
     Unset,
     /// The ID of whichever thread of the process runs here.
     Valid(Id),
-    /// An ID that the thread running here still uses, and that nobody may start using.
+    /// An ID that the thread running here still uses, and that no thread may start using.
     Lazy(Id),
 }
 
@@ -203,7 +204,8 @@ impl<G: Generation> Policy for Slots<G> {
         if let Some(prev) = prev.filter(|&prev| !self.has_exited(prev)) {
             self.switch_out(process.now, cpu as usize, prev);
         }
-        // One that has ended is switched to again if it was preempted on its last steps, and takes no ID.
+        // One that has ended is switched to again if it was preempted on its last steps, and takes
+        // no ID.
         if let Some(next) = next.filter(|&next| !self.has_exited(next)) {
             self.switch_in(process, cpu as usize, next);
         }

@@ -13,8 +13,8 @@ struct Promise {
     create: fn(&Topology) -> Box<dyn Policy>,
     /// Whether a running thread's ID may be taken from it, so that it must look again.
     revokes: bool,
-    /// The number that no ID reaches: from the possible CPUs, the allowed CPUs, and the most threads that the
-    /// process had at once.
+    /// The number that no ID reaches: from the possible CPUs, the allowed CPUs, and the most
+    /// threads that the process had at once.
     bound: fn(u32, u32, u32) -> u32,
 }
 
@@ -80,8 +80,9 @@ fn live(promise: &Promise, seed: u64) -> Result<Vec<Id>, String> {
     Ok(all_ids)
 }
 
-/// The IDs of all running threads. If they may be revoked, each thread looks again until none has changed,
-/// which takes a round for each of them at most, as the IDs that were taken last are the last to be stolen.
+/// The IDs of all running threads. If they may be revoked, each thread looks again until none has
+/// changed, which takes a round for each of them at most, as the IDs that were taken last are the
+/// last to be stolen.
 fn settled_ids(s: &mut Scenario, revokes: bool) -> Vec<Id> {
     let running: Vec<Cpu> = (0..CPUS).filter(|&cpu| s.running()[cpu as usize].is_some()).collect();
     let mut ids: Vec<Id> = running.iter().map(|&cpu| s.id(cpu)).collect();
@@ -125,8 +126,9 @@ fn the_same_seed_gives_the_same_ids() {
     }
 }
 
-/// A thread that ends may be preempted on its last steps, and is switched to once more. Whoever gave it an ID then
-/// would never get it back: the first of these threads whose turn comes afterwards would have to do without.
+/// A thread that ends may be preempted on its last steps, and is switched to once more. A policy
+/// that gave it an ID then would never get it back: the first of these threads whose turn comes
+/// afterwards would have to do without.
 #[test]
 fn a_thread_that_has_ended_takes_no_id() {
     for entry in ALL.iter().filter(|entry| entry.name.starts_with("linux-")) {

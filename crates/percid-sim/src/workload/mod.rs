@@ -22,7 +22,8 @@ pub struct Workload {
     /// What the areas are that bursts write to.
     #[serde(default)]
     pub memory: Memory,
-    /// How long to simulate, in milliseconds. Without it, until all threads have ended or wait for ever.
+    /// How long to simulate, in milliseconds. Without it, until all threads have ended or wait for
+    /// ever.
     duration_ms: Option<Amount>,
     /// How many processes run this, one if nothing is said.
     processes: Option<Amount>,
@@ -32,7 +33,8 @@ pub struct Workload {
     /// Which CPUs of the machine it may use, all if nothing is said.
     #[serde(default)]
     cpus: Selection,
-    /// Which share of wakes lands elsewhere than the scheduler's rule says, none if nothing is said.
+    /// Which share of wakes lands elsewhere than the scheduler's rule says, none if nothing is
+    /// said.
     #[serde(default)]
     wakes: StrayWakes,
     /// Groups of threads that do the same.
@@ -73,7 +75,8 @@ impl Memory {
     }
 }
 
-/// A number, or a product of numbers, parameters and `cpus` (how many are selected), such as `"2 * cpus"`.
+/// A number, or a product of numbers, parameters and `cpus` (how many are selected), such as `"2 *
+/// cpus"`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum Amount {
@@ -90,8 +93,8 @@ struct Selection {
     threads_per_core: Option<Amount>,
 }
 
-/// Shares of the wakes that land on another idle CPU than the scheduler's rule says, by how far that is from where the
-/// thread ran last.
+/// Shares of the wakes that land on another idle CPU than the scheduler's rule says, by how far
+/// that is from where the thread ran last.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StrayWakes {
@@ -188,7 +191,7 @@ struct Affinity {
     every_ms: Option<Amount>,
     /// Confine all threads to this many neighbouring CPUs, from a random one on.
     wander: Option<Amount>,
-    /// Confine all threads to the first so many of the selected CPUs.
+    /// Confine all threads to this number of the selected CPUs, the first ones.
     confine: Option<Amount>,
 }
 
@@ -225,8 +228,8 @@ impl Workload {
     ///
     /// # Errors
     ///
-    /// What is no TOML, lacks a field or has one that is unknown: the line and what was expected. Whether its
-    /// numbers make sense depends on the machine: see [`Workload::program`].
+    /// What is no TOML, lacks a field or has one that is unknown: the line and what was expected.
+    /// Whether its numbers make sense depends on the machine: see [`Workload::program`].
     pub fn parse(text: &str) -> Result<Workload, Error> {
         let mut workload: Workload = file::parse(text)?;
         workload.text = text.to_owned();

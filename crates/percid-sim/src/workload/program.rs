@@ -29,7 +29,8 @@ pub struct Program {
 /// Which wakes land elsewhere than the scheduler's rule says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wakes {
-    /// The share of those that land so far away from where the thread ran last, from the same core to another socket.
+    /// The shares of those that land at each distance from where the thread ran last, from the same
+    /// core to another socket.
     shares: [f64; 4],
     /// Until when.
     pub until: Ns,
@@ -38,7 +39,8 @@ pub struct Wakes {
 impl Wakes {
     const REACHES: [Reach; 4] = [Reach::Core, Reach::L3, Reach::Socket, Reach::Machine];
 
-    /// How far away a wake lands for which this number from 0 to 1 was drawn; none if where the rule says.
+    /// How far away a wake lands for which this number from 0 to 1 was drawn; none if where the
+    /// rule says.
     pub fn reach(&self, drawn: f64) -> Option<Reach> {
         let mut end = 0.0;
         let shares = self.shares.iter().zip(Wakes::REACHES);
@@ -77,7 +79,7 @@ pub struct Group {
     pub pinned: bool,
     /// When they are created.
     pub start: Ns,
-    /// What they do. Whoever comes to its end ends.
+    /// What they do. A thread that comes to its end ends.
     pub ops: Vec<Op>,
 }
 
@@ -86,11 +88,11 @@ pub struct Group {
 pub enum Op {
     /// Waits until all threads of the group have come here.
     Barrier,
-    /// Waits for this thread's turn, which begins so long after the turn before.
+    /// Waits for this thread's turn, which begins `after` the turn before.
     Turn {
         /// The pause between two turns.
         after: Ns,
-        /// At most so much is added to it.
+        /// At most this is added to it.
         jitter: Ns,
     },
     /// Ends the turn.
@@ -182,8 +184,8 @@ pub enum Confinement {
 
 /// The largest number of threads of all processes together, when they start.
 const MAX_THREADS: f64 = 1_000_000.0;
-/// The largest number of processes, and of groups of threads: with both, every group of every process has a
-/// number that the engine can name.
+/// The largest number of processes, and of groups of threads: with both, every group of every
+/// process has a number that the engine can name.
 const MAX_PROCESSES: f64 = 32_768.0;
 const MAX_GROUPS: usize = 256;
 /// A day, in milliseconds: nothing lasts longer.
@@ -194,8 +196,8 @@ impl Workload {
     ///
     /// # Errors
     ///
-    /// A number that makes no sense, here or on any machine; a name that nothing has: the line, the field, and
-    /// what was expected.
+    /// A number that makes no sense, here or on any machine; a name that nothing has: the line, the
+    /// field, and what was expected.
     pub fn program(&self, machine: &Machine) -> Result<Program, Error> {
         let selected = select(self, machine)?;
         let compiler = Compiler { workload: self, cpus: selected.len() as u32 };

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::cli::ReplayArguments;
 use crate::info::About;
 
-/// The whole answer.
+/// The JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct Results {
     pub(super) trace: About,
@@ -17,8 +17,8 @@ pub(super) struct Results {
     pub(super) area_bytes: u64,
     /// Switches that the trace lacks, and that show by what happened afterwards.
     pub(super) inferred_switches: usize,
-    /// Whether Ctrl-C came first. The policies are those that saw the whole trace by then; if none did, those that saw
-    /// its beginning.
+    /// Whether Ctrl-C came first. The policies are those that saw the whole trace by then; if none
+    /// did, those that saw its beginning.
     pub(super) interrupted: bool,
     /// Whether the policies saw all of the trace.
     pub(super) whole_trace: bool,
@@ -139,7 +139,7 @@ impl Results {
     }
 }
 
-/// Whoever is in all replays: one that was interrupted has fewer.
+/// The processes that are in all replays: an interrupted one has fewer.
 fn processes(
     policies: &[&'static Entry],
     replays: &[Replay],

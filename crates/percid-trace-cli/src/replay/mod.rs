@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     report.write(printed, || page::page(&results, top), exit)
 }
 
-/// Refuses to write the report in place of the trace, which may be all that there is of what was recorded.
+/// Refuses to write the report in place of the trace, which may be all that there is of what was
+/// recorded.
 fn spare_trace(arguments: &ReplayArguments) -> Result<(), Failure> {
     let Some(page) = &arguments.html else { return Ok(()) };
     let there = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());
@@ -116,7 +117,7 @@ fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
     Ok(wanted)
 }
 
-/// Names of the processes with most turns, for those who look for one.
+/// Names of the processes with most turns, for a message that suggests them.
 fn most_active(lives: &[replay::Life]) -> Vec<&str> {
     let mut lives: Vec<&replay::Life> = lives.iter().collect();
     lives.sort_by_key(|life| std::cmp::Reverse(life.turns));
@@ -129,7 +130,8 @@ fn most_active(lives: &[replay::Life]) -> Vec<&str> {
     names
 }
 
-/// Replays under each policy, as many at once as there are CPUs. Says if there was not room for all processes.
+/// Replays under each policy, as many at once as there are CPUs. Says if there was not room for all
+/// processes.
 pub(crate) fn replay_all(
     trace: &Trace,
     machine: &Machine,

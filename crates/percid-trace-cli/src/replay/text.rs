@@ -11,7 +11,7 @@ use super::figures::{PolicyFigures, ProcessFigures, Results};
 /// What there is to say of a trace without processes.
 pub(super) const NOBODY: &str = "No process runs in the trace.";
 
-/// The results, of which so many processes are shown.
+/// The results, of which `top` processes are shown.
 pub(super) struct Text<'a> {
     pub(super) results: &'a Results,
     pub(super) top: usize,

@@ -1,7 +1,8 @@
-//! One way through a trace for all processes: each event is told to those whom it may concern.
+//! One pass over a trace for all processes: each event is handed to the processes that it may
+//! concern.
 //!
-//! An event concerns a process if it is about one of its threads, or happens on a CPU where one of them runs. It may be told
-//! to others too: they find nothing in it.
+//! An event concerns a process if it is about one of its threads, or happens on a CPU where one of
+//! them runs. It may be told to others too: they find nothing in it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,8 +21,8 @@ use crate::trace::Trace;
 /// A recording, and when else each of its steps may have happened.
 pub(super) type Translated = (Recording, Vec<Slack>);
 
-/// What happened in each process since it started its last program. Counts events as they are done; if it is stopped,
-/// nobody's recording is complete, and there is none.
+/// What happened in each process since it started its last program. Counts events as they are done;
+/// if it is stopped, no recording is complete, and there is none.
 pub(super) fn translate_all(
     trace: &Trace,
     processes: &[Tid],
@@ -132,7 +133,7 @@ impl<'a> Dispatcher<'a> {
                 note(self.of_thread.entry(child).or_default(), place);
             }
         }
-        // Nobody begins to run on another CPU than that of the event.
+        // No thread begins to run on another CPU than that of the event.
         let there = self.on_cpu.entry(event.cpu).or_default();
         match translation.runs_on(event.cpu) {
             true => note(there, place),
@@ -197,7 +198,8 @@ fn last_starts(events: &[Event], wanted: &HashSet<Tid>) -> HashMap<usize, Tid> {
     last.into_iter().map(|(process, place)| (place, process)).collect()
 }
 
-/// The places where threads are created that share the memory only until they replace their programs.
+/// The places where threads are created that share the memory only until they replace their
+/// programs.
 fn guests(events: &[Event]) -> HashSet<usize> {
     let (mut guests, mut replacing) = (HashSet::new(), HashSet::new());
     for (place, event) in events.iter().enumerate().rev() {
@@ -214,7 +216,8 @@ fn guests(events: &[Event]) -> HashSet<usize> {
     guests
 }
 
-/// How many CPUs each thread may use, by what it, or the nearest ancestor of which it is known, was allowed.
+/// How many CPUs each thread may use, by what it, or the nearest ancestor of which it is known, was
+/// allowed.
 #[derive(Default)]
 struct Allowed(HashMap<Tid, u32>);
 
@@ -264,7 +267,7 @@ mod tests {
         }
     }
 
-    /// What a process makes of a trace if it is told everything.
+    /// What the translation for a process makes of a trace if it gets every event.
     fn told_everything(trace: &Trace, process: Tid) -> Option<Vec<percid_sim::conformance::Step>> {
         let wanted = HashSet::from([process]);
         let (start, _) = last_starts(&trace.events, &wanted).into_iter().next()?;

@@ -13,16 +13,17 @@ pub enum Insufficient {
     NoRelease,
     /// That kernel, by its release, has no concurrency IDs.
     NoGeneration(String),
-    /// So many events were lost.
+    /// This number of events was lost.
     Lost(u64),
     /// The trace does not show that this process started its program.
     BeganBefore(Tid),
-    /// The trace has no IDs of this process's threads: they were not recorded, or the process does not use
-    /// restartable sequences.
+    /// The trace has no IDs of this process's threads: they were not recorded, or the process does
+    /// not use restartable sequences.
     NoIds(Tid),
     /// The trace does not say whether this thread shares the memory of the one that created it.
     UnknownMemory(Tid),
-    /// The events cannot have happened one after the other. At this time something else was expected.
+    /// The events cannot have happened one after the other. At this time something else was
+    /// expected.
     Inconsistent(Ns, String),
 }
 

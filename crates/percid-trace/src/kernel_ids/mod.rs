@@ -1,29 +1,38 @@
-//! Compares the concurrency IDs that the kernel gave the threads of a process with those that the policy of the kernel's
-//! generation gives on the same schedule.
+//! Compares the concurrency IDs that the kernel gave the threads of a process with those that the
+//! policy of the kernel's generation gives on the same schedule.
 //!
-//! A trace suffices if it shows the process from the start of its program on, with the IDs (`rseq:rseq_update`), timer
-//! ticks, migrations, and threads that are created and end, and if nothing was lost. What it does not show is this:
+//! A trace suffices if it shows the process from the start of its program on, with the IDs
+//! (`rseq:rseq_update`), timer ticks, migrations, and threads that are created and end, and if
+//! nothing was lost. What it does not show is this:
 //!
-//! - **A switch away from the idle thread** is missing at times in traces of some kernels. A thread that does something on a
-//!   CPU runs there, so the switch is inferred from the first such event; mostly that is its way back to user space.
-//! - **Whether a tick led to a scan.** Every tick asks whether a scan is due, and the ticked thread scans when it goes back to
-//!   user space, perhaps after a sleep or in its next turn. On that way it tells its ID. So a tick that comes when a
-//!   scan is due stands before the next ID of that thread, and says how long ago it landed. If the thread was switched
-//!   away from in between, it may have scanned before that.
-//! - **When a thread that is moved arrives.** A migration is traced when the CPU is chosen. If that is to wake the thread, the
-//!   chosen CPU may queue it a little later, when it has been woken (`sched_wakeup`), and only then looks at its ID.
-//! - **When a thread leaves the memory** that it shared, as after `vfork`, to replace its program. It gives its ID back when
-//!   it asks for that, which the trace shows a tenth of a millisecond later, when all is done. It rarely does anything else
-//!   before, so it is taken to leave as soon as it runs. It is counted until its creator has been woken. It has no ID to
-//!   tell, so if the switch to it is missing too, the comparison may find differences that are none.
-//! - **Which CPUs a thread may use**, if it asked for several changes within a tenth of a second. The last one is taken for all.
-//! - **When a thread that ends gives up its ID, and when a new one is counted.** That is shortly before the trace shows it.
-//! - **An ID that has not changed**, on Linux 6.19 and later, where `rseq_update` tells changes only: silence means that the
-//!   thread has the ID that it told last, which is compared when it goes to sleep. Which kind of trace it is shows in itself.
-//! - **Which of two CPUs was first.** A switch is traced before the thread takes its ID, and a migration before the thread
-//!   arrives. If another CPU goes on in between, as it does where a hypervisor lets a CPU stand still, it may find
-//!   another ID free than the times say. So a difference counts only if no other order that is possible would have made
-//!   another ID by then; else the comparison ends there.
+//! - **A switch away from the idle thread** is missing at times in traces of some kernels. A thread
+//!   that does something on a CPU runs there, so the switch is inferred from the first such event;
+//!   mostly that is its way back to user space.
+//! - **Whether a tick led to a scan.** Every tick asks whether a scan is due, and the ticked thread
+//!   scans when it goes back to user space, perhaps after a sleep or in its next turn. On that way
+//!   it tells its ID. So a tick that comes when a scan is due stands before the next ID of that
+//!   thread, and says how long ago it landed. If the thread was switched away from in between, it
+//!   may have scanned before that.
+//! - **When a thread that is moved arrives.** A migration is traced when the CPU is chosen. If that
+//!   is to wake the thread, the chosen CPU may queue it a little later, when it has been woken
+//!   (`sched_wakeup`), and only then looks at its ID.
+//! - **When a thread leaves the memory** that it shared, as after `vfork`, to replace its program.
+//!   It gives its ID back when it asks for that, which the trace shows a tenth of a millisecond
+//!   later, when all is done. It rarely does anything else before, so it is taken to leave as soon
+//!   as it runs. It is counted until its creator has been woken. It has no ID to tell, so if the
+//!   switch to it is missing too, the comparison may find differences that are none.
+//! - **Which CPUs a thread may use**, if it asked for several changes within a tenth of a second.
+//!   The last one is taken for all.
+//! - **When a thread that ends gives up its ID, and when a new one is counted.** That is shortly
+//!   before the trace shows it.
+//! - **An ID that has not changed**, on Linux 6.19 and later, where `rseq_update` tells changes
+//!   only: silence means that the thread has the ID that it told last, which is compared when it
+//!   goes to sleep. Which kind of trace it is shows in itself.
+//! - **Which of two CPUs was first.** A switch is traced before the thread takes its ID, and a
+//!   migration before the thread arrives. If another CPU goes on in between, as it does where a
+//!   hypervisor lets a CPU stand still, it may find another ID free than the times say. So a
+//!   difference counts only if no other order that is possible would have made another ID by then;
+//!   else the comparison ends there.
 
 mod dispatch;
 mod insufficient;
@@ -44,8 +53,8 @@ use crate::trace::Trace;
 use dispatch::{Translated, translate_all};
 pub use insufficient::Insufficient;
 
-/// Compares the IDs of a process with the policy of the trace's kernel. If the process started several programs, the last
-/// one is meant.
+/// Compares the IDs of a process with the policy of the trace's kernel. If the process started
+/// several programs, the last one is meant.
 ///
 /// # Errors
 ///
@@ -94,13 +103,14 @@ pub struct Found {
     pub behaviour: Option<Behaviour>,
     /// Which behaviour explains the IDs of all of them.
     pub explanation: Explanation,
-    /// For each process, in their order. If it was stopped, those are missing that were not compared by then.
+    /// For each process, in their order. If it was stopped, those are missing that were not
+    /// compared by then.
     pub processes: Vec<Result<Conformance, Insufficient>>,
 }
 
-/// Compares the IDs of many processes with the policy that explains them best, on one way through the trace: for each of
-/// them what [`compare_under`] says. The release is a hint: its policy is taken if it explains them as well as any. Counts
-/// events as they are done.
+/// Compares the IDs of many processes with the policy that explains them best, on one way through
+/// the trace: for each of them what [`compare_under`] says. The release is a hint: its policy is
+/// taken if it explains them as well as any. Counts events as they are done.
 pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &Progress) -> Found {
     let translated = translate_all(trace, processes, progress);
     let goes_on = |_: &&Result<Translated, Insufficient>| !progress.stop.load(Relaxed);
@@ -113,7 +123,8 @@ pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &Progress) -> Fou
     };
     let hinted = trace.origin.release.as_deref().and_then(Generation::hinted_by);
     let hinted = hinted.map(Behaviour::Of);
-    // With other policies the order of the trace will do, as long as that of the hint explains everything.
+    // With other policies the order of the trace will do, as long as that of the hint explains
+    // everything.
     let under_hint = hinted.map(compare).unwrap_or_default();
     let explanation = explain(|behaviour| match behaviour {
         _ if Some(behaviour) == hinted => total(&under_hint),
@@ -318,8 +329,8 @@ mod tests {
         assert_eq!(allowed(&trace), 1);
     }
 
-    /// Two threads that meet on two CPUs and come back to them after pauses, with the IDs that a behaviour gives, from a
-    /// kernel that calls itself otherwise.
+    /// Two threads that meet on two CPUs and come back to them after pauses, with the IDs that a
+    /// behaviour gives, from a kernel that calls itself otherwise.
     #[test]
     fn the_policy_is_that_which_explains_the_ids_and_not_that_of_the_release() {
         let mut events =
@@ -350,7 +361,8 @@ mod tests {
         assert_eq!(found.behaviour, Some(owned), "{}", found.explanation);
     }
 
-    /// Thread 8 has told ID 1 and goes to sleep twice more on its CPU; the kernel tells no ID that has not changed.
+    /// Thread 8 has told ID 1 and goes to sleep twice more on its CPU; the kernel tells no ID that
+    /// has not changed.
     #[test]
     fn silence_means_unchanged_where_only_changes_are_told() {
         let asleep = |thread| What::Switch { prev: thread, state: State::SLEEPING, next: IDLE };

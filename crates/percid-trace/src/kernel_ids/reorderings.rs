@@ -1,11 +1,12 @@
 //! The orders in which the steps of a recording may have happened.
 //!
-//! The kernel traces that it does something, and does it a moment earlier or later. Between the two another CPU
-//! may go first: on a real machine for a microsecond, on an emulated one, whose CPUs take turns, for milliseconds. What one CPU does
-//! and what one thread does are in the order of the trace.
+//! The kernel traces that it does something, and does it a moment earlier or later. Between the two
+//! another CPU may go first: on a real machine for a microsecond, on an emulated one, whose CPUs
+//! take turns, for milliseconds. What one CPU does and what one thread does are in the order of the
+//! trace.
 //!
-//! For any two CPUs there is an order here in which the first did everything when the trace says and the other as far from
-//! that as possible, and one in which it is the other way round.
+//! For any two CPUs there is an order here in which the first did everything when the trace says
+//! and the other as far from that as possible, and one in which it is the other way round.
 
 use percid_sim::Ns;
 use percid_sim::conformance::{Event, Recording, Step};
@@ -20,13 +21,14 @@ pub(crate) struct Slack {
     pub(crate) from: Ns,
     /// Until when.
     pub(crate) until: Ns,
-    /// The CPU that moved or created a thread and traced it, if it has done that before it did anything else.
+    /// The CPU that moved or created a thread and traced it, if it has done that before it did
+    /// anything else.
     pub(crate) mover: Option<Cpu>,
 }
 
-/// Other orders in which the steps of a recording may have happened: four times as many as the number of a CPU has bits, and two.
-/// In half of them scans came when the tick landed, and not when the thread was back in user space: in between it may
-/// have been switched away from.
+/// Other orders in which the steps of a recording may have happened: four times as many as the
+/// number of a CPU has bits, and two. In half of them scans came when the tick landed, and not when
+/// the thread was back in user space: in between it may have been switched away from.
 pub(crate) fn others(recording: &Recording, slacks: &[Slack]) -> impl Iterator<Item = Recording> {
     let steps = move || recording.steps.iter().zip(slacks).map(|(&step, &slack)| (step, slack));
     let cpus = steps().filter_map(|(step, slack)| actor(step.event, slack));
@@ -161,7 +163,8 @@ fn slot(slots: &mut Vec<Option<usize>>, number: u32) -> &mut Option<usize> {
     &mut slots[number]
 }
 
-/// The CPU and the threads on whose other steps a step depends. A thread may arrive on a CPU whatever that CPU does.
+/// The CPU and the threads on whose other steps a step depends. A thread may arrive on a CPU
+/// whatever that CPU does.
 fn parties(event: Event, slack: Slack) -> (Option<Cpu>, [Option<Thread>; 2]) {
     match event {
         Event::Switch(cpu, prev, next) => (Some(cpu), [prev, next]),
@@ -198,7 +201,8 @@ mod tests {
         (recording, steps.iter().map(|(_, slack)| *slack).collect())
     }
 
-    /// The different orders of the steps after `exec`, which is added, by the numbers that they have.
+    /// The different orders of the steps after `exec`, which is added, by the numbers that they
+    /// have.
     fn reorderings(steps: &[(Event, Slack)]) -> Vec<Vec<usize>> {
         let exec = (Event::Exec(0, 0), SURE);
         let (recording, slacks) = recording(&[&[exec], steps].concat());

@@ -1,8 +1,9 @@
 //! Whether a kernel that says nothing of a thread's ID means that it has not changed.
 //!
-//! Up to Linux 6.18 a thread tells its ID (`rseq:rseq_update`) whenever it goes back to user space after it was preempted or
-//! moved, the same or not. From 6.19 on it tells it when ID or CPU have changed, and silence means unchanged. Which of
-//! the two a trace is from shows in itself, whatever its kernel is called: with the older ones most IDs are told again.
+//! Up to Linux 6.18 a thread tells its ID (`rseq:rseq_update`) whenever it goes back to user space
+//! after it was preempted or moved, the same or not. From 6.19 on it tells it when ID or CPU have
+//! changed, and silence means unchanged. Which of the two a trace is from shows in itself, whatever
+//! its kernel is called: with the older ones most IDs are told again.
 
 use std::collections::HashMap;
 
@@ -11,10 +12,11 @@ use crate::event::{Event, Tid, What};
 /// IDs without which it cannot be said: then silence means nothing.
 const FEWEST: usize = 20;
 
-/// Where only changes are told, one in so many may be the same as before: one that a new program has.
+/// Where only changes are reported, one in this number may be the same as before: one that a new
+/// program has.
 const SAME_OF: usize = 10;
 
-/// Whether only changes are told.
+/// Whether the kernel reports changes only.
 pub(super) fn tells_changes_only(events: &[Event]) -> bool {
     let mut last: HashMap<Tid, (u32, u32)> = HashMap::new();
     let (mut told, mut same) = (0, 0);

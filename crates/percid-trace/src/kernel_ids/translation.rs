@@ -14,7 +14,8 @@ use crate::trace::Trace;
 /// The least time between two scans.
 const PERIOD: Ns = 100 * MS;
 
-/// For how long a CPU may be kept from doing what it has traced: 7 ms have been seen of an emulated one among 16.
+/// For how long a CPU may be kept from doing what it has traced: 7 ms have been seen of an emulated
+/// one among 16.
 const STALLED: Ns = 10 * MS;
 
 /// From the events of a trace to the steps of a recording.
@@ -193,9 +194,10 @@ impl<'a> Translation<'a> {
         self.number(thread)
     }
 
-    /// A thread goes to sleep on the CPU where it told its ID last, and has told none since. If silence means that it has not
-    /// changed, it has that ID still. (A thread that was woken and never got to user space says nothing either; but then
-    /// its ID is another one only if the owners of IDs changed their kind meanwhile.)
+    /// A thread goes to sleep on the CPU where it told its ID last, and has told none since. If
+    /// silence means that it has not changed, it has that ID still. (A thread that was woken and
+    /// never got to user space says nothing either; but then its ID is another one only if the
+    /// owners of IDs changed their kind meanwhile.)
     fn was_silent(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
         let Some(&Member { number, told: Some((there, id)), .. }) = self.threads.get(&thread)
         else {

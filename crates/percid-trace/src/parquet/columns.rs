@@ -28,7 +28,7 @@ fn is_float(found: &DataType) -> bool {
     matches!(found, DataType::Float32 | DataType::Float64)
 }
 
-/// What stands in a column of numbers, in words for those who have something else there.
+/// What stands in a column of numbers, in words for error messages.
 pub(super) fn expected(column: Column) -> &'static str {
     match column.content() {
         Content::Time => "int64",
@@ -54,7 +54,8 @@ impl<T: arrow_buffer::ArrowNativeType> Numbers<T> {
     }
 }
 
-/// The numbers of a column that begins with the row `first` of the file. `Own` is the type that needs no conversion.
+/// The numbers of a column that begins with the row `first` of the file. `Own` is the type that
+/// needs no conversion.
 pub(super) fn numbers<Own: ArrowPrimitiveType>(
     array: &dyn Array,
     column: Column,

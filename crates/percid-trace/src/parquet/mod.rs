@@ -1,6 +1,7 @@
 //! Traces as Parquet files, which pandas, Polars, DuckDB and Spark read as they are.
 //!
-//! One row is one event. A column is null where the event has no such value, and where the trace does not say it.
+//! One row is one event. A column is null where the event has no such value, and where the trace
+//! does not say it.
 //!
 //! | column        | type   | in the events      | meaning                                                                 |
 //! |---------------|--------|--------------------|-------------------------------------------------------------------------|
@@ -20,15 +21,17 @@
 //! | `cpus`        | string | `affinity`         | the CPUs on which it may run: `0-3,8`                                   |
 //! | `name`        | string | `name`             | the name that it has from now on                                        |
 //!
-//! A thread of which the trace does not say which one it was is null in `prev_thread`, `parent` and `process`, and
-//! 4294967295 in `thread`, which is never null.
+//! A thread of which the trace does not say which one it was is null in `prev_thread`, `parent` and
+//! `process`, and 4294967295 in `thread`, which is never null.
 //!
-//! The key-value metadata of the file says where the trace comes from: `percid.schema` (1), `percid.release`,
-//! `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`, `percid.lost`, `percid.command`.
+//! The key-value metadata of the file says where the trace comes from: `percid.schema` (1),
+//! `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`, `percid.lost`,
+//! `percid.command`.
 //!
-//! What other programs write after they filtered such a table is read too: columns in any order and others beside them,
-//! any width of integers, floating-point numbers that are whole (as pandas makes of integers beside nulls), any
-//! encoding, no metadata. The rows of one CPU must still be in the order of their times.
+//! What other programs write after they filtered such a table is read too: columns in any order and
+//! others beside them, any width of integers, floating-point numbers that are whole (as pandas
+//! makes of integers beside nulls), any encoding, no metadata. The rows of one CPU must still be in
+//! the order of their times.
 
 mod columns;
 mod events;

@@ -1,9 +1,10 @@
 //! Whether the sizes that a file declares can be.
 //!
-//! The library that reads Parquet reserves memory for what a file declares before it looks whether it is there: lists in
-//! the description at the end of the file, texts in the headers of pages, the pages themselves. A reservation that fails
-//! ends the process, and nothing can catch that. So we walk through those structures first, in their encoding (Thrift's
-//! compact protocol), and refuse what cannot be or is larger than any real trace needs.
+//! The library that reads Parquet reserves memory for what a file declares before it looks whether
+//! it is there: lists in the description at the end of the file, texts in the headers of pages, the
+//! pages themselves. A reservation that fails ends the process, and nothing can catch that. So we
+//! walk through those structures first, in their encoding (Thrift's compact protocol), and refuse
+//! what cannot be or is larger than any real trace needs.
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::file::metadata::ParquetMetaData;
@@ -20,13 +21,15 @@ const LARGEST_HEADER: u64 = 1 << 16;
 /// The largest page before it was compressed, in bytes. Writers aim at one or a few megabytes.
 const LARGEST_PAGE: i64 = 64 << 20;
 
-/// The most groups of columns in a schema. They may be nested, and the library descends into them recursively.
+/// The most groups of columns in a schema. They may be nested, and the library descends into them
+/// recursively.
 const MOST_GROUPS: u32 = 256;
 
 /// Structures in structures.
 const DEEPEST: u32 = 16;
 
-/// Rows of a file of no size, and further ones for each of its bytes. Recorded events take two to eight bytes each.
+/// Rows of a file of no size, and further ones for each of its bytes. Recorded events take two to
+/// eight bytes each.
 const ROWS: u64 = 1 << 20;
 const ROWS_PER_BYTE: u64 = 16;
 
@@ -59,8 +62,8 @@ pub(super) fn check_description(file: &impl ChunkReader) -> Result<(), Error> {
 }
 
 fn check_structures(description: &[u8], start: u64) -> Result<(), Error> {
-    /// The field of the description that lists the elements of the schema, and that of an element which counts those
-    /// below it.
+    /// The field of the description that lists the elements of the schema, and that of an element
+    /// which counts those below it.
     const SCHEMA: i16 = 2;
     const CHILDREN: i16 = 5;
     let mut groups = 0;
@@ -86,7 +89,8 @@ pub(super) fn check_pages(
     for group in metadata.row_groups() {
         let read = group.columns().iter().zip(0..).filter(|&(_, leaf)| columns.leaf_included(leaf));
         for (chunk, _) in read {
-            // A column without values may have no page of data: writers say 0 then, where no page can be.
+            // A column without values may have no page of data: writers say 0 then, where no page
+            // can be.
             let pages = [chunk.dictionary_page_offset().unwrap_or(0), chunk.data_page_offset()];
             let start = pages.into_iter().filter(|&page| page != 0).min().unwrap_or(0);
             let (start, length) = (unsigned(start)?, unsigned(chunk.compressed_size())?);
@@ -131,7 +135,8 @@ struct Header {
     values: i64,
 }
 
-/// Reads the header at `at`: first a piece that is enough for most, then as much as a header may have.
+/// Reads the header at `at`: first a piece that is enough for most, then as much as a header may
+/// have.
 fn header(file: &impl ChunkReader, at: u64, end: u64) -> Result<Header, Error> {
     for window in [512, LARGEST_HEADER] {
         let window = window.min(end - at);
@@ -143,7 +148,8 @@ fn header(file: &impl ChunkReader, at: u64, end: u64) -> Result<Header, Error> {
 }
 
 fn header_in(bytes: &[u8]) -> Option<Header> {
-    /// The fields of a header: its sizes, and the headers of three kinds of pages, which begin with a number of values.
+    /// The fields of a header: its sizes, and the headers of three kinds of pages, which begin with
+    /// a number of values.
     const UNCOMPRESSED: i16 = 2;
     const COMPRESSED: i16 = 3;
     const KINDS: [i16; 3] = [5, 7, 8];
@@ -186,8 +192,9 @@ mod of_type {
 }
 
 impl Walk<'_> {
-    /// Walks through a structure that is the field `parent` of another (0: of none), and hands every integer to `found`:
-    /// `(parent, field, value)`. `None` if the structure ends too early or is none.
+    /// Walks through a structure that is the field `parent` of another (0: of none), and hands
+    /// every integer to `found`: `(parent, field, value)`. `None` if the structure ends too early
+    /// or is none.
     fn structure(
         &mut self,
         parent: i16,

@@ -28,8 +28,8 @@ const BATCH: usize = 1 << 14;
 
 /// Reads a trace from a Parquet file.
 ///
-/// Costs 32 bytes of memory an event, and some megabytes for what is being decoded. An error says which row or which
-/// column is wrong and what was expected, or at which byte the file is damaged.
+/// Costs 32 bytes of memory an event, and some megabytes for what is being decoded. An error says
+/// which row or which column is wrong and what was expected, or at which byte the file is damaged.
 pub fn read(file: File) -> Result<Trace, Error> {
     without_panic(|| read_chunks(file))
 }
@@ -40,8 +40,8 @@ pub fn read_bytes(file: impl Into<::bytes::Bytes>) -> Result<Trace, Error> {
     without_panic(|| read_chunks(file))
 }
 
-/// The library that decodes Parquet checks most of what it reads, but says of some damage that it panics. All it could
-/// leave in disorder is what `read` builds, and that is dropped.
+/// The library that decodes Parquet checks most of what it reads, but says of some damage that it
+/// panics. All it could leave in disorder is what `read` builds, and that is dropped.
 fn without_panic(read: impl FnOnce() -> Result<Trace, Error>) -> Result<Trace, Error> {
     let panicked = |_| Err(Error::in_file("the Parquet file is damaged: its pages contradict it"));
     let before = CATCHES.replace(true);
@@ -54,8 +54,8 @@ thread_local! {
     static CATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread is reading a Parquet file, so that a panic becomes an error. A program's panic hook
-/// can keep silent then.
+/// Whether the calling thread is reading a Parquet file, so that a panic becomes an error. A
+/// program's panic hook can keep silent then.
 pub fn catches_panics() -> bool {
     CATCHES.get()
 }
@@ -92,7 +92,8 @@ struct Places {
 
 /// What the file says of itself, with words to be read as words that are kept once.
 fn describe(file: &impl ChunkReader) -> Result<(ArrowReaderMetadata, Places), Error> {
-    // What the writer knew beyond Parquet's own types does not matter to us, and differs from writer to writer.
+    // What the writer knew beyond Parquet's own types does not matter to us, and differs from
+    // writer to writer.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let found = ArrowReaderMetadata::load(file, options.clone()).map_err(damaged)?;
     let places = places(found.schema())?;

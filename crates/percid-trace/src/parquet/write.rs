@@ -27,8 +27,8 @@ const BATCH: usize = 1 << 15;
 
 /// Writes a trace as a Parquet file.
 ///
-/// Costs about as much memory as one row group of a million events takes in the file. A time beyond 2^63 - 1 ns, which
-/// no clock of the kernel reaches, is an error that names the event's row.
+/// Costs about as much memory as one row group of a million events takes in the file. A time beyond
+/// 2^63 - 1 ns, which no clock of the kernel reaches, is an error that names the event's row.
 pub fn write(trace: &Trace, to: impl Write + Send) -> Result<(), Error> {
     let properties = properties(&trace.origin);
     let mut writer = ArrowWriter::try_new(to, schema(), Some(properties)).map_err(refused)?;

@@ -47,8 +47,8 @@ impl<'a> Compact<'a> {
 
     /// The next one, if something else of the bundle that happened at `time` comes after it.
     ///
-    /// At the same time, wakings come first and switches last: what else happens, happens on behalf of the thread that
-    /// still runs.
+    /// At the same time, wakings come first and switches last: what else happens, happens on behalf
+    /// of the thread that still runs.
     pub(super) fn before(&mut self, time: u64) -> Option<Event<'a>> {
         match (self.wakings.next, self.switches.next) {
             (Some(waking), switch) if waking <= time && switch.is_none_or(|it| waking <= it) => {

@@ -15,7 +15,7 @@ use crate::trace::Trace;
 pub struct IdTracks {
     /// What to call the policy.
     pub policy: String,
-    /// Who held which ID, and when.
+    /// Which thread held which ID, and when.
     pub spans: Vec<IdSpan>,
     /// The IDs that were taken from another CPU.
     pub steals: Vec<Steal>,
@@ -72,7 +72,8 @@ impl ProcessNames {
                 What::Member { process, .. } => {
                     processes.entry(process).or_insert(event.time);
                 }
-                // It begins with its creation. If Perfetto hears of it before, it takes it for another one.
+                // It begins with its creation. If Perfetto hears of it before, it takes it for
+                // another one.
                 What::Fork { child, shares: Shares::Nothing | Shares::Memory, .. } => {
                     processes.insert(child, event.time.saturating_add(1));
                 }
@@ -118,7 +119,8 @@ fn track(process: Tid) -> u64 {
     1 << 62 | u64::from(process)
 }
 
-/// A number for everything that needs one: tracks first, then arrows, apart from those of other replays.
+/// A number for everything that needs one: tracks first, then arrows, apart from those of other
+/// replays.
 struct TrackNumbers {
     next: u64,
 }
@@ -184,7 +186,8 @@ struct Arrows {
     here: Vec<u64>,
 }
 
-/// The arrows of each span of one ID: from the last one that began before a steal to the first one after it.
+/// The arrows of each span of one ID: from the last one that began before a steal to the first one
+/// after it.
 fn arrows(spans: &[&IdSpan], steals: &[&Steal], numbers: &mut TrackNumbers) -> Vec<Arrows> {
     let mut arrows: Vec<Arrows> = spans.iter().map(|_| Arrows::default()).collect();
     for steal in steals {

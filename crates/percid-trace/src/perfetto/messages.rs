@@ -1,5 +1,6 @@
-//! The messages of Perfetto's traces, with the fields that concern us. Names and numbers are those of
-//! `protos/perfetto/trace` in Perfetto. Names of threads are bytes here: the kernel does not promise UTF-8.
+//! The messages of Perfetto's traces, with the fields that concern us. Names and numbers are those
+//! of `protos/perfetto/trace` in Perfetto. Names of threads are bytes here: the kernel does not
+//! promise UTF-8.
 
 use bytes::Bytes;
 use prost::{Message, Oneof};
@@ -30,7 +31,8 @@ pub(super) struct TracePacket {
     pub(super) track_descriptor: Option<TrackDescriptor>,
 }
 
-/// Tracepoints of one CPU. Each [`FtraceEvent`] stays encoded until its turn: decoded ones are many times larger.
+/// Tracepoints of one CPU. Each [`FtraceEvent`] stays encoded until its turn: decoded ones are many
+/// times larger.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct FtraceEventBundle {
     #[prost(uint32, optional, tag = "1")]

@@ -13,7 +13,8 @@ const LARGEST: u64 = 16 << 20;
 /// What stands before every packet: field 1, whose length follows.
 pub(super) const PACKET: u8 = 0x0a;
 
-/// The sequence to which our packets belong: a number that Perfetto, which counts its sequences, hardly reaches.
+/// The sequence to which our packets belong: a number that Perfetto, which counts its sequences,
+/// hardly reaches.
 pub(super) const OURS: u32 = u32::from_be_bytes(*b"prcd");
 
 /// A packet with nothing in it yet.

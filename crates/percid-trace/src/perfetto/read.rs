@@ -16,13 +16,15 @@ use crate::error::Error;
 use crate::event::{Cpu, Tid, UNKNOWN};
 use crate::trace::{Origin, Trace};
 
-/// How many times as long packets may be as their compressed form. Those of real traces are three to ten times as long.
+/// How many times as long packets may be as their compressed form. Those of real traces are three
+/// to ten times as long.
 const INFLATION: u64 = 64;
 
-/// Reads a trace of Perfetto: scheduling events of ftrace, full or compact, and which thread belongs to which process.
+/// Reads a trace of Perfetto: scheduling events of ftrace, full or compact, and which thread
+/// belongs to which process.
 ///
-/// Reads packet by packet, so that it costs the memory of the events and of one packet. An error says at which byte of
-/// the file the packet begins that is wrong.
+/// Reads packet by packet, so that it costs the memory of the events and of one packet. An error
+/// says at which byte of the file the packet begins that is wrong.
 pub fn read(from: impl Read) -> Result<Trace, Error> {
     let mut packets = Packets::new(BufReader::with_capacity(1 << 16, from));
     let mut reading = Reading::default();

@@ -32,13 +32,15 @@ impl Format {
     /// How many bytes [`Format::detect`] looks at.
     pub const MAGIC: usize = 8;
 
-    /// The format of a file that begins with these bytes. What begins like no other is taken for text.
+    /// The format of a file that begins with these bytes. What begins like no other is taken for
+    /// text.
     pub fn detect(first_bytes: &[u8]) -> Format {
         match first_bytes {
             [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..]
             | [b'2', b'E', b'L', b'I', b'F', b'R', b'E', b'P', ..] => Format::PerfData,
             [b'P', b'A', b'R', b'1', ..] => Format::Parquet,
-            // The first field of the message, which has a length: a packet. A text would begin with an empty line.
+            // The first field of the message, which has a length: a packet. A text would begin with
+            // an empty line.
             [b'\n', length, ..] if *length != b'\n' => Format::Perfetto,
             _ => Format::Text,
         }
@@ -58,11 +60,12 @@ impl Format {
 /// The largest number of CPUs for which Linux can be built.
 pub const MOST_CPUS: u32 = 8192;
 
-/// Reads a file in any of the known formats into memory: the file as it is, and 32 bytes for each event.
+/// Reads a file in any of the known formats into memory: the file as it is, and 32 bytes for each
+/// event.
 ///
 /// # Errors
 ///
-/// What the system refuses, and where the file is not what its format asks for.
+/// What the system refuses, and where the file does not follow its format.
 pub fn read(path: &Path) -> Result<Trace, Error> {
     if path.is_dir() {
         let what = "this is a directory, a file was expected (perf record without --threads)";
@@ -79,7 +82,7 @@ pub fn read(path: &Path) -> Result<Trace, Error> {
 ///
 /// # Errors
 ///
-/// Where it is not what its format asks for.
+/// Where it does not follow its format.
 pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     let trace = match Format::detect(bytes) {
         Format::PerfData => perf_data::read(bytes),
@@ -90,12 +93,12 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     trace.and_then(checked)
 }
 
-/// The latest time that an event may have, in nanoseconds: some centuries, and what Parquet can say. So whoever reckons with
-/// times has room above them.
+/// The latest time that an event may have, in nanoseconds: some centuries, and what Parquet can
+/// say. So code that reckons with times has room above them.
 pub const LAST_TIME: u64 = i64::MAX as u64;
 
-/// Refuses CPUs that no kernel has, as whoever looks at a trace keeps something for each CPU up to the largest; and times that
-/// no clock reaches.
+/// Refuses CPUs that no kernel has, as every analysis of a trace keeps something for each CPU up to
+/// the largest; and times that no clock reaches.
 fn checked(trace: Trace) -> Result<Trace, Error> {
     let fault = |event: &Event| match event {
         Event { cpu, .. } if *cpu >= MOST_CPUS => {

@@ -17,12 +17,14 @@ pub(super) struct Waiting {
     pub(super) pid: Tid,
     name: OsString,
     begin: PipeWriter,
-    /// Starting a command ends when the program has been replaced, so another thread waits for that.
+    /// Starting a command ends when the program has been replaced, so another thread waits for
+    /// that.
     starter: JoinHandle<io::Result<Child>>,
 }
 
 impl Waiting {
-    /// Prepares the command: a program and its arguments. `aside` is whether its output goes to the standard error.
+    /// Prepares the command: a program and its arguments. `aside` is whether its output goes to the
+    /// standard error.
     pub(super) fn new(words: &[OsString], aside: bool) -> Result<Waiting, Refusal> {
         let name = words.first().cloned().unwrap_or_default();
         Waiting::prepare(&name, words, aside).map_err(|error| Refusal::Unstartable(name, error))
@@ -38,7 +40,8 @@ impl Waiting {
         }
         // The end to write into would keep the other one from seeing that its owner is gone.
         let (unused, tell_fd, ask_fd) = (begin.as_raw_fd(), tell.as_raw_fd(), ask.as_raw_fd());
-        // SAFETY: between `fork` and `exec` it makes system calls only, on descriptors that `starter` keeps open.
+        // SAFETY: between `fork` and `exec` it makes system calls only, on descriptors that
+        // `starter` keeps open.
         unsafe { command.pre_exec(move || wait(unused, tell_fd, ask_fd)) };
         let starter = thread::spawn(move || start(command, tell, ask));
         let mut pid = [0; 4];

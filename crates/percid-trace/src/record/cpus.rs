@@ -21,7 +21,8 @@ pub(super) fn count_of(class: &str) -> Option<u32> {
 pub(super) fn allowed(thread: Tid) -> Option<String> {
     let mut mask = vec![0u8; 128];
     loop {
-        // SAFETY: the mask may be written for its whole length. The library's wrapper would do the same.
+        // SAFETY: the mask may be written for its whole length. The library's wrapper would do the
+        // same.
         let bytes = unsafe {
             libc::syscall(libc::SYS_sched_getaffinity, thread, mask.len(), mask.as_mut_ptr())
         };

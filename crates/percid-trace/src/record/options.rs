@@ -9,10 +9,11 @@ use crate::event::Tid;
 /// What to record, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whom.
+    /// What is recorded.
     pub target: Target,
-    /// The size of the kernel's buffer for each CPU, in kilobytes. It is emptied when it is half full, and several times a
-    /// second. Perf events need a power of two of pages, and take the next larger one that they are permitted.
+    /// The size of the kernel's buffer for each CPU, in kilobytes. It is emptied when it is half
+    /// full, and several times a second. Perf events need a power of two of pages, and take the
+    /// next larger one that they are permitted.
     pub buffer_kb: u32,
     /// What else to record.
     pub extra: Extra,
@@ -20,8 +21,8 @@ pub struct Options {
     pub way: Option<Way>,
     /// For how long, at most.
     pub limit: Option<Duration>,
-    /// Whether what a command writes to its standard output goes to the standard error, so that the caller has its own
-    /// for itself.
+    /// Whether what a command writes to its standard output goes to the standard error, so that the
+    /// caller has its own for itself.
     pub output_aside: bool,
 }
 
@@ -39,12 +40,13 @@ impl Options {
     }
 }
 
-/// Whom to record.
+/// What to record: everything, or one process and its descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// All threads.
     System,
-    /// A process, and the threads and processes that it creates from then on. The recording ends when it ends.
+    /// A process, and the threads and processes that it creates from then on. The recording ends
+    /// when it ends.
     Process(Tid),
     /// A command: a program and its arguments. It is started and recorded like a process.
     Command(Vec<OsString>),
@@ -59,10 +61,11 @@ pub struct Extra {
     pub ticks: bool,
     /// Wakeups.
     pub wakeups: bool,
-    /// Changes of affinity. The kernel tells that a thread asked for one, not which CPUs: those are read when the event is
-    /// taken from the buffer, up to a tenth of a second later. So of several changes within that time only the last
-    /// is seen, and none of a thread that has ended by then. The kernel is made to trace system calls for it, which
-    /// makes all system calls a little slower.
+    /// Changes of affinity. The kernel tells that a thread asked for one, not which CPUs: those are
+    /// read when the event is taken from the buffer, up to a tenth of a second later. So of several
+    /// changes within that time only the last is seen, and none of a thread that has ended by then.
+    /// The kernel is made to trace system calls for it, which makes all system calls a little
+    /// slower.
     pub affinity: bool,
 }
 

@@ -30,6 +30,7 @@ pub struct Recorded {
     pub way: Way,
     /// What was asked for and is not in the trace, because this kernel does not have it.
     pub without: Vec<&'static str>,
-    /// Why the recording ended early, if something failed in the middle of it. The trace has what came before.
+    /// Why the recording ended early, if something failed in the middle of it. The trace has what
+    /// came before.
     pub broken: Option<String>,
 }

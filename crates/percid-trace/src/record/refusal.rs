@@ -10,7 +10,8 @@ use crate::event::Tid;
 /// Why nothing was recorded.
 #[derive(Debug)]
 pub enum Refusal {
-    /// This machine permits no way of recording. For each way that was tried: which right or setting is missing.
+    /// This machine permits no way of recording. For each way that was tried: which right or
+    /// setting is missing.
     NotPermitted(Vec<(Way, String)>),
     /// There is no such process.
     NoProcess(Tid),
@@ -23,7 +24,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What a shell says of it: 127 for a command that is not there, 126 for one that cannot be started, else 1.
+    /// What a shell says of it: 127 for a command that is not there, 126 for one that cannot be
+    /// started, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Refusal::NoCommand(_) => 127,

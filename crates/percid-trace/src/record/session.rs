@@ -21,20 +21,22 @@ use crate::event::Tid;
 use crate::gaps;
 use crate::trace::Origin;
 
-/// At least so often the buffers are emptied.
+/// The longest time between two emptyings of the buffers.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// How long to wait where something seemed to be there and was not.
 const IN_VAIN: Duration = Duration::from_millis(20);
 
-/// Records until the target ends, the limit is reached, or `stop` is true. `progress` is called several times a second, and
-/// `stop` looked at as often. A command that has not ended by then goes on.
+/// Records until the target ends, the limit is reached, or `stop` is true. `progress` is called
+/// several times a second, and `stop` looked at as often. A command that has not ended by then goes
+/// on.
 ///
 /// All events are in memory: 32 bytes each.
 ///
 /// # Errors
 ///
-/// Why nothing could be recorded: see [`Refusal`]. A failure in the middle is none: see [`Recorded::broken`].
+/// Why nothing could be recorded: see [`Refusal`]. A failure in the middle is none: see
+/// [`Recorded::broken`].
 pub fn record(
     options: &Options,
     stop: &AtomicBool,
@@ -59,7 +61,7 @@ pub fn record(
     Err(Refusal::NotPermitted(missing))
 }
 
-/// Whom to record.
+/// What to record: everything, or one process and its descendants.
 enum Subject {
     System,
     Process(Tid),
@@ -186,7 +188,7 @@ struct End {
 
 impl End {
     fn of(pid: Tid) -> End {
-        // SAFETY: the call takes no pointers, and what it returns belongs to nobody else.
+        // SAFETY: the call takes no pointers, and what it returns has no other owner.
         let pidfd = unsafe {
             let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0) as RawFd;
             (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
@@ -206,7 +208,7 @@ impl End {
     }
 }
 
-/// Whether there is no such process, or only its number, for its parent to ask for its end.
+/// Whether there is no such process, or only a zombie.
 fn is_gone(pid: Tid) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     let stat = String::from_utf8_lossy(&stat);
@@ -256,7 +258,7 @@ mod tests {
     use crate::collector::Tracepoint;
     use crate::event::What;
 
-    /// Buffers that give so many events, one at a time, and fail then.
+    /// Buffers that give this number of events, one at a time, and fail then.
     struct Failing(u64);
 
     impl Buffers for Failing {

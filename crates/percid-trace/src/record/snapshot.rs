@@ -6,7 +6,7 @@ use std::path::Path;
 use super::cpus;
 use crate::event::Tid;
 
-/// Who is there.
+/// The threads that are there.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     /// A time before the first look, on the trace's clock.

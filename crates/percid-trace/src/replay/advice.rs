@@ -11,7 +11,8 @@ const ENOUGH_TURNS: u64 = 100;
 /// Policies that differ by less than this share of time cost the same.
 const WORTH_IT: f64 = 0.05;
 
-/// Sentences about one process: `results` are its replays under each policy, by name, on a machine with so many CPUs.
+/// Sentences about one process: `results` are its replays under each policy, by name, on a machine
+/// with `cpus` CPUs.
 pub fn advice(results: &[(&str, &SpaceReplay)], cpus: u32, area_bytes: u64) -> Vec<String> {
     let Some((_, first)) = results.first() else { return Vec::new() };
     let life = &first.life;

@@ -1,4 +1,5 @@
-//! Which thread belongs to which process: what a trace says of it anywhere, gathered before it is followed.
+//! Which thread belongs to which process: what a trace says of it anywhere, gathered before it is
+//! followed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -64,7 +65,8 @@ impl Membership {
         }
     }
 
-    /// Whoever is switched away from first has been running since the beginning, unless it was created since.
+    /// The thread that is switched away from first has been running since the beginning, unless it
+    /// was created since.
     fn ran(&mut self, cpu: Cpu, prev: Tid) {
         if self.first_running[cpu as usize].is_none() {
             let first = if self.born.contains(&prev) { UNKNOWN } else { prev };
@@ -77,8 +79,8 @@ impl Membership {
         self.processes.get(&thread).copied()
     }
 
-    /// Whether a thread whose creation the trace does not show has no user space. Where the members of processes are
-    /// listed, whoever is not among them has none.
+    /// Whether a thread whose creation the trace does not show has no user space. Where the members
+    /// of processes are listed, a thread that is not among them has none.
     pub(super) fn is_kernel(&self, thread: Tid) -> bool {
         let listed = self.processes.is_empty() || self.processes.contains_key(&thread);
         matches!(thread, IDLE | KTHREADD | UNKNOWN)

@@ -1,7 +1,8 @@
-//! Replays a recorded schedule under a policy: which IDs the threads of each process would have had.
+//! Replays a recorded schedule under a policy: which IDs the threads of each process would have
+//! had.
 //!
-//! The schedule is taken as it is; what the policy costs does not change it. An *address space* is what IDs belong
-//! to: a process from its `exec` on.
+//! The schedule is taken as it is; what the policy costs does not change it. An *address space* is
+//! what IDs belong to: a process from its `exec` on.
 
 mod advice;
 mod membership;
@@ -53,8 +54,8 @@ impl fmt::Display for Misfit {
 
 impl std::error::Error for Misfit {}
 
-/// Replays a trace under a policy on a machine. Counts events as they are done; if it is stopped, it returns
-/// what it has by then.
+/// Replays a trace under a policy on a machine. Counts events as they are done; if it is stopped,
+/// it returns what it has by then.
 ///
 /// # Errors
 ///
@@ -76,8 +77,8 @@ pub fn replay(
     Ok(player.into_replay(schedule.now(), is_whole))
 }
 
-/// The address spaces of a trace, without any policy, in the order in which it shows them; those whose threads never ran
-/// are left out.
+/// The address spaces of a trace, without any policy, in the order in which it shows them; those
+/// whose threads never ran are left out.
 pub fn lives(trace: &Trace) -> Vec<Life> {
     let place = |cpu| Place { core: cpu, l3: 0, socket: 0, node: 0 };
     let cpus = trace.largest_cpu().map_or(0, |cpu| cpu + 1);

@@ -11,12 +11,13 @@ use crate::event::Tid;
 /// A schedule under a policy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Replay {
-    /// The address spaces in the order in which the trace shows them. Without those that are not wanted, and those whose threads never
-    /// ran.
+    /// The address spaces in the order in which the trace shows them. Without those that are not
+    /// wanted, and those whose threads never ran.
     pub spaces: Vec<SpaceReplay>,
     /// Address spaces that were replayed and not kept.
     pub spaces_left_out: u64,
-    /// Address spaces that were not replayed, because too many lived at once: see [`Settings::policy_bytes`].
+    /// Address spaces that were not replayed, because too many lived at once: see
+    /// [`Settings::policy_bytes`].
     pub spaces_refused: u64,
     /// From the first event to the last, in nanoseconds.
     pub duration_ns: Ns,
@@ -58,7 +59,7 @@ pub struct Turn {
     pub from: Ns,
     /// Until when.
     pub to: Ns,
-    /// Who used the ID before.
+    /// The use of the ID before.
     pub last: Option<Use>,
     /// Whether the ID was taken from another CPU for it.
     pub stolen: bool,

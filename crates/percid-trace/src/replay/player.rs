@@ -22,12 +22,13 @@ pub struct Settings {
     pub processes: Vec<Tid>,
     /// The memory that is indexed by the ID, in bytes for each ID.
     pub area_bytes: u64,
-    /// So many turns are kept, the first ones. 0 if none are wanted.
+    /// The number of turns that are kept, the first ones. 0 if none are wanted.
     pub turns_kept: usize,
-    /// So many address spaces are kept, those with most turns. 320 bytes each, and the name.
+    /// The number of address spaces that are kept, those with most turns: 320 bytes each, and the
+    /// name.
     pub spaces_kept: usize,
-    /// What the policies of all living address spaces may take together, in bytes. Those that are begun beyond that are
-    /// not replayed.
+    /// What the policies of all living address spaces may take together, in bytes. Those that are
+    /// begun beyond that are not replayed.
     pub policy_bytes: usize,
 }
 
@@ -187,7 +188,8 @@ impl<'a> Player<'a> {
         self.keep(robbed, at.now);
     }
 
-    /// Ends the turn of a CPU from which the ID was taken while its thread runs: that thread will ask anew.
+    /// Ends the turn of a CPU from which the ID was taken while its thread runs: that thread will
+    /// get another one.
     fn end_robbed(&mut self, cpu: Cpu, taken: Turn) -> Option<Turn> {
         let is_robbed = |turn: &mut Turn| (turn.space, turn.id) == (taken.space, taken.id);
         self.current[cpu as usize].take_if(|turn| cpu != taken.cpu && is_robbed(turn))

@@ -1,9 +1,11 @@
-//! Follows a recorded schedule: who runs where, in which address space, and tells a [`Listener`] what a policy needs to know.
+//! Follows a recorded schedule: which thread runs where, in which address space. A [`Listener`]
+//! gets what a policy needs to know.
 //!
-//! A trace is never whole: it begins in the middle, and events may be lost. What must have happened between two events is
-//! made up for where the second of them shows it: a thread that is switched away from was running; one that
-//! begins to run on a CPU does not run on another one any more; one that runs elsewhere than before was moved; one that runs
-//! where it was not allowed to may run anywhere by now.
+//! A trace is never whole: it begins in the middle, and events may be lost. What must have happened
+//! between two events is made up for where the second of them shows it: a thread that is switched
+//! away from was running; one that begins to run on a CPU does not run on another one any more; one
+//! that runs elsewhere than before was moved; one that runs where it was not allowed to may run
+//! anywhere by now.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -22,8 +24,8 @@ use crate::event::{Event, IDLE, Shares, Tid, UNKNOWN, What};
 use crate::interner::Text;
 use crate::trace::Trace;
 
-/// Is told what happens to the address spaces, in the terms of [`percid_sim::policies::Policy`]. The space is as it is
-/// after the change.
+/// Gets what happens to the address spaces, in the terms of [`percid_sim::policies::Policy`]. The
+/// space is as it is after the change.
 pub(super) trait Listener {
     /// A thread was created.
     fn spawn(&mut self, _at: At<'_>, _thread: Thread) {}
@@ -39,7 +41,7 @@ pub(super) trait Listener {
     fn tick(&mut self, _at: At<'_>, _cpu: Cpu, _thread: Thread) {}
     /// A running thread begins to end.
     fn exit(&mut self, _at: At<'_>, _cpu: Cpu, _thread: Thread) {}
-    /// Nobody uses the space any more.
+    /// No thread uses the space any more.
     fn end(&mut self, number: SpaceNumber, life: Life);
     /// A CPU begins to run something, or to idle.
     fn busy(&mut self, _now: Ns, _cpu: Cpu, _is_busy: bool) {}
@@ -93,7 +95,8 @@ pub(super) struct Schedule<'t> {
     current: Vec<Tid>,
     busy: u32,
     threads: HashMap<Tid, Runner>,
-    /// Those that began to end and do not run. They may run again, in the kernel, before they are gone.
+    /// Those that began to end and do not run. They may run again, in the kernel, before they are
+    /// gone.
     ended: HashSet<Tid>,
     /// The living ones, by number.
     spaces: Vec<Option<Box<Space>>>,
@@ -109,7 +112,7 @@ pub(super) struct Schedule<'t> {
 /// Events between two looks at whether to stop.
 const AT_ONCE: usize = 4096;
 
-/// After so long without any event, further ticks would find nothing that the last ones did not.
+/// After this time without any event, further ticks would find nothing that the last ones did not.
 const QUIET: Ns = 10 * SECOND;
 
 /// The affinity of threads of which the trace says nothing: all CPUs.
@@ -161,7 +164,7 @@ impl<'t> Schedule<'t> {
         self.now
     }
 
-    /// Lets those run who must have been running when the trace began.
+    /// Lets the threads run that must have been running when the trace began.
     fn begin(&mut self, listener: &mut impl Listener) {
         for cpu in 0..self.topology.cpus() {
             let first = self.membership.first_running[cpu as usize];
@@ -202,7 +205,8 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// Ticks on all CPUs that are not idle, until `time`. While all are idle nothing ticks, and no more after [`QUIET`].
+    /// Ticks on all CPUs that are not idle, until `time`. While all are idle nothing ticks, and no
+    /// more after [`QUIET`].
     fn let_tick(&mut self, time: Ns, listener: &mut impl Listener) {
         let Some((period, next)) = self.ticks else { return };
         if next > time {
@@ -256,8 +260,8 @@ impl<'t> Schedule<'t> {
         self.bury(prev, listener);
     }
 
-    /// Whether the thread left this CPU for another one in this very moment, and what it does there was told first: events of
-    /// one moment are in the order of their CPUs.
+    /// Whether the thread left this CPU for another one in this very moment, and what it does there
+    /// was told first: events of one moment are in the order of their CPUs.
     fn has_just_left(&self, cpu: Cpu, thread: Tid) -> bool {
         let Some(runner) = self.threads.get(&thread) else { return false };
         let there = runner.cpu.filter(|&there| there != cpu && runner.since == self.now);
@@ -265,7 +269,8 @@ impl<'t> Schedule<'t> {
             && self.current[cpu as usize] == IDLE
     }
 
-    /// Sees to it that the thread can begin to run on the CPU: it is known, runs nowhere else and was moved there.
+    /// Sees to it that the thread can begin to run on the CPU: it is known, runs nowhere else and
+    /// was moved there.
     fn arrive(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
         if thread == IDLE {
             return;
@@ -388,7 +393,7 @@ impl<'t> Schedule<'t> {
         self.join(child, space, affinity, listener);
     }
 
-    /// Ends whoever had this number before, should the trace not have shown that.
+    /// Ends the thread that had this number before, if the trace has not shown its end.
     fn replace(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
         let Some(runner) = self.threads.get(&thread) else { return };
         let cpu = runner.cpu.unwrap_or(cpu);
@@ -426,7 +431,8 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// A thread leaves the program that it was started with, if it did not share that with its creator.
+    /// A thread leaves the program that it was started with, if it did not share that with its
+    /// creator.
     fn make_room(&mut self, thread: Tid) {
         let place = self.threads.get(&thread).and_then(|runner| runner.place);
         let Some((number, own)) = place else { return };
@@ -525,7 +531,7 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// Makes the acquaintance of a thread that was there before the trace.
+    /// Adds a thread that was there before the trace.
     fn meet(&mut self, thread: Tid, listener: &mut impl Listener) {
         if self.threads.contains_key(&thread) || !is_named(thread) {
             return;
@@ -592,7 +598,7 @@ impl<'t> Schedule<'t> {
         Some(At { now: self.now, number, space, topology: self.topology, nobody })
     }
 
-    /// The trace is over: whoever runs still runs until now, and all spaces end.
+    /// The trace is over: running threads run until now, and all spaces end.
     fn finish(&mut self, listener: &mut impl Listener) {
         for cpu in 0..self.topology.cpus() {
             self.switch(cpu, IDLE, listener);

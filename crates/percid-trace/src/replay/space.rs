@@ -1,4 +1,5 @@
-//! An address space of a recorded schedule: what a policy may see of it, and what can be said of it whatever the policy.
+//! An address space of a recorded schedule: what a policy may see of it, and what can be said of it
+//! whatever the policy.
 
 use std::rc::Rc;
 
@@ -13,7 +14,8 @@ use crate::event::Tid;
 /// An address space, numbered from 0 in the order in which the trace shows them.
 pub type SpaceNumber = u32;
 
-/// What can be said of an address space without any policy. A process has a new one after each `exec`.
+/// What can be said of an address space without any policy. A process has a new one after each
+/// `exec`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Life {
     /// The process (`getpid`).
@@ -82,10 +84,11 @@ impl Moves {
     }
 }
 
-/// Who runs where, lent to the address spaces in which somebody runs: there can be many more than CPUs.
+/// Which thread runs on each CPU, lent to the address spaces in which any runs: there can be many
+/// more spaces than CPUs.
 #[derive(Debug)]
 pub(super) struct Rows {
-    /// What a space sees in which nobody runs: no thread for any CPU.
+    /// What a space sees in which no thread runs: no thread for any CPU.
     pub(super) nobody: Vec<Option<Thread>>,
     free: Vec<Vec<Option<Thread>>>,
 }
@@ -99,7 +102,7 @@ impl Rows {
         self.free.pop().unwrap_or_else(|| self.nobody.clone())
     }
 
-    /// Takes back a row in which nobody runs any more.
+    /// Takes back a row in which no thread runs any more.
     fn take_back(&mut self, row: Vec<Option<Thread>>) {
         self.free.push(row);
     }
@@ -115,7 +118,7 @@ pub(super) struct Space {
     pub(super) thread_allowed: Vec<u32>,
     /// For each thread of its life, the kernel's number.
     pub(super) tids: Vec<Tid>,
-    /// For each CPU, the thread that runs there; empty while nobody does.
+    /// For each CPU, the thread that runs there; empty while none does.
     running: Vec<Option<Thread>>,
     /// The CPUs that run any of its threads.
     occupied: u32,
@@ -129,8 +132,8 @@ pub(super) struct Space {
     former_name: Option<(Ns, String)>,
 }
 
-/// So long before the trace shows a new program its name may already be there, in nanoseconds: the kernel renames
-/// the thread before it reads the program, perhaps from a disk.
+/// How long before the trace shows a new program its name may already be there, in nanoseconds: the
+/// kernel renames the thread before it reads the program, perhaps from a disk.
 const RENAMED_AHEAD: Ns = 100 * MS;
 
 impl Space {
@@ -155,7 +158,8 @@ impl Space {
         self.former_name = Some((now, before));
     }
 
-    /// It makes room for another program. A name that it has only just been given is that program's.
+    /// It makes room for another program. A name that it has only just been given is that
+    /// program's.
     pub(super) fn make_room(&mut self, now: Ns) {
         if let Some((until, name)) = self.former_name.take() {
             if now - until <= RENAMED_AHEAD && !name.is_empty() {
@@ -213,7 +217,7 @@ impl Space {
         self.ending.push(cpu);
     }
 
-    /// Whether no thread lives in it and none runs.
+    /// Whether all its threads have ended and none runs.
     pub(super) fn is_over(&self) -> bool {
         self.users == 0 && self.occupied == 0
     }

@@ -9,12 +9,13 @@ use super::space::Moves;
 
 /// What a policy made of one address space.
 ///
-/// A thread *acquires* an ID when its turn on a CPU begins, and when a timer tick finds that its ID is another one by now.
+/// A thread *acquires* an ID when its turn on a CPU begins, and when a timer tick finds that its ID
+/// is another one by now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Tally {
-    /// Different IDs that were used: so many copies of the data come to be.
+    /// Different IDs that were used: the number of copies of the data.
     pub ids_used: u32,
-    /// The largest ID, plus one: so long must a table be that is indexed by it.
+    /// The largest ID, plus one: the length of a table that is indexed by it.
     pub ids_bound: u32,
     /// Acquisitions, by where the ID was used last.
     pub acquisitions: Acquisitions,
@@ -22,8 +23,8 @@ pub struct Tally {
     pub work: Work,
     /// What the memory of all copies takes, in bytes, with one area for each.
     pub memory_bytes: u64,
-    /// What the first burst on its area after every acquisition would cost by the machine's prices, all
-    /// together, in nanoseconds.
+    /// What the first burst on its area after every acquisition would cost by the machine's prices,
+    /// all together, in nanoseconds.
     pub burst_ns: Ns,
 }
 
@@ -44,8 +45,9 @@ impl Acquisitions {
         self.first + self.same_cpu + self.moved.all()
     }
 
-    /// The share of those that found the ID where it was used before, at least as near as the core, the cache and the node:
-    /// `[CPU, core, L3, node]`, each from 0 to 1, of all that were not the first. 1 if there is none.
+    /// The share of those that found the ID where it was used before, at least as near as the core,
+    /// the cache and the node: `[CPU, core, L3, node]`, each from 0 to 1, of all that were not the
+    /// first. 1 if there is none.
     pub fn shares(&self) -> [f64; 4] {
         let again = self.all() - self.first;
         if again == 0 {
@@ -58,7 +60,7 @@ impl Acquisitions {
     }
 }
 
-/// Who used an ID last, and when.
+/// The last use of an ID: the CPU, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
     /// On which CPU.

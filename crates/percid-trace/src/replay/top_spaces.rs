@@ -1,4 +1,5 @@
-//! Which address spaces of a replay are kept. A trace of a large build has millions, nearly all of them of a few turns.
+//! Which address spaces of a replay are kept. A trace of a large build has millions, nearly all of
+//! them of a few turns.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +16,7 @@ pub(super) struct TopSpaces {
 }
 
 impl TopSpaces {
-    /// Keeps so many.
+    /// Keeps `most` of them.
     pub(super) fn new(most: usize) -> TopSpaces {
         TopSpaces { most, spaces: BinaryHeap::new(), left_out: 0 }
     }
@@ -38,7 +39,8 @@ impl TopSpaces {
     }
 }
 
-/// An address space in the order of its turns; of two with the same number the earlier one is the larger.
+/// An address space in the order of its turns; of two with the same number the earlier one is the
+/// larger.
 struct ByTurns(SpaceReplay);
 
 impl ByTurns {

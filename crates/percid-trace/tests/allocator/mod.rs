@@ -1,4 +1,5 @@
-//! How much memory something takes: the allocator of a test program counts. What runs beside it counts too.
+//! How much memory something takes: the allocator of a test program counts. What runs beside it
+//! counts too.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,7 +10,8 @@ struct Counting;
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: All calls go to the system's allocator unchanged; counting touches no memory that is handed out.
+// SAFETY: All calls go to the system's allocator unchanged; counting touches no memory that is
+// handed out.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         PEAK.fetch_max(NOW.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);

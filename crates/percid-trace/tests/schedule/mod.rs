@@ -36,8 +36,8 @@ const NAMES: [&[u8]; 10] = [
     b"swapper/1",
 ];
 
-/// A schedule that a kernel could have made, of about so many events: threads run, sleep, wake each other, move, are
-/// born and die; every kind of event is there.
+/// A schedule that a kernel could have made, of about this number of events: threads run, sleep,
+/// wake each other, move, are born and die; every kind of event is there.
 pub(crate) fn plausible(seed: u64, events: usize) -> Trace {
     let mut kernel = Kernel::new(seed, events);
     while kernel.out.len() < events {

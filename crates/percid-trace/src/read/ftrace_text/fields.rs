@@ -87,8 +87,8 @@ impl<'a> Body<'a> {
         self.0.strip_prefix(name)
     }
 
-    /// Takes the body apart at `middle`, behind which at most `longest` bytes stand. Names may contain that too, so what
-    /// `left` makes of the text before it decides which one it is.
+    /// Takes the body apart at `middle`, behind which at most `longest` bytes stand. Names may
+    /// contain that too, so what `left` makes of the text before it decides which one it is.
     pub(super) fn split<T>(
         self,
         middle: &[u8],

@@ -32,7 +32,8 @@ pub(super) struct Head<'a> {
 impl<'a> Head<'a> {
     /// Reads the beginning of a line; `None` if it is not that of an event.
     ///
-    /// A name may look like the rest of a beginning, but it ends by the sixteenth column, so the last place that fits is it.
+    /// A name may look like the rest of a beginning, but it ends by the sixteenth column, so the
+    /// last place that fits is it.
     pub(super) fn read(line: &'a [u8]) -> Option<Head<'a>> {
         let ends = (1..=NAME_ENDS.min(line.len().checked_sub(1)?)).rev();
         ends.filter_map(|end| match line[end] {

@@ -1,7 +1,9 @@
-//! Reads traces as text: a line for each event, as tracefs, `trace-cmd report` and `perf script` write it.
+//! Reads traces as text: a line for each event, as tracefs, `trace-cmd report` and `perf script`
+//! write it.
 //!
-//! Threads can name themselves anything, also like a part of a line. So a line is taken apart from what the kernel says in
-//! words of its own, which stands at its ends, and a name is what is left between.
+//! Threads can name themselves anything, also like a part of a line. So a line is taken apart from
+//! what the kernel says in words of its own, which stands at its ends, and a name is what is left
+//! between.
 
 use std::collections::HashMap;
 
@@ -16,7 +18,8 @@ mod tracepoint;
 
 use head::Head;
 
-/// The longest line that is read, in bytes. The longest that a kernel writes holds a path of 4096 bytes.
+/// The longest line that is read, in bytes. The longest that a kernel writes holds a path of 4096
+/// bytes.
 const LONGEST_LINE: usize = 1 << 14;
 
 /// The shortest line of an event; a hint for how many there are.
@@ -100,8 +103,8 @@ impl Reader {
     }
 }
 
-/// Whether a line tells of a switch, which no trace can do without. The records of `perf` and comments may hold a name of
-/// a thread that says so.
+/// Whether a line tells of a switch, which no trace can do without. The records of `perf` and
+/// comments may hold a name of a thread that says so.
 fn is_switch(line: &[u8]) -> bool {
     let Some(at) = fields::last(line, b"sched_switch: ") else { return false };
     let is_word = at.checked_sub(1).is_none_or(|before| matches!(line[before], b' ' | b':'));

@@ -1,4 +1,5 @@
-//! What a line says of an event: in the kernel's own words, or in the shorter ones of `trace-cmd`'s plugins.
+//! What a line says of an event: in the kernel's own words, or in the shorter ones of `trace-cmd`'s
+//! plugins.
 
 use super::fields::{Body, hex};
 use crate::collector::Tracepoint;
@@ -100,8 +101,8 @@ fn thread_in_short(mut body: Body<'_>) -> Option<(Body<'_>, u32)> {
     Some((body, pid))
 }
 
-/// The state of a thread that stops running, as bits that have letters: `S`, `R+`, `D|K`. Numbers stand for bits that the
-/// writer had no letter for.
+/// The state of a thread that stops running, as bits that have letters: `S`, `R+`, `D|K`. Numbers
+/// stand for bits that the writer had no letter for.
 fn state(text: &[u8], letters: &[u8; 8]) -> Option<u32> {
     let (text, preempted) = match text.strip_suffix(b"+") {
         Some(text) => (text, State::PREEMPTED.0.into()),
@@ -121,7 +122,8 @@ fn state_in_full(text: &[u8]) -> Option<u32> {
     state(text, b"SDTtXZPI")
 }
 
-/// The letters of libtraceevent, which are those of old kernels; where it knows the new ones, they are told by that.
+/// The letters of libtraceevent, which are those of old kernels; where it knows the new ones, they
+/// are told by that.
 fn state_in_short(text: &[u8]) -> Option<u32> {
     state(text, b"SDTtZXxW").or_else(|| state_in_full(text))
 }

@@ -1,5 +1,5 @@
-//! The parts of a `perf.data` file: its header, sections and records; and of what `perf record -o -` writes into a pipe,
-//! where the same things come as records.
+//! The parts of a `perf.data` file: its header, sections and records; and of what `perf record -o
+//! -` writes into a pipe, where the same things come as records.
 
 use std::borrow::Cow;
 
@@ -46,7 +46,8 @@ pub(super) struct Event {
 #[derive(Debug)]
 pub(super) struct Records<'a> {
     bytes: Cow<'a, [u8]>,
-    /// Where they begin in the file; 0 if they were decompressed, so that errors count from the first of them.
+    /// Where they begin in the file; 0 if they were decompressed, so that errors count from the
+    /// first of them.
     at: u64,
 }
 
@@ -192,7 +193,8 @@ impl<'a> Records<'a> {
         Record::take(&mut bytes)
     }
 
-    /// The same records, and in place of those that hold compressed ones what was in them, at the end.
+    /// The same records, and in place of those that hold compressed ones what was in them, at the
+    /// end.
     fn decompressed(self, order: ByteOrder) -> Result<Records<'a>, Error> {
         let mut rest = self.all(order);
         while !rest.is_empty() {

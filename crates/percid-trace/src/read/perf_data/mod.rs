@@ -1,8 +1,9 @@
 //! Reads what `perf record` writes, as it lies in memory.
 //!
-//! The container is read here rather than by a crate: `linux-perf-data` allocates what a header claims, does not keep the
-//! order of compressed records and stops at the tracing data of a pipe; `tracepoint_perf` reads paths only, and nothing
-//! that is compressed. Directories, as `perf record --threads` writes them, are not read.
+//! The container is read here rather than by a crate: `linux-perf-data` allocates what a header
+//! claims, does not keep the order of compressed records and stops at the tracing data of a pipe;
+//! `tracepoint_perf` reads paths only, and nothing that is compressed. Directories, as `perf record
+//! --threads` writes them, are not read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -96,7 +97,8 @@ impl Index {
             entries.push(Entry { time, at });
         }
         entries.sort_by_key(|entry| entry.time);
-        // Both tell of the same losses: the first when there was room again, the second at the end and so of all.
+        // Both tell of the same losses: the first when there was room again, the second at the end
+        // and so of all.
         Ok(Index { entries, lost: lost.max(lost_samples) })
     }
 }
@@ -144,7 +146,8 @@ impl Layouts {
         self.of(|first| first.tail_id(body.rest(), self.order))
     }
 
-    /// The layout of the event with this number. What was made up when the recording began has 0 for it.
+    /// The layout of the event with this number. What was made up when the recording began has 0
+    /// for it.
     #[inline]
     fn of(&self, id: impl Fn(&Layout) -> Option<u64>) -> &Layout {
         if self.by_id.is_empty() {
@@ -191,7 +194,8 @@ struct Reader<'a> {
     running: HashMap<Cpu, Tid>,
     /// Threads of the kernel that were there before.
     of_the_kernel: HashSet<Tid>,
-    /// New threads whose creation was told without its CPU, so that `sched_process_fork` is not known by that.
+    /// New threads whose creation was told without its CPU, so that `sched_process_fork` is not
+    /// known by that.
     told: HashSet<Tid>,
 }
 
@@ -295,7 +299,8 @@ impl Reader<'_> {
         self.switch(time, misc, body, other)
     }
 
-    /// A switch from or to a thread. Both ends of a switch are told, so the second is left out if the first said all.
+    /// A switch from or to a thread. Both ends of a switch are told, so the second is left out if
+    /// the first said all.
     fn switch(
         &mut self,
         time: u64,

@@ -1,4 +1,4 @@
-//! Where the parts of a record lie that the kernel puts in as the event's attributes ask.
+//! Where the parts of a record lie that the kernel includes by the event's attributes.
 
 use tracepoint_decode::{
     PerfEventAttrOptions as Options, PerfEventAttrReadFormat as ReadFormat,
@@ -138,7 +138,8 @@ impl Layout {
         }
     }
 
-    /// Whether records of events with these two layouts say at the same place to which event they belong.
+    /// Whether records of events with these two layouts say at the same place to which event they
+    /// belong.
     pub(super) fn identifies_like(&self, other: &Layout) -> bool {
         let id = |layout: &Layout| (layout.id, layout.tail.and_then(|tail| tail.id));
         self.id.is_some() && id(self) == id(other)

@@ -8,8 +8,8 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
 /// Reads the section.
 ///
-/// Among the kernel's symbols is the function by which the timer tick is told from other timers. Today's `perf` writes no
-/// symbols, so its files tell of no ticks.
+/// Among the kernel's symbols is the function by which the timer tick is distinguished from other
+/// timers. Today's `perf` writes no symbols, so its files tell of no ticks.
 pub(super) fn read(mut data: Bytes<'_>) -> Result<Formats, Error> {
     if data.take(MAGIC.len() as u64, "the tracing data")? != MAGIC {
         return Err(data.error("the tracing data does not begin with its magic bytes"));

@@ -41,12 +41,13 @@ fn attributes() -> perf_event_attr {
     attributes
 }
 
-/// Opens the event, which does not record yet. `None` if there is no such thread, or no such CPU any more.
+/// Opens the event, which does not record yet. `None` if there is no such thread, or no such CPU
+/// any more.
 pub(super) fn open(cpu: Cpu, thread: Option<Tid>) -> Result<Option<OwnedFd>, String> {
     let mut attributes = attributes();
     let mut event = open_with(&mut attributes, cpu, thread);
     if matches!(&event, Err(error) if error.raw_os_error() == Some(libc::EINVAL)) {
-        // Kernels before 6.0 do not count losses for whoever asks.
+        // Kernels before 6.0 do not count losses on request.
         attributes.read_format = 0;
         event = open_with(&mut attributes, cpu, thread);
     }
@@ -67,7 +68,7 @@ fn open_with(
 ) -> io::Result<OwnedFd> {
     let pid = thread.map_or(-1, |thread| thread as libc::pid_t);
     let flags = u64::from(PERF_FLAG_FD_CLOEXEC);
-    // SAFETY: the attributes live as long as the call, and what it returns belongs to nobody else.
+    // SAFETY: the attributes live as long as the call, and what it returns has no other owner.
     unsafe {
         let fd = perf_event_open(attributes, pid, cpu as i32, -1, flags as _);
         if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }

@@ -1,10 +1,10 @@
 //! Recording by perf events.
 //!
-//! An event that counts nothing is attached to the target on every CPU, for the sake of the records that the kernel
-//! writes beside counting: of switches, of threads that begin and end, of names.
+//! An event that counts nothing is attached to the target on every CPU, for the sake of the records
+//! that the kernel writes beside counting: of switches, of threads that begin and end, of names.
 //!
-//! Where a single process is recorded, the kernel does not say what ran before and after its threads. So that the events
-//! of a CPU fit together, this is taken to be the idle thread.
+//! Where a single process is recorded, the kernel does not say what ran before and after its
+//! threads. So that the events of a CPU fit together, this is taken to be the idle thread.
 
 mod event;
 mod records;
@@ -97,7 +97,8 @@ impl Buffers for Perf {
     fn end(&mut self, stream: &mut Stream) -> Result<(), String> {
         self.events().try_for_each(event::disable)?;
         self.drain(stream)?;
-        // The kernel writes of a loss into the ring when there is room again, and that may never be.
+        // The kernel writes of a loss into the ring when there is room again, and that may never
+        // be.
         stream.lost = stream.lost.max(self.events().map(event::lost).sum());
         Ok(())
     }

@@ -23,7 +23,8 @@ pub(super) struct Records {
     system: Option<System>,
 }
 
-/// All threads of a system. The kernel's last word on a thread, the switch away from it, may name it no more.
+/// All threads of a system. The kernel's last word on a thread, the switch away from it, may name
+/// it no more.
 #[derive(Debug, Default)]
 struct System {
     /// For each CPU the thread that was seen there last.
@@ -33,7 +34,8 @@ struct System {
 }
 
 impl System {
-    /// The thread that runs on a CPU: the one that is named, or else the one that was seen there last.
+    /// The thread that runs on a CPU: the one that is named, or else the one that was seen there
+    /// last.
     fn running(&mut self, cpu: Cpu, named: Tid) -> Tid {
         let seen = self.running.entry(cpu).or_insert(named);
         if named != UNKNOWN {
@@ -43,7 +45,7 @@ impl System {
     }
 }
 
-/// Where and when something happened, and who ran there.
+/// Where and when something happened, and which thread ran there.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     time: u64,
@@ -166,7 +168,8 @@ impl Moment {
         }
     }
 
-    /// Where everything is recorded, the kernel tells of each switch twice, and says both threads each time.
+    /// Where everything is recorded, the kernel tells of each switch twice, and says both threads
+    /// each time.
     fn switch(self, switch: ContextSwitchRecord, system: Option<&mut System>, stream: &mut Stream) {
         match switch {
             ContextSwitchRecord::In { prev_tid: None, .. } => {

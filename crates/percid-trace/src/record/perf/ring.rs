@@ -51,7 +51,8 @@ impl Ring {
         &mut self,
         mut take: impl FnMut(&[u8]) -> Result<(), String>,
     ) -> Result<(), String> {
-        // SAFETY: the page is mapped as long as `self` lives. The kernel writes the head, and nobody else the tail.
+        // SAFETY: the page is mapped as long as `self` lives. The kernel writes the head, and only
+        // this value the tail.
         let (head, mut tail) = unsafe {
             let control = self.control();
             ((&raw const (*control).data_head).read_volatile(), (*control).data_tail)
@@ -74,7 +75,8 @@ impl Ring {
         Ok(())
     }
 
-    /// The length of the record at a place. Records begin at multiples of eight bytes, so its header lies in one piece.
+    /// The length of the record at a place. Records begin at multiples of eight bytes, so its
+    /// header lies in one piece.
     fn length(&self, at: u64) -> usize {
         let place = self.page + (at as usize & (self.size - 1));
         // SAFETY: the place is within the mapping, and the kernel has finished writing there.
@@ -86,7 +88,8 @@ impl Ring {
     fn bytes(&mut self, at: u64, length: usize) -> &[u8] {
         let at = at as usize & (self.size - 1);
         let first = length.min(self.size - at);
-        // SAFETY: both parts are within the mapping, and the kernel writes there only after the tail has moved.
+        // SAFETY: both parts are within the mapping, and the kernel writes there only after the
+        // tail has moved.
         let (first, second) = unsafe {
             let records = self.map.as_ptr().add(self.page);
             let second = std::slice::from_raw_parts(records, length - first);

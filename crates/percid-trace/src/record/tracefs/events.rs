@@ -1,4 +1,4 @@
-//! Which events are recorded, and which are only sifted out of what everybody does.
+//! Which events are recorded, and which are selected from those of the whole system.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -40,8 +40,8 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Enables what is asked for. Migrations are left to [`Events::of_others`] where an instance hears only what threads
-    /// of the target do, because others migrate them.
+    /// Enables what is asked for. Migrations are left to [`Events::of_others`] where an instance
+    /// hears only what threads of the target do, because others migrate them.
     pub(super) fn of_target(
         instance: &Instance,
         extra: Extra,
@@ -110,7 +110,8 @@ impl Events {
         instance.write(&format!("events/{system}/{event}/enable"), "1").ok()
     }
 
-    /// The threads that a record tells of if it is a call that changes an affinity: the caller, and whose it changes.
+    /// The threads that a record tells of if it is a call that changes an affinity: the caller, and
+    /// whose it changes.
     pub(super) fn affinity_call(&self, record: &[u8]) -> Option<Tid> {
         self.affinity.as_ref()?.thread(record)
     }

@@ -1,9 +1,10 @@
 //! Recording by tracefs.
 //!
-//! An instance of our own records, so that nothing else that is traced on this machine is disturbed. For a single process
-//! the kernel itself keeps only what that process and its offspring do, and the switches and wakeups in which one of their
-//! threads takes part. Migrations are mostly the work of others, so they come from a second instance that has those of
-//! everybody, and nothing else.
+//! An instance of our own records, so that nothing else that is traced on this machine is
+//! disturbed. For a single process the kernel itself keeps only what that process and its offspring
+//! do, and the switches and wakeups in which one of their threads takes part. Migrations are mostly
+//! the work of others, so they come from a second instance that has those of everybody, and nothing
+//! else.
 
 mod events;
 mod instance;
@@ -70,20 +71,20 @@ fn restrict(instance: &Instance, process: Tid) -> Result<BTreeSet<Tid>, String> 
     }
 }
 
-/// So many numbers are less than a page of text, the most that the kernel takes.
+/// This number of thread IDs is less than a page of text, the most that the kernel takes.
 const THREADS_AT_ONCE: usize = 256;
 
 /// A recording.
 pub(super) struct Tracefs {
     own: Buffer,
-    /// Who else migrates the threads of the target.
+    /// The migrations of the whole system, among them those of the target's threads.
     others: Option<Buffer>,
     /// The threads that were there when it began.
     targets: BTreeSet<Tid>,
     migrations: Vec<Migration>,
 }
 
-/// A thread of anybody was moved.
+/// A thread was moved, of the target or not.
 #[derive(Debug, Clone, Copy)]
 struct Migration {
     time: u64,
@@ -136,7 +137,8 @@ impl Buffers for Tracefs {
     }
 }
 
-/// So many sub-buffers of a CPU are taken before it is the next one's turn, as more may come as fast.
+/// The number of sub-buffers of a CPU that are taken before those of the next one, as more may come
+/// as fast.
 const AT_ONCE: usize = 4096;
 
 impl Tracefs {
@@ -200,7 +202,8 @@ impl Buffer {
         Ok(Buffer { pipes, instance, events, layout, page })
     }
 
-    /// Hands out the records that are there, of so many sub-buffers of each CPU: their times, CPUs and bytes. Returns how many were lost on the way.
+    /// Hands out the records of up to `pages` sub-buffers of each CPU: their times, CPUs and bytes.
+    /// Returns how many were lost on the way.
     fn drain(
         &mut self,
         pages: usize,
@@ -248,7 +251,8 @@ mod tests {
     use super::*;
     use crate::record::options::Target;
 
-    /// A whole recording of everybody, which a few threads keep busy, that has ended and has not been read.
+    /// A recording of the whole system, which a few threads keep busy, that has ended and has not
+    /// been read.
     fn recorded() -> Result<Tracefs, String> {
         let mut options = Options::new(Target::System);
         options.buffer_kb = 16 << 10;

@@ -1,8 +1,9 @@
 //! The sub-buffers of the kernel's trace, in the form in which `trace_pipe_raw` hands them out.
 //!
-//! A sub-buffer begins with a time and with the number of bytes in use. Records follow, each with its distance in time
-//! to the one before. Where the buffer had been overwritten before it was read, the header has a flag for that and,
-//! if there is room behind the last record, how many records are gone.
+//! A sub-buffer begins with a time and with the number of bytes in use. Records follow, each with
+//! its distance in time to the one before. Where the buffer had been overwritten before it was
+//! read, the header has a flag for that and, if there is room behind the last record, how many
+//! records are gone.
 
 use crate::error::Error;
 
@@ -19,7 +20,7 @@ pub(crate) struct Layout {
     pub(crate) size: usize,
 }
 
-/// More than any kernel offers, so that a wrong description cannot ask for all the memory.
+/// More than any kernel offers, so that a wrong description cannot exhaust the memory.
 const LARGEST: usize = 16 << 20;
 
 impl Layout {
@@ -57,7 +58,8 @@ impl Layout {
 pub(crate) struct Record<'a> {
     /// When, in nanoseconds of the trace's clock.
     pub(crate) time: u64,
-    /// What was recorded; it begins with the number of the event. It may end with bytes that fill it up to four.
+    /// What was recorded; it begins with the number of the event. It may end with bytes that fill
+    /// it up to four.
     pub(crate) data: &'a [u8],
 }
 
@@ -165,7 +167,8 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Kind or length, and distance in time: bit fields, which big-endian compilers lay out from the other end.
+/// Kind or length, and distance in time: bit fields, which big-endian compilers lay out from the
+/// other end.
 fn split(header: u32) -> (u32, u64) {
     if cfg!(target_endian = "big") {
         (header >> DELTA_BITS, u64::from(header & ((1 << DELTA_BITS) - 1)))

@@ -20,7 +20,7 @@ pub(super) fn find() -> Result<PathBuf, String> {
 const NOT_MOUNTED: &str =
     "/sys/kernel/tracing is not mounted (mount -t tracefs nodev /sys/kernel/tracing)";
 
-/// What the system's word on a file of tracefs means for whoever wants to record.
+/// What an error on a file of tracefs means for the user who wants to record.
 pub(super) fn missing(path: &Path, error: &std::io::Error) -> String {
     let path = path.display();
     match error.kind() {
