@@ -30,12 +30,12 @@
 //! ID steals one back a moment later. So once [`FREQUENT_STEALS`] times the bound were stolen
 //! within [`EXPIRY_MS`], a CPU gets an ID beyond the bound, up to the CPUs that the process may use
 //! or the [most](Limits::most) IDs that it wants. While there are extra IDs, every CPU loses its ID
-//! at the first look for one after [`EXPIRY_MS`] and remembers it as recent: those that come back
-//! for theirs by the next time are the *demand*, the CPUs visited within that time. IDs that nobody
-//! came back for are free, and above the demand they cease to exist; when the demand fits the bound
+//! at the first look for one after [`EXPIRY_MS`] and remembers it as recent: CPUs that come back
+//! for theirs by the next time are the *demand*, the CPUs visited within that time. IDs that no
+//! CPU came back for are free, and above the demand they cease to exist; when the demand fits the bound
 //! again, so do the IDs. Hence an ID is only added when as many CPUs as there are IDs were visited
 //! within [`EXPIRY_MS`]. All of it happens when some CPU looks for an ID: where every CPU that runs
-//! the process holds one, nobody looks, and things stay as they are.
+//! the process holds one, no CPU looks, and things stay as they are.
 //!
 //! # Invariant
 //!
@@ -172,7 +172,7 @@ pub struct Request {
 /// Where an ID comes from. The caller makes it true: see each case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grant {
-    /// Nobody holds this ID: [`Space::give`] it.
+    /// No CPU holds this ID: [`Space::give`] it.
     Free(u32),
     /// Take it from a CPU first: make its entry unset, fence it, [`Space::take`], then give.
     Steal {
@@ -265,7 +265,7 @@ impl<'a> Space<'a> {
     }
 
     /// With extra IDs, once in [`EXPIRY_MS`]: all CPUs lost their IDs the last time, so those that
-    /// hold one were visited since. If nobody looked for an ID meanwhile, what they hold has
+    /// hold one were visited since. If no CPU looked for an ID meanwhile, what they hold has
     /// expired and says nothing.
     fn follow_demand(&mut self, limits: Limits, now_ms: u64) -> Eviction {
         self.scanned(now_ms);
@@ -361,7 +361,7 @@ impl<'a> Space<'a> {
     /// Lets `cpu`, which holds none, hold `id`, which is free or in transit.
     pub fn give(&mut self, cpu: u32, id: u32, thread: u64, now_ms: u64) {
         let ours = &mut self.ids[id as usize];
-        debug_assert!(ours.holder == 0 || ours.holder == IN_TRANSIT, "nobody holds the ID");
+        debug_assert!(ours.holder == 0 || ours.holder == IN_TRANSIT, "no CPU holds the ID");
         *ours = IdState { holder: cpu + 1, last: cpu + 1 };
         let state = &mut self.cpus[cpu as usize];
         debug_assert_eq!(state.held, 0, "the CPU holds no ID");

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::settings::Settings;
 
-/// Shares are counted in tenths. From so many on, memory is where it is used.
+/// In tenths: from this share on, memory is where it is used.
 const ENOUGH: u64 = 7;
 const TENTHS: u64 = 10;
 

@@ -78,8 +78,7 @@ mod tests {
         (region, what.to_owned())
     }
 
-    /// A scan past its blind sequences, over regions of these starts and ends in MiB that nobody
-    /// uses.
+    /// A scan past its blind sequences, over unused regions of these starts and ends in MiB.
     fn grown(regions: &[(u64, u64)]) -> Scan {
         let mut scan = Scan::new();
         for &(start, end) in regions {

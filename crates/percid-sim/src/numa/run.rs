@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
         self.schedule(SECOND, Event::Second);
         for n in MAIN..=self.parameters.workers {
             self.schedule_look(n);
-            // Who gets more of a CPU is ready sooner.
+            // A thread that gets more of a CPU is ready sooner.
             let mean = (1.0 + self.parameters.least_share) / 2.0;
             let pace = if n == MAIN { 1.0 } else { self.share(n) / mean };
             let ready = self.parameters.preparation as f64 / pace;
@@ -253,10 +253,10 @@ impl<'a> Run<'a> {
     /// The next access to a page that was just armed: within a round.
     fn schedule_touch(&mut self, region: usize, page: usize) {
         let thread = match self.uses[region] {
-            Use::Nobody => return,
+            Use::Unused => return,
             Use::Stack(thread) => thread,
             Use::Parts => {
-                // A page across a border is touched by whoever comes first.
+                // A page across a border is touched by the worker that comes first.
                 let (first, last) = self.workers_of(region, page);
                 if self.random.below(2) == 0 { first } else { last }
             }

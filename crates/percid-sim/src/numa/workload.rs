@@ -172,8 +172,8 @@ impl Parameters {
 /// The threads that touch the pages of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// Nobody, once they are there.
-    Nobody,
+    /// No thread, once they are there.
+    Unused,
     /// A stack: its thread, all the time.
     Stack(u32),
     /// Each worker zeroes its part, round after round.
@@ -210,18 +210,18 @@ pub(super) fn regions(parameters: &Parameters, skew: u64) -> Vec<Part> {
     let mut list = List { parts: Vec::new(), end: HUGE_PAGE };
     let first_files = SEGMENTS.min(parameters.file_regions);
     let last_files = SEGMENTS.min(parameters.file_regions - first_files);
-    list.add(first_files, FILE, Use::Nobody);
-    list.add(2, Traits::ANONYMOUS, Use::Nobody);
+    list.add(first_files, FILE, Use::Unused);
+    list.add(2, Traits::ANONYMOUS, Use::Unused);
     for worker in 1..=parameters.workers {
-        list.add(1, GUARD, Use::Nobody);
+        list.add(1, GUARD, Use::Unused);
         list.add(1, Traits::ANONYMOUS, Use::Stack(worker));
     }
     list.memory(parameters.memory, skew % (HUGE_PAGE / PAGE));
-    list.add(parameters.file_regions - first_files - last_files, FILE, Use::Nobody);
-    list.add(parameters.data_regions.saturating_sub(PLACED), Traits::ANONYMOUS, Use::Nobody);
-    list.add(1, SPECIAL, Use::Nobody);
-    list.add(last_files, FILE, Use::Nobody);
-    list.add(1, Traits::ANONYMOUS, Use::Nobody);
+    list.add(parameters.file_regions - first_files - last_files, FILE, Use::Unused);
+    list.add(parameters.data_regions.saturating_sub(PLACED), Traits::ANONYMOUS, Use::Unused);
+    list.add(1, SPECIAL, Use::Unused);
+    list.add(last_files, FILE, Use::Unused);
+    list.add(1, Traits::ANONYMOUS, Use::Unused);
     list.add(1, Traits::ANONYMOUS, Use::Stack(MAIN));
     list.parts
 }
