@@ -9,7 +9,8 @@ use percid::machine::{self, Mode, Registration, Rseq};
 use percid::testing;
 
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 pub(crate) fn run(_: &Options) -> Verdict {
     let rseq = machine::read().rseq;

@@ -5,7 +5,8 @@ use std::sync::Barrier;
 use percid::{Counter, Density, Source, testing};
 
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 pub(crate) fn run(_: &Options) -> Verdict {
     let cpus = pinning::allowed();

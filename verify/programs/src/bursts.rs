@@ -11,8 +11,9 @@ use std::time::Duration;
 use percid::{Counter, Source};
 
 use crate::options::Options;
+use crate::pinning;
 use crate::random::{Random, seed};
-use crate::{Verdict, pinning};
+use crate::verdict::Verdict;
 
 /// Bytes that a burst touches.
 const AREA: usize = 16 * 1024;

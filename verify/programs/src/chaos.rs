@@ -13,9 +13,10 @@ use percid::testing::Stolen;
 use percid::{Source, testing};
 
 use crate::options::Options;
+use crate::pinning;
 use crate::random::{Random, seed};
+use crate::verdict::Verdict;
 use crate::watch::{self, Watch, Writes};
-use crate::{Verdict, pinning};
 
 /// A structure under stress.
 pub(crate) trait Subject: Sync {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use percid::Source;
 use percid::machine::{self, Registration};
 
-use crate::Verdict;
 use crate::options::Options;
+use crate::verdict::Verdict;
 
 pub(crate) fn run(_: &Options) -> Verdict {
     let machine = machine::read();

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use percid::Counter;
 
 use crate::options::Options;
-use crate::{Verdict, sandbox};
+use crate::sandbox;
+use crate::verdict::Verdict;
 
 static COUNTER: Counter = Counter::new();
 

@@ -6,8 +6,9 @@ use std::sync::Barrier;
 use percid::{Counter, Density, Source};
 
 use crate::options::Options;
+use crate::pinning;
 use crate::random::{Random, seed};
-use crate::{Verdict, pinning};
+use crate::verdict::Verdict;
 
 /// How often each thread moves.
 const MOVES: usize = 300;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use percid::Counter;
 
-use crate::Verdict;
 use crate::options::Options;
+use crate::verdict::Verdict;
 
 static COUNTER: Counter = Counter::new();
 static ENDED: AtomicI64 = AtomicI64::new(0);

@@ -3,8 +3,8 @@
 use percid::ring::AppendError;
 use percid::{Counter, Histogram, Local, Overflow, Pool, Ring, Source, Stack};
 
-use crate::Verdict;
 use crate::options::Options;
+use crate::verdict::Verdict;
 
 /// More than fit one extent: 2^21 words. The others are taken by rings.
 const COUNTERS: usize = (1 << 21) + 1000;

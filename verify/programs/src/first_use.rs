@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use percid::Counter;
 
 use crate::options::Options;
+use crate::pinning;
 use crate::random::{Random, seed};
-use crate::{Verdict, pinning};
+use crate::verdict::Verdict;
 
 static COUNTER: Counter = Counter::new();
 static HANDLED: AtomicI64 = AtomicI64::new(0);

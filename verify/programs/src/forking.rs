@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use percid::{Counter, Histogram, Local, Overflow, Ring, Source, Stack, testing};
 
-use crate::Verdict;
 use crate::options::Options;
+use crate::verdict::Verdict;
 
 /// At least so many children, and at most so many: as many as there is time for. Where a drain in a child waits a second
 /// for a thread that is not there, they take long; and in emulated machines, where a child takes a fifth of a second

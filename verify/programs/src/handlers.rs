@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use percid::{Counter, Source, testing};
 
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 static COUNTER: std::sync::OnceLock<Counter> = std::sync::OnceLock::new();
 static HANDLED: AtomicI64 = AtomicI64::new(0);

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use percid::Counter;
 
 use crate::options::Options;
+use crate::pinning;
 use crate::random::{Random, seed};
-use crate::{Verdict, pinning};
+use crate::verdict::Verdict;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     let source = options.source.unwrap_or(percid::init().source);

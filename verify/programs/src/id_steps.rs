@@ -5,6 +5,7 @@
 //! nothing about the program's IDs yet. Everything the policy of a kernel hears of comes from the kernel's own
 //! events: switches, migrations, timer ticks, threads that begin and end. The script decides only what happens.
 
+mod notes;
 mod owners;
 mod script;
 mod trace;
@@ -19,7 +20,8 @@ use std::time::Duration;
 use percid::Source;
 
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 /// How often every CPU is made to do something. The scan compares the time of a slot with the clock of that
 /// CPU's run queue, which stands still while the CPU sleeps.

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use percid::{Counter, Histogram, Local, Overflow, Ring, Source, Stack};
 
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 /// `brk #0`.
 const TRAP: u32 = 0xd420_0000;

@@ -2,8 +2,8 @@
 
 use percid::Pool;
 
-use crate::Verdict;
 use crate::options::Options;
+use crate::verdict::Verdict;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     let source = options.source.unwrap_or(percid::init().source);

@@ -36,15 +36,14 @@ mod sandbox;
 mod scan_walk;
 mod stack;
 mod stress;
+mod verdict;
 mod wander;
 mod watch;
 
 use std::process::ExitCode;
 
 use options::Options;
-
-/// What a program found: figures if all is well, else what is wrong.
-type Verdict = Result<String, String>;
+use verdict::Verdict;
 
 /// One of the programs.
 struct Program {

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use percid::{ActiveMask, testing};
 
 use crate::options::Options;
+use crate::pinning;
 use crate::random::{Random, seed};
-use crate::{Verdict, pinning};
+use crate::verdict::Verdict;
 
 /// The publisher's ID, and one that is marked all the time to keep the drainer busy.
 const ID: u32 = 5;

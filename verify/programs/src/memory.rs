@@ -3,7 +3,8 @@
 use percid::Counter;
 
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 const COUNTERS: usize = 10_000;
 

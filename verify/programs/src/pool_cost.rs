@@ -7,7 +7,8 @@ use percid::{Pool, Source, testing};
 
 use crate::memory::resident_kib;
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 /// Pools that are made to see what one costs.
 const POOLS: usize = 1000;

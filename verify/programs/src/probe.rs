@@ -8,8 +8,8 @@ use percid::id::{Reason, Unavailable};
 use percid::testing::{self, SpoiltProbe};
 use percid::{Choice, Source};
 
-use crate::Verdict;
 use crate::options::{Kernel, Options};
+use crate::verdict::Verdict;
 
 /// How long a child goes on asking.
 const PATIENCE: Duration = Duration::from_secs(30);

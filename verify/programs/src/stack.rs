@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use percid::{Counter, Source};
 
-use crate::Verdict;
 use crate::options::Options;
+use crate::verdict::Verdict;
 
 /// What the contract of `Counter` promises, in bytes.
 const PROMISED: usize = 2048;

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use percid::{Counter, Density, Source, testing};
 
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 /// How long it stays before it moves once more: twice the time after which IDs expire, and some ticks.
 const QUIET: Duration = Duration::from_millis(250);

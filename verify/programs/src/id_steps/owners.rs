@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use super::workers::{APART_ENDS, LOOKS, be_seen, look, pin, sleep, spin};
+use super::notes::{APART_ENDS, LOOKS, be_seen, look, pin, sleep, spin};
 use crate::random::Random;
 
 /// How often the threads become many and few again.

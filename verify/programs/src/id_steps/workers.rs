@@ -6,35 +6,24 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use percid::Source;
-
+use super::notes::{self, APART_ENDS, LOOKS, be_seen, look, pin, sleep, spin};
 use super::owners;
 use super::script::{self, Step};
 use crate::options::Options;
 use crate::random::{Random, seed};
-use crate::{Verdict, pinning};
-
-/// Between a change of what a thread does and a look at its ID, so that the order of the two is clear from
-/// times in microseconds.
-const APART: Duration = Duration::from_micros(50);
-
-/// Between two looks of a thread that stays on its CPU.
-pub(super) const LOOKS: Duration = Duration::from_millis(2);
-
-/// What the process remembers until its end.
-static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+use crate::verdict::Verdict;
 
 pub(super) fn run(options: &Options) -> Verdict {
     let cpus = allowed();
     pin(cpus[0]);
     let mut random = Random::new(seed(), 0);
-    NOTES.lock().unwrap_or_else(PoisonError::into_inner).reserve(1 << 15);
+    notes::reserve();
     match options.owners {
         true => owners::follow(&cpus, &mut random),
         false => come_back(&cpus, &mut random),
     }
     wander(&cpus);
-    NOTES.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|note| println!("{note}"));
+    notes::print();
     Ok("followed".to_owned())
 }
 
@@ -94,9 +83,6 @@ fn follow(cpus: &[u32], steps: &[Step]) {
         }
     });
 }
-
-/// Between the ends of two threads.
-pub(super) const APART_ENDS: Duration = Duration::from_millis(20);
 
 fn take(turn: &Turn<'_>, nr: usize, step: &Step) {
     turn.wait_for(nr);
@@ -231,61 +217,4 @@ fn allowed() -> Vec<u32> {
         libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr());
     }
     (0..128 * 64).filter(|&cpu| mask[cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect()
-}
-
-/// Restricts the calling thread to one CPU, which the kernel knows before it moves the thread.
-pub(super) fn pin(cpu: u32) {
-    note(format!("{} affinity {} 1", now_us(), pinning::thread_id()));
-    pinning::restrict(0, &[cpu]);
-}
-
-/// Notes the ID that the calling thread has.
-pub(super) fn look() {
-    spin(APART);
-    let now = now_us();
-    if let Some(id) = Source::Kernel.current_id() {
-        note(format!("{now} id {} {id}", pinning::thread_id()));
-    }
-    spin(APART);
-}
-
-fn note(text: String) {
-    NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(text);
-}
-
-/// Stays on the CPU, and notes when it is back after something else ran there: that tells a timer tick from which the
-/// thread returned at once from one that was followed by a switch.
-pub(super) fn spin(duration: Duration) {
-    let start = Instant::now();
-    let mut before = start;
-    while before - start < duration {
-        let now = Instant::now();
-        if now - before > GAP {
-            be_seen();
-        }
-        before = now;
-    }
-}
-
-/// Notes that the thread is in user space.
-pub(super) fn be_seen() {
-    note(format!("{} back {} 0", now_us(), pinning::thread_id()));
-}
-
-/// Sleeps, after having been seen.
-pub(super) fn sleep(duration: Duration) {
-    be_seen();
-    thread::sleep(duration);
-}
-
-/// Longer than reading the clock takes, shorter than an interrupt.
-const GAP: Duration = Duration::from_micros(8);
-
-/// The clock of the trace, in microseconds.
-fn now_us() -> u64 {
-    // SAFETY: all zero is a valid time.
-    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: the call writes one time.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
 }

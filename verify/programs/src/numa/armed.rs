@@ -6,8 +6,8 @@ use std::time::Instant;
 use percid_numa::{AccessMethod, Balancer, Region};
 
 use super::area::{Area, PAGE};
+use super::environment::quick;
 use super::follow::register;
-use super::quick;
 
 /// The memory of a test.
 pub(super) const BYTES: usize = 8 << 20;

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use percid_numa::{AccessMethod, Balancer, Region};
 
 use super::area::{Area, HUGE, PAGE};
-use super::{alone, blind, nodes, pages, quick};
+use super::environment::{alone, blind, nodes, pages, quick};
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 /// Small, because Linux 6.1 interrupts the other CPUs for every page that it moves, which takes emulated ones 10 ms.
 const BYTES: usize = 2 << 20;

@@ -9,8 +9,8 @@ use percid_numa::{AccessMethod, Balancer, Event, RegisterError, Settings};
 
 use super::area::{Area, PAGE};
 use super::armed::{BYTES, CROWD, UNHARMED, armed, balancer, by_default, ends_with};
+use super::environment::quick;
 use super::follow::register;
-use super::quick;
 
 type Outcome = Result<(), String>;
 type Hazard = (&'static str, fn() -> Outcome);

@@ -10,10 +10,11 @@ use std::time::Duration;
 use percid_numa::{Balancer, Region, Rules, Settings};
 
 use super::area::{Area, PAGE, Pages};
+use super::environment::{alone, nodes};
 use super::follow::register;
-use super::{alone, nodes};
 use crate::options::Options;
-use crate::{Verdict, pinning};
+use crate::pinning;
+use crate::verdict::Verdict;
 
 const BYTES: usize = 8 << 20;
 /// A pass arms a quarter of the region.

@@ -12,11 +12,12 @@ use std::time::Duration;
 use percid_numa::{AccessMethod, Balancer, Region, Settings};
 
 use super::area::{Area, HUGE, PAGE};
+use super::environment::{alone, migrated, nodes, pages, quick};
 use super::follow::register;
-use super::{alone, migrated, nodes, pages, quick};
 use crate::options::Options;
+use crate::pinning;
 use crate::random::{Random, seed};
-use crate::{Verdict, pinning};
+use crate::verdict::Verdict;
 
 const BYTES: usize = 4 << 20;
 const ROUNDS: u64 = 60;

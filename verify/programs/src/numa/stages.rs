@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::Verdict;
+use crate::verdict::Verdict;
 
 /// What the stages have found so far.
 #[derive(Debug, Default)]

@@ -6,9 +6,9 @@ use std::time::Instant;
 use percid_numa::Balancer;
 
 use super::area::{Area, PAGE};
-use super::quick;
-use crate::Verdict;
+use super::environment::quick;
 use crate::options::Options;
+use crate::verdict::Verdict;
 
 const BYTES: usize = 4 << 20;
 const TOUCHES: usize = 1_000_000;

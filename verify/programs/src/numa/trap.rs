@@ -16,7 +16,8 @@ use super::stages::Stages;
 use super::{handler, hazards};
 use crate::options::Options;
 use crate::random::{Random, seed};
-use crate::{Verdict, pinning, sandbox};
+use crate::verdict::Verdict;
+use crate::{pinning, sandbox};
 
 /// Pages of a grain.
 const GRAIN: usize = 16;

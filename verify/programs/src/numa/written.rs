@@ -11,12 +11,14 @@ use percid_numa::{AccessMethod, Balancer, Event, RegionReport, RegisterError};
 
 use super::area::{Area, HUGE, PAGE, Pages};
 use super::armed::{UNHARMED, arm_some, armed, balancer, ends_with, seen};
+use super::environment::{blind, nodes};
 use super::follow::register;
+use super::handler;
 use super::stages::Stages;
-use super::{blind, handler, nodes};
 use crate::options::Options;
 use crate::random::{Random, seed};
-use crate::{Verdict, pinning, sandbox};
+use crate::verdict::Verdict;
+use crate::{pinning, sandbox};
 
 const BYTES: usize = 8 << 20;
 /// Pages of a grain.

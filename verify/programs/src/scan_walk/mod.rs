@@ -24,8 +24,8 @@ mod recording;
 mod script;
 mod tracing;
 
-use crate::Verdict;
 use crate::options::Options;
+use crate::verdict::Verdict;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     let steps = (options.seconds / script::STEP.as_secs_f64()) as usize;

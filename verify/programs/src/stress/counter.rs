@@ -11,9 +11,9 @@ use percid::testing::Stolen;
 use percid::{Counter, Source};
 
 use super::verdict;
-use crate::Verdict;
 use crate::chaos::Subject;
 use crate::random::Random;
+use crate::verdict::Verdict;
 
 /// Increments of a batch.
 const BATCH: i64 = 1000;

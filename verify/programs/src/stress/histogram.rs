@@ -8,9 +8,9 @@ use percid::id::Unavailable;
 use percid::{Histogram, Source};
 
 use super::verdict;
-use crate::Verdict;
 use crate::chaos::Subject;
 use crate::random::Random;
+use crate::verdict::Verdict;
 
 /// Records of a batch.
 const BATCH: usize = 500;

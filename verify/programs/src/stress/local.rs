@@ -6,9 +6,9 @@ use percid::id::Unavailable;
 use percid::{Local, Source};
 
 use super::verdict;
-use crate::Verdict;
 use crate::chaos::Subject;
 use crate::random::Random;
+use crate::verdict::Verdict;
 
 /// Increments of a batch.
 const BATCH: usize = 300;

@@ -12,9 +12,9 @@ use percid::id::Unavailable;
 use percid::{ActiveMask, Source};
 
 use super::verdict;
-use crate::Verdict;
 use crate::chaos::Subject;
 use crate::random::Random;
+use crate::verdict::Verdict;
 
 /// Publishers, each with an ID of its own; some beyond those that the mask tests first.
 const IDS: [u32; 12] = [0, 1, 2, 3, 62, 63, 64, 65, 500, 511, 512, 8000];

@@ -13,9 +13,9 @@ mod stack;
 use percid::Source;
 use percid::id::Unavailable;
 
-use crate::Verdict;
 use crate::chaos::{self, Subject};
 use crate::options::Options;
+use crate::verdict::Verdict;
 
 /// A subject that uses a source.
 type Make = fn(Source) -> Result<Box<dyn Subject>, Unavailable>;

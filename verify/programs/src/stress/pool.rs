@@ -9,9 +9,9 @@ use percid::pool::RawPool;
 use percid::{Pool, Source};
 
 use super::verdict;
-use crate::Verdict;
 use crate::chaos::Subject;
 use crate::random::Random;
+use crate::verdict::Verdict;
 
 const CAPACITY: u32 = 8;
 

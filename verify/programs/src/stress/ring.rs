@@ -9,9 +9,9 @@ use percid::ring::Event;
 use percid::{Overflow, Ring, Source};
 
 use super::verdict;
-use crate::Verdict;
 use crate::chaos::Subject;
 use crate::random::Random;
+use crate::verdict::Verdict;
 
 /// Small, so that they overflow.
 const BYTES: usize = 16 * 1024;

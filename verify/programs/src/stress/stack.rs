@@ -7,9 +7,9 @@ use percid::{Source, Stack};
 
 use super::items::Items;
 use super::verdict;
-use crate::Verdict;
 use crate::chaos::Subject;
 use crate::random::Random;
+use crate::verdict::Verdict;
 
 const ITEMS: usize = 4096;
 
