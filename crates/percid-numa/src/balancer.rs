@@ -357,6 +357,12 @@ impl Balancer {
 }
 
 /// Makes a [`Balancer`]; see [`Balancer::builder`].
+///
+/// ```
+/// let balancer = percid_numa::Builder::default().build()?;
+/// assert_eq!(balancer.report().passes, 0);
+/// # Ok::<(), percid_numa::BadSetting>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::root;
 
 /// The libraries, by their folders.
-const LIBRARIES: [&str; 1] = ["crates/percid/src"];
+const LIBRARIES: [&str; 2] = ["crates/percid/src", "crates/percid-numa/src"];
 
 /// Items that are left out: hooks for proofs.
 const HIDDEN: &str = "testing.rs";

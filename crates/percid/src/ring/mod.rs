@@ -261,7 +261,9 @@ impl Ring {
     #[inline(always)]
     pub fn append(&self, record: &[u8]) -> Result<(), AppendError> {
         let word = self.handle.word();
-        let Some(request) = Append::new(record, self.capacity) else { return self.drop_too_long() };
+        let Some(request) = Append::new(record, self.capacity) else {
+            return self.lose(AppendError::TooLong);
+        };
         // SAFETY: the word of this ring's handle; the request is for this ring.
         if unsafe { by_mark!(word, append(&request), else false) } {
             return Ok(());
@@ -307,21 +309,18 @@ impl Ring {
         Shard { address, capacity: self.capacity }
     }
 
+    /// Counts a record that is lost.
     #[cold]
     #[inline(never)]
-    fn drop_too_long(&self) -> Appended {
+    fn lose(&self, why: AppendError) -> Appended {
         self.dropped.increment();
-        Err(AppendError::TooLong)
+        Err(why)
     }
 
     #[cold]
     #[inline(never)]
     fn append_slowly(&self, request: &Append) -> Appended {
-        let appended = self.try_slowly(request);
-        if appended.is_err() {
-            self.dropped.increment();
-        }
-        appended
+        self.try_slowly(request).or_else(|why| self.lose(why))
     }
 
     fn try_slowly(&self, request: &Append) -> Appended {
