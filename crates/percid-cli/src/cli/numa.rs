@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use percid_numa::Rules;
+use percid_numa::{AccessMethod, Rules};
 use serde::Serialize;
 
 use percid_command::arguments::{seconds, whole};
@@ -228,9 +229,9 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_enum, default_value = "fixed")]
     pub(crate) rules: RulesChoice,
 
-    /// How the balancer sees who uses a page
-    #[arg(long, value_enum, default_value = "reported")]
-    pub(crate) access: AccessChoice,
+    /// How the balancer sees accesses
+    #[arg(long, value_parser = access_methods(), default_value = "reported")]
+    pub(crate) access: AccessMethod,
 }
 
 /// The walks that there are, by their names.
@@ -260,21 +261,11 @@ impl RulesChoice {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AccessChoice {
-    Reported,
-    Trapped,
-    Written,
-}
-
-impl AccessChoice {
-    pub(crate) fn access(self) -> percid_numa::AccessMethod {
-        match self {
-            AccessChoice::Reported => percid_numa::AccessMethod::Reported,
-            AccessChoice::Trapped => percid_numa::AccessMethod::Trapped,
-            AccessChoice::Written => percid_numa::AccessMethod::Written,
-        }
-    }
+/// Reads an access method by its name, and lists the names in the manual.
+fn access_methods() -> impl TypedValueParser<Value = AccessMethod> {
+    let by_name = |name: String| AccessMethod::ALL.into_iter().find(|one| one.name() == name);
+    PossibleValuesParser::new(AccessMethod::ALL.map(AccessMethod::name))
+        .map(move |name| by_name(name).expect("the parser accepts no other name"))
 }
 
 /// The largest process number that Linux gives (`PID_MAX_LIMIT`).

@@ -1,13 +1,14 @@
 //! `percid numa`: balancing of a program's own memory among nodes, seen from outside and tried.
 
-mod account;
 mod demo;
 mod errno;
 mod figures;
+mod names;
 mod nodes;
 mod pages;
 mod process;
 mod publication;
+mod published_report;
 mod report;
 mod watch;
 

@@ -15,8 +15,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 use std::time::{Duration, Instant};
 
-use super::account::Account;
 use super::process::Process;
+use super::published_report::PublishedReport;
 use percid_command::interrupt::Interrupt;
 
 /// What the link to a publication reads like.
@@ -145,7 +145,7 @@ impl Publication {
         process: &Process,
         patience: Duration,
         interrupt: &Interrupt,
-    ) -> Result<Account, Silence> {
+    ) -> Result<PublishedReport, Silence> {
         let header = self.header()?;
         let before = header.answers.load(SeqCst);
         header.requests.fetch_add(1, SeqCst);
@@ -155,7 +155,7 @@ impl Publication {
         let deadline = Instant::now() + patience;
         loop {
             if let Some(text) = self.answer(&header, wanted) {
-                return Ok(Account::parse(&text?)?);
+                return Ok(PublishedReport::parse(&text?)?);
             }
             if interrupt.pressed() {
                 return Err(Silence::Interrupted);

@@ -26,12 +26,29 @@ pub enum AccessMethod {
     Written,
 }
 
-impl fmt::Display for AccessMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl AccessMethod {
+    /// All methods.
+    pub const ALL: [AccessMethod; 3] =
+        [AccessMethod::Reported, AccessMethod::Trapped, AccessMethod::Written];
+
+    /// Returns the name that reports and the command use.
+    ///
+    /// ```
+    /// use percid_numa::AccessMethod;
+    ///
+    /// assert_eq!(AccessMethod::ALL.map(AccessMethod::name), ["reported", "trapped", "written"]);
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
             AccessMethod::Reported => "reported",
             AccessMethod::Trapped => "trapped",
             AccessMethod::Written => "written",
-        })
+        }
+    }
+}
+
+impl fmt::Display for AccessMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }

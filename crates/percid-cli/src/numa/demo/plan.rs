@@ -65,7 +65,7 @@ impl Plan {
             length: arguments.seconds,
             settings: settings(arguments.seconds, (slice * places.len()) as u64),
             rules: arguments.rules,
-            access: arguments.access.access(),
+            access: arguments.access,
             places,
             slice,
         })

@@ -5,13 +5,14 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use percid_numa::Reason;
 use serde::Serialize;
 
-use crate::numa::account::{Account, Reason, Region};
 use crate::numa::errno;
 use crate::numa::figures::{counts, mebibytes, milliseconds, percent, share};
 use crate::numa::process::Process;
 use crate::numa::publication::{self, Publication, Silence};
+use crate::numa::published_report::{PublishedReport, Region};
 use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
 use percid_command::text_table::{Align, TextTable};
@@ -38,7 +39,7 @@ struct Balancer {
     scan_share: Option<f64>,
     move_share: Option<f64>,
     #[serde(flatten)]
-    account: Option<Account>,
+    report: Option<PublishedReport>,
 }
 
 impl ProcessDocument {
@@ -65,7 +66,7 @@ impl ProcessDocument {
     }
 
     pub(crate) fn exit(&self) -> Exit {
-        let silent = self.balancers.iter().any(|balancer| balancer.account.is_none());
+        let silent = self.balancers.iter().any(|balancer| balancer.report.is_none());
         match (self.interrupted, silent || self.balancers.is_empty()) {
             (true, _) => Exit::Interrupted,
             (false, true) => Exit::NoAnswer,
@@ -89,20 +90,20 @@ pub(crate) fn publications(process: Process) -> Result<Vec<Publication>, Failure
 }
 
 impl Balancer {
-    fn new(number: usize, answer: Result<Account, Silence>) -> Balancer {
-        let (account, error) = match answer {
-            Ok(account) => (Some(account), None),
+    fn new(number: usize, answer: Result<PublishedReport, Silence>) -> Balancer {
+        let (report, error) = match answer {
+            Ok(report) => (Some(report), None),
             Err(Silence::Because(why)) => (None, Some(why)),
             Err(Silence::Ended) => (None, Some("the process has ended".to_owned())),
             Err(Silence::Interrupted) => (None, Some("interrupted".to_owned())),
         };
-        let of = |share: fn(&Account) -> Option<f64>| account.as_ref().and_then(share);
+        let of = |share: fn(&PublishedReport) -> Option<f64>| report.as_ref().and_then(share);
         Balancer {
             number,
             error,
-            scan_share: of(Account::scan_share),
-            move_share: of(Account::move_share),
-            account,
+            scan_share: of(PublishedReport::scan_share),
+            move_share: of(PublishedReport::move_share),
+            report,
         }
     }
 }
@@ -134,57 +135,57 @@ impl fmt::Display for Balancer {
         if let Some(why) = &self.error {
             writeln!(f, "\nbalancer {number}: {why}")?;
         }
-        let Some(account) = &self.account else { return Ok(()) };
+        let Some(report) = &self.report else { return Ok(()) };
         write!(f, "\nbalancer {number}: ")?;
-        self.fmt_summary(f, account)?;
-        match account.regions.is_empty() {
+        self.fmt_summary(f, report)?;
+        match report.regions.is_empty() {
             true => writeln!(f, "  no regions"),
-            false => fmt_regions(f, account),
+            false => fmt_regions(f, report),
         }
     }
 }
 
 impl Balancer {
-    fn fmt_summary(&self, f: &mut fmt::Formatter<'_>, account: &Account) -> fmt::Result {
+    fn fmt_summary(&self, f: &mut fmt::Formatter<'_>, report: &PublishedReport) -> fmt::Result {
         writeln!(
             f,
             "{:.1} s old, {} passes in {} sequences, period {} ms",
-            account.age().as_secs_f64(),
-            account.passes,
-            account.sequence,
-            account.period_ns / 1_000_000,
+            report.age().as_secs_f64(),
+            report.passes,
+            report.sequence,
+            report.period_ns / 1_000_000,
         )?;
-        if account.blind_passes > 0 {
-            let blind = account.blind_passes;
+        if report.blind_passes > 0 {
+            let blind = report.blind_passes;
             writeln!(
                 f,
                 "  {blind} passes could not read the process's mappings and armed nothing"
             )?;
         }
-        if account.nodes.len() < 2 {
+        if report.nodes.len() < 2 {
             writeln!(f, "  one node has memory: nothing is armed, nothing moves")?;
         }
         writeln!(
             f,
             "  scanning took {} ms, {} % of its age; moving {} ms, {} %",
-            milliseconds(account.scan_ns),
+            milliseconds(report.scan_ns),
             percent(self.scan_share),
-            milliseconds(account.move_ns),
+            milliseconds(report.move_ns),
             percent(self.move_share),
         )?;
         writeln!(
             f,
             "  {} threads, of which {} collide in the activity set; {} events lost",
-            account.threads, account.collisions, account.events_lost
+            report.threads, report.collisions, report.events_lost
         )
     }
 }
 
-fn fmt_regions(f: &mut fmt::Formatter<'_>, account: &Account) -> fmt::Result {
-    let nodes = shown_nodes(account);
-    write!(f, "\n{}\n{}", memory_table(account, &nodes), work_table(account))?;
-    write!(f, "\n{}", skips_table(account))?;
-    for region in account.regions.iter().filter(|region| !region.failed.is_empty()) {
+fn fmt_regions(f: &mut fmt::Formatter<'_>, report: &PublishedReport) -> fmt::Result {
+    let nodes = shown_nodes(report);
+    write!(f, "\n{}\n{}", memory_table(report, &nodes), work_table(report))?;
+    write!(f, "\n{}", skips_table(report))?;
+    for region in report.regions.iter().filter(|region| !region.failed.is_empty()) {
         let failed = region.failed.iter().map(|(number, pages)| (errno::name(*number), *pages));
         writeln!(f, "  {}: failed pages: {}", name(region), counts(failed))?;
     }
@@ -192,9 +193,9 @@ fn fmt_regions(f: &mut fmt::Formatter<'_>, account: &Account) -> fmt::Result {
 }
 
 /// The nodes of the balancer, and those where its pages are nevertheless.
-fn shown_nodes(account: &Account) -> Vec<u32> {
-    let elsewhere = account.regions.iter().flat_map(|region| region.pages_by_node.keys());
-    let nodes: BTreeSet<u32> = account.nodes.iter().chain(elsewhere).copied().collect();
+fn shown_nodes(report: &PublishedReport) -> Vec<u32> {
+    let elsewhere = report.regions.iter().flat_map(|region| region.pages_by_node.keys());
+    let nodes: BTreeSet<u32> = report.nodes.iter().chain(elsewhere).copied().collect();
     nodes.into_iter().take(NODES_SHOWN).collect()
 }
 
@@ -202,14 +203,14 @@ fn name(region: &Region) -> String {
     format!("{:x}-{:x}", region.start, region.end)
 }
 
-fn memory_table(account: &Account, nodes: &[u32]) -> TextTable {
+fn memory_table(report: &PublishedReport, nodes: &[u32]) -> TextTable {
     let right = Align::Right;
     let mut table =
         TextTable::new([("region", Align::Left), ("access", Align::Left), ("MiB", right)]);
     let columns = nodes.iter().map(|node| (format!("node {node}"), right));
     table.group("% of pages on".to_owned(), columns);
     table.group("pages".to_owned(), ["absent", "pending"].map(|name| (name, right)));
-    for region in &account.regions {
+    for region in &report.regions {
         let access = if region.gone { "gone" } else { region.access.name() };
         let bytes = region.end.saturating_sub(region.start);
         let mut row = vec![name(region), access.to_owned(), mebibytes(bytes)];
@@ -223,14 +224,14 @@ fn memory_table(account: &Account, nodes: &[u32]) -> TextTable {
     table
 }
 
-fn work_table(account: &Account) -> TextTable {
+fn work_table(report: &PublishedReport) -> TextTable {
     let right = Align::Right;
     let mut table = TextTable::new([("region", Align::Left)]);
     table.group("% of accesses".to_owned(), ["local", "private"].map(|name| (name, right)));
     table.group("threads".to_owned(), [("active", right)]);
     table.group("pages".to_owned(), ["scanned", "moved"].map(|name| (name, right)));
     table.group("ms".to_owned(), ["scan", "move"].map(|name| (name, right)));
-    for region in &account.regions {
+    for region in &report.regions {
         table.row(vec![
             name(region),
             percent(region.local_share()),
@@ -245,11 +246,11 @@ fn work_table(account: &Account) -> TextTable {
     table
 }
 
-fn skips_table(account: &Account) -> TextTable {
+fn skips_table(report: &PublishedReport) -> TextTable {
     let names = Reason::ALL.map(|reason| (reason.to_string(), Align::Right));
     let columns = [("skipped".to_owned(), Align::Left)].into_iter().chain(names);
     let mut table = TextTable::new(columns);
-    for region in &account.regions {
+    for region in &report.regions {
         let mut row = vec![name(region)];
         row.extend(Reason::ALL.map(|reason| region.skipped_for(reason).to_string()));
         table.row(row);

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use percid_numa::{AccessMethod, Reason};
 use serde::Serialize;
 
-use crate::numa::account::{Access, Account, Reason, Region};
 use crate::numa::errno;
 use crate::numa::figures::share;
+use crate::numa::names;
+use crate::numa::published_report::{PublishedReport, Region};
 
 /// The change of a balancer. What is counted is that of the interval; times in nanoseconds.
 #[derive(Debug, Serialize)]
@@ -31,7 +33,8 @@ pub(super) struct Change {
 struct RegionChange {
     start: u64,
     end: u64,
-    access: Access,
+    #[serde(with = "names::access")]
+    access: AccessMethod,
     gone: bool,
     #[serde(flatten)]
     counts: Counts,
@@ -49,13 +52,18 @@ pub(super) struct Counts {
     shared: u64,
     /// As they are now.
     pages_by_node: BTreeMap<u32, u64>,
+    #[serde(with = "names::skipped")]
     pub(super) skipped: BTreeMap<Reason, u64>,
     #[serde(serialize_with = "errno::serialize")]
     failed: BTreeMap<i32, u64>,
 }
 
 impl Change {
-    pub(super) fn between(number: usize, before: &Account, now: &Account) -> Change {
+    pub(super) fn between(
+        number: usize,
+        before: &PublishedReport,
+        now: &PublishedReport,
+    ) -> Change {
         let regions: Vec<RegionChange> = now
             .regions
             .iter()
@@ -158,7 +166,7 @@ fn add_each<K: Ord + Copy>(sums: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64
 mod tests {
     use super::*;
 
-    fn account(age_ns: u64, moved: [u64; 2], local: u64, inactive: u64) -> Account {
+    fn report(age_ns: u64, moved: [u64; 2], local: u64, inactive: u64) -> PublishedReport {
         let region = |start: u64, moved: u64| {
             format!(
                 r#"{{"start":{start},"end":9000000,"access":"trapped","gone":false,"pages_by_node":{{"0":1,"1":3}},
@@ -172,13 +180,13 @@ mod tests {
             r#"{{"format":1,"nodes":[0,1],"sequence":0,"passes":{age_ns},"period_ns":1,"scan_ns":0,"move_ns":0,
             "age_ns":{age_ns},"threads":1,"collisions":0,"events_lost":0,"regions":[{regions}]}}"#
         );
-        Account::parse(text.as_bytes()).expect("a report")
+        PublishedReport::parse(text.as_bytes()).expect("a report")
     }
 
     #[test]
     fn counts_are_those_of_the_interval() {
-        let before = account(1_000_000_000, [10, 50], 4, 1);
-        let change = Change::between(1, &before, &account(3_000_000_000, [40, 20], 16, 3));
+        let before = report(1_000_000_000, [10, 50], 4, 1);
+        let change = Change::between(1, &before, &report(3_000_000_000, [40, 20], 16, 3));
         // The second region was registered anew.
         assert_eq!(change.total.moved, 30 + 20);
         assert_eq!(change.per_second(change.total.moved), Some(25.0));
@@ -191,10 +199,10 @@ mod tests {
 
     #[test]
     fn numbers_that_make_no_sense_are_no_panic() {
-        let most = account(u64::MAX, [u64::MAX; 2], u64::MAX, u64::MAX);
-        let change = Change::between(1, &account(0, [0; 2], 0, 0), &most);
+        let most = report(u64::MAX, [u64::MAX; 2], u64::MAX, u64::MAX);
+        let change = Change::between(1, &report(0, [0; 2], 0, 0), &most);
         assert_eq!(change.total.moved, u64::MAX);
-        let change = Change::between(1, &most, &account(0, [0; 2], 0, 0));
+        let change = Change::between(1, &most, &report(0, [0; 2], 0, 0));
         assert_eq!((change.total.moved, change.per_second(1)), (0, None));
     }
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::account::Account;
 use super::process::Process;
 use super::publication::{self, Silence};
+use super::published_report::PublishedReport;
 use super::report::publications;
 use crate::cli::WatchArguments;
 use percid_command::exit::{Exit, Failure, complain};
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &WatchArguments, json: bool) -> Result<Exit, Failur
         return Ok(Exit::NoAnswer);
     }
     let mut watch =
-        Watch { process, arguments, interrupt, accounts: BTreeMap::new(), next_number: 1 };
+        Watch { process, arguments, interrupt, reports: BTreeMap::new(), next_number: 1 };
     let end = watch.intervals(json)?;
     let ended = matches!(end, End::Process | End::Publication);
     let interrupted = end == End::Interrupted;
@@ -82,7 +82,7 @@ struct Watch<'a> {
     arguments: &'a WatchArguments,
     interrupt: Interrupt,
     /// The last report of each balancer with its number, by the inode of what it publishes.
-    accounts: BTreeMap<u64, (usize, Account)>,
+    reports: BTreeMap<u64, (usize, PublishedReport)>,
     next_number: usize,
 }
 
@@ -92,7 +92,7 @@ impl Watch<'_> {
         if let Err(end) = self.changes() {
             return Ok(end);
         }
-        if self.accounts.is_empty() {
+        if self.reports.is_empty() {
             return Ok(End::NoAnswer);
         }
         let began = Instant::now();
@@ -140,8 +140,8 @@ impl Watch<'_> {
         let mut changes = Vec::new();
         for publication in &publications {
             let patience = self.arguments.patience.timeout;
-            let account = match publication.ask(&self.process, patience, &self.interrupt) {
-                Ok(account) => account,
+            let report = match publication.ask(&self.process, patience, &self.interrupt) {
+                Ok(report) => report,
                 Err(Silence::Interrupted) => return Err(End::Interrupted),
                 Err(Silence::Ended) => return Err(End::Process),
                 Err(Silence::Because(why)) => {
@@ -149,18 +149,18 @@ impl Watch<'_> {
                     continue;
                 }
             };
-            changes.extend(self.change(publication.inode, account));
+            changes.extend(self.change(publication.inode, report));
         }
         Ok(changes)
     }
 
-    fn change(&mut self, inode: u64, account: Account) -> Option<Change> {
-        if let Some((number, before)) = self.accounts.get_mut(&inode) {
-            let change = Change::between(*number, before, &account);
-            *before = account;
+    fn change(&mut self, inode: u64, report: PublishedReport) -> Option<Change> {
+        if let Some((number, before)) = self.reports.get_mut(&inode) {
+            let change = Change::between(*number, before, &report);
+            *before = report;
             return Some(change);
         }
-        self.accounts.insert(inode, (self.next_number, account));
+        self.reports.insert(inode, (self.next_number, report));
         self.next_number += 1;
         None
     }

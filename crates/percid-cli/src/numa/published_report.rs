@@ -1,23 +1,24 @@
-//! A balancer's report as another process has written it, and what follows from it.
+//! A balancer's report as another process has written it, and its shares.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
+use percid_numa::{AccessMethod, Reason};
 use serde::{Deserialize, Serialize};
 
 use super::errno;
 use super::figures::share;
+use super::names;
 
 /// The form of reports that is understood.
 const FORMAT: u32 = 1;
 
-/// Linux has at most so many nodes (`MAX_NUMNODES`, with the largest `NODES_SHIFT` there is, 10).
+/// The most nodes of Linux (`MAX_NUMNODES`, with the largest `NODES_SHIFT` there is, 10).
 const NODES: u32 = 1024;
 
-/// What a balancer says of itself. Times in nanoseconds.
+/// A report; times in nanoseconds.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Account {
+pub(crate) struct PublishedReport {
     pub(crate) nodes: Vec<u32>,
     pub(crate) sequence: i64,
     pub(crate) passes: u64,
@@ -38,7 +39,8 @@ pub(crate) struct Account {
 pub(crate) struct Region {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) access: Access,
+    #[serde(with = "names::access")]
+    pub(crate) access: AccessMethod,
     pub(crate) gone: bool,
     pub(crate) pages_by_node: BTreeMap<u32, u64>,
     pub(crate) absent: u64,
@@ -49,77 +51,27 @@ pub(crate) struct Region {
     pub(crate) use_by_node: BTreeMap<u32, u64>,
     pub(crate) active: u32,
     pub(crate) scanned: u64,
+    #[serde(with = "names::skipped")]
     pub(crate) skipped: BTreeMap<Reason, u64>,
     pub(crate) moved: u64,
     pub(crate) pending: u64,
     #[serde(serialize_with = "errno::serialize")]
     pub(crate) failed: BTreeMap<i32, u64>,
     pub(crate) disarmed_whole: u64,
-    /// Uses of armed memory by threads that nobody could say the node of.
+    /// Uses of armed memory by threads whose node the kernel did not say.
     #[serde(default)]
     pub(crate) unattributed: u64,
     pub(crate) scan_ns: u64,
     pub(crate) move_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Access {
-    Reported,
-    Trapped,
-    Written,
-}
-
-impl Access {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Access::Reported => "reported",
-            Access::Trapped => "trapped",
-            Access::Written => "written",
-        }
-    }
-}
-
-/// Why a region was left out, in the order in which a pass asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Reason {
-    Unsuitable,
-    SharedRo,
-    Inaccessible,
-    ScanDelay,
-    SeqCompleted,
-    PidInactive,
-    IgnorePidInactive,
-}
-
-impl Reason {
-    pub(crate) const ALL: [Reason; 7] = [
-        Reason::Unsuitable,
-        Reason::SharedRo,
-        Reason::Inaccessible,
-        Reason::ScanDelay,
-        Reason::SeqCompleted,
-        Reason::PidInactive,
-        Reason::IgnorePidInactive,
-    ];
-}
-
-impl fmt::Display for Reason {
-    /// The published name.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As it is read and written.
-        Serialize::serialize(self, f)
-    }
-}
-
-impl Account {
+impl PublishedReport {
     /// Reads what a process has written.
     ///
     /// # Errors
     ///
     /// What is wrong with it.
-    pub(crate) fn parse(text: &[u8]) -> Result<Account, String> {
+    pub(crate) fn parse(text: &[u8]) -> Result<PublishedReport, String> {
         #[derive(Deserialize)]
         struct Form {
             format: u32,
@@ -129,9 +81,9 @@ impl Account {
         if format != FORMAT {
             return Err(format!("its report has form {format}: expected {FORMAT}"));
         }
-        let account: Account = serde_json::from_slice(text).map_err(not_a_report)?;
-        let impossible = account.all_nodes().find(|node| *node >= NODES);
-        impossible.map_or(Ok(account), |node| {
+        let report: PublishedReport = serde_json::from_slice(text).map_err(not_a_report)?;
+        let impossible = report.all_nodes().find(|node| *node >= NODES);
+        impossible.map_or(Ok(report), |node| {
             Err(format!("it is not a report: node {node}, expected less than {NODES}"))
         })
     }
@@ -182,9 +134,9 @@ mod tests {
         "move_ns":0,"age_ns":0,"threads":1,"collisions":0,"events_lost":0,"regions":[]}"#;
 
     #[test]
-    fn what_is_no_report_is_said_to_be_none() {
-        let account = Account::parse(EMPTY.as_bytes()).expect("a report");
-        assert_eq!(account.scan_share(), None);
+    fn what_is_no_report_is_refused() {
+        let report = PublishedReport::parse(EMPTY.as_bytes()).expect("a report");
+        assert_eq!(report.scan_share(), None);
         let cases = [
             ("", "not a report"),
             ("{}", "missing field `format`"),
@@ -194,15 +146,15 @@ mod tests {
             ("\u{0}", "not a report"),
         ];
         for (text, why) in cases {
-            let error = Account::parse(text.as_bytes()).expect_err(text);
+            let error = PublishedReport::parse(text.as_bytes()).expect_err(text);
             assert!(error.contains(why), "{text}: {error}");
         }
         let deep = "[".repeat(1 << 20);
-        assert!(Account::parse(deep.as_bytes()).is_err());
+        assert!(PublishedReport::parse(deep.as_bytes()).is_err());
         let far = EMPTY.replace("[0]", "[1024]");
-        assert!(Account::parse(far.as_bytes()).expect_err("a node").contains("node 1024"));
+        assert!(PublishedReport::parse(far.as_bytes()).expect_err("a node").contains("node 1024"));
         for place in 0..EMPTY.len() {
-            assert!(Account::parse(&EMPTY.as_bytes()[..place]).is_err(), "{place}");
+            assert!(PublishedReport::parse(&EMPTY.as_bytes()[..place]).is_err(), "{place}");
         }
     }
 }
