@@ -27,6 +27,35 @@ const DETOURS: usize = 3;
 /// The most tries that still count as bounded.
 const BOUND: usize = 64;
 
+/// How many of the pairs of instructions are tried. Single instructions all are, always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairs {
+    /// All.
+    All,
+    /// One in [`SAMPLED`], others by each seed.
+    Sample {
+        /// Which ones.
+        seed: u64,
+    },
+}
+
+/// Of so many pairs a sample tries one.
+const SAMPLED: u64 = 10;
+
+impl Pairs {
+    /// Whether the next pair is tried.
+    fn next(&mut self) -> bool {
+        match self {
+            Pairs::All => true,
+            Pairs::Sample { seed } => {
+                // Knuth's generator; its upper bits are the good ones.
+                *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (*seed >> 33).is_multiple_of(SAMPLED)
+            }
+        }
+    }
+}
+
 /// The instructions of each section, by its index, to which an operation comes.
 type Reached = HashMap<usize, Vec<u64>>;
 
@@ -34,6 +63,7 @@ type Reached = HashMap<usize, Vec<u64>>;
 #[derive(Debug)]
 pub struct Campaign {
     subject: Subject,
+    pairs: Pairs,
     tally: Tally,
     /// The registers that a function preserves, after an operation that nobody interrupted.
     calm: Option<(Operation, [u64; 7])>,
@@ -49,8 +79,10 @@ pub fn run(
     cpus: Cpus,
     source: &str,
     operations: &[Operation],
+    pairs: Pairs,
 ) -> Result<Tally, String> {
     let mut campaign = Campaign::start(program, cpus, source)?;
+    campaign.pairs = pairs;
     for &operation in operations {
         campaign.examine(operation)?;
     }
@@ -129,7 +161,7 @@ pub fn forgotten(program: &Path, percid: &Tally, own: &Tally) -> Result<Vec<Stri
 impl Campaign {
     fn start(program: &Path, cpus: Cpus, source: &str) -> Result<Campaign, String> {
         let subject = Subject::start(program, source, cpus)?;
-        Ok(Campaign { subject, tally: Tally::default(), calm: None })
+        Ok(Campaign { subject, pairs: Pairs::All, tally: Tally::default(), calm: None })
     }
 
     fn examine(&mut self, operation: Operation) -> Result<(), String> {
@@ -227,6 +259,9 @@ impl Campaign {
         }
         for &front in &this.in_front {
             for &inside in reached {
+                if !self.pairs.next() {
+                    continue;
+                }
                 let mut script = self.lead(way);
                 for address in [front, inside] {
                     let injection = Injection::Stop;
@@ -293,6 +328,9 @@ impl Campaign {
         addresses: &[u64],
     ) -> Result<(), String> {
         for &address in addresses {
+            if !self.pairs.next() {
+                continue;
+            }
             let second = Step { section, address, injection, nested };
             self.attempt(operation, &[first, second])?;
         }

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn main() -> ExitCode {
-    use percid_aborts::{build, subject::Cpus, suite};
+    use percid_aborts::{build, campaign::Pairs, subject::Cpus, suite};
 
     // Built and run before this thread is confined to one CPU.
     let descriptors = suite::descriptors();
@@ -24,8 +24,8 @@ fn main() -> ExitCode {
         }
     };
     let verdicts = [
-        ("instructions", suite::instructions(&program, cpus)),
-        ("controls", suite::controls(&program, cpus)),
+        ("instructions", suite::instructions(&program, cpus, Pairs::All)),
+        ("controls", suite::controls(&program, cpus, Pairs::All)),
         ("fast-paths", suite::fast_paths(&program)),
         ("descriptors", descriptors),
     ];

@@ -8,7 +8,7 @@ use percid::Source;
 use percid_subject::Operation;
 
 use crate::build::{self, PROBES, Product};
-use crate::campaign;
+use crate::campaign::{self, Pairs};
 use crate::elf::{self, Damage};
 use crate::golden::{self, Compared, FUNCTIONS};
 use crate::image::Image;
@@ -36,13 +36,14 @@ const WITHOUT_FENCE: [(Operation, Injection); 8] = [
 const SHOWN: usize = 10;
 
 /// Every instruction of every section of percid, with every source that this machine has.
-pub fn instructions(program: &Path, cpus: Cpus) -> Verdict {
+pub fn instructions(program: &Path, cpus: Cpus, pairs: Pairs) -> Verdict {
     let mut all = Tally::default();
     let mut sources = Vec::new();
     for source in [Source::Kernel, Source::Table] {
         if source.prepare().is_ok() {
-            all.add(campaign::run(program, cpus, &source.to_string(), &Operation::PERCID)?);
-            sources.push(source.to_string());
+            let source = source.to_string();
+            all.add(campaign::run(program, cpus, &source, &Operation::PERCID, pairs)?);
+            sources.push(source);
         }
     }
     if sources.is_empty() {
@@ -82,9 +83,9 @@ fn verdict(line: String, violations: &[String]) -> Verdict {
 }
 
 /// The harness on sections with one fault each, which it must find, and on one without, which must pass.
-pub fn controls(program: &Path, cpus: Cpus) -> Verdict {
+pub fn controls(program: &Path, cpus: Cpus, pairs: Pairs) -> Verdict {
     // Any source: these operations use none.
-    let run = |operation| campaign::run(program, cpus, "table", &[operation]);
+    let run = |operation| campaign::run(program, cpus, "table", &[operation], pairs);
     for operation in Operation::SOUND {
         let sound = run(operation)?;
         if !sound.violations.is_empty() {

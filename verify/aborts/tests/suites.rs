@@ -1,10 +1,15 @@
-//! All suites, one after the other: each wants the machine for itself.
+//! All suites, one after the other: each needs the whole machine.
+//!
+//! Of the pairs of instructions a sample is tried unless `PERCID_STRESS=long` is set. Its seed is printed;
+//! `PERCID_SEED` repeats it.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use percid_aborts::build;
+use percid_aborts::campaign::Pairs;
 use percid_aborts::subject::Cpus;
 use percid_aborts::suite::{self, Verdict};
 
@@ -24,6 +29,17 @@ fn cpus() -> Cpus {
     Cpus::choose().unwrap_or_else(|error| panic!("{error}"))
 }
 
+fn pairs() -> Pairs {
+    if std::env::var_os("PERCID_STRESS").is_some_and(|wish| wish == "long") {
+        return Pairs::All;
+    }
+    let given = std::env::var("PERCID_SEED").ok().and_then(|seed| seed.parse().ok());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seed = given.unwrap_or_else(|| now.map_or(1, |now| now.as_nanos() as u64));
+    println!("PERCID_SEED={seed}");
+    Pairs::Sample { seed }
+}
+
 fn expect(verdict: Verdict) {
     match verdict {
         Ok(line) => println!("{line}"),
@@ -34,13 +50,13 @@ fn expect(verdict: Verdict) {
 #[test]
 fn every_instruction_may_be_interrupted() {
     let _alone = alone();
-    expect(suite::instructions(&subject(), cpus()));
+    expect(suite::instructions(&subject(), cpus(), pairs()));
 }
 
 #[test]
 fn every_planted_fault_is_found() {
     let _alone = alone();
-    expect(suite::controls(&subject(), cpus()));
+    expect(suite::controls(&subject(), cpus(), pairs()));
 }
 
 #[test]

@@ -19,28 +19,36 @@ pub struct Source {
     pub manifest: PathBuf,
     /// The binary's name.
     pub binary: &'static str,
+    /// Cargo's options for its features.
+    features: &'static [&'static str],
 }
+
+/// The harness itself is not for the guest.
+const WITHOUT_HARNESS: &[&str] = &["--no-default-features"];
 
 impl Source {
     /// The first process of the guest.
     pub fn init() -> Self {
-        Self { manifest: own_directory().join("Cargo.toml"), binary: "percid-vm-init" }
+        let manifest = own_directory().join("Cargo.toml");
+        Self { manifest, binary: "percid-vm-init", features: WITHOUT_HARNESS }
     }
 
     /// The programs that prove the harness.
     pub fn fixtures() -> Self {
-        Self { manifest: own_directory().join("Cargo.toml"), binary: "percid-vm-fixtures" }
+        let manifest = own_directory().join("Cargo.toml");
+        Self { manifest, binary: "percid-vm-fixtures", features: WITHOUT_HARNESS }
     }
 
     /// The programs that prove percid.
     pub fn programs() -> Self {
-        Self { manifest: own_directory().join("../programs/Cargo.toml"), binary: "percid-programs" }
+        let manifest = own_directory().join("../programs/Cargo.toml");
+        Self { manifest, binary: "percid-programs", features: &[] }
     }
 
     /// The programs that prove recordings.
     pub fn traces() -> Self {
         let manifest = own_directory().join("../traces/Cargo.toml");
-        Self { manifest, binary: "percid-trace-programs" }
+        Self { manifest, binary: "percid-trace-programs", features: &[] }
     }
 
     /// Builds the binary for machines of `arch`, optimised and without need of any library.
@@ -50,6 +58,7 @@ impl Source {
         let mut command = Command::new(cargo);
         command
             .args(["build", "--release", "--bin", self.binary])
+            .args(self.features)
             .args(["--target", &target])
             .arg("--manifest-path")
             .arg(&self.manifest)

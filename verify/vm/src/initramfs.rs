@@ -1,9 +1,8 @@
 //! The guest's root file system: an uncompressed "newc" cpio archive.
-//!
-//! The kernel documents the format in `initramfs/buffer-format`: per entry a
-//! magic, thirteen numbers of eight hexadecimal digits, the name with its
-//! terminating zero and the contents, name and contents each padded to four
-//! bytes; the entry `TRAILER!!!` ends it.
+
+use std::io::Write;
+
+use cpio::newc::{Builder, trailer};
 
 /// An archive in the making.
 #[derive(Debug, Default)]
@@ -16,9 +15,6 @@ pub struct Archive {
 const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
-
-/// Longer contents cannot be told in eight digits.
-const MAX_LEN: usize = u32::MAX as usize;
 
 impl Archive {
     /// An empty archive.
@@ -47,47 +43,29 @@ impl Archive {
     }
 
     /// Ends the archive and returns its bytes.
-    pub fn finish(mut self) -> Vec<u8> {
-        self.entry("TRAILER!!!", 0, (0, 0), &[]);
-        self.bytes
+    pub fn finish(self) -> Vec<u8> {
+        trailer(self.bytes).expect("memory can be written to")
     }
 
-    fn entry(&mut self, path: &str, mode: u32, rdev: (u32, u32), contents: &[u8]) -> &mut Self {
-        assert!(contents.len() <= MAX_LEN, "{path} is too long for cpio");
-        let name = path.trim_start_matches('/');
+    fn entry(
+        &mut self,
+        path: &str,
+        mode: u32,
+        (major, minor): (u32, u32),
+        contents: &[u8],
+    ) -> &mut Self {
         self.entries += 1;
-        // Inode numbers must differ: the kernel takes equal ones for hard links.
-        let inode = self.entries;
-        let links = if mode & DIRECTORY == DIRECTORY { 2 } else { 1 };
-        let header = [
-            inode,
-            mode,
-            0, // user
-            0, // group
-            links,
-            0, // modification time: none, so that equal inputs give equal archives
-            contents.len() as u32,
-            0, // device the archive was made on, major
-            0, // … and minor
-            rdev.0,
-            rdev.1,
-            name.len() as u32 + 1,
-            0, // checksum: not in this variant
-        ];
-        self.bytes.extend_from_slice(b"070701");
-        for number in header {
-            self.bytes.extend_from_slice(format!("{number:08x}").as_bytes());
-        }
-        self.bytes.extend_from_slice(name.as_bytes());
-        self.bytes.push(0);
-        self.pad();
-        self.bytes.extend_from_slice(contents);
-        self.pad();
+        // Inode numbers must differ: the kernel takes equal ones for hard links. No times, so that equal
+        // inputs give equal archives.
+        let entry = Builder::new(path.trim_start_matches('/')).ino(self.entries).mode(mode);
+        let entry = entry.rdev_major(major).rdev_minor(minor);
+        let length = u32::try_from(contents.len()).expect("a file for a guest is small");
+        let mut writer = entry.write(&mut self.bytes, length);
+        writer
+            .write_all(contents)
+            .and_then(|()| writer.finish())
+            .expect("memory can be written to");
         self
-    }
-
-    fn pad(&mut self) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
 }
 
@@ -107,18 +85,6 @@ mod tests {
             .file("/empty", b"")
             .file("/odd", b"12345");
         archive.finish()
-    }
-
-    #[test]
-    fn headers_have_the_documented_form() {
-        let bytes = sample();
-        assert_eq!(bytes.len() % 4, 0);
-        assert_eq!(&bytes[..6], b"070701");
-        // 6 + 13 * 8 = 110 bytes of header, then the name without its slash.
-        assert_eq!(&bytes[110..114], b"dev\0");
-        assert_eq!(&bytes[14..22], b"000041ed", "a directory, 0755");
-        let trailer = bytes.windows(10).position(|w| w == b"TRAILER!!!");
-        assert!(trailer.is_some_and(|at| at % 4 == 2 && at + 12 >= bytes.len() - 4));
     }
 
     #[test]

@@ -33,11 +33,13 @@ pub mod cache;
 pub mod clock;
 pub mod error;
 pub mod guest;
+#[cfg(feature = "host")]
 pub mod harness;
+#[cfg(feature = "host")]
 pub mod initramfs;
-pub mod json;
 pub mod kernel;
 pub mod machine;
+#[cfg(feature = "host")]
 pub mod options;
 pub mod pins;
 pub mod plan;
@@ -45,6 +47,7 @@ pub mod platform;
 pub mod power;
 pub mod protocol;
 pub mod qemu;
+#[cfg(feature = "host")]
 pub mod report;
 pub mod shape;
 pub mod tool;

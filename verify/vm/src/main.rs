@@ -256,7 +256,7 @@ fn publish(options: &Options, report: &Report<'_>) -> Result<()> {
     eprint!("{}", report.details(options.verbose));
     if options.json {
         eprintln!("{}", report.summary());
-        show(&format!("{}\n", report.json().document()))
+        show(&format!("{}\n", report.json()))
     } else {
         show(&format!("{}{}\n", report.table(), report.summary()))
     }

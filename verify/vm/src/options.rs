@@ -4,6 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lexopt::Parser;
+use lexopt::prelude::*;
+
 use crate::pins;
 use crate::platform::Platform;
 use crate::qemu::Threads;
@@ -119,64 +122,43 @@ impl Default for Options {
 impl Options {
     /// Reads the arguments after the program's name; `None` asks for help.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>> {
+        let mut parser = Parser::from_args(arguments);
         let mut options = Self::default();
-        let mut arguments = arguments.into_iter();
-        while let Some(argument) = arguments.next() {
-            let argument = into_text(argument)?;
-            let (name, attached) = match argument.split_once('=') {
-                Some((name, value)) => (name, Some(OsString::from(value))),
-                None => (argument.as_str(), None),
-            };
-            if name == "--help" || name == "-h" {
-                return Ok(None);
-            }
-            if options.set_flag(name) {
-                if attached.is_some() {
-                    return Err(Error::Usage(format!("{name} takes no value")));
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('h') | Long("help") => return Ok(None),
+                Long("list") => options.list = true,
+                Long("json") => options.json = true,
+                Long("verbose") => options.verbose = true,
+                Long("again") => options.again = true,
+                Long("long") => options.long = true,
+                Long("refresh") => options.refresh = true,
+                Long("traces") => options.programs = Programs::Traces,
+                Long("self-check") => options.programs = Programs::SelfCheck,
+                Long("kernel") => options.kernels = kernels(&parser.value()?.string()?)?,
+                Long("shape") => options.shapes = list(&parser.value()?.string()?, str::parse)?,
+                Long("program") => {
+                    options.commands = list(&parser.value()?.string()?, |s| Ok(s.to_owned()))?;
                 }
-                continue;
+                Long("limit") => options.limit = seconds(parser.value()?)?,
+                Long("boot-limit") => options.boot_limit = Some(seconds(parser.value()?)?),
+                Long("threads") => options.threads = Some(parser.value()?.parse_with(threads)?),
+                Long("jobs") => options.jobs = number(parser.value()?)? as usize,
+                Long("keep-logs") => options.keep_logs = Some(parser.value()?.into()),
+                Long("binary") => options.programs = Programs::Binary(parser.value()?.into()),
+                other => return Err(other.unexpected().into()),
             }
-            let value = || {
-                let value = attached.or_else(|| arguments.next());
-                value.ok_or_else(|| Error::Usage(format!("{name} expects a value")))
-            };
-            options.set_value(name, value)?;
         }
         if options.again && options.json {
             return Err(Error::Usage("--again shows two reports, --json one document".to_owned()));
         }
         Ok(Some(options))
     }
+}
 
-    fn set_flag(&mut self, name: &str) -> bool {
-        match name {
-            "--list" => self.list = true,
-            "--json" => self.json = true,
-            "--verbose" => self.verbose = true,
-            "--again" => self.again = true,
-            "--long" => self.long = true,
-            "--refresh" => self.refresh = true,
-            "--traces" => self.programs = Programs::Traces,
-            "--self-check" => self.programs = Programs::SelfCheck,
-            _ => return false,
-        }
-        true
-    }
-
-    fn set_value(&mut self, name: &str, value: impl FnOnce() -> Result<OsString>) -> Result<()> {
-        match name {
-            "--kernel" => self.kernels = kernels(&into_text(value()?)?)?,
-            "--shape" => self.shapes = list(&into_text(value()?)?, str::parse)?,
-            "--program" => self.commands = list(&into_text(value()?)?, |s| Ok(s.to_owned()))?,
-            "--limit" => self.limit = seconds(name, value()?)?,
-            "--boot-limit" => self.boot_limit = Some(seconds(name, value()?)?),
-            "--threads" => self.threads = Some(threads(&into_text(value()?)?)?),
-            "--jobs" => self.jobs = number(name, value()?)? as usize,
-            "--keep-logs" => self.keep_logs = Some(value()?.into()),
-            "--binary" => self.programs = Programs::Binary(value()?.into()),
-            _ => return Err(Error::Usage(format!("unknown argument `{name}`"))),
-        }
-        Ok(())
+impl From<lexopt::Error> for Error {
+    fn from(error: lexopt::Error) -> Self {
+        Error::Usage(error.to_string())
     }
 }
 
@@ -187,31 +169,27 @@ fn kernels(text: &str) -> Result<Vec<Platform>> {
     }
 }
 
-fn threads(text: &str) -> Result<Threads> {
+fn threads(text: &str) -> std::result::Result<Threads, &'static str> {
     let found =
         [Threads::Single, Threads::Multi].into_iter().find(|threads| threads.name() == text);
-    found.ok_or_else(|| Error::Usage(format!("--threads {text}: expected single or multi")))
+    found.ok_or("expected single or multi")
 }
 
 fn list<T>(text: &str, each: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     text.split(',').map(|item| each(item.trim())).collect()
 }
 
-fn seconds(name: &str, value: OsString) -> Result<Duration> {
-    number(name, value).map(Duration::from_secs)
+fn seconds(value: OsString) -> Result<Duration> {
+    number(value).map(Duration::from_secs)
 }
 
 /// Every number here is a positive one, and none is large.
-fn number(name: &str, value: OsString) -> Result<u64> {
-    let text = into_text(value)?;
-    let number = text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
-    number.ok_or_else(|| Error::Usage(format!("{name} {text}: expected a positive number")))
-}
-
-fn into_text(value: OsString) -> Result<String> {
-    value
-        .into_string()
-        .map_err(|value| Error::Usage(format!("`{}` is not UTF-8", value.to_string_lossy())))
+fn number(value: OsString) -> Result<u64> {
+    let number = value.parse_with(|text| {
+        let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));
+        number.ok_or("expected a positive number")
+    })?;
+    Ok(number)
 }
 
 #[cfg(test)]
@@ -258,15 +236,15 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (line, expected) in [
-            ("--nonsense", "unknown argument `--nonsense`"),
-            ("sums", "unknown argument `sums`"),
-            ("--shape", "--shape expects a value"),
+            ("--nonsense", "invalid option '--nonsense'"),
+            ("sums", "unexpected argument \"sums\""),
+            ("--shape", "missing argument for option '--shape'"),
             ("--shape|8", "CPUS/NODES"),
             ("--kernel|5.11", "expected 5.10, 6.1, 6.12"),
             ("--limit|0", "expected a positive number"),
             ("--jobs|two", "expected a positive number"),
             ("--threads|two", "expected single or multi"),
-            ("--json=yes", "--json takes no value"),
+            ("--json=yes", "unexpected argument for option '--json'"),
         ] {
             let error = parse(line).expect_err(line).to_string();
             assert!(error.contains(expected), "{line}: {error}");

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::harness::Boot;
-use crate::json::Value;
 use crate::protocol::{Ending, Job, Tally};
-use crate::verdict::{Fault, ProgramResult};
+use crate::verdict::ProgramResult;
 
 /// All boots of a run.
 #[derive(Debug)]
@@ -113,18 +114,103 @@ impl<'a> Report<'a> {
     }
 
     /// The whole report as one JSON document.
-    pub fn json(&self) -> Value {
+    pub fn json(&self) -> String {
         let tally = self.tally();
-        Value::Object(vec![
-            ("passed", Value::Bool(self.passed())),
-            ("programs", Value::Int(tally.programs.into())),
-            ("programs_passed", Value::Int(tally.passed.into())),
-            ("programs_failed", Value::Int(tally.failed.into())),
-            ("programs_skipped", Value::Int(tally.skipped.into())),
-            ("seconds", Value::Real(self.wall.as_secs_f64())),
-            ("boots", Value::List(self.boots.iter().map(boot_json).collect())),
-        ])
+        let document = Document {
+            passed: self.passed(),
+            programs: tally.programs,
+            programs_passed: tally.passed,
+            programs_failed: tally.failed,
+            programs_skipped: tally.skipped,
+            seconds: rounded(self.wall),
+            boots: self.boots.iter().map(BootDocument::of).collect(),
+        };
+        serde_json::to_string_pretty(&document).expect("texts and numbers")
     }
+}
+
+/// The report for programs.
+#[derive(Serialize)]
+struct Document<'a> {
+    passed: bool,
+    programs: u32,
+    programs_passed: u32,
+    programs_failed: u32,
+    programs_skipped: u32,
+    seconds: f64,
+    boots: Vec<BootDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct BootDocument<'a> {
+    kernel: String,
+    release: &'a str,
+    package: &'a str,
+    cpus: u32,
+    possible_cpus: u32,
+    nodes: u32,
+    threads: &'a str,
+    passed: bool,
+    seconds: f64,
+    boot_seconds: f64,
+    faults: Vec<String>,
+    notes: Vec<String>,
+    results: Vec<ResultDocument<'a>>,
+}
+
+impl<'a> BootDocument<'a> {
+    fn of(boot: &'a Boot) -> Self {
+        let verdict = &boot.verdict;
+        Self {
+            kernel: boot.kernel.platform.to_string(),
+            release: &boot.kernel.release,
+            package: &boot.kernel.package,
+            cpus: boot.shape.cpus(),
+            possible_cpus: boot.shape.possible(),
+            nodes: boot.shape.nodes(),
+            threads: boot.threads.name(),
+            passed: verdict.passed(),
+            seconds: rounded(boot.wall),
+            boot_seconds: rounded(own_time(boot)),
+            faults: verdict.faults.iter().map(ToString::to_string).collect(),
+            notes: verdict.notes.iter().map(ToString::to_string).collect(),
+            results: verdict.results.iter().map(ResultDocument::of).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ResultDocument<'a> {
+    program: &'a str,
+    outcome: &'static str,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    seconds: f64,
+    output: &'a [String],
+}
+
+impl<'a> ResultDocument<'a> {
+    fn of(result: &'a ProgramResult) -> Self {
+        let (exit_code, signal) = match result.ending {
+            Ending::Exit(code) => (Some(code), None),
+            Ending::Signal(number) => (None, Some(number)),
+            Ending::Timeout(_) => (None, None),
+        };
+        let outcome = match result.ending {
+            Ending::Timeout(_) => "timeout",
+            ending if ending.passed() => "passed",
+            ending if ending.skipped() => "skipped",
+            _ => "failed",
+        };
+        let (program, output) = (&result.label, &result.output);
+        let seconds = rounded(result.time);
+        Self { program, outcome, exit_code, signal, seconds, output }
+    }
+}
+
+/// In seconds, to the millisecond.
+fn rounded(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
 fn name(boot: &Boot) -> String {
@@ -175,55 +261,13 @@ fn program_details(out: &mut String, boot: &Boot, result: &ProgramResult) {
     }
 }
 
-fn boot_json(boot: &Boot) -> Value {
-    let verdict = &boot.verdict;
-    let count = |number: u32| Value::Int(number.into());
-    Value::Object(vec![
-        ("kernel", Value::text(boot.kernel.platform.to_string())),
-        ("release", Value::text(&boot.kernel.release)),
-        ("package", Value::text(&boot.kernel.package)),
-        ("cpus", count(boot.shape.cpus())),
-        ("possible_cpus", count(boot.shape.possible())),
-        ("nodes", count(boot.shape.nodes())),
-        ("threads", Value::text(boot.threads.name())),
-        ("passed", Value::Bool(verdict.passed())),
-        ("seconds", Value::Real(boot.wall.as_secs_f64())),
-        ("boot_seconds", Value::Real(own_time(boot).as_secs_f64())),
-        ("faults", Value::texts(verdict.faults.iter().map(Fault::to_string))),
-        ("notes", Value::texts(&verdict.notes)),
-        ("results", Value::List(verdict.results.iter().map(result_json).collect())),
-    ])
-}
-
-fn result_json(result: &ProgramResult) -> Value {
-    let (code, signal) = match result.ending {
-        Ending::Exit(code) => (Value::Int(code.into()), Value::Null),
-        Ending::Signal(number) => (Value::Null, Value::Int(number.into())),
-        Ending::Timeout(_) => (Value::Null, Value::Null),
-    };
-    let outcome = match result.ending {
-        Ending::Timeout(_) => "timeout",
-        ending if ending.passed() => "passed",
-        ending if ending.skipped() => "skipped",
-        _ => "failed",
-    };
-    Value::Object(vec![
-        ("program", Value::text(&result.label)),
-        ("outcome", Value::text(outcome)),
-        ("exit_code", code),
-        ("signal", signal),
-        ("seconds", Value::Real(result.time.as_secs_f64())),
-        ("output", Value::texts(&result.output)),
-    ])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
     use crate::platform::{Platform, Series};
     use crate::qemu::Threads;
-    use crate::verdict::Verdict;
+    use crate::verdict::{Fault, Verdict};
 
     fn boot(endings: &[Ending], faults: Vec<Fault>) -> Boot {
         let result = |(index, &ending): (usize, &Ending)| ProgramResult {
@@ -314,12 +358,12 @@ mod tests {
     fn the_document_tells_outcomes_apart() {
         let endings = [Ending::Exit(3), Ending::Signal(6), Ending::Timeout(9)];
         let boots = [boot(&endings, Vec::new())];
-        let document = Report::new(&boots, Duration::ZERO).json().document();
+        let document = Report::new(&boots, Duration::ZERO).json();
         for part in [
             "\"exit_code\": 3",
             "\"signal\": 6",
             "\"outcome\": \"timeout\"",
-            "\"boot_seconds\": 2.250",
+            "\"boot_seconds\": 2.25",
         ] {
             assert!(document.contains(part), "{part} in {document}");
         }
