@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use percid_sim::comparison::Progress as Counters;
+use percid_sim::run_control::RunControl;
 
 use crate::interrupt::Interrupt;
 use crate::progress::{Progress, WORTH_TELLING};
@@ -19,9 +19,9 @@ pub fn watched<T: Send>(
     label: &str,
     total: Option<u64>,
     interrupt: &Interrupt,
-    work: impl FnOnce(&Counters) -> T + Send,
+    work: impl FnOnce(&RunControl) -> T + Send,
 ) -> T {
-    let counters = Counters::default();
+    let counters = RunControl::default();
     let meter =
         Meter { began: Instant::now(), progress: Progress::new(label, Duration::MAX), total };
     thread::scope(|scope| {
@@ -48,7 +48,7 @@ struct Meter {
 
 impl Meter {
     /// Nobody knows beforehand how long a simulation takes: what is over soon passes in silence.
-    fn tell(&self, counters: &Counters) {
+    fn tell(&self, counters: &RunControl) {
         let elapsed = self.began.elapsed();
         if elapsed < WORTH_TELLING {
             return;

@@ -1,7 +1,7 @@
 //! Policies beside each other: the same machine, workload and seeds for each.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -10,6 +10,7 @@ use crate::engine::{Expense, Gauge, Outcome, Quiet, Scheduling, Share, Simulatio
 use crate::file::Error;
 use crate::machine::Machine;
 use crate::policies::{Entry, Work};
+use crate::run_control::RunControl;
 use crate::workload::{Program, Workload};
 
 /// What to compare.
@@ -30,15 +31,6 @@ pub struct Comparison<'a> {
     pub seed: u64,
     /// How many uses of IDs by CPUs to note in the first run of each.
     pub spans: usize,
-}
-
-/// How far a comparison or a replay has come. A watching thread may stop it.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Runs that are over, or events.
-    pub done: AtomicU64,
-    /// Set to end early: runs that are not over by then are left out.
-    pub stop: AtomicBool,
 }
 
 /// What one policy did with one combination of parameters.
@@ -160,7 +152,7 @@ impl Comparison<'_> {
     /// # Errors
     ///
     /// A workload whose numbers make no sense with one of the combinations.
-    pub fn simulate(&self, progress: &Progress) -> Result<Vec<Row>, Error> {
+    pub fn simulate(&self, progress: &RunControl) -> Result<Vec<Row>, Error> {
         let combinations = self.combinations()?;
         let policies = self.policies;
         let cases: Vec<(&Combination, &'static Entry)> = combinations
@@ -193,7 +185,7 @@ impl Comparison<'_> {
         all.into_iter().map(combination).collect()
     }
 
-    fn row(&self, combination: &Combination, policy: &'static Entry, progress: &Progress) -> Row {
+    fn row(&self, combination: &Combination, policy: &'static Entry, progress: &RunControl) -> Row {
         let runs: Vec<Outcome> = (0..self.seeds)
             .into_par_iter()
             .filter(|_| !progress.stop.load(Relaxed))
@@ -267,7 +259,7 @@ mod tests {
         };
         assert_eq!(comparison.runs(), 24);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        let progress = Progress::default();
+        let progress = RunControl::default();
         let rows = pool.install(|| comparison.simulate(&progress)).expect("a valid workload");
         assert_eq!(progress.done.load(Relaxed), 24);
         rows
@@ -311,7 +303,7 @@ mod tests {
             seed: 1,
             spans: 0,
         };
-        let rows = comparison.simulate(&Progress::default()).expect("a valid workload");
+        let rows = comparison.simulate(&RunControl::default()).expect("a valid workload");
         let work: Vec<u64> = rows.iter().map(|row| row.expense.work_ns).collect();
         let more = 10_000 * rows[1].work.slow_paths;
         assert!(more > 0 && work[1] >= more && work[0] < more, "{work:?}");
@@ -332,6 +324,6 @@ mod tests {
             seed: 1,
             spans: 0,
         };
-        assert!(comparison.simulate(&Progress::default()).is_err());
+        assert!(comparison.simulate(&RunControl::default()).is_err());
     }
 }

@@ -20,6 +20,7 @@ pub mod paper;
 pub mod policies;
 pub mod published;
 pub mod random;
+pub mod run_control;
 pub mod time;
 pub mod topology;
 pub mod workload;

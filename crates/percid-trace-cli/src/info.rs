@@ -9,7 +9,7 @@ use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::text_table::{Align, TextTable};
 use percid_trace::event::{Event, Tid};
-use percid_trace::replay::{self, Life};
+use percid_trace::replay::{self, SpaceSummary};
 use percid_trace::{Origin, Trace};
 use serde::Serialize;
 
@@ -123,20 +123,20 @@ struct Process {
     moves: u64,
 }
 
-impl From<Life> for Process {
-    fn from(life: Life) -> Process {
+impl From<SpaceSummary> for Process {
+    fn from(summary: SpaceSummary) -> Process {
         Process {
-            process: life.process,
-            name: life.name,
-            guessed: life.guessed,
-            begin_ns: life.begin_ns,
-            end_ns: life.end_ns,
-            threads: life.threads,
-            most_threads: life.most_threads,
-            most_running: life.most_running,
-            run_ns: life.run_ns,
-            turns: life.turns,
-            moves: life.moves.all(),
+            process: summary.process,
+            name: summary.name,
+            guessed: summary.guessed,
+            begin_ns: summary.begin_ns,
+            end_ns: summary.end_ns,
+            threads: summary.threads,
+            most_threads: summary.most_threads,
+            most_running: summary.most_running,
+            run_ns: summary.run_ns,
+            turns: summary.turns,
+            moves: summary.moves.all(),
         }
     }
 }
@@ -159,8 +159,8 @@ impl Contents {
             }
         }
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
-        let mut processes = replay::lives(trace);
-        processes.sort_by_key(|life| std::cmp::Reverse(life.turns));
+        let mut processes = replay::summaries(trace);
+        processes.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
         let processes = processes.into_iter().map(Process::from).collect();
         let read_ns = read.as_nanos() as u64;
         Contents { about: About::of(trace, file), read_ns, kinds, processes }
@@ -181,16 +181,16 @@ impl fmt::Display for Contents {
         let columns = ["process", "name"].map(|name| (name, Align::Left)).into_iter();
         let figures = ["threads", "most at once", "most running", "CPU time s", "turns", "moves"];
         let mut table = TextTable::new(columns.chain(figures.map(|name| (name, Align::Right))));
-        for life in self.processes.iter().take(SHOWN) {
+        for summary in self.processes.iter().take(SHOWN) {
             table.row(vec![
-                life.process.to_string(),
-                printable(&life.name),
-                life.threads.to_string(),
-                life.most_threads.to_string(),
-                life.most_running.to_string(),
-                format!("{:.3}", life.run_ns as f64 / 1e9),
-                life.turns.to_string(),
-                life.moves.to_string(),
+                summary.process.to_string(),
+                printable(&summary.name),
+                summary.threads.to_string(),
+                summary.most_threads.to_string(),
+                summary.most_running.to_string(),
+                format!("{:.3}", summary.run_ns as f64 / 1e9),
+                summary.turns.to_string(),
+                summary.moves.to_string(),
             ]);
         }
         write!(f, "{table}")?;

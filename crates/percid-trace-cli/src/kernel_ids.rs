@@ -105,10 +105,10 @@ impl Answer {
 
 /// The processes that start a program within the trace, or the one that was asked for.
 fn candidates(trace: &Trace, only: Option<Tid>) -> Vec<(Tid, String)> {
-    let lives = replay::lives(trace);
+    let summaries = replay::summaries(trace);
     // Later programs of a process overwrite earlier ones.
     let names: HashMap<Tid, &str> =
-        lives.iter().map(|life| (life.process, life.name.as_str())).collect();
+        summaries.iter().map(|summary| (summary.process, summary.name.as_str())).collect();
     let name = |process| names.get(&process).copied().unwrap_or_default().to_owned();
     if let Some(process) = only {
         return vec![(process, name(process))];

@@ -1,12 +1,12 @@
 //! Replays of schedules that were made by hand, and of two that real kernels recorded together with
 //! their IDs.
 
-use percid_sim::comparison::Progress;
 use percid_sim::conformance::{Event as Step, Recording};
 use percid_sim::cost::Prices;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{ALL, find};
 use percid_sim::random::Random;
+use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Place, Topology};
 use percid_sim::workload::Memory;
 use percid_trace::Trace;
@@ -65,7 +65,7 @@ impl Script {
 fn play(trace: &Trace, policy: &str) -> Replay {
     let settings = Settings { turns_kept: usize::MAX, ..Settings::default() };
     let policy = find(policy).expect("a policy");
-    replay(trace, &machine(8), policy, &settings, &Progress::default()).expect("it fits")
+    replay(trace, &machine(8), policy, &settings, &RunControl::default()).expect("it fits")
 }
 
 #[test]
@@ -77,11 +77,14 @@ fn turns_moves_and_most_running_threads_are_counted() {
     script.switch(7, 11, 13).at(7).switch(7, 13, IDLE).switch(1, 12, IDLE);
     let replay = script.play("per-cpu");
     let [space] = &replay.spaces[..] else { panic!("one process: {replay:?}") };
-    let life = &space.life;
-    assert_eq!((life.process, life.threads, life.most_running, life.turns), (11, 3, 2, 5));
-    assert_eq!((life.moves.same_node, life.moves.other_node), (1, 1), "0 to 2, 2 to 7");
-    assert!((9_900_000..10_100_000).contains(&(life.run_ns - 2_000_000)), "{}", life.run_ns);
-    assert!(!life.guessed);
+    let summary = &space.summary;
+    assert_eq!(
+        (summary.process, summary.threads, summary.most_running, summary.turns),
+        (11, 3, 2, 5)
+    );
+    assert_eq!((summary.moves.same_node, summary.moves.other_node), (1, 1), "0 to 2, 2 to 7");
+    assert!((9_900_000..10_100_000).contains(&(summary.run_ns - 2_000_000)), "{}", summary.run_ns);
+    assert!(!summary.guessed);
     let tally = &space.tally;
     assert_eq!((tally.ids_used, tally.ids_bound), (4, 8), "CPUs 0, 1, 2 and 7");
     assert_eq!((tally.acquisitions.first, tally.acquisitions.same_cpu), (4, 1));
@@ -97,9 +100,9 @@ fn a_process_for_which_there_was_no_room_is_not_begun_in_the_middle() {
     script.event(0, What::Exit { thread: 11 }).switch(0, 11, IDLE).at(3);
     script.switch(1, 12, IDLE).switch(2, IDLE, 12).at(4).switch(3, IDLE, 13).at(5);
     let policy = find("per-cpu").expect("a policy");
-    let replay = replay(&script.trace, &machine(8), policy, &settings, &Progress::default());
+    let replay = replay(&script.trace, &machine(8), policy, &settings, &RunControl::default());
     let replay = replay.expect("it fits");
-    let processes: Vec<Tid> = replay.spaces.iter().map(|space| space.life.process).collect();
+    let processes: Vec<Tid> = replay.spaces.iter().map(|space| space.summary.process).collect();
     assert_eq!(processes, [11, 13], "one at a time");
     assert_eq!((replay.spaces_refused, replay.spaces_left_out), (1, 0));
 }
@@ -150,7 +153,7 @@ fn a_process_bears_its_own_name_and_not_that_of_the_program_which_follows() {
     script.event(1, What::Exec { thread: 31, old: 31 }).at(500).name(31, "compiler 2").at(900);
     script.event(1, What::Exec { thread: 31, old: 31 }).at(901).switch(1, 31, IDLE);
     let replay = script.play("per-cpu");
-    let names: Vec<&str> = replay.spaces.iter().map(|space| space.life.name.as_str()).collect();
+    let names: Vec<&str> = replay.spaces.iter().map(|space| space.summary.name.as_str()).collect();
     assert_eq!(names, ["shell", "shell", "compiler 2", "compiler 2"], "its own, long before exec");
 }
 
@@ -167,8 +170,8 @@ fn each_exec_begins_another_address_space_and_vfork_does_not() {
     script.switch(2, 31, IDLE).switch(0, 30, IDLE);
     let replay = script.play("linux-6.14");
     let of = |at: usize| {
-        let life = &replay.spaces[at].life;
-        (life.process, life.threads, life.most_running)
+        let summary = &replay.spaces[at].summary;
+        (summary.process, summary.threads, summary.most_running)
     };
     assert_eq!(replay.spaces.len(), 3, "{replay:?}");
     assert_eq!(of(0), (30, 2, 2), "the child ran in it until it replaced its program");
@@ -189,7 +192,7 @@ fn kernel_threads_have_no_ids_and_unlisted_threads_are_guessed_at() {
     }
     let replay = script.play("per-thread");
     let [space] = &replay.spaces[..] else { panic!("{replay:?}") };
-    assert!(space.life.guessed && space.life.process == 41);
+    assert!(space.summary.guessed && space.summary.process == 41);
     let mut listed = Script::default();
     listed.process([50], 50).at(1);
     listed.switch(0, IDLE, 51).switch(0, 51, 50).switch(0, 50, IDLE);
@@ -205,9 +208,9 @@ fn what_a_trace_leaves_out_is_made_up_for() {
     // The switch from 61 to 60 on CPU 1 is lost, and 61 appears elsewhere.
     script.switch(1, 60, IDLE).at(4).switch(2, IDLE, 61).at(5).switch(3, IDLE, 61).at(6);
     let replay = script.play("per-cpu");
-    let life = &replay.spaces[0].life;
-    assert_eq!(life.most_running, 1, "never both at once");
-    assert_eq!(life.turns, 5, "60 from the beginning, 61, 60 when it stops, 61 twice");
+    let summary = &replay.spaces[0].summary;
+    assert_eq!(summary.most_running, 1, "never both at once");
+    assert_eq!(summary.turns, 5, "60 from the beginning, 61, 60 when it stops, 61 twice");
     assert!(replay.turns.iter().all(|turn| turn.from <= turn.to));
     for (at, turn) in replay.turns.iter().enumerate() {
         let overlap = |other: &&percid_trace::replay::Turn| {
@@ -249,8 +252,14 @@ fn a_thread_that_goes_to_another_cpu_within_a_moment_is_there_and_not_back() {
         script.at(7).switch(0, 11, IDLE);
         let replay = script.play("percid-table");
         let space = &replay.spaces[0];
-        let life = &space.life;
-        (life.turns, life.moves, life.run_ns, space.tally.acquisitions, space.tally.work.steals)
+        let summary = &space.summary;
+        (
+            summary.turns,
+            summary.moves,
+            summary.run_ns,
+            space.tally.acquisitions,
+            space.tally.work.steals,
+        )
     };
     let (turns, moves, run_ns, acquisitions, steals) = moved(0);
     assert_eq!((turns, moves.other_node, run_ns, steals), (2, 1, 6_000_000, 1));
@@ -263,7 +272,7 @@ fn a_machine_with_too_few_cpus_is_refused() {
     script.switch(8, IDLE, 5);
     let policy = find("per-cpu").expect("a policy");
     let refused =
-        replay(&script.trace, &machine(8), policy, &Settings::default(), &Progress::default());
+        replay(&script.trace, &machine(8), policy, &Settings::default(), &RunControl::default());
     let said = refused.expect_err("CPU 8 of 8").to_string();
     assert!(said.contains("CPU 8") && said.contains("8 CPUs"), "{said}");
 }
@@ -385,16 +394,16 @@ fn nonsense(random: &mut Random, events: usize) -> Trace {
 /// What holds of any schedule, however absurd.
 fn check(replay: &Replay, policy: &str) {
     for space in &replay.spaces {
-        let (life, tally) = (&space.life, &space.tally);
+        let (summary, tally) = (&space.summary, &space.tally);
         assert!(
-            life.most_running <= 8 && life.most_running <= life.most_threads,
-            "{policy}: {life:?}"
+            summary.most_running <= 8 && summary.most_running <= summary.most_threads,
+            "{policy}: {summary:?}"
         );
         // A thread that lost the table's ID while it ran gets another one at the next tick only.
         let robbed = policy == "percid-table" && tally.work.steals > 0;
-        assert!(robbed || tally.ids_used >= life.most_running, "{policy}: {space:?}");
-        assert!(tally.acquisitions.all() >= life.turns.min(1), "{policy}: {space:?}");
-        assert!(life.run_ns <= 8 * replay.duration_ns, "{policy}: {life:?}");
+        assert!(robbed || tally.ids_used >= summary.most_running, "{policy}: {space:?}");
+        assert!(tally.acquisitions.all() >= summary.turns.min(1), "{policy}: {space:?}");
+        assert!(summary.run_ns <= 8 * replay.duration_ns, "{policy}: {summary:?}");
     }
     let mut turns: Vec<_> = replay.turns.iter().collect();
     turns.sort_by_key(|turn| (turn.space, turn.id, turn.from, turn.to));
@@ -426,11 +435,15 @@ fn a_thread_that_ends_may_sleep_and_run_again_before_it_is_gone() {
     script.event(0, What::Fork { parent: 50, child: 51, shares: Shares::Nothing }).at(7);
     script.switch(1, IDLE, 51).at(8).switch(1, 51, IDLE);
     let replay = script.play("linux-6.14");
-    let lives: Vec<_> = replay.spaces.iter().map(|space| &space.life).collect();
-    assert_eq!(lives.len(), 2, "{lives:?}");
-    assert_eq!((lives[0].threads, lives[0].most_threads, lives[0].turns), (2, 2, 3), "{lives:?}");
+    let summaries: Vec<_> = replay.spaces.iter().map(|space| &space.summary).collect();
+    assert_eq!(summaries.len(), 2, "{summaries:?}");
     assert_eq!(
-        (lives[1].process, lives[1].threads, lives[1].turns),
+        (summaries[0].threads, summaries[0].most_threads, summaries[0].turns),
+        (2, 2, 3),
+        "{summaries:?}"
+    );
+    assert_eq!(
+        (summaries[1].process, summaries[1].threads, summaries[1].turns),
         (51, 1, 1),
         "the number is used again"
     );
@@ -447,8 +460,8 @@ fn a_thread_whose_end_shows_by_its_last_switch_only_is_gone() {
         script.event(1, What::Switch { prev: child, state: State::DEAD, next: IDLE });
     }
     let replay = script.play("linux-6.14");
-    let life = &replay.spaces[0].life;
-    assert_eq!((life.threads, life.most_threads), (11, 2), "one at a time beside the first");
+    let summary = &replay.spaces[0].summary;
+    assert_eq!((summary.threads, summary.most_threads), (11, 2), "one at a time beside the first");
 }
 
 #[test]
@@ -460,8 +473,8 @@ fn who_was_created_in_the_trace_has_not_run_since_its_beginning() {
     script.at(110).switch(1, 71, IDLE).at(120).switch(0, 70, IDLE);
     let replay = script.play("per-cpu");
     let [space] = &replay.spaces[..] else { panic!("one process: {replay:?}") };
-    let life = &space.life;
-    assert!(life.run_ns < 120_000_000, "{} ns", life.run_ns);
+    let summary = &space.summary;
+    assert!(summary.run_ns < 120_000_000, "{} ns", summary.run_ns);
 }
 
 #[test]
@@ -473,5 +486,5 @@ fn a_pause_of_years_is_not_ticked_through() {
         .switch(0, IDLE, 80)
         .at(200 * 365 * 86_400_000)
         .switch(0, 80, IDLE);
-    assert_eq!(script.play("linux-6.14").spaces[0].life.turns, 1);
+    assert_eq!(script.play("linux-6.14").spaces[0].summary.turns, 1);
 }

@@ -2,9 +2,9 @@
 
 mod allocator;
 
-use percid_sim::comparison::Progress;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{ALL, Entry};
+use percid_sim::run_control::RunControl;
 use percid_trace::event::{Event, IDLE, State, What};
 use percid_trace::replay::{Replay, Settings, replay};
 use percid_trace::{Origin, Trace};
@@ -34,7 +34,7 @@ fn crowd(cpus: u32) -> Trace {
 fn measured(trace: &Trace, machine: &Machine, policy: &Entry, bytes: usize) -> (Replay, usize) {
     let settings = Settings { policy_bytes: bytes, spaces_kept: 0, ..Settings::default() };
     allocator::measured(|| {
-        replay(trace, machine, policy, &settings, &Progress::default()).expect("it fits")
+        replay(trace, machine, policy, &settings, &RunControl::default()).expect("it fits")
     })
 }
 

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use percid_sim::comparison::Progress;
 use percid_sim::machine::Machine;
 use percid_sim::policies::find;
+use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Place, Topology};
 use percid_sim::workload::Workload;
 use percid_trace::replay::{Settings, replay};
@@ -25,19 +25,19 @@ fn threads_of_the_workload_wander_as_recorded_ones() {
     assert_eq!(trace.origin.lost, 0);
     let settings = Settings { processes: vec![1], ..Settings::default() };
     let policy = find("per-cpu").expect("a policy");
-    let replay = replay(&trace, &machine(), policy, &settings, &Progress::default());
-    let life = &replay.expect("they fit").spaces[0].life;
-    assert_eq!(life.threads, 25, "24 that wake, and the one that wakes some of them");
-    assert_eq!(life.turns, 5055);
+    let replay = replay(&trace, &machine(), policy, &settings, &RunControl::default());
+    let summary = &replay.expect("they fit").spaces[0].summary;
+    assert_eq!(summary.threads, 25, "24 that wake, and the one that wakes some of them");
+    assert_eq!(summary.turns, 5055);
     let moves = [
-        ("same_core", life.moves.same_core),
-        ("same_l3", life.moves.same_l3),
-        ("same_socket", life.moves.same_node),
-        ("other_socket", life.moves.other_node),
+        ("same_core", summary.moves.same_core),
+        ("same_l3", summary.moves.same_l3),
+        ("same_socket", summary.moves.same_node),
+        ("other_socket", summary.moves.other_node),
     ];
     let workload = Workload::preset("wandering").expect("a preset");
     for (name, count) in moves {
-        let recorded = count as f64 / life.turns as f64;
+        let recorded = count as f64 / summary.turns as f64;
         let simulated = workload.parameters[name];
         assert!((recorded - simulated).abs() < 0.0005, "{name}: {recorded} {simulated}");
     }

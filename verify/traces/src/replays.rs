@@ -1,9 +1,9 @@
 //! Recordings replayed under policies, on a machine like this one.
 
-use percid_sim::comparison::Progress;
 use percid_sim::conformance::generation;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{Entry, find};
+use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Place, Topology};
 use percid_trace::replay::{Settings, SpaceReplay, replay};
 
@@ -19,22 +19,22 @@ pub(crate) fn check(recording: &Recording) -> Result<String, String> {
     let mut figures = String::new();
     for policy in [Some(table), generation(release)].into_iter().flatten() {
         let space = under(recording, &machine, policy)?;
-        let life = &space.life;
+        let summary = &space.summary;
         // Children that share the memory until they replace their programs are counted for so long.
         let (threads, children) = (1 + recording.notes.threads.len(), recording.notes.children);
-        if life.most_running > online
-            || !(threads..=threads + children).contains(&(life.threads as usize))
+        if summary.most_running > online
+            || !(threads..=threads + children).contains(&(summary.threads as usize))
         {
-            return Err(format!("{life:?} on {online} CPUs"));
+            return Err(format!("{summary:?} on {online} CPUs"));
         }
         // The kernel's policies leave IDs behind on CPUs, of which there are more than threads.
         let is_dense = policy.name == table.name;
-        let most = if is_dense { online.min(life.most_threads) } else { online };
+        let most = if is_dense { online.min(summary.most_threads) } else { online };
         let (used, bound) = (space.tally.ids_used, space.tally.ids_bound);
         if used == 0 || used > most || (is_dense && bound > most) {
             return Err(format!("{}: {used} IDs up to {bound}, expected {most}", policy.name));
         }
-        figures += &format!(" {}={used}/{bound}/{}", policy.name, life.most_running);
+        figures += &format!(" {}={used}/{bound}/{}", policy.name, summary.most_running);
     }
     Ok(figures)
 }
@@ -43,7 +43,7 @@ fn under(recording: &Recording, machine: &Machine, policy: &Entry) -> Result<Spa
     let processes = vec![recording.notes.process];
     let settings = Settings { processes, ..Settings::default() };
     let trace = &recording.recorded.trace;
-    let replay = replay(trace, machine, policy, &settings, &Progress::default());
+    let replay = replay(trace, machine, policy, &settings, &RunControl::default());
     let replay = replay.map_err(|misfit| misfit.to_string())?;
     // What came before the last one is the copy of this process from which the workload began.
     replay.spaces.into_iter().next_back().ok_or_else(|| format!("{}: nothing", policy.name))

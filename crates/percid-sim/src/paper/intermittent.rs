@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::comparison::Progress;
 use crate::engine::{Outcome, Share, Simulation};
 use crate::machine::{Machine, Parameter, Sourced};
 use crate::policies;
 use crate::published::{self, Intermittent};
+use crate::run_control::RunControl;
 use crate::workload::{Memory, Workload};
 
 /// The policies of the table's columns.
@@ -134,7 +134,13 @@ impl Setting {
     }
 
     /// What all runs of a cell found together; none if they were stopped.
-    fn simulate(&self, policy: &str, runs: u64, seed: u64, progress: &Progress) -> Option<Outcome> {
+    fn simulate(
+        &self,
+        policy: &str,
+        runs: u64,
+        seed: u64,
+        progress: &RunControl,
+    ) -> Option<Outcome> {
         let program = self.workload.program(&self.machine).expect("the benchmark fits the machine");
         let policy = policies::find(policy).expect("a policy of the table");
         let mut all = Outcome::default();
@@ -152,7 +158,7 @@ impl Setting {
 
 /// The costs of all cells: for each row of the table one for each of [`POLICIES`].
 pub fn table(setting: &Setting, runs: u64, seed: u64) -> Vec<Outcome> {
-    watched_table(setting, runs, seed, &Progress::default()).expect("nobody stops it")
+    watched_table(setting, runs, seed, &RunControl::default()).expect("nobody stops it")
 }
 
 /// The same, watched; none if it was stopped.
@@ -160,7 +166,7 @@ fn watched_table(
     setting: &Setting,
     runs: u64,
     seed: u64,
-    progress: &Progress,
+    progress: &RunControl,
 ) -> Option<Vec<Outcome>> {
     let rows = published::intermittent();
     let cells: Vec<(Setting, &str)> =
@@ -193,7 +199,7 @@ pub fn runs() -> u64 {
 /// The whole table, with the prediction for pre-faulted memory and all assumptions. Uses all CPUs,
 /// and takes some seconds. If it is stopped, it returns what was finished: nothing without the
 /// table itself, else fewer assumptions.
-pub fn paper(seed: u64, progress: &Progress) -> Option<Paper> {
+pub fn paper(seed: u64, progress: &RunControl) -> Option<Paper> {
     let setting = Setting::published();
     let simulated = watched_table(&setting, RUNS, seed, progress)?;
     let mut pre_faulted = setting.clone();
@@ -326,7 +332,7 @@ fn assumptions(
     setting: &Setting,
     simulated: &[Outcome],
     seed: u64,
-    progress: &Progress,
+    progress: &RunControl,
 ) -> Vec<Assumption> {
     DROPS.iter().map_while(|drop| assumption(drop, setting, simulated, seed, progress)).collect()
 }
@@ -336,7 +342,7 @@ fn assumption(
     setting: &Setting,
     simulated: &[Outcome],
     seed: u64,
-    progress: &Progress,
+    progress: &RunControl,
 ) -> Option<Assumption> {
     let mut without = setting.clone();
     (drop.change)(&mut without);
@@ -394,7 +400,7 @@ mod tests {
         let setting = Setting::published();
         let simulated = table(&setting, RUNS_WITHOUT, 1);
         for drop in &DROPS {
-            let without = assumption(drop, &setting, &simulated, 1, &Progress::default());
+            let without = assumption(drop, &setting, &simulated, 1, &RunControl::default());
             let without = without.expect("nobody stops it");
             let is_essential =
                 ["page faults", "overlap", "tick"].iter().any(|word| drop.name.contains(word));

@@ -3,7 +3,7 @@
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_trace::Trace;
-use percid_trace::replay::{self, Life, Replay, SpaceReplay, Turn};
+use percid_trace::replay::{self, Replay, SpaceReplay, SpaceSummary, Turn};
 use serde::Serialize;
 
 use crate::cli::ReplayArguments;
@@ -48,7 +48,7 @@ pub(super) struct ProcessFigures {
     #[serde(skip)]
     number: replay::SpaceNumber,
     #[serde(flatten)]
-    pub(super) life: Life,
+    pub(super) summary: SpaceSummary,
     pub(super) policies: Vec<PolicyFigures>,
     pub(super) advice: Vec<String>,
 }
@@ -97,7 +97,7 @@ impl Results {
         let processes_refused = most(|replay| replay.spaces_refused);
         let whole_trace = replays.iter().all(|replay| replay.is_whole);
         let mut processes = processes(policies, &replays, machine, arguments.area_bytes);
-        processes.sort_by_key(|process| std::cmp::Reverse(process.life.turns));
+        processes.sort_by_key(|process| std::cmp::Reverse(process.summary.turns));
         let time_lines = policies.iter().zip(replays).map(|(entry, replay)| TimeLine {
             policy: entry.name,
             turns: replay.turns,
@@ -161,7 +161,7 @@ fn processes(
         let named: Vec<(&'static str, &SpaceReplay)> = named.collect();
         Some(ProcessFigures {
             number,
-            life: space.life.clone(),
+            summary: space.summary.clone(),
             advice: replay::advice(&named, machine.topology.cpus(), area_bytes),
             policies: named.iter().map(|(name, space)| PolicyFigures::of(name, space)).collect(),
         })
@@ -178,7 +178,7 @@ impl PolicyFigures {
             policy,
             ids_used: tally.ids_used,
             ids_bound: tally.ids_bound,
-            density: f64::from(space.life.most_running) / f64::from(tally.ids_used.max(1)),
+            density: f64::from(space.summary.most_running) / f64::from(tally.ids_used.max(1)),
             acquisitions,
             first_uses: tally.acquisitions.first,
             same_cpu,

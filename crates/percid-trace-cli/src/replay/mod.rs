@@ -18,9 +18,9 @@ use percid_command::presets;
 use percid_command::report::Report;
 use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
-use percid_sim::comparison::Progress;
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
+use percid_sim::run_control::RunControl;
 use percid_trace::Trace;
 use percid_trace::event::Tid;
 use percid_trace::replay::{self, Misfit, Replay, Settings};
@@ -98,15 +98,17 @@ fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let lives = replay::lives(trace);
+    let summaries = replay::summaries(trace);
     let mut wanted = Vec::new();
     for name in names {
         let number = name.parse().ok();
-        let found = lives.iter().filter(|life| Some(life.process) == number || life.name == *name);
+        let found = summaries
+            .iter()
+            .filter(|summary| Some(summary.process) == number || summary.name == *name);
         let before = wanted.len();
-        wanted.extend(found.map(|life| life.process));
+        wanted.extend(found.map(|summary| summary.process));
         if wanted.len() == before {
-            let most: Vec<String> = most_active(&lives).into_iter().map(printable).collect();
+            let most: Vec<String> = most_active(&summaries).into_iter().map(printable).collect();
             let expected = format!(
                 "--process {name}: no process of the trace has this number or name; it has {}",
                 most.join(", ")
@@ -118,13 +120,13 @@ fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
 }
 
 /// Names of the processes with most turns, for a message that suggests them.
-fn most_active(lives: &[replay::Life]) -> Vec<&str> {
-    let mut lives: Vec<&replay::Life> = lives.iter().collect();
-    lives.sort_by_key(|life| std::cmp::Reverse(life.turns));
+fn most_active(summaries: &[replay::SpaceSummary]) -> Vec<&str> {
+    let mut summaries: Vec<&replay::SpaceSummary> = summaries.iter().collect();
+    summaries.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
     let mut names: Vec<&str> = Vec::new();
-    for life in lives {
-        if !life.name.is_empty() && !names.contains(&life.name.as_str()) && names.len() < 10 {
-            names.push(&life.name);
+    for summary in summaries {
+        if !summary.name.is_empty() && !names.contains(&summary.name.as_str()) && names.len() < 10 {
+            names.push(&summary.name);
         }
     }
     names
@@ -140,7 +142,7 @@ pub(crate) fn replay_all(
     interrupt: &Interrupt,
 ) -> Result<Vec<Replay>, Failure> {
     let total = trace.events.len() as u64 * policies.len() as u64;
-    let one = |entry: &Entry, progress: &Progress| {
+    let one = |entry: &Entry, progress: &RunControl| {
         replay::replay(trace, machine, entry, settings, progress)
     };
     let replays = watched("replay", Some(total), interrupt, |progress| {

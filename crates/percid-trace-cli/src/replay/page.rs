@@ -27,7 +27,7 @@ fn show(process: &ProcessFigures, page: &mut Page) {
     let advice: Vec<&str> = process.advice.iter().map(String::as_str).collect();
     page.section(
         text::title(process),
-        format!("{}.\n\n{}", text::life(process), advice.join("\n\n")),
+        format!("{}.\n\n{}", text::summary(process), advice.join("\n\n")),
     );
     text::table(process).show_on(page);
     let kinds = ["same CPU", "same core", "same L3 cache", "same node", "other node"];

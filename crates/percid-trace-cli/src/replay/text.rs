@@ -33,7 +33,7 @@ impl fmt::Display for Text<'_> {
         }
         for process in processes.iter().take(self.top) {
             writeln!(f, "\n{}", title(process))?;
-            writeln!(f, "  {}", life(process))?;
+            writeln!(f, "  {}", summary(process))?;
             write!(f, "{}", table(process))?;
             for sentence in &process.advice {
                 writeln!(f, "  - {sentence}")?;
@@ -65,24 +65,25 @@ pub(super) fn machine(results: &Results) -> String {
 
 /// Which process.
 pub(super) fn title(process: &ProcessFigures) -> String {
-    let life = &process.life;
-    let name = if life.name.is_empty() { "unnamed".to_owned() } else { printable(&life.name) };
-    let guessed = if life.guessed { ", by itself as far as the trace says" } else { "" };
-    format!("{name} ({}{guessed})", life.process)
+    let summary = &process.summary;
+    let name =
+        if summary.name.is_empty() { "unnamed".to_owned() } else { printable(&summary.name) };
+    let guessed = if summary.guessed { ", by itself as far as the trace says" } else { "" };
+    format!("{name} ({}{guessed})", summary.process)
 }
 
 /// What is so under all policies.
-pub(super) fn life(process: &ProcessFigures) -> String {
-    let life = &process.life;
-    let moves = life.moves;
+pub(super) fn summary(process: &ProcessFigures) -> String {
+    let summary = &process.summary;
+    let moves = summary.moves;
     format!(
         "{}, at most {} at once, {} running at once; {:.3} s on CPUs in {}; moved {}, {} to another L3 cache, {} to \
          another node",
-        counted(life.threads, "thread", "threads"),
-        life.most_threads,
-        life.most_running,
-        life.run_ns as f64 / 1e9,
-        counted(life.turns, "turn", "turns"),
+        counted(summary.threads, "thread", "threads"),
+        summary.most_threads,
+        summary.most_running,
+        summary.run_ns as f64 / 1e9,
+        counted(summary.turns, "turn", "turns"),
         counted(moves.all(), "time", "times"),
         moves.across_l3s(),
         moves.other_node

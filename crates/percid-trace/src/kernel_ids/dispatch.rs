@@ -7,8 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
-use percid_sim::comparison::Progress;
 use percid_sim::conformance::Recording;
+use percid_sim::run_control::RunControl;
 
 use super::insufficient::Insufficient;
 use super::reorderings::Slack;
@@ -26,7 +26,7 @@ pub(super) type Translated = (Recording, Vec<Slack>);
 pub(super) fn translate_all(
     trace: &Trace,
     processes: &[Tid],
-    progress: &Progress,
+    progress: &RunControl,
 ) -> Vec<Result<Translated, Insufficient>> {
     let wanted: HashSet<Tid> = processes.iter().copied().collect();
     let Some(mut dispatcher) = Dispatcher::of(trace, &wanted, progress) else { return Vec::new() };
@@ -68,7 +68,11 @@ struct Begun<'a> {
 
 impl<'a> Dispatcher<'a> {
     /// Nothing if it was stopped.
-    fn of(trace: &'a Trace, wanted: &HashSet<Tid>, progress: &Progress) -> Option<Dispatcher<'a>> {
+    fn of(
+        trace: &'a Trace,
+        wanted: &HashSet<Tid>,
+        progress: &RunControl,
+    ) -> Option<Dispatcher<'a>> {
         let starts = last_starts(&trace.events, wanted);
         let guests = guests(&trace.events);
         let mut dispatcher = Dispatcher {
@@ -292,7 +296,7 @@ mod tests {
             let events = (0..60).map(event).collect();
             let trace = Trace { events, origin: Origin::default(), ..Trace::default() };
             let wanted = PROCESSES.into_iter().collect();
-            let dispatcher = Dispatcher::of(&trace, &wanted, &Progress::default());
+            let dispatcher = Dispatcher::of(&trace, &wanted, &RunControl::default());
             let mut dispatcher = dispatcher.expect("not stopped");
             for process in PROCESSES {
                 let place = dispatcher.of_process.get(&process).copied();
@@ -310,7 +314,7 @@ mod tests {
     fn a_stopped_one_has_nothing() {
         let events = vec![Event { time: 0, cpu: 0, what: What::Exec { thread: 5, old: 5 } }];
         let trace = Trace { events, origin: Origin::default(), ..Trace::default() };
-        let progress = Progress::default();
+        let progress = RunControl::default();
         assert_eq!(translate_all(&trace, &[5], &progress).len(), 1);
         progress.stop.store(true, Relaxed);
         assert!(translate_all(&trace, &[5], &progress).is_empty());

@@ -43,10 +43,10 @@ mod translation;
 use std::sync::atomic::Ordering::Relaxed;
 
 use percid_rules::Generation;
-use percid_sim::comparison::Progress;
 use percid_sim::conformance::{self, Conformance, Recording};
 use percid_sim::explanation::{Behaviour, Explanation};
 use percid_sim::policies::Entry;
+use percid_sim::run_control::RunControl;
 
 use crate::event::Tid;
 use crate::trace::Trace;
@@ -92,7 +92,7 @@ pub fn recording(trace: &Trace, process: Tid) -> Result<Recording, Insufficient>
 
 /// The recording, and when else each of its steps may have happened.
 fn translated(trace: &Trace, process: Tid) -> Result<Translated, Insufficient> {
-    let translated = translate_all(trace, &[process], &Progress::default());
+    let translated = translate_all(trace, &[process], &RunControl::default());
     translated.into_iter().next().unwrap_or(Err(Insufficient::BeganBefore(process)))
 }
 
@@ -111,7 +111,7 @@ pub struct Found {
 /// Compares the IDs of many processes with the policy that explains them best, on one way through
 /// the trace: for each of them what [`compare_under`] says. The release is a hint: its policy is
 /// taken if it explains them as well as any. Counts events as they are done.
-pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &Progress) -> Found {
+pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &RunControl) -> Found {
     let translated = translate_all(trace, processes, progress);
     let goes_on = |_: &&Result<Translated, Insufficient>| !progress.stop.load(Relaxed);
     let compare = |behaviour: Behaviour| -> Vec<Result<Conformance, Insufficient>> {
@@ -165,7 +165,7 @@ fn total(found: &[Result<Conformance, Insufficient>]) -> (usize, usize) {
 fn in_order(
     translated: &[Result<Translated, Insufficient>],
     behaviour: Behaviour,
-    progress: &Progress,
+    progress: &RunControl,
 ) -> (usize, usize) {
     let going_on = translated.iter().flatten().take_while(|_| !progress.stop.load(Relaxed));
     let found = going_on.map(|(recording, _)| Ok(recording.compare(behaviour.policy())));
@@ -352,12 +352,12 @@ mod tests {
         }
         let mut trace = trace(&events);
         trace.origin.release = Some("6.6.30-with-backports".to_owned());
-        let found = compare_all(&trace, &[PROCESS], &Progress::default());
+        let found = compare_all(&trace, &[PROCESS], &RunControl::default());
         let owned = Behaviour::Of(Generation::Owned);
         assert_eq!(found.behaviour, Some(owned), "{}", found.explanation);
         assert!(found.processes[0].as_ref().is_ok_and(|found| found.differences.is_empty()));
         trace.origin.release = Some("6.1.0".to_owned());
-        let found = compare_all(&trace, &[PROCESS], &Progress::default());
+        let found = compare_all(&trace, &[PROCESS], &RunControl::default());
         assert_eq!(found.behaviour, Some(owned), "{}", found.explanation);
     }
 
@@ -432,7 +432,7 @@ mod tests {
             let mut trace = trace(&events);
             trace.origin.possible_cpus = Some(3);
             // What it says is of no interest, only that it returns.
-            let _ = compare_all(&trace, &[PROCESS], &Progress::default());
+            let _ = compare_all(&trace, &[PROCESS], &RunControl::default());
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::event::Tid;
 
 /// A process that has not replaced its program yet. If this value is dropped, it never does.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PausedCommand {
     /// Its number.
     pub(super) pid: Tid,
     name: OsString,
@@ -22,15 +22,16 @@ pub(super) struct Waiting {
     starter: JoinHandle<io::Result<Child>>,
 }
 
-impl Waiting {
+impl PausedCommand {
     /// Prepares the command: a program and its arguments. `aside` is whether its output goes to the
     /// standard error.
-    pub(super) fn new(words: &[OsString], aside: bool) -> Result<Waiting, Refusal> {
+    pub(super) fn new(words: &[OsString], aside: bool) -> Result<PausedCommand, Refusal> {
         let name = words.first().cloned().unwrap_or_default();
-        Waiting::prepare(&name, words, aside).map_err(|error| Refusal::Unstartable(name, error))
+        PausedCommand::prepare(&name, words, aside)
+            .map_err(|error| Refusal::Unstartable(name, error))
     }
 
-    fn prepare(name: &OsStr, words: &[OsString], aside: bool) -> io::Result<Waiting> {
+    fn prepare(name: &OsStr, words: &[OsString], aside: bool) -> io::Result<PausedCommand> {
         let (mut told, tell) = io::pipe()?;
         let (ask, begin) = io::pipe()?;
         let mut command = Command::new(name);
@@ -49,7 +50,7 @@ impl Waiting {
             Ok(()) => {}
             Err(_) => return Err(join(starter).err().unwrap_or(io::ErrorKind::Other.into())),
         }
-        Ok(Waiting { pid: Tid::from_ne_bytes(pid), name: name.to_owned(), begin, starter })
+        Ok(PausedCommand { pid: Tid::from_ne_bytes(pid), name: name.to_owned(), begin, starter })
     }
 
     /// Lets it begin.

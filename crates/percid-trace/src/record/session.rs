@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::buffers::Buffers;
-use super::command::Waiting;
+use super::command::PausedCommand;
 use super::options::{Options, Target, Way};
 use super::recorded::{Progress, Recorded};
 use super::refusal::Refusal;
@@ -65,7 +65,7 @@ pub fn record(
 enum Subject {
     System,
     Process(Tid),
-    Command(Waiting),
+    Command(PausedCommand),
 }
 
 impl Subject {
@@ -77,7 +77,7 @@ impl Subject {
             }
             &Target::Process(pid) => Err(Refusal::NoProcess(pid)),
             Target::Command(words) => {
-                Waiting::new(words, options.output_aside).map(Subject::Command)
+                PausedCommand::new(words, options.output_aside).map(Subject::Command)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a replay means, in words.
 
 use super::outcome::SpaceReplay;
-use super::space::Life;
+use super::space::SpaceSummary;
 use super::tally::Tally;
 
 /// Above this share of acquisitions on another core, memory wanders more than it stays.
@@ -15,21 +15,21 @@ const WORTH_IT: f64 = 0.05;
 /// with `cpus` CPUs.
 pub fn advice(results: &[(&str, &SpaceReplay)], cpus: u32, area_bytes: u64) -> Vec<String> {
     let Some((_, first)) = results.first() else { return Vec::new() };
-    let life = &first.life;
-    let mut said = vec![copies(life, cpus, area_bytes)];
-    said.extend(life.guessed.then(alone));
-    if life.turns < ENOUGH_TURNS {
+    let summary = &first.summary;
+    let mut said = vec![copies(summary, cpus, area_bytes)];
+    said.extend(summary.guessed.then(alone));
+    if summary.turns < ENOUGH_TURNS {
         return said;
     }
-    said.extend(sparse(results, life));
+    said.extend(sparse(results, summary));
     said.extend(wandering(results));
     said.extend(cheapest(results));
-    said.extend(far_moves(life));
+    said.extend(far_moves(summary));
     said
 }
 
-fn copies(life: &Life, cpus: u32, area_bytes: u64) -> String {
-    let most = life.most_running;
+fn copies(summary: &SpaceSummary, cpus: u32, area_bytes: u64) -> String {
+    let most = summary.most_running;
     if most <= 1 {
         return "Its threads never run at once: one copy of the data serves it, and per-CPU data would keep nothing \
                 nearer."
@@ -54,8 +54,8 @@ fn alone() -> String {
 }
 
 /// Policies with many more IDs than threads ever ran at once.
-fn sparse(results: &[(&str, &SpaceReplay)], life: &Life) -> Option<String> {
-    let most = life.most_running.max(1);
+fn sparse(results: &[(&str, &SpaceReplay)], summary: &SpaceSummary) -> Option<String> {
+    let most = summary.most_running.max(1);
     let is_sparse = |tally: &Tally| tally.ids_used > 2 * most && tally.ids_used > most + 1;
     let sparse: Vec<String> = results
         .iter()
@@ -99,8 +99,8 @@ fn cheapest(results: &[(&str, &SpaceReplay)]) -> Option<String> {
 }
 
 /// Threads that the scheduler moved far: no policy can make up for that.
-fn far_moves(life: &Life) -> Option<String> {
-    let (far, turns) = (life.moves.across_l3s(), life.turns.max(1));
+fn far_moves(summary: &SpaceSummary) -> Option<String> {
+    let (far, turns) = (summary.moves.across_l3s(), summary.turns.max(1));
     (far * 20 > turns).then(|| {
         format!(
             "{:.0} % of its turns began behind another last-level cache than the thread's turn before: affinity \

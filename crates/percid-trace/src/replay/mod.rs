@@ -15,16 +15,16 @@ mod top_spaces;
 
 use std::fmt;
 
-use percid_sim::comparison::Progress;
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
+use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Cpu, Place, Topology};
 
 pub use advice::advice;
 pub use outcome::{Replay, SpaceReplay, Turn};
 pub use player::Settings;
-pub use space::{Life, Moves, SpaceNumber};
-pub use tally::{Acquisitions, Tally, Use};
+pub use space::{Moves, SpaceNumber, SpaceSummary};
+pub use tally::{Acquisitions, LastUse, Tally};
 
 use crate::trace::Trace;
 use player::Player;
@@ -65,7 +65,7 @@ pub fn replay(
     machine: &Machine,
     policy: &Entry,
     settings: &Settings,
-    progress: &Progress,
+    progress: &RunControl,
 ) -> Result<Replay, Misfit> {
     let topology = &machine.topology;
     if let Some(cpu) = trace.largest_cpu().filter(|&cpu| cpu >= topology.cpus()) {
@@ -79,23 +79,23 @@ pub fn replay(
 
 /// The address spaces of a trace, without any policy, in the order in which it shows them; those
 /// whose threads never ran are left out.
-pub fn lives(trace: &Trace) -> Vec<Life> {
+pub fn summaries(trace: &Trace) -> Vec<SpaceSummary> {
     let place = |cpu| Place { core: cpu, l3: 0, socket: 0, node: 0 };
     let cpus = trace.largest_cpu().map_or(0, |cpu| cpu + 1);
     let topology = Topology::new((0..cpus).map(place).collect());
-    let mut lives = Lives(Vec::new());
-    Schedule::new(trace, &topology, 1.0).follow(&mut lives, &Progress::default());
-    lives.0.sort_by_key(|(number, _)| *number);
-    lives.0.into_iter().map(|(_, life)| life).collect()
+    let mut summaries = Summaries(Vec::new());
+    Schedule::new(trace, &topology, 1.0).follow(&mut summaries, &RunControl::default());
+    summaries.0.sort_by_key(|(number, _)| *number);
+    summaries.0.into_iter().map(|(_, summary)| summary).collect()
 }
 
 /// Notes the address spaces that had turns, as they end.
-struct Lives(Vec<(SpaceNumber, Life)>);
+struct Summaries(Vec<(SpaceNumber, SpaceSummary)>);
 
-impl Listener for Lives {
-    fn end(&mut self, number: SpaceNumber, life: Life) {
-        if life.turns > 0 {
-            self.0.push((number, life));
+impl Listener for Summaries {
+    fn end(&mut self, number: SpaceNumber, summary: SpaceSummary) {
+        if summary.turns > 0 {
+            self.0.push((number, summary));
         }
     }
 }

@@ -4,8 +4,8 @@ use percid_sim::Ns;
 use percid_sim::policies::{Id, Thread};
 use percid_sim::topology::Cpu;
 
-use super::space::{Life, SpaceNumber};
-use super::tally::{Tally, Use};
+use super::space::{SpaceNumber, SpaceSummary};
+use super::tally::{LastUse, Tally};
 use crate::event::Tid;
 
 /// A schedule under a policy.
@@ -35,7 +35,7 @@ pub struct SpaceReplay {
     /// Its number; the same under all policies.
     pub number: SpaceNumber,
     /// What is so under all policies.
-    pub life: Life,
+    pub summary: SpaceSummary,
     /// What the policy made of it.
     pub tally: Tally,
 }
@@ -60,7 +60,7 @@ pub struct Turn {
     /// Until when.
     pub to: Ns,
     /// The use of the ID before.
-    pub last: Option<Use>,
+    pub last: Option<LastUse>,
     /// Whether the ID was taken from another CPU for it.
     pub stolen: bool,
 }

@@ -9,9 +9,9 @@ use percid_sim::topology::{Cpu, Topology};
 use percid_sim::workload::Memory;
 
 use super::outcome::{Replay, SpaceReplay, Turn};
-use super::schedule::{At, Listener};
-use super::space::{Life, SpaceNumber};
-use super::tally::{Tally, Use};
+use super::schedule::{Listener, Moment};
+use super::space::{SpaceNumber, SpaceSummary};
+use super::tally::{LastUse, Tally};
 use super::top_spaces::TopSpaces;
 use crate::event::Tid;
 
@@ -49,7 +49,7 @@ struct SpaceReplayer {
     policy: Box<dyn Policy>,
     tally: Tally,
     /// For each ID, its last use.
-    uses: Vec<Option<Use>>,
+    uses: Vec<Option<LastUse>>,
     steals: u64,
 }
 
@@ -124,13 +124,13 @@ impl<'a> Player<'a> {
     }
 
     /// The replay of the space of an event. It begins at the first event of a space that is wanted.
-    fn space(&mut self, at: At<'_>) -> Option<&mut SpaceReplayer> {
+    fn space(&mut self, at: Moment<'_>) -> Option<&mut SpaceReplayer> {
         let index = at.number as usize;
         if index >= self.spaces.len() {
             self.spaces.resize_with(index + 1, || SpaceState::Unseen);
         }
         if matches!(self.spaces[index], SpaceState::Unseen) {
-            self.spaces[index] = self.begin(at.space.life.process);
+            self.spaces[index] = self.begin(at.space.summary.process);
         }
         match &mut self.spaces[index] {
             SpaceState::Replayed(space) => Some(space),
@@ -153,7 +153,7 @@ impl<'a> Player<'a> {
     }
 
     /// A thread that runs uses its ID.
-    fn acquire(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+    fn acquire(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
         let (topology, core) = (self.topology, self.topology.place(cpu).core as usize);
         let Some(space) = self.space(at) else { return };
         let id = space.policy.id(&at.view(), cpu, thread);
@@ -166,7 +166,7 @@ impl<'a> Player<'a> {
         let stolen = space.notice_steal();
         let turn = Turn {
             space: at.number,
-            process: at.space.life.process,
+            process: at.space.summary.process,
             thread,
             tid: at.space.tids[thread as usize],
             cpu,
@@ -196,7 +196,7 @@ impl<'a> Player<'a> {
     }
 
     /// The turn of a CPU is over, if it was one of this space.
-    fn end_turn(&mut self, at: At<'_>, cpu: Cpu) {
+    fn end_turn(&mut self, at: Moment<'_>, cpu: Cpu) {
         let over = self.current[cpu as usize].take_if(|turn| turn.space == at.number);
         self.keep(over, at.now);
     }
@@ -223,12 +223,12 @@ impl SpaceReplayer {
     }
 
     /// Notes that an ID is used now. Returns its use before.
-    fn use_id(&mut self, topology: &Topology, id: Id, cpu: Cpu, at: Ns) -> Option<Use> {
+    fn use_id(&mut self, topology: &Topology, id: Id, cpu: Cpu, at: Ns) -> Option<LastUse> {
         let index = id as usize;
         if index >= self.uses.len() {
             self.uses.resize(index + 1, None);
         }
-        let last = self.uses[index].replace(Use { cpu, at });
+        let last = self.uses[index].replace(LastUse { cpu, at });
         self.tally.acquire(topology, id, cpu, last);
         last
     }
@@ -241,32 +241,32 @@ impl SpaceReplayer {
 }
 
 impl Listener for Player<'_> {
-    fn spawn(&mut self, at: At<'_>, thread: Thread) {
+    fn spawn(&mut self, at: Moment<'_>, thread: Thread) {
         if let Some(space) = self.space(at) {
             space.policy.spawn(&at.view(), thread);
         }
     }
 
-    fn exec(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+    fn exec(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
         if let Some(space) = self.space(at) {
             space.policy.exec(&at.view(), cpu, thread);
         }
         self.acquire(at, cpu, thread);
     }
 
-    fn affinity(&mut self, at: At<'_>, thread: Thread) {
+    fn affinity(&mut self, at: Moment<'_>, thread: Thread) {
         if let Some(space) = self.space(at) {
             space.policy.affinity(&at.view(), thread);
         }
     }
 
-    fn migrate(&mut self, at: At<'_>, thread: Thread, from: Cpu, to: Cpu) {
+    fn migrate(&mut self, at: Moment<'_>, thread: Thread, from: Cpu, to: Cpu) {
         if let Some(space) = self.space(at) {
             space.policy.migrate(&at.view(), thread, from, to);
         }
     }
 
-    fn switch(&mut self, at: At<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
+    fn switch(&mut self, at: Moment<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
         let Some(space) = self.space(at) else { return };
         space.policy.switch(&at.view(), cpu, prev, next);
         self.end_turn(at, cpu);
@@ -275,19 +275,19 @@ impl Listener for Player<'_> {
         }
     }
 
-    fn tick(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+    fn tick(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
         let Some(space) = self.space(at) else { return };
         space.policy.tick(&at.view(), cpu, thread);
         self.acquire(at, cpu, thread);
     }
 
-    fn exit(&mut self, at: At<'_>, cpu: Cpu, thread: Thread) {
+    fn exit(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
         let Some(space) = self.space(at) else { return };
         space.policy.exit(&at.view(), thread, cpu);
         self.end_turn(at, cpu);
     }
 
-    fn end(&mut self, number: SpaceNumber, life: Life) {
+    fn end(&mut self, number: SpaceNumber, summary: SpaceSummary) {
         let Some(state) = self.spaces.get_mut(number as usize) else { return };
         let SpaceState::Replayed(space) = std::mem::replace(state, SpaceState::Ignored) else {
             return;
@@ -296,8 +296,8 @@ impl Listener for Player<'_> {
         let SpaceReplayer { policy, mut tally, .. } = *space;
         tally.work = policy.work();
         tally.memory_bytes = u64::from(tally.ids_used) * self.settings.area_bytes;
-        if life.turns > 0 {
-            self.top_spaces.take(SpaceReplay { number, life, tally });
+        if summary.turns > 0 {
+            self.top_spaces.take(SpaceReplay { number, summary, tally });
         }
     }
 

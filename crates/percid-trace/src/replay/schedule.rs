@@ -11,14 +11,14 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use percid_sim::comparison::Progress;
 use percid_sim::cpu_set::CpuSet;
 use percid_sim::policies::{Process, Thread};
+use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Cpu, Topology};
 use percid_sim::{Ns, SECOND};
 
 use super::membership::Membership;
-use super::space::{Life, Rows, Space, SpaceNumber};
+use super::space::{RunningRows, Space, SpaceNumber, SpaceSummary};
 use crate::cpu_list;
 use crate::event::{Event, IDLE, Shares, Tid, UNKNOWN, What};
 use crate::interner::Text;
@@ -28,39 +28,40 @@ use crate::trace::Trace;
 /// space is as it is after the change.
 pub(super) trait Listener {
     /// A thread was created.
-    fn spawn(&mut self, _at: At<'_>, _thread: Thread) {}
+    fn spawn(&mut self, _at: Moment<'_>, _thread: Thread) {}
     /// A thread replaced the program; it is alone in this new address space, and runs.
-    fn exec(&mut self, _at: At<'_>, _cpu: Cpu, _thread: Thread) {}
+    fn exec(&mut self, _at: Moment<'_>, _cpu: Cpu, _thread: Thread) {}
     /// A thread may use other CPUs than before.
-    fn affinity(&mut self, _at: At<'_>, _thread: Thread) {}
+    fn affinity(&mut self, _at: Moment<'_>, _thread: Thread) {}
     /// A thread that ran on `from` is queued on `to`.
-    fn migrate(&mut self, _at: At<'_>, _thread: Thread, _from: Cpu, _to: Cpu) {}
+    fn migrate(&mut self, _at: Moment<'_>, _thread: Thread, _from: Cpu, _to: Cpu) {}
     /// A CPU switches within the space, into it or out of it.
-    fn switch(&mut self, _at: At<'_>, _cpu: Cpu, _prev: Option<Thread>, _next: Option<Thread>) {}
+    fn switch(&mut self, _at: Moment<'_>, _cpu: Cpu, _prev: Option<Thread>, _next: Option<Thread>) {
+    }
     /// The timer tick found a thread running.
-    fn tick(&mut self, _at: At<'_>, _cpu: Cpu, _thread: Thread) {}
+    fn tick(&mut self, _at: Moment<'_>, _cpu: Cpu, _thread: Thread) {}
     /// A running thread begins to end.
-    fn exit(&mut self, _at: At<'_>, _cpu: Cpu, _thread: Thread) {}
+    fn exit(&mut self, _at: Moment<'_>, _cpu: Cpu, _thread: Thread) {}
     /// No thread uses the space any more.
-    fn end(&mut self, number: SpaceNumber, life: Life);
+    fn end(&mut self, number: SpaceNumber, summary: SpaceSummary);
     /// A CPU begins to run something, or to idle.
     fn busy(&mut self, _now: Ns, _cpu: Cpu, _is_busy: bool) {}
 }
 
 /// A moment in an address space.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct At<'a> {
+pub(super) struct Moment<'a> {
     pub(super) now: Ns,
     pub(super) number: SpaceNumber,
     pub(super) space: &'a Space,
     pub(super) topology: &'a Topology,
-    nobody: &'a [Option<Thread>],
+    idle_row: &'a [Option<Thread>],
 }
 
-impl<'a> At<'a> {
+impl<'a> Moment<'a> {
     /// What a policy may see.
     pub(super) fn view(&self) -> Process<'a> {
-        self.space.view(self.now, self.topology, self.nobody)
+        self.space.view(self.now, self.topology, self.idle_row)
     }
 }
 
@@ -100,7 +101,7 @@ pub(super) struct Schedule<'t> {
     ended: HashSet<Tid>,
     /// The living ones, by number.
     spaces: Vec<Option<Box<Space>>>,
-    rows: Rows,
+    rows: RunningRows,
     /// The processes that were there before the trace.
     processes: HashMap<Tid, SpaceNumber>,
     /// The last known name of every thread.
@@ -136,7 +137,7 @@ impl<'t> Schedule<'t> {
             threads: HashMap::new(),
             ended: HashSet::new(),
             spaces: Vec::new(),
-            rows: Rows::new(cpus),
+            rows: RunningRows::new(cpus),
             processes: HashMap::new(),
             names: HashMap::new(),
             affinities: vec![Rc::new(CpuSet::of(cpus, 0..present(trace, cpus)))],
@@ -145,7 +146,7 @@ impl<'t> Schedule<'t> {
     }
 
     /// Follows the trace until it is stopped. Returns whether it came to the end.
-    pub(super) fn follow(&mut self, listener: &mut impl Listener, progress: &Progress) -> bool {
+    pub(super) fn follow(&mut self, listener: &mut impl Listener, progress: &RunControl) -> bool {
         self.begin(listener);
         let is_whole = self.trace.events.chunks(AT_ONCE).all(|events| {
             if progress.stop.load(Relaxed) {
@@ -225,8 +226,8 @@ impl<'t> Schedule<'t> {
     }
 
     fn tick(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
-        let lives = self.threads.get(&thread).is_some_and(|runner| !runner.is_ending);
-        if lives && self.current[cpu as usize] == thread {
+        let summaries = self.threads.get(&thread).is_some_and(|runner| !runner.is_ending);
+        if summaries && self.current[cpu as usize] == thread {
             if let Some((number, at)) = self.at(thread) {
                 listener.tick(at, cpu, number);
             }
@@ -300,7 +301,13 @@ impl<'t> Schedule<'t> {
         let Some(space) = &mut self.spaces[number as usize] else { return };
         space.runs(cpu, next, &mut self.rows);
         listener.switch(
-            At { now: self.now, number, space, topology: self.topology, nobody: &self.rows.nobody },
+            Moment {
+                now: self.now,
+                number,
+                space,
+                topology: self.topology,
+                idle_row: &self.rows.idle_row,
+            },
             cpu,
             prev,
             next,
@@ -314,7 +321,7 @@ impl<'t> Schedule<'t> {
         }
         let place = runner.place?;
         let time = self.now - runner.since;
-        self.spaces[place.0 as usize].as_mut()?.life.run_ns += time;
+        self.spaces[place.0 as usize].as_mut()?.summary.run_ns += time;
         Some(place)
     }
 
@@ -325,10 +332,10 @@ impl<'t> Schedule<'t> {
         let last = runner.last_turn.replace(cpu);
         runner.is_running = !runner.is_ending;
         let place = runner.place.filter(|_| runner.is_running)?;
-        let life = &mut self.spaces[place.0 as usize].as_mut()?.life;
-        life.turns += 1;
+        let summary = &mut self.spaces[place.0 as usize].as_mut()?.summary;
+        summary.turns += 1;
         if let Some(last) = last {
-            life.moves.count(self.topology, last, cpu);
+            summary.moves.count(self.topology, last, cpu);
         }
         Some(place)
     }
@@ -454,7 +461,13 @@ impl<'t> Schedule<'t> {
         let Some(space) = &mut self.spaces[number as usize] else { return };
         space.loses(cpu);
         listener.exit(
-            At { now: self.now, number, space, topology: self.topology, nobody: &self.rows.nobody },
+            Moment {
+                now: self.now,
+                number,
+                space,
+                topology: self.topology,
+                idle_row: &self.rows.idle_row,
+            },
             cpu,
             own,
         );
@@ -477,11 +490,11 @@ impl<'t> Schedule<'t> {
 
     fn close(&mut self, number: SpaceNumber, listener: &mut impl Listener) {
         if let Some(mut space) = self.spaces[number as usize].take() {
-            space.life.end_ns = self.now;
-            if self.processes.get(&space.life.process) == Some(&number) {
-                self.processes.remove(&space.life.process);
+            space.summary.end_ns = self.now;
+            if self.processes.get(&space.summary.process) == Some(&number) {
+                self.processes.remove(&space.summary.process);
             }
-            listener.end(number, space.life);
+            listener.end(number, space.summary);
         }
     }
 
@@ -499,7 +512,13 @@ impl<'t> Schedule<'t> {
         let Some(space) = &mut self.spaces[number as usize] else { return };
         space.confine(own, &self.affinities[affinity]);
         listener.affinity(
-            At { now: self.now, number, space, topology: self.topology, nobody: &self.rows.nobody },
+            Moment {
+                now: self.now,
+                number,
+                space,
+                topology: self.topology,
+                idle_row: &self.rows.idle_row,
+            },
             own,
         );
     }
@@ -525,7 +544,7 @@ impl<'t> Schedule<'t> {
         let place = self.threads.get(&thread).and_then(|runner| runner.place);
         let Some((number, own)) = place else { return };
         if let Some(space) = &mut self.spaces[number as usize] {
-            if own == 0 || thread == space.life.process {
+            if own == 0 || thread == space.summary.process {
                 space.rename(self.now, self.trace.texts.get(name));
             }
         }
@@ -556,9 +575,9 @@ impl<'t> Schedule<'t> {
 
     fn open(&mut self, process: Tid, guessed: bool) -> SpaceNumber {
         let mut space = Space::new(process, self.now);
-        space.life.guessed = guessed;
+        space.summary.guessed = guessed;
         if let Some(&name) = self.names.get(&process) {
-            space.life.name = self.trace.texts.get(name).to_owned();
+            space.summary.name = self.trace.texts.get(name).to_owned();
         }
         self.spaces.push(Some(Box::new(space)));
         self.spaces.len() as SpaceNumber - 1
@@ -586,16 +605,16 @@ impl<'t> Schedule<'t> {
     }
 
     /// Where a thread is, in its space.
-    fn at(&self, thread: Tid) -> Option<(Thread, At<'_>)> {
+    fn at(&self, thread: Tid) -> Option<(Thread, Moment<'_>)> {
         let (number, own) = self.threads.get(&thread)?.place?;
         Some((own, self.moment(number)?))
     }
 
     /// This moment in an address space.
-    fn moment(&self, number: SpaceNumber) -> Option<At<'_>> {
+    fn moment(&self, number: SpaceNumber) -> Option<Moment<'_>> {
         let space = self.spaces[number as usize].as_deref()?;
-        let nobody = &self.rows.nobody;
-        Some(At { now: self.now, number, space, topology: self.topology, nobody })
+        let idle_row = &self.rows.idle_row;
+        Some(Moment { now: self.now, number, space, topology: self.topology, idle_row })
     }
 
     /// The trace is over: running threads run until now, and all spaces end.

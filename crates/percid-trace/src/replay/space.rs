@@ -17,7 +17,7 @@ pub type SpaceNumber = u32;
 /// What can be said of an address space without any policy. A process has a new one after each
 /// `exec`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Life {
+pub struct SpaceSummary {
     /// The process (`getpid`).
     pub process: Tid,
     /// The name of its first thread at the end, before it began another program.
@@ -87,19 +87,19 @@ impl Moves {
 /// Which thread runs on each CPU, lent to the address spaces in which any runs: there can be many
 /// more spaces than CPUs.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct RunningRows {
     /// What a space sees in which no thread runs: no thread for any CPU.
-    pub(super) nobody: Vec<Option<Thread>>,
+    pub(super) idle_row: Vec<Option<Thread>>,
     free: Vec<Vec<Option<Thread>>>,
 }
 
-impl Rows {
-    pub(super) fn new(cpus: u32) -> Rows {
-        Rows { nobody: vec![None; cpus as usize], free: Vec::new() }
+impl RunningRows {
+    pub(super) fn new(cpus: u32) -> RunningRows {
+        RunningRows { idle_row: vec![None; cpus as usize], free: Vec::new() }
     }
 
     fn lend(&mut self) -> Vec<Option<Thread>> {
-        self.free.pop().unwrap_or_else(|| self.nobody.clone())
+        self.free.pop().unwrap_or_else(|| self.idle_row.clone())
     }
 
     /// Takes back a row in which no thread runs any more.
@@ -111,7 +111,7 @@ impl Rows {
 /// An address space while the trace is followed.
 #[derive(Debug)]
 pub(super) struct Space {
-    pub(super) life: Life,
+    pub(super) summary: SpaceSummary,
     /// The living threads.
     pub(super) users: u32,
     /// For each thread of its life, how many CPUs it may use.
@@ -139,7 +139,12 @@ const RENAMED_AHEAD: Ns = 100 * MS;
 impl Space {
     pub(super) fn new(process: Tid, now: Ns) -> Space {
         Space {
-            life: Life { process, begin_ns: now, end_ns: now, ..Life::default() },
+            summary: SpaceSummary {
+                process,
+                begin_ns: now,
+                end_ns: now,
+                ..SpaceSummary::default()
+            },
             users: 0,
             thread_allowed: Vec::new(),
             tids: Vec::new(),
@@ -154,7 +159,7 @@ impl Space {
 
     /// Its first thread is called otherwise from now on.
     pub(super) fn rename(&mut self, now: Ns, name: &str) {
-        let before = std::mem::replace(&mut self.life.name, name.to_owned());
+        let before = std::mem::replace(&mut self.summary.name, name.to_owned());
         self.former_name = Some((now, before));
     }
 
@@ -163,7 +168,7 @@ impl Space {
     pub(super) fn make_room(&mut self, now: Ns) {
         if let Some((until, name)) = self.former_name.take() {
             if now - until <= RENAMED_AHEAD && !name.is_empty() {
-                self.life.name = name;
+                self.summary.name = name;
             }
         }
     }
@@ -171,8 +176,8 @@ impl Space {
     /// Counts a new thread that may run on these CPUs, and gives it its number.
     pub(super) fn join(&mut self, tid: Tid, affinity: &Rc<CpuSet>) -> Thread {
         self.users += 1;
-        self.life.threads += 1;
-        self.life.most_threads = self.life.most_threads.max(self.users);
+        self.summary.threads += 1;
+        self.summary.most_threads = self.summary.most_threads.max(self.users);
         self.thread_allowed.push(affinity.len());
         self.tids.push(tid);
         self.allow(affinity);
@@ -190,11 +195,11 @@ impl Space {
         if !Rc::ptr_eq(allowed, affinity) {
             Rc::make_mut(allowed).add_all(affinity);
         }
-        self.life.allowed_cpus = allowed.len();
+        self.summary.allowed_cpus = allowed.len();
     }
 
     /// A thread runs on a CPU from now on, or none does.
-    pub(super) fn runs(&mut self, cpu: Cpu, thread: Option<Thread>, rows: &mut Rows) {
+    pub(super) fn runs(&mut self, cpu: Cpu, thread: Option<Thread>, rows: &mut RunningRows) {
         if self.running.is_empty() {
             self.running = rows.lend();
         }
@@ -204,7 +209,7 @@ impl Space {
         self.now_running += u32::from(thread.is_some());
         self.now_running -= u32::from(before.is_some() && !self.ending.contains(&cpu));
         self.ending.retain(|&ending| ending != cpu);
-        self.life.most_running = self.life.most_running.max(self.now_running);
+        self.summary.most_running = self.summary.most_running.max(self.now_running);
         if self.occupied == 0 {
             rows.take_back(std::mem::take(&mut self.running));
         }
@@ -227,15 +232,15 @@ impl Space {
         &'a self,
         now: Ns,
         topology: &'a Topology,
-        nobody: &'a [Option<Thread>],
+        idle_row: &'a [Option<Thread>],
     ) -> policies::Process<'a> {
         policies::Process {
             now,
             topology,
             users: self.users,
-            nr_cpus_allowed: self.life.allowed_cpus,
+            nr_cpus_allowed: self.summary.allowed_cpus,
             thread_allowed: &self.thread_allowed,
-            running: if self.running.is_empty() { nobody } else { &self.running },
+            running: if self.running.is_empty() { idle_row } else { &self.running },
         }
     }
 }

@@ -62,7 +62,7 @@ impl Acquisitions {
 
 /// The last use of an ID: the CPU, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Use {
+pub struct LastUse {
     /// On which CPU.
     pub cpu: Cpu,
     /// When, in nanoseconds since the first event.
@@ -71,7 +71,7 @@ pub struct Use {
 
 impl Tally {
     /// Counts an acquisition of `id` on `cpu`.
-    pub(super) fn acquire(&mut self, topology: &Topology, id: Id, cpu: Cpu, last: Option<Use>) {
+    pub(super) fn acquire(&mut self, topology: &Topology, id: Id, cpu: Cpu, last: Option<LastUse>) {
         self.ids_bound = self.ids_bound.max(id + 1);
         match last {
             None => {

@@ -45,7 +45,7 @@ struct ByTurns(SpaceReplay);
 
 impl ByTurns {
     fn key(&self) -> (u64, Reverse<SpaceNumber>) {
-        (self.0.life.turns, Reverse(self.0.number))
+        (self.0.summary.turns, Reverse(self.0.number))
     }
 }
 
@@ -71,15 +71,15 @@ impl Ord for ByTurns {
 
 #[cfg(test)]
 mod tests {
-    use super::super::space::Life;
+    use super::super::space::SpaceSummary;
     use super::*;
 
     #[test]
     fn those_with_most_turns_are_kept_and_the_earlier_of_equals() {
         let mut spaces = TopSpaces::new(3);
         for (number, turns) in [(0, 5), (1, 9), (2, 5), (3, 5), (4, 7), (5, 1)] {
-            let life = Life { turns, ..Life::default() };
-            spaces.take(SpaceReplay { number, life, ..SpaceReplay::default() });
+            let summary = SpaceSummary { turns, ..SpaceSummary::default() };
+            spaces.take(SpaceReplay { number, summary, ..SpaceReplay::default() });
         }
         assert_eq!(spaces.left_out, 3);
         let numbers: Vec<_> = spaces.into_spaces().iter().map(|space| space.number).collect();

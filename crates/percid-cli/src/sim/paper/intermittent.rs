@@ -3,7 +3,7 @@
 use std::fmt;
 
 use percid_report as html;
-use percid_sim::comparison::Progress;
+use percid_sim::run_control::RunControl;
 use percid_sim::cost::Class;
 use percid_sim::paper::bounds::{self, WORST_ERROR};
 use percid_sim::paper::intermittent::{self, Cell, POLICIES, Paper};
@@ -29,7 +29,7 @@ const TITLE: &str =
 
 impl IntermittentFigures {
     /// None if it was stopped before the table was there.
-    pub(super) fn simulate(seed: u64, progress: &Progress) -> Option<IntermittentFigures> {
+    pub(super) fn simulate(seed: u64, progress: &RunControl) -> Option<IntermittentFigures> {
         let paper = intermittent::paper(seed, progress)?;
         let bounds = Bounds::new(bounds::intermittent(&paper));
         Some(IntermittentFigures { seed, paper, bounds })

@@ -1,0 +1,12 @@
+//! How a long computation is watched and stopped.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// How far a comparison or a replay has come. A watching thread may stop it.
+#[derive(Debug, Default)]
+pub struct RunControl {
+    /// Runs that are over, or events.
+    pub done: AtomicU64,
+    /// Set to end early: runs that are not over by then are left out.
+    pub stop: AtomicBool,
+}
