@@ -1,5 +1,6 @@
 //! The command line: what can be asked for, and the manual that `--help` prints.
 
+mod manual;
 mod numa;
 mod sim;
 
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use manual::manual;
 
 pub(crate) use numa::{
     DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice, WatchArguments,
@@ -19,27 +21,6 @@ pub(crate) use sim::{
     HashArguments, PaperArguments, PaperPart, RunArguments, ShowArguments, Shown, SimArguments,
     SimPart,
 };
-
-const EXIT_AND_ENVIRONMENT: &str = "\
-Output:
-  The result goes to standard output, everything else to standard error. With --json
-  standard output is exactly one JSON document; all times in it are nanoseconds unless
-  the name says otherwise. Whatever takes more than two seconds tells its progress.
-
-Exit status:
-  0    everything asked for was measured or simulated
-  1    a measurement could not be made, a structure lost or doubled something, a simulated
-       figure is outside its bounds around the published one, a file could not be
-       written, or a process has no balancer or none that answers; what there is was
-       printed
-  2    wrong arguments, or a file that is not what it should be (one line on standard error
-       says what is allowed)
-  130  Ctrl-C or SIGTERM; what was finished by then was printed, with \"interrupted\": true in JSON
-
-Environment:
-  PERCID_SOURCE=kernel|table|atomic
-       where this program's IDs come from, in place of percid's own choice. A source that
-       this machine lacks is named on standard error once and the best possible one is used.";
 
 const TOP_ABOUT: &str = "\
 Says what this machine offers for per-CPU data in user space, measures what it costs
@@ -524,8 +505,4 @@ fn misplaced_before(option: &str, part: &BenchPart) -> String {
         }
         _ => format!("'{option}' is allowed where all parts are measured: percid bench {option}"),
     }
-}
-
-fn manual(examples: &str) -> String {
-    format!("{examples}\n\n{EXIT_AND_ENVIRONMENT}")
 }

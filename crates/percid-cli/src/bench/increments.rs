@@ -69,11 +69,9 @@ impl fmt::Display for IncrementsReport {
         let columns = teams.iter().map(|team| (team.to_string(), Align::Right));
         let names = ["operation", "op"].map(|name| (name.to_owned(), Align::Left));
         let mut table = TextTable::new(names.into_iter().chain(columns));
-        let statistics: [(_, fn(&Figure) -> f64); 2] = [
-            ("fastest round", |figure| figure.ns_min),
-            ("median of the rounds", |figure| figure.ns_median),
-        ];
-        for (statistic, ns) in statistics {
+        let fastest: fn(&Figure) -> f64 = |figure| figure.ns_min;
+        let median: fn(&Figure) -> f64 = |figure| figure.ns_median;
+        for (statistic, ns) in [("fastest round", fastest), ("median of the rounds", median)] {
             table.heading(statistic.to_owned());
             for op in distinct(self.increments.iter().map(|figure| figure.op)) {
                 let cell = |team| {

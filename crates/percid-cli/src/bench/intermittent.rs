@@ -5,105 +5,35 @@
 
 mod baton;
 mod index;
+mod meter;
+mod plan;
 mod report;
 mod tally;
 mod worker;
 
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::cli::IntermittentArguments;
 use percid_command::exit::{Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_command::progress::Progress;
 
 use super::shuffle::Shuffler;
 use baton::Baton;
 use index::Index;
+use meter::Meter;
+pub(crate) use plan::Plan;
 pub(crate) use report::IntermittentReport;
 pub(crate) use report::Row;
 use tally::Tally;
 use worker::{Series, Worker};
 
-/// What to measure.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    delays_ms: Vec<u64>,
-    bursts: u64,
-    warmup: u64,
-    prefault: bool,
-    seed: u64,
-    cpus: Vec<u32>,
-}
-
-impl Plan {
-    /// The published benchmark.
-    fn published(cpus: &[u32]) -> Self {
-        Plan {
-            delays_ms: vec![10, 200],
-            bursts: 5,
-            warmup: 20_000,
-            prefault: false,
-            seed: 1,
-            cpus: cpus.to_vec(),
-        }
-    }
-
-    pub(crate) fn asked(arguments: &IntermittentArguments, cpus: &[u32]) -> Self {
-        let wanted = arguments.cpus.map_or(cpus.len(), |wanted| wanted as usize);
-        Plan {
-            delays_ms: arguments.delay_ms.clone(),
-            bursts: arguments.bursts,
-            warmup: arguments.warmup,
-            prefault: arguments.prefault,
-            seed: arguments.seed,
-            cpus: cpus.iter().copied().take(wanted).collect(),
-        }
-    }
-
-    /// As much of the published benchmark as fits into `budget`: fewer bursts first, then fewer CPUs, then no long
-    /// delay. Two CPUs with the short delay are kept whatever the budget.
-    pub(crate) fn fitting(budget: Duration, cpus: &[u32]) -> Self {
-        let mut plan = Plan::published(cpus);
-        while plan.expected() > budget && plan.bursts > 3 {
-            plan.bursts -= 1;
-        }
-        while plan.expected() > budget && plan.cpus.len() > 2 {
-            plan.cpus.pop();
-        }
-        while plan.expected() > budget && plan.delays_ms.len() > 1 {
-            let left_out = plan.delays_ms.pop().unwrap_or_default();
-            complain(format_args!(
-                "no time for the intermittent benchmark with a delay of {left_out} ms"
-            ));
-        }
-        plan
-    }
-
-    /// About how long measuring takes.
-    pub(crate) fn expected(&self) -> Duration {
-        const WARMUP_BURST: Duration = Duration::from_nanos(350);
-        let warmup = WARMUP_BURST.as_secs_f64() * (self.warmup * Index::ALL.len() as u64) as f64;
-        let pauses: f64 =
-            self.delays_ms.iter().map(|&delay| self.bursts as f64 * delay as f64 / 1e3).sum();
-        Duration::from_secs_f64(
-            self.cpus.len() as f64 * (pauses + warmup * self.delays_ms.len() as f64),
-        )
-    }
-}
-
 /// Measures every delay of the plan, or those before Ctrl-C is pressed.
 pub(crate) fn measure(plan: Plan, interrupt: &Interrupt) -> Result<IntermittentReport, Failure> {
     let indices: Vec<Index> = Index::ALL.into_iter().filter(|&index| is_available(index)).collect();
-    let meter = Arc::new(Meter {
-        began: Instant::now(),
-        progress: Progress::new("bench intermittent", plan.expected()),
-        expected: plan.expected(),
-    });
+    let meter = Arc::new(Meter::new(plan.expected()));
     let mut rows = Vec::new();
     for &delay_ms in &plan.delays_ms {
         if !interrupt.pressed() {
@@ -120,22 +50,6 @@ fn is_available(index: Index) -> bool {
         complain(format_args!("no rows for index {index}: {why}"));
     }
     missing.is_none()
-}
-
-/// How far the whole measurement is.
-#[derive(Debug)]
-struct Meter {
-    began: Instant,
-    expected: Duration,
-    progress: Progress,
-}
-
-impl Meter {
-    fn tick(&self) {
-        let elapsed = self.began.elapsed();
-        self.progress
-            .at(elapsed.div_duration_f64(self.expected), self.expected.saturating_sub(elapsed));
-    }
 }
 
 /// One delay with new threads and new memory, from the meeting to the last burst.
@@ -202,9 +116,4 @@ fn channel_to_next() -> (mpsc::Sender<Baton>, Option<mpsc::Receiver<Baton>>) {
 fn areas_needed() -> usize {
     let highest = percid::machine::read().possible.iter().max().unwrap_or(0);
     highest as usize + 1
-}
-
-/// How many different numbers there are.
-fn distinct(numbers: impl IntoIterator<Item = u32>) -> usize {
-    numbers.into_iter().collect::<BTreeSet<_>>().len()
 }

@@ -4,6 +4,7 @@ mod accounts;
 mod areas;
 mod benchmark;
 mod cpu;
+mod document;
 mod figures;
 mod increments;
 mod intermittent;
@@ -23,26 +24,18 @@ pub(crate) mod wander;
 use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::cli::{
     BenchArguments, BenchPart, EverythingArguments, IncrementsArguments, IntermittentArguments,
     Length,
 };
-use crate::machine::MachineReport;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::report::{Report, expect_file};
 
 pub(crate) use cpu::pin_this_thread;
-use increments::IncrementsReport;
-use intermittent::IntermittentReport;
-use mask::MaskReport;
-use memory::MemoryReport;
-use ops::OpsReport;
+use document::Document;
 use summary::{Costs, Facts};
-use wander::WanderReport;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -152,25 +145,6 @@ struct Session {
     document: Document,
 }
 
-/// The JSON document: the keys of each part beside each other, those of parts that did not run left out.
-#[derive(Debug, Serialize)]
-struct Document {
-    machine: MachineReport,
-    interrupted: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memory: Option<MemoryReport>,
-    #[serde(flatten)]
-    ops: Option<OpsReport>,
-    #[serde(flatten)]
-    increments: Option<IncrementsReport>,
-    #[serde(flatten)]
-    mask: Option<MaskReport>,
-    #[serde(flatten)]
-    wander: Option<WanderReport>,
-    #[serde(flatten)]
-    intermittent: Option<IntermittentReport>,
-}
-
 impl Session {
     fn start(json: bool) -> Result<Self, Failure> {
         let interrupt = Interrupt::listen()?;
@@ -220,77 +194,6 @@ impl Session {
                 complain(format_args!("interrupted: the figures are those measured so far"));
             }
             Ok(())
-        }
-    }
-}
-
-/// All tables of the parts that were measured.
-impl fmt::Display for Document {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: [Option<&dyn fmt::Display>; 5] = [
-            self.ops.as_ref().map(|part| part as _),
-            self.increments.as_ref().map(|part| part as _),
-            self.mask.as_ref().map(|part| part as _),
-            self.wander.as_ref().map(|part| part as _),
-            self.intermittent.as_ref().map(|part| part as _),
-        ];
-        parts.into_iter().flatten().try_for_each(|part| writeln!(f, "{part}"))
-    }
-}
-
-impl Document {
-    fn new() -> Self {
-        Document {
-            machine: MachineReport::read(),
-            interrupted: false,
-            memory: None,
-            ops: None,
-            increments: None,
-            mask: None,
-            wander: None,
-            intermittent: None,
-        }
-    }
-
-    fn exit(&self) -> Exit {
-        if !self.is_exact() {
-            Exit::WrongCount
-        } else if self.interrupted {
-            Exit::Interrupted
-        } else {
-            Exit::Complete
-        }
-    }
-
-    /// Whether everything that was counted is as it must be.
-    fn is_exact(&self) -> bool {
-        self.ops.as_ref().is_none_or(|ops| ops.sums_exact)
-            && self.increments.as_ref().is_none_or(|increments| increments.increments_exact)
-            && self.mask.as_ref().is_none_or(|mask| mask.mask_exact)
-            && self.wander.as_ref().is_none_or(|wander| wander.wander_exact)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use accounts::tests::{Conduct, benchmark_of};
-
-    #[test]
-    fn what_was_lost_or_doubled_ends_in_an_error() {
-        for (conduct, exit) in [
-            (Conduct::Honest, Exit::Interrupted),
-            (Conduct::LosesOne, Exit::WrongCount),
-            (Conduct::DoublesOne, Exit::WrongCount),
-        ] {
-            let mut document = Document::new();
-            document.interrupted = true;
-            assert_eq!(document.exit(), Exit::Interrupted);
-            document.ops = Some(OpsReport::of(&benchmark_of(conduct), Duration::ZERO));
-            assert_eq!(document.exit(), exit, "ops, {conduct:?}");
-            document.ops = None;
-            document.mask = Some(MaskReport::of(&benchmark_of(conduct)));
-            assert_eq!(document.exit(), exit, "mask, {conduct:?}");
         }
     }
 }

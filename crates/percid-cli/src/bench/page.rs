@@ -2,7 +2,7 @@
 
 use percid_report::{Axis, Bars, Page};
 
-use super::Document;
+use super::document::Document;
 use super::figures::{Figure, distinct};
 use super::summary::Facts;
 use super::titles::title;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
-use super::Document;
+use super::document::Document;
 use super::figures::{Figure, TeamName};
 use super::intermittent::IntermittentReport;
 use super::memory::MemoryReport;

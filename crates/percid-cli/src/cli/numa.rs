@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use percid_command::arguments::{seconds, whole};
 
-use super::manual;
+use super::manual::manual;
 
 pub(super) const ABOUT: &str = "\
 Shows and tries NUMA balancing that a program switches on for its own memory, with

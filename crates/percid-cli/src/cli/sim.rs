@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use percid_command::arguments::{PolicyChoice, policy, whole};
 use percid_sim::workload::Memory;
 
-use super::manual;
+use super::manual::manual;
 
 pub(super) const ABOUT: &str = "\
 Simulates policies for concurrency IDs, membership masks and NUMA scanning on

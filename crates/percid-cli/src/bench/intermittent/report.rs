@@ -1,12 +1,13 @@
 //! The rows of the intermittent benchmark.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
 
 use super::index::Index;
+use super::plan::Plan;
 use super::tally::Tally;
-use super::{Plan, distinct};
 use crate::bench::samples::Samples;
 use percid_command::text_table::{Align, TextTable};
 
@@ -161,4 +162,9 @@ impl IntermittentReport {
     fn memory(&self) -> &'static str {
         if self.prefaulted { "prefaulted" } else { "on memory mapped copy-on-write" }
     }
+}
+
+/// How many different numbers there are.
+fn distinct(numbers: impl IntoIterator<Item = u32>) -> usize {
+    numbers.into_iter().collect::<BTreeSet<_>>().len()
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::baton::Baton;
 use super::index::{Index, Turn};
+use super::meter::Meter;
+use super::plan::Plan;
 use super::tally::Tally;
-use super::{Meter, Plan};
 use crate::bench::cpu;
 use crate::bench::thread_usage::ThreadUsage;
 use percid_command::burst::{AREA, burst};

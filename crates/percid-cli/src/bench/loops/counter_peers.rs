@@ -6,7 +6,7 @@ use fast_counter::ConcurrentCounter;
 use prometheus::IntCounter;
 
 use super::form::repeat;
-use super::{Account, Family, Measured, Operation};
+use super::operation::{Account, Family, Measured, Operation};
 
 pub(super) fn operations() -> [Operation; 3] {
     let family = Family::Counters;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering, compiler_fence};
 use percid::Counter;
 
 use super::form::repeat;
-use super::{Account, Alone, Family, Measured, Operation, one_per_worker};
+use super::operation::{Account, Alone, Family, Measured, Operation, one_per_worker};
 
 const FAMILY: Family = Family::Counters;
 

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram as HdrHistogram;
 use percid::Histogram;
 
 use super::form::repeat;
-use super::{Account, Family, Measured, Operation};
+use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Histograms;
 /// Values are below 2 to this power: nanoseconds up to a millisecond.

@@ -9,7 +9,7 @@ use crossbeam_queue::ArrayQueue;
 use percid::Stack;
 
 use super::form::{observe, repeat};
-use super::{Account, Family, Measured, Operation};
+use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::ListsAndPools;
 /// Words that a list with an end holds, percid's for each ID. What gathers there is one word for each thread that was

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use percid::Local;
 
 use super::form::repeat;
-use super::{Account, Alone, Family, Measured, Operation, one_per_worker};
+use super::operation::{Account, Alone, Family, Measured, Operation, one_per_worker};
 
 const FAMILY: Family = Family::Locks;
 

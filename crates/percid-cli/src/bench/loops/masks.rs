@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use percid::ActiveMask;
 
 use super::form::repeat;
-use super::{Account, Family, Measured, Operation};
+use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Masks;
 const BITS: u32 = u64::BITS;

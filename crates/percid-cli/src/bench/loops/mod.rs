@@ -6,65 +6,19 @@ mod histograms;
 mod lists;
 mod locks;
 mod masks;
+mod operation;
 mod pools;
 mod rings;
 
 #[cfg(feature = "counter-peers")]
 mod counter_peers;
 
-use std::fmt;
-
 use percid::Source;
-use percid::id::Unavailable;
-
-use percid_command::exit::complain;
 
 pub(crate) use masks::operations as mask_operations;
-
-/// A loop over one operation and what it works on, shared by all workers.
-pub(crate) trait Measured: Sync {
-    /// Does the operation `times` times on the calling thread, the `worker`th of its team.
-    fn repeat(&self, times: u64, worker: usize);
-
-    /// What became of all that went in, once the operation was done `done` times by all threads and no thread does it
-    /// any more. `None` where the operation leaves nothing behind.
-    fn account(&self, done: u64) -> Option<Account>;
-}
-
-/// What was put into a structure and what it accounts for. The two differ if something was lost or doubled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Account {
-    pub(crate) added: i64,
-    pub(crate) sum: i64,
-}
-
-impl Account {
-    /// For an operation that puts in one each time.
-    fn of(done: u64, sum: i64) -> Self {
-        Account { added: done as i64, sum }
-    }
-}
-
-/// An operation by the name under which its figures are printed.
-#[derive(Clone, Copy)]
-pub(crate) struct Operation {
-    pub(crate) family: Family,
-    pub(crate) name: &'static str,
-    /// Where percid's IDs come from, for what is percid's.
-    pub(crate) source: Option<Source>,
-    pub(crate) measured: &'static dyn Measured,
-}
-
-/// Operations that answer the same need, and are printed together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
-    Counters,
-    ListsAndPools,
-    Locks,
-    Histograms,
-    Rings,
-    Masks,
-}
+#[cfg(test)]
+pub(crate) use operation::Account;
+pub(crate) use operation::{Family, Measured, Operation};
 
 /// All operations of `percid bench ops` but `plain_add`, for teams of up to `workers` threads.
 pub(crate) fn operations(workers: usize) -> Vec<Operation> {
@@ -86,57 +40,4 @@ pub(crate) fn increments(workers: usize, source: Source) -> Vec<Operation> {
 /// `plain_add`, the measure of the others.
 pub(crate) fn plain_add(workers: usize) -> Operation {
     counters::plain_add(workers)
-}
-
-impl Operation {
-    /// An operation that needs no percid. What it works on lives as long as the program, as a static does.
-    fn other(family: Family, name: &'static str, measured: impl Measured + 'static) -> Self {
-        Operation { family, name, source: None, measured: &Box::leak(Box::new(Alone(measured))).0 }
-    }
-
-    /// The source of IDs by name, "none" for what is not percid's.
-    pub(crate) fn source_name(&self) -> String {
-        self.source.map_or("none".to_owned(), |source| source.to_string())
-    }
-
-    /// The same operation for each source of IDs that this machine has.
-    fn per_source<S: Measured + 'static>(
-        family: Family,
-        name: &'static str,
-        measured: impl Fn(Source) -> Result<S, Unavailable>,
-    ) -> impl Iterator<Item = Operation> {
-        let available = Source::ALL.into_iter().filter(|source| source.prepare().is_ok());
-        available.filter_map(move |source| match measured(source) {
-            Ok(measured) => {
-                Some(Operation { source: Some(source), ..Operation::other(family, name, measured) })
-            }
-            Err(why) => {
-                complain(format_args!("no row for {name} of source {source}: {why}"));
-                None
-            }
-        })
-    }
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Family::Counters => "counters",
-            Family::ListsAndPools => "lists and pools",
-            Family::Locks => "locks",
-            Family::Histograms => "histograms",
-            Family::Rings => "rings",
-            Family::Masks => "masks",
-        })
-    }
-}
-
-/// Something with its cache line, and the one that the prefetcher fetches with it, to itself.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Alone<T>(T);
-
-/// One for each worker of the largest team, each alone.
-fn one_per_worker<T: Default>(workers: usize) -> Box<[Alone<T>]> {
-    (0..workers).map(|_| Alone::default()).collect()
 }

@@ -6,7 +6,7 @@ use percid::id::Unavailable;
 use percid::{Pool, Source};
 
 use super::form::{observe, repeat};
-use super::{Account, Family, Measured, Operation};
+use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::ListsAndPools;
 /// Bytes of an object: a cache line.

@@ -8,7 +8,7 @@ use crossbeam_queue::ArrayQueue;
 use percid::{Overflow, Ring};
 
 use super::form::repeat;
-use super::{Account, Family, Measured, Operation};
+use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Rings;
 /// Bytes for every ID: small enough for the second cache, large enough that a record rarely pays for

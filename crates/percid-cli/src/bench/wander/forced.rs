@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use percid::Counter;
 
-use super::{Batch, add};
+use super::subject::{Batch, add};
 use crate::bench::cpu::{pin_this_thread, pin_this_thread_to};
 use percid_command::exit::Failure;
 

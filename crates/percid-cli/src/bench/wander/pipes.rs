@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use percid::Counter;
 
-use super::{Batch, add};
+use super::subject::{Batch, add};
 use percid_command::exit::Failure;
 
 /// There and back.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Column, INCREMENTS, Subject};
+use super::subject::{Column, INCREMENTS, Subject};
 use crate::bench::samples::Samples;
 use percid_command::text_table::{Align, TextTable};
 

@@ -6,7 +6,7 @@ use percid_sim::comparison::Row;
 use percid_sim::machine::{Machine, Parameter};
 use serde::Serialize;
 
-use super::Plan;
+use super::plan::Plan;
 use crate::sim::numbers::Number;
 
 /// The document of `percid sim run --json`.

@@ -1,0 +1,103 @@
+//! What threads add to after each move, and what that took.
+
+use std::time::Duration;
+
+use percid::{Counter, Density, Source};
+
+use percid_command::exit::Failure;
+
+/// Increments after each move.
+pub(super) const INCREMENTS: u64 = 10;
+/// What is added to after each move.
+pub(super) struct Subject {
+    pub(super) name: &'static str,
+    /// `None` for the bare moves.
+    pub(super) counter: Option<Counter>,
+    /// Of the table while this subject's batches run.
+    pub(super) density: Density,
+    added: u64,
+    pub(super) forced: Column,
+    pub(super) pipe: Column,
+}
+
+/// One subject's batches of one kind of movement.
+#[derive(Default)]
+pub(super) struct Column {
+    /// Nanoseconds per move, one per round.
+    pub(super) ns: Vec<f64>,
+    pub(super) moves: u64,
+    pub(super) seconds: f64,
+    /// Slow paths of the table, and steals among them.
+    pub(super) slow_paths: u64,
+    pub(super) steals: u64,
+    /// The most IDs in use at the end of a batch.
+    pub(super) ids: u32,
+}
+
+pub(super) enum Movement {
+    Forced,
+    Pipe,
+}
+
+/// What one batch did: how many moves, each with its increments, in which time.
+pub(super) struct Batch {
+    pub(super) moves: u64,
+    pub(super) wall: Duration,
+}
+
+impl Subject {
+    pub(super) fn measure(
+        &mut self,
+        batch: impl FnOnce(Option<&Counter>) -> Result<Batch, Failure>,
+        movement: Movement,
+    ) -> Result<(), Failure> {
+        percid::set_density(self.density);
+        percid::compact();
+        let before = percid::id::activity().unwrap_or_default();
+        let Batch { moves, wall } = batch(self.counter.as_ref())?;
+        let after = percid::id::activity().unwrap_or_default();
+        self.added += moves * INCREMENTS;
+        let column = match movement {
+            Movement::Forced => &mut self.forced,
+            Movement::Pipe => &mut self.pipe,
+        };
+        column.ns.push(wall.as_nanos() as f64 / moves as f64);
+        column.moves += moves;
+        column.seconds += wall.as_secs_f64();
+        column.slow_paths += after.given - before.given;
+        column.steals += after.stolen - before.stolen;
+        column.ids = column.ids.max(after.held);
+        Ok(())
+    }
+
+    /// Whether the counter has all that was added to it.
+    pub(super) fn is_exact(&self) -> bool {
+        self.counter.as_ref().is_none_or(|counter| counter.sum() == self.added as i64)
+    }
+}
+
+/// The bare moves, then a counter of each source that there is.
+pub(super) fn subjects() -> Vec<Subject> {
+    let sources = [
+        ("kernel", Source::Kernel, Density::Relaxed),
+        ("table", Source::Table, Density::Relaxed),
+        ("table-strict", Source::Table, Density::Strict),
+        ("atomic", Source::Atomic, Density::Relaxed),
+    ];
+    let with_counter = sources.into_iter().filter_map(|(name, source, density)| {
+        Some(subject(name, Some(Counter::with_source(source).ok()?), density))
+    });
+    std::iter::once(subject("none", None, Density::Relaxed)).chain(with_counter).collect()
+}
+
+fn subject(name: &'static str, counter: Option<Counter>, density: Density) -> Subject {
+    let (forced, pipe) = Default::default();
+    Subject { name, counter, density, added: 0, forced, pipe }
+}
+
+/// The increments of one move.
+pub(super) fn add(counter: Option<&Counter>) {
+    if let Some(counter) = counter {
+        (0..INCREMENTS).for_each(|_| counter.add(1));
+    }
+}
