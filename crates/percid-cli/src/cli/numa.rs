@@ -20,10 +20,10 @@ Without a subcommand it reports on this machine, as `percid numa report` does.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  percid numa                        the nodes here, and who balances its memory
+  percid numa                        the nodes here, and the processes that balance
   percid numa report --pid 1234      what the balancers of a process have done and seen
   percid numa watch 1234             the same as it changes, once a second
-  percid numa demo                   what balancing does here to a workload that needs it";
+  percid numa demo                   the effect of balancing here, on a workload that needs it";
 
 const REPORT_ABOUT: &str = "\
 Without --pid: this machine's nodes with their CPUs, memory and distances, the switch of
@@ -32,12 +32,11 @@ processes that publish a balancer's report (Balancer::publish). A process that t
 may not look into is counted only.
 
 With --pid: where the process's memory is, and each of its balancers: what it has done
-since it was made. The report is made when it is asked for; where pages are is asked of
-the kernel, so it is true now. The columns, in JSON the keys of `regions`:
+since it was made. The report is made on request, and looks up where the pages are now. The columns, in JSON the keys of `regions`:
 
   region      start, end      addresses; those that are `gone` are left alone, because
                               something else is mapped there now
-  access      access          reported by the program, or trapped by faults
+  access      access          how accesses are seen: reported, trapped or written
   node N      pages_by_node   pages on each node; in the table in percent of those that
                               have memory; absent: pages that have none
   local       local, remote   first accesses to armed pages by threads on the page's
@@ -52,12 +51,12 @@ the kernel, so it is true now. The columns, in JSON the keys of `regions`:
   skipped     skipped         how often a pass left the region out, by reason; but
                               ignore_pid_inactive counts visits in spite of one:
     unsuitable           its pages cannot move, or a memory policy says where they belong
-    shared_ro            a file's pages that nobody writes
-    inaccessible         without access rights nobody uses it
+    shared_ro            a file's pages that cannot be written
+    inaccessible         it has no access rights, so no access can be seen
     scan_delay           it is too new
     seq_completed        it was scanned in this sequence already
     pid_inactive         the thread that a pass is for did not use it of late
-    ignore_pid_inactive  nor here; but its scan had begun and is completed
+    ignore_pid_inactive  the same, but its scan had begun and is completed
   failed      failed          pages that could not be looked up, armed or moved, by errno
 
 A balancer's scan_share and move_share are shares of its age. `collisions` is the number
@@ -76,8 +75,8 @@ Examples:
   percid numa report --pid 1234 --json | jq '.balancers[].regions[].skipped'";
 
 const WATCH_ABOUT: &str = "\
-Asks a process's balancers for their reports again and again, and prints what changed in
-between, until the process ends, Ctrl-C is pressed, or --count intervals are over. The
+Reads the reports of a process's balancers again and again, and prints the changes,
+until the process ends, Ctrl-C is pressed, or --count intervals are over. The
 columns:
 
   time       seconds since the first report
@@ -96,7 +95,7 @@ interval_ns its length by the balancer's own clock), with totals and by region. 
 line has `ended` (the process, or its publication) and `interrupted`.
 
 A balancer spends a tenth of a CPU on reports at most, so with much memory they may come
-more seldom than asked for.
+more seldom than requested.
 
 Exit status 0: the process ended, or the count is reached; 1: there is nothing to watch;
 130: Ctrl-C.";
@@ -112,13 +111,12 @@ Runs the workload that the published scan was measured with (NUMA01_THREADLOCAL)
 to this machine, first without balancing and then with it, and says what balancing did.
 
 Threads share one region of memory. Each first writes zeros to all of it while its memory
-policy is bound to the first node, so that all pages lie there. Then each writes zeros to a
+policy is bound to the first node, so that all pages are there. Then each writes zeros to a
 slice of its own, again and again, under the default policy. Threads are confined to
-the nodes in turn, so that it is known where each slice belongs; memory is of small
-pages. Both runs last for --seconds after that beginning. The figures, in JSON the keys
+the nodes in turn, so that it is known where each slice belongs. The pages are small. Both runs last for --seconds after that beginning. The figures, in JSON the keys
 of `runs`:
 
-  placed             share of the pages that lie on the node of their slice's thread:
+  placed             share of the pages that are on the node of their slice's thread:
                      placed_before and placed_after the slices were used
   pages by node      pages_before, pages_after
   GB/s               bytes written per second in the first and in the last second of the
@@ -137,7 +135,7 @@ those used are printed. --rules fixed is Linux 6.12's walk and the library's def
 selective the published series, base the kernel before it. A balancer cannot see that a
 thread's policy is bound at the beginning, which is why the kernel gave the workload's
 memory up under base; here it may be scanned under all three. While the second run
-lasts, `percid numa watch PID` shows it; the PID is said on standard error.
+lasts, `percid numa watch PID` shows it; the PID is printed on standard error.
 
 With one node there is nothing to balance: nothing is armed, and both runs show the same
 work.";
@@ -157,10 +155,10 @@ pub(crate) struct NumaArguments {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum NumaPart {
-    /// Show this machine's nodes and who balances, or the balancers of a process
+    /// Show this machine's nodes and balancing processes, or the balancers of a process
     #[command(long_about = REPORT_ABOUT, after_long_help = manual(REPORT_EXAMPLES))]
     Report(ReportArguments),
-    /// Show how the balancers of a process do, interval by interval
+    /// Show what the balancers of a process do, interval by interval
     #[command(long_about = WATCH_ABOUT, after_long_help = manual(WATCH_EXAMPLES))]
     Watch(WatchArguments),
     /// Run the published workload here, without balancing and with it
@@ -216,8 +214,8 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_name = "N", value_parser = whole::<1, 4096>)]
     pub(crate) threads: Option<u64>,
 
-    /// Memory of the region, in bytes or with K, M or G (1024 each) [default: an eighth of what is free on the
-    /// first node, at most 1G]
+    /// Memory of the region, in bytes or with K, M or G (1024 each) [default: an eighth of what is
+    /// free on the first node, at most 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
 
@@ -225,7 +223,7 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub(crate) seconds: Duration,
 
-    /// Which regions are scanned when
+    /// Which rules choose the regions that are scanned
     #[arg(long, value_enum, default_value = "fixed")]
     pub(crate) rules: RulesChoice,
 
@@ -234,7 +232,7 @@ pub(crate) struct DemoArguments {
     pub(crate) access: AccessMethod,
 }
 
-/// The walks that there are, by their names.
+/// The walks, by their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RulesChoice {

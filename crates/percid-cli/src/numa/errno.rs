@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serializer;
 
-/// The name of an `errno` that looking pages up, arming or moving them can end with (move_pages(2),
-/// mprotect(2)); its number otherwise.
+/// Returns the name of an `errno` that looking pages up, arming or moving them can end with
+/// (move_pages(2), mprotect(2)); its number otherwise.
 pub(crate) fn name(errno: i32) -> String {
     let names = [
         (libc::EPERM, "EPERM"),

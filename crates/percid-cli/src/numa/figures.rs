@@ -4,12 +4,12 @@ use std::time::Duration;
 
 const MIB: f64 = 1_048_576.0;
 
-/// A share as a percentage without its sign, or a dash where there is none.
+/// Formats a share as a percentage without its sign, or a dash where there is none.
 pub(crate) fn percent(share: Option<f64>) -> String {
     share.map_or("-".to_owned(), |share| format!("{:.1}", 100.0 * share))
 }
 
-/// A part of a whole; `None` of nothing.
+/// Returns a part as a share of the whole; `None` of nothing.
 pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
@@ -18,7 +18,7 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / MIB)
 }
 
-/// A time in milliseconds.
+/// Formats a time in milliseconds.
 pub(crate) fn milliseconds(ns: u64) -> String {
     format!("{:.1}", Duration::from_nanos(ns).as_secs_f64() * 1e3)
 }

@@ -1,4 +1,4 @@
-//! `percid numa`: balancing of a program's own memory among nodes, seen from outside and tried.
+//! `percid numa`: balancing of a program's own memory among nodes, observed and tried.
 
 mod demo;
 mod errno;

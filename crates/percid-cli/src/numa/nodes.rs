@@ -19,12 +19,12 @@ pub(crate) struct Node {
     pub(crate) distances: Vec<u32>,
 }
 
-/// All nodes, ascending; none where the kernel was built without.
+/// Returns all nodes, ascending; none where the kernel was built without.
 pub(crate) fn all() -> Vec<Node> {
     numbers("online").into_iter().map(Node::read).collect()
 }
 
-/// The nodes that have memory.
+/// Returns the nodes that have memory.
 pub(crate) fn with_memory() -> Vec<u32> {
     numbers("has_memory")
 }
@@ -72,8 +72,8 @@ fn amount(memory: &str, name: &str) -> Option<u64> {
     words.next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The switch of the kernel's own balancing (`numa_balancing`, see the kernel's sysctl documentation): 0 is
-/// off, 1 on, 2 moves memory among tiers.
+/// The switch of the kernel's own balancing (`numa_balancing`, see the kernel's sysctl
+/// documentation): 0 is off, 1 on, 2 moves memory among tiers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct KernelBalancing {
     pub(crate) value: Option<u32>,
@@ -85,7 +85,7 @@ impl KernelBalancing {
         KernelBalancing { value: text.and_then(|text| text.trim().parse().ok()) }
     }
 
-    /// Whether it moves pages between nodes by who uses them.
+    /// Returns whether it moves pages to the nodes that use them.
     pub(crate) fn is_on(self) -> bool {
         self.value.is_some_and(|value| value & 1 == 1)
     }

@@ -16,11 +16,12 @@ pub(crate) fn page_size() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// How many pages of a range of addresses are on each node; pages without memory are left out.
+/// Returns how many pages of a range of addresses are on each node; pages without memory are left
+/// out.
 ///
 /// # Errors
 ///
-/// The kernel does not tell.
+/// The kernel does not say.
 pub(crate) fn by_node(range: Range<usize>) -> io::Result<BTreeMap<u32, u64>> {
     let mut by_node = BTreeMap::new();
     for start in range.clone().step_by(LOOK_UP * page_size()) {
@@ -36,7 +37,7 @@ pub(crate) fn by_node(range: Range<usize>) -> io::Result<BTreeMap<u32, u64>> {
     Ok(by_node)
 }
 
-/// Whether the kernel lets this program move pages, tried with one, which stays where it is.
+/// Checks whether the kernel lets this program move pages, with one page that stays where it is.
 ///
 /// # Errors
 ///
@@ -51,11 +52,11 @@ pub(crate) fn try_to_move() -> io::Result<()> {
     at(move_pages(&pages, &raw const node, MPOL_MF_MOVE)?[0]).map(|_| ())
 }
 
-/// The nodes of pages, or negative `errno`s.
+/// Returns the nodes of pages, or negative `errno`s.
 fn move_pages(pages: &[usize], to: *const i32, flags: libc::c_int) -> io::Result<Vec<i32>> {
     let mut status = vec![-libc::ENOENT; pages.len()];
-    // SAFETY: the arrays have as many elements as is said (`to` has one, for one page, or is null); what pages
-    // contain does not change.
+    // SAFETY: the arrays have as many elements as `pages` (`to` has one, for one page, or is null);
+    // what pages contain does not change.
     let done = unsafe {
         libc::syscall(
             libc::SYS_move_pages,

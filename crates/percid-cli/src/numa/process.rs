@@ -1,4 +1,4 @@
-//! What `/proc` says of another process.
+//! What `/proc` says about another process.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,19 +26,19 @@ impl Process {
         PathBuf::from(format!("/proc/{}/{what}", self.number))
     }
 
-    /// Whether it is there and has not ended: one that nobody has waited for yet has ended.
+    /// Returns whether it is there and has not ended: one that was not waited for yet has ended.
     pub(crate) fn exists(self) -> bool {
         let status = self.status("State:");
         status.is_some_and(|state| !state.starts_with(['Z', 'X']))
     }
 
-    /// Its program's name; control characters, which a terminal would obey, are shown as such.
+    /// Returns its program's name; control characters, which a terminal would obey, are escaped.
     pub(crate) fn name(self) -> String {
         let name = fs::read(self.path("comm")).unwrap_or_default();
         String::from_utf8_lossy(&name).trim_end_matches('\n').escape_debug().to_string()
     }
 
-    /// Its number as it knows it itself, in a container another one.
+    /// Returns its number as it sees it itself, in a container another one.
     pub(crate) fn inner_number(self) -> Option<u32> {
         // Before Linux 4.1 the kernel did not say.
         match self.status("NSpid:") {
@@ -54,11 +54,11 @@ impl Process {
         text.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
     }
 
-    /// The memory of all its mappings by node, in bytes.
+    /// Returns the memory of all its mappings by node, in bytes.
     ///
     /// # Errors
     ///
-    /// It must not be looked into, or the kernel was built without nodes.
+    /// This user may not look into it, or the kernel was built without nodes.
     pub(crate) fn memory_by_node(self) -> io::Result<BTreeMap<u32, u64>> {
         let text = fs::read(self.path("numa_maps"))?;
         let mut by_node = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! Reports that balancers of other processes publish: finding them and asking for them, as
-//! `percid_numa::Balancer::publish` says.
+//! Reports that balancers of other processes publish: finding and requesting them, as the library's
+//! `report/publication.rs` describes.
 //!
-//! Nothing that another process hands out is trusted. What is opened is a memfd, not something that only has
-//! its name, so opening and reading never wait for anybody; it cannot shrink under the mapping of its header;
-//! and a report has at most [`LARGEST`] bytes.
+//! Nothing that another process publishes is trusted. What is opened is a memfd, not something that
+//! only has its name, so opening and reading never wait for another process. It cannot shrink under
+//! the mapping of its header, and a report has at most [`LARGEST`] bytes.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use super::process::Process;
 use super::published_report::PublishedReport;
 use percid_command::interrupt::Interrupt;
 
-/// What the link to a publication reads like.
+/// The target of the link to a publication.
 const LINK: &[u8] = b"/memfd:percid-numa (deleted)";
 const MAGIC: u64 = u64::from_ne_bytes(*b"percidnb");
 const VERSION: u32 = 1;
@@ -29,7 +29,7 @@ const REPORT_AT: u64 = 64;
 /// The largest report that is read: one of some 30 000 regions.
 const LARGEST: u64 = 16 << 20;
 
-/// How often a reader looks whether its answer is there.
+/// How often a reader checks for its answer.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The header; all of it may change at any time.
@@ -68,16 +68,16 @@ pub(crate) struct Publication {
     file: File,
 }
 
-/// The publications of a process, in the order of their descriptors. What is not the process's own, because it
-/// was inherited by `fork`, is left out.
+/// Returns the publications of a process, in the order of their descriptors. Those that it
+/// inherited by `fork` are left out.
 ///
 /// # Errors
 ///
-/// The process must not be looked into, or there is none.
+/// There is no such process, or this user may not look into it.
 pub(crate) fn of(process: &Process) -> io::Result<Vec<Publication>> {
     let mut descriptors = Vec::new();
     for entry in fs::read_dir(process.path("fd"))? {
-        // A descriptor that was closed meanwhile is none.
+        // A descriptor that was closed meanwhile is left out.
         let Ok(entry) = entry else { continue };
         let number = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         if let (Some(number), Ok(target)) = (number, fs::read_link(entry.path())) {
@@ -96,7 +96,7 @@ pub(crate) fn of(process: &Process) -> io::Result<Vec<Publication>> {
 /// Opens a descriptor of a process if it is a memfd.
 fn open(process: &Process, descriptor: u32) -> io::Result<Option<Publication>> {
     let path = process.path(&format!("fd/{descriptor}"));
-    // Only takes hold of it: whatever it is, that waits for nobody and starts nothing.
+    // `O_PATH` only names it: whatever it is, this neither waits nor starts anything.
     let held = File::options().read(true).custom_flags(libc::O_PATH).open(path)?;
     let (device, inode) = device_and_inode(&held)?;
     if device != device_of_memfds()? {
@@ -107,7 +107,7 @@ fn open(process: &Process, descriptor: u32) -> io::Result<Option<Publication>> {
     Ok(Some(Publication { inode, file }))
 }
 
-/// Without asking the file system that it is of, which could be a process of anybody's.
+/// Without a request to its file system, which any user's process could serve.
 fn device_and_inode(file: &File) -> io::Result<((u32, u32), u64)> {
     let mut status = std::mem::MaybeUninit::<libc::statx>::zeroed();
     let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
@@ -123,19 +123,19 @@ fn device_and_inode(file: &File) -> io::Result<((u32, u32), u64)> {
     Ok(((status.stx_dev_major, status.stx_dev_minor), status.stx_ino))
 }
 
-/// All memfds lie in one file system of the kernel's own, where nothing else has a name.
+/// All memfds are in one file system of the kernel's own, where nothing else has a name.
 fn device_of_memfds() -> io::Result<(u32, u32)> {
     // SAFETY: the name is a terminated string.
     let file = unsafe { libc::memfd_create(c"percid-probe".as_ptr(), libc::MFD_CLOEXEC) };
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and owned here.
     device_and_inode(&unsafe { File::from_raw_fd(file) }).map(|(device, _)| device)
 }
 
 impl Publication {
-    /// Asks for a report and waits for it.
+    /// Requests a report and waits for it.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl Publication {
         let before = header.answers.load(SeqCst);
         header.requests.fetch_add(1, SeqCst);
         wake(&header.requests);
-        // The first answer that was begun after the question.
+        // The first answer that was begun after the request.
         let wanted = before.wrapping_add(2 + before % 2);
         let deadline = Instant::now() + patience;
         loop {
@@ -173,7 +173,8 @@ impl Publication {
         }
     }
 
-    /// The report, if this answer or a later one is there; the error says what is wrong with it.
+    /// Returns the report, if this answer or a later one is there; the error says what is wrong
+    /// with it.
     fn answer(&self, header: &Header, wanted: u32) -> Option<Result<Vec<u8>, String>> {
         let count = header.answers.load(SeqCst);
         let is_late_enough = count.wrapping_sub(wanted) < u32::MAX / 2;
@@ -186,11 +187,11 @@ impl Publication {
         (header.answers.load(SeqCst) == count).then_some(text)
     }
 
-    /// Whether it is a publication of this process, not one that it has inherited.
+    /// Returns whether it is a publication of this process, not one that it has inherited.
     fn is_of(&self, process: &Process) -> bool {
         match self.header() {
             Ok(header) => process.inner_number() == Some(header.process.load(SeqCst)),
-            // Something else: whoever asks is told.
+            // Something else: a request for its report says so.
             Err(_) => true,
         }
     }
@@ -232,7 +233,7 @@ struct Mapped(NonNull<Header>);
 impl Mapped {
     fn new(file: &File) -> io::Result<Mapped> {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
+        // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -254,8 +255,8 @@ impl std::ops::Deref for Mapped {
     type Target = Header;
 
     fn deref(&self) -> &Header {
-        // SAFETY: mapped for as long as this value lives, from a file that is this large and cannot shrink;
-        // all of it is atomic, and any bytes are valid.
+        // SAFETY: mapped until this value is dropped, from a file that is this large and cannot
+        // shrink; all of it is atomic, and any bytes are valid.
         unsafe { self.0.as_ref() }
     }
 }
@@ -267,7 +268,7 @@ impl Drop for Mapped {
     }
 }
 
-/// Wakes who waits for a word, in whatever process.
+/// Wakes the threads that wait for a word, of all processes.
 fn wake(word: &AtomicU32) {
     // SAFETY: the call only looks the address up.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };

@@ -14,7 +14,7 @@ pub(super) struct Area {
     bytes: usize,
 }
 
-// SAFETY: memory is changed by atomics, or by who promises that nobody else uses it.
+// SAFETY: memory is changed by atomics, or by callers who promise that no other thread uses it.
 unsafe impl Send for Area {}
 // SAFETY: as above.
 unsafe impl Sync for Area {}
@@ -23,11 +23,12 @@ impl Area {
     pub(super) fn new(bytes: usize) -> io::Result<Area> {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
+        // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, -1, 0) };
         let mapped = NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED);
         let start = mapped.ok_or_else(io::Error::last_os_error)?;
-        // SAFETY: the range was mapped above. Kernels without huge pages refuse, which is as well.
+        // SAFETY: the range was mapped above. Kernels without huge pages refuse, which does no
+        // harm.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
         Ok(Area { start, bytes })
     }
@@ -58,7 +59,7 @@ impl Area {
     /// No other thread reads or writes it.
     pub(super) unsafe fn zero_own(&self, offset: usize) {
         assert!(offset + page_size() <= self.bytes);
-        // SAFETY: inside the mapping, and nobody else's by contract.
+        // SAFETY: inside the mapping, and used by no other thread by contract.
         unsafe { self.start.add(offset).write_bytes(0, page_size()) };
     }
 }

@@ -1,4 +1,4 @@
-//! What a demonstration showed: the JSON document and the text.
+//! The results of a demonstration: the JSON document and the text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::numa::figures::{counts, mebibytes, percent, share};
 use crate::numa::nodes::KernelBalancing;
 use percid_command::text_table::{Align, TextTable};
 
-/// A table has columns for so many nodes; the JSON has all.
+/// The most nodes that have columns; the JSON has all.
 const NODES_SHOWN: usize = 8;
 
 /// The document of `percid numa demo --json`.
@@ -135,7 +135,8 @@ impl RunReport {
     }
 }
 
-/// Bytes per second between two times, by the samples next after them; `None` if there is but one.
+/// Returns bytes per second between two times, by the samples next after them; `None` if there is
+/// only one.
 fn rate(written: &[(Duration, u64)], from: Duration, to: Duration) -> Option<f64> {
     let after = |time| written.iter().find(|(at, _)| *at >= time).or(written.last());
     let ((start, before), (end, now)) = after(from).zip(after(to))?;

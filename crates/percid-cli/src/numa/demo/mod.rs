@@ -1,4 +1,5 @@
-//! `percid numa demo`: the workload that the published scan was measured with, without balancing and with it.
+//! `percid numa demo`: the workload that the published scan was measured with, without balancing
+//! and with it.
 
 mod area;
 mod document;
@@ -43,7 +44,7 @@ fn one(plan: &Plan, balanced: bool, interrupt: &Interrupt) -> Result<RunReport, 
     Ok(RunReport::new(plan, &course))
 }
 
-/// A balancer that others can watch.
+/// A balancer that other processes can watch.
 fn published(plan: &Plan) -> Result<Balancer, Failure> {
     let balancer = Balancer::builder()
         .settings(plan.settings)

@@ -30,16 +30,16 @@ pub(super) fn confine(cpus: &[u32]) -> io::Result<()> {
     })
 }
 
-/// The calling thread's new pages come from this node only; from where it runs with `None`.
+/// Binds the calling thread's new pages to this node; with `None` they come from where it runs.
 pub(super) fn bind(node: Option<u32>) -> io::Result<()> {
     let mask = set(node.as_slice());
     let (mode, mask) = match node {
         Some(_) => (MPOL_BIND, &mask[..]),
         None => (MPOL_DEFAULT, &[][..]),
     };
-    // The kernel leaves out the last of the bits that it is told of.
+    // The kernel ignores the last of these bits.
     let bits = if mask.is_empty() { 0 } else { mask.len() * BITS + 1 };
     let mask = if mask.is_empty() { std::ptr::null() } else { mask.as_ptr() };
-    // SAFETY: the mask has so many bits, or is null.
+    // SAFETY: the mask has that many bits, or is null.
     result(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) })
 }

@@ -10,7 +10,8 @@ use crate::numa::nodes::{self, Node};
 use crate::numa::pages::page_size;
 use percid_command::exit::Failure;
 
-/// The default of `--memory` where the machine does not say what is free, and the most that is taken by default.
+/// The default of `--memory` where the machine does not say what is free, and the most that is
+/// taken by default.
 const MODEST: u64 = 64 << 20;
 const MOST: u64 = 1 << 30;
 
@@ -41,10 +42,10 @@ pub(super) struct Plan {
 impl Plan {
     /// # Errors
     ///
-    /// There is not so much memory.
+    /// There is not that much memory.
     pub(super) fn asked(arguments: &DemoArguments, nodes: &[Node]) -> Result<Plan, Failure> {
         let places = places(arguments.threads);
-        // A kernel without nodes has one in effect.
+        // A kernel without nodes counts as one node.
         let with_memory = match nodes::with_memory() {
             found if found.is_empty() => vec![0],
             found => found,
@@ -75,15 +76,15 @@ impl Plan {
         self.slice * self.places.len()
     }
 
-    /// Whether there is anything to balance.
+    /// Returns whether there is anything to balance.
     pub(super) fn has_nodes(&self) -> bool {
         self.nodes.len() > 1
     }
 }
 
-/// As much as was asked for if it is there, or a modest part of what is free.
+/// Returns the requested size if that much is free, or by default a part of what is free.
 fn memory(asked: Option<u64>, free: Option<u64>) -> Result<u64, Failure> {
-    // All of it lies on the first node at the beginning, and the kernel and others need some too.
+    // All of it is on the first node at the beginning, and the kernel and others need some too.
     let most = free.map_or(u64::MAX, |free| free / 4 * 3);
     match asked {
         Some(asked) if asked > most => Err(Failure::Usage(format!(
@@ -111,8 +112,9 @@ fn places(threads: Option<u64>) -> Vec<Place> {
     nodes.into_iter().cycle().take(threads).collect()
 }
 
-/// Constants for a run of seconds, in proportion to it: so a region is old enough after a fiftieth of the run, is
-/// scanned in four pieces, and all of it at the earliest every twentieth and at the latest every half.
+/// Constants for a run of seconds, in proportion to it: so a region is old enough after a fiftieth
+/// of the run, is scanned in four pieces, and all of it at the earliest every twentieth and at the
+/// latest every half.
 fn settings(length: Duration, bytes: u64) -> Settings {
     Settings {
         scan_delay: length / 50,

@@ -1,4 +1,5 @@
-//! NUMA01_THREADLOCAL: all memory on one node first, then every thread at work on a slice of its own.
+//! NUMA01_THREADLOCAL: all memory on one node first, then every thread writes to a slice of its
+//! own.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,7 +22,7 @@ use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::{Progress, WORTH_TELLING};
 
-/// How often it is looked how much has been written.
+/// How often the bytes written are sampled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Where the memory is.
@@ -48,7 +49,7 @@ struct Shared<'a> {
     plan: &'a Plan,
     area: &'a Area,
     region: Option<&'a Region>,
-    /// Threads that have come to the end of the first part.
+    /// Threads that have finished the first part.
     ready: AtomicU32,
     /// The second part has begun.
     go: AtomicBool,
@@ -111,8 +112,8 @@ pub(super) fn run(
 fn register(plan: &Plan, area: &Area, balancer: &Balancer) -> Result<Region, Failure> {
     let region = match plan.access {
         AccessMethod::Reported => balancer.register(area.start(), plan.bytes()),
-        // SAFETY: the area stays as it is until the region is dropped, holds no stack, and is given to no
-        // system call; SIGSEGV is not blocked.
+        // SAFETY: the area stays as it is until the region is dropped, holds no stack, and is given
+        // to no system call; SIGSEGV is not blocked.
         AccessMethod::Trapped => unsafe { balancer.register_trapped(area.start(), plan.bytes()) },
         AccessMethod::Written => balancer.register_written(area.start(), plan.bytes()),
     };
@@ -126,7 +127,7 @@ fn slice(plan: &Plan, thread: usize) -> Range<usize> {
     thread * plan.slice..(thread + 1) * plan.slice
 }
 
-/// Asks the kernel where the memory is; nowhere if it does not say.
+/// Looks up where the memory is; nowhere if the kernel does not say.
 fn placement(plan: &Plan, area: &Area) -> Placement {
     let mut placement = Placement::default();
     for (thread, place) in plan.places.iter().enumerate() {
@@ -180,7 +181,7 @@ impl Shared<'_> {
         self.written.iter().map(|Written(bytes)| bytes.load(Relaxed)).sum()
     }
 
-    /// A thread's life.
+    /// The body of a thread.
     fn work(&self, number: usize, place: &Place) {
         if let Err(error) = self.begin(place) {
             self.stop.store(true, Relaxed);
@@ -200,9 +201,10 @@ impl Shared<'_> {
                 return;
             }
             self.touch(offset);
-            // SAFETY: the slices of threads have nothing in common, and since `go` each keeps to its own.
+            // SAFETY: the slices of threads are disjoint, and since `go` each thread uses its own
+            // only.
             unsafe { self.area.zero_own(offset) };
-            // Nobody else writes there.
+            // No other thread writes there.
             written.store(written.load(Relaxed) + page_size() as u64, Relaxed);
         }
     }

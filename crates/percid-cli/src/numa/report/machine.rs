@@ -1,4 +1,4 @@
-//! This machine: its nodes, and who balances memory on them.
+//! This machine: its nodes, and the processes that balance memory on them.
 
 use std::fmt;
 use std::io;
@@ -75,7 +75,7 @@ fn reason(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), errno::name)
 }
 
-/// Who publishes, and how many processes must not be looked into.
+/// Returns the processes that publish, and how many this user may not look into.
 fn publishers() -> Result<(Vec<Publisher>, u64), Failure> {
     let all = Process::all().map_err(|cause| Failure::new("cannot read /proc", cause))?;
     let (mut publishers, mut hidden) = (Vec::new(), 0);

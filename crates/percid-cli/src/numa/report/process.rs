@@ -17,7 +17,7 @@ use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
 use percid_command::text_table::{Align, TextTable};
 
-/// A table has columns for so many nodes; the JSON has all.
+/// The most nodes that have columns; the JSON has all.
 const NODES_SHOWN: usize = 16;
 
 /// The document of `percid numa report --pid PID --json`.
@@ -75,11 +75,11 @@ impl ProcessDocument {
     }
 }
 
-/// The balancers of a process.
+/// Returns the balancers of a process.
 ///
 /// # Errors
 ///
-/// It is not there, or must not be looked into.
+/// It is not there, or this user may not look into it.
 pub(crate) fn publications(process: Process) -> Result<Vec<Publication>, Failure> {
     publication::of(&process).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => {
@@ -192,7 +192,7 @@ fn fmt_regions(f: &mut fmt::Formatter<'_>, report: &PublishedReport) -> fmt::Res
     Ok(())
 }
 
-/// The nodes of the balancer, and those where its pages are nevertheless.
+/// Returns the nodes of the balancer, and others that have its pages.
 fn shown_nodes(report: &PublishedReport) -> Vec<u32> {
     let elsewhere = report.regions.iter().flat_map(|region| region.pages_by_node.keys());
     let nodes: BTreeSet<u32> = report.nodes.iter().chain(elsewhere).copied().collect();

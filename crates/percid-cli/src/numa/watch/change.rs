@@ -10,7 +10,7 @@ use crate::numa::figures::share;
 use crate::numa::names;
 use crate::numa::published_report::{PublishedReport, Region};
 
-/// The change of a balancer. What is counted is that of the interval; times in nanoseconds.
+/// The change of a balancer. Counts are those of the interval; times in nanoseconds.
 #[derive(Debug, Serialize)]
 pub(super) struct Change {
     pub(super) number: usize,
@@ -88,7 +88,7 @@ impl Change {
         }
     }
 
-    /// So many in the interval are so many per second.
+    /// Converts a count of the interval to a count per second.
     pub(super) fn per_second(&self, count: u64) -> Option<f64> {
         share(count, self.interval_ns).map(|rate| rate * 1e9)
     }

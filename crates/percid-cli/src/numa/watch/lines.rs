@@ -1,13 +1,13 @@
-//! Intervals as lines of text, in columns that stay where they are.
+//! Intervals as lines of text, in fixed columns.
 
 use super::Interval;
 use super::change::Change;
 use crate::numa::figures::{counts, percent};
 
-/// The columns are named again after so many lines.
+/// After this many lines the columns are named again.
 const HEADING_EVERY: usize = 20;
 
-/// There are columns for so many nodes; the JSON has all.
+/// The most nodes that have columns; the JSON has all.
 const NODES_SHOWN: usize = 8;
 
 #[derive(Debug, Default)]

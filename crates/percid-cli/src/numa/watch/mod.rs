@@ -20,7 +20,7 @@ use percid_command::output;
 use change::Change;
 use lines::Lines;
 
-/// How often it is looked whether the process is still there.
+/// How often to check whether the process is still there.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// An interval; a line of `percid numa watch --json`.
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &WatchArguments, json: bool) -> Result<Exit, Failur
             complain(format_args!("process {} publishes nothing more", arguments.pid))
         }
         End::Interrupted => complain(format_args!("interrupted")),
-        // Why was said.
+        // The reason was printed.
         End::NoAnswer => return Ok(Exit::NoAnswer),
         End::Count => {}
     }
@@ -131,7 +131,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Asks all balancers; what has changed since they were asked before.
+    /// Reads all balancers' reports. Returns what has changed since the last ones.
     fn changes(&mut self) -> Result<Vec<Change>, End> {
         let publications = publication::of(&self.process).unwrap_or_default();
         if publications.is_empty() {
