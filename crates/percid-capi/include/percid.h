@@ -96,7 +96,8 @@ typedef enum percid_overflow {
  */
 typedef enum percid_numa_rules {
     /**
-     * Linux 6.6, before the published series: what is not used by whoever scans may never be scanned.
+     * Linux 6.6, before the published series: a region that the scanning thread does not use may
+     * never be scanned.
      */
     PERCID_NUMA_RULES_BASE = 1,
     /**
@@ -110,7 +111,7 @@ typedef enum percid_numa_rules {
 } percid_numa_rules;
 
 /**
- * How a balancer learns who uses a region. The numbers are fixed.
+ * How a balancer learns which threads use a region. The numbers are fixed.
  */
 typedef enum percid_numa_access {
     /**
@@ -122,7 +123,8 @@ typedef enum percid_numa_access {
      */
     PERCID_NUMA_ACCESS_TRAPPED = 2,
     /**
-     * By write protection: who writes to an armed page waits until that was noted; reads are not seen.
+     * By write protection: a thread that writes to an armed page waits until it was noted; reads
+     * are not seen.
      */
     PERCID_NUMA_ACCESS_WRITTEN = 3,
 } percid_numa_access;
@@ -136,7 +138,8 @@ typedef enum percid_numa_event_kind {
      */
     PERCID_NUMA_EVENT_KIND_PASS = 1,
     /**
-     * A region was left out, or was not (PERCID_NUMA_REASON_IGNORE_PID_INACTIVE): `region`, `reason`.
+     * A region was left out, or was not (PERCID_NUMA_REASON_IGNORE_PID_INACTIVE): `region`,
+     * `reason`.
      */
     PERCID_NUMA_EVENT_KIND_SKIPPED = 2,
     /**
@@ -148,8 +151,8 @@ typedef enum percid_numa_event_kind {
      */
     PERCID_NUMA_EVENT_KIND_MOVED = 4,
     /**
-     * The memory of a region is not mapped any more, or something else is mapped there: the region is left alone
-     * from now on. `region`.
+     * The memory of a region is not mapped any more, or something else is mapped there. From now
+     * on the region is left alone: `region`.
      */
     PERCID_NUMA_EVENT_KIND_GONE = 5,
     /**
@@ -163,15 +166,15 @@ typedef enum percid_numa_event_kind {
  */
 typedef enum percid_numa_reason {
     /**
-     * Its pages cannot migrate, or a memory policy says where they belong.
+     * Its pages cannot migrate, or a memory policy places them.
      */
     PERCID_NUMA_REASON_UNSUITABLE = 1,
     /**
-     * A file's pages that nobody writes.
+     * A file's pages that cannot be written.
      */
     PERCID_NUMA_REASON_SHARED_RO = 2,
     /**
-     * Without access rights nobody uses it.
+     * It has no access rights, so no access can be seen.
      */
     PERCID_NUMA_REASON_INACCESSIBLE = 3,
     /**
@@ -187,29 +190,32 @@ typedef enum percid_numa_reason {
      */
     PERCID_NUMA_REASON_PID_INACTIVE = 6,
     /**
-     * Nor did it here; but its scan had begun and is completed.
+     * The same, but its scan had begun and is completed.
      */
     PERCID_NUMA_REASON_IGNORE_PID_INACTIVE = 7,
 } percid_numa_reason;
 
 /**
- * Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of registered
- * regions move to the nodes of their users. Needs no rights, and not the machine-wide switch.
+ * Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of
+ * registered regions move to the nodes of their users. Needs no rights, and not the machine-wide
+ * switch.
  *
- * Now and then it *arms* pages of its regions, so that the next access to each is seen; who uses a page from
- * another node twice in a row gets it. Every decision is counted by region and reason.
+ * Now and then it *arms* pages of its regions, so that the next access to each is seen. A page
+ * that is used from another node twice in a row moves there. Every decision is counted by region
+ * and reason.
  *
- * Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread, which
- * percid_numa_start() starts, or by who calls percid_numa_move_batch(); a thread of the program that faults or
- * maps memory meanwhile waits for one batch at most.
- * Signals: nothing but percid_numa_touch(), and access to trapped memory, is async-signal-safe. The balancer's
- * own thread blocks all signals.
- * Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed are caught, and
- * its regions may be unregistered. To balance the child, create another balancer.
- * Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every page that is
- * armed, and less than 3 % of the time together; a copy for every page that moves.
- * Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node. Leak checkers do not look
- * where handles point: unregister regions and destroy the balancer before they count.
+ * Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread,
+ * which percid_numa_start() starts, or by the caller of percid_numa_move_batch(); a thread of the
+ * program that faults or maps memory meanwhile waits for one batch at most.
+ * Signals: only percid_numa_touch(), and access to registered memory, are async-signal-safe. The
+ * balancer's own thread blocks all signals.
+ * Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed
+ * are caught, and its regions may be unregistered. To balance the child, create another balancer.
+ * Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every
+ * page that is armed, and less than 3 % of the time together; a copy for every page that moves.
+ * Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node. Leak
+ * checkers do not look where handles point: unregister regions and destroy the balancer before
+ * they count.
  */
 typedef struct percid_numa_balancer percid_numa_balancer;
 
@@ -272,14 +278,14 @@ typedef struct percid_pool percid_pool;
  *
  * Threads: any number of threads may use it at once.
  * Signals: percid_numa_touch() is async-signal-safe and leaves errno alone; the rest is not.
- * Fork: in the child nothing is armed any more; pages that are, are disarmed as they are touched.
+ * Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
  * Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node.
  */
 typedef struct percid_numa_region percid_numa_region;
 
 /**
- * What a balancer had done and seen at some time. It belongs to whoever asked for it, and does not change; any
- * number of threads may read it.
+ * What a balancer had done and seen at some time. It belongs to the caller who made it, and does
+ * not change; any number of threads may read it.
  */
 typedef struct percid_numa_report percid_numa_report;
 
@@ -401,14 +407,16 @@ typedef struct percid_event {
 } percid_event;
 
 /**
- * The constants and rules of a balancer, filled by percid_numa_settings_init() and then changed as wanted.
+ * The constants and rules of a balancer, filled by percid_numa_settings_init() and then changed as
+ * wanted.
  *
- * Later versions may add members at the end. Those of the scan have the published values at first (Linux 6.7,
- * commits 9ae5c00ea2e6 to ef4e0604996f).
+ * Later versions may add members at the end. Those of the scan have the published values at first
+ * (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
  */
 typedef struct percid_numa_settings {
     /**
-     * The size of this structure in bytes, which percid_numa_settings_init() stores. Leave it alone.
+     * The size of this structure in bytes, which percid_numa_settings_init() stores. Leave it
+     * alone.
      */
     size_t size;
     /**
@@ -420,11 +428,11 @@ typedef struct percid_numa_settings {
      */
     uint64_t scan_size;
     /**
-     * The fastest that all regions together are scanned once, in nanoseconds; 1 s.
+     * The shortest time in which all regions together are scanned once, in nanoseconds; 1 s.
      */
     uint64_t period_min_ns;
     /**
-     * The slowest, in nanoseconds; 60 s.
+     * The longest, in nanoseconds; 60 s.
      */
     uint64_t period_max_ns;
     /**
@@ -432,13 +440,14 @@ typedef struct percid_numa_settings {
      */
     uint64_t max_rate;
     /**
-     * What one system call may move at most, in bytes: for as long as it takes, threads of the program may have to wait
-     * for a page fault or a mapping of their own. 2 MiB, percid's own value.
+     * What one system call may move at most, in bytes: for as long as it takes, threads of the
+     * program may have to wait for a page fault or a mapping of their own. 2 MiB, percid's own
+     * value.
      */
     uint64_t batch;
     /**
-     * For how long one system call may move pages, about, in nanoseconds: as many are moved at once as the times
-     * before suggest, and 64 KiB at the least. 10 ms, percid's own value.
+     * About how long one system call may move pages, in nanoseconds: earlier calls decide how many
+     * pages that is, 64 KiB at the least. 10 ms, percid's own value.
      */
     uint64_t batch_time_ns;
     /**
@@ -446,7 +455,8 @@ typedef struct percid_numa_settings {
      */
     uint64_t bandwidth;
     /**
-     * Not 0: pages that were moved before need longer evidence to be moved again. 1, percid's own addition.
+     * Not 0: pages that were moved before need longer evidence to be moved again. 1, percid's own
+     * addition.
      */
     int backoff;
     /**
@@ -500,8 +510,8 @@ typedef struct percid_numa_batch {
 } percid_numa_batch;
 
 /**
- * A decision of a balancer, or what became of one. Members that its kind does not name are 0. Later versions
- * may add kinds, but no members.
+ * A decision of a balancer, or what became of one. Members that its kind does not name are 0.
+ * Later versions may add kinds, but no members.
  */
 typedef struct percid_numa_event {
     /**
@@ -537,7 +547,7 @@ typedef struct percid_numa_event {
      */
     int64_t sequence;
     /**
-     * The thread on whose behalf the pass is made, by the number that gettid() gives.
+     * The thread that the pass is made for, by the number that gettid() returns.
      */
     uint32_t thread;
     /**
@@ -563,7 +573,7 @@ typedef struct percid_numa_totals {
      */
     uint64_t blind_passes;
     /**
-     * The time from one pass to the next, at this time, in nanoseconds.
+     * The time from one pass to the next, at present, in nanoseconds.
      */
     uint64_t period_ns;
     /**
@@ -587,13 +597,13 @@ typedef struct percid_numa_totals {
      */
     uint64_t collisions;
     /**
-     * Events that were lost because nobody took them.
+     * Events that were lost because they were not taken in time.
      */
     uint64_t events_lost;
 } percid_numa_totals;
 
 /**
- * What there is to say about a region. Later versions may add members at the end.
+ * What was done to a region, and what was seen there. Later versions may add members at the end.
  */
 typedef struct percid_numa_figures {
     /**
@@ -617,7 +627,8 @@ typedef struct percid_numa_figures {
      */
     uint64_t absent;
     /**
-     * First accesses to armed grains (a page, or 64 KiB of trapped memory) by threads on the grain's node.
+     * First accesses to armed grains (a page, or 64 KiB of trapped memory) by threads on the
+     * grain's node.
      */
     uint64_t local_uses;
     /**
@@ -649,11 +660,11 @@ typedef struct percid_numa_figures {
      */
     uint64_t pending;
     /**
-     * Times that all grains were disarmed because the process had too many mappings.
+     * How often all grains were disarmed because the process had too many mappings.
      */
     uint64_t disarmed_whole;
     /**
-     * Uses of armed memory by threads that nobody could say the node of.
+     * Uses of armed memory by threads whose node the kernel did not say.
      */
     uint64_t unattributed;
     /**
@@ -667,7 +678,7 @@ typedef struct percid_numa_figures {
 } percid_numa_figures;
 
 /**
- * Something that there is so often on a node.
+ * A count of something on a node.
  */
 typedef struct percid_numa_on_node {
     /**
@@ -1111,7 +1122,7 @@ int percid_ring_append(struct percid_ring *ring,
                        size_t length);
 
 /**
- * The longest record the ring takes, in bytes: a quarter of the ring less 16, and 65 535 at most. 0 if there
+ * The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if there
  * is no such ring.
  */
 size_t percid_ring_max_record_len(const struct percid_ring *ring);
@@ -1186,83 +1197,88 @@ int percid_mask_destroy(struct percid_mask *mask);
 int percid_numa_settings_init(struct percid_numa_settings *settings, size_t size);
 
 /**
- * Stores a new balancer without regions in `balancer`, with these settings, or with the defaults if `settings`
- * is NULL.
+ * Stores a new balancer without regions in `balancer`, with these settings, or with the defaults
+ * if `settings` is NULL.
  *
- * Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not, or settings
- * that percid_numa_settings_init() has not filled; -ERANGE if the shortest period is longer than the longest
- * one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the settings have members that this version
- * of the library does not know, and they are not 0; -ENOMEM. On error `balancer` becomes NULL.
+ * Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not,
+ * or settings that percid_numa_settings_init() has not filled; -ERANGE if the shortest period is
+ * longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
+ * settings have members that this version of the library does not know, and they are not 0;
+ * -ENOMEM. On error `balancer` becomes NULL.
  */
 int percid_numa_create(struct percid_numa_balancer **balancer,
                        const struct percid_numa_settings *settings);
 
 /**
- * Whether there is anything to balance, that is, several nodes with memory: 1 or 0. -EINVAL for NULL, -EBADF if
- * the balancer is destroyed.
+ * Returns whether there is anything to balance, that is, several nodes with memory: 1 or 0.
+ * -EINVAL for NULL, -EBADF if the balancer is destroyed.
  */
 int percid_numa_has_nodes(const struct percid_numa_balancer *balancer);
 
 /**
- * Starts a thread that makes passes and moves pages by itself, unless there is one already or nothing to
- * balance. A pass is due when a thread of the program has *run* for a period, and never before the balancer has
- * rested for 33 times what the last pass took.
+ * Starts a thread that makes passes and moves pages, unless it runs already or there is nothing to
+ * balance. A pass is due when a thread of the program has *run* for a period, and never before the
+ * balancer has rested for 33 times what the last pass took.
  *
- * Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL; -EBADF if the
- * balancer is destroyed.
+ * Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL;
+ * -EBADF if the balancer is destroyed.
  */
 int percid_numa_start(struct percid_numa_balancer *balancer);
 
 /**
- * Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays armed.
+ * Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays
+ * armed.
  *
- * Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is destroyed.
+ * Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is
+ * destroyed.
  */
 int percid_numa_stop(struct percid_numa_balancer *balancer);
 
 /**
- * Makes a pass on behalf of the calling thread: arms what it is the turn of, and moves nothing. For programs
- * that would rather not have a thread of the balancer's. Stores what it did in `passed`, unless that is NULL.
+ * Makes a pass on behalf of the calling thread: arms the regions that are due, and moves nothing.
+ * For programs without a thread of the balancer's. Stores what it did in `passed`, unless that is
+ * NULL.
  *
- * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of /proc/self/maps and
- * about 0.2 us for every page that is armed; with one node nothing.
+ * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of
+ * /proc/self/maps and about 0.2 us for every page that is armed; with one node nothing.
  */
-int percid_numa_pass(struct percid_numa_balancer *balancer,
-                     struct percid_numa_passed *passed);
+int percid_numa_pass(struct percid_numa_balancer *balancer, struct percid_numa_passed *passed);
 
 /**
- * Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`, unless that is
- * NULL. No thread of the program waits for longer than this takes.
+ * Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`,
+ * unless that is NULL. Threads of the program that map memory or take a page fault meanwhile wait
+ * for this batch at most.
  *
  * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed.
  */
-int percid_numa_move_batch(struct percid_numa_balancer *balancer,
-                           struct percid_numa_batch *batch);
+int percid_numa_move_batch(struct percid_numa_balancer *balancer, struct percid_numa_batch *batch);
 
 /**
- * Destroys a balancer, having stopped its thread. Nobody else may use it meanwhile. Its regions stay usable,
- * are not looked after any more, and must be unregistered as before.
+ * Stops a balancer's thread and destroys the balancer. No other thread may use it meanwhile. Its
+ * regions stay usable, are not looked after any more, and must be unregistered as before.
  *
  * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
  */
 int percid_numa_destroy(struct percid_numa_balancer *balancer);
 
 /**
- * Registers `bytes` bytes of memory from `start` on, whose use the program reports by percid_numa_touch(), and
- * stores the region in `region`.
+ * Registers `bytes` bytes of memory from `start` on, whose use the program reports by
+ * percid_numa_touch(), and stores the region in `region`.
  *
- * The range begins and ends at multiples of the page size, and consists of mappings of the same kind and
- * access rights. The memory may be unmapped while it is registered: that is noticed, and the region left alone.
+ * The range begins and ends at multiples of the page size, and consists of mappings of the same
+ * kind and access rights. The memory may be unmapped while it is registered: the balancer notices
+ * that, and leaves the region alone.
  *
- * Returns 0, or one of these, and then `region` becomes NULL; percid_numa_error() has a text for each:
+ * Returns 0, or one of these, and then `region` becomes NULL; percid_numa_error() has a text for
+ * each:
  *
  *     -EINVAL   `region` or `balancer` is NULL, the range is empty, or is not made of whole pages
  *     -EBADF    the balancer is destroyed
  *     -EEXIST   a part is registered already, with this balancer
  *     -ENXIO    nothing is mapped in a part
- *     -ENOTSUP  the kernel never moves what is mapped there: its own pages, or huge pages of hugetlbfs
- *     -EXDEV    the mappings have different rights, or are of memory and files: register each by itself
- *     -ENOMEM   no memory for what has to be known of the pages
+ *     -ENOTSUP  the kernel never moves what is mapped there: its own pages, or those of hugetlbfs
+ *     -EXDEV    the mappings have different rights, or are of memory and files: register each
+ *     -ENOMEM   no memory to keep track of the pages
  *     -ENOSYS   /proc/self/maps cannot be read
  *     -EPERM    the balancer belongs to the parent of this process
  *
@@ -1274,24 +1290,25 @@ int percid_numa_register(struct percid_numa_region **region,
                          size_t bytes);
 
 /**
- * Registers memory whose use is seen by faults, so that the program need not report it: armed memory has no
- * access rights, and a handler of SIGSEGV, which the first call installs, notes who faulted and gives them
- * back. What is no fault of armed memory goes on to the handler that was there before: a crash stays a crash.
+ * Registers memory whose use is seen by faults, so that the program need not report it: armed
+ * memory has no access rights, and a handler of SIGSEGV, which the first call installs, notes the
+ * faulting thread and restores them. A fault that is not at armed memory goes on to the handler
+ * that was there before: a crash stays a crash.
  *
  * The program promises that, until the region is unregistered,
  *
- *   - the memory stays mapped, with the access rights that it has now, and nobody changes these rights;
- *   - no thread runs on a stack in it, blocks SIGSEGV while it uses it, or installs another handler of SIGSEGV
- *     that does not pass on to the one before;
- *   - no pointer into it is given to a system call unless the part is excluded: the call would fail with
- *     EFAULT, or do half of its work;
+ *   - the memory stays mapped, with the access rights that it has now, and nothing changes them;
+ *   - no thread runs on a stack in it, blocks SIGSEGV while it uses it, or installs another
+ *     handler of SIGSEGV that does not pass on to the one before;
+ *   - no pointer into it is given to a system call unless the part is excluded: the call would
+ *     fail with EFAULT, or do half of its work;
  *   - no child of vfork() and no other process that shares the address space uses it.
  *
  * Returns what percid_numa_register() does, or
  *
- *     -EDEADLK  the range holds the calling thread's stack, or data of percid's handler: a fault there could not
- *               be handled
- *     -EFAULT   the memory has no access rights, or is executable: rights might not come back
+ *     -EDEADLK  the range holds the calling thread's stack, or data of percid's handler: a fault
+ *               there could not be handled
+ *     -EFAULT   the memory has no access rights, or is executable: rights might not be restored
  *     -EDQUOT   RLIMIT_DATA is set: as above
  *     -ENOSPC   there are 256 trapped regions already
  *     -EBUSY    another handler of SIGSEGV was installed after percid's
@@ -1304,24 +1321,27 @@ int percid_numa_register_trapped(struct percid_numa_region **region,
                                  size_t bytes);
 
 /**
- * Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed memory waits until it
- * was noted who writes, some 12 us. Reads are not seen. System calls wait in the same way, so nothing has to be excluded.
- * The first such region of a balancer starts a thread and opens two descriptors.
+ * Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed
+ * memory waits until the thread was noted, some 12 us. Reads are not seen. System calls wait in
+ * the same way, so nothing has to be excluded. The first such region of a balancer starts a thread
+ * and opens two descriptors.
  *
- * No stack, thread-local memory or robust mutex may lie in the range: what the kernel writes there when a thread
- * ends would be lost. Checkpoints of the process fail, other users of userfaultfd cannot have the same memory, and a
- * debugger that writes to an armed page waits for ever.
+ * No stack, thread-local memory or robust mutex may be in the range: what the kernel writes there
+ * when a thread ends would be lost. Checkpoints of the process fail, other users of userfaultfd
+ * cannot have the same memory, and a debugger that writes to an armed page waits for ever.
  *
  * Returns what percid_numa_register() does, or
  *
  *     -EDEADLK          the range holds the calling thread's stack
  *     -ENODEV           the memory is a file's, shared with other processes, or may not be written
- *     -EACCES           the process may not use userfaultfd for system calls: that takes CAP_SYS_PTRACE,
- *                       vm.unprivileged_userfaultfd = 1, or the right to open /dev/userfaultfd
- *     -EPROTONOSUPPORT  the kernel has no userfaultfd with write protection (Linux 5.7; 6.10 on 64-bit Arm)
- *     -EALREADY         another user of userfaultfd watches the memory
+ *     -EACCES           the process may not use userfaultfd for system calls: that takes
+ *                       CAP_SYS_PTRACE, vm.unprivileged_userfaultfd = 1, or the right to open
+ *                       /dev/userfaultfd
+ *     -EPROTONOSUPPORT  the kernel has no userfaultfd with write protection (Linux 5.7; 6.10 on
+ *                       64-bit Arm)
+ *     -EALREADY         another user of userfaultfd monitors the memory
  *     -EUSERS           the balancer has 256 such regions already
- *     -EIO              what it takes was refused for another reason
+ *     -EIO              the kernel refused for another reason
  */
 int percid_numa_register_written(struct percid_numa_region **region,
                                  struct percid_numa_balancer *balancer,
@@ -1337,67 +1357,69 @@ int percid_numa_register_written(struct percid_numa_region **region,
 const char *percid_numa_error(int error);
 
 /**
- * Says that the calling thread uses the memory `offset` bytes from the region's start. To be called about as
- * often as the program goes from one page to another; more often changes nothing, because an armed page counts
- * once. Offsets beyond the region, trapped regions and regions that are unregistered are ignored.
+ * Says that the calling thread uses the memory `offset` bytes from the region's start. To be
+ * called about as often as the program goes from one page to another; more often changes nothing,
+ * because an armed page counts once. Offsets beyond the region, trapped regions and regions that
+ * are unregistered are ignored.
  *
- * Async-signal-safe, waits for nobody. Costs a call, four loads and two tests unless the page is armed; then two
- * system calls.
+ * Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
+ * then two system calls.
  */
-void percid_numa_touch(struct percid_numa_region *region,
-                       size_t offset);
+void percid_numa_touch(struct percid_numa_region *region, size_t offset);
 
 /**
- * Where a region starts; NULL if there is no such region.
+ * Returns where a region starts; NULL if there is no such region.
  */
 void *percid_numa_region_start(const struct percid_numa_region *region);
 
 /**
- * How many bytes a region has; 0 if there is no such region.
+ * Returns how many bytes a region has; 0 if there is no such region.
  */
 size_t percid_numa_region_bytes(const struct percid_numa_region *region);
 
 /**
- * How access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF if it is unregistered.
+ * Returns how access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF
+ * if it is unregistered.
  */
 int percid_numa_region_access(const struct percid_numa_region *region);
 
 /**
- * Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until percid_numa_exclude_end():
- * for buffers that are handed to system calls, which fail with EFAULT at armed memory. Whole grains of 64 KiB
- * around the part are disarmed, and not armed again meanwhile. A part may be excluded several times.
+ * Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until
+ * percid_numa_exclude_end(): for buffers that are given to system calls, which fail with EFAULT at
+ * armed memory. Whole grains of 64 KiB around the part are disarmed, and not armed again
+ * meanwhile. A part may be excluded several times.
  *
- * Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is unregistered.
- * Waits for the piece that is being armed, or the batch that is being moved, at this moment.
+ * Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
+ * unregistered. Waits for the piece that is being armed, or the batch that is being moved, at this
+ * moment.
  */
-int percid_numa_exclude_begin(struct percid_numa_region *region,
-                              size_t offset,
-                              size_t bytes);
+int percid_numa_exclude_begin(struct percid_numa_region *region, size_t offset, size_t bytes);
 
 /**
  * Lets a part be armed again that percid_numa_exclude_begin() has excluded with the same numbers.
  *
- * Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as percid_numa_exclude_begin().
+ * Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as
+ * percid_numa_exclude_begin().
  */
-int percid_numa_exclude_end(struct percid_numa_region *region,
-                            size_t offset,
-                            size_t bytes);
+int percid_numa_exclude_end(struct percid_numa_region *region, size_t offset, size_t bytes);
 
 /**
- * Unregisters memory, which is disarmed and can be used for anything then. What is excluded need not be ended
- * before. Nobody else may use the region meanwhile. Waits for the pass or the batch that is under way.
+ * Unregisters memory, which is disarmed and can be used for anything then. Exclusions need not be
+ * ended before. No other thread may use the region meanwhile. Waits for the pass or the batch that
+ * is under way.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays recognisable.
+ * Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays
+ * recognisable.
  */
 int percid_numa_unregister(struct percid_numa_region *region);
 
 /**
- * Takes the decisions that nobody has taken yet, the oldest first: writes up to `capacity` of them to `events`
- * and returns how many. What does not fit is there for the next call; a balancer keeps 4096, and counts those
- * that are lost.
+ * Takes the decisions that were not taken yet, the oldest first: writes up to `capacity` of them
+ * to `events` and returns how many. What does not fit is there for the next call; a balancer keeps
+ * 4096, and counts those that are lost.
  *
- * Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer` is NULL, or
- * `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
+ * Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer`
+ * is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
  */
 int64_t percid_numa_take_events(struct percid_numa_balancer *balancer,
                                 struct percid_numa_event *events,
@@ -1406,8 +1428,8 @@ int64_t percid_numa_take_events(struct percid_numa_balancer *balancer,
 /**
  * Stores a report in `report`, to be freed by percid_numa_report_free().
  *
- * Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes NULL. Asks the
- * kernel where every page of every region is: about a microsecond for every ten pages.
+ * Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes
+ * NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
  */
 int percid_numa_report_create(struct percid_numa_report **report,
                               const struct percid_numa_balancer *balancer);
@@ -1418,30 +1440,30 @@ int percid_numa_report_create(struct percid_numa_report **report,
 void percid_numa_report_free(struct percid_numa_report *report);
 
 /**
- * Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_numa_totals). Returns 0, or
- * -EINVAL for NULL.
+ * Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_numa_totals).
+ * Returns 0, or -EINVAL for NULL.
  */
 int percid_numa_report_totals(const struct percid_numa_report *report,
                               struct percid_numa_totals *totals,
                               size_t size);
 
 /**
- * The nodes that have memory, ascending: writes the first `capacity` of them to `nodes` and returns how many
- * there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and `nodes` may be NULL; 0 is
- * returned if `report` is NULL.
+ * Writes the first `capacity` of the nodes that have memory, ascending, to `nodes`, and returns
+ * how many there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and
+ * `nodes` may be NULL; 0 is returned if `report` is NULL.
  */
 size_t percid_numa_report_nodes(const struct percid_numa_report *report,
                                 uint32_t *nodes,
                                 size_t capacity);
 
 /**
- * How many regions a report has, by ascending address; 0 if it is NULL.
+ * Returns how many regions a report has; 0 if it is NULL.
  */
 size_t percid_numa_report_regions(const struct percid_numa_report *report);
 
 /**
- * Stores what there is to say about a region, the one of number `index`, in `figures`. `size` is
- * sizeof(percid_numa_figures).
+ * Stores what was done to the region of number `index` (by ascending address), and what was seen
+ * there, in `figures`. `size` is sizeof(percid_numa_figures).
  *
  * Returns 0, -EINVAL for NULL, -ERANGE if there are no more than `index` regions.
  */
@@ -1451,9 +1473,9 @@ int percid_numa_report_region(const struct percid_numa_report *report,
                               size_t size);
 
 /**
- * The pages of a region on each node that has any, at the time of the report: writes the first `capacity` nodes
- * to `nodes` and returns how many there are. With `capacity` 0 nothing is written and `nodes` may be NULL; 0 is
- * returned if there is no such region.
+ * The pages of a region on each node that has any, at the time of the report: writes the first
+ * `capacity` nodes to `nodes` and returns how many there are. With `capacity` 0 nothing is written
+ * and `nodes` may be NULL; 0 is returned if there is no such region.
  */
 size_t percid_numa_report_pages(const struct percid_numa_report *report,
                                 size_t index,
@@ -1470,7 +1492,8 @@ size_t percid_numa_report_use(const struct percid_numa_report *report,
                               size_t capacity);
 
 /**
- * The pages of a region that could not be looked up, armed or moved, by errno. As percid_numa_report_pages().
+ * The pages of a region that could not be looked up, armed or moved, by errno. As
+ * percid_numa_report_pages().
  */
 size_t percid_numa_report_failures(const struct percid_numa_report *report,
                                    size_t index,
@@ -1478,15 +1501,16 @@ size_t percid_numa_report_failures(const struct percid_numa_report *report,
                                    size_t capacity);
 
 /**
- * How often a region was left out for a reason (one of enum percid_numa_reason), or was scanned for the last one;
- * 0 if there is no such region or reason.
+ * Returns how often a region was left out for a reason (one of enum percid_numa_reason), or was
+ * scanned for the last one; 0 if there is no such region or reason.
  */
 uint64_t percid_numa_report_skipped(const struct percid_numa_report *report,
                                     size_t index,
                                     int reason);
 
 /**
- * The published name of a reason, such as "pid_inactive"; NULL if there is none of this number.
+ * Returns the published name of a reason, such as "pid_inactive"; NULL if there is none of this
+ * number.
  *
  * Async-signal-safe; costs a call.
  */

@@ -11,28 +11,31 @@ use crate::barrier::guard;
 use crate::errno::preserved;
 use crate::registry::Registry;
 
-/// Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of registered
-/// regions move to the nodes of their users. Needs no rights, and not the machine-wide switch.
+/// Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of
+/// registered regions move to the nodes of their users. Needs no rights, and not the machine-wide
+/// switch.
 ///
-/// Now and then it *arms* pages of its regions, so that the next access to each is seen; who uses a page from
-/// another node twice in a row gets it. Every decision is counted by region and reason.
+/// Now and then it *arms* pages of its regions, so that the next access to each is seen. A page
+/// that is used from another node twice in a row moves there. Every decision is counted by region
+/// and reason.
 ///
-/// Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread, which
-/// percid_numa_start() starts, or by who calls percid_numa_move_batch(); a thread of the program that faults or
-/// maps memory meanwhile waits for one batch at most.
-/// Signals: nothing but percid_numa_touch(), and access to trapped memory, is async-signal-safe. The balancer's
-/// own thread blocks all signals.
-/// Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed are caught, and
-/// its regions may be unregistered. To balance the child, create another balancer.
-/// Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every page that is
-/// armed, and less than 3 % of the time together; a copy for every page that moves.
-/// Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node. Leak checkers do not look
-/// where handles point: unregister regions and destroy the balancer before they count.
+/// Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread,
+/// which percid_numa_start() starts, or by the caller of percid_numa_move_batch(); a thread of the
+/// program that faults or maps memory meanwhile waits for one batch at most.
+/// Signals: only percid_numa_touch(), and access to registered memory, are async-signal-safe. The
+/// balancer's own thread blocks all signals.
+/// Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed
+/// are caught, and its regions may be unregistered. To balance the child, create another balancer.
+/// Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every
+/// page that is armed, and less than 3 % of the time together; a copy for every page that moves.
+/// Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node. Leak
+/// checkers do not look where handles point: unregister regions and destroy the balancer before
+/// they count.
 #[derive(Debug)]
 pub struct Balancer {
     pub(super) balancer: percid_numa::Balancer,
-    /// Events that were taken from the balancer and that the caller had no room for. Not looked at in a
-    /// child of fork(): a thread of the parent may have been changing it.
+    /// Events that were taken from the balancer and did not fit into the caller's memory. Not
+    /// looked at in a child of fork(): a thread of the parent may have been changing it.
     pub(super) events: ManuallyDrop<Mutex<VecDeque<percid_numa::Event>>>,
     /// The process it belongs to.
     process: u32,
@@ -85,7 +88,7 @@ impl Drop for Balancer {
     }
 }
 
-/// The answer of `body` for the balancer of a handle, or what is wrong with the handle.
+/// Returns the result of `body` for the balancer of a handle, or what is wrong with the handle.
 ///
 /// # Safety
 ///
@@ -98,13 +101,14 @@ pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) ->
     }
 }
 
-/// Stores a new balancer without regions in `balancer`, with these settings, or with the defaults if `settings`
-/// is NULL.
+/// Stores a new balancer without regions in `balancer`, with these settings, or with the defaults
+/// if `settings` is NULL.
 ///
-/// Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not, or settings
-/// that percid_numa_settings_init() has not filled; -ERANGE if the shortest period is longer than the longest
-/// one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the settings have members that this version
-/// of the library does not know, and they are not 0; -ENOMEM. On error `balancer` becomes NULL.
+/// Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not,
+/// or settings that percid_numa_settings_init() has not filled; -ERANGE if the shortest period is
+/// longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
+/// settings have members that this version of the library does not know, and they are not 0;
+/// -ENOMEM. On error `balancer` becomes NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_create(
     balancer: *mut *mut Balancer,
@@ -122,20 +126,20 @@ pub unsafe extern "C" fn percid_numa_create(
     unsafe { BALANCERS.create(balancer, make) }
 }
 
-/// Whether there is anything to balance, that is, several nodes with memory: 1 or 0. -EINVAL for NULL, -EBADF if
-/// the balancer is destroyed.
+/// Returns whether there is anything to balance, that is, several nodes with memory: 1 or 0.
+/// -EINVAL for NULL, -EBADF if the balancer is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_has_nodes(balancer: *const Balancer) -> c_int {
     // SAFETY: the caller's handle.
     unsafe { of(balancer, |balancer| c_int::from(balancer.balancer.has_nodes())) }
 }
 
-/// Starts a thread that makes passes and moves pages by itself, unless there is one already or nothing to
-/// balance. A pass is due when a thread of the program has *run* for a period, and never before the balancer has
-/// rested for 33 times what the last pass took.
+/// Starts a thread that makes passes and moves pages, unless it runs already or there is nothing to
+/// balance. A pass is due when a thread of the program has *run* for a period, and never before the
+/// balancer has rested for 33 times what the last pass took.
 ///
-/// Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL; -EBADF if the
-/// balancer is destroyed.
+/// Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL;
+/// -EBADF if the balancer is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_start(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle.
@@ -147,9 +151,11 @@ pub unsafe extern "C" fn percid_numa_start(balancer: *mut Balancer) -> c_int {
     }
 }
 
-/// Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays armed.
+/// Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays
+/// armed.
 ///
-/// Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is destroyed.
+/// Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is
+/// destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_stop(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle.
@@ -161,11 +167,12 @@ pub unsafe extern "C" fn percid_numa_stop(balancer: *mut Balancer) -> c_int {
     }
 }
 
-/// Makes a pass on behalf of the calling thread: arms what it is the turn of, and moves nothing. For programs
-/// that would rather not have a thread of the balancer's. Stores what it did in `passed`, unless that is NULL.
+/// Makes a pass on behalf of the calling thread: arms the regions that are due, and moves nothing.
+/// For programs without a thread of the balancer's. Stores what it did in `passed`, unless that is
+/// NULL.
 ///
-/// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of /proc/self/maps and
-/// about 0.2 us for every page that is armed; with one node nothing.
+/// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of
+/// /proc/self/maps and about 0.2 us for every page that is armed; with one node nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_pass(balancer: *mut Balancer, passed: *mut Passed) -> c_int {
     // SAFETY: the caller's handle.
@@ -178,8 +185,9 @@ pub unsafe extern "C" fn percid_numa_pass(balancer: *mut Balancer, passed: *mut 
     }
 }
 
-/// Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`, unless that is
-/// NULL. No thread of the program waits for longer than this takes.
+/// Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`,
+/// unless that is NULL. Threads of the program that map memory or take a page fault meanwhile wait
+/// for this batch at most.
 ///
 /// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed.
 #[unsafe(no_mangle)]
@@ -196,7 +204,7 @@ pub unsafe extern "C" fn percid_numa_move_batch(
     }
 }
 
-/// Stores a result where the caller wants it, if he does.
+/// Stores a result in `place`, unless that is NULL.
 ///
 /// # Safety
 ///
@@ -209,12 +217,12 @@ unsafe fn store<T>(place: *mut T, value: T) -> c_int {
     0
 }
 
-/// Destroys a balancer, having stopped its thread. Nobody else may use it meanwhile. Its regions stay usable,
-/// are not looked after any more, and must be unregistered as before.
+/// Stops a balancer's thread and destroys the balancer. No other thread may use it meanwhile. Its
+/// regions stay usable, are not looked after any more, and must be unregistered as before.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_destroy(balancer: *mut Balancer) -> c_int {
-    // SAFETY: the caller's handle, which nobody else uses.
+    // SAFETY: the caller's handle, which no other thread uses.
     unsafe { BALANCERS.destroy(balancer) }
 }

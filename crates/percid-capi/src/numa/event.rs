@@ -18,21 +18,22 @@ use crate::registry::Registry;
 pub enum EventKind {
     /// A pass begins: `thread`, `sequence`.
     Pass = 1,
-    /// A region was left out, or was not (PERCID_NUMA_REASON_IGNORE_PID_INACTIVE): `region`, `reason`.
+    /// A region was left out, or was not (PERCID_NUMA_REASON_IGNORE_PID_INACTIVE): `region`,
+    /// `reason`.
     Skipped = 2,
     /// A part of a region was armed: `region`, `start`, `end`, `pages`.
     Armed = 3,
     /// Pages were moved: `region`, `pages`, `failed`.
     Moved = 4,
-    /// The memory of a region is not mapped any more, or something else is mapped there: the region is left alone
-    /// from now on. `region`.
+    /// The memory of a region is not mapped any more, or something else is mapped there. From now
+    /// on the region is left alone: `region`.
     Gone = 5,
     /// Another SIGSEGV handler has taken the place of percid's: trapped regions are not armed.
     HandlerReplaced = 6,
 }
 
-/// A decision of a balancer, or what became of one. Members that its kind does not name are 0. Later versions
-/// may add kinds, but no members.
+/// A decision of a balancer, or what became of one. Members that its kind does not name are 0.
+/// Later versions may add kinds, but no members.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Decision {
@@ -52,14 +53,14 @@ pub struct Decision {
     pub failed: u64,
     /// How often all regions had been walked.
     pub sequence: i64,
-    /// The thread on whose behalf the pass is made, by the number that gettid() gives.
+    /// The thread that the pass is made for, by the number that gettid() returns.
     pub thread: u32,
     /// 0.
     pub reserved: u32,
 }
 
 impl Decision {
-    /// `None` for what this interface has no word for.
+    /// `None` for an event that this interface has no kind for.
     fn of(event: Event) -> Option<Decision> {
         let none = Decision::default();
         Some(match event {
@@ -93,12 +94,12 @@ impl Decision {
     }
 }
 
-/// Takes the decisions that nobody has taken yet, the oldest first: writes up to `capacity` of them to `events`
-/// and returns how many. What does not fit is there for the next call; a balancer keeps 4096, and counts those
-/// that are lost.
+/// Takes the decisions that were not taken yet, the oldest first: writes up to `capacity` of them
+/// to `events` and returns how many. What does not fit is there for the next call; a balancer keeps
+/// 4096, and counts those that are lost.
 ///
-/// Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer` is NULL, or
-/// `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
+/// Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer`
+/// is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_take_events(
     balancer: *mut Balancer,

@@ -13,7 +13,7 @@ use crate::barrier::guard;
 use crate::errno::preserved;
 use crate::registry::Registry;
 
-/// How a balancer learns who uses a region. The numbers are fixed.
+/// How a balancer learns which threads use a region. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -21,7 +21,8 @@ pub enum Access {
     Reported = 1,
     /// By faults: armed pages have no access rights.
     Trapped = 2,
-    /// By write protection: who writes to an armed page waits until that was noted; reads are not seen.
+    /// By write protection: a thread that writes to an armed page waits until it was noted; reads
+    /// are not seen.
     Written = 3,
 }
 
@@ -39,13 +40,13 @@ impl Access {
 ///
 /// Threads: any number of threads may use it at once.
 /// Signals: percid_numa_touch() is async-signal-safe and leaves errno alone; the rest is not.
-/// Fork: in the child nothing is armed any more; pages that are, are disarmed as they are touched.
+/// Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
 /// Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node.
 #[derive(Debug)]
 pub struct Region {
     region: Arc<percid_numa::Region>,
-    /// What is excluded; each refers to `region`. Not looked at in a child of fork(): a thread of the
-    /// parent may have been changing it.
+    /// What is excluded; each refers to `region`. Not looked at in a child of fork(): a thread of
+    /// the parent may have been changing it.
     excluded: ManuallyDrop<Mutex<Vec<Excluded>>>,
     /// The process it belongs to.
     process: u32,
@@ -70,19 +71,19 @@ impl Region {
     }
 
     fn excluded(&self) -> MutexGuard<'_, Vec<Excluded>> {
-        // Whoever panicked has changed the list or has not.
+        // A thread that panicked has changed the list or has not.
         self.excluded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn exclude(&self, part: Range<usize>) {
-        // SAFETY: the region lies behind the `Arc`, which is dropped after all that `excluded` holds. (In a
-        // child of fork() that is never dropped, nor used.)
+        // SAFETY: the region is behind the `Arc`, which is dropped after all that `excluded` holds.
+        // (In a child of fork() that is never dropped, nor used.)
         let region: &'static percid_numa::Region = unsafe { &*Arc::as_ptr(&self.region) };
         let exclusion = region.exclude(part.clone());
         self.excluded().push(Excluded { part, _exclusion: exclusion });
     }
 
-    /// Whether there was such a part.
+    /// Returns whether there was such a part.
     fn include(&self, part: Range<usize>) -> bool {
         let mut excluded = self.excluded();
         let place = excluded.iter().position(|other| other.part == part);
@@ -101,21 +102,23 @@ impl Drop for Region {
     }
 }
 
-/// Registers `bytes` bytes of memory from `start` on, whose use the program reports by percid_numa_touch(), and
-/// stores the region in `region`.
+/// Registers `bytes` bytes of memory from `start` on, whose use the program reports by
+/// percid_numa_touch(), and stores the region in `region`.
 ///
-/// The range begins and ends at multiples of the page size, and consists of mappings of the same kind and
-/// access rights. The memory may be unmapped while it is registered: that is noticed, and the region left alone.
+/// The range begins and ends at multiples of the page size, and consists of mappings of the same
+/// kind and access rights. The memory may be unmapped while it is registered: the balancer notices
+/// that, and leaves the region alone.
 ///
-/// Returns 0, or one of these, and then `region` becomes NULL; percid_numa_error() has a text for each:
+/// Returns 0, or one of these, and then `region` becomes NULL; percid_numa_error() has a text for
+/// each:
 ///
 ///     -EINVAL   `region` or `balancer` is NULL, the range is empty, or is not made of whole pages
 ///     -EBADF    the balancer is destroyed
 ///     -EEXIST   a part is registered already, with this balancer
 ///     -ENXIO    nothing is mapped in a part
-///     -ENOTSUP  the kernel never moves what is mapped there: its own pages, or huge pages of hugetlbfs
-///     -EXDEV    the mappings have different rights, or are of memory and files: register each by itself
-///     -ENOMEM   no memory for what has to be known of the pages
+///     -ENOTSUP  the kernel never moves what is mapped there: its own pages, or those of hugetlbfs
+///     -EXDEV    the mappings have different rights, or are of memory and files: register each
+///     -ENOMEM   no memory to keep track of the pages
 ///     -ENOSYS   /proc/self/maps cannot be read
 ///     -EPERM    the balancer belongs to the parent of this process
 ///
@@ -132,24 +135,25 @@ pub unsafe extern "C" fn percid_numa_register(
     unsafe { add(region, balancer, register) }
 }
 
-/// Registers memory whose use is seen by faults, so that the program need not report it: armed memory has no
-/// access rights, and a handler of SIGSEGV, which the first call installs, notes who faulted and gives them
-/// back. What is no fault of armed memory goes on to the handler that was there before: a crash stays a crash.
+/// Registers memory whose use is seen by faults, so that the program need not report it: armed
+/// memory has no access rights, and a handler of SIGSEGV, which the first call installs, notes the
+/// faulting thread and restores them. A fault that is not at armed memory goes on to the handler
+/// that was there before: a crash stays a crash.
 ///
 /// The program promises that, until the region is unregistered,
 ///
-///   - the memory stays mapped, with the access rights that it has now, and nobody changes these rights;
-///   - no thread runs on a stack in it, blocks SIGSEGV while it uses it, or installs another handler of SIGSEGV
-///     that does not pass on to the one before;
-///   - no pointer into it is given to a system call unless the part is excluded: the call would fail with
-///     EFAULT, or do half of its work;
+///   - the memory stays mapped, with the access rights that it has now, and nothing changes them;
+///   - no thread runs on a stack in it, blocks SIGSEGV while it uses it, or installs another
+///     handler of SIGSEGV that does not pass on to the one before;
+///   - no pointer into it is given to a system call unless the part is excluded: the call would
+///     fail with EFAULT, or do half of its work;
 ///   - no child of vfork() and no other process that shares the address space uses it.
 ///
 /// Returns what percid_numa_register() does, or
 ///
-///     -EDEADLK  the range holds the calling thread's stack, or data of percid's handler: a fault there could not
-///               be handled
-///     -EFAULT   the memory has no access rights, or is executable: rights might not come back
+///     -EDEADLK  the range holds the calling thread's stack, or data of percid's handler: a fault
+///               there could not be handled
+///     -EFAULT   the memory has no access rights, or is executable: rights might not be restored
 ///     -EDQUOT   RLIMIT_DATA is set: as above
 ///     -ENOSPC   there are 256 trapped regions already
 ///     -EBUSY    another handler of SIGSEGV was installed after percid's
@@ -170,24 +174,27 @@ pub unsafe extern "C" fn percid_numa_register_trapped(
     unsafe { add(region, balancer, register) }
 }
 
-/// Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed memory waits until it
-/// was noted who writes, some 12 us. Reads are not seen. System calls wait in the same way, so nothing has to be excluded.
-/// The first such region of a balancer starts a thread and opens two descriptors.
+/// Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed
+/// memory waits until the thread was noted, some 12 us. Reads are not seen. System calls wait in
+/// the same way, so nothing has to be excluded. The first such region of a balancer starts a thread
+/// and opens two descriptors.
 ///
-/// No stack, thread-local memory or robust mutex may lie in the range: what the kernel writes there when a thread
-/// ends would be lost. Checkpoints of the process fail, other users of userfaultfd cannot have the same memory, and a
-/// debugger that writes to an armed page waits for ever.
+/// No stack, thread-local memory or robust mutex may be in the range: what the kernel writes there
+/// when a thread ends would be lost. Checkpoints of the process fail, other users of userfaultfd
+/// cannot have the same memory, and a debugger that writes to an armed page waits for ever.
 ///
 /// Returns what percid_numa_register() does, or
 ///
 ///     -EDEADLK          the range holds the calling thread's stack
 ///     -ENODEV           the memory is a file's, shared with other processes, or may not be written
-///     -EACCES           the process may not use userfaultfd for system calls: that takes CAP_SYS_PTRACE,
-///                       vm.unprivileged_userfaultfd = 1, or the right to open /dev/userfaultfd
-///     -EPROTONOSUPPORT  the kernel has no userfaultfd with write protection (Linux 5.7; 6.10 on 64-bit Arm)
-///     -EALREADY         another user of userfaultfd watches the memory
+///     -EACCES           the process may not use userfaultfd for system calls: that takes
+///                       CAP_SYS_PTRACE, vm.unprivileged_userfaultfd = 1, or the right to open
+///                       /dev/userfaultfd
+///     -EPROTONOSUPPORT  the kernel has no userfaultfd with write protection (Linux 5.7; 6.10 on
+///                       64-bit Arm)
+///     -EALREADY         another user of userfaultfd monitors the memory
 ///     -EUSERS           the balancer has 256 such regions already
-///     -EIO              what it takes was refused for another reason
+///     -EIO              the kernel refused for another reason
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_register_written(
     region: *mut *mut Region,
@@ -257,12 +264,13 @@ fn text(error: c_int) -> Option<&'static CStr> {
     })
 }
 
-/// Says that the calling thread uses the memory `offset` bytes from the region's start. To be called about as
-/// often as the program goes from one page to another; more often changes nothing, because an armed page counts
-/// once. Offsets beyond the region, trapped regions and regions that are unregistered are ignored.
+/// Says that the calling thread uses the memory `offset` bytes from the region's start. To be
+/// called about as often as the program goes from one page to another; more often changes nothing,
+/// because an armed page counts once. Offsets beyond the region, trapped regions and regions that
+/// are unregistered are ignored.
 ///
-/// Async-signal-safe, waits for nobody. Costs a call, four loads and two tests unless the page is armed; then two
-/// system calls.
+/// Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
+/// then two system calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_touch(region: *mut Region, offset: usize) {
     // SAFETY: the caller's handle.
@@ -271,7 +279,7 @@ pub unsafe extern "C" fn percid_numa_touch(region: *mut Region, offset: usize) {
     }
 }
 
-/// Where a region starts; NULL if there is no such region.
+/// Returns where a region starts; NULL if there is no such region.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_region_start(region: *const Region) -> *mut c_void {
     // SAFETY: the caller's handle.
@@ -279,26 +287,29 @@ pub unsafe extern "C" fn percid_numa_region_start(region: *const Region) -> *mut
     std::ptr::with_exposed_provenance_mut(start)
 }
 
-/// How many bytes a region has; 0 if there is no such region.
+/// Returns how many bytes a region has; 0 if there is no such region.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_region_bytes(region: *const Region) -> usize {
     // SAFETY: the caller's handle.
     unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().len())
 }
 
-/// How access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF if it is unregistered.
+/// Returns how access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF
+/// if it is unregistered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_region_access(region: *const Region) -> c_int {
     // SAFETY: the caller's handle.
     unsafe { of(region, |region| Access::of(region.region.access()) as c_int) }
 }
 
-/// Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until percid_numa_exclude_end():
-/// for buffers that are handed to system calls, which fail with EFAULT at armed memory. Whole grains of 64 KiB
-/// around the part are disarmed, and not armed again meanwhile. A part may be excluded several times.
+/// Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until
+/// percid_numa_exclude_end(): for buffers that are given to system calls, which fail with EFAULT at
+/// armed memory. Whole grains of 64 KiB around the part are disarmed, and not armed again
+/// meanwhile. A part may be excluded several times.
 ///
-/// Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is unregistered.
-/// Waits for the piece that is being armed, or the batch that is being moved, at this moment.
+/// Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
+/// unregistered. Waits for the piece that is being armed, or the batch that is being moved, at this
+/// moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_exclude_begin(
     region: *mut Region,
@@ -320,7 +331,8 @@ pub unsafe extern "C" fn percid_numa_exclude_begin(
 
 /// Lets a part be armed again that percid_numa_exclude_begin() has excluded with the same numbers.
 ///
-/// Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as percid_numa_exclude_begin().
+/// Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as
+/// percid_numa_exclude_begin().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_exclude_end(
     region: *mut Region,
@@ -344,7 +356,7 @@ fn part(region: &Region, offset: usize, bytes: usize) -> Option<Range<usize>> {
     (end <= region.region.range().len()).then_some(offset..end)
 }
 
-/// The answer of `body` for the region of a handle, or what is wrong with the handle.
+/// Returns the result of `body` for the region of a handle, or what is wrong with the handle.
 ///
 /// # Safety
 ///
@@ -357,13 +369,15 @@ unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_in
     }
 }
 
-/// Unregisters memory, which is disarmed and can be used for anything then. What is excluded need not be ended
-/// before. Nobody else may use the region meanwhile. Waits for the pass or the batch that is under way.
+/// Unregisters memory, which is disarmed and can be used for anything then. Exclusions need not be
+/// ended before. No other thread may use the region meanwhile. Waits for the pass or the batch that
+/// is under way.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays recognisable.
+/// Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays
+/// recognisable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_unregister(region: *mut Region) -> c_int {
-    // SAFETY: the caller's handle, which nobody else uses.
+    // SAFETY: the caller's handle, which no other thread uses.
     unsafe { REGIONS.destroy(region) }
 }
 

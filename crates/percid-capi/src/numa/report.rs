@@ -17,11 +17,11 @@ use crate::sized;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Its pages cannot migrate, or a memory policy says where they belong.
+    /// Its pages cannot migrate, or a memory policy places them.
     Unsuitable = 1,
-    /// A file's pages that nobody writes.
+    /// A file's pages that cannot be written.
     SharedRo = 2,
-    /// Without access rights nobody uses it.
+    /// It has no access rights, so no access can be seen.
     Inaccessible = 3,
     /// It is too new.
     ScanDelay = 4,
@@ -29,7 +29,7 @@ pub enum Reason {
     SeqCompleted = 5,
     /// The scanning thread did not use it of late.
     PidInactive = 6,
-    /// Nor did it here; but its scan had begun and is completed.
+    /// The same, but its scan had begun and is completed.
     IgnorePidInactive = 7,
 }
 
@@ -44,15 +44,15 @@ impl Reason {
         (Reason::IgnorePidInactive, percid_numa::Reason::IgnorePidInactive, c"ignore_pid_inactive"),
     ];
 
-    /// The number of a reason; 0 for none of these.
+    /// Returns the number of a reason; 0 for none of these.
     pub(super) fn number(of: percid_numa::Reason) -> c_int {
         let found = Reason::ALL.iter().find(|(_, reason, _)| *reason == of);
         found.map_or(0, |(reason, ..)| *reason as c_int)
     }
 }
 
-/// What a balancer had done and seen at some time. It belongs to whoever asked for it, and does not change; any
-/// number of threads may read it.
+/// What a balancer had done and seen at some time. It belongs to the caller who made it, and does
+/// not change; any number of threads may read it.
 #[derive(Debug)]
 pub struct Report(percid_numa::Report);
 
@@ -66,7 +66,7 @@ pub struct Totals {
     pub passes: u64,
     /// How many of them armed nothing because the process's mappings could not be read.
     pub blind_passes: u64,
-    /// The time from one pass to the next, at this time, in nanoseconds.
+    /// The time from one pass to the next, at present, in nanoseconds.
     pub period_ns: u64,
     /// How long the passes took together, in nanoseconds.
     pub scan_time_ns: u64,
@@ -78,11 +78,11 @@ pub struct Totals {
     pub threads: u64,
     /// How many of them share their bit in the sets of active threads with another.
     pub collisions: u64,
-    /// Events that were lost because nobody took them.
+    /// Events that were lost because they were not taken in time.
     pub events_lost: u64,
 }
 
-/// What there is to say about a region. Later versions may add members at the end.
+/// What was done to a region, and what was seen there. Later versions may add members at the end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Figures {
@@ -96,7 +96,8 @@ pub struct Figures {
     pub gone: c_int,
     /// Pages that have no memory yet.
     pub absent: u64,
-    /// First accesses to armed grains (a page, or 64 KiB of trapped memory) by threads on the grain's node.
+    /// First accesses to armed grains (a page, or 64 KiB of trapped memory) by threads on the
+    /// grain's node.
     pub local_uses: u64,
     /// The same by threads on other nodes.
     pub remote_uses: u64,
@@ -112,9 +113,9 @@ pub struct Figures {
     pub moved: u64,
     /// Pages that are to move.
     pub pending: u64,
-    /// Times that all grains were disarmed because the process had too many mappings.
+    /// How often all grains were disarmed because the process had too many mappings.
     pub disarmed_whole: u64,
-    /// Uses of armed memory by threads that nobody could say the node of.
+    /// Uses of armed memory by threads whose node the kernel did not say.
     pub unattributed: u64,
     /// Time spent on arming, in nanoseconds.
     pub scan_time_ns: u64,
@@ -122,7 +123,7 @@ pub struct Figures {
     pub move_time_ns: u64,
 }
 
-/// Something that there is so often on a node.
+/// A count of something on a node.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct OnNode {
@@ -148,8 +149,8 @@ pub struct Failure {
 
 /// Stores a report in `report`, to be freed by percid_numa_report_free().
 ///
-/// Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes NULL. Asks the
-/// kernel where every page of every region is: about a microsecond for every ten pages.
+/// Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes
+/// NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_create(
     report: *mut *mut Report,
@@ -178,8 +179,8 @@ pub unsafe extern "C" fn percid_numa_report_free(report: *mut Report) {
     }
 }
 
-/// Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_numa_totals). Returns 0, or
-/// -EINVAL for NULL.
+/// Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_numa_totals).
+/// Returns 0, or -EINVAL for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_totals(
     report: *const Report,
@@ -204,9 +205,9 @@ pub unsafe extern "C" fn percid_numa_report_totals(
     unsafe { sized::store(totals, size, &found) }
 }
 
-/// The nodes that have memory, ascending: writes the first `capacity` of them to `nodes` and returns how many
-/// there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and `nodes` may be NULL; 0 is
-/// returned if `report` is NULL.
+/// Writes the first `capacity` of the nodes that have memory, ascending, to `nodes`, and returns
+/// how many there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and
+/// `nodes` may be NULL; 0 is returned if `report` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_nodes(
     report: *const Report,
@@ -219,15 +220,15 @@ pub unsafe extern "C" fn percid_numa_report_nodes(
     unsafe { list(report.nodes.iter().copied(), nodes, capacity) }
 }
 
-/// How many regions a report has, by ascending address; 0 if it is NULL.
+/// Returns how many regions a report has; 0 if it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_regions(report: *const Report) -> usize {
     // SAFETY: the caller's pointer.
     unsafe { report.as_ref() }.map_or(0, |report| report.0.regions.len())
 }
 
-/// Stores what there is to say about a region, the one of number `index`, in `figures`. `size` is
-/// sizeof(percid_numa_figures).
+/// Stores what was done to the region of number `index` (by ascending address), and what was seen
+/// there, in `figures`. `size` is sizeof(percid_numa_figures).
 ///
 /// Returns 0, -EINVAL for NULL, -ERANGE if there are no more than `index` regions.
 #[unsafe(no_mangle)]
@@ -265,9 +266,9 @@ pub unsafe extern "C" fn percid_numa_report_region(
     unsafe { sized::store(figures, size, &found) }
 }
 
-/// The pages of a region on each node that has any, at the time of the report: writes the first `capacity` nodes
-/// to `nodes` and returns how many there are. With `capacity` 0 nothing is written and `nodes` may be NULL; 0 is
-/// returned if there is no such region.
+/// The pages of a region on each node that has any, at the time of the report: writes the first
+/// `capacity` nodes to `nodes` and returns how many there are. With `capacity` 0 nothing is written
+/// and `nodes` may be NULL; 0 is returned if there is no such region.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_pages(
     report: *const Report,
@@ -298,7 +299,8 @@ pub unsafe extern "C" fn percid_numa_report_use(
     unsafe { list(found.iter().map(on_node), nodes, capacity) }
 }
 
-/// The pages of a region that could not be looked up, armed or moved, by errno. As percid_numa_report_pages().
+/// The pages of a region that could not be looked up, armed or moved, by errno. As
+/// percid_numa_report_pages().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_failures(
     report: *const Report,
@@ -313,8 +315,8 @@ pub unsafe extern "C" fn percid_numa_report_failures(
     unsafe { list(found, failures, capacity) }
 }
 
-/// How often a region was left out for a reason (one of enum percid_numa_reason), or was scanned for the last one;
-/// 0 if there is no such region or reason.
+/// Returns how often a region was left out for a reason (one of enum percid_numa_reason), or was
+/// scanned for the last one; 0 if there is no such region or reason.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_skipped(
     report: *const Report,
@@ -330,7 +332,8 @@ pub unsafe extern "C" fn percid_numa_report_skipped(
     }
 }
 
-/// The published name of a reason, such as "pid_inactive"; NULL if there is none of this number.
+/// Returns the published name of a reason, such as "pid_inactive"; NULL if there is none of this
+/// number.
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
@@ -351,11 +354,11 @@ fn on_node(&(node, count): &(u32, u64)) -> OnNode {
     OnNode { node, reserved: 0, count }
 }
 
-/// Writes the first `capacity` things to the caller's memory; answers how many there are.
+/// Writes the first `capacity` things to the caller's memory. Returns how many there are.
 ///
 /// # Safety
 ///
-/// `place` is NULL or the caller's memory for so many.
+/// `place` is NULL or the caller's memory for `capacity` things.
 unsafe fn list<T>(all: impl ExactSizeIterator<Item = T>, place: *mut T, capacity: usize) -> usize {
     let there = all.len();
     let capacity = if place.is_null() { 0 } else { capacity };

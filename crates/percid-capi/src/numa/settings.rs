@@ -13,7 +13,8 @@ use crate::sized;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleSet {
-    /// Linux 6.6, before the published series: what is not used by whoever scans may never be scanned.
+    /// Linux 6.6, before the published series: a region that the scanning thread does not use may
+    /// never be scanned.
     Base = 1,
     /// The published series (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
     Selective = 2,
@@ -21,34 +22,38 @@ pub enum RuleSet {
     Fixed = 3,
 }
 
-/// The constants and rules of a balancer, filled by percid_numa_settings_init() and then changed as wanted.
+/// The constants and rules of a balancer, filled by percid_numa_settings_init() and then changed as
+/// wanted.
 ///
-/// Later versions may add members at the end. Those of the scan have the published values at first (Linux 6.7,
-/// commits 9ae5c00ea2e6 to ef4e0604996f).
+/// Later versions may add members at the end. Those of the scan have the published values at first
+/// (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The size of this structure in bytes, which percid_numa_settings_init() stores. Leave it alone.
+    /// The size of this structure in bytes, which percid_numa_settings_init() stores. Leave it
+    /// alone.
     pub size: usize,
     /// A new region is left alone for this long, in nanoseconds; 1 s.
     pub scan_delay_ns: u64,
     /// What a pass may arm, in bytes; 256 MiB. It may look at eight times as much.
     pub scan_size: u64,
-    /// The fastest that all regions together are scanned once, in nanoseconds; 1 s.
+    /// The shortest time in which all regions together are scanned once, in nanoseconds; 1 s.
     pub period_min_ns: u64,
-    /// The slowest, in nanoseconds; 60 s.
+    /// The longest, in nanoseconds; 60 s.
     pub period_max_ns: u64,
     /// What may be armed a second, in bytes; 2560 MiB.
     pub max_rate: u64,
-    /// What one system call may move at most, in bytes: for as long as it takes, threads of the program may have to wait
-    /// for a page fault or a mapping of their own. 2 MiB, percid's own value.
+    /// What one system call may move at most, in bytes: for as long as it takes, threads of the
+    /// program may have to wait for a page fault or a mapping of their own. 2 MiB, percid's own
+    /// value.
     pub batch: u64,
-    /// For how long one system call may move pages, about, in nanoseconds: as many are moved at once as the times
-    /// before suggest, and 64 KiB at the least. 10 ms, percid's own value.
+    /// About how long one system call may move pages, in nanoseconds: earlier calls decide how many
+    /// pages that is, 64 KiB at the least. 10 ms, percid's own value.
     pub batch_time_ns: u64,
     /// What may be moved a second, in bytes; 2560 MiB, percid's own value.
     pub bandwidth: u64,
-    /// Not 0: pages that were moved before need longer evidence to be moved again. 1, percid's own addition.
+    /// Not 0: pages that were moved before need longer evidence to be moved again. 1, percid's own
+    /// addition.
     pub backoff: c_int,
     /// One of enum percid_numa_rules; PERCID_NUMA_RULES_FIXED.
     pub rules: c_int,
@@ -102,7 +107,7 @@ impl Settings {
         }
     }
 
-    /// The rules, unless a number is none.
+    /// Returns the rules; `None` if a number is none of them.
     fn rules(&self) -> Option<Rules> {
         let sets = [
             (RuleSet::Base, Rules::BASE),
@@ -116,12 +121,12 @@ impl Settings {
     }
 }
 
-/// What a duration is in C; 584 years at most.
+/// Converts a duration to nanoseconds; 584 years at most.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A balancer with the caller's settings.
+/// Makes a balancer with the caller's settings.
 ///
 /// # Safety
 ///
@@ -157,7 +162,7 @@ pub unsafe extern "C" fn percid_numa_settings_init(settings: *mut Settings, size
     }
     guard(-libc::EFAULT, || {
         let published = Settings { size, ..Settings::published() };
-        // SAFETY: the caller gives so many bytes.
+        // SAFETY: the caller's structure has `size` bytes.
         unsafe { sized::store(settings, size, &published) }
     })
 }
