@@ -1,7 +1,9 @@
-//! A whole balancer, driven by a random script of registrations, accesses and passes: the pure walk of
-//! `percid_rules`, fed with the same script, must make the same decisions, and count the same reasons for every region.
+//! A whole balancer, driven by a random script of registrations, accesses and passes: the pure walk
+//! of `percid_rules`, fed with the same script, must make the same decisions, and count the same
+//! reasons for every region.
 //!
-//! On two pretended nodes. Time is out of the script: the scan delay is a nanosecond, so every visit finds it over.
+//! On two pretended nodes. Time plays no role: the scan delay is a nanosecond, so every visit finds
+//! it over.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -28,11 +30,11 @@ impl Owned {
     fn new(balancer: &Balancer, bytes: usize) -> Owned {
         let memory = vec![1u8; bytes + PAGE];
         let start = memory.as_ptr().map_addr(|address| address.next_multiple_of(PAGE));
-        let region = balancer.register(start, bytes).expect("memory of our own");
+        let region = balancer.register(start, bytes).expect("private memory");
         Owned { region, memory, armed: false }
     }
 
-    /// The calling thread uses all pages. Answers whether that is seen.
+    /// Uses all pages in the calling thread. Returns whether that is seen.
     fn use_all(&mut self) -> bool {
         (0..self.memory.len() - PAGE).step_by(PAGE).for_each(|offset| self.region.touch(offset));
         std::mem::take(&mut self.armed)
@@ -58,7 +60,7 @@ impl scan::Effects for Log {
     }
 }
 
-/// Both at once.
+/// The balancer and the pure walk.
 struct Pair {
     balancer: Balancer,
     settings: Settings,
@@ -146,7 +148,7 @@ impl Pair {
         if ours == theirs { Ok(()) } else { Err(format!("{ours:x?} is not {theirs:x?}")) }
     }
 
-    /// Whether the report counts every reason for every region as the pure walk does.
+    /// Checks that the report counts every reason for every region as the pure walk does.
     fn counts_agree(&self) -> bool {
         let report = self.balancer.report();
         report.regions.iter().all(|region| {
@@ -169,8 +171,8 @@ fn thread_id() -> u32 {
     number.expect("a number")
 }
 
-/// A joined thread is still counted by the kernel for a moment: the join ends when its memory is let go, before it
-/// leaves the process. The balancer and the script must count the same threads.
+/// The kernel still counts a joined thread for a moment: the join ends when its memory is released,
+/// before it leaves the process. The balancer and the script must count the same threads.
 fn await_end(thread: u32) {
     let task = std::path::PathBuf::from(format!("/proc/self/task/{thread}"));
     let patience = std::time::Instant::now() + Duration::from_secs(60);
@@ -190,7 +192,7 @@ fn seed() -> u64 {
     seed
 }
 
-/// Runs a script; the reasons that were given, or the first difference.
+/// Runs a script. Returns the reasons that were given, or the first difference.
 fn run(seed: u64, ours: Rules, pure: Rules) -> Result<BTreeMap<&'static str, u64>, String> {
     let mut random = Random::new(seed);
     let mut pair = Pair::new(ours, pure);

@@ -1,5 +1,5 @@
-//! A pass that cannot read the process's mappings arms nothing, says so, and harms nothing. Alone in its process,
-//! which has no descriptors left meanwhile.
+//! A pass that cannot read the process's mappings arms nothing, reports that, and harms nothing.
+//! Alone in its process, which has no descriptors left meanwhile.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use percid_numa::{Balancer, Event, Settings};
 const PAGE: usize = 4096;
 const BYTES: usize = 64 * PAGE;
 
-/// Limits the descriptors of the process; answers with the limit before.
+/// Limits the descriptors of the process. Returns the limit before.
 fn limit_descriptors(limit: u64) -> u64 {
     let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is a valid place for the answer, and is filled when it is read.
@@ -27,7 +27,7 @@ fn a_blind_pass_arms_nothing_and_loses_no_region() {
     let balancer = Balancer::builder().settings(settings).build().expect("good settings");
     let memory = vec![1u8; BYTES + PAGE];
     let start = memory.as_ptr().map_addr(|address| address.next_multiple_of(PAGE));
-    let _region = balancer.register(start, BYTES).expect("memory of our own");
+    let _region = balancer.register(start, BYTES).expect("private memory");
     let limit = limit_descriptors(0);
     let blind = balancer.pass();
     limit_descriptors(limit);

@@ -52,7 +52,7 @@ fn slabs_of_a_pool_are_regions() {
     let layout = Layout::from_size_align(4000, 8).expect("a layout");
     let pool = RawPool::new(layout, 16);
     let objects: Vec<_> = (0..200).map(|_| pool.get().expect("memory")).collect();
-    // SAFETY: objects of this size, which nobody else uses.
+    // SAFETY: objects of this size, which nothing else uses.
     objects.iter().for_each(|object| unsafe { object.as_ptr().write_bytes(1, layout.size()) });
     let balancer = balancer();
     let regions = balancer.register_pool(&pool).expect("memory of percid's own");

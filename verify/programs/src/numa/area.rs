@@ -26,7 +26,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// Small pages that nobody has touched.
+    /// Maps small pages that were never touched.
     pub(super) fn new(bytes: usize) -> Result<Area, String> {
         let area = Area::map(bytes, libc::MAP_PRIVATE)?;
         // SAFETY: the mapping is this value's own.
@@ -54,7 +54,7 @@ impl Area {
         Area::map(bytes, libc::MAP_SHARED)
     }
 
-    /// An area of which so little is used that it may be larger than the machine's memory.
+    /// An area that may be larger than the machine's memory, because little of it is used.
     pub(super) fn sparse(bytes: usize) -> Result<Area, String> {
         let area = Area::map(bytes, libc::MAP_PRIVATE | libc::MAP_NORESERVE)?;
         // SAFETY: the mapping is this value's own.
@@ -71,7 +71,7 @@ impl Area {
             return Err(format!("no {bytes} bytes of memory"));
         }
         let lead = start.addr().next_multiple_of(HUGE) - start.addr();
-        // SAFETY: both parts are of the new mapping, and nobody has touched them.
+        // SAFETY: both parts are of the new mapping, and were never touched.
         unsafe {
             libc::munmap(start, lead);
             libc::munmap(start.byte_add(lead + bytes), HUGE - lead);
@@ -98,7 +98,7 @@ impl Area {
         Ok(area)
     }
 
-    /// How much of its mapping consists of huge pages.
+    /// Returns how much of its mapping consists of huge pages.
     fn huge_bytes(&self) -> usize {
         let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
         let start = format!("{:x}-", self.start);
@@ -140,7 +140,7 @@ impl Area {
 
 /// What programs do to their memory.
 impl Area {
-    /// Unmaps some pages. Nobody may use them afterwards.
+    /// Unmaps some pages. They must not be used afterwards.
     pub(super) fn unmap(&self, pages: Range<usize>) {
         assert!(pages.end <= self.pages());
         let start = (self.start + pages.start * PAGE) as *mut libc::c_void;
@@ -158,23 +158,23 @@ impl Area {
         unsafe { libc::mmap(start, pages.len() * PAGE, rights, flags, -1, 0) };
     }
 
-    /// Throws the contents away.
+    /// Discards the contents.
     pub(super) fn discard(&self) {
         // SAFETY: as in `replace`.
         unsafe { libc::madvise(self.start as *mut libc::c_void, self.bytes, libc::MADV_DONTNEED) };
     }
 
-    /// Asks for huge pages from now on.
+    /// Requests huge pages from now on.
     pub(super) fn prefer_huge_pages(&self) {
         // SAFETY: changes the size of future pages only.
         unsafe { libc::madvise(self.start as *mut libc::c_void, self.bytes, libc::MADV_HUGEPAGE) };
     }
 
-    /// The same memory at another address.
+    /// Moves the memory to another address.
     pub(super) fn moved(self) -> Result<Area, String> {
         let place = Area::new(self.bytes)?;
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: both mappings are ours; the one at the target goes.
+        // SAFETY: both mappings are the test's; the one at the target is replaced.
         let moved = unsafe {
             let (from, to) = (self.start as *mut libc::c_void, place.start as *mut libc::c_void);
             libc::mremap(from, self.bytes, self.bytes, flags, to)
@@ -194,10 +194,10 @@ impl Area {
         unsafe { libc::mprotect(start, PAGE, libc::PROT_NONE) == 0 }
     }
 
-    /// Gives half of the memory back.
+    /// Unmaps half of the memory.
     pub(super) fn unmap_second_half(&mut self) {
         let half = self.bytes / 2;
-        // SAFETY: the mapping is this value's own, and whoever uses it borrows this value.
+        // SAFETY: the mapping is this value's own, and its users borrow this value.
         unsafe { libc::munmap((self.start + half) as *mut libc::c_void, self.bytes - half) };
         self.bytes = half;
     }

@@ -1,4 +1,4 @@
-//! Balancers that have armed memory; and children, which may end as they like.
+//! Balancers that have armed memory, and children that may end in any way.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use super::follow::register;
 
 /// The memory of a test.
 pub(super) const BYTES: usize = 8 << 20;
-/// More pages than a process can have mappings, which is 65530 unless told otherwise; they are never written.
+/// More pages than a process can have mappings, which is 65530 by default; they are never written.
 pub(super) const CROWD: usize = 66_000 * PAGE;
 /// What a child ends with when nothing happened.
 pub(super) const UNHARMED: i32 = 0;
@@ -41,18 +41,19 @@ pub(super) fn arm_all(balancer: &Balancer, area: &Area) -> Result<(), String> {
     if armed >= pages { Ok(()) } else { Err(format!("{armed} of {pages} pages armed")) }
 }
 
-/// Takes handlers of SIGSEGV away: as in a program without any. Rust's own tells stack overflows apart.
+/// Takes handlers of SIGSEGV away: as in a program without any. Rust's own tells stack overflows
+/// apart.
 pub(super) fn by_default() {
     // SAFETY: the default action takes no function.
     unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
 }
 
-/// How a child ends that runs `body`: its status, or minus the signal that killed it.
+/// Runs `body` in a child. Returns the status of the child, or minus the signal that killed it.
 pub(super) fn ends_with(body: impl FnOnce()) -> Result<i32, String> {
     // SAFETY: the program has one thread here; the child ends by itself.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // A core file of what is meant to crash is of no use.
+        // A core file of a crash that is wanted is of no use.
         // SAFETY: plain values.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
         body();

@@ -8,12 +8,13 @@ use percid_numa::{AccessMethod, Balancer, RegisterError, Settings};
 use super::area::{Area, PAGE, Pages};
 use crate::options::Options;
 
-/// Which pages the memory of a test is to consist of.
+/// Returns the kind of pages for the memory of a test.
 pub(super) fn pages(options: &Options) -> Pages {
     if options.huge { Pages::Huge } else { Pages::Small }
 }
 
-/// Pages that the kernel has moved so far, of all processes; `None` if it does not count.
+/// Returns how many pages the kernel has moved so far, of all processes; `None` if it does not
+/// count.
 pub(super) fn migrated() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/vmstat").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("pgmigrate_success "))?;
@@ -31,7 +32,7 @@ pub(super) fn quick() -> Settings {
     }
 }
 
-/// The CPUs of each node that has some, by ascending node.
+/// Returns the CPUs of each node that has some, by ascending node.
 pub(super) fn nodes() -> Vec<(u32, Vec<u32>)> {
     let mut nodes: Vec<(u32, Vec<u32>)> = Vec::new();
     for cpu in machine::read().cpus.iter().filter(|cpu| cpu.allowed) {
@@ -45,7 +46,7 @@ pub(super) fn nodes() -> Vec<(u32, Vec<u32>)> {
     nodes
 }
 
-/// Why writes cannot be seen here, if so: the kernel, or its administrator.
+/// Returns why writes cannot be seen here: the kernel, or its administrator.
 pub(super) fn blind(access: AccessMethod) -> Option<String> {
     if access != AccessMethod::Written {
         return None;
@@ -59,8 +60,8 @@ pub(super) fn blind(access: AccessMethod) -> Option<String> {
     }
 }
 
-/// Switches the kernel's own balancing off, which would do the work. Only a machine with several nodes has
-/// it: a virtual one, that belongs to the test.
+/// Switches the kernel's own balancing off, which would move the pages itself. Only a machine with
+/// several nodes has the switch: a virtual one, that belongs to the test.
 pub(super) fn alone() -> Result<(), String> {
     const SWITCH: &str = "/proc/sys/kernel/numa_balancing";
     match std::fs::read_to_string(SWITCH) {

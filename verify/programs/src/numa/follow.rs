@@ -1,7 +1,7 @@
-//! Memory that lies on the wrong node follows the thread that uses it.
+//! Memory on the wrong node follows the thread that uses it.
 //!
-//! On each node a thread uses a region of its own whose pages are on the next node. In bounded time 95 % of
-//! each region's pages must be on the node of its thread.
+//! On each node a thread uses a region of its own whose pages are on the next node. In bounded time
+//! 95 % of each region's pages must be on the node of its thread.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -14,7 +14,8 @@ use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
 
-/// Small, because Linux 6.1 interrupts the other CPUs for every page that it moves, which takes emulated ones 10 ms.
+/// Small, because Linux 6.1 interrupts the other CPUs for every page that it moves, which takes
+/// emulated ones 10 ms.
 const BYTES: usize = 2 << 20;
 const ENOUGH: f64 = 0.95;
 
@@ -103,7 +104,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
 }
 
-/// Registers an area one way or another.
+/// Registers an area for an access method.
 pub(super) fn register(
     balancer: &Balancer,
     area: &Area,
@@ -111,8 +112,8 @@ pub(super) fn register(
 ) -> Result<Region, String> {
     let region = match access {
         AccessMethod::Reported => balancer.register(area.start(), area.bytes()),
-        // SAFETY: areas stay as they are until their regions are dropped, hold no stack, and are given to
-        // no system call.
+        // SAFETY: areas stay as they are until their regions are dropped, hold no stack, and are
+        // given to no system call.
         AccessMethod::Trapped => unsafe { balancer.register_trapped(area.start(), area.bytes()) },
         AccessMethod::Written => balancer.register_written(area.start(), area.bytes()),
     };

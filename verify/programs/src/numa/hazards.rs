@@ -1,5 +1,5 @@
-//! What a program may do that trapped memory has to bear, each in a child of its own: a child that ends unharmed was
-//! neither killed nor refused anything.
+//! What programs may do to trapped memory, each in a child of its own: a child that ends unharmed
+//! was neither killed nor refused anything.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -33,11 +33,11 @@ pub(super) const ALL: [Hazard; 14] = [
     ("a part is excluded without mappings left", excluded_without_mappings),
 ];
 
-/// A child that waits for ever is ended after so many seconds. Emulated machines on a busy host take half a minute
-/// for twenty thousand faults.
+/// A child that waits for ever is ended after this many seconds. Emulated machines on a busy host
+/// take half a minute for twenty thousand faults.
 const PATIENCE: u32 = 100;
 
-/// Runs one, and says how it ended if it did not end well.
+/// Runs one. Returns how it ended if it did not end well.
 pub(super) fn in_child_of_its_own(body: fn() -> Outcome) -> Outcome {
     let ended = ends_with(|| {
         by_default();
@@ -59,8 +59,8 @@ fn check(what: &str, right: bool) -> Outcome {
 /// Has the kernel write to a page. The `errno`, or 0.
 fn system_call(area: &Area, page: usize) -> i32 {
     let place = area.word(page).as_ptr();
-    // SAFETY: the place is inside the area and long enough; nobody relies on what is there. Not the C library's
-    // function, which need not be a system call.
+    // SAFETY: the place is inside the area and long enough; nothing relies on its contents. Not the
+    // C library's function, which need not be a system call.
     let done = unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, place) };
     if done == 0 { 0 } else { std::io::Error::last_os_error().raw_os_error().unwrap_or(-1) }
 }
@@ -100,7 +100,8 @@ fn excluded_without_mappings() -> Outcome {
     check("not counted", counted)
 }
 
-/// Rights are given back to what they were taken from, so nobody may register what has lost them.
+/// Rights are restored to the memory that they were taken from, so memory without them cannot be
+/// registered.
 fn two_balancers() -> Outcome {
     let (one, other, area) = (balancer()?, balancer()?, Area::new(BYTES)?);
     let region = armed(&one, &area, AccessMethod::Trapped)?;
@@ -149,7 +150,8 @@ fn a_child_balances() -> Outcome {
     for bytes in [BYTES, BYTES / 2] {
         in_child(|| {
             let new = balancer()?;
-            // SAFETY: nobody gives the memory to the kernel while it is armed, or changes its rights.
+            // SAFETY: nothing gives the memory to the kernel while it is armed, or changes its
+            // rights.
             let own =
                 unsafe { new.register_trapped(area.start(), bytes) }.map_err(|e| e.to_string())?;
             let armed: u64 = (0..4).map(|_| new.pass().armed).sum();
@@ -261,7 +263,8 @@ fn limit_data(bytes: u64) {
     unsafe { libc::setrlimit(libc::RLIMIT_DATA, &limit) };
 }
 
-/// Where private memory is limited the rights might not come back: they are not taken, and not withheld.
+/// Where private memory is limited the rights might not be restored: they are not taken, and not
+/// withheld.
 fn limited_data() -> Outcome {
     let (balancer, area, other) = (balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
     let _region = armed(&balancer, &area, AccessMethod::Trapped)?;
@@ -275,11 +278,12 @@ fn limited_data() -> Outcome {
     check(&format!("registered: {refused:?}"), refused.is_err_and(|why| why.contains(&limited)))
 }
 
-/// However many grains are armed or disarmed by themselves, the program can have three quarters of the mappings.
+/// However many grains are armed or disarmed by themselves, the program can have three quarters of
+/// the mappings.
 fn room_for_the_program(every: usize) -> Outcome {
     let settings = Settings { scan_size: 4 << 30, ..quick() };
     let balancer = Balancer::builder().settings(settings).build().map_err(|e| e.to_string())?;
-    // More grains of 64 KiB than a quarter of the mappings that a process can have, unless told otherwise.
+    // More grains of 64 KiB than a quarter of the mappings that a process can have, by default.
     let area = Area::sparse(18 << 26)?;
     let grains = || (0..area.pages()).step_by(16 * every);
     grains().for_each(|page| area.word(page).store(7, Relaxed));
@@ -297,7 +301,7 @@ fn room_for_the_program(every: usize) -> Outcome {
             added = added.max(mappings() - before);
         }
     }
-    // A pass makes room again, and the next one uses it.
+    // A pass restores the budget, and the next one uses it.
     balancer.pass();
     check(&format!("armed {armed}"), armed > 1000)?;
     check(&format!("{added} of {most} mappings"), (1000..=most / 4 + 8).contains(&added))
@@ -332,7 +336,7 @@ fn crash() {
     unsafe { std::ptr::with_exposed_provenance_mut::<u8>(16).write_volatile(1) };
 }
 
-/// What somebody sends may be ignored.
+/// A signal that was sent may be ignored.
 fn ignored_signal() -> Outcome {
     let ended = ends_after(ignore, || {
         _ = crate::pinning::signal(crate::pinning::thread_id(), libc::SIGSEGV)
@@ -340,13 +344,13 @@ fn ignored_signal() -> Outcome {
     check(&format!("ended with {ended}"), ended == UNHARMED)
 }
 
-/// A fault cannot.
+/// A fault cannot be ignored.
 fn ignored_crash() -> Outcome {
     let ended = ends_after(ignore, crash)?;
     check(&format!("ended with {ended}"), ended == -libc::SIGSEGV)
 }
 
-/// Such a handler returns and expects the fault to come again, and to end the process.
+/// Such a handler returns, and expects the fault to come again and to end the process.
 fn handler_called_once() -> Outcome {
     let prepare = || {
         // SAFETY: zero is a valid value, and the function is async-signal-safe.

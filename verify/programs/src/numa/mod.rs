@@ -11,11 +11,11 @@ mod shared;
 mod stages;
 mod touch;
 mod trap;
-mod written;
+mod write_protect;
 
 pub(crate) use follow::run as follow;
 pub(crate) use partial::run as partial;
 pub(crate) use shared::run as shared;
 pub(crate) use touch::run as touch;
 pub(crate) use trap::run as trap;
-pub(crate) use written::run as written;
+pub(crate) use write_protect::run as written;

@@ -1,8 +1,8 @@
-//! Regions that whoever scans does not use: with the published base rules they are never scanned, or never to
-//! their end; with the selective ones they are.
+//! Regions that the scanning thread does not use: with the published base rules they are never
+//! scanned, or never to their end; with the selective ones they are.
 //!
-//! *Inactive*: a region that comes late, and that another thread uses than the one that scans. *Partial*: one
-//! whose scan was begun by its user, and is gone on with by the other thread.
+//! *Inactive*: a region that comes late, and that another thread uses than the one that scans.
+//! *Partial*: one whose scan was begun by its user, and is continued by the other thread.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -108,10 +108,10 @@ fn inactive(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Resul
     }))
 }
 
-/// How much of the region is scanned in the sequence in which its user scanned a quarter of it and then left
-/// the rest to another thread.
+/// How much of the region is scanned in the sequence in which its user scanned a quarter of it and
+/// then left the rest to another thread.
 fn partial(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result<f64, String> {
-    // Long windows: whoever was seen in the first sequences still counts as a user.
+    // Long windows: a thread that was seen in the first sequences still counts as a user.
     let long = Duration::from_secs(1);
     let balancer = Balancer::builder()
         .settings(settings(long))
@@ -137,7 +137,8 @@ fn partial(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result
     let before = std::thread::scope(|scope| scope.spawn(begin).join()).expect("no panic");
     for _ in 0..PASSES {
         balancer.pass();
-        // Every thread that scans is a user for a while after it has touched the region: this one never does.
+        // A scanning thread counts as a user for a while after it has touched the region. This one
+        // never touches it.
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok((scanned() - before) as f64 / area.pages() as f64)

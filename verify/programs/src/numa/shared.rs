@@ -1,9 +1,10 @@
 //! Memory that the threads of all nodes use alike does not wander between them.
 //!
-//! A thread on each node uses all pages of one region, and each time that the region is armed another one is
-//! the first at each page, by lot: the worst that can happen to a filter that looks at who was first. Without
-//! the backoff pages keep moving; with it, after settling, less than 1 % of them may move in a scan. There is at
-//! most one scan a second of a region of this size, by the published constants.
+//! A thread on each node uses all pages of one region, and each time that the region is armed a
+//! random thread is the first at each page: the worst case for a filter that looks at the first
+//! accesses. Without the backoff pages keep moving; with it, after settling, less than 1 % of them
+//! may move in a scan. There is at most one scan a second of a region of this size, by the
+//! published constants.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -33,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
     alone()?;
     let seed = seed();
-    // Who is first counts for a grain.
+    // The first access counts for a whole grain.
     let grain = match options.access {
         _ if options.huge => HUGE / PAGE,
         AccessMethod::Trapped | AccessMethod::Written => GRAIN,
@@ -51,16 +52,16 @@ pub(crate) fn run(options: &Options) -> Verdict {
         with.counted,
         with.by_kernel,
     );
-    // With more nodes the filter alone stops more: the same one has to be first twice in a row.
+    // With more nodes the filter alone stops more: the same node has to be first twice in a row.
     let right = with.counted < MOST && with.by_kernel < MOST && without.counted > 2.0 * MOST;
     if right { Ok(figures) } else { Err(figures) }
 }
 
 /// The share of the region that moves in a scan after settling.
 struct Moved {
-    /// By the balancer's own account.
+    /// By the balancer's count.
     counted: f64,
-    /// By the kernel's, which counts for all processes.
+    /// By the kernel's count, which is for all processes.
     by_kernel: f64,
 }
 
@@ -90,7 +91,7 @@ fn moved(
                     if stop.load(Relaxed) {
                         return;
                     }
-                    // The same lots in every thread.
+                    // The same random numbers in every thread.
                     let mut random = Random::new(seed, round.load(Relaxed));
                     let mine = first_uses(&mut random, area.pages(), grain, nodes.len(), place);
                     use_those(area, region, &mine, true);
@@ -124,8 +125,8 @@ fn moved(
     Ok(Moved { counted: share(counted), by_kernel: share(by_kernel) })
 }
 
-/// The pages that a thread is to use before all others use any: in each grain one page, by lot, is first used by
-/// one of the threads, by lot.
+/// The pages that a thread is to use before all others use any: in each grain one random page is
+/// first used by one random thread.
 fn first_uses(
     random: &mut Random,
     pages: usize,

@@ -1,4 +1,4 @@
-//! The stages of a long program: which of them found something wrong, or took all the time.
+//! The stages of a long program: their findings and their times.
 
 use std::time::Instant;
 
@@ -11,7 +11,8 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// Runs a stage. Its name stays on standard error if it never ends, and the time that it took if it does.
+    /// Runs a stage. Its name stays on standard error if it never ends, and the time that it took
+    /// if it does.
     pub(super) fn run(
         &mut self,
         name: &str,

@@ -1,4 +1,5 @@
-//! What a reported access costs: to pages that are not armed, which is nearly all of them; and to armed ones.
+//! What a reported access costs: to pages that are not armed, which is nearly all of them; and to
+//! armed ones.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,7 +13,7 @@ use crate::verdict::Verdict;
 
 const BYTES: usize = 4 << 20;
 const TOUCHES: usize = 1_000_000;
-/// The best of so many, since others use the machine too.
+/// The best of several rounds, since others use the machine too.
 const ROUNDS: usize = 50;
 
 pub(crate) fn run(_: &Options) -> Verdict {
@@ -44,7 +45,7 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// Nanoseconds a step, at offsets that wander through all pages.
+/// Returns nanoseconds a step, at offsets that go through all pages.
 fn per_step(steps: usize, step: impl Fn(usize)) -> f64 {
     let began = Instant::now();
     let mut offset = 0;

@@ -1,5 +1,6 @@
-//! Trapped memory under everything that may go wrong: many threads at once, signal handlers that use it, fork,
-//! system calls, memory that disappears, accesses that are crashes. On pretended nodes, so anywhere.
+//! Trapped memory under everything that may go wrong: many threads at once, signal handlers that
+//! use it, fork, system calls, memory that disappears, accesses that are crashes. On pretended
+//! nodes, so anywhere.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -26,7 +27,7 @@ const HANDLED: i32 = 42;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     percid_numa::testing::pretend_nodes(2);
-    // First of all: which handler is there before the first trapped region.
+    // First of all: the handler before the first trapped region matters.
     let mut stages = Stages::default();
     stages.run("crashes", crashes)?;
     let mut hazards = 0;
@@ -45,7 +46,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     Ok(stages.figures.join(" "))
 }
 
-/// Crashes stay crashes, with and without a handler of the program's own; faults at armed pages do not.
+/// Crashes stay crashes, with and without a handler of the program's own; faults at armed pages do
+/// not.
 fn crashes() -> Verdict {
     let read_only = || {
         let Ok(balancer) = balancer() else { return };
@@ -108,7 +110,7 @@ extern "C" fn exit_handled(_: i32) {
 }
 
 fn pause_forever() -> ! {
-    // SAFETY: ends the child as what it must not be taken for.
+    // SAFETY: ends the child with a status that is none of a success.
     unsafe { libc::_exit(1) }
 }
 
@@ -119,7 +121,7 @@ fn system_calls() -> Verdict {
     let region = armed(&balancer, &area, AccessMethod::Trapped)?;
     let read = |page: usize| {
         let mut zero = std::fs::File::open("/dev/zero").expect("/dev/zero");
-        // SAFETY: inside the area, of which nobody has another reference.
+        // SAFETY: inside the area, of which there is no other reference.
         let buffer = unsafe {
             std::slice::from_raw_parts_mut((area.range().start + page * PAGE) as *mut u8, PAGE)
         };
@@ -141,7 +143,8 @@ fn system_calls() -> Verdict {
     if right { Ok("refused_calls=2".to_owned()) } else { Err(figures) }
 }
 
-/// What a call says when it is refused, which it must be when its memory is armed again. A slow machine needs several rounds.
+/// Returns the result of a call that is refused, as it must be when its memory is armed again. A
+/// slow machine needs several rounds.
 fn once_armed<T, E>(balancer: &Balancer, call: impl Fn() -> Result<T, E>) -> Result<T, E> {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
@@ -187,8 +190,8 @@ fn vanishing() -> Result<(), String> {
     if gone { Ok(()) } else { Err(format!("not noticed: {events:?}")) }
 }
 
-/// A grain cannot be disarmed alone if the process can have no more mappings: then all of them are, and the next
-/// pass arms them again.
+/// A grain cannot be disarmed alone if the process can have no more mappings: then all of them are,
+/// and the next pass arms them again.
 fn crowding() -> Result<(), String> {
     let ended = ends_with(|| {
         let Ok(balancer) = balancer() else { pause_forever() };
@@ -197,7 +200,7 @@ fn crowding() -> Result<(), String> {
             pause_forever()
         };
         let Ok(_region) = armed(&balancer, &area, AccessMethod::Trapped) else { pause_forever() };
-        // Every other page with other rights, until there are as many mappings as may be.
+        // Every other page with other rights, until the limit of mappings is reached.
         let crowded = (0..crowd.pages()).step_by(2).any(|page| !crowd.protect_page(page));
         let middle = area.pages() / 2;
         area.word(middle).store(8, Relaxed);
@@ -214,7 +217,7 @@ fn crowding() -> Result<(), String> {
     if ended == UNHARMED { Ok(()) } else { Err(format!("too many mappings: ended with {ended}")) }
 }
 
-/// A kernel that refuses is counted, and nothing else happens.
+/// Refusals of the kernel are counted, and nothing else happens.
 fn refusals() -> Result<(), String> {
     for (call, errno) in [
         (libc::SYS_move_pages, libc::EPERM),
@@ -266,8 +269,8 @@ fn cost() -> Verdict {
     Ok(format!("ns_per_armed_page={arming:.0} ns_per_fault={fault:.0}"))
 }
 
-/// Regions are unregistered while threads fault in them: such a fault finds no region any more, and is none of a
-/// crash.
+/// Regions are unregistered while threads fault in them: such a fault finds no region any more, and
+/// is not a crash.
 fn churn(options: &Options) -> Verdict {
     let area = Area::new(64 * GRAIN * PAGE)?;
     (0..area.pages()).for_each(|page| area.word(page).store(7, Relaxed));
@@ -277,7 +280,8 @@ fn churn(options: &Options) -> Verdict {
             let (area, stop) = (&area, &stop);
             scope.spawn(move || {
                 let mut random = Random::new(1, thread);
-                // Half of them always at one address: see `trap.rs` of percid-numa on faults that come again there.
+                // Half of them always at one address: see `trap.rs` of percid-numa on faults that
+                // come again there.
                 let place = |page| if thread % 2 == 0 { 0 } else { page };
                 while !stop.load(Relaxed) {
                     area.word(place(random.below(area.pages()))).fetch_add(1, Relaxed);
@@ -302,7 +306,8 @@ fn churn(options: &Options) -> Verdict {
     Ok(format!("regions={regions}"))
 }
 
-/// Threads use the region while it is armed again and again, are interrupted by handlers that use it, and fork.
+/// Threads use the region while it is armed again and again, are interrupted by handlers that use
+/// it, and fork.
 fn stress(options: &Options) -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
@@ -376,7 +381,8 @@ fn stress(options: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// A child has all of the memory, whatever was armed in its parent, and its balancer lets it alone.
+/// A child has all of the memory, whatever was armed in its parent, and its balancer leaves it
+/// alone.
 fn in_child(area: &Area, balancer: &Balancer) -> Result<(), String> {
     let ended = ends_with(|| {
         let sum = |_: u32| (0..area.pages()).map(|page| area.word(page).load(Relaxed)).sum::<u64>();

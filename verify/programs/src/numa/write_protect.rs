@@ -1,6 +1,7 @@
-//! Memory whose writes are seen, under everything that may go wrong: system calls that write there, many threads at
-//! once, signal handlers, fork, memory that disappears or is replaced, regions and balancers that end while threads
-//! wait, a heap that is armed itself. On pretended nodes, so anywhere. Nobody may wait for ever: an alarm ends that.
+//! Memory whose writes are seen, under everything that may go wrong: system calls that write there,
+//! many threads at once, signal handlers, fork, memory that disappears or is replaced, regions and
+//! balancers that end while threads wait, a heap that is armed itself. On pretended nodes, so
+//! anywhere. No thread may wait for ever: an alarm ends that.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,12 +24,12 @@ use crate::{pinning, sandbox};
 const BYTES: usize = 8 << 20;
 /// Pages of a grain.
 const GRAIN: usize = 16;
-/// Somebody who waits for ever is ended by a signal after so many seconds more than the program should take; emulated
-/// machines on a busy host take a minute.
+/// A program that waits for ever is ended by a signal this many seconds after it should have ended;
+/// emulated machines on a busy host take a minute.
 const PATIENCE: u32 = 250;
-/// How many children have a descriptor each.
+/// The number of children that have a descriptor each.
 const CHILDREN: usize = 8;
-/// How a child ends that found something wrong.
+/// The status of a child that found something wrong.
 const HARMED: i32 = 3;
 
 pub(crate) fn run(options: &Options) -> Verdict {
@@ -61,13 +62,13 @@ fn failed<T>(result: Result<T, RegisterError>) -> Option<RegisterError> {
     result.err()
 }
 
-/// Registers a page for its writes, and says why that is refused.
+/// Registers a page for its writes. Returns why that is refused.
 fn refusal(area: &Area) -> Option<RegisterError> {
     let Ok(balancer) = balancer() else { return None };
     failed(balancer.register_written(area.start(), area.bytes()))
 }
 
-/// Memory of other kinds is refused, and so is everything where it is not permitted.
+/// Memory of other kinds is refused, and all memory where userfaultfd is not permitted.
 fn refusals() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(4 * PAGE)?;
@@ -75,7 +76,7 @@ fn refusals() -> Result<(), String> {
     let read_only = Area::new(PAGE)?;
     read_only.protect(libc::PROT_READ);
     let here = 0u8;
-    // Down to where the call will be.
+    // Down to where the frame of the call will be.
     let stack = ((&raw const here as usize & !(PAGE - 1)) - 3 * PAGE) as *const u8;
     let _region = register(&balancer, &area, AccessMethod::Written)?;
     let refused = [
@@ -129,7 +130,8 @@ fn refusals() -> Result<(), String> {
     Ok(())
 }
 
-/// What the watch writes to cannot be registered: its stack with its state, and what is known of a region's pages.
+/// Memory that the monitor writes to cannot be registered: its stack with its state, and what is
+/// known of a region's pages.
 fn own_mappings_are_refused(balancer: &Balancer) -> Result<(), String> {
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| error.to_string())?;
     let own: Vec<_> =
@@ -156,7 +158,7 @@ fn give_up() -> ! {
     unsafe { libc::_exit(HARMED) };
 }
 
-/// What became of system calls that wrote to armed memory.
+/// The results of system calls that wrote to armed memory.
 #[derive(Debug, Default)]
 struct Calls {
     right: u64,
@@ -164,8 +166,8 @@ struct Calls {
     refused: u64,
 }
 
-/// System calls that write to armed memory succeed, with the right contents, while threads write beside them. The
-/// negative control is trapped memory, where they fail.
+/// System calls that write to armed memory succeed, with the right contents, while threads write
+/// beside them. The negative control is trapped memory, where they fail.
 fn calls() -> Verdict {
     let written = calls_at(AccessMethod::Written)?;
     let trapped = calls_at(AccessMethod::Trapped)?;
@@ -198,7 +200,7 @@ fn calls_at(access: AccessMethod) -> Result<Calls, String> {
         while Instant::now() < end {
             let from = random.below(length - CHUNK) as u64;
             let page = random.below(half - CHUNK / PAGE);
-            // SAFETY: inside the area, of which nobody else uses this half.
+            // SAFETY: inside the area, of which no other thread uses this half.
             let buffer = unsafe {
                 let start = (area.range().start + page * PAGE) as *mut u8;
                 std::slice::from_raw_parts_mut(start, CHUNK)
@@ -242,7 +244,7 @@ fn seen_are_first_writes() -> Result<(), String> {
     Ok(())
 }
 
-/// Memory that is unmapped, replaced or moved away is noticed, and whoever writes there is not held up.
+/// Memory that is unmapped, replaced or moved away is noticed, and writers there are not delayed.
 fn vanishing() -> Result<(), String> {
     type Change = fn(&Area);
     let changes: [(&str, Change); 4] = [
@@ -281,8 +283,8 @@ fn vanishing() -> Result<(), String> {
     if intact { Ok(()) } else { Err("moved memory has lost its contents".to_owned()) }
 }
 
-/// Memory is replaced while threads wait there: they go on, though the region is still registered. As in [`churn`],
-/// closing the descriptor frees nobody.
+/// Memory is replaced while threads wait there: they go on, though the region is still registered.
+/// As in [`churn`], closing the descriptor frees no thread.
 fn replaced() -> Verdict {
     const WRITERS: usize = 4;
     let area = Area::new(64 * GRAIN * PAGE)?;
@@ -316,7 +318,7 @@ fn replaced() -> Verdict {
     Ok(format!("replaced={times}"))
 }
 
-/// Writes to the area's words by lot, and counts that.
+/// Writes to random words of the area, and counts the writes.
 fn write_anywhere(area: &Area, stop: &AtomicBool, thread: u64, writes: &AtomicU64) {
     let mut random = Random::new(1, thread);
     while !stop.load(Relaxed) {
@@ -340,7 +342,7 @@ fn go_on(writes: &[AtomicU64]) -> Result<(), String> {
     Ok(())
 }
 
-/// Pages whose contents the program has thrown away are seen again once they are used again.
+/// Pages whose contents the program has discarded are seen again once they are used again.
 fn discarded() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
@@ -356,7 +358,7 @@ fn discarded() -> Result<(), String> {
     if right { Ok(()) } else { Err(format!("discarded: seen {before}, then {after} of {grains}")) }
 }
 
-/// `setgid` makes every thread of the process take part: the watch does not keep it waiting.
+/// `setgid` makes every thread of the process take part: the monitor does not delay it.
 fn identity() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(PAGE)?;
@@ -366,9 +368,9 @@ fn identity() -> Result<(), String> {
     if done == 0 { Ok(()) } else { Err("setgid failed".to_owned()) }
 }
 
-/// The allocator's own memory is armed while threads allocate: the watch must not need it.
+/// The allocator's own memory is armed while threads allocate: the monitor must not need it.
 fn heap(options: &Options) -> Verdict {
-    // As much as the threads will need, so that it is there when the heap is registered.
+    // As much as the threads will need, so that it is mapped when the heap is registered.
     drop((0..512).map(|_| vec![1u8; 64 << 10]).collect::<Vec<_>>());
     // Other allocators than glibc's need not have one heap for all threads.
     let range = heap_range().filter(|_| cfg!(target_env = "gnu"));
@@ -427,14 +429,14 @@ fn heap_range() -> Option<std::ops::Range<usize>> {
     addresses(maps.lines().find(|line| line.ends_with("[heap]"))?)
 }
 
-/// The addresses of a mapping, by its line.
+/// Returns the addresses of a mapping, by its line.
 fn addresses(line: &str) -> Option<std::ops::Range<usize>> {
     let (start, end) = line.split_once(' ')?.0.split_once('-')?;
     let number = |text| usize::from_str_radix(text, 16).ok();
     Some(number(start)?..number(end)?)
 }
 
-/// Huge pages are armed whole and stay whole, whichever way they are seen to be used.
+/// Huge pages are armed whole and stay whole, by each access method.
 fn huge() -> Verdict {
     let (written, trapped) = (huge_by(AccessMethod::Written)?, huge_by(AccessMethod::Trapped)?);
     Ok(format!("{written} {trapped}"))
@@ -459,7 +461,7 @@ fn huge_by(access: AccessMethod) -> Verdict {
     if right { Ok(figures) } else { Err(format!("{figures}: seen {seen} of {grains}, {intact}")) }
 }
 
-/// How much memory of the process lies in huge pages.
+/// Returns how much memory of the process consists of huge pages.
 fn huge_kib() -> Result<u64, String> {
     let file = "/proc/self/smaps_rollup";
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
@@ -468,8 +470,8 @@ fn huge_kib() -> Result<u64, String> {
     number.ok_or_else(|| format!("{file}: no AnonHugePages"))
 }
 
-/// Pages that are moved while they are armed stay armed. Takes real nodes. Few pages: Linux 6.1 interrupts the other CPUs
-/// for every one, which takes emulated ones 10 ms.
+/// Pages that are moved while they are armed stay armed. Takes real nodes. Few pages: Linux 6.1
+/// interrupts the other CPUs for every one, which takes emulated ones 10 ms.
 fn migrated() -> Verdict {
     const BYTES: usize = 1 << 20;
     /// `MPOL_MF_MOVE` of `linux/mempolicy.h`.
@@ -505,7 +507,7 @@ fn cost() -> Verdict {
     let of = report.regions.first().ok_or("no region")?;
     let arming = of.scan_time.as_secs_f64() * 1e9 / of.scanned.max(1) as f64;
     let grains = area.pages() / GRAIN;
-    // The best of so many, since others use the machine too.
+    // The best of several rounds, since others use the machine too.
     let rounds = (0..8).map(|_| {
         arm_some(&balancer);
         let (before, began) = (seen(&balancer), Instant::now());
@@ -518,8 +520,8 @@ fn cost() -> Verdict {
     Ok(format!("ns_per_armed_page={arming:.0} ns_per_caught_write={write:.0}"))
 }
 
-/// Regions are unregistered, and balancers end, while threads wait for them. Some children of `fork` have descriptors
-/// too, so that closing these frees nobody.
+/// Regions are unregistered, and balancers end, while threads wait for them. Some children of
+/// `fork` have descriptors too, so that closing these frees no thread.
 fn churn(options: &Options) -> Verdict {
     let area = Area::new(64 * GRAIN * PAGE)?;
     (0..area.pages()).for_each(|page| area.word(page).store(7, Relaxed));
@@ -584,8 +586,8 @@ impl Drop for Idle {
     }
 }
 
-/// Threads use the region while it is armed again and again, are interrupted by handlers that use it, end, fork, and
-/// share it with children of `vfork`.
+/// Threads use the region while it is armed again and again, are interrupted by handlers that use
+/// it, end, fork, and share it with children of `vfork`.
 fn stress(options: &Options) -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
@@ -622,7 +624,7 @@ fn stress(options: &Options) -> Verdict {
             for &thread in &numbers {
                 pinning::signal(thread, libc::SIGUSR1);
             }
-            // Threads that write once and are gone when it is looked up who they were.
+            // Threads that write once and are gone when they are looked up.
             let (round, write) = (rounds, &write);
             scope.spawn(move || write(&mut Random::new(seed, round)));
             rounds += 1;
@@ -667,8 +669,8 @@ fn stress(options: &Options) -> Verdict {
     if unharmed && caught > 0 && children > 0 { Ok(figures) } else { Err(figures) }
 }
 
-/// A child has all of the memory, whatever was armed in its parent, may write it, and its balancer lets it alone; a
-/// balancer of its own works.
+/// A child has all of the memory, whatever was armed in its parent, may write it, and its balancer
+/// leaves it alone; a balancer of its own works.
 fn in_child(area: &Area, balancer: &Balancer) -> Result<(), String> {
     let ended = ends_with(|| {
         let all = 0..area.pages();
@@ -701,7 +703,8 @@ fn share(area: &Area, written: &AtomicU64) -> Result<(), String> {
     let mut stack = vec![0u128; 1 << 12];
     let place = area.word(area.pages() / 2);
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the stack and the word stay until the process, for which this thread waits, has ended.
+    // SAFETY: the stack and the word stay until the process, for which this thread waits, has
+    // ended.
     let child = unsafe {
         let top = stack.as_mut_ptr_range().end.cast();
         libc::clone(write, top, flags, std::ptr::from_ref(place).cast_mut().cast())
