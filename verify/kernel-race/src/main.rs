@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Conclusion::NoResult => ExitCode::from(NO_RESULT),
     };
     if options.json {
-        show(&format!("{}\n", report::json(&results).document()), status)
+        show(&format!("{}\n", report::json(&results)), status)
     } else {
         show(&report::tables(&results), status)
     }
@@ -76,7 +76,7 @@ fn run(options: &Options) -> Result<Results, Error> {
 
 fn guest() -> Source {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest/Cargo.toml");
-    Source { manifest, binary: "percid-race-guest" }
+    Source::of(manifest, "percid-race-guest")
 }
 
 fn images(options: &Options, cache: &Cache) -> Result<Vec<PathBuf>, Error> {

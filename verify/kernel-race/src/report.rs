@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use percid_vm::json::Value;
+use serde::Serialize;
 
 use crate::verdict::{Results, Row, Unaided};
 
@@ -96,54 +96,95 @@ pub fn remarks(results: &Results) -> String {
     text
 }
 
-/// All results, for programs.
-pub fn json(results: &Results) -> Value {
-    let conclusion = format!("{:?}", results.conclusion());
-    Value::Object(vec![
-        ("rows", Value::List(results.rows.iter().map(row_json).collect())),
-        ("unaided", Value::List(results.unaided.iter().map(unaided_json).collect())),
-        ("missing", number(results.missing as u64)),
-        ("conclusion", Value::text(conclusion.to_lowercase())),
-    ])
+/// All results, for programs: one JSON document.
+pub fn json(results: &Results) -> String {
+    let document = Document {
+        rows: results.rows.iter().map(RowDocument::of).collect(),
+        unaided: results.unaided.iter().map(UnaidedDocument::of).collect(),
+        missing: results.missing,
+        conclusion: format!("{:?}", results.conclusion()).to_lowercase(),
+    };
+    serde_json::to_string_pretty(&document).expect("texts and numbers")
 }
 
-fn number(number: u64) -> Value {
-    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+#[derive(Serialize)]
+struct Document<'a> {
+    rows: Vec<RowDocument<'a>>,
+    unaided: Vec<UnaidedDocument<'a>>,
+    missing: usize,
+    conclusion: String,
 }
 
-fn row_json(row: &Row) -> Value {
-    Value::Object(vec![
-        ("kernel", Value::text(&row.release)),
-        ("way", Value::text(row.kind.way.to_string())),
-        ("ids", Value::text(row.kind.ids.to_string())),
-        ("control", Value::Bool(row.kind.control)),
-        ("sources", Value::texts(&row.sources)),
-        ("runs", number(row.runs.into())),
-        ("failures", Value::texts(&row.failures)),
-        ("caught", number(row.caught.into())),
-        ("runs_with_duplicates", number(row.doubled_runs.into())),
-        ("looks", number(row.samples)),
-        ("looks_with_duplicates", number(row.doubled)),
-        ("increments", Value::Int(row.added)),
-        ("lost", number(row.lost)),
-        ("runs_with_losses", number(row.losing_runs.into())),
-        ("good", Value::Bool(row.verdict().is_good())),
-        ("verdict", Value::text(row.verdict().text())),
-    ])
+#[derive(Serialize)]
+struct RowDocument<'a> {
+    kernel: &'a str,
+    way: String,
+    ids: String,
+    control: bool,
+    sources: Vec<String>,
+    runs: u32,
+    failures: Vec<String>,
+    caught: u32,
+    runs_with_duplicates: u32,
+    looks: u64,
+    looks_with_duplicates: u64,
+    increments: i64,
+    lost: u64,
+    runs_with_losses: u32,
+    good: bool,
+    verdict: &'a str,
 }
 
-fn unaided_json(unaided: &Unaided) -> Value {
-    Value::Object(vec![
-        ("kernel", Value::text(&unaided.release)),
-        ("ids", Value::text(unaided.ids.to_string())),
-        ("seconds", number(unaided.seconds)),
-        ("attempts", number(unaided.attempts)),
-        ("migrations", number(unaided.migrations)),
-        ("duplicates", number(unaided.doubled)),
-        ("increments", Value::Int(unaided.added)),
-        ("lost", number(unaided.lost)),
-        ("good", Value::Bool(unaided.is_good())),
-    ])
+impl<'a> RowDocument<'a> {
+    fn of(row: &'a Row) -> Self {
+        Self {
+            kernel: &row.release,
+            way: row.kind.way.to_string(),
+            ids: row.kind.ids.to_string(),
+            control: row.kind.control,
+            sources: row.sources.iter().map(ToString::to_string).collect(),
+            runs: row.runs,
+            failures: row.failures.iter().map(ToString::to_string).collect(),
+            caught: row.caught,
+            runs_with_duplicates: row.doubled_runs,
+            looks: row.samples,
+            looks_with_duplicates: row.doubled,
+            increments: row.added,
+            lost: row.lost,
+            runs_with_losses: row.losing_runs,
+            good: row.verdict().is_good(),
+            verdict: row.verdict().text(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct UnaidedDocument<'a> {
+    kernel: &'a str,
+    ids: String,
+    seconds: u64,
+    attempts: u64,
+    migrations: u64,
+    duplicates: u64,
+    increments: i64,
+    lost: u64,
+    good: bool,
+}
+
+impl<'a> UnaidedDocument<'a> {
+    fn of(unaided: &'a Unaided) -> Self {
+        Self {
+            kernel: &unaided.release,
+            ids: unaided.ids.to_string(),
+            seconds: unaided.seconds,
+            attempts: unaided.attempts,
+            migrations: unaided.migrations,
+            duplicates: unaided.doubled,
+            increments: unaided.added,
+            lost: unaided.lost,
+            good: unaided.is_good(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -161,6 +202,6 @@ mod tests {
     fn what_is_missing_is_said_and_is_no_result() {
         let results = Results { missing: 2, ..Results::default() };
         assert_eq!(tables(&results), "2 rounds are missing\n");
-        assert!(json(&results).document().contains("\"conclusion\": \"noresult\""));
+        assert!(json(&results).contains("\"conclusion\": \"noresult\""));
     }
 }

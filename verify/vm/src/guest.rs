@@ -23,32 +23,36 @@ pub struct Source {
     features: &'static [&'static str],
 }
 
-/// The harness itself is not for the guest.
-const WITHOUT_HARNESS: &[&str] = &["--no-default-features"];
-
 impl Source {
+    /// A binary of the package with this manifest.
+    pub fn of(manifest: PathBuf, binary: &'static str) -> Self {
+        Self { manifest, binary, features: &[] }
+    }
+
     /// The first process of the guest.
     pub fn init() -> Self {
-        let manifest = own_directory().join("Cargo.toml");
-        Self { manifest, binary: "percid-vm-init", features: WITHOUT_HARNESS }
+        Self::own("percid-vm-init")
     }
 
     /// The programs that prove the harness.
     pub fn fixtures() -> Self {
-        let manifest = own_directory().join("Cargo.toml");
-        Self { manifest, binary: "percid-vm-fixtures", features: WITHOUT_HARNESS }
+        Self::own("percid-vm-fixtures")
+    }
+
+    /// The harness itself is not for the guest.
+    fn own(binary: &'static str) -> Self {
+        let features = &["--no-default-features"];
+        Self { manifest: own_directory().join("Cargo.toml"), binary, features }
     }
 
     /// The programs that prove percid.
     pub fn programs() -> Self {
-        let manifest = own_directory().join("../programs/Cargo.toml");
-        Self { manifest, binary: "percid-programs", features: &[] }
+        Self::of(own_directory().join("../programs/Cargo.toml"), "percid-programs")
     }
 
     /// The programs that prove recordings.
     pub fn traces() -> Self {
-        let manifest = own_directory().join("../traces/Cargo.toml");
-        Self { manifest, binary: "percid-trace-programs", features: &[] }
+        Self::of(own_directory().join("../traces/Cargo.toml"), "percid-trace-programs")
     }
 
     /// Builds the binary for machines of `arch`, optimised and without need of any library.
