@@ -27,7 +27,8 @@ const DETOURS: usize = 3;
 /// The most tries that still count as bounded.
 const BOUND: usize = 64;
 
-/// How many of the pairs of instructions are tried. Single instructions all are, always.
+/// How many of the pairs of instructions of two tries, or of an operation and a handler, are tried. Single
+/// instructions all are, always.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairs {
     /// All.
@@ -259,9 +260,6 @@ impl Campaign {
         }
         for &front in &this.in_front {
             for &inside in reached {
-                if !self.pairs.next() {
-                    continue;
-                }
                 let mut script = self.lead(way);
                 for address in [front, inside] {
                     let injection = Injection::Stop;
