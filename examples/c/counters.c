@@ -3,8 +3,8 @@
  *
  *     cc -O2 -pthread counters.c $(pkg-config --cflags --libs percid) -o counters && ./counters
  *
- * Four workers handle requests of random sizes; a fifth thread reports once in a while, as a monitoring thread
- * would, by taking what was counted since its last look.
+ * Four workers handle requests of random sizes; a fifth thread reports once in a while, as a
+ * monitoring thread would, by taking what was counted since its last look.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 
 enum { WORKERS = 4, REQUESTS = 1000000 };
 
-/* Counters are ordinary variables. These are static, so nobody needs to create or destroy them. */
+/* Counters are ordinary variables. These are static, so they need not be created or destroyed. */
 static percid_counter requests = PERCID_COUNTER_INIT;
 static percid_counter bytes = PERCID_COUNTER_INIT;
 /* A gauge is a counter that also goes down. */

@@ -3,10 +3,11 @@
  *
  *     cc -O2 -pthread numa.c $(pkg-config --cflags --libs percid) -o numa && ./numa
  *
- * The main thread fills a table for each worker, as programs do that read their data before they start: so all of it
- * lies on the node (NUMA) that the main thread happened to run on. The workers, wherever they run, then use it for
- * some seconds. The balancer sees who uses which pages and moves them, page by page, while the workers go on. On a
- * machine with one node there is nothing to move, and it does nothing.
+ * The main thread fills a table for each worker, as programs do that read their data before they
+ * start: so all of it lies on the node (NUMA) that the main thread happened to run on. The workers,
+ * wherever they run, then use it for some seconds. The balancer sees who uses which pages and moves
+ * them, page by page, while the workers go on. On a machine with one node there is nothing to move,
+ * and it does nothing.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -37,7 +38,8 @@ static void *work(void *argument)
     const size_t words = page / sizeof *worker->table;
     while (!atomic_load_explicit(&done, memory_order_relaxed)) {
         for (size_t at = 0; at < TABLE; at += page) {
-            /* Once for every page is enough. It costs a call, unless the balancer wants to know who uses this page. */
+            /* Once for every page is enough. It costs a call, unless the balancer wants to know who
+             * uses this page. */
             percid_numa_touch(worker->region, at);
             const uint64_t *const part = worker->table + at / sizeof *worker->table;
             for (size_t i = 0; i < words; i++) {
@@ -48,7 +50,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Says where the tables are. Answers whether all of their pages are somewhere. */
+/* Says where the tables are. Returns whether all of their pages are somewhere. */
 static int tell(const char *when, percid_numa_balancer *balancer)
 {
     percid_numa_report *report;

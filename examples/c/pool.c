@@ -3,8 +3,9 @@
  *
  *     cc -O2 -pthread pool.c $(pkg-config --cflags --libs percid) -o pool && ./pool
  *
- * Workers take buffers, fill them and put them back, as a server does with every request. The buffer that a worker
- * gets is the one that was last put on its CPU, still in the cache; there is no lock and no locked instruction.
+ * Workers take buffers, fill them and put them back, as a server does with every request. The
+ * buffer that a worker gets is the one that was last put on its CPU, still in the cache; there is
+ * no lock and no locked instruction.
  */
 #include <errno.h>
 #include <inttypes.h>

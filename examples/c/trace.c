@@ -3,7 +3,7 @@
  *
  *     cc -O2 -pthread trace.c $(pkg-config --cflags --libs percid) -o trace && ./trace
  *
- * Every CPU writes its events into a ring of its own, without waiting for anybody, also in signal handlers; one
+ * Every CPU writes its events into a ring of its own, without waiting, also in signal handlers; one
  * thread collects them. Durations go into a histogram, which costs as much as a counter.
  */
 #define _POSIX_C_SOURCE 200809L

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::cache::Cache;
 use crate::page::{self, Page};
 
-/// The pages of a cache when nobody uses it any more.
+/// The pages of a cache when no thread uses it any more.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Accounts {
     /// Made since the program started.

@@ -65,7 +65,7 @@ impl<'p> Cache<'p> {
         result
     }
 
-    /// Loads a page while nobody is kept waiting: two threads may load the same one.
+    /// Loads a page while no thread is kept waiting: two threads may load the same one.
     fn load<R>(&self, key: u64, f: impl FnOnce(&Page) -> R) -> R {
         let mut page = self.pages.get();
         if !page.is_blank() {

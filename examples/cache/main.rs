@@ -2,20 +2,21 @@
 //!
 //! What is shown, and why by this structure:
 //!
-//! * **`Pool`** for the pages. The threads that miss take them out and the background thread gives them back,
-//!   often on another CPU: the pool moves them across in batches of up to 30, so most pages come and go
-//!   without a locked instruction.
-//! * **`Counter`** for hits and misses, **`Histogram`** for the times of lookups: every lookup updates two words
-//!   that the other CPUs do not touch.
-//! * **`ActiveMask`** for evicted pages on their way back (`retired.rs`): each ID has a batch of them, and the
-//!   background thread looks only at those that have something.
-//! * **Sharded mutexes** for the map itself: a key's page is the same for all CPUs, so it is no per-CPU data.
+//! * **`Pool`** for the pages. The threads that miss take them out and the background thread gives
+//!   them back, often on another CPU: the pool moves them across in batches of up to 30, so most
+//!   pages come and go without a locked instruction.
+//! * **`Counter`** for hits and misses, **`Histogram`** for the times of lookups: every lookup
+//!   updates two words that the other CPUs do not touch.
+//! * **`ActiveMask`** for evicted pages on their way back (`retired.rs`): each ID has a batch of
+//!   them, and the background thread looks only at those that have something.
+//! * **Sharded mutexes** for the map itself: a key's page is the same for all CPUs, so it is no
+//!   per-CPU data.
 //!
-//! Every page is accounted for in the end: made = cached + pending + idle, and nothing is left when all is
-//! shut down.
+//! Every page is accounted for in the end: made = cached + pending + idle, and nothing is left when
+//! all is shut down.
 //!
-//! Exit status: 0 if all is well, 1 if the accounts do not balance, a page was wrong, or the report could not
-//! be written, 2 for wrong arguments.
+//! Exit status: 0 if all is well, 1 if the accounts do not balance, a page was wrong, or the report
+//! could not be written, 2 for wrong arguments.
 
 mod accounts;
 mod cache;
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     let options = match options::read() {
         Ok(Asked::Run(options)) => options,
         Ok(Asked::Help) => {
-            // Whoever asked may have gone away (`--help | head -1`).
+            // The reader may have gone away (`--help | head -1`).
             let _ = io::stdout().write_all(options::HELP.as_bytes());
             return ExitCode::SUCCESS;
         }

@@ -8,7 +8,7 @@ const WORDS: usize = 512;
 /// The size of a page in bytes.
 pub(crate) const BYTES: usize = WORDS * size_of::<u64>();
 
-/// Pages made so far, by anybody: what the accounts are checked against.
+/// Pages made so far, by any thread: what the accounts are checked against.
 static MADE: Counter = Counter::new();
 
 /// Pages whose memory was given back so far.
@@ -36,7 +36,8 @@ impl Page {
         Page { words: [0; WORDS] }
     }
 
-    /// Reads the page of a key from the backing store. There is none in this example: every word is computed.
+    /// Reads the page of a key from the backing store. There is none in this example: every word is
+    /// computed.
     pub(crate) fn load(&mut self, key: u64) {
         for (word, index) in self.words.iter_mut().zip(0..) {
             *word = content(key, index);

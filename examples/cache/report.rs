@@ -28,7 +28,7 @@ pub(crate) struct Report {
     pub(crate) bytes_per_id: u64,
     /// Lookups that found the page of another key.
     pub(crate) wrong_pages: i64,
-    /// Pages that came out of the pool as somebody left them.
+    /// Pages that came out of the pool as another thread left them.
     pub(crate) unwiped_pages: i64,
 }
 

@@ -1,10 +1,10 @@
 //! Evicted pages on their way back to the pool.
 //!
-//! A page is wiped before anybody gets it again, and not by the thread that is waiting for its own page: the
-//! evicting thread puts it into the batch of its ID and goes on; a background thread wipes the batches. The
-//! [`ActiveMask`] tells the background thread which IDs have a batch at all, so that it looks at those and
-//! not at one batch for every CPU that the machine might have; and telling it so costs an evicting thread a
-//! load and a test while its bit is set.
+//! A page is wiped before it is used again, and not by the thread that is waiting for its own
+//! page: the evicting thread puts it into the batch of its ID and goes on; a background thread
+//! wipes the batches. The [`ActiveMask`] tells the background thread which IDs have a batch at all,
+//! so that it looks at those and not at one batch for every CPU that the machine might have; and
+//! telling it so costs an evicting thread a load and a test while its bit is set.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,8 @@ use percid::{ActiveMask, Source};
 
 use crate::page::Page;
 
-/// A thread that finds so many pages in its batch wipes them itself: the background thread is too slow.
+/// A thread that finds that many pages in its batch wipes them itself: the background thread is too
+/// slow.
 const LONGEST_BATCH: usize = 512;
 
 /// The pages that wait to be wiped.
@@ -24,8 +25,8 @@ pub(crate) struct Retired<'p> {
     batches: Box<[Batch<'p>]>,
 }
 
-/// On cache lines of its own: the lock is the CPU's that has the ID, but for the moments in which the batch
-/// is taken.
+/// On cache lines of its own: the lock is the CPU's that has the ID, but for the moments in which
+/// the batch is taken.
 #[repr(align(128))]
 struct Batch<'p>(Mutex<Vec<Pooled<'p, Page>>>);
 
@@ -46,7 +47,7 @@ impl<'p> Retired<'p> {
         batch.push(page);
         let full = batch.len() >= LONGEST_BATCH;
         drop(batch);
-        // In this order: who finds the mark finds the page.
+        // In this order: a thread that finds the mark finds the page.
         self.active.mark(id);
         if full {
             self.wipe(id);
@@ -73,7 +74,8 @@ impl<'p> Retired<'p> {
         count
     }
 
-    /// Where this thread's pages go. The thread may be moved at once: then it shares a batch for one page.
+    /// Where this thread's pages go. The thread may be moved at once: then it shares a batch for
+    /// one page.
     fn id(&self) -> u32 {
         self.source.current_id().unwrap_or(0) % self.batches.len() as u32
     }

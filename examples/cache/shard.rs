@@ -1,7 +1,7 @@
 //! A part of the cache: a map from keys to pages that evicts by second chance.
 //!
-//! The pages stand in a circle. The hand goes round and evicts the first page that was not used since it
-//! last came by (F. J. Corbató, "A paging experiment with the Multics system", 1969).
+//! The pages stand in a circle. The hand goes round and evicts the first page that was not used
+//! since it last came by (F. J. Corbató, "A paging experiment with the Multics system", 1969).
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use percid::pool::Pooled;
 
 use crate::page::Page;
 
-/// A map that is locked by whoever uses it.
+/// A map that is locked by a thread that uses it.
 pub(crate) struct Shard<'p> {
     /// Where in the circle a key's page stands.
     places: HashMap<u64, usize>,
@@ -37,8 +37,8 @@ impl<'p> Shard<'p> {
         Some(&slot.page)
     }
 
-    /// Keeps a page, and gives back the one that has to go for it: an evicted one, or `page` itself if
-    /// somebody else has loaded the same meanwhile.
+    /// Keeps a page, and gives back the one that has to go for it: an evicted one, or `page` itself
+    /// if another thread has loaded the same meanwhile.
     pub(crate) fn insert(&mut self, key: u64, page: Pooled<'p, Page>) -> Option<Pooled<'p, Page>> {
         if self.places.contains_key(&key) {
             return Some(page);

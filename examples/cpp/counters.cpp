@@ -1,6 +1,7 @@
 // Counters in C++: statistics of a class, shared by all its objects or owned by each.
 //
-//     c++ -std=c++17 -O2 -pthread counters.cpp $(pkg-config --cflags --libs percid) -o counters && ./counters
+// c++ -std=c++17 -O2 -pthread counters.cpp $(pkg-config --cflags --libs percid) -o counters &&
+// ./counters
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -10,8 +11,8 @@
 
 #include <percid.hpp>
 
-// A cache that counts its own hits and misses. A counter is eight bytes, is moved with its owner, and gives its
-// memory back with it.
+// A cache that counts its own hits and misses. A counter is eight bytes, is moved with its owner,
+// and gives its memory back with it.
 class Cache {
 public:
     explicit Cache(std::string name) : name_(std::move(name)) {}
@@ -20,8 +21,8 @@ public:
     {
         const bool hit = key % 8 != 0;
         (hit ? hits_ : misses_).add();
-        // Of all caches, for the life of the process: a static_counter needs no destructor, so threads may use it
-        // until the very end.
+        // Of all caches, for the life of the process: a static_counter needs no destructor, so
+        // threads may use it until the very end.
         all_lookups.add();
         return hit;
     }

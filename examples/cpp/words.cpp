@@ -1,9 +1,9 @@
 // Any type for every CPU, and objects from a pool: percid::local and percid::pool.
 //
-//     c++ -std=c++17 -O2 -pthread words.cpp $(pkg-config --cflags --libs percid) -o words && ./words
+// c++ -std=c++17 -O2 -pthread words.cpp $(pkg-config --cflags --libs percid) -o words && ./words
 //
-// Threads count words, each into the map of the CPU it runs on: no lock is held for long, none is waited for. At the
-// end one thread drains the maps and merges them.
+// Threads count words, each into the map of the CPU it runs on: no lock is held for long, none is
+// waited for. At the end one thread drains the maps and merges them.
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -17,7 +17,7 @@
 
 using counts = std::map<std::string, long>;
 
-// A document that somebody has to read, in memory of the pool.
+// A document to be read, in memory of the pool.
 struct Document {
     std::string text;
 

@@ -46,7 +46,8 @@ fn no_page_is_lost_doubled_wrong_or_unwiped() {
     }
 }
 
-/// The keys that one thread asks for are known: as many misses as different keys if none is evicted.
+/// The keys that one thread asks for are known: as many misses as different keys if none is
+/// evicted.
 #[test]
 fn a_cache_with_room_for_all_misses_every_key_once() {
     let arguments = "--json --threads 1 --lookups 50000 --keys 2000 --capacity 1000000 --skew 1";

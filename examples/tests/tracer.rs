@@ -1,4 +1,5 @@
-//! The tracer: what its traces must have, whatever was lost, and what they must have if nothing was.
+//! The tracer: what its traces must have, whatever was lost, and what they must have if nothing
+//! was.
 
 mod program;
 mod scratch;
@@ -128,8 +129,8 @@ fn check_thread(events: &[Value]) {
     assert!(open.is_empty(), "without end: {open:?}");
 }
 
-/// With room for everything. Even then an event may be lost where a thread has no ID at the moment, or shares
-/// one: it is counted, and the next run is looked at.
+/// With room for everything. Even then an event may be lost where a thread has no ID at the moment,
+/// or shares one: it is counted, and the next run is looked at.
 #[test]
 fn a_trace_without_loss_has_everything() {
     for source in sources() {
@@ -149,8 +150,8 @@ fn a_trace_without_loss_has_everything() {
     }
 }
 
-/// The largest rings fill a slot of percid's memory each, and threads that race for the first use of one ask
-/// for several.
+/// The largest rings fill a slot of percid's memory each, and threads that race for the first use
+/// of one ask for several.
 #[test]
 fn the_largest_rings_survive_a_race_for_their_first_use() {
     for source in sources() {

@@ -29,8 +29,8 @@ fn figures(mut report: Value) -> Value {
     report
 }
 
-/// The figures of a log without malformed lines, computed in one go. A line is cut at its quotes, of which
-/// nginx writes none inside a field.
+/// The figures of a log without malformed lines, computed in one go. A line is cut at its quotes,
+/// of which nginx writes none inside a field.
 fn expected(log: &str, top: usize) -> Value {
     let (mut statuses, mut methods) = (HashMap::new(), HashMap::new());
     let mut hits: HashMap<&str, u64> = HashMap::new();

@@ -10,7 +10,7 @@ use crate::order::Order;
 use crate::recorder::Clock;
 use crate::trace_file::TraceFile;
 
-/// The one who empties the rings.
+/// The consumer of the rings.
 #[derive(Debug)]
 pub(crate) struct Collector<'r, W> {
     consumer: Consumer<'r>,
@@ -49,7 +49,7 @@ impl<'r, W: Write> Collector<'r, W> {
         self.write(&events)
     }
 
-    /// Writes the rest. Nobody records any more.
+    /// Writes the rest. No thread records any more.
     pub(crate) fn finish(mut self) -> io::Result<(TraceFile<W>, Found)> {
         self.take();
         let mut events = Vec::new();

@@ -2,18 +2,18 @@
 //!
 //! What is shown, and why by this structure:
 //!
-//! * **`Ring`** for events. Tracing must not change what it looks at: a lock or a shared buffer would make
-//!   threads wait for each other that do not in the real program. Every CPU appends to a ring of its own, and
-//!   one consumer empties them all.
-//! * **Its overflow policies.** *Drop newest* keeps what led up to an overload; the consumer has to be fast
-//!   enough. *Overwrite oldest* keeps what happened last: with `--flight-recorder` nobody reads until the end,
-//!   as a program would that writes its last moments when it fails.
+//! * **`Ring`** for events. Tracing must not change what it looks at: a lock or a shared buffer
+//!   would make threads wait for each other that do not in the real program. Every CPU appends to a
+//!   ring of its own, and one consumer empties them all.
+//! * **Its overflow policies.** *Drop newest* keeps what led up to an overload; the consumer has to
+//!   be fast enough. *Overwrite oldest* keeps what happened last: with `--flight-recorder` no
+//!   thread reads until the end, as a program would that writes its last moments when it fails.
 //! * **How order is restored** (`order.rs`): a ring is in order, but threads move between rings.
-//! * **How loss is told** (`nesting.rs`, `summary.rs`): in the trace, on standard error, and spans nest all
-//!   the same.
+//! * **How loss is shown** (`nesting.rs`, `summary.rs`): in the trace, on standard error, and spans
+//!   nest all the same.
 //!
-//! Exit status: 0 if the trace was written, also if events were lost; 1 if it could not be written or the
-//! accounts do not balance; 2 for wrong arguments.
+//! Exit status: 0 if the trace was written, also if events were lost; 1 if it could not be written
+//! or the accounts do not balance; 2 for wrong arguments.
 
 mod collector;
 mod event;
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let options = match options::read() {
         Ok(Asked::Run(options)) => options,
         Ok(Asked::Help) => {
-            // Whoever asked may have gone away (`--help | head -1`).
+            // The reader may have gone away (`--help | head -1`).
             let _ = io::stdout().write_all(options::HELP.as_bytes());
             return ExitCode::SUCCESS;
         }
@@ -110,7 +110,8 @@ fn trace(options: &Options) -> io::Result<Summary> {
     Ok(summary)
 }
 
-/// Runs the work queue to its end while the rings are emptied, and returns how many events were recorded.
+/// Runs the work queue to its end while the rings are emptied, and returns how many events were
+/// recorded.
 fn run(
     options: &Options,
     ring: &Ring,
@@ -131,7 +132,7 @@ fn run(
             })
         };
         let threads: io::Result<Vec<_>> = (SUBMITTER..=options.threads as u16).map(start).collect();
-        // Who was started before another could not be would wait for ever.
+        // Who was started before another could not be would wait forever.
         let threads = threads.inspect_err(|_| queue.close())?;
         let finished = || threads.iter().all(thread::ScopedJoinHandle::is_finished);
         let polled = match options.poll_every {

@@ -1,8 +1,9 @@
 //! Makes the spans of every thread nest, whatever was lost.
 //!
-//! A viewer takes an end for that of the innermost open span. If events were lost, that would be the wrong
-//! one for all that follows. So an end whose begin was lost is left out, and a span whose end was lost is
-//! ended when the next event shows that it is over. Nothing is changed where nothing was lost.
+//! A viewer takes an end for that of the innermost open span. If events were lost, that would be
+//! the wrong one for all that follows. So an end whose begin was lost is left out, and a span whose
+//! end was lost is ended when the next event shows that it is over. Nothing is changed where
+//! nothing was lost.
 
 use std::collections::BTreeMap;
 

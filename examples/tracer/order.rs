@@ -1,15 +1,16 @@
 //! Puts the events of every thread in order.
 //!
-//! A thread that moves to another CPU goes on in another ID's ring, so a poll may deliver the newer events of
-//! a thread and leave the older ones to the next poll. How long must an event be held back until nothing
-//! older of its thread can come? A thread looks at the clock for an event after it has appended the one
-//! before. So if the time of an event lies before the begin of a poll, everything older of its thread had
-//! been appended by then, and that poll delivers it at the latest. Hence: **what is older than the begin of
-//! a poll may be written when that poll has ended.** We take the poll before, since the clocks of two CPUs,
-//! and what they see of each other's memory, may differ by some nanoseconds.
+//! A thread that moves to another CPU goes on in another ID's ring, so a poll may deliver the newer
+//! events of a thread and leave the older ones to the next poll. How long must an event be held
+//! back until nothing older of its thread can come? A thread looks at the clock for an event after
+//! it has appended the one before. So if the time of an event lies before the begin of a poll,
+//! everything older of its thread had been appended by then, and that poll delivers it at the
+//! latest. Hence: **what is older than the begin of a poll may be written when that poll has
+//! ended.** We take the poll before, since the clocks of two CPUs, and what they see of each
+//! other's memory, may differ by some nanoseconds.
 //!
-//! Between threads that is not strict: one that is preempted between its look at the clock and the append
-//! delivers its event late. Viewers sort.
+//! Between threads that is not strict: one that is preempted between its look at the clock and the
+//! append delivers its event late. Viewers sort.
 
 use crate::event::Event;
 
@@ -39,7 +40,7 @@ impl Order {
         out.extend(self.held.drain(..count));
     }
 
-    /// Nobody records any more: appends the rest.
+    /// No thread records any more: appends the rest.
     pub(crate) fn finish(&mut self, out: &mut Vec<Event>) {
         self.sort();
         out.append(&mut self.held);
@@ -58,14 +59,15 @@ mod tests {
     const THREADS: usize = 3;
     const IDS: usize = 3;
 
-    /// Threads that look at the clock, append and move between IDs, and a consumer that goes round the IDs,
-    /// one step of one of them at a time.
+    /// Threads that look at the clock, append and move between IDs, and a consumer that goes round
+    /// the IDs, one step of one of them at a time.
     #[derive(Default)]
     struct Simulation {
         random: u64,
         now: u64,
         rings: [Vec<Event>; IDS],
-        /// Of each thread: its ID, its number of events, and the time of the one that it will append.
+        /// Of each thread: its ID, its number of events, and the time of the one that it will
+        /// append.
         threads: [(usize, u64, Option<u64>); THREADS],
         /// The begin of the poll and the next ID that it comes to.
         poll: (u64, usize),
@@ -74,8 +76,8 @@ mod tests {
     }
 
     impl Simulation {
-        /// Whether the events of every thread were written in order, and all of them. `hold`: whether events
-        /// are held back.
+        /// Whether the events of every thread were written in order, and all of them. `hold`:
+        /// whether events are held back.
         fn run(seed: u64, hold: bool) -> bool {
             let mut it = Simulation { random: seed, ..Simulation::default() };
             for _ in 0..400 {

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::event::Name;
 use crate::recorder::Recorder;
 
-/// More tasks than that wait for nobody: who submits has to wait.
+/// More tasks than that do not wait: who submits has to wait.
 const BOUND: usize = 64;
 
 /// The numbers that a task sorts.
@@ -30,7 +30,8 @@ impl Queue {
         Queue::default()
     }
 
-    /// Submits tasks, one span for each, and closes the queue. Ends early if somebody else closes it.
+    /// Submits tasks, one span for each, and closes the queue. Ends early if another thread closes
+    /// it.
     pub(crate) fn submit_all(&self, tasks: u32, recorder: &Recorder<'_>) {
         for task in 0..tasks {
             let _span = recorder.span(Name::Submit, task);
@@ -50,7 +51,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// What a worker does: a span for waiting, one for the task, and in it one for each of its parts.
+    /// What a worker does: a span for waiting, one for the task, and in it one for each of its
+    /// parts.
     pub(crate) fn work(&self, recorder: &Recorder<'_>) {
         let mut numbers = Vec::with_capacity(NUMBERS);
         for round in 0.. {

@@ -1,7 +1,7 @@
 //! The side of the traced threads: what it costs to be traced.
 //!
-//! An event is 32 bytes on the stack, a look at the clock, and [`Ring::append`]: no allocation, no other CPU's
-//! cache line, and no locked instruction unless the source of IDs is the atomic one.
+//! An event is 32 bytes on the stack, a look at the clock, and [`Ring::append`]: no allocation, no
+//! other CPU's cache line, and no locked instruction unless the source of IDs is the atomic one.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -41,8 +41,8 @@ impl<'r> Recorder<'r> {
         Recorder { ring, clock, thread, recorded: Cell::new(0), depth: Cell::new(0) }
     }
 
-    /// Begins a span, which ends when it is dropped. Spans of a thread must end in the order in which
-    /// variables are dropped, the youngest first.
+    /// Begins a span, which ends when it is dropped. Spans of a thread must end in the order in
+    /// which variables are dropped, the youngest first.
     pub(crate) fn span(&self, name: Name, task: u32) -> Span<'_> {
         let begin = self.recorded.get();
         let depth = self.depth.get();

@@ -1,5 +1,5 @@
-//! The trace-event format of Chrome and Perfetto: JSON that <https://ui.perfetto.dev> and `chrome://tracing`
-//! show. Times are in microseconds.
+//! The trace-event format of Chrome and Perfetto: JSON that <https://ui.perfetto.dev> and
+//! `chrome://tracing` show. Times are in microseconds.
 
 use std::io::{self, Write};
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 
-/// Cuts a stream at line ends. It needs no seeking, so a pipe will do, and what is done for a chunk under
-/// the callers' lock is little: fill a buffer, find the last line end.
+/// Cuts a stream at line ends. It needs no seeking, so a pipe will do, and what is done for a chunk
+/// under the callers' lock is little: fill a buffer, find the last line end.
 pub(crate) struct Chunks<R> {
     input: R,
     size: usize,
@@ -18,7 +18,8 @@ pub(crate) struct Chunks<R> {
 pub(crate) struct Chunk {
     /// Chunks are numbered from 0 in the order of the stream.
     pub(crate) number: usize,
-    /// It is the beginning of one line that is longer than a chunk; the rest of the line was skipped.
+    /// It is the beginning of one line that is longer than a chunk; the rest of the line was
+    /// skipped.
     pub(crate) cut: bool,
 }
 
@@ -56,7 +57,7 @@ impl<R: Read> Chunks<R> {
         let missing = self.size - buffer.len();
         buffer.reserve(missing);
         let read = (&mut self.input).take(missing as u64).read_to_end(buffer);
-        // After an error nobody else shall go on behind the hole.
+        // After an error no other thread shall go on behind the hole.
         self.ended = !matches!(read, Ok(read) if read == missing);
         read.map(|_| ())
     }

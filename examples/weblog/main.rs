@@ -2,21 +2,22 @@
 //!
 //! What is shown, and why by this structure:
 //!
-//! * **`Counter`** for requests by status class and method, and for bytes sent. Every line updates three of
-//!   them, so with shared atomics the threads would fight for three cache lines.
-//! * **`Histogram`** for the sizes of responses: quantiles of any number of values in bounded memory, at the
-//!   price of one more counter.
-//! * **`Local`** for hits by path: a hash map is no counter, it needs exclusive access. Each CPU has a map of
-//!   its own, and the report adds them up.
-//! * **`Pool`** for the buffers of chunks: a worker gets the buffer that was used last on its CPU and is still
-//!   in that cache.
-//! * **A mutex** for what is rare: it is taken once per chunk (`chunks.rs`, `places.rs`). Per-CPU data pays
-//!   where every line would meet; not here.
+//! * **`Counter`** for requests by status class and method, and for bytes sent. Every line updates
+//!   three of them, so with shared atomics the threads would fight for three cache lines.
+//! * **`Histogram`** for the sizes of responses: quantiles of any number of values in bounded
+//!   memory, at the price of one more counter.
+//! * **`Local`** for hits by path: a hash map is no counter, it needs exclusive access. Each CPU
+//!   has a map of its own, and the report adds them up.
+//! * **`Pool`** for the buffers of chunks: a worker gets the buffer that was used last on its CPU
+//!   and is still in that cache.
+//! * **A mutex** for what is rare: it is taken once per chunk (`chunks.rs`, `places.rs`). Per-CPU
+//!   data pays where every line would meet; not here.
 //!
-//! The result depends neither on the number of threads nor on percid's source of IDs, which the tests check.
+//! The result depends neither on the number of threads nor on percid's source of IDs, which the
+//! tests check.
 //!
-//! Exit status: 0 if the report was printed (malformed lines are part of it), 1 if the log could not be read
-//! or the report not be written, 2 for wrong arguments.
+//! Exit status: 0 if the report was printed (malformed lines are part of it), 1 if the log could
+//! not be read or the report not be written, 2 for wrong arguments.
 
 mod aggregate;
 mod chunks;
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
     let options = match options::read() {
         Ok(Asked::Run(options)) => options,
         Ok(Asked::Help) => {
-            // Whoever asked may have gone away (`--help | head -1`).
+            // The reader may have gone away (`--help | head -1`).
             let _ = io::stdout().write_all(options::HELP.as_bytes());
             return ExitCode::SUCCESS;
         }
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
     percid::init();
     let Err(failure) = run(&options) else { return ExitCode::SUCCESS };
     match failure {
-        // The reader went away (`weblog … | head -1`): nobody is left to tell.
+        // The reader went away (`weblog … | head -1`): no thread is left to tell.
         Failure::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
             return ExitCode::SUCCESS;
         }
@@ -130,7 +131,8 @@ fn work(chunks: &Mutex<Chunks<impl Read>>, places: &Places) -> io::Result<()> {
     }
 }
 
-/// Counts the requests of a chunk, and says how many lines it has and which are the first malformed ones.
+/// Counts the requests of a chunk, and says how many lines it has and which are the first malformed
+/// ones.
 fn count(chunk: &Chunk, bytes: &[u8]) -> (u64, Vec<Malformed>) {
     let mut malformed = Vec::new();
     let mut lines = 0;

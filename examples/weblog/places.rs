@@ -1,7 +1,7 @@
 //! Where malformed lines are.
 //!
-//! Chunks are counted out of order, so the number of a line in the file is known only when the chunks
-//! before it have been counted as well: each chunk notes how many lines it has.
+//! Chunks are counted out of order, so the number of a line in the file is known only when the
+//! chunks before it have been counted as well: each chunk notes how many lines it has.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -4,9 +4,9 @@
 //! host ident user [time] "request" status bytes "referer" "user agent"
 //! ```
 //!
-//! Inside quotes a backslash escapes the next character, as Apache and nginx write it. What clients send is
-//! not always a request (`"\x16\x03\x01"` is somebody who speaks TLS to the wrong port): such lines are
-//! well-formed, and their method is [`Method::None`].
+//! Inside quotes a backslash escapes the next character, as Apache and nginx write it. What clients
+//! send is not always a request (`"\x16\x03\x01"` is another thread who speaks TLS to the wrong
+//! port): such lines are well-formed, and their method is [`Method::None`].
 
 /// What should stand where a line is malformed.
 pub(crate) type Expected = &'static str;
@@ -30,7 +30,8 @@ pub(crate) struct Record<'l> {
 pub(crate) struct Status(pub(crate) u8);
 
 impl Status {
-    /// The classes by first digit. Servers log 000 if a client went away before there was a response.
+    /// The classes by first digit. Servers log 000 if a client went away before there was a
+    /// response.
     pub(crate) const NAMES: [&str; 10] =
         ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx"];
 }
@@ -117,8 +118,8 @@ impl<'l> Fields<'l> {
         self.take(1, 1 + length, length + 2)
     }
 
-    /// Takes the bytes from `from` to `to` and goes on at `next`, behind a space or the end of the line.
-    /// Only what stands in quotes or brackets may be empty.
+    /// Takes the bytes from `from` to `to` and goes on at `next`, behind a space or the end of the
+    /// line. Only what stands in quotes or brackets may be empty.
     fn take(&mut self, from: usize, to: usize, next: usize) -> Option<&'l [u8]> {
         let field = &self.rest[from..to];
         self.rest = match &self.rest[next..] {

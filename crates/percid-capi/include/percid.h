@@ -8,37 +8,41 @@
  *
  *     cc program.c $(pkg-config --cflags --libs percid)
  *
- * Every CPU that runs the program gets its own copy of the program's data, so that an update takes no
- * locked instruction. Each copy belongs to a concurrency ID: a small integer that a running thread holds,
- * and no two running threads of a process hold at the same time.
+ * Every CPU that runs the program gets its own copy of the program's data, so that an update takes
+ * no locked instruction. Each copy belongs to a concurrency ID: a small integer that a running
+ * thread holds, and no two running threads of a process hold at the same time.
  *
- *     counter     added to by everybody        histogram   of values, with quantiles
+ *     counter     added to by all threads      histogram   of values, with quantiles
  *     stack       of pointers                  pool        of objects of one size
  *     local       a value for any function     ring        of byte records
- *     mask        who has something to flush   numa        memory that follows its threads
+ *     mask        which IDs have work to do   numa        memory that follows its threads
  *
  * What holds everywhere, unless a function says otherwise:
  *
- * Errors    Functions that can fail return an int (or int64_t where they count): 0 or more is success, anything
- *           below is an errno value with a minus sign. errno itself is left alone. No function throws or jumps,
- *           and what a caller does wrong is answered as far as that is cheap to see.
- * Pointers  A pointer is NULL or points to what its type says, for as long as the call lasts. NULL is
- *           answered by -EINVAL where there is an answer, by 0 or by doing nothing where there is not.
- * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask and percid_numa_balancer are made by
- *           percid_..._create(), percid_numa_region by percid_numa_register(), and are no addresses. One that was
- *           destroyed is recognised for ever and answered by -EBADF.
+ * Errors    Functions that can fail return an int (or int64_t where they count): 0 or more is
+ *           success, anything below is an errno value with a minus sign. errno itself is left
+ *           alone. No function throws or jumps, and what a caller does wrong is answered as far as
+ *           that is cheap to see.
+ * Pointers  A pointer is NULL or points to what its type says, for as long as the call lasts. NULL
+ *           is answered by -EINVAL where there is an answer, by 0 or by doing nothing where there
+ *           is not.
+ * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask and
+ *           percid_numa_balancer are made by percid_..._create(), percid_numa_region by
+ *           percid_numa_register(), and are no addresses. One that was destroyed is recognised
+ *           forever and answered by -EBADF.
  * Callbacks are given the `argument` of the call. They must return: no exceptions, no longjmp().
- * Memory    Where none can be had, functions say so, by -ENOMEM or as they describe. Some cannot, and end the
- *           process as abort() does: the snapshots of histograms, percid_ring_poll() and percid_pool_drain(),
- *           when malloc() has less than a few ten KiB left; and what begins with percid_numa, but for touches.
- * Threads   Every function may be called by any number of threads at once, on the same object too. Only
- *           creating and destroying an object excludes every other use of it.
- * Signals   "Async-signal-safe" functions may be called in a signal handler that interrupts anything,
- *           themselves included, and wait for nobody.
- * Fork      A child has the values of its parent, on memory of its own. A child of vfork() must not call
- *           any of this, nor threads that were made by clone() behind the C library's back.
- * dlclose   A shared library that contains the static percid library must be linked with -z nodelete.
- *           (libpercid.so is.)
+ * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Some cannot, and
+ *           end the process as abort() does: the snapshots of histograms, percid_ring_poll() and
+ *           percid_pool_drain(), when malloc() has less than a few ten KiB left; and what begins
+ *           with percid_numa, but for touches.
+ * Threads   Every function may be called by any number of threads at once, on the same object too.
+ *           Only creating and destroying an object excludes every other use of it.
+ * Signals   "Async-signal-safe" functions may be called in a signal handler that interrupts
+ *           anything, themselves included, and do not wait.
+ * Fork      A child has the values of its parent, on memory of its own. A child of vfork() must not
+ *           call any of this, nor threads that were made by clone() behind the C library's back.
+ * dlclose   A shared library that contains the static percid library must be linked with -z
+ *           nodelete. (libpercid.so is.)
  *
  * This file is generated from the library's source: changes belong there.
  */
@@ -222,35 +226,37 @@ typedef struct percid_numa_balancer percid_numa_balancer;
 /**
  * A value for every CPU that asks for one, to be used by any function.
  *
- * percid_local_with() lends the CPU's value out under a lock that takes no locked instruction; the others
- * reach all values, and stop the CPUs for a moment by a fence.
+ * percid_local_with() lends the CPU's value out under a lock that takes no locked instruction; the
+ * others reach all values, and stop the CPUs for a moment by a fence.
  *
- * Threads: any number of threads may use it at once. No two callbacks ever have the same value at the same
+ * Threads: any number of threads may use it at once. No two callbacks ever have the same value at
+ * the same time.
+ * Which value: any. A thread gets the value of the CPU that it is on when it asks, and keeps it to
+ * the end of the callback. Where another thread is using that value (a thread that was preempted
+ * inside its callback, the caller itself further up its stack), it gets an extra one, and one is
+ * made if need be. There are at most as many extra ones as callbacks were ever active at the same
  * time.
- * Which value: any. A thread gets the value of the CPU that it is on when it asks, and keeps it to the end of
- * the callback. Where somebody else is using that value (a thread that was preempted inside its callback,
- * the caller itself further up its stack), it gets an extra one, and one is made if need be. There are at
- * most as many extra ones as callbacks were ever active at the same time.
- * Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it finds
- * have been made; a new one is allocated by malloc().
- * Fork: the child has a copy of every value. Values that other threads of the parent were using stay
- * taken: percid_local_with() uses others, the rest would wait for ever.
- * Memory: the size of a value, rounded up to a multiple of 128 bytes, for every ID that used it and for every
- * extra one, and at least a page for an extra one. Leak checkers do not look there: drain before they
- * count.
+ * Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it
+ * finds have been made; a new one is allocated by malloc().
+ * Fork: the child has a copy of every value. Values that other threads of the parent were using
+ * stay taken: percid_local_with() uses others, the rest would wait forever.
+ * Memory: the size of a value, rounded up to a multiple of 128 bytes, for every ID that used it
+ * and for every extra one, and at least a page for an extra one. Leak checkers do not look there:
+ * drain before they count.
  */
 typedef struct percid_local percid_local;
 
 /**
- * Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch that is
- * pinned.
+ * Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
+ * that is pinned.
  *
- * Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after it has
- * returned visits the ID and finds what was stored, unless another drain has taken the mark, which then
- * finds it. What is published while a drain runs is marked for the next one.
+ * Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after
+ * it has returned visits the ID and finds what was stored, unless another drain has taken the
+ * mark, which then finds it. What is published while a drain runs is marked for the next one.
  * Stale marks are possible and cost a needless visit.
  * Threads: any number of threads may use it at once.
- * Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback is.
+ * Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback
+ * is.
  * Fork: the child's mask is the parent's.
  * Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
  */
@@ -259,17 +265,19 @@ typedef struct percid_mask percid_mask;
 /**
  * A pool of objects of one size, of which every CPU keeps some of its own.
  *
- * An object that is put is what the next percid_pool_get() on this CPU gets, warm in its cache. Every object
- * has a header of 16 bytes in front, which is checked: an object that is put twice, into another pool, or
- * after its pool was destroyed, is refused. (Two threads that put one object at the very same time are not
- * seen.)
+ * An object that is put is what the next percid_pool_get() on this CPU gets, warm in its cache.
+ * Every object has a header of 16 bytes in front, which is checked: an object that is put twice,
+ * into another pool, or after its pool was destroyed, is refused. (Two threads that put one object
+ * at the very same time are not seen.)
  *
- * Threads: any number of threads may use it at once, and put what others got. No object is lent to two.
+ * Threads: any number of threads may use it at once, and put what others got. No object is lent to
+ * two.
  * Signals: getting and putting is async-signal-safe; the rest is not.
- * Fork: the child has copies of the objects, in a pool of its own, except of those that other threads of
- * the parent were moving.
- * Memory: slabs of 64 KiB or eight objects, from the kernel, whose pages cost memory when they are touched.
- * They go back when a drain finds all objects of a slab idle, and with the pool; their address space stays.
+ * Fork: the child has copies of the objects, in a pool of its own, except of those that other
+ * threads of the parent were moving.
+ * Memory: slabs of 64 KiB or eight objects, from the kernel, whose pages cost memory when they are
+ * touched. They go back when a drain finds all objects of a slab idle, and with the pool; their
+ * address space stays.
  */
 typedef struct percid_pool percid_pool;
 
@@ -293,18 +301,19 @@ typedef struct percid_numa_report percid_numa_report;
  * A ring of byte records for every CPU, emptied by one consumer at a time.
  *
  * Threads: any number of threads may append at once.
- * Order: records of one ID come in the order in which they were appended. Between IDs there is no order, and
- * a thread that moves to another CPU appends to another ID's ring: put a time into the record if order
- * matters.
+ * Order: records of one ID come in the order in which they were appended. Between IDs there is no
+ * order, and a thread that moves to another CPU appends to another ID's ring: put a time into the
+ * record if order matters.
  * Loss: a record is delivered once or counted as lost once.
- * Signals: appending is async-signal-safe and waits for nobody; the rest is not.
+ * Signals: appending is async-signal-safe and does not wait; the rest is not.
  * Fork: the child has a copy of the records that were not consumed yet.
- * Memory: for every ID that used it 192 bytes and as much of the ring as was ever written, page by page.
+ * Memory: for every ID that used it 192 bytes and as much of the ring as was ever written, page by
+ * page.
  */
 typedef struct percid_ring percid_ring;
 
 /**
- * What a histogram had recorded at some time: 29.5 KiB that belong to whoever asked for it.
+ * What a histogram had recorded at some time: 29.5 KiB that belong to the caller.
  *
  * Functions that change one must not run at the same time as others on the same one.
  */
@@ -313,15 +322,17 @@ typedef struct percid_snapshot percid_snapshot;
 /**
  * A list of pointers, last in, first out, of which every CPU has a part of its own.
  *
- * What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose part is
- * full moves a batch of up to 30 items to a list that all CPUs share; one whose part is empty fetches a
- * batch from there.
+ * What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose
+ * part is full moves a batch of up to 30 items to a list that all CPUs share; one whose part is
+ * empty fetches a batch from there.
  *
  * Threads: any number of threads may use it at once. No item is lost or handed out twice.
  * Signals: pushing and popping is async-signal-safe; the rest is not.
- * Fork: the child has a copy of everything but the items that other threads of the parent were moving.
- * Memory: 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256 bytes for
- * every 30 items of the shared list. Leak checkers do not look there: drain a stack before they count.
+ * Fork: the child has a copy of everything but the items that other threads of the parent were
+ * moving.
+ * Memory: 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256
+ * bytes for every 30 items of the shared list. Leak checkers do not look there: drain a stack
+ * before they count.
  */
 typedef struct percid_stack percid_stack;
 
@@ -329,12 +340,14 @@ typedef struct percid_stack percid_stack;
  * A signed 64-bit counter that every CPU updates in memory of its own.
  *
  * It is valid when all its bytes are zero: initialise it with PERCID_COUNTER_INIT, statically or
- * otherwise, or with calloc(). It may be moved (but not copied) while nobody uses it.
+ * otherwise, or with calloc(). It may be moved (but not copied) while no thread uses it.
  *
- * Threads: any number of threads may use it at once. An increment is never lost and never counted twice.
+ * Threads: any number of threads may use it at once. An increment is never lost and never counted
+ * twice.
  * Signals: everything but percid_counter_destroy() is async-signal-safe and leaves errno alone.
  * Fork: the child's counter starts with the value the parent had, on memory of its own.
- * Overflow: values wrap around at 64 bits (at 60 bits for a counter that found no memory for copies).
+ * Overflow: values wrap around at 64 bits (at 60 bits for a counter that found no memory for
+ * copies).
  * Memory: these 8 bytes, and 8 bytes for every ID that used it, page by page.
  */
 typedef struct percid_counter {
@@ -347,17 +360,19 @@ typedef struct percid_counter {
 /**
  * A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
  *
- * Values below 128 have a bucket each; from there on 64 buckets lie between two powers of two. What is
- * reported for a value is the middle of its bucket, at most 1/128 of the value away from it.
+ * Values below 128 have a bucket each; from there on 64 buckets lie between two powers of two.
+ * What is reported for a value is the middle of its bucket, at most 1/128 of the value away from
+ * it.
  *
- * It is valid when all its bytes are zero: initialise it with PERCID_HISTOGRAM_INIT, or with calloc(). It
- * may be moved (but not copied) while nobody uses it.
+ * It is valid when all its bytes are zero: initialise it with PERCID_HISTOGRAM_INIT, or with
+ * calloc(). It may be moved (but not copied) while no thread uses it.
  *
- * Threads: any number of threads may use it at once. A record is never lost and never counted twice.
+ * Threads: any number of threads may use it at once. A record is never lost and never counted
+ * twice.
  * Signals: recording is async-signal-safe and leaves errno alone; the rest is not.
  * Fork: the child's histogram starts with the parent's counts, on memory of its own.
- * Memory: these 8 bytes, and address space for 3776 buckets (29.5 KiB) for every ID, of which the pages
- * that are touched cost memory: values within a factor of 256 touch one or two.
+ * Memory: these 8 bytes, and address space for 3776 buckets (29.5 KiB) for every ID, of which the
+ * pages that are touched cost memory: values within a factor of 256 touch one or two.
  */
 typedef struct percid_histogram {
     /**
@@ -727,10 +742,10 @@ const char *percid_version(void);
 /**
  * Chooses the source of IDs for this process at the first call; later calls return the same.
  *
- * Every operation that needs it does it, so programs need not. Calling it early in main(), before threads
- * are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms. The
- * environment variable PERCID_SOURCE (kernel, table or atomic) overrides the choice; a wish that cannot
- * be granted is answered by one line on standard error.
+ * Every operation that needs it does it, so programs need not. Calling it early in main(), before
+ * threads are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms.
+ * The environment variable PERCID_SOURCE (kernel, table or atomic) overrides the choice; a wish
+ * that cannot be granted is answered by one line on standard error.
  *
  * While another thread (or the code that a signal handler interrupted) is choosing, the answer is
  * PERCID_SOURCE_ATOMIC; objects that are used meanwhile lose nothing by it. Async-signal-safe.
@@ -745,95 +760,94 @@ enum percid_source percid_init(void);
 const char *percid_source_name(int source);
 
 /**
- * Writes one line for people into `text`: why the process uses the source that percid_init() returns.
+ * Writes one line for people into `text`: why the process uses the source that percid_init()
+ * returns.
  *
- * Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line without
- * the zero, as snprintf() does: a line that did not fit is cut off. With `size` 0 nothing is written and
- * `text` may be NULL. 512 bytes are enough for every line of this version.
+ * Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line
+ * without the zero, as snprintf() does: a line that did not fit is cut off. With `size` 0 nothing
+ * is written and `text` may be NULL. 512 bytes are enough for every line of this version.
  *
  * Async-signal-safe; costs a microsecond.
  */
-size_t percid_reason(char *text,
-                     size_t size);
+size_t percid_reason(char *text, size_t size);
 
 /**
  * The ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
  *
- * A hint: the thread may be moved to another CPU before the caller looks at the answer, and another thread
- * may have the ID then. Good for choosing among copies that are protected otherwise. With
- * PERCID_SOURCE_ATOMIC it is a recent CPU number.
+ * A hint: the thread may be moved to another CPU before the caller looks at the answer, and
+ * another thread may have the ID then. Good for choosing among copies that are protected
+ * otherwise. With PERCID_SOURCE_ATOMIC it is a recent CPU number.
  *
  * Async-signal-safe; costs some 15 ns once the CPU has an ID.
  */
 int percid_current_id(void);
 
 /**
- * Makes the process's IDs dense again, on request: takes back IDs at or above
- * min(allowed CPUs, threads), and those that no CPU has renewed for 100 ms. CPUs that still use theirs
- * fetch one again at their next operation.
+ * Makes the process's IDs dense again, on request: takes back IDs at or above min(allowed CPUs,
+ * threads), and those that no CPU has renewed for 100 ms. CPUs that still use theirs fetch one
+ * again at their next operation.
  *
- * Returns how many were taken back; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs are
- * percid's own. Costs one fence of all CPUs, some 10 us. Async-signal-safe.
+ * Returns how many were taken back; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs
+ * are percid's own. Costs one fence of all CPUs, some 10 us. Async-signal-safe.
  */
 uint32_t percid_compact(void);
 
 /**
- * Says how many IDs there may be while the process's threads wander over more CPUs than there are threads.
+ * Says how many IDs there may be while the process's threads wander over more CPUs than there are
+ * threads.
  *
- * Once ten IDs for each thread were taken from other CPUs within 100 ms, percid hands out extra ones, up to the CPUs visited
- * within 100 ms: memory for the time of a steal per move, about 1 us. `most` is a limit for them; UINT32_MAX
- * sets none, as at first, and 0 keeps the IDs below min(allowed CPUs, threads) at any time. When the
- * threads have stayed where they are for 200 ms, the next time that any CPU asks for an ID ends the extra ones.
+ * Once ten IDs for each thread were taken from other CPUs within 100 ms, percid hands out extra
+ * ones, up to the CPUs visited within 100 ms: memory for the time of a steal per move, about 1 us.
+ * `most` is a limit for them; UINT32_MAX sets none, as at first, and 0 keeps the IDs below
+ * min(allowed CPUs, threads) at any time. When the threads have stayed where they are for 200 ms,
+ * the next time that any CPU asks for an ID ends the extra ones.
  *
- * It holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it. Async-signal-safe; costs
- * a call.
+ * It holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it.
+ * Async-signal-safe; costs a call.
  */
 void percid_set_density(uint32_t most);
 
 /**
- * Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an aborted
- * critical section, PERCID_SOURCE_ATOMIC. The same by a call: 1 ns more.
+ * Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an
+ * aborted critical section, PERCID_SOURCE_ATOMIC. The same by a call: 1 ns more.
  */
-void percid_counter_add_slow(struct percid_counter *counter,
-                             int64_t n);
+void percid_counter_add_slow(struct percid_counter *counter, int64_t n);
 
 /**
- * Makes `counter`, whose content does not matter, a counter of value 0 that uses this source, whatever the
- * process has chosen: for measurements and tests.
+ * Makes `counter`, whose content does not matter, a counter of value 0 that uses this source,
+ * whatever the process has chosen: for measurements and tests.
  *
- * Returns 0; -EINVAL if `counter` is NULL or no source has this number; -ENOSYS, -ENOTSUP, -EPERM or
- * another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On error it is
- * left alone.
+ * Returns 0; -EINVAL if `counter` is NULL or no source has this number; -ENOSYS, -ENOTSUP, -EPERM
+ * or another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On
+ * error it is left alone.
  */
-int percid_counter_with_source(struct percid_counter *counter,
-                               int source);
+int percid_counter_with_source(struct percid_counter *counter, int source);
 
 /**
  * The sum over all IDs; 0 for NULL.
  *
- * It contains every increment that happens before it, so it is exact after joining threads; it may miss
- * increments that run at the same time. Costs the reading of one word for every ID ever used.
+ * It contains every increment that happens before it, so it is exact after joining threads; it may
+ * miss increments that run at the same time. Costs the reading of one word for every ID ever used.
  */
 int64_t percid_counter_sum(const struct percid_counter *counter);
 
 /**
  * The sum over all IDs, which it resets to zero; 0 for NULL.
  *
- * An increment that runs at the same time is either contained in the result or in the value that remains:
- * the results of all calls and the last sum add up to what was added. Costs what a sum costs.
+ * An increment that runs at the same time is either contained in the result or in the value that
+ * remains: the results of all calls and the last sum add up to what was added. Costs what a sum
+ * costs.
  */
 int64_t percid_counter_take(struct percid_counter *counter);
 
 /**
- * What each ID has added, by ID: writes the first `capacity` of them to `values` and returns how many
- * there are. The rest of the sum is percid_counter_shared(). With `capacity` 0 nothing is written and
- * `values` may be NULL; 0 is returned if `counter` is NULL.
+ * What each ID has added, by ID: writes the first `capacity` of them to `values` and returns how
+ * many there are. The rest of the sum is percid_counter_shared(). With `capacity` 0 nothing is
+ * written and `values` may be NULL; 0 is returned if `counter` is NULL.
  *
  * Costs what a sum costs.
  */
-size_t percid_counter_by_id(const struct percid_counter *counter,
-                            int64_t *values,
-                            size_t capacity);
+size_t percid_counter_by_id(const struct percid_counter *counter, int64_t *values, size_t capacity);
 
 /**
  * What was added without an ID, less what percid_counter_take() has taken; 0 for NULL.
@@ -843,9 +857,9 @@ int64_t percid_counter_shared(const struct percid_counter *counter);
 /**
  * Gives the counter's memory back and makes it a new counter of value 0. NULL is allowed.
  *
- * Nobody else may use the counter meanwhile: an increment that is in flight would go to whoever gets the
- * memory next. Counters that live as long as the process need not be destroyed. Costs the reading of one
- * word for every ID ever used. Not for signal handlers.
+ * No other thread may use the counter meanwhile: an increment that is in flight would go to a
+ * thread that gets the memory next. Counters that live as long as the process need not be
+ * destroyed. Costs the reading of one word for every ID ever used. Not for signal handlers.
  */
 void percid_counter_destroy(struct percid_counter *counter);
 
@@ -857,27 +871,27 @@ void percid_histogram_record_slow(struct percid_histogram *histogram,
                                   uint64_t times);
 
 /**
- * Makes `histogram`, whose content does not matter, an empty histogram that uses this source, whatever the
- * process has chosen: for measurements and tests. Returns what percid_counter_with_source() does.
+ * Makes `histogram`, whose content does not matter, an empty histogram that uses this source,
+ * whatever the process has chosen: for measurements and tests. Returns what
+ * percid_counter_with_source() does.
  */
-int percid_histogram_with_source(struct percid_histogram *histogram,
-                                 int source);
+int percid_histogram_with_source(struct percid_histogram *histogram, int source);
 
 /**
- * Stores a snapshot of what has been recorded so far in `snapshot`, to be freed by percid_snapshot_free().
+ * Stores a snapshot of what has been recorded so far in `snapshot`, to be freed by
+ * percid_snapshot_free().
  *
- * It contains every record that happens before it, and may miss those that run at the same time. Returns
- * 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
+ * It contains every record that happens before it, and may miss those that run at the same time.
+ * Returns 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
  */
 int percid_histogram_snapshot(const struct percid_histogram *histogram,
                               struct percid_snapshot **snapshot);
 
 /**
- * As percid_histogram_snapshot(), and removes what the snapshot contains: every record is in exactly one of
- * the snapshots taken, or still there.
+ * As percid_histogram_snapshot(), and removes what the snapshot contains: every record is in
+ * exactly one of the snapshots taken, or still there.
  */
-int percid_histogram_take(struct percid_histogram *histogram,
-                          struct percid_snapshot **snapshot);
+int percid_histogram_take(struct percid_histogram *histogram, struct percid_snapshot **snapshot);
 
 /**
  * How many values could not be recorded because the first use found no memory; 0 for NULL.
@@ -885,13 +899,14 @@ int percid_histogram_take(struct percid_histogram *histogram,
 uint64_t percid_histogram_unrecorded(const struct percid_histogram *histogram);
 
 /**
- * Gives the histogram's memory back and makes it a new one. NULL is allowed. Nobody else may use it
- * meanwhile.
+ * Gives the histogram's memory back and makes it a new one. NULL is allowed. No other thread may
+ * use it meanwhile.
  */
 void percid_histogram_destroy(struct percid_histogram *histogram);
 
 /**
- * Stores a snapshot without values in `snapshot`, to merge others into. Returns 0, or -EINVAL for NULL.
+ * Stores a snapshot without values in `snapshot`, to merge others into. Returns 0, or -EINVAL for
+ * NULL.
  */
 int percid_snapshot_create(struct percid_snapshot **snapshot);
 
@@ -906,13 +921,11 @@ void percid_snapshot_free(struct percid_snapshot *snapshot);
 uint64_t percid_snapshot_count(const struct percid_snapshot *snapshot);
 
 /**
- * Stores in `value` what a share `q` of the values does not exceed: 0.5 for the median, 0 for the smallest,
- * 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for NULL or a `q` that is no
- * number.
+ * Stores in `value` what a share `q` of the values does not exceed: 0.5 for the median, 0 for the
+ * smallest, 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for NULL or a
+ * `q` that is no number.
  */
-int percid_snapshot_quantile(const struct percid_snapshot *snapshot,
-                             double q,
-                             uint64_t *value);
+int percid_snapshot_quantile(const struct percid_snapshot *snapshot, double q, uint64_t *value);
 
 /**
  * Stores the smallest value, up to 1/128. Returns what percid_snapshot_quantile() does.
@@ -930,115 +943,107 @@ int percid_snapshot_max(const struct percid_snapshot *snapshot, uint64_t *value)
 int percid_snapshot_mean(const struct percid_snapshot *snapshot, double *mean);
 
 /**
- * The buckets that have values, from the smallest: writes the first `capacity` of them to `buckets` and
- * returns how many there are. With `capacity` 0 nothing is written and `buckets` may be NULL; 0 is returned
- * if `snapshot` is NULL.
+ * The buckets that have values, from the smallest: writes the first `capacity` of them to
+ * `buckets` and returns how many there are. With `capacity` 0 nothing is written and `buckets` may
+ * be NULL; 0 is returned if `snapshot` is NULL.
  */
 size_t percid_snapshot_buckets(const struct percid_snapshot *snapshot,
                                struct percid_bucket *buckets,
                                size_t capacity);
 
 /**
- * Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or -EINVAL for
- * NULL.
+ * Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or
+ * -EINVAL for NULL.
  */
-int percid_snapshot_merge(struct percid_snapshot *snapshot,
-                          const struct percid_snapshot *other);
+int percid_snapshot_merge(struct percid_snapshot *snapshot, const struct percid_snapshot *other);
 
 /**
- * Stores a new stack in `stack`. It keeps up to `capacity` items for every ID (1 to 2 097 151), and about
- * `shared` in the shared list: PERCID_UNBOUNDED for any number.
+ * Stores a new stack in `stack`. It keeps up to `capacity` items for every ID (1 to 2 097 151),
+ * and about `shared` in the shared list: PERCID_UNBOUNDED for any number.
  *
  * Returns 0, -EINVAL for NULL or another capacity, or -ENOMEM; on error `stack` becomes NULL.
  */
-int percid_stack_create(struct percid_stack **stack,
-                        uint32_t capacity,
-                        size_t shared);
+int percid_stack_create(struct percid_stack **stack, uint32_t capacity, size_t shared);
 
 /**
  * Pushes an item, which must not be NULL.
  *
- * Returns 0; -ENOSPC if there is no room: this CPU's part is full, and the shared list as well, or no
- * memory can be had for it; -EINVAL for NULL; -EBADF if the stack is destroyed. Async-signal-safe. Costs
- * some 20 instructions and a call.
+ * Returns 0; -ENOSPC if there is no room: this CPU's part is full, and the shared list as well, or
+ * there is no memory for it; -EINVAL for NULL; -EBADF if the stack is destroyed.
+ * Async-signal-safe. Costs some 20 instructions and a call.
  */
-int percid_stack_push(struct percid_stack *stack,
-                      void *item);
+int percid_stack_push(struct percid_stack *stack, void *item);
 
 /**
  * Pops the item that this CPU pushed last, or one of the shared list.
  *
- * NULL if there is none, or no such stack. Items in the parts of other CPUs are not found. Async-signal-safe.
- * Costs some 20 instructions and a call.
+ * NULL if there is none, or no such stack. Items in the parts of other CPUs are not found.
+ * Async-signal-safe. Costs some 20 instructions and a call.
  */
 void *percid_stack_pop(struct percid_stack *stack);
 
 /**
- * Hands all items to `visit`, those of every ID and those of the shared list, and returns how many. It may
- * miss what is pushed, or moved by another thread, meanwhile; and the parts of all CPUs, if the process has
- * entered a sandbox since the first push that refuses membarrier().
+ * Hands all items to `visit`, those of every ID and those of the shared list, and returns how
+ * many. It may miss what is pushed, or moved by another thread, meanwhile; and the parts of all
+ * CPUs, if the process has entered a sandbox since the first push that refuses membarrier().
  *
- * -EINVAL for NULL, -EBADF if the stack is destroyed. Waits for a drain by another thread; called by `visit`
- * it does nothing. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+ * -EINVAL for NULL, -EBADF if the stack is destroyed. Waits for a drain by another thread; called
+ * by `visit` it does nothing. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
  */
 int64_t percid_stack_drain(struct percid_stack *stack,
                            void (*visit)(void *item, void *argument),
                            void *argument);
 
 /**
- * Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. Nobody else may use it
- * meanwhile.
+ * Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
+ * thread may use it meanwhile.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Then its handle stays recognisable:
- * every function answers -EBADF, or NULL.
+ * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Then its handle stays
+ * recognisable: every function answers -EBADF, or NULL.
  */
 int percid_stack_destroy(struct percid_stack *stack,
                          void (*visit)(void *item, void *argument),
                          void *argument);
 
 /**
- * Stores a new pool in `pool`, of objects of `size` bytes that are aligned to `align` bytes (a power of
- * two up to 4096). It keeps up to `capacity` idle objects for every ID (1 to 2 097 151), and any number that
- * IDs share.
+ * Stores a new pool in `pool`, of objects of `size` bytes that are aligned to `align` bytes (a
+ * power of two up to 4096). It keeps up to `capacity` idle objects for every ID (1 to 2 097 151),
+ * and any number that IDs share.
  *
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `pool` becomes NULL.
  */
-int percid_pool_create(struct percid_pool **pool,
-                       size_t size,
-                       size_t align,
-                       uint32_t capacity);
+int percid_pool_create(struct percid_pool **pool, size_t size, size_t align, uint32_t capacity);
 
 /**
  * Lends an object: zeroed if it is new, and as it was put if it is used again.
  *
- * NULL if no memory can be had, or there is no such pool. Async-signal-safe. Costs some 25 instructions and a
- * call.
+ * NULL if there is no memory, or there is no such pool. Async-signal-safe. Costs some 25
+ * instructions and a call.
  */
 void *percid_pool_get(struct percid_pool *pool);
 
 /**
- * Takes back an object that percid_pool_get() of any pool has lent and nobody uses any more.
+ * Takes back an object that percid_pool_get() of any pool has lent and no thread uses any more.
  *
- * Returns 0, or what is wrong, and then nothing has happened: -EALREADY if it was put before, -EXDEV if it
- * belongs to another pool, -ESTALE if its memory is gone (its pool was destroyed, or it was put before a
- * drain), -EBADF if `pool` is destroyed, -EINVAL for NULL. What was never an object of a pool must not be
- * put. Async-signal-safe. Costs some 25 instructions and a call.
+ * Returns 0, or what is wrong, and then nothing has happened: -EALREADY if it was put before,
+ * -EXDEV if it belongs to another pool, -ESTALE if its memory is gone (its pool was destroyed, or
+ * it was put before a drain), -EBADF if `pool` is destroyed, -EINVAL for NULL. What was never an
+ * object of a pool must not be put. Async-signal-safe. Costs some 25 instructions and a call.
  */
-int percid_pool_put(struct percid_pool *pool,
-                    void *object);
+int percid_pool_put(struct percid_pool *pool, void *object);
 
 /**
- * Gives the memory of slabs without objects in use back to the kernel, and returns how many idle objects
- * were in them. -EINVAL for NULL, -EBADF if the pool is destroyed.
+ * Gives the memory of slabs without objects in use back to the kernel, and returns how many idle
+ * objects were in them. -EINVAL for NULL, -EBADF if the pool is destroyed.
  *
- * Waits for a drain by another thread. Costs a fence of all CPUs, some 10 us, for every 64 IDs, and some work
- * for every idle object.
+ * Waits for a drain by another thread. Costs a fence of all CPUs, some 10 us, for every 64 IDs,
+ * and some work for every idle object.
  */
 int64_t percid_pool_drain(struct percid_pool *pool);
 
 /**
- * Destroys a pool. Nobody else may use it meanwhile, and the memory of its objects is gone, also of those
- * that are lent.
+ * Destroys a pool. No other thread may use it meanwhile, and the memory of its objects is gone,
+ * also of those that are lent.
  *
  * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle and its objects stay
  * recognisable: every function answers -EBADF, -ESTALE, or NULL.
@@ -1046,12 +1051,12 @@ int64_t percid_pool_drain(struct percid_pool *pool);
 int percid_pool_destroy(struct percid_pool *pool);
 
 /**
- * Stores a new object in `local`, whose values have `size` bytes that are aligned to `align` bytes (a power
- * of two up to 4096).
+ * Stores a new object in `local`, whose values have `size` bytes that are aligned to `align` bytes
+ * (a power of two up to 4096).
  *
- * A value is made when an ID first asks for one: its memory is zeroed and given to `make`, which returns 0,
- * or an error below 0 that percid_local_with() then returns. `drop` is called before its memory is
- * freed. Either may be NULL, and both get `context`; any thread may call them.
+ * A value is made when an ID first asks for one: its memory is zeroed and given to `make`, which
+ * returns 0, or an error below 0 that percid_local_with() then returns. `drop` is called before
+ * its memory is freed. Either may be NULL, and both get `context`; any thread may call them.
  *
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `local` becomes NULL.
  */
@@ -1065,38 +1070,39 @@ int percid_local_create(struct percid_local **local,
 /**
  * Lends a value to `visit`, which must return.
  *
- * Returns 0; -ENOMEM if another value is needed and no memory can be had for it; the error of `make`;
- * -EINVAL for NULL; -EBADF if the object is destroyed. Waits for nobody. Costs some 20 instructions, a
- * call, and the callback.
+ * Returns 0; -ENOMEM if another value is needed and there is no memory for it; the error of
+ * `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Waits for no thread. Costs some 20
+ * instructions, a call, and the callback.
  */
 int percid_local_with(struct percid_local *local,
                       void (*visit)(void *value, void *argument),
                       void *argument);
 
 /**
- * Calls `visit` for every value that was made, of every ID and the extra ones. It may miss values that are
- * made meanwhile; and those of all IDs, if the process has entered a sandbox since the first use that
- * refuses membarrier().
+ * Calls `visit` for every value that was made, of every ID and the extra ones. It may miss values
+ * that are made meanwhile; and those of all IDs, if the process has entered a sandbox since the
+ * first use that refuses membarrier().
  *
- * Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are using a value
- * (so it must not be called by one of this object: -EDEADLK, and a line on standard error that says where),
- * and for other visits. Costs one fence of all
- * CPUs, some 10 us, for every 64 IDs.
+ * Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are
+ * using a value (so it must not be called by one of this object: -EDEADLK, and a line on standard
+ * error that says where), and for other visits. Costs one fence of all CPUs, some 10 us, for every
+ * 64 IDs.
  */
 int percid_local_for_each(struct percid_local *local,
                           void (*visit)(void *value, void *argument),
                           void *argument);
 
 /**
- * Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the object. New
- * ones are made when they are needed. Returns how many there were, or what percid_local_for_each() does.
+ * Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
+ * object. New ones are made when they are needed. Returns how many there were, or what
+ * percid_local_for_each() does.
  */
 int64_t percid_local_drain(struct percid_local *local,
                            void (*visit)(void *value, void *argument),
                            void *argument);
 
 /**
- * Destroys the object and drops its values. Nobody else may use it meanwhile.
+ * Destroys the object and drops its values. No other thread may use it meanwhile.
  *
  * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
  */
@@ -1113,59 +1119,57 @@ int percid_ring_create(struct percid_ring **ring, size_t bytes, int overflow);
 /**
  * Appends a record of `length` bytes.
  *
- * Returns 0; -EMSGSIZE if it is longer than percid_ring_max_record_len(), or -ENOSPC if there is no room now: then
- * it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0); -EBADF if the ring is destroyed.
- * Async-signal-safe, waits for nobody. Costs some 30 instructions, 6 for each word, and a call.
+ * Returns 0; -EMSGSIZE if it is longer than percid_ring_max_record_len(), or -ENOSPC if there is
+ * no room now: then it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0);
+ * -EBADF if the ring is destroyed. Async-signal-safe, does not wait. Costs some 30 instructions, 6
+ * for each word, and a call.
  */
-int percid_ring_append(struct percid_ring *ring,
-                       const void *record,
-                       size_t length);
+int percid_ring_append(struct percid_ring *ring, const void *record, size_t length);
 
 /**
- * The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if there
- * is no such ring.
+ * The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if
+ * there is no such ring.
  */
 size_t percid_ring_max_record_len(const struct percid_ring *ring);
 
 /**
- * Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records that are
- * appended meanwhile may be missed; the next poll goes on with them.
+ * Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
+ * that are appended meanwhile may be missed; the next poll goes on with them.
  *
- * -EBUSY if another thread is polling (or the caller further up its stack), -EINVAL for NULL, -EBADF if the
- * ring is destroyed.
+ * -EBUSY if another thread is polling (or the caller further up its stack), -EINVAL for NULL,
+ * -EBADF if the ring is destroyed.
  */
-int64_t percid_ring_poll(struct percid_ring *ring,
-                         void (*visit)(const struct percid_event *event, void *argument),
-                         void *argument);
+int64_t percid_ring_poll(struct percid_ring *ring, void (*visit)(const struct percid_event *event,
+                                                                 void *argument), void *argument);
 
 /**
- * How many records were lost so far: not appended, or found overwritten by the consumer. 0 if there is no
- * such ring. Costs the reading of one word for every ID ever used.
+ * How many records were lost so far: not appended, or found overwritten by the consumer. 0 if
+ * there is no such ring. Costs the reading of one word for every ID ever used.
  */
 uint64_t percid_ring_lost(const struct percid_ring *ring);
 
 /**
- * Destroys a ring, with the records that were not consumed. Nobody else may use it meanwhile.
+ * Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
  *
  * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
  */
 int percid_ring_destroy(struct percid_ring *ring);
 
 /**
- * Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error `mask`
- * becomes NULL.
+ * Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error
+ * `mask` becomes NULL.
  */
 int percid_mask_create(struct percid_mask **mask);
 
 /**
  * Makes `id` a member, after something was published that a drain must find.
  *
- * Returns 0, -ERANGE for an ID of 8192 or more, which no CPU can have, -EINVAL for NULL, -EBADF if the mask
- * is destroyed. Costs a call, a load and a test if the bit is set, else one locked instruction. The first call
- * that sets a bit registers the process for the kernel's fence: 2 us early in main(), 20 ms later.
+ * Returns 0, -ERANGE for an ID of 8192 or more, which no CPU can have, -EINVAL for NULL, -EBADF if
+ * the mask is destroyed. Costs a call, a load and a test if the bit is set, else one locked
+ * instruction. The first call that sets a bit registers the process for the kernel's fence: 2 us
+ * early in main(), 20 ms later.
  */
-int percid_mask_mark(struct percid_mask *mask,
-                     uint32_t id);
+int percid_mask_mark(struct percid_mask *mask, uint32_t id);
 
 /**
  * Whether `id` is a member at this moment: 1 or 0, or what percid_mask_mark() returns.
@@ -1173,8 +1177,8 @@ int percid_mask_mark(struct percid_mask *mask,
 int percid_mask_is_marked(const struct percid_mask *mask, uint32_t id);
 
 /**
- * Takes all members out and calls `visit` for each; what was published before they were marked is visible
- * to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
+ * Takes all members out and calls `visit` for each; what was published before they were marked is
+ * visible to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
  *
  * Costs one fence of all CPUs, some 10 us, if there is any member; else 9 loads.
  */
@@ -1183,7 +1187,7 @@ int64_t percid_mask_drain(struct percid_mask *mask,
                           void *argument);
 
 /**
- * Destroys a mask. Nobody else may use it meanwhile.
+ * Destroys a mask. No other thread may use it meanwhile.
  *
  * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
  */

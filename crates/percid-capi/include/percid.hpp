@@ -5,19 +5,20 @@
  *     static percid::local<std::unordered_map<std::string, int>> hits;
  *
  *     requests.add();                                    // on any thread, in any signal handler
- *     hits.with([](auto &mine) { mine["/index"]++; });   // exclusive, and waits for nobody
+ *     hits.with([](auto &mine) { mine["/index"]++; });   // exclusive, without waiting
  *     std::cout << requests.sum() << '\n';
  *
  *     c++ -std=c++17 program.cpp $(pkg-config --cflags --libs percid)
  *
- * Objects give their memory back when they are destroyed, and can be moved but not copied; nobody else may use
- * an object while it is moved or destroyed. Everything else may be called by any number of threads at once.
- * Constructors that can fail throw std::system_error; nothing else throws unless it says so. What percid.h says
- * about signals, fork and costs holds here too.
+ * Objects give their memory back when they are destroyed, and can be moved but not copied; no other
+ * thread may use an object while it is moved or destroyed. Everything else may be called by any
+ * number of threads at once. Constructors that can fail throw std::system_error; nothing else
+ * throws unless it says so. What percid.h says about signals, fork and costs holds here too.
  *
- * Exceptions of callbacks: those of with() and for_each() come out of them, and for_each() then leaves the rest
- * out. The callbacks of drain() and poll() must not throw, since what they are given would be lost:
- * std::terminate() is called. Programs that are compiled without exceptions use percid.h.
+ * Exceptions of callbacks: those of with() and for_each() come out of them, and for_each() then
+ * leaves the rest out. The callbacks of drain() and poll() must not throw, since what they are
+ * given would be lost: std::terminate() is called. Programs that are compiled without exceptions
+ * use percid.h.
  */
 #ifndef PERCID_HPP
 #define PERCID_HPP
@@ -89,7 +90,8 @@ inline std::uint32_t compact() noexcept
     return percid_compact();
 }
 
-/* Limits the IDs that there may be while threads wander; 0: never more than min(allowed CPUs, threads). */
+/* Limits the IDs that there may be while threads wander; 0: never more than min(allowed CPUs,
+ * threads). */
 inline void set_density(std::uint32_t most) noexcept
 {
     percid_set_density(most);
@@ -194,9 +196,9 @@ F &passed(void *argument) noexcept
 } // namespace detail
 
 /*
- * A signed 64-bit counter that every CPU updates in memory of its own, for objects that live as long as the
- * process: it is constant-initialised and has no destructor, so it can be used before main() and by threads
- * that still run when the process ends.
+ * A signed 64-bit counter that every CPU updates in memory of its own, for objects that live as
+ * long as the process: it is constant-initialised and has no destructor, so it can be used before
+ * main() and by threads that still run when the process ends.
  */
 class static_counter {
 public:
@@ -216,7 +218,8 @@ public:
         return percid_counter_sum(&counter_);
     }
 
-    /* The sum, which it resets to zero: an increment is in this result or in a later one. Async-signal-safe. */
+    /* The sum, which it resets to zero: an increment is in this result or in a later one.
+     * Async-signal-safe. */
     std::int64_t take() noexcept
     {
         return percid_counter_take(&counter_);
@@ -276,7 +279,8 @@ public:
     }
 };
 
-/* A bucket of a snapshot: low and high, the smallest and the largest value that belong to it, and count. */
+/* A bucket of a snapshot: low and high, the smallest and the largest value that belong to it, and
+ * count. */
 using bucket = percid_bucket;
 
 /* What a histogram had recorded at some time. */
@@ -347,7 +351,8 @@ private:
     detail::owner<percid_snapshot> counts_;
 };
 
-/* A histogram of unsigned 64-bit values, for objects that live as long as the process: see static_counter. */
+/* A histogram of unsigned 64-bit values, for objects that live as long as the process: see
+ * static_counter. */
 class static_histogram {
 public:
     /* How far a reported value can be from the recorded one, as a share of it. */
@@ -357,7 +362,7 @@ public:
     static_histogram(const static_histogram &) = delete;
     static_histogram &operator=(const static_histogram &) = delete;
 
-    /* Counts a value so many times. Inline. Async-signal-safe. */
+    /* Counts a value `times` times. Inline. Async-signal-safe. */
     void record(std::uint64_t value, std::uint64_t times = 1) noexcept
     {
         percid_histogram_record_many(&histogram_, value, times);
@@ -425,8 +430,8 @@ public:
 };
 
 /*
- * A list of pointers, last in, first out, of which every CPU has a part of its own: stack<node *>. It does not own
- * what they point to: drain it before it is destroyed.
+ * A list of pointers, last in, first out, of which every CPU has a part of its own: stack<node *>.
+ * It does not own what they point to: drain it before it is destroyed.
  */
 template <class P>
 class stack {
@@ -435,8 +440,8 @@ class stack {
 public:
     static constexpr std::size_t unbounded = PERCID_UNBOUNDED;
 
-    /* Keeps up to capacity items for every ID, and about as many as shared in the list that IDs share. Throws for a
-     * capacity of 0 or above 2 097 151, or without memory. */
+    /* Keeps up to capacity items for every ID, and about as many as shared in the list that IDs
+     * share. Throws for a capacity of 0 or above 2 097 151, or without memory. */
     explicit stack(std::uint32_t capacity, std::size_t shared = unbounded)
     {
         detail::check(percid_stack_create(stack_.place(), capacity, shared), "percid::stack");
@@ -448,7 +453,8 @@ public:
         return percid_stack_push(stack_.get(), const_cast<void *>(static_cast<const void *>(item))) == 0;
     }
 
-    /* Pops the item that this CPU pushed last, or one of the shared list; null if there is none. Async-signal-safe. */
+    /* Pops the item that this CPU pushed last, or one of the shared list; null if there is none.
+     * Async-signal-safe. */
     [[nodiscard]] P pop() noexcept
     {
         return static_cast<P>(percid_stack_pop(stack_.get()));
@@ -471,8 +477,9 @@ private:
 };
 
 /*
- * Memory for objects of type T, of which every CPU keeps some of its own: make() constructs an object there, and
- * its pointer destroys it and puts the memory back. Pointers must not outlive their pool.
+ * Memory for objects of type T, of which every CPU keeps some of its own: make() constructs an
+ * object there, and its pointer destroys it and puts the memory back. Pointers must not outlive
+ * their pool.
  */
 template <class T>
 class pool {
@@ -498,8 +505,8 @@ public:
 
     using pointer = std::unique_ptr<T, deleter>;
 
-    /* Keeps memory for up to capacity idle objects for every ID, and any number that IDs share. Throws for a capacity
-     * of 0 or above 2 097 151, or without memory. */
+    /* Keeps memory for up to capacity idle objects for every ID, and any number that IDs share.
+     * Throws for a capacity of 0 or above 2 097 151, or without memory. */
     explicit pool(std::uint32_t capacity)
     {
         detail::check(percid_pool_create(pool_.place(), sizeof(T), alignof(T), capacity), "percid::pool");
@@ -533,8 +540,8 @@ private:
 };
 
 /*
- * A value of type T for every CPU that asks for one, to be used exclusively by any callable. It is made when it is
- * first asked for, and destroyed by drain() or with this object.
+ * A value of type T for every CPU that asks for one, to be used exclusively by any callable. It is
+ * made when it is first asked for, and destroyed by drain() or with this object.
  */
 template <class T>
 class local {
@@ -561,8 +568,9 @@ public:
         return *this;
     }
 
-    /* Lends a value to visit(T &), whose result it returns. Waits for nobody. Throws what visit() and make() throw,
-     * and std::system_error if another value is needed and there is no memory for it. */
+    /* Lends a value to visit(T &), whose result it returns. Does not wait. Throws what visit() and
+     * make() throw, and std::system_error if another value is needed and there is no memory for it.
+     * */
     template <class F>
     auto with(F &&visit) -> decltype(visit(std::declval<T &>()))
     {
@@ -586,8 +594,8 @@ public:
         return state.take();
     }
 
-    /* Calls visit(T &) for every value. Waits for those that use one, so it must not be called from with(): throws
-     * std::system_error, and what visit() throws. */
+    /* Calls visit(T &) for every value. Waits for those that use one, so it must not be called from
+     * with(): throws std::system_error, and what visit() throws. */
     template <class F>
     void for_each(F &&visit)
     {
@@ -608,8 +616,8 @@ public:
         detail::check(result, "percid::local::for_each");
     }
 
-    /* Takes all values out: hands each to visit(T &&) and destroys it. Returns how many. Throws std::system_error
-     * when called from with(). */
+    /* Takes all values out: hands each to visit(T &&) and destroys it. Returns how many. Throws
+     * std::system_error when called from with(). */
     template <class F>
     std::size_t drain(F &&visit)
     {
@@ -708,13 +716,15 @@ using event = percid_event;
 /* A ring of byte records for every CPU, emptied by one consumer at a time. */
 class ring {
 public:
-    /* Of so many bytes, a power of two from 128 to 8 MiB, for every ID. Throws for others, or without memory. */
+    /* Of `bytes` bytes, a power of two from 128 to 8 MiB, for every ID. Throws for others, or
+     * without memory. */
     ring(std::size_t bytes, overflow policy)
     {
         detail::check(percid_ring_create(ring_.place(), bytes, static_cast<int>(policy)), "percid::ring");
     }
 
-    /* Appends a record. False if it is lost: there is no room, or it is too long. Async-signal-safe. */
+    /* Appends a record. False if it is lost: there is no room, or it is too long.
+     * Async-signal-safe. */
     bool append(const void *record, std::size_t length) noexcept
     {
         return percid_ring_append(ring_.get(), record, length) == 0;
@@ -734,8 +744,8 @@ public:
         return percid_ring_max_record_len(ring_.get());
     }
 
-    /* Hands every record that is there to visit(const event &) and returns how many; nothing if another thread is
-     * polling. */
+    /* Hands every record that is there to visit(const event &) and returns how many; nothing if
+     * another thread is polling. */
     template <class F>
     std::optional<std::size_t> poll(F &&visit)
     {
@@ -766,8 +776,8 @@ public:
         detail::check(percid_mask_create(mask_.place()), "percid::mask");
     }
 
-    /* Makes an ID a member, after something was published that a drain must find. IDs are below 8192: false for
-     * others. Async-signal-safe. */
+    /* Makes an ID a member, after something was published that a drain must find. IDs are below
+     * 8192: false for others. Async-signal-safe. */
     bool mark(std::uint32_t id) noexcept
     {
         return percid_mask_mark(mask_.get(), id) == 0;
@@ -778,7 +788,8 @@ public:
         return percid_mask_is_marked(mask_.get(), id) == 1;
     }
 
-    /* Takes all members out and calls visit(std::uint32_t) for each. Returns how many there were. */
+    /* Takes all members out and calls visit(std::uint32_t) for each. Returns how many there were.
+     * */
     template <class F>
     std::size_t drain(F &&visit)
     {
@@ -811,7 +822,7 @@ enum class rules : int {
 enum class access : int {
     /* The program says so, by region::touch(). */
     reported = PERCID_NUMA_ACCESS_REPORTED,
-    /* By faults. Whoever asks for it promises what percid_numa_register_trapped() says. */
+    /* By faults. A program that asks for it promises what percid_numa_register_trapped() says. */
     trapped = PERCID_NUMA_ACCESS_TRAPPED,
     /* Writes only; who writes to an armed page waits until that was noted. */
     written = PERCID_NUMA_ACCESS_WRITTEN,
@@ -834,7 +845,8 @@ inline const char *name(reason which) noexcept
     return percid_numa_reason_name(static_cast<int>(which));
 }
 
-/* The constants and rules of a balancer: the members of percid_numa_settings, with their defaults. */
+/* The constants and rules of a balancer: the members of percid_numa_settings, with their defaults.
+ * */
 struct settings : percid_numa_settings {
     settings() noexcept : percid_numa_settings()
     {
@@ -866,8 +878,8 @@ using figures = percid_numa_figures;
 using on_node = percid_numa_on_node;
 using failure = percid_numa_failure;
 
-/* What a balancer had done and seen at some time. The functions that return vectors may throw std::bad_alloc; those
- * for a region of an index that there is not answer with nothing. */
+/* What a balancer had done and seen at some time. The functions that return vectors may throw
+ * std::bad_alloc; those for a region of an index that there is not answer with nothing. */
 class report {
 public:
     numa::totals totals() const noexcept
@@ -939,7 +951,8 @@ private:
     detail::owner<percid_numa_report> report_;
 };
 
-/* Keeps the memory of its regions near the threads that use it. Regions may outlive it, and are then left alone. */
+/* Keeps the memory of its regions near the threads that use it. Regions may outlive it, and are
+ * then left alone. */
 class balancer {
 public:
     /* With the published constants and all fixes. Throws if there is no memory for it. */
@@ -988,8 +1001,8 @@ public:
         return done;
     }
 
-    /* Takes up to so many of the decisions that nobody has taken yet, the oldest first; none if another thread is
-     * taking some. May throw std::bad_alloc. */
+    /* Takes up to `most` of the decisions that were not taken yet, the oldest first; none if
+     * another thread is taking some. May throw std::bad_alloc. */
     std::vector<event> take_events(std::size_t most = 4096)
     {
         std::vector<event> events(most);
@@ -1015,7 +1028,8 @@ private:
 /* Memory that a balancer looks after for as long as this object lives. */
 class region {
 public:
-    /* Registers memory of whole pages. Throws std::system_error, with the text of percid_numa_error(). */
+    /* Registers memory of whole pages. Throws std::system_error, with the text of
+     * percid_numa_error(). */
     region(balancer &by, const void *start, std::size_t bytes, numa::access how = numa::access::reported)
     {
         const auto add = how == numa::access::trapped   ? percid_numa_register_trapped
@@ -1028,7 +1042,8 @@ public:
         }
     }
 
-    /* Says that the calling thread uses the memory so many bytes from the start. Async-signal-safe. */
+    /* Says that the calling thread uses the memory at that offset from the start, in bytes.
+     * Async-signal-safe. */
     void touch(std::size_t offset) noexcept
     {
         percid_numa_touch(region_.get(), offset);
@@ -1055,8 +1070,8 @@ private:
     detail::owner<percid_numa_region> region_;
 };
 
-/* A part of a trapped region stays accessible for as long as this object lives, for system calls. It may outlive the
- * region. */
+/* A part of a trapped region stays accessible for as long as this object lives, for system calls.
+ * It may outlive the region. */
 class exclusion {
 public:
     /* Throws if the part is not in the region. */

@@ -6,15 +6,15 @@
  *
  *     void percid_histogram_record(percid_histogram *histogram, uint64_t value);
  *     void percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64_t times);
- *         Counts a value, or counts it so many times in one step.
+ *         Counts a value, or counts it `times` times in one step.
  *
- * On any thread, in any signal handler; the pointers must not be NULL. An increment takes 16 to 20 instructions
- * on x86-64, two of them stores, none locked, no call; a record some 10 more. With PERCID_SOURCE_ATOMIC it is a
- * call and one locked instruction.
+ * On any thread, in any signal handler; the pointers must not be NULL. An increment takes 16 to 20
+ * instructions on x86-64, two of them stores, none locked, no call; a record some 10 more. With
+ * PERCID_SOURCE_ATOMIC it is a call and one locked instruction.
  *
- * Inline with gcc 5 or clang 9 and later on x86-64 (LP64) and 64-bit Arm (little-endian); the call of a function
- * otherwise, or if PERCID_NO_INLINE is defined. Objects compiled either way work together. Code that is compiled
- * with -masm=intel has to define it.
+ * Inline with gcc 5 or clang 9 and later on x86-64 (LP64) and 64-bit Arm (little-endian); the call
+ * of a function otherwise, or if PERCID_NO_INLINE is defined. Objects compiled either way work
+ * together. Code that is compiled with -masm=intel has to define it.
  */
 #ifndef PERCID_INLINE_H
 #define PERCID_INLINE_H
@@ -44,20 +44,23 @@
 #if PERCID_ADDS_INLINE
 
 /*
- * The critical sections, in the same words as the library's own (crates/percid/src/critical, which proves them).
+ * The critical sections, in the same words as the library's own (crates/percid/src/critical, which
+ * proves them).
  *
- * A section declares itself by storing its descriptor's address in the rseq area, reads the index of the memory
- * that this CPU owns, and commits with one store, its last instruction. If the thread is preempted, moved,
- * interrupted by a signal or fenced before that, the kernel resumes it at the abort pad, behind the signature;
- * nothing has happened then, and the slow path tries again.
+ * A section declares itself by storing its descriptor's address in the rseq area, reads the index
+ * of the memory that this CPU owns, and commits with one store, its last instruction. If the thread
+ * is preempted, moved, interrupted by a signal or fenced before that, the kernel resumes it at the
+ * abort pad, behind the signature; nothing has happened then, and the slow path tries again.
  *
- * What they read is percid_fast_path: at 0 the distance from the thread pointer to the rseq area, at 8 the table
- * from CPU to ID, at 16 the number of kernel IDs that are admitted. Its address comes from the global offset
- * table by hand, because a compiler may choose a copy relocation, and the library would not see the copy. That
- * statement is not volatile, so compilers take it out of loops.
+ * What they read is percid_fast_path: at 0 the distance from the thread pointer to the rseq area,
+ * at 8 the table from CPU to ID, at 16 the number of kernel IDs that are admitted. Its address
+ * comes from the global offset table by hand, because a compiler may choose a copy relocation, and
+ * the library would not see the copy. That statement is not volatile, so compilers take it out of
+ * loops.
  *
- * The "?" of the sections' flags puts descriptor and abort pad into the group of the function that surrounds
- * them: when the linker keeps one copy of a C++ inline function, it drops the descriptors of the others too.
+ * The "?" of the sections' flags puts descriptor and abort pad into the group of the function that
+ * surrounds them: when the linker keeps one copy of a C++ inline function, it drops the descriptors
+ * of the others too.
  */
 
 #if defined(__x86_64__)
@@ -77,7 +80,8 @@
     "testl %%ecx, %%ecx\n\t"                                                                                   \
     "jz %l[percid_slow]\n\t"
 
-/* Adds n to the word at (address - MARK) + (index << 24); leaves for percid_slow if that was aborted. */
+/* Adds n to the word at (address - MARK) + (index << 24); leaves for percid_slow if that was
+ * aborted. */
 #define PERCID_ADD_SECTION(INDEX, MARK, base, address, n)                                                      \
     __asm__ goto(".pushsection __rseq_cs, \"aw?\", @progbits\n\t"                                              \
                  ".balign 32\n"                                                                                \
@@ -124,8 +128,9 @@
     "ldr w10, [x11, x10, lsl #2]\n\t"                                                                          \
     "cbz w10, %l[percid_slow]\n\t"
 
-/* Adds n to the word at (address - MARK) + (index << 24); leaves for percid_slow if that was aborted. A branch
- * from the abort pad that is too far for one instruction goes through a veneer, which destroys x16 and x17. */
+/* Adds n to the word at (address - MARK) + (index << 24); leaves for percid_slow if that was
+ * aborted. A branch from the abort pad that is too far for one instruction goes through a veneer,
+ * which destroys x16 and x17. */
 #define PERCID_ADD_SECTION(INDEX, MARK, base, address, n)                                                      \
     __asm__ goto(".pushsection __rseq_cs, \"aw?\", @progbits\n\t"                                              \
                  ".balign 32\n"                                                                                \
@@ -166,8 +171,8 @@ PERCID_INLINE __attribute__((always_inline)) const void *percid_fast_path_addres
 }
 
 /*
- * Adds n to the word at address, whose lowest bits are the mark of the source of the object it belongs to: 2 the
- * kernel's IDs, 1 the table's. Returns whether it did. For the functions below.
+ * Adds n to the word at address, whose lowest bits are the mark of the source of the object it
+ * belongs to: 2 the kernel's IDs, 1 the table's. Returns whether it did. For the functions below.
  */
 PERCID_INLINE __attribute__((always_inline)) int percid_add_fast(uint64_t address, int64_t n)
 {
@@ -185,8 +190,8 @@ percid_slow:
     return 0;
 }
 
-/* The address of an object's memory, with the mark. Acquiring: whoever sees a mark sees what the sections of
- * that source read. */
+/* The address of an object's memory, with the mark. Acquiring: a thread that sees a mark sees what
+ * the sections of that source read. */
 #define PERCID_WORD(object) __atomic_load_n(&(object)->word, __ATOMIC_ACQUIRE)
 
 PERCID_INLINE __attribute__((always_inline)) void percid_counter_add(percid_counter *counter, int64_t n)
@@ -199,8 +204,8 @@ PERCID_INLINE __attribute__((always_inline)) void percid_counter_add(percid_coun
 PERCID_INLINE __attribute__((always_inline)) void
 percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64_t times)
 {
-    /* The value shifted right until it has seven bits; below it lie as many groups of 64 buckets as it was
-     * shifted. */
+    /* The value shifted right until it has seven bits; below it lie as many groups of 64 buckets as
+     * it was shifted. */
     const unsigned shift = (PERCID_CAST(unsigned, __builtin_clzll(value | 64)) ^ 63) - 6;
     const uint64_t bucket = (PERCID_CAST(uint64_t, shift) << 6) + (value >> shift);
     const uint64_t address = PERCID_WORD(histogram) + 8 * bucket;

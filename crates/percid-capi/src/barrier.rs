@@ -2,10 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `body`; if it panics, the answer is `otherwise`. The panic's message has been printed by then.
+/// Runs `body`; if it panics, the answer is `otherwise`. The panic's message has been printed by
+/// then.
 ///
-/// Costs nothing as long as nothing panics. Unwind safety: percid's structures are shared between threads
-/// and keep their promises when a thread stops anywhere.
+/// Costs nothing as long as nothing panics. Unwind safety: percid's structures are shared between
+/// threads and keep their promises when a thread stops anywhere.
 #[inline(always)]
 pub(crate) fn guard<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)

@@ -9,12 +9,14 @@ use crate::process::source;
 /// A signed 64-bit counter that every CPU updates in memory of its own.
 ///
 /// It is valid when all its bytes are zero: initialise it with PERCID_COUNTER_INIT, statically or
-/// otherwise, or with calloc(). It may be moved (but not copied) while nobody uses it.
+/// otherwise, or with calloc(). It may be moved (but not copied) while no thread uses it.
 ///
-/// Threads: any number of threads may use it at once. An increment is never lost and never counted twice.
+/// Threads: any number of threads may use it at once. An increment is never lost and never counted
+/// twice.
 /// Signals: everything but percid_counter_destroy() is async-signal-safe and leaves errno alone.
 /// Fork: the child's counter starts with the value the parent had, on memory of its own.
-/// Overflow: values wrap around at 64 bits (at 60 bits for a counter that found no memory for copies).
+/// Overflow: values wrap around at 64 bits (at 60 bits for a counter that found no memory for
+/// copies).
 /// Memory: these 8 bytes, and 8 bytes for every ID that used it, page by page.
 #[repr(C)]
 #[derive(Debug)]
@@ -31,29 +33,30 @@ const _: () = {
     assert!(word == 0, "PERCID_COUNTER_INIT is a new counter");
 };
 
-/// The counter as the library knows it, for as long as the caller's pointer is good; `None` for NULL.
+/// The counter as the library knows it, for as long as the caller's pointer is good; `None` for
+/// NULL.
 ///
 /// # Safety
 ///
 /// `counter` is NULL or points to a counter that outlives `'a`.
 unsafe fn counter<'a>(counter: *const Counter) -> Option<&'a percid::Counter> {
-    // SAFETY: size and alignment are those of the library's type, all of whose changes are atomic; every
-    // value that a C program can have lawfully stored is a counter.
+    // SAFETY: size and alignment are those of the library's type, all of whose changes are atomic;
+    // every value that a C program can have lawfully stored is a counter.
     unsafe { counter.cast::<percid::Counter>().as_ref() }
 }
 
 /// Adds `n`, which may be negative.
 ///
-/// C and C++ programs have this as an inline function, see percid_inline.h; the function is for those who
-/// cannot include that file.
+/// C and C++ programs have this as an inline function, see percid_inline.h; the function is for
+/// those who cannot include that file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_add(counter: *mut Counter, n: i64) {
     // SAFETY: the caller's pointer.
     unsafe { percid_counter_add_slow(counter, n) }
 }
 
-/// Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an aborted
-/// critical section, PERCID_SOURCE_ATOMIC. The same by a call: 1 ns more.
+/// Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an
+/// aborted critical section, PERCID_SOURCE_ATOMIC. The same by a call: 1 ns more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_add_slow(counter: *mut Counter, n: i64) {
     // SAFETY: the caller's pointer.
@@ -62,12 +65,12 @@ pub unsafe extern "C" fn percid_counter_add_slow(counter: *mut Counter, n: i64) 
     }
 }
 
-/// Makes `counter`, whose content does not matter, a counter of value 0 that uses this source, whatever the
-/// process has chosen: for measurements and tests.
+/// Makes `counter`, whose content does not matter, a counter of value 0 that uses this source,
+/// whatever the process has chosen: for measurements and tests.
 ///
-/// Returns 0; -EINVAL if `counter` is NULL or no source has this number; -ENOSYS, -ENOTSUP, -EPERM or
-/// another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On error it is
-/// left alone.
+/// Returns 0; -EINVAL if `counter` is NULL or no source has this number; -ENOSYS, -ENOTSUP, -EPERM
+/// or another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On
+/// error it is left alone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, source: c_int) -> c_int {
     let Some(source) = self::source(source).filter(|_| !counter.is_null()) else {
@@ -85,8 +88,8 @@ pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, sourc
 
 /// The sum over all IDs; 0 for NULL.
 ///
-/// It contains every increment that happens before it, so it is exact after joining threads; it may miss
-/// increments that run at the same time. Costs the reading of one word for every ID ever used.
+/// It contains every increment that happens before it, so it is exact after joining threads; it may
+/// miss increments that run at the same time. Costs the reading of one word for every ID ever used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_sum(counter: *const Counter) -> i64 {
     // SAFETY: the caller's pointer.
@@ -96,8 +99,9 @@ pub unsafe extern "C" fn percid_counter_sum(counter: *const Counter) -> i64 {
 
 /// The sum over all IDs, which it resets to zero; 0 for NULL.
 ///
-/// An increment that runs at the same time is either contained in the result or in the value that remains:
-/// the results of all calls and the last sum add up to what was added. Costs what a sum costs.
+/// An increment that runs at the same time is either contained in the result or in the value that
+/// remains: the results of all calls and the last sum add up to what was added. Costs what a sum
+/// costs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_take(counter: *mut Counter) -> i64 {
     // SAFETY: the caller's pointer.
@@ -105,9 +109,9 @@ pub unsafe extern "C" fn percid_counter_take(counter: *mut Counter) -> i64 {
     guard(0, || counter.map_or(0, percid::Counter::take))
 }
 
-/// What each ID has added, by ID: writes the first `capacity` of them to `values` and returns how many
-/// there are. The rest of the sum is percid_counter_shared(). With `capacity` 0 nothing is written and
-/// `values` may be NULL; 0 is returned if `counter` is NULL.
+/// What each ID has added, by ID: writes the first `capacity` of them to `values` and returns how
+/// many there are. The rest of the sum is percid_counter_shared(). With `capacity` 0 nothing is
+/// written and `values` may be NULL; 0 is returned if `counter` is NULL.
 ///
 /// Costs what a sum costs.
 #[unsafe(no_mangle)]
@@ -140,15 +144,15 @@ pub unsafe extern "C" fn percid_counter_shared(counter: *const Counter) -> i64 {
 
 /// Gives the counter's memory back and makes it a new counter of value 0. NULL is allowed.
 ///
-/// Nobody else may use the counter meanwhile: an increment that is in flight would go to whoever gets the
-/// memory next. Counters that live as long as the process need not be destroyed. Costs the reading of one
-/// word for every ID ever used. Not for signal handlers.
+/// No other thread may use the counter meanwhile: an increment that is in flight would go to a
+/// thread that gets the memory next. Counters that live as long as the process need not be
+/// destroyed. Costs the reading of one word for every ID ever used. Not for signal handlers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_destroy(counter: *mut Counter) {
     if counter.is_null() {
         return;
     }
     let counter = counter.cast::<percid::Counter>();
-    // SAFETY: the caller's pointer, which nobody else uses now.
+    // SAFETY: the caller's pointer, which no other thread uses now.
     guard((), || drop(unsafe { counter.replace(percid::Counter::new()) }));
 }

@@ -21,7 +21,7 @@ pub(crate) fn of_unavailable(why: Unavailable) -> c_int {
 pub(crate) fn preserved<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
     let place = unsafe { libc::__errno_location() };
-    // SAFETY: as above; nobody else writes through it.
+    // SAFETY: as above; no other thread writes through it.
     let before = unsafe { *place };
     let result = body();
     // SAFETY: as above.

@@ -10,17 +10,19 @@ use crate::process::source;
 
 /// A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
 ///
-/// Values below 128 have a bucket each; from there on 64 buckets lie between two powers of two. What is
-/// reported for a value is the middle of its bucket, at most 1/128 of the value away from it.
+/// Values below 128 have a bucket each; from there on 64 buckets lie between two powers of two.
+/// What is reported for a value is the middle of its bucket, at most 1/128 of the value away from
+/// it.
 ///
-/// It is valid when all its bytes are zero: initialise it with PERCID_HISTOGRAM_INIT, or with calloc(). It
-/// may be moved (but not copied) while nobody uses it.
+/// It is valid when all its bytes are zero: initialise it with PERCID_HISTOGRAM_INIT, or with
+/// calloc(). It may be moved (but not copied) while no thread uses it.
 ///
-/// Threads: any number of threads may use it at once. A record is never lost and never counted twice.
+/// Threads: any number of threads may use it at once. A record is never lost and never counted
+/// twice.
 /// Signals: recording is async-signal-safe and leaves errno alone; the rest is not.
 /// Fork: the child's histogram starts with the parent's counts, on memory of its own.
-/// Memory: these 8 bytes, and address space for 3776 buckets (29.5 KiB) for every ID, of which the pages
-/// that are touched cost memory: values within a factor of 256 touch one or two.
+/// Memory: these 8 bytes, and address space for 3776 buckets (29.5 KiB) for every ID, of which the
+/// pages that are touched cost memory: values within a factor of 256 touch one or two.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Histogram {
@@ -36,7 +38,7 @@ const _: () = {
     assert!(word == 0, "PERCID_HISTOGRAM_INIT is a new histogram");
 };
 
-/// What a histogram had recorded at some time: 29.5 KiB that belong to whoever asked for it.
+/// What a histogram had recorded at some time: 29.5 KiB that belong to the caller.
 ///
 /// Functions that change one must not run at the same time as others on the same one.
 #[derive(Debug)]
@@ -66,15 +68,15 @@ unsafe fn histogram<'a>(histogram: *const Histogram) -> Option<&'a percid::Histo
 
 /// Counts a value.
 ///
-/// C and C++ programs have this as an inline function, see percid_inline.h; the function is for those who
-/// cannot include that file.
+/// C and C++ programs have this as an inline function, see percid_inline.h; the function is for
+/// those who cannot include that file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_record(histogram: *mut Histogram, value: u64) {
     // SAFETY: the caller's pointer.
     unsafe { percid_histogram_record_slow(histogram, value, 1) }
 }
 
-/// Counts a value so many times, in one step. As percid_histogram_record().
+/// Counts a value `times` times, in one step. As percid_histogram_record().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_record_many(
     histogram: *mut Histogram,
@@ -98,8 +100,9 @@ pub unsafe extern "C" fn percid_histogram_record_slow(
     }
 }
 
-/// Makes `histogram`, whose content does not matter, an empty histogram that uses this source, whatever the
-/// process has chosen: for measurements and tests. Returns what percid_counter_with_source() does.
+/// Makes `histogram`, whose content does not matter, an empty histogram that uses this source,
+/// whatever the process has chosen: for measurements and tests. Returns what
+/// percid_counter_with_source() does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_with_source(
     histogram: *mut Histogram,
@@ -118,10 +121,11 @@ pub unsafe extern "C" fn percid_histogram_with_source(
     })
 }
 
-/// Stores a snapshot of what has been recorded so far in `snapshot`, to be freed by percid_snapshot_free().
+/// Stores a snapshot of what has been recorded so far in `snapshot`, to be freed by
+/// percid_snapshot_free().
 ///
-/// It contains every record that happens before it, and may miss those that run at the same time. Returns
-/// 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
+/// It contains every record that happens before it, and may miss those that run at the same time.
+/// Returns 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_snapshot(
     histogram: *const Histogram,
@@ -131,8 +135,8 @@ pub unsafe extern "C" fn percid_histogram_snapshot(
     unsafe { read(histogram, snapshot, percid::Histogram::snapshot) }
 }
 
-/// As percid_histogram_snapshot(), and removes what the snapshot contains: every record is in exactly one of
-/// the snapshots taken, or still there.
+/// As percid_histogram_snapshot(), and removes what the snapshot contains: every record is in
+/// exactly one of the snapshots taken, or still there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_take(
     histogram: *mut Histogram,
@@ -149,19 +153,20 @@ pub unsafe extern "C" fn percid_histogram_unrecorded(histogram: *const Histogram
     unsafe { self::histogram(histogram) }.map_or(0, percid::Histogram::unrecorded)
 }
 
-/// Gives the histogram's memory back and makes it a new one. NULL is allowed. Nobody else may use it
-/// meanwhile.
+/// Gives the histogram's memory back and makes it a new one. NULL is allowed. No other thread may
+/// use it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_destroy(histogram: *mut Histogram) {
     if histogram.is_null() {
         return;
     }
     let histogram = histogram.cast::<percid::Histogram>();
-    // SAFETY: the caller's pointer, which nobody else uses now.
+    // SAFETY: the caller's pointer, which no other thread uses now.
     guard((), || drop(unsafe { histogram.replace(percid::Histogram::new()) }));
 }
 
-/// Stores a snapshot without values in `snapshot`, to merge others into. Returns 0, or -EINVAL for NULL.
+/// Stores a snapshot without values in `snapshot`, to merge others into. Returns 0, or -EINVAL for
+/// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_create(snapshot: *mut *mut Snapshot) -> c_int {
     if snapshot.is_null() {
@@ -187,9 +192,9 @@ pub unsafe extern "C" fn percid_snapshot_count(snapshot: *const Snapshot) -> u64
     unsafe { snapshot.as_ref() }.map_or(0, |snapshot| snapshot.0.count())
 }
 
-/// Stores in `value` what a share `q` of the values does not exceed: 0.5 for the median, 0 for the smallest,
-/// 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for NULL or a `q` that is no
-/// number.
+/// Stores in `value` what a share `q` of the values does not exceed: 0.5 for the median, 0 for the
+/// smallest, 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for NULL or a
+/// `q` that is no number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_quantile(
     snapshot: *const Snapshot,
@@ -224,9 +229,9 @@ pub unsafe extern "C" fn percid_snapshot_mean(snapshot: *const Snapshot, mean: *
     unsafe { figure(snapshot, mean, Counts::mean) }
 }
 
-/// The buckets that have values, from the smallest: writes the first `capacity` of them to `buckets` and
-/// returns how many there are. With `capacity` 0 nothing is written and `buckets` may be NULL; 0 is returned
-/// if `snapshot` is NULL.
+/// The buckets that have values, from the smallest: writes the first `capacity` of them to
+/// `buckets` and returns how many there are. With `capacity` 0 nothing is written and `buckets` may
+/// be NULL; 0 is returned if `snapshot` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_buckets(
     snapshot: *const Snapshot,
@@ -248,8 +253,8 @@ pub unsafe extern "C" fn percid_snapshot_buckets(
     })
 }
 
-/// Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or -EINVAL for
-/// NULL.
+/// Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or
+/// -EINVAL for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_merge(
     snapshot: *mut Snapshot,
@@ -260,7 +265,7 @@ pub unsafe extern "C" fn percid_snapshot_merge(
     }
     guard(-libc::EFAULT, || {
         if snapshot.cast_const() == other {
-            // SAFETY: the caller's pointer, which nobody else uses now.
+            // SAFETY: the caller's pointer, which no other thread uses now.
             let counts = unsafe { &mut (*snapshot).0 };
             let same = counts.clone();
             counts.merge(&same);

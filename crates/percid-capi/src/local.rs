@@ -9,8 +9,8 @@ use crate::callback::{Make, Visit};
 use crate::errno;
 use crate::registry::Registry;
 
-/// Values are at least so far apart that no two CPUs write to one cache line, or to two that the processor
-/// fetches together.
+/// Values are at least so far apart that no two CPUs write to one cache line, or to two that the
+/// processor fetches together.
 const APART: usize = 128;
 
 /// Far beyond any value, and small enough that no size overflows.
@@ -18,22 +18,23 @@ const MAX_SIZE: usize = 1 << 40;
 
 /// A value for every CPU that asks for one, to be used by any function.
 ///
-/// percid_local_with() lends the CPU's value out under a lock that takes no locked instruction; the others
-/// reach all values, and stop the CPUs for a moment by a fence.
+/// percid_local_with() lends the CPU's value out under a lock that takes no locked instruction; the
+/// others reach all values, and stop the CPUs for a moment by a fence.
 ///
-/// Threads: any number of threads may use it at once. No two callbacks ever have the same value at the same
+/// Threads: any number of threads may use it at once. No two callbacks ever have the same value at
+/// the same time.
+/// Which value: any. A thread gets the value of the CPU that it is on when it asks, and keeps it to
+/// the end of the callback. Where another thread is using that value (a thread that was preempted
+/// inside its callback, the caller itself further up its stack), it gets an extra one, and one is
+/// made if need be. There are at most as many extra ones as callbacks were ever active at the same
 /// time.
-/// Which value: any. A thread gets the value of the CPU that it is on when it asks, and keeps it to the end of
-/// the callback. Where somebody else is using that value (a thread that was preempted inside its callback,
-/// the caller itself further up its stack), it gets an extra one, and one is made if need be. There are at
-/// most as many extra ones as callbacks were ever active at the same time.
-/// Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it finds
-/// have been made; a new one is allocated by malloc().
-/// Fork: the child has a copy of every value. Values that other threads of the parent were using stay
-/// taken: percid_local_with() uses others, the rest would wait for ever.
-/// Memory: the size of a value, rounded up to a multiple of 128 bytes, for every ID that used it and for every
-/// extra one, and at least a page for an extra one. Leak checkers do not look there: drain before they
-/// count.
+/// Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it
+/// finds have been made; a new one is allocated by malloc().
+/// Fork: the child has a copy of every value. Values that other threads of the parent were using
+/// stay taken: percid_local_with() uses others, the rest would wait forever.
+/// Memory: the size of a value, rounded up to a multiple of 128 bytes, for every ID that used it
+/// and for every extra one, and at least a page for an extra one. Leak checkers do not look there:
+/// drain before they count.
 #[derive(Debug)]
 pub struct Local {
     // First, since values are dropped by what comes second.
@@ -58,20 +59,20 @@ struct Value {
     kind: *const Kind,
 }
 
-// SAFETY: what C stores in a value is used by one thread at a time, as the documentation says; `kind` is only
-// read.
+// SAFETY: what C stores in a value is used by one thread at a time, as the documentation says;
+// `kind` is only read.
 unsafe impl Send for Value {}
 // SAFETY: the context is only handed on, and the functions may be called by any thread.
 unsafe impl Sync for Local {}
 
 static LOCALS: Registry<Local> = Registry::new();
 
-/// Stores a new object in `local`, whose values have `size` bytes that are aligned to `align` bytes (a power
-/// of two up to 4096).
+/// Stores a new object in `local`, whose values have `size` bytes that are aligned to `align` bytes
+/// (a power of two up to 4096).
 ///
-/// A value is made when an ID first asks for one: its memory is zeroed and given to `make`, which returns 0,
-/// or an error below 0 that percid_local_with() then returns. `drop` is called before its memory is
-/// freed. Either may be NULL, and both get `context`; any thread may call them.
+/// A value is made when an ID first asks for one: its memory is zeroed and given to `make`, which
+/// returns 0, or an error below 0 that percid_local_with() then returns. `drop` is called before
+/// its memory is freed. Either may be NULL, and both get `context`; any thread may call them.
 ///
 /// Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `local` becomes NULL.
 #[unsafe(no_mangle)]
@@ -94,9 +95,9 @@ pub unsafe extern "C" fn percid_local_create(
 
 /// Lends a value to `visit`, which must return.
 ///
-/// Returns 0; -ENOMEM if another value is needed and no memory can be had for it; the error of `make`;
-/// -EINVAL for NULL; -EBADF if the object is destroyed. Waits for nobody. Costs some 20 instructions, a
-/// call, and the callback.
+/// Returns 0; -ENOMEM if another value is needed and there is no memory for it; the error of
+/// `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Waits for no thread. Costs some 20
+/// instructions, a call, and the callback.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_with(
     local: *mut Local,
@@ -127,14 +128,14 @@ pub unsafe extern "C" fn percid_local_with(
     })
 }
 
-/// Calls `visit` for every value that was made, of every ID and the extra ones. It may miss values that are
-/// made meanwhile; and those of all IDs, if the process has entered a sandbox since the first use that
-/// refuses membarrier().
+/// Calls `visit` for every value that was made, of every ID and the extra ones. It may miss values
+/// that are made meanwhile; and those of all IDs, if the process has entered a sandbox since the
+/// first use that refuses membarrier().
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are using a value
-/// (so it must not be called by one of this object: -EDEADLK, and a line on standard error that says where),
-/// and for other visits. Costs one fence of all
-/// CPUs, some 10 us, for every 64 IDs.
+/// Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are
+/// using a value (so it must not be called by one of this object: -EDEADLK, and a line on standard
+/// error that says where), and for other visits. Costs one fence of all CPUs, some 10 us, for every
+/// 64 IDs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_for_each(
     local: *mut Local,
@@ -158,8 +159,9 @@ pub unsafe extern "C" fn percid_local_for_each(
     })
 }
 
-/// Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the object. New
-/// ones are made when they are needed. Returns how many there were, or what percid_local_for_each() does.
+/// Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
+/// object. New ones are made when they are needed. Returns how many there were, or what
+/// percid_local_for_each() does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_drain(
     local: *mut Local,
@@ -185,12 +187,12 @@ pub unsafe extern "C" fn percid_local_drain(
     })
 }
 
-/// Destroys the object and drops its values. Nobody else may use it meanwhile.
+/// Destroys the object and drops its values. No other thread may use it meanwhile.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_destroy(local: *mut Local) -> c_int {
-    // SAFETY: the caller's handle, which nobody else uses.
+    // SAFETY: the caller's handle, which no other thread uses.
     unsafe { LOCALS.destroy(local) }
 }
 
@@ -210,7 +212,7 @@ impl Value {
                 // SAFETY: the caller's function, memory of the size it asked for.
                 let result = unsafe { make(memory.as_ptr().cast(), kind.context) };
                 if result != 0 {
-                    // SAFETY: allocated above, and nobody else has it.
+                    // SAFETY: allocated above, and no other thread has it.
                     unsafe { dealloc(memory.as_ptr(), kind.layout) };
                     return Err(if result < 0 { result } else { -libc::ECANCELED });
                 }
@@ -225,7 +227,7 @@ impl Drop for Value {
         // SAFETY: the object that owns the value outlives it.
         let kind = unsafe { &*self.kind };
         if let Some(drop) = kind.drop {
-            // SAFETY: the caller's function; nobody uses the value any more.
+            // SAFETY: the caller's function; no thread uses the value any more.
             unsafe { drop(self.memory.as_ptr().cast(), kind.context) };
         }
         // SAFETY: allocated with this layout.

@@ -9,15 +9,16 @@ use crate::registry::Registry;
 /// The largest number of CPUs that any Linux kernel supports.
 const MAX_IDS: u32 = 8192;
 
-/// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch that is
-/// pinned.
+/// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
+/// that is pinned.
 ///
-/// Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after it has
-/// returned visits the ID and finds what was stored, unless another drain has taken the mark, which then
-/// finds it. What is published while a drain runs is marked for the next one.
+/// Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after
+/// it has returned visits the ID and finds what was stored, unless another drain has taken the
+/// mark, which then finds it. What is published while a drain runs is marked for the next one.
 /// Stale marks are possible and cost a needless visit.
 /// Threads: any number of threads may use it at once.
-/// Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback is.
+/// Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback
+/// is.
 /// Fork: the child's mask is the parent's.
 /// Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
 #[derive(Debug)]
@@ -25,8 +26,8 @@ pub struct Mask(percid::ActiveMask);
 
 static MASKS: Registry<Mask> = Registry::new();
 
-/// Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error `mask`
-/// becomes NULL.
+/// Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error
+/// `mask` becomes NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
     // SAFETY: the caller's pointer.
@@ -35,9 +36,10 @@ pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
 
 /// Makes `id` a member, after something was published that a drain must find.
 ///
-/// Returns 0, -ERANGE for an ID of 8192 or more, which no CPU can have, -EINVAL for NULL, -EBADF if the mask
-/// is destroyed. Costs a call, a load and a test if the bit is set, else one locked instruction. The first call
-/// that sets a bit registers the process for the kernel's fence: 2 us early in main(), 20 ms later.
+/// Returns 0, -ERANGE for an ID of 8192 or more, which no CPU can have, -EINVAL for NULL, -EBADF if
+/// the mask is destroyed. Costs a call, a load and a test if the bit is set, else one locked
+/// instruction. The first call that sets a bit registers the process for the kernel's fence: 2 us
+/// early in main(), 20 ms later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
     // SAFETY: the caller's handle.
@@ -62,8 +64,8 @@ pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_
     }
 }
 
-/// Takes all members out and calls `visit` for each; what was published before they were marked is visible
-/// to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
+/// Takes all members out and calls `visit` for each; what was published before they were marked is
+/// visible to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
 ///
 /// Costs one fence of all CPUs, some 10 us, if there is any member; else 9 loads.
 #[unsafe(no_mangle)]
@@ -83,11 +85,11 @@ pub unsafe extern "C" fn percid_mask_drain(
     }
 }
 
-/// Destroys a mask. Nobody else may use it meanwhile.
+/// Destroys a mask. No other thread may use it meanwhile.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_destroy(mask: *mut Mask) -> c_int {
-    // SAFETY: the caller's handle, which nobody else uses.
+    // SAFETY: the caller's handle, which no other thread uses.
     unsafe { MASKS.destroy(mask) }
 }

@@ -14,30 +14,32 @@ use crate::stack::MAX_CAPACITY;
 /// Objects are aligned to a page at most.
 const MAX_ALIGN: usize = 4096;
 
-/// Far beyond what anybody pools, and small enough that no size overflows.
+/// Far beyond the size of any pooled object, and small enough that no size overflows.
 const MAX_SIZE: usize = 1 << 40;
 
 /// A pool of objects of one size, of which every CPU keeps some of its own.
 ///
-/// An object that is put is what the next percid_pool_get() on this CPU gets, warm in its cache. Every object
-/// has a header of 16 bytes in front, which is checked: an object that is put twice, into another pool, or
-/// after its pool was destroyed, is refused. (Two threads that put one object at the very same time are not
-/// seen.)
+/// An object that is put is what the next percid_pool_get() on this CPU gets, warm in its cache.
+/// Every object has a header of 16 bytes in front, which is checked: an object that is put twice,
+/// into another pool, or after its pool was destroyed, is refused. (Two threads that put one object
+/// at the very same time are not seen.)
 ///
-/// Threads: any number of threads may use it at once, and put what others got. No object is lent to two.
+/// Threads: any number of threads may use it at once, and put what others got. No object is lent to
+/// two.
 /// Signals: getting and putting is async-signal-safe; the rest is not.
-/// Fork: the child has copies of the objects, in a pool of its own, except of those that other threads of
-/// the parent were moving.
-/// Memory: slabs of 64 KiB or eight objects, from the kernel, whose pages cost memory when they are touched.
-/// They go back when a drain finds all objects of a slab idle, and with the pool; their address space stays.
+/// Fork: the child has copies of the objects, in a pool of its own, except of those that other
+/// threads of the parent were moving.
+/// Memory: slabs of 64 KiB or eight objects, from the kernel, whose pages cost memory when they are
+/// touched. They go back when a drain finds all objects of a slab idle, and with the pool; their
+/// address space stays.
 #[derive(Debug)]
 pub struct Pool(RawPool);
 
 static POOLS: Registry<Pool> = Registry::new();
 
-/// Stores a new pool in `pool`, of objects of `size` bytes that are aligned to `align` bytes (a power of
-/// two up to 4096). It keeps up to `capacity` idle objects for every ID (1 to 2 097 151), and any number that
-/// IDs share.
+/// Stores a new pool in `pool`, of objects of `size` bytes that are aligned to `align` bytes (a
+/// power of two up to 4096). It keeps up to `capacity` idle objects for every ID (1 to 2 097 151),
+/// and any number that IDs share.
 ///
 /// Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `pool` becomes NULL.
 #[unsafe(no_mangle)]
@@ -60,8 +62,8 @@ pub unsafe extern "C" fn percid_pool_create(
 
 /// Lends an object: zeroed if it is new, and as it was put if it is used again.
 ///
-/// NULL if no memory can be had, or there is no such pool. Async-signal-safe. Costs some 25 instructions and a
-/// call.
+/// NULL if there is no memory, or there is no such pool. Async-signal-safe. Costs some 25
+/// instructions and a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
     // SAFETY: the caller's handle.
@@ -72,12 +74,12 @@ pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
     object.map_or(ptr::null_mut(), |object| object.as_ptr().cast())
 }
 
-/// Takes back an object that percid_pool_get() of any pool has lent and nobody uses any more.
+/// Takes back an object that percid_pool_get() of any pool has lent and no thread uses any more.
 ///
-/// Returns 0, or what is wrong, and then nothing has happened: -EALREADY if it was put before, -EXDEV if it
-/// belongs to another pool, -ESTALE if its memory is gone (its pool was destroyed, or it was put before a
-/// drain), -EBADF if `pool` is destroyed, -EINVAL for NULL. What was never an object of a pool must not be
-/// put. Async-signal-safe. Costs some 25 instructions and a call.
+/// Returns 0, or what is wrong, and then nothing has happened: -EALREADY if it was put before,
+/// -EXDEV if it belongs to another pool, -ESTALE if its memory is gone (its pool was destroyed, or
+/// it was put before a drain), -EBADF if `pool` is destroyed, -EINVAL for NULL. What was never an
+/// object of a pool must not be put. Async-signal-safe. Costs some 25 instructions and a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -> c_int {
     // SAFETY: the caller's handle.
@@ -86,7 +88,7 @@ pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -
         Err(error) => return error,
     };
     let Some(object) = NonNull::new(object.cast::<u8>()) else { return -libc::EINVAL };
-    // SAFETY: by contract it came from a pool and nobody uses it.
+    // SAFETY: by contract it came from a pool and no thread uses it.
     guard(-libc::EFAULT, || match unsafe { pool.0.put(object) } {
         Ok(()) => 0,
         Err(Misuse::DoublePut) => -libc::EALREADY,
@@ -96,11 +98,11 @@ pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -
     })
 }
 
-/// Gives the memory of slabs without objects in use back to the kernel, and returns how many idle objects
-/// were in them. -EINVAL for NULL, -EBADF if the pool is destroyed.
+/// Gives the memory of slabs without objects in use back to the kernel, and returns how many idle
+/// objects were in them. -EINVAL for NULL, -EBADF if the pool is destroyed.
 ///
-/// Waits for a drain by another thread. Costs a fence of all CPUs, some 10 us, for every 64 IDs, and some work
-/// for every idle object.
+/// Waits for a drain by another thread. Costs a fence of all CPUs, some 10 us, for every 64 IDs,
+/// and some work for every idle object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_drain(pool: *mut Pool) -> i64 {
     // SAFETY: the caller's handle.
@@ -110,13 +112,13 @@ pub unsafe extern "C" fn percid_pool_drain(pool: *mut Pool) -> i64 {
     }
 }
 
-/// Destroys a pool. Nobody else may use it meanwhile, and the memory of its objects is gone, also of those
-/// that are lent.
+/// Destroys a pool. No other thread may use it meanwhile, and the memory of its objects is gone,
+/// also of those that are lent.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle and its objects stay
 /// recognisable: every function answers -EBADF, -ESTALE, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_destroy(pool: *mut Pool) -> c_int {
-    // SAFETY: the caller's handle, which nobody else uses.
+    // SAFETY: the caller's handle, which no other thread uses.
     unsafe { POOLS.destroy(pool) }
 }

@@ -56,10 +56,10 @@ pub extern "C" fn percid_version() -> *const c_char {
 
 /// Chooses the source of IDs for this process at the first call; later calls return the same.
 ///
-/// Every operation that needs it does it, so programs need not. Calling it early in main(), before threads
-/// are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms. The
-/// environment variable PERCID_SOURCE (kernel, table or atomic) overrides the choice; a wish that cannot
-/// be granted is answered by one line on standard error.
+/// Every operation that needs it does it, so programs need not. Calling it early in main(), before
+/// threads are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms.
+/// The environment variable PERCID_SOURCE (kernel, table or atomic) overrides the choice; a wish
+/// that cannot be granted is answered by one line on standard error.
 ///
 /// While another thread (or the code that a signal handler interrupted) is choosing, the answer is
 /// PERCID_SOURCE_ATOMIC; objects that are used meanwhile lose nothing by it. Async-signal-safe.
@@ -76,11 +76,12 @@ pub extern "C" fn percid_source_name(source: c_int) -> *const c_char {
     self::source(source).map_or(std::ptr::null(), |source| Source::of(source).name().as_ptr())
 }
 
-/// Writes one line for people into `text`: why the process uses the source that percid_init() returns.
+/// Writes one line for people into `text`: why the process uses the source that percid_init()
+/// returns.
 ///
-/// Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line without
-/// the zero, as snprintf() does: a line that did not fit is cut off. With `size` 0 nothing is written and
-/// `text` may be NULL. 512 bytes are enough for every line of this version.
+/// Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line
+/// without the zero, as snprintf() does: a line that did not fit is cut off. With `size` 0 nothing
+/// is written and `text` may be NULL. 512 bytes are enough for every line of this version.
 ///
 /// Async-signal-safe; costs a microsecond.
 #[unsafe(no_mangle)]
@@ -96,9 +97,9 @@ pub unsafe extern "C" fn percid_reason(text: *mut c_char, size: usize) -> usize 
 
 /// The ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
 ///
-/// A hint: the thread may be moved to another CPU before the caller looks at the answer, and another thread
-/// may have the ID then. Good for choosing among copies that are protected otherwise. With
-/// PERCID_SOURCE_ATOMIC it is a recent CPU number.
+/// A hint: the thread may be moved to another CPU before the caller looks at the answer, and
+/// another thread may have the ID then. Good for choosing among copies that are protected
+/// otherwise. With PERCID_SOURCE_ATOMIC it is a recent CPU number.
 ///
 /// Async-signal-safe; costs some 15 ns once the CPU has an ID.
 #[unsafe(no_mangle)]
@@ -109,26 +110,28 @@ pub extern "C" fn percid_current_id() -> c_int {
     })
 }
 
-/// Makes the process's IDs dense again, on request: takes back IDs at or above
-/// min(allowed CPUs, threads), and those that no CPU has renewed for 100 ms. CPUs that still use theirs
-/// fetch one again at their next operation.
+/// Makes the process's IDs dense again, on request: takes back IDs at or above min(allowed CPUs,
+/// threads), and those that no CPU has renewed for 100 ms. CPUs that still use theirs fetch one
+/// again at their next operation.
 ///
-/// Returns how many were taken back; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs are
-/// percid's own. Costs one fence of all CPUs, some 10 us. Async-signal-safe.
+/// Returns how many were taken back; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs
+/// are percid's own. Costs one fence of all CPUs, some 10 us. Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_compact() -> u32 {
     guard(0, percid::compact)
 }
 
-/// Says how many IDs there may be while the process's threads wander over more CPUs than there are threads.
+/// Says how many IDs there may be while the process's threads wander over more CPUs than there are
+/// threads.
 ///
-/// Once ten IDs for each thread were taken from other CPUs within 100 ms, percid hands out extra ones, up to the CPUs visited
-/// within 100 ms: memory for the time of a steal per move, about 1 us. `most` is a limit for them; UINT32_MAX
-/// sets none, as at first, and 0 keeps the IDs below min(allowed CPUs, threads) at any time. When the
-/// threads have stayed where they are for 200 ms, the next time that any CPU asks for an ID ends the extra ones.
+/// Once ten IDs for each thread were taken from other CPUs within 100 ms, percid hands out extra
+/// ones, up to the CPUs visited within 100 ms: memory for the time of a steal per move, about 1 us.
+/// `most` is a limit for them; UINT32_MAX sets none, as at first, and 0 keeps the IDs below
+/// min(allowed CPUs, threads) at any time. When the threads have stayed where they are for 200 ms,
+/// the next time that any CPU asks for an ID ends the extra ones.
 ///
-/// It holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it. Async-signal-safe; costs
-/// a call.
+/// It holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it.
+/// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_set_density(most: u32) {
     percid::set_density(match most {
@@ -150,8 +153,8 @@ impl Write for Line {
         let free = self.room.saturating_sub(1).saturating_sub(self.length);
         let copied = part.len().min(free);
         if copied > 0 {
-            // SAFETY: the caller of `percid_reason` gives `room` bytes, of which `length` and `copied`
-            // together leave one over.
+            // SAFETY: the caller of `percid_reason` gives `room` bytes, of which `length` and
+            // `copied` together leave one over.
             unsafe {
                 let end = self.text.add(self.length).cast::<u8>();
                 end.copy_from_nonoverlapping(part.as_ptr(), copied);

@@ -1,10 +1,10 @@
 //! The registry of C's objects: a handle is recognised when its object is gone.
 //!
-//! A handle is the address of a *record* in its lower 48 bits and the record's generation in the upper 16.
-//! Records are never given back, only used again, with the next generation; so the record behind a handle of
-//! an object that is gone can still be read, and is told apart. A record is retired at its last generation.
-//! What a program that creates and destroys objects forever loses by this is one record, of some hundred
-//! bytes, for every 65 534 objects.
+//! A handle is the address of a *record* in its lower 48 bits and the record's generation in the
+//! upper 16. Records are never given back, only used again, with the next generation; so the record
+//! behind a handle of an object that is gone can still be read, and is told apart. A record is
+//! retired at its last generation. What a program that creates and destroys objects forever loses
+//! by this is one record, of some hundred bytes, for every 65 534 objects.
 //!
 //! User-space addresses have 48 bits or fewer on every 64-bit Linux unless a program asks for more.
 
@@ -36,8 +36,8 @@ const SLAB: usize = 64 * 1024;
 /// The records of one type of objects, and those of them that are free.
 #[derive(Debug)]
 pub(crate) struct Registry<T> {
-    /// The first free record, and how often the list was changed in the upper bits, so that a pop which was
-    /// interrupted for long does not mistake a list for the one it has seen.
+    /// The first free record, and how often the list was changed in the upper bits, so that a pop
+    /// which was interrupted for long does not mistake a list for the one it has seen.
     free: AtomicU64,
     objects: PhantomData<fn() -> T>,
 }
@@ -55,7 +55,8 @@ impl<T> Registry<T> {
         Registry { free: AtomicU64::new(0), objects: PhantomData }
     }
 
-    /// Makes an object and stores its handle in `place`, or NULL if that fails. Returns 0 or the error.
+    /// Makes an object and stores its handle in `place`, or NULL if that fails. Returns 0 or the
+    /// error.
     ///
     /// # Safety
     ///
@@ -87,8 +88,8 @@ impl<T> Registry<T> {
     ///
     /// # Safety
     ///
-    /// The handle is NULL or came from [`create`](Registry::create), and its object is not destroyed
-    /// within `'a`.
+    /// The handle is NULL or came from [`create`](Registry::create), and its object is not
+    /// destroyed within `'a`.
     #[inline(always)]
     pub(crate) unsafe fn object<'a>(handle: *const T) -> Result<&'a T, c_int> {
         if handle.is_null() {
@@ -108,7 +109,8 @@ impl<T> Registry<T> {
     ///
     /// # Safety
     ///
-    /// The handle is NULL or came from [`create`](Registry::create), and nobody uses the object any more.
+    /// The handle is NULL or came from [`create`](Registry::create), and no thread uses the object
+    /// any more.
     pub(crate) unsafe fn destroy(&self, handle: *mut T) -> c_int {
         if handle.is_null() {
             return -libc::EINVAL;
@@ -121,7 +123,7 @@ impl<T> Registry<T> {
             return -libc::EBADF;
         }
         errno::preserved(|| {
-            // SAFETY: the exchange succeeds once for every object, which nobody uses any more.
+            // SAFETY: the exchange succeeds once for every object, which no thread uses any more.
             guard((), || unsafe { (*this.object.get()).assume_init_drop() });
         });
         if next < LAST {
@@ -150,7 +152,8 @@ impl<T> Registry<T> {
             if record.is_null() {
                 return None;
             }
-            // SAFETY: records stay forever; if somebody else has taken this one, the exchange fails.
+            // SAFETY: records stay forever; if another thread has taken this one, the exchange
+            // fails.
             let next = unsafe { (*record).next.load(Relaxed) };
             let changed = next | (changes + 1) << SHIFT;
             match self.free.compare_exchange_weak(first, changed, AcqRel, Acquire) {
@@ -173,21 +176,22 @@ impl<T> Registry<T> {
         }
     }
 
-    /// Fetches more records, unless no memory can be had.
+    /// Fetches more records, unless there is no memory.
     #[cold]
     fn more(&self) {
         let count = (SLAB / size_of::<Record<T>>()).max(1);
         let bytes = count * size_of::<Record<T>>();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping touches no memory of anybody's.
+        // SAFETY: a new mapping touches no memory in use.
         let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
         let records = start.cast::<Record<T>>();
         if start == libc::MAP_FAILED || records.expose_provenance() as u64 > ADDRESS {
             return;
         }
         for index in 0..count {
-            // SAFETY: so many fit the mapping, which is aligned to a page and zeroed, and is nobody else's.
+            // SAFETY: that many fit the mapping, which is aligned to a page and zeroed, and is no
+            // other thread's.
             unsafe {
                 let record = records.add(index);
                 (*record).generation.store(FIRST, Relaxed);
@@ -233,7 +237,7 @@ mod tests {
         let object = Arc::new(7);
         let handle = create(&HANDLES, &object);
         assert_eq!((value(handle), Arc::strong_count(&object)), (Ok(7), 2));
-        // SAFETY: nobody uses the object.
+        // SAFETY: no thread uses the object.
         assert_eq!(unsafe { HANDLES.destroy(handle) }, 0);
         assert_eq!((value(handle), Arc::strong_count(&object)), (Err(-libc::EBADF), 1));
         // SAFETY: as above.
@@ -273,7 +277,7 @@ mod tests {
             let handle = create(&HANDLES, &object);
             assert!(seen.insert(handle));
             records.insert(handle.addr() as u64 & ADDRESS);
-            // SAFETY: nobody uses the object.
+            // SAFETY: no thread uses the object.
             assert_eq!(unsafe { HANDLES.destroy(handle) }, 0);
         }
         assert_eq!(records.len(), 4, "the last of them has just begun");
@@ -290,7 +294,7 @@ mod tests {
                         let both = [create(&HANDLES, &object), create(&HANDLES, &object)];
                         for handle in both {
                             assert_eq!(value(handle), Ok(thread));
-                            // SAFETY: nobody uses the object.
+                            // SAFETY: no thread uses the object.
                             assert_eq!(unsafe { HANDLES.destroy(handle) }, 0);
                         }
                     }

@@ -21,13 +21,14 @@ pub enum Overflow {
 /// A ring of byte records for every CPU, emptied by one consumer at a time.
 ///
 /// Threads: any number of threads may append at once.
-/// Order: records of one ID come in the order in which they were appended. Between IDs there is no order, and
-/// a thread that moves to another CPU appends to another ID's ring: put a time into the record if order
-/// matters.
+/// Order: records of one ID come in the order in which they were appended. Between IDs there is no
+/// order, and a thread that moves to another CPU appends to another ID's ring: put a time into the
+/// record if order matters.
 /// Loss: a record is delivered once or counted as lost once.
-/// Signals: appending is async-signal-safe and waits for nobody; the rest is not.
+/// Signals: appending is async-signal-safe and does not wait; the rest is not.
 /// Fork: the child has a copy of the records that were not consumed yet.
-/// Memory: for every ID that used it 192 bytes and as much of the ring as was ever written, page by page.
+/// Memory: for every ID that used it 192 bytes and as much of the ring as was ever written, page by
+/// page.
 #[derive(Debug)]
 pub struct Ring(percid::Ring);
 
@@ -80,9 +81,10 @@ fn policy(number: c_int) -> Option<percid::Overflow> {
 
 /// Appends a record of `length` bytes.
 ///
-/// Returns 0; -EMSGSIZE if it is longer than percid_ring_max_record_len(), or -ENOSPC if there is no room now: then
-/// it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0); -EBADF if the ring is destroyed.
-/// Async-signal-safe, waits for nobody. Costs some 30 instructions, 6 for each word, and a call.
+/// Returns 0; -EMSGSIZE if it is longer than percid_ring_max_record_len(), or -ENOSPC if there is
+/// no room now: then it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0);
+/// -EBADF if the ring is destroyed. Async-signal-safe, does not wait. Costs some 30 instructions, 6
+/// for each word, and a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_append(
     ring: *mut Ring,
@@ -99,7 +101,7 @@ pub unsafe extern "C" fn percid_ring_append(
         (true, _) => return -libc::EINVAL,
         // A slice cannot be longer than this, and no record is.
         (false, length) if isize::try_from(length).is_err() => return -libc::EMSGSIZE,
-        // SAFETY: the caller gives so many bytes.
+        // SAFETY: the caller gives that many bytes.
         (false, length) => unsafe { std::slice::from_raw_parts(record.cast::<u8>(), length) },
     };
     guard(-libc::EFAULT, || match ring.append(record) {
@@ -109,19 +111,19 @@ pub unsafe extern "C" fn percid_ring_append(
     })
 }
 
-/// The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if there
-/// is no such ring.
+/// The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if
+/// there is no such ring.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize {
     // SAFETY: the caller's handle.
     unsafe { Registry::object(ring) }.map_or(0, |ring| ring.0.max_record_len())
 }
 
-/// Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records that are
-/// appended meanwhile may be missed; the next poll goes on with them.
+/// Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
+/// that are appended meanwhile may be missed; the next poll goes on with them.
 ///
-/// -EBUSY if another thread is polling (or the caller further up its stack), -EINVAL for NULL, -EBADF if the
-/// ring is destroyed.
+/// -EBUSY if another thread is polling (or the caller further up its stack), -EINVAL for NULL,
+/// -EBADF if the ring is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_poll(
     ring: *mut Ring,
@@ -150,19 +152,19 @@ pub unsafe extern "C" fn percid_ring_poll(
     })
 }
 
-/// How many records were lost so far: not appended, or found overwritten by the consumer. 0 if there is no
-/// such ring. Costs the reading of one word for every ID ever used.
+/// How many records were lost so far: not appended, or found overwritten by the consumer. 0 if
+/// there is no such ring. Costs the reading of one word for every ID ever used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
     // SAFETY: the caller's handle.
     unsafe { Registry::object(ring) }.map_or(0, |ring| guard(0, || ring.0.lost()))
 }
 
-/// Destroys a ring, with the records that were not consumed. Nobody else may use it meanwhile.
+/// Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_destroy(ring: *mut Ring) -> c_int {
-    // SAFETY: the caller's handle, which nobody else uses.
+    // SAFETY: the caller's handle, which no other thread uses.
     unsafe { RINGS.destroy(ring) }
 }

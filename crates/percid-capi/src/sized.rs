@@ -1,13 +1,13 @@
 //! Structures that may grow: programs say how large theirs is.
 //!
-//! New members are added at the end. A program that knows fewer than the library gets those that it knows; one
-//! that knows more finds zeros in the rest.
+//! New members are added at the end. A program that knows fewer than the library gets those that it
+//! knows; one that knows more finds zeros in the rest.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// Stores as much of `value` as fits into `size` bytes, and zeros behind it. Returns 0, or -EINVAL for NULL or
-/// no bytes.
+/// Stores as much of `value` as fits into `size` bytes, and zeros behind it. Returns 0, or -EINVAL
+/// for NULL or no bytes.
 ///
 /// # Safety
 ///
@@ -61,7 +61,7 @@ mod tests {
     fn what_the_library_does_not_know_must_be_zero() {
         let mut memory = [1_u8, 1, 0, 0];
         let known = |memory: &[u8; 4]| {
-            // SAFETY: so many bytes.
+            // SAFETY: that many bytes.
             unsafe { is_known(memory.as_ptr().cast::<u16>(), 4) }
         };
         assert!(known(&memory));

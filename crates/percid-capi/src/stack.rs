@@ -12,22 +12,24 @@ pub(crate) const MAX_CAPACITY: u32 = 2_097_151;
 
 /// A list of pointers, last in, first out, of which every CPU has a part of its own.
 ///
-/// What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose part is
-/// full moves a batch of up to 30 items to a list that all CPUs share; one whose part is empty fetches a
-/// batch from there.
+/// What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose
+/// part is full moves a batch of up to 30 items to a list that all CPUs share; one whose part is
+/// empty fetches a batch from there.
 ///
 /// Threads: any number of threads may use it at once. No item is lost or handed out twice.
 /// Signals: pushing and popping is async-signal-safe; the rest is not.
-/// Fork: the child has a copy of everything but the items that other threads of the parent were moving.
-/// Memory: 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256 bytes for
-/// every 30 items of the shared list. Leak checkers do not look there: drain a stack before they count.
+/// Fork: the child has a copy of everything but the items that other threads of the parent were
+/// moving.
+/// Memory: 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256
+/// bytes for every 30 items of the shared list. Leak checkers do not look there: drain a stack
+/// before they count.
 #[derive(Debug)]
 pub struct Stack(percid::Stack<usize>);
 
 static STACKS: Registry<Stack> = Registry::new();
 
-/// Stores a new stack in `stack`. It keeps up to `capacity` items for every ID (1 to 2 097 151), and about
-/// `shared` in the shared list: PERCID_UNBOUNDED for any number.
+/// Stores a new stack in `stack`. It keeps up to `capacity` items for every ID (1 to 2 097 151),
+/// and about `shared` in the shared list: PERCID_UNBOUNDED for any number.
 ///
 /// Returns 0, -EINVAL for NULL or another capacity, or -ENOMEM; on error `stack` becomes NULL.
 #[unsafe(no_mangle)]
@@ -46,9 +48,9 @@ pub unsafe extern "C" fn percid_stack_create(
 
 /// Pushes an item, which must not be NULL.
 ///
-/// Returns 0; -ENOSPC if there is no room: this CPU's part is full, and the shared list as well, or no
-/// memory can be had for it; -EINVAL for NULL; -EBADF if the stack is destroyed. Async-signal-safe. Costs
-/// some 20 instructions and a call.
+/// Returns 0; -ENOSPC if there is no room: this CPU's part is full, and the shared list as well, or
+/// there is no memory for it; -EINVAL for NULL; -EBADF if the stack is destroyed.
+/// Async-signal-safe. Costs some 20 instructions and a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void) -> c_int {
     // SAFETY: the caller's handle.
@@ -64,8 +66,8 @@ pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void)
 
 /// Pops the item that this CPU pushed last, or one of the shared list.
 ///
-/// NULL if there is none, or no such stack. Items in the parts of other CPUs are not found. Async-signal-safe.
-/// Costs some 20 instructions and a call.
+/// NULL if there is none, or no such stack. Items in the parts of other CPUs are not found.
+/// Async-signal-safe. Costs some 20 instructions and a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
     // SAFETY: the caller's handle.
@@ -76,12 +78,12 @@ pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
     popped.map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
 }
 
-/// Hands all items to `visit`, those of every ID and those of the shared list, and returns how many. It may
-/// miss what is pushed, or moved by another thread, meanwhile; and the parts of all CPUs, if the process has
-/// entered a sandbox since the first push that refuses membarrier().
+/// Hands all items to `visit`, those of every ID and those of the shared list, and returns how
+/// many. It may miss what is pushed, or moved by another thread, meanwhile; and the parts of all
+/// CPUs, if the process has entered a sandbox since the first push that refuses membarrier().
 ///
-/// -EINVAL for NULL, -EBADF if the stack is destroyed. Waits for a drain by another thread; called by `visit`
-/// it does nothing. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+/// -EINVAL for NULL, -EBADF if the stack is destroyed. Waits for a drain by another thread; called
+/// by `visit` it does nothing. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_drain(
     stack: *mut Stack,
@@ -96,11 +98,11 @@ pub unsafe extern "C" fn percid_stack_drain(
     }
 }
 
-/// Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. Nobody else may use it
-/// meanwhile.
+/// Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
+/// thread may use it meanwhile.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Then its handle stays recognisable:
-/// every function answers -EBADF, or NULL.
+/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Then its handle stays
+/// recognisable: every function answers -EBADF, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_destroy(
     stack: *mut Stack,
@@ -111,7 +113,7 @@ pub unsafe extern "C" fn percid_stack_destroy(
     if let (Ok(stack), Some(visit)) = (unsafe { Registry::object(stack) }, visit) {
         drain(stack, visit, argument);
     }
-    // SAFETY: as above; nobody else uses it.
+    // SAFETY: as above; no other thread uses it.
     unsafe { STACKS.destroy(stack) }
 }
 

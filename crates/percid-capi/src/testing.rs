@@ -1,7 +1,8 @@
-//! What the tests of this interface need and nobody else: behind the feature `testing`, and not in the header.
+//! What the tests of this interface need and no other thread: behind the feature `testing`, and not
+//! in the header.
 
-/// Makes the library believe that so many nodes have memory, and that CPU `c` is on node `c` modulo that. To be
-/// called before a balancer is made.
+/// Makes the library believe that `count` nodes have memory, and that CPU `c` is on node `c` modulo
+/// that. To be called before a balancer is made.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_testing_pretend_nodes(count: u32) {
     percid_numa::testing::pretend_nodes(count);

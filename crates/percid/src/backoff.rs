@@ -26,12 +26,14 @@ impl Backoff {
         }
     }
 
-    /// Whether the waiting has come to sleeping: time enough to ask the kernel about the other thread.
+    /// Whether the waiting has come to sleeping: time enough to ask the kernel about the other
+    /// thread.
     pub(crate) fn is_sleeping(&self) -> bool {
         self.rounds > AWAKE
     }
 
-    /// Whether it has waited for about a second: no living thread takes that long for a few instructions.
+    /// Whether it has waited for about a second: no living thread takes that long for a few
+    /// instructions.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.rounds > AWAKE + ASLEEP
     }

@@ -20,8 +20,8 @@ pub(crate) unsafe fn add_fast(word: usize, n: i64) -> bool {
     unsafe { by_mark!(word, add(n), else false) }
 }
 
-/// The slow path of an addition to the word `offset` bytes into a structure of `bytes` bytes: first use,
-/// no ID, an aborted section.
+/// The slow path of an addition to the word `offset` bytes into a structure of `bytes` bytes: first
+/// use, no ID, an aborted section.
 pub(crate) fn add_slowly(handle: &Handle, bytes: usize, offset: usize, n: i64) {
     if let Some(block) = handle.atomic_block() {
         return add_at_hint(block.at(offset), n);

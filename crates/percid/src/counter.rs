@@ -24,24 +24,26 @@ const BYTES: usize = 8;
 ///
 /// # Contract
 ///
-/// * **Threads**: every method may be called by any number of threads at once. An increment is never
-///   lost and never counted twice.
-/// * **Signals**: every method is async-signal-safe, also in a handler that interrupts the same method,
-///   and leaves `errno` alone. None waits for another thread.
-/// * **What a sum may miss**: increments that run at the same time. It contains every increment that
-///   *happens before* it, so after joining threads it is exact.
-/// * **Overflow**: values wrap around at 64 bits (at 60 bits for a counter beyond the two million that
-///   have room for copies).
+/// * **Threads**: every method may be called by any number of threads at once. An increment is
+///   never lost and never counted twice.
+/// * **Signals**: every method is async-signal-safe, also in a handler that interrupts the same
+///   method, and leaves `errno` alone. None waits for another thread.
+/// * **What a sum may miss**: increments that run at the same time. It contains every increment
+///   that *happens before* it, so after joining threads it is exact.
+/// * **Overflow**: values wrap around at 64 bits (at 60 bits for a counter beyond the two million
+///   that have room for copies).
 /// * **Fork**: the child's counter starts with the value the parent had, on memory of its own. In a
-///   child of `vfork` no method may be called: it shares the parent's memory without being its thread.
-/// * **Memory**: 8 bytes for the handle, and 8 bytes for every ID that used it, page by page. Another 8
-///   bytes of the shared slot once anybody needed that.
-/// * **Cost**: [`add`](Counter::add) 16 to 19 instructions on x86-64, two of them stores, none locked;
-///   with [`Source::Atomic`] a call and one locked instruction. [`sum`](Counter::sum) and
+///   child of `vfork` no method may be called: it shares the parent's memory without being its
+///   thread.
+/// * **Memory**: 8 bytes for the handle, and 8 bytes for every ID that used it, page by page.
+///   Another 8 bytes of the shared slot once a thread needed that.
+/// * **Cost**: [`add`](Counter::add) 16 to 19 instructions on x86-64, two of them stores, none
+///   locked; with [`Source::Atomic`] a call and one locked instruction. [`sum`](Counter::sum) and
 ///   [`take`](Counter::take) read one word for every ID ever used, and so does dropping a counter.
 ///   Creating one is a constant; it claims its memory at first use, by one atomic addition.
-/// * **Stack**: the first use in a process or on a CPU takes up to 2 KiB, everything after it less. On an
-///   alternate signal stack that comes on top of the kernel's signal frame (3.5 KiB with AVX-512).
+/// * **Stack**: the first use in a process or on a CPU takes up to 2 KiB, everything after it less.
+///   On an alternate signal stack that comes on top of the kernel's signal frame (3.5 KiB with
+///   AVX-512).
 pub struct Counter {
     handle: Handle,
 }
@@ -59,8 +61,8 @@ impl Counter {
         Counter { handle: Handle::new() }
     }
 
-    /// A counter of value 0 that uses `source`, whatever the process has chosen: for measurements and
-    /// tests. Counters of different sources may be used side by side.
+    /// A counter of value 0 that uses `source`, whatever the process has chosen: for measurements
+    /// and tests. Counters of different sources may be used side by side.
     ///
     /// ```
     /// use percid::{Counter, Source};
@@ -125,11 +127,12 @@ impl Counter {
         }
     }
 
-    /// The sum over all IDs, which it resets to zero. An increment that runs at the same time is either
-    /// contained in the result or in the value that remains: the results of all calls and the last sum
-    /// add up to what was added.
+    /// The sum over all IDs, which it resets to zero. An increment that runs at the same time is
+    /// either contained in the result or in the value that remains: the results of all calls and
+    /// the last sum add up to what was added.
     ///
-    /// Lock-free: it starts over if another `take`, or an increment without an ID, comes in between.
+    /// Lock-free: it starts over if another `take`, or an increment without an ID, comes in
+    /// between.
     ///
     /// ```
     /// let errors = percid::Counter::new();

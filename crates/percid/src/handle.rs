@@ -1,9 +1,10 @@
 //! The word that every structure holds: where its memory is and which source it uses.
 //!
-//! A handle is a constant at first and claims its memory at first use, so it may be a `static`. The word
-//! is then the block's address, and its lowest bits mark the source: the fast paths test one bit each and
-//! make the mark part of the displacement of their memory operands. Marks appear after the source was
-//! prepared, so whoever sees a mark (by an acquiring load) sees what that source's sections read.
+//! A handle is a constant at first and claims its memory at first use, so it may be a `static`. The
+//! word is then the block's address, and its lowest bits mark the source: the fast paths test one
+//! bit each and make the mark part of the displacement of their memory operands. Marks appear after
+//! the source was prepared, so a thread that sees a mark (by an acquiring load) sees what that
+//! source's sections read.
 
 use std::sync::atomic::{
     AtomicUsize,
@@ -34,10 +35,10 @@ pub(crate) struct Handle {
 pub(crate) enum State {
     /// Not used yet.
     Unclaimed,
-    /// It has memory, and uses this source; `None` while the source is being chosen, when everything
-    /// goes to the shared slot.
+    /// It has memory, and uses this source; `None` while the source is being chosen, when
+    /// everything goes to the shared slot.
     Claimed(Block, Option<Source>),
-    /// There was no memory to be had: the word itself is a count, 60 bits of it.
+    /// There was no memory: the word itself is a count, 60 bits of it.
     Inline(i64),
 }
 
@@ -83,12 +84,12 @@ impl State {
 }
 
 impl Handle {
-    /// An object that was never used.
+    /// A handle that was never used.
     pub(crate) const fn new() -> Handle {
         Handle { word: AtomicUsize::new(0) }
     }
 
-    /// An object of so many bytes per ID that uses `source`.
+    /// A handle to `bytes` bytes per ID that uses `source`.
     ///
     /// # Errors
     ///
@@ -112,12 +113,12 @@ impl Handle {
     /// The word, for a fast path.
     #[inline(always)]
     pub(crate) fn word(&self) -> usize {
-        // Acquire: whoever sees the mark of a source sees what its sections read.
+        // Acquire: a thread that sees the mark of a source sees what its sections read.
         self.word.load(Acquire)
     }
 
-    /// The block, if the object uses the atomic source: the short way of its slow paths, which are all it
-    /// has.
+    /// The block, if the object uses the atomic source: the short way of its slow paths, which are
+    /// all it has.
     #[inline(always)]
     pub(crate) fn atomic_block(&self) -> Option<Block> {
         let word = self.word();
@@ -146,18 +147,18 @@ impl Handle {
                 },
                 settled => return settled,
             };
-            // A failed exchange means that somebody else took this step; a block that was claimed for
-            // nothing goes back.
+            // A failed exchange means that another thread took this step; a block that was claimed
+            // for nothing goes back.
             if !self.replace(seen, next) {
                 if let (State::Unclaimed, State::Claimed(block, _)) = (seen, next) {
-                    // SAFETY: the exchange failed, so nobody has seen this block.
+                    // SAFETY: the exchange failed, so no other thread has seen this block.
                     unsafe { block.release(bytes) };
                 }
             }
         }
     }
 
-    /// Takes a step from one state to another, unless somebody was faster.
+    /// Takes a step from one state to another, unless another thread was faster.
     pub(crate) fn replace(&self, seen: State, next: State) -> bool {
         self.word.compare_exchange(seen.encode(), next.encode(), AcqRel, Relaxed).is_ok()
     }

@@ -18,8 +18,8 @@ const BYTES: usize = BUCKETS * WORD;
 
 /// A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
 ///
-/// Buckets are log-linear: values below 128 have a bucket each, and from there on 64 buckets lie between
-/// two powers of two. What is reported for a value is the middle of its bucket, at most
+/// Buckets are log-linear: values below 128 have a bucket each, and from there on 64 buckets lie
+/// between two powers of two. What is reported for a value is the middle of its bucket, at most
 /// [`RELATIVE_ERROR`](Histogram::RELATIVE_ERROR) of the value away from it.
 ///
 /// ```
@@ -36,20 +36,20 @@ const BYTES: usize = BUCKETS * WORD;
 ///
 /// # Contract
 ///
-/// * **Threads**: every method may be called by any number of threads at once. A record is never lost and
-///   never counted twice.
+/// * **Threads**: every method may be called by any number of threads at once. A record is never
+///   lost and never counted twice.
 /// * **Signals**: [`record`](Histogram::record) and [`record_many`](Histogram::record_many) are
 ///   async-signal-safe, also in a handler that interrupts them, and leave `errno` alone. The others
 ///   allocate the snapshot.
 /// * **What a snapshot may miss**: records that run at the same time. It contains every record that
-///   *happens before* it. It is no picture of one instant: of two records that run at the same time as the
-///   snapshot it may contain the later one only.
+///   *happens before* it. It is no picture of one instant: of two records that run at the same time
+///   as the snapshot it may contain the later one only.
 /// * **Fork**: the child's histogram starts with the parent's counts, on memory of its own.
-/// * **Memory**: 8 bytes for the handle; address space for 3776 buckets (29.5 KiB) for every ID, of which
-///   the pages that are touched cost memory: values within a factor of 256 touch one or two.
-/// * **Cost**: a record is an increment of a [`Counter`](crate::Counter) and 8 instructions more. A snapshot
-///   reads 3776 words for every ID ever used. Creating one is a constant.
-/// * **Without memory** (no address space can be had): values are counted by
+/// * **Memory**: 8 bytes for the handle; address space for 3776 buckets (29.5 KiB) for every ID, of
+///   which the pages that are touched cost memory: values within a factor of 256 touch one or two.
+/// * **Cost**: a record is an increment of a [`Counter`](crate::Counter) and 8 instructions more. A
+///   snapshot reads 3776 words for every ID ever used. Creating one is a constant.
+/// * **Without memory** (there is no address space): values are counted by
 ///   [`unrecorded`](Histogram::unrecorded) and nowhere else.
 pub struct Histogram {
     handle: Handle,
@@ -109,7 +109,7 @@ impl Histogram {
         self.record_many(value, 1);
     }
 
-    /// Counts a value so many times, in one step.
+    /// Counts a value `times` times, in one step.
     ///
     /// ```
     /// let batch = percid::Histogram::new();
@@ -142,8 +142,8 @@ impl Histogram {
         self.read(cell::sum)
     }
 
-    /// What has been recorded so far, which it removes: every record is in exactly one of the snapshots
-    /// taken, or still there.
+    /// What has been recorded so far, which it removes: every record is in exactly one of the
+    /// snapshots taken, or still there.
     ///
     /// ```
     /// let latency: percid::Histogram = [3, 4, 5].into_iter().collect();
@@ -225,15 +225,15 @@ impl Drop for Histogram {
     }
 }
 
-/// The bucket of a value: the value shifted right until it has [`PRECISION`] + 1 bits, below which as many
-/// groups of buckets lie as it was shifted.
+/// The bucket of a value: the value shifted right until it has [`PRECISION`] + 1 bits, below which
+/// as many groups of buckets lie as it was shifted.
 #[inline(always)]
 fn bucket(value: u64) -> usize {
     let shift = (value | 1 << PRECISION).ilog2() - PRECISION;
     ((shift as usize) << PRECISION) + (value >> shift) as usize
 }
 
-/// The rank of a quantile among so many values, from 1.
+/// The rank of a quantile among `count` values, from 1.
 fn rank(q: f64, count: u64) -> u64 {
     let exact = q.clamp(0.0, 1.0) * count as f64;
     // 0.07 * 100 is a little more than 7.
@@ -309,12 +309,13 @@ impl Snapshot {
         self.counts.iter().fold(0, |sum, count| sum.wrapping_add(*count))
     }
 
-    /// The value that a share `q` of the values does not exceed: 0.5 for the median, 0 for the smallest, 1
-    /// for the largest (numbers beyond these are taken for them). `None` if there are no values.
+    /// The value that a share `q` of the values does not exceed: 0.5 for the median, 0 for the
+    /// smallest, 1 for the largest (numbers beyond these are taken for them). `None` if there are
+    /// no values.
     ///
-    /// Exact up to [`Histogram::RELATIVE_ERROR`]: it is the middle of the bucket in which the value of
-    /// rank `ceil(q * count)` lies, where a product that is an integer but for its rounding counts as one.
-    /// Not a number counts as 0.
+    /// Exact up to [`Histogram::RELATIVE_ERROR`]: it is the middle of the bucket in which the value
+    /// of rank `ceil(q * count)` lies, where a product that is an integer but for its rounding
+    /// counts as one. Not a number counts as 0.
     ///
     /// ```
     /// let latency: percid::Histogram = (1..=100).collect();

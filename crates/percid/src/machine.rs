@@ -51,7 +51,8 @@ pub struct Rseq {
     pub registered_size: u32,
     /// How the kernel keeps them up to date; `None` if none are registered.
     pub mode: Option<Mode>,
-    /// The largest size and the largest alignment, in bytes, of an area that percid registers itself.
+    /// The largest size and the largest alignment, in bytes, of an area that percid registers
+    /// itself.
     pub max_own_size: u32,
     /// The size of the fields this kernel fills, in bytes; 0 on kernels that do not say.
     pub feature_size: u32,
@@ -101,9 +102,9 @@ pub struct Cpu {
     pub allowed: bool,
 }
 
-/// Takes the snapshot. Reads some ten small files for every possible CPU; registers the calling thread
-/// for rseq if the C library has not, and the process for the fence (20 ms if it has several threads);
-/// allocates, so it is not async-signal-safe.
+/// Takes the snapshot. Reads some ten small files for every possible CPU; registers the calling
+/// thread for rseq if the C library has not, and the process for the fence (20 ms if it has several
+/// threads); allocates, so it is not async-signal-safe.
 ///
 /// ```
 /// let machine = percid::machine::read();
@@ -127,11 +128,13 @@ pub fn read() -> Machine {
     }
 }
 
-/// Finds out whether the running kernel aborts critical sections when it must, by trying it for as long as `limit`.
+/// Finds out whether the running kernel aborts critical sections when it must, by trying it for as
+/// long as `limit`.
 ///
-/// percid does this by itself where architecture and release leave doubt; here it can be asked for. A child process
-/// (`clone` with `CLONE_VM`, gone at the end) fences or preempts a section of the calling thread some hundred to some
-/// ten thousand times a second. All signals that can be are blocked for the calling thread meanwhile.
+/// percid does this by itself where architecture and release leave doubt; here it can be asked for.
+/// A child process (`clone` with `CLONE_VM`, gone at the end) fences or preempts a section of the
+/// calling thread some hundred to some ten thousand times a second. All signals that can be are
+/// blocked for the calling thread meanwhile.
 ///
 /// ```
 /// use std::time::Duration;

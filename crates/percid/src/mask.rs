@@ -15,14 +15,14 @@ use crate::sys::preserving_errno;
 /// Words whose members are tested before they are marked: one cache line, for the IDs below 512.
 const FAST: usize = 8;
 
-/// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch that is
-/// pinned.
+/// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
+/// that is pinned.
 ///
-/// [`mark`](ActiveMask::mark) is for the hot path of every operation: a load and a test while the bit is
-/// set, so the mask's cache line stays shared by all CPUs. [`drain`](ActiveMask::drain) visits the members
-/// only, and misses none. It is the mask of the CPUs that may hold an address space's translations (Linux
-/// 8f898fbbe5ee), made available to programs, with the barrier that was lost there on the drainer's side;
-/// the correctness argument stands in `membership.rs`.
+/// [`mark`](ActiveMask::mark) is for the hot path of every operation: a load and a test while the
+/// bit is set, so the mask's cache line stays shared by all CPUs. [`drain`](ActiveMask::drain)
+/// visits the members only, and misses none. It is the mask of the CPUs that may hold an address
+/// space's translations (Linux 8f898fbbe5ee), made available to programs, with the barrier that was
+/// lost there on the drainer's side; the correctness argument stands in `membership.rs`.
 ///
 /// ```
 /// use percid::ActiveMask;
@@ -44,20 +44,22 @@ const FAST: usize = 8;
 ///
 /// # Contract
 ///
-/// * **Order**: store what the mark announces *before* [`mark`](ActiveMask::mark). Then a drain that begins
-///   after `mark` has returned visits the ID and finds what was stored, unless another drain has taken the
-///   mark, which then finds it.
-/// * **What a drain may miss**: what is published while it runs. The mark is then set for the next one.
+/// * **Order**: store what the mark announces *before* [`mark`](ActiveMask::mark). Then a drain
+///   that begins after `mark` has returned visits the ID and finds what was stored, unless another
+///   drain has taken the mark, which then finds it.
+/// * **What a drain may miss**: what is published while it runs. The mark is then set for the next
+///   one.
 /// * **Stale marks** are possible and cost a needless visit.
 /// * **Threads**: every method may be called by any number of threads at once.
-/// * **Signals**: `mark` is async-signal-safe and leaves `errno` alone. So is `drain`, as far as its
-///   visitor is.
+/// * **Signals**: `mark` is async-signal-safe and leaves `errno` alone. So is `drain`, as far as
+///   its visitor is.
 /// * **Fork**: the child's mask is the parent's.
 /// * **Memory**: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
-/// * **Cost**: `mark` one load and a test if the bit is set, else one locked instruction; IDs from 512 on
-///   pay a full barrier each time. So do all where the kernel has no fence (before Linux 5.10, or
-///   sandboxed). `drain` one fence, some 10 us, if there is any member; else 9 loads. The first call that
-///   sets a bit registers the process for the fence: 2 us early in `main`, 20 ms later.
+/// * **Cost**: `mark` one load and a test if the bit is set, else one locked instruction; IDs from
+///   512 on pay a full barrier each time. So do all where the kernel has no fence (before Linux
+///   5.10, or sandboxed). `drain` one fence, some 10 us, if there is any member; else 9 loads. The
+///   first call that sets a bit registers the process for the fence: 2 us early in `main`, 20 ms
+///   later.
 #[repr(C, align(64))]
 pub struct ActiveMask {
     fast: [AtomicU64; FAST],
@@ -107,8 +109,8 @@ impl ActiveMask {
         word.is_some_and(|word| word.load(Relaxed) & bit(id) != 0) || self.slow.contains(id)
     }
 
-    /// Takes all members out and visits each; what was published before they were marked is visible to
-    /// the visitor. Returns how many there were.
+    /// Takes all members out and visits each; what was published before they were marked is visible
+    /// to the visitor. Returns how many there were.
     ///
     /// If the visitor panics, the members that it has not been given stay members.
     ///
@@ -124,7 +126,7 @@ impl ActiveMask {
             *bits = membership::take(word);
         }
         if unvisited.fast != [0; FAST] && preserving_errno(fence::all).is_err() {
-            // Without the fence the marks may not be gone while anybody looks.
+            // Without the fence the marks must not be gone while a marker looks at them.
             unvisited.put_back();
         }
         unvisited.visit_all(visit)

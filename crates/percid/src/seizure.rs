@@ -2,37 +2,39 @@
 //!
 //! # Protocol
 //!
-//! The first word of a shard says who may touch the rest. A critical section commits to that word and to
-//! nothing else, and only if it finds there what it expects; with [`SEIZED`] in it the word suits no
-//! section. A visitor *seizes* a shard like this:
+//! The first word of a shard says who may touch the rest. A critical section commits to that word
+//! and to nothing else, and only if it finds there what it expects; with [`SEIZED`] in it the word
+//! suits no section. A visitor *seizes* a shard like this:
 //!
 //! 1. exchange the word `w` for `w | SEIZED`;
 //! 2. fence all CPUs;
-//! 3. confirm: the shard is the visitor's if the word is still `w | SEIZED`. If it is not, start again.
+//! 3. confirm: the shard is the visitor's if the word is still `w | SEIZED`. If it is not, start
+//!    again.
 //!
 //! and gives it back by storing a word without [`SEIZED`]. One thread at a time visits a structure
 //! ([`visit_lock`](crate::visit_lock)).
 //!
 //! # Proof
 //!
-//! A section that read the word before the exchange may commit after it, since it does not know about it.
-//! Then it overwrites the mark. But it commits before the fence returns, or is aborted: so at the time of
-//! the confirmation there is no such section any more, and a section that starts later finds the mark and
-//! leaves. If the mark is still there, no section has committed since the exchange, no section is in flight
-//! that could, and what the shard holds is what the word says. The fence also makes everything that earlier
-//! sections wrote visible to the visitor. Two visitors at once could confirm each other's mark, so
-//! there is one at a time.
+//! A section that read the word before the exchange may commit after it, since it does not know
+//! about it. Then it overwrites the mark. But it commits before the fence returns, or is aborted:
+//! so at the time of the confirmation there is no such section any more, and a section that starts
+//! later finds the mark and leaves. If the mark is still there, no section has committed since the
+//! exchange, no section is in flight that could, and what the shard holds is what the word says.
+//! The fence also makes everything that earlier sections wrote visible to the visitor. Two visitors
+//! at once could confirm each other's mark, so there is one at a time.
 //!
-//! An owner that is no section (whoever activates a shard, every user of the atomic source) has put a word
-//! of its own there, which suits no section either. A visitor waits for it or passes it by. Such a word is
-//! given back by a plain releasing store; that store cannot hit a visitor's mark, since visitors exchange
-//! only words of shards that nobody owns.
+//! An owner that is no section (a thread that activates a shard, every user of the atomic source)
+//! has put a word of its own there, which suits no section either. A visitor waits for it or passes
+//! it by. Such a word is given back by a plain releasing store; that store cannot hit a visitor's
+//! mark, since visitors exchange only words of shards without an owner.
 //!
 //! Shards that are owned for long, by closures, would make a visitor start again and again:
 //! [`local`](crate::local) closes them instead.
 //!
-//! With the atomic source there are no sections: everybody exchanges the word, so the exchange alone is the
-//! seizure. `verify/models` explores all of this, and the faults that each step prevents.
+//! With the atomic source there are no sections: every user exchanges the word, so the exchange
+//! alone is the seizure. `verify/models` explores all of this, and the faults that each step
+//! prevents.
 
 use std::sync::atomic::{
     AtomicI64,
@@ -53,7 +55,7 @@ pub(crate) enum Verdict {
     Seize,
     /// There is nothing to come for.
     Pass,
-    /// Somebody owns it; come again.
+    /// Another thread owns it; come again.
     Wait,
 }
 
@@ -71,16 +73,16 @@ impl Drop for Seized<'_> {
     }
 }
 
-/// Tries to own a shard without a fence: for the atomic source, in which everybody does.
+/// Tries to own a shard without a fence: for the atomic source, in which every user does.
 pub(crate) fn exchange(word: &AtomicI64, value: i64) -> Option<Seized<'_>> {
     word.compare_exchange(value, value | SEIZED, Acquire, Relaxed).ok()?;
     Some(Seized { word, value })
 }
 
-/// Visits the shards of up to 64 IDs, the bits of `wanted`, and gives each back. `sections`: whether
-/// critical sections work on them. Waits for owners if `judge` says so, but not for ever: a shard that a
-/// thread of the parent owned at the time of a fork is passed by, and so are all if the kernel refuses the
-/// fence.
+/// Visits the shards of up to 64 IDs, the bits of `wanted`, and gives each back. `sections`:
+/// whether critical sections work on them. Waits for owners if `judge` says so, but not forever: a
+/// shard that a thread of the parent owned at the time of a fork is passed by, and so are all if
+/// the kernel refuses the fence.
 pub(crate) fn visit<'c>(
     mut wanted: u64,
     sections: bool,

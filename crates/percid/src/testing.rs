@@ -17,13 +17,14 @@ pub struct Stolen {
     id: u32,
 }
 
-/// Takes the ID of `cpu` away from it, as the slow path of another CPU would. `None` if it has none, or
-/// somebody else is busy with the table.
+/// Takes the ID of `cpu` away from it, as the slow path of another CPU would. `None` if it has
+/// none, or another thread is busy with the table.
 pub fn steal(cpu: u32) -> Option<Stolen> {
     hooks::steal(cpu).map(|id| Stolen { id })
 }
 
-/// As [`steal`], by the way of compaction: evicted with a fence of all CPUs, then kept from being reused.
+/// As [`steal`], by the way of compaction: evicted with a fence of all CPUs, then kept from being
+/// reused.
 pub fn evict(cpu: u32) -> Option<Stolen> {
     hooks::evict(cpu).map(|id| Stolen { id })
 }
@@ -35,7 +36,7 @@ impl Stolen {
     }
 
     /// Adds `n` to the stolen ID's own shard of a table counter, by a load and a store without any
-    /// protection: right if and only if nobody else uses the ID.
+    /// protection: right if and only if no other thread uses the ID.
     pub fn add_unprotected(&self, counter: &Counter, n: i64) {
         if let Some(word) = counter.word_of_id(self.id) {
             word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
@@ -49,7 +50,7 @@ impl Stolen {
         }
     }
 
-    /// Pushes to the stolen ID's own shard of a stack as if nobody else used it.
+    /// Pushes to the stolen ID's own shard of a stack as if no other thread used it.
     ///
     /// # Errors
     ///
@@ -58,26 +59,28 @@ impl Stolen {
         stack.push_to_id(self.id, item)
     }
 
-    /// Pops from the stolen ID's own shard of a stack as if nobody else used it.
+    /// Pops from the stolen ID's own shard of a stack as if no other thread used it.
     pub fn pop_unprotected<T: Send>(&self, stack: &Stack<T>) -> Option<T> {
         stack.pop_from_id(self.id)
     }
 
-    /// Appends to the stolen ID's own shard of a ring as if nobody else used it. Answers whether it did.
+    /// Appends to the stolen ID's own shard of a ring as if no other thread used it. Returns
+    /// whether it did.
     pub fn append_unprotected(&self, ring: &Ring, record: &[u8]) -> bool {
         ring.append_to_id(self.id, record)
     }
 
     /// Hands the ID to `cpu`, or frees it if that CPU has one by now or `None` is given.
     pub fn put_back(self, cpu: Option<u32>) {
-        // Whoever has the lock is nearly always running, and done in a few microseconds.
+        // The thread that has the lock is nearly always running, and done in a few microseconds.
         while !(0..200).any(|_| hooks::put_back(self.id, cpu)) {
             std::thread::yield_now();
         }
     }
 }
 
-/// Makes the library believe that the machine may have so many CPUs. To be called before anything else.
+/// Makes the library believe that the machine may have `count` CPUs. To be called before anything
+/// else.
 pub fn pretend_possible_cpus(count: usize) {
     affinity::PRETENDED.store(count, Relaxed);
 }
@@ -85,7 +88,8 @@ pub fn pretend_possible_cpus(count: usize) {
 /// How the probe of the kernel is spoilt, see [`spoil_probe`].
 pub use crate::id::probe::Spoilt as SpoiltProbe;
 
-/// Spoils the probe that finds out whether the kernel aborts critical sections. To be called before anything else.
+/// Spoils the probe that finds out whether the kernel aborts critical sections. To be called before
+/// anything else.
 pub fn spoil_probe(how: SpoiltProbe) {
     probe::SPOILT.store(how as u32, Relaxed);
 }
@@ -95,7 +99,8 @@ pub fn skip_fence(skip: bool) {
     fence::SKIP.store(skip, Relaxed);
 }
 
-/// How many IDs of the table are held or in transit; `None` if somebody is busy with the table.
+/// How many IDs of the table are held or in transit; `None` if another thread is busy with the
+/// table.
 pub fn table_ids_in_use() -> Option<usize> {
     hooks::ids_in_use()
 }
@@ -106,7 +111,7 @@ pub fn compact_table() -> u32 {
 }
 
 /// Runs `body` while the calling thread holds the table's lock with all signals blocked; `None` if
-/// somebody else holds it.
+/// another thread holds it.
 pub fn while_table_is_locked<T>(body: impl FnOnce() -> T) -> Option<T> {
     hooks::while_locked(body)
 }
@@ -121,8 +126,8 @@ pub fn recorded_by_id(histogram: &Histogram, value: u64, id: u32) -> i64 {
     histogram.word_of_id(value, id).map_or(0, |word| word.load(Relaxed))
 }
 
-/// The items that lie in an ID's shard of a stack, the top first; `None` if the shard is inactive. Nobody may
-/// use the stack meanwhile.
+/// The items that lie in an ID's shard of a stack, the top first; `None` if the shard is inactive.
+/// No thread may use the stack meanwhile.
 pub fn items_of_id<T: Copy + Send>(stack: &Stack<T>, id: u32) -> Option<Vec<T>> {
     stack.items_of_id(id)
 }
@@ -141,19 +146,20 @@ pub fn ends_of_id(ring: &Ring, id: u32) -> Option<(u64, u64)> {
     ring.ends_of_id(id)
 }
 
-/// The lock and the value of an ID's shard: 0 in the lock if there is no value, 1 if nobody uses it.
+/// The lock and the value of an ID's shard: 0 in the lock if there is no value, 1 if no thread uses
+/// it.
 pub fn shard_of_id<T>(local: &Local<T>, id: u32) -> Option<(&AtomicI64, *mut T)> {
     local.shard_of_id(id)
 }
 
-/// Takes the calling thread's registration for rseq back, wherever its area is: from now on its critical
-/// sections are protected by nothing. `false` if the kernel refuses.
+/// Takes the calling thread's registration for rseq back, wherever its area is: from now on its
+/// critical sections are protected by nothing. `false` if the kernel refuses.
 pub fn unregister_this_thread() -> bool {
     rseq::unregister_by_hand()
 }
 
-/// The rseq area that the calling thread's sections use, and how many bytes of it are registered; `None` if there
-/// is none.
+/// The rseq area that the calling thread's sections use, and how many bytes of it are registered;
+/// `None` if there is none.
 pub fn rseq_area() -> Option<(*mut u8, usize)> {
     rseq::area()
 }

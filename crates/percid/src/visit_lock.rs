@@ -20,9 +20,9 @@ impl VisitLock {
         VisitLock { visitor: AtomicU32::new(0) }
     }
 
-    /// Waits until no other thread holds the lock, and takes it. `None` if the calling thread holds it
-    /// already, further up its stack. A holder that was another thread of the parent, at the time of a
-    /// fork, is not waited for.
+    /// Waits until no other thread holds the lock, and takes it. `None` if the calling thread holds
+    /// it already, further up its stack. A holder that was another thread of the parent, at the
+    /// time of a fork, is not waited for.
     pub(crate) fn lock(&self) -> Option<VisitGuard<'_>> {
         let me = process::thread_id();
         let mut backoff = Backoff::default();

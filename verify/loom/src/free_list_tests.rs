@@ -27,7 +27,7 @@ impl Cells {
 
     fn pop(&self) -> Option<u32> {
         let cell = self.list.pop(|offset| &self.words[offset as usize])?;
-        // Using the cell: it must come zeroed, and be nobody else's.
+        // Using the cell: it must come zeroed, and be no other thread's.
         assert_eq!(self.words[cell as usize].swap(-1, Relaxed), 0, "cell {cell} is in use");
         Some(cell)
     }
@@ -84,7 +84,8 @@ fn the_tag_keeps_aba_out() {
 #[test]
 fn a_list_without_a_tag_is_caught() {
     explore::expect_failure("free_list without a tag", || {
-        // A list as before, whose tag somebody resets between any two accesses: it never differs.
+        // A list as before, whose tag another thread resets between any two accesses: it never
+        // differs.
         let cells = Cells::new(3);
         let theirs = Arc::clone(&cells);
         let other = thread::spawn(move || {

@@ -1,12 +1,14 @@
 //! Every interleaving of the pieces of percid that are built on atomics.
 //!
 //! The pieces are the library's own files, compiled here once more with its atomic types and its
-//! unsynchronised cell replaced by those of loom, which runs a test once for every order in which its
-//! threads' accesses can take place and every value that a load may return under the memory model. What
-//! loom does not know is rseq and membarrier: the protocol of the table has its models in `verify/models`.
+//! unsynchronised cell replaced by those of loom, which runs a test once for every order in which
+//! its threads' accesses can take place and every value that a load may return under the memory
+//! model. What loom does not know is rseq and membarrier: the protocol of the table has its models
+//! in `verify/models`.
 //!
-//! `cargo test -p percid-loom` explores everything and prints how much that was. Each module of tests has
-//! a negative control: the same test over a piece with one thing taken away, which must fail.
+//! `cargo test -p percid-loom` explores everything and prints how much that was. Each module of
+//! tests has a negative control: the same test over a piece with one thing taken away, which must
+//! fail.
 
 #![cfg(test)]
 
@@ -49,22 +51,24 @@ mod sys {
             static OWN: usize = NEXT.fetch_add(16, Relaxed);
         }
 
-        /// A number that no other thread has. In the library it is an address, which a thread that is
-        /// started later may have again; but starting it comes after the end of the other.
+        /// A number that no other thread has. In the library it is an address, which a thread that
+        /// is started later may have again; but starting it comes after the end of the other.
         pub(crate) fn token() -> usize {
             OWN.with(|own| *own)
         }
     }
 }
 
-/// The fence of the library, which loom does not know. `light` is what `all` makes of it: a full barrier
-/// at the point where the thread is. Loom explores all points, since it explores all orders.
+/// The fence of the library, which loom does not know. `light` is what `all` makes of it: a full
+/// barrier at the point where the thread is. Loom explores all points, since it explores all
+/// orders.
 mod id {
     pub(crate) mod fence {
         use loom::sync::atomic::{Ordering::SeqCst, fence};
         use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-        /// The negative control: no drainer fences, so `light` is nothing but a barrier to the compiler.
+        /// The negative control: no drainer fences, so `light` is nothing but a barrier to the
+        /// compiler.
         pub(crate) static SKIP: AtomicBool = AtomicBool::new(false);
 
         pub(crate) fn light() {

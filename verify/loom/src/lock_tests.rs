@@ -1,4 +1,5 @@
-//! The lock of a local's shard where no section takes it: takers and a visitor never have it together.
+//! The lock of a local's shard where no section takes it: takers and a visitor never have it
+//! together.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -21,11 +22,11 @@ impl Shard {
     }
 
     fn add(&self) {
-        // SAFETY: that nobody else has the value is what is checked.
+        // SAFETY: that no other thread has the value is what is checked.
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
 
-    /// What a closure does; answers whether it got the shard.
+    /// What a closure does; returns whether it got the shard.
     fn with(&self, try_take: fn(&Lock) -> bool) -> bool {
         let taken = try_take(&self.lock);
         if taken {
@@ -43,7 +44,7 @@ impl Shard {
         self.lock.open();
     }
 
-    /// As `visit`, and takes the value out; answers whether there was one.
+    /// As `visit`, and takes the value out; returns whether there was one.
     fn drain(&self) -> bool {
         self.lock.close();
         let taken = self.lock.take_closed();
@@ -72,7 +73,7 @@ fn takers_and_a_visitor(takers: usize, try_take: fn(&Lock) -> bool) {
 }
 
 #[test]
-fn a_visitor_has_a_copy_for_himself() {
+fn a_visitor_has_a_shard_alone() {
     explore::all("lock, a taker and a visitor", || {
         takers_and_a_visitor(1, |lock| lock.try_take(READY));
     });
@@ -81,7 +82,8 @@ fn a_visitor_has_a_copy_for_himself() {
     });
 }
 
-/// Somebody who has to give the shard back puts back what he found: never a value that was taken out.
+/// Another thread who has to give the shard back puts back what he found: never a value that was
+/// taken out.
 #[test]
 fn a_drained_copy_stays_without_a_value() {
     explore::all("lock, a taker and a drain", || {

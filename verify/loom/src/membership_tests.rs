@@ -1,4 +1,4 @@
-//! A word of the active mask: whatever is marked and drained at the same time, nobody is missed.
+//! A word of the active mask: whatever is marked and drained at the same time, no thread is missed.
 
 use std::sync::atomic::Ordering::Relaxed as Plain;
 
@@ -41,7 +41,8 @@ impl Mask {
     }
 }
 
-/// One ID publishes while its bit is set already, and a drain comes: it finds the item, or the bit is set.
+/// One ID publishes while its bit is set already, and a drain comes: it finds the item, or the bit
+/// is set.
 fn one_marker_and_a_drain(publish: fn(&Mask)) {
     let mask = Arc::new(Mask::default());
     mask.mark(0);
@@ -54,7 +55,7 @@ fn one_marker_and_a_drain(publish: fn(&Mask)) {
 
 // One test, so that no other runs while the control skips the fence.
 #[test]
-fn a_drain_misses_nobody_and_needs_the_fence_and_the_order() {
+fn a_drain_misses_no_member_and_needs_the_fence_and_the_order() {
     explore::all("membership, a marker and a drain", || {
         one_marker_and_a_drain(|mask| mask.publish(0));
     });

@@ -14,7 +14,7 @@ fn at_most_one_holds_it_and_sees_everything() {
         let shared = Arc::new((TryLock { taken: AtomicU32::new(0) }, UnsafeCell::new(0u32)));
         let work = |shared: Arc<(TryLock, UnsafeCell<u32>)>| {
             let Some(_held) = shared.0.try_lock() else { return 0 };
-            // SAFETY: loom checks exactly this: that nobody else is here.
+            // SAFETY: loom checks exactly this: that no other thread is here.
             shared.1.with_mut(|place| unsafe { *place += 1 });
             1
         };

@@ -1,7 +1,7 @@
 //! Checks that every public item of the libraries has an example, which their doc tests then run.
 //!
-//! A `pub` item of theirs is reachable, since the lint `unreachable_pub` warns of others. Enumeration
-//! variants, fields and trait implementations are shown by the examples of their types.
+//! A `pub` item of theirs is reachable, since the lint `unreachable_pub` warns of others.
+//! Enumeration variants, fields and trait implementations are shown by the examples of their types.
 
 use std::fs;
 use std::path::{Path, PathBuf};

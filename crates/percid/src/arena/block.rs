@@ -1,9 +1,9 @@
 //! Blocks: the memory of one object, at the same place in every slot.
 //!
-//! A block has a size of 8 bytes times a power of two. Those of less than a cache line are cut from pages
-//! of their own, so that counters stay together whatever else a program makes; all others are aligned to
-//! cache lines, and those of a page and more to pages, which are given back to the kernel when they are
-//! freed.
+//! A block has a size of 8 bytes times a power of two. Those of less than a cache line are cut from
+//! pages of their own, so that counters stay together whatever else a program makes; all others are
+//! aligned to cache lines, and those of a page and more to pages, which are given back to the
+//! kernel when they are freed.
 
 use std::sync::atomic::{
     AtomicI64, AtomicU32, AtomicU64,
@@ -21,23 +21,23 @@ const PAGE: usize = 4096;
 /// The sizes of blocks: `WORD << class`.
 const CLASSES: usize = (STRIDE / WORD).ilog2() as usize + 1;
 
-/// A place in slot 0 of any extent: the number of the extent, then [`SHIFT`] bits of offset. 0 is no
-/// place: nothing is ever handed out there.
+/// A place in slot 0 of any extent: the number of the extent, then [`SHIFT`] bits of offset. 0 is
+/// no place: nothing is ever handed out there.
 type Place = u32;
 const _: () = assert!(EXTENTS << SHIFT <= 1 << Place::BITS);
 
 /// The first place that was never handed out. The first line stays unused.
 static NEXT: AtomicU64 = AtomicU64::new(LINE as u64);
 
-/// The first place in the present page of small blocks that was never handed out; at a page's start if
-/// there is no such page.
+/// The first place in the present page of small blocks that was never handed out; at a page's start
+/// if there is no such page.
 static NEXT_SMALL: AtomicU32 = AtomicU32::new(0);
 
 /// The freed blocks of each class, linked through their first word in slot 0.
 static FREE: [FreeList; CLASSES] = [const { FreeList { head: AtomicU64::new(0) } }; CLASSES];
 
-/// Set once anything was stored in a shared slot through [`Block::shared`]: until then sums need not
-/// touch its pages.
+/// Set once anything was stored in a shared slot through [`Block::shared`]: until then sums need
+/// not touch its pages.
 static SHARED_USED: AtomicU32 = AtomicU32::new(0);
 
 /// A block, named by its address in the shared slot.
@@ -45,23 +45,23 @@ static SHARED_USED: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Block(pub(crate) usize);
 
 impl Block {
-    /// Takes a block of at least so many bytes, all zero in every slot; `None` if it is too large, or
-    /// memory cannot be had.
+    /// Takes a block of at least `bytes` bytes, all zero in every slot; `None` if it is too large,
+    /// or there is no memory.
     pub(crate) fn claim(bytes: usize) -> Option<Block> {
         Some(Block(address(find(class(bytes)?)?)))
     }
 
-    /// Gives the block of so many bytes back.
+    /// Gives the block of `bytes` bytes back.
     ///
     /// # Safety
     ///
-    /// Nobody uses the block any more, it was claimed with this size, and it is given back once. Then no
-    /// critical section on it can be in flight either: a section runs inside an operation of somebody
-    /// who uses the block.
+    /// No thread uses the block any more, it was claimed with this size, and it is given back once.
+    /// Then no critical section on it can be in flight either: a section runs inside an operation
+    /// of a thread that uses the block.
     pub(crate) unsafe fn release(self, bytes: usize) {
         let Some(class) = class(bytes) else { return };
         for slot in 0..OPEN.load(Acquire) {
-            // SAFETY: the block is nobody's, by contract, and its slots are open.
+            // SAFETY: no thread uses the block, by contract, and its slots are open.
             unsafe { clear(self.0 + slot as usize * STRIDE, WORD << class) };
         }
         free(class, place(self.0));
@@ -73,7 +73,7 @@ impl Block {
         self.0 + (id as usize + 1) * STRIDE
     }
 
-    /// The block that lies so many bytes inside this one.
+    /// The block that lies `bytes` bytes inside this one.
     pub(crate) fn at(self, bytes: usize) -> Block {
         Block(self.0 + bytes)
     }
@@ -87,10 +87,11 @@ impl Block {
         self.first_word(0)
     }
 
-    /// The value of the first word in the shared slot; its page is not touched as long as nobody ever
-    /// updated one.
+    /// The value of the first word in the shared slot; its page is not touched as long as no thread
+    /// ever updated one.
     pub(crate) fn shared_value(self) -> i64 {
-        // Acquire: who sees it lowered by a take sees what was taken from the words of the IDs.
+        // Acquire: a thread that sees it lowered by a take sees what was taken from the words of
+        // the IDs.
         if SHARED_USED.load(Acquire) == 0 { 0 } else { self.first_word(0).load(Acquire) }
     }
 
@@ -204,7 +205,7 @@ fn fresh_small(class: usize) -> Option<Place> {
         if NEXT_SMALL.compare_exchange(seen, page + size, Relaxed, Relaxed).is_ok() {
             return Some(page);
         }
-        // Somebody else has put a page there: this one serves as a block of its size.
+        // Another thread has put a page there: this one serves as a block of its size.
         free(page_class, page);
     }
 }
@@ -213,9 +214,9 @@ fn fresh_small(class: usize) -> Option<Place> {
 ///
 /// # Safety
 ///
-/// Nobody uses it.
+/// No thread uses it.
 unsafe fn clear(start: usize, bytes: usize) {
-    // SAFETY: whole pages of the arena that nobody uses.
+    // SAFETY: whole pages of the arena that no thread uses.
     if bytes >= PAGE && unsafe { memory::discard(start, bytes) } {
         return;
     }
@@ -276,7 +277,7 @@ mod tests {
                 assert!(words(block).iter().all(|word| word.load(Relaxed) == number as i64 + 1));
             }
             for (block, bytes) in blocks {
-                // SAFETY: nobody uses the block any more.
+                // SAFETY: no thread uses the block any more.
                 unsafe { block.release(bytes) };
             }
         }
@@ -292,7 +293,7 @@ mod tests {
         let block = Block::claim(STRIDE).expect("room");
         assert_eq!(address(place(block.0)), block.0);
         assert!(place(block.0) as usize >= STRIDE, "not in the first extent");
-        // SAFETY: nobody uses the block any more.
+        // SAFETY: no thread uses the block any more.
         unsafe { block.release(STRIDE) };
     }
 }

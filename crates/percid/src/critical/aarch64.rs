@@ -1,10 +1,11 @@
 //! The critical sections in the assembly of 64-bit Arm: see the module above for what they do.
 //!
-//! As `x86_64.rs`, with these differences: operations take a second scratch register, since only loads
-//! and stores reach memory; addresses that lie far away are built from page and offset; conditional
-//! branches do not reach into another section, so the exit with a result lies behind the function's own
-//! code; the linker may insert a veneer between the section and its pad, which destroys x16 and x17; and
-//! where a thread on another CPU looks without a fence, loads acquire and the commit releases.
+//! As `x86_64.rs`, with these differences: operations take a second scratch register, since only
+//! loads and stores reach memory; addresses that lie far away are built from page and offset;
+//! conditional branches do not reach into another section, so the exit with a result lies behind
+//! the function's own code; the linker may insert a veneer between the section and its pad, which
+//! destroys x16 and x17; and where a thread on another CPU looks without a fence, loads acquire and
+//! the commit releases.
 
 macro_rules! index {
     (kernel, $exit:literal) => {
@@ -188,8 +189,8 @@ macro_rules! append {
                 "ldr {place}, [{request}, #{capacity}]",
                 "cmp {value}, {place}",
                 "b.hi {restart}",
-                // The tail may have been moved by this very thread a moment ago, in code that this interrupts: it
-                // must be seen before anything that is written into what it freed.
+                // The tail may have been moved by this very thread a moment ago, in code that this
+                // interrupts: it must be seen before anything that is written into what it freed.
                 "dmb ishst",
                 "ldr {mask}, [{request}, #{mask_field}]",
                 "add {data}, {index}, #{data_field}",

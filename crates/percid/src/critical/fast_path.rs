@@ -3,8 +3,8 @@
 use std::ptr;
 use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering::Relaxed};
 
-/// Written by slow paths, and before any object that would lead a thread into a section of that source
-/// is marked as ready for it.
+/// Written by slow paths, and before any object that would lead a thread into a section of that
+/// source is marked as ready for it.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct FastPath {
@@ -26,7 +26,8 @@ pub(crate) static FAST_PATH: FastPath = FastPath {
     kernel_limit: AtomicU32::new(0),
 };
 
-/// What compiled C programs contain as numbers: a change here needs another version of the C interface.
+/// What compiled C programs contain as numbers: a change here needs another version of the C
+/// interface.
 #[cfg(feature = "capi")]
 const _: () = {
     assert!(std::mem::offset_of!(FastPath, area) == 0);

@@ -1,25 +1,26 @@
-//! Restartable critical sections: the closed list of operations. What they do and why that is right is
-//! said here; their assembly is in one file per architecture.
+//! Restartable critical sections: the closed list of operations. What they do and why that is right
+//! is said here; their assembly is in one file per architecture.
 //!
 //! # What a section is
 //!
 //! A section reads the index of the memory that this CPU owns, computes an address and commits with
 //! one store. If the thread is preempted, moved to another CPU, interrupted by a signal or fenced
-//! (`membarrier`) before the commit, the kernel resumes it at the abort pad, which leaves through the
-//! same exit as a missing ID: the operation returns `false`, nothing has happened, and the slow path
-//! decides how often to try again. So no loop here can run for ever, not even under a debugger that
-//! single-steps.
+//! (`membarrier`) before the commit, the kernel resumes it at the abort pad, which leaves through
+//! the same exit as a missing ID: the operation returns `false`, nothing has happened, and the slow
+//! path decides how often to try again. So no loop here can run forever, not even under a debugger
+//! that single-steps.
 //!
 //! # The two indices
 //!
-//! * **kernel**: `mm_cid` of the rseq area, below [`kernel_limit`](fast_path::FastPath). The comparison catches an ID
-//!   whose memory is not open yet, and a thread that has not registered percid's own area (its `mm_cid` is
-//!   `u32::MAX` there). The C library's area starts with 0, but the library ends a program whose thread it
-//!   cannot register; a thread that takes its registration back by hand must not call into percid. An area that
-//!   is shared with other libraries starts with 0 too: there this source is refused.
-//! * **table**: `table[cpu_id]`, where 0 means that the CPU has no ID. The two entries in front of the
-//!   table are zero for ever: an unregistered thread's `cpu_id` is -1 or -2 and finds its "no ID" there
-//!   without a comparison.
+//! * **kernel**: `mm_cid` of the rseq area, below [`kernel_limit`](fast_path::FastPath). The
+//!   comparison catches an ID whose memory is not open yet, and a thread that has not registered
+//!   percid's own area (its `mm_cid` is `u32::MAX` there). The C library's area starts with 0, but
+//!   the library ends a program whose thread it cannot register; a thread that takes its
+//!   registration back by hand must not call into percid. An area that is shared with other
+//!   libraries starts with 0 too: there this source is refused.
+//! * **table**: `table[cpu_id]`, where 0 means that the CPU has no ID. The two entries in front of
+//!   the table are zero forever: an unregistered thread's `cpu_id` is -1 or -2 and finds its "no
+//!   ID" there without a comparison.
 //!
 //! # The cost, instruction by instruction (x86-64, a `static` counter, nothing hoisted)
 //!
@@ -40,16 +41,16 @@
 //! Two of these are stores to different cache lines. A processor that commits one line's stores per
 //! cycle (Golden Cove) therefore needs two cycles where a plain add needs one, whatever is hoisted.
 //!
-//! The shape of the operation matters on the same processors: they forward a store to the next load of
-//! the same word in no time only if the address is a base register and a displacement, and never for a
-//! memory-destination `add` of a register. Medians measured there, ns per increment of one counter: 1.15
-//! as it is, 3.1 with `add [i], n`, 2.8 with an index register. The kernel's ID is made ID + 1 by an
-//! instruction of its own rather than by the displacement: that costs 0.08 ns at best and keeps the
-//! forwarding from failing half of the time (medians of 1.1 and 3.1 took turns).
+//! The shape of the operation matters on the same processors: they forward a store to the next load
+//! of the same word in no time only if the address is a base register and a displacement, and never
+//! for a memory-destination `add` of a register. Medians measured there, ns per increment of one
+//! counter: 1.15 as it is, 3.1 with `add [i], n`, 2.8 with an index register. The kernel's ID is
+//! made ID + 1 by an instruction of its own rather than by the displacement: that costs 0.08 ns at
+//! best and keeps the forwarding from failing half of the time (medians of 1.1 and 3.1 took turns).
 //!
 //! # The list
 //!
-//! | operation | commits | writes before, where nobody looks | used by |
+//! | operation | commits | writes before, where no thread looks | used by |
 //! |---|---|---|---|
 //! | add | the sum | - | counters, histograms |
 //! | acquire (store if equal, and open) | the token | - | [`local`](crate::local), activation of stacks |
@@ -61,17 +62,18 @@
 //! # Proof obligations, discharged by the assembly of each architecture
 //!
 //! 1. The commit is one store, and the last instruction of the section.
-//! 2. Before it, the section writes nothing but scratch registers and memory whose contents mean nothing
-//!    until the commit, not even to the section itself when it runs again; so a restart finds its inputs,
-//!    and nothing has happened.
-//! 3. The index is read after `rseq_cs` was stored: from then on a change of CPU aborts the section,
-//!    hence at the commit the thread still runs on the CPU whose index it read.
+//! 2. Before it, the section writes nothing but scratch registers and memory whose contents mean
+//!    nothing until the commit, not even to the section itself when it runs again; so a restart
+//!    finds its inputs, and nothing has happened.
+//! 3. The index is read after `rseq_cs` was stored: from then on a change of CPU aborts the
+//!    section, hence at the commit the thread still runs on the CPU whose index it read.
 //! 4. The signature stands in front of the abort address.
-//! 5. The address that is committed to lies in the memory of that index, which is open (kernel: the ID is
-//!    below the limit; table: opened before the entry was stored; the zero entries in front of the table
-//!    make -1 and -2 valid CPU numbers). Nobody else commits to it. Kernel: the ID belongs to the thread
-//!    that runs here until it is preempted, which aborts the section. Table: entries are distinct, and
-//!    whoever takes one away fences this CPU before using it. Seized blocks: see [`seizure`](crate::seizure).
+//! 5. The address that is committed to lies in the memory of that index, which is open (kernel: the
+//!    ID is below the limit; table: opened before the entry was stored; the zero entries in front
+//!    of the table make -1 and -2 valid CPU numbers). No other CPU commits to it. Kernel: the ID
+//!    belongs to the thread that runs here until it is preempted, which aborts the section. Table:
+//!    entries are distinct, and a thread that takes one away fences this CPU before using it.
+//!    Seized blocks: see [`seizure`](crate::seizure).
 
 pub(crate) mod fast_path;
 #[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -98,9 +100,9 @@ pub(crate) const KERNEL: usize = 2;
 /// All bits that may hold marks: blocks are aligned to 8 bytes.
 pub(crate) const MARKS: usize = 7;
 
-/// Defines a module that has every section for one source, by the macros of the architecture. The address
-/// of a word is the word less the mark of the source, which a section makes part of the displacement of
-/// its memory operands.
+/// Defines a module that has every section for one source, by the macros of the architecture. The
+/// address of a word is the word less the mark of the source, which a section makes part of the
+/// displacement of its memory operands.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
 macro_rules! sections {
     ($source:ident: $mark:ident) => {
@@ -122,17 +124,20 @@ macro_rules! sections {
             ///
             /// # Safety
             ///
-            /// `word` is the address of a word in a block of the arena, in the shared slot, plus marks that were
-            /// read from a handle by an acquiring load, or that name a source which has been prepared (so
-            /// [`FAST_PATH`](super::FAST_PATH) is set, and leads to an rseq area in every thread).
+            /// `word` is the address of a word in a block of the arena, in the shared slot, plus
+            /// marks that were read from a handle by an acquiring load, or that name a source which
+            /// has been prepared (so [`FAST_PATH`](super::FAST_PATH) is set, and leads to an rseq
+            /// area in every thread).
             #[inline(always)]
             pub(crate) unsafe fn add(word: usize, n: i64) -> bool {
-                // SAFETY: obligations 1 to 5 above; only scratch registers are written before the commit.
+                // SAFETY: obligations 1 to 5 above; only scratch registers are written before the
+                // commit.
                 unsafe { add!($source, DISPLACEMENT, word, n) }
             }
 
-            /// Stores `token` in this CPU's shard of a word if `expected` is there, and zero in the word `CLOSED`
-            /// bytes behind it. Returns the address of that shard; 0 if it did not store.
+            /// Stores `token` in this CPU's shard of a word if `expected` is there, and zero in the
+            /// word `CLOSED` bytes behind it. Returns the address of that shard; 0 if it did not
+            /// store.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -149,8 +154,8 @@ macro_rules! sections {
                 expected: usize,
                 token: usize,
             ) -> usize {
-                // SAFETY: as for the addition. The loads acquire: what the last owner wrote before it released the
-                // word is seen after the comparison.
+                // SAFETY: as for the addition. The loads acquire: what the last owner wrote before
+                // it released the word is seen after the comparison.
                 unsafe {
                     let shard: usize =
                         acquire!($source, DISPLACEMENT, word, CLOSED, expected, token);
@@ -158,8 +163,8 @@ macro_rules! sections {
                 }
             }
 
-            /// Pushes `item` on this CPU's shard of a stack. Returns whether it did; it does not if there is no
-            /// room, or the shard is inactive or seized.
+            /// Pushes `item` on this CPU's shard of a stack. Returns whether it did; it does not if
+            /// there is no room, or the shard is inactive or seized.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -171,17 +176,18 @@ macro_rules! sections {
             ///
             /// # Safety
             ///
-            /// `word` is the address of a stack's block (see [`stack`](crate::stack)) in the shared slot plus marks
-            /// as for [`add`], and `capacity` is that of the stack.
+            /// `word` is the address of a stack's block (see [`stack`](crate::stack)) in the shared
+            /// slot plus marks as for [`add`], and `capacity` is that of the stack.
             #[inline(always)]
             pub(crate) unsafe fn push(word: usize, capacity: &u64, item: MaybeUninit<u64>) -> bool {
-                // SAFETY: obligations 1 to 5. Before the commit only the slot above the top is written, in which
-                // there is no item. It is a slot of the block: less one it is below the capacity.
+                // SAFETY: obligations 1 to 5. Before the commit only the slot above the top is
+                // written, in which there is no item. It is a slot of the block: less one it is
+                // below the capacity.
                 unsafe { push!($source, DISPLACEMENT, word, capacity, item) }
             }
 
-            /// Pops an item from this CPU's shard of a stack. `None` if there is none, or the shard is inactive or
-            /// seized.
+            /// Pops an item from this CPU's shard of a stack. `None` if there is none, or the shard
+            /// is inactive or seized.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -196,13 +202,13 @@ macro_rules! sections {
             /// As [`push`].
             #[inline(always)]
             pub(crate) unsafe fn pop(word: usize) -> Option<MaybeUninit<u64>> {
-                // SAFETY: obligations 1 to 5; only scratch registers are written before the commit. The slot below
-                // the top is one of the block's, and has an item.
+                // SAFETY: obligations 1 to 5; only scratch registers are written before the commit.
+                // The slot below the top is one of the block's, and has an item.
                 unsafe { pop!($source, DISPLACEMENT, word) }
             }
 
-            /// Appends a record to this CPU's shard of a ring. Returns whether it did; it does not if there is no
-            /// room. Positions are places in the data modulo its size.
+            /// Appends a record to this CPU's shard of a ring. Returns whether it did; it does not
+            /// if there is no room. Positions are places in the data modulo its size.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -216,17 +222,17 @@ macro_rules! sections {
             ///
             /// # Safety
             ///
-            /// `word` is the address of a ring's block (see [`ring`](crate::ring)) in the shared slot plus marks as
-            /// for [`add`], and the request fits the ring.
+            /// `word` is the address of a ring's block (see [`ring`](crate::ring)) in the shared
+            /// slot plus marks as for [`add`], and the request fits the ring.
             #[inline(always)]
             pub(crate) unsafe fn append(word: usize, request: &Append) -> bool {
-                // SAFETY: obligations 1 to 5. Before the commit only the part between head and tail is written, in
-                // which no record lies; the mask keeps every place inside the data.
+                // SAFETY: obligations 1 to 5. Before the commit only the part between head and tail
+                // is written, in which no record lies; the mask keeps every place inside the data.
                 unsafe { append!($source, DISPLACEMENT, word, request) }
             }
 
-            /// Discards the oldest records of this CPU's shard of a ring until at most `keep` bytes are left.
-            /// Returns whether it did.
+            /// Discards the oldest records of this CPU's shard of a ring until at most `keep` bytes
+            /// are left. Returns whether it did.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -240,8 +246,9 @@ macro_rules! sections {
             /// As [`append`], and `mask` is the ring's capacity less one.
             #[inline(always)]
             pub(crate) unsafe fn discard(word: usize, keep: u64, mask: u64) -> bool {
-                // SAFETY: obligations 1 to 5; only scratch registers are written before the commit. Whole records
-                // lie between tail and head, so the loop meets their ends; it reads inside the data.
+                // SAFETY: obligations 1 to 5; only scratch registers are written before the commit.
+                // Whole records lie between tail and head, so the loop meets their ends; it reads
+                // inside the data.
                 unsafe { discard!($source, DISPLACEMENT, word, keep, mask) }
             }
         }
@@ -252,11 +259,11 @@ sections!(kernel: KERNEL);
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
 sections!(table: TABLE);
 
-/// Runs the section of the source that a word is marked with. A word without such a mark has the result
-/// of a section that was aborted.
+/// Runs the section of the source that a word is marked with. A word without such a mark has the
+/// result of a section that was aborted.
 ///
-/// A macro and no function: where a fast path is inlined, the compiler knows what follows a missing mark
-/// before it inlines the sections, and places the slow path behind them.
+/// A macro and no function: where a fast path is inlined, the compiler knows what follows a missing
+/// mark before it inlines the sections, and places the slow path behind them.
 macro_rules! by_mark {
     ($word:expr, $operation:ident $(::<$closed:tt>)? ($($argument:expr),*), else $none:expr) => {{
         let word: usize = $word;

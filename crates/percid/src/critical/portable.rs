@@ -1,6 +1,6 @@
-//! The critical sections where there are none: nothing is tried, so every operation goes the way of a
-//! missing ID, which ends at an atomic instruction. The functions are `unsafe` for the sake of their
-//! signatures; none needs anything of its caller.
+//! The critical sections where there are none: nothing is tried, so every operation goes the way of
+//! a missing ID, which ends at an atomic instruction. The functions are `unsafe` for the sake of
+//! their signatures; none needs anything of its caller.
 
 use std::mem::MaybeUninit;
 

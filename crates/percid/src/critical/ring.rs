@@ -5,13 +5,13 @@ pub(crate) const HEAD: usize = 0;
 /// Where the position of the oldest record is, on another cache line: with
 /// [`DropNewest`](crate::Overflow::DropNewest) the consumer writes it, else the writers.
 pub(crate) const TAIL: usize = 64;
-/// Where the records begin: position modulo capacity. In front are a line for the writers, one for the
-/// tail and one for the consumer.
+/// Where the records begin: position modulo capacity. In front are a line for the writers, one for
+/// the tail and one for the consumer.
 pub(crate) const DATA: usize = 192;
 
-/// One, as a header counts: the lower 16 bits hold the record's length in bytes, the others its number
-/// among all records of this ID. The header of the next record has its number already; its length means
-/// nothing, since a section that was aborted may have left it there.
+/// One, as a header counts: the lower 16 bits hold the record's length in bytes, the others its
+/// number among all records of this ID. The header of the next record has its number already; its
+/// length means nothing, since a section that was aborted may have left it there.
 pub(crate) const ONE: u64 = 1 << 16;
 
 /// The bits of a header that hold the number.
@@ -75,8 +75,8 @@ pub(crate) const fn max_record_len(capacity: u64) -> u64 {
     if quarter < ONE { quarter } else { ONE - 1 }
 }
 
-/// The bytes behind the whole words of a record, as a word; anything if there are none. Without a copy of
-/// variable length, which would be a call.
+/// The bytes behind the whole words of a record, as a word; anything if there are none. Without a
+/// copy of variable length, which would be a call.
 #[inline(always)]
 fn rest(record: &[u8]) -> u64 {
     let word = match record.len() {

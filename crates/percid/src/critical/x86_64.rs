@@ -1,12 +1,12 @@
 //! The critical sections in the assembly of x86-64: see the module above for what they do.
 //!
-//! Operands: `index` and `work` are `out`, never `lateout`, so that they cannot share a register with
-//! an input: after an abort the slow path still needs the inputs. `rseq_cs` is never cleared: the
-//! kernel ignores it as soon as the thread is found outside the section.
+//! Operands: `index` and `work` are `out`, never `lateout`, so that they cannot share a register
+//! with an input: after an abort the slow path still needs the inputs. `rseq_cs` is never cleared:
+//! the kernel ignores it as soon as the thread is found outside the section.
 //!
 //! The descriptor goes to the section `__rseq_cs`, where checkers find all of them; it is writable,
-//! since position-independent code needs its addresses relocated. The abort pad has a section of its
-//! own, so that it stays out of the way of the instruction cache.
+//! since position-independent code needs its addresses relocated. The abort pad has a section of
+//! its own, so that it stays out of the way of the instruction cache.
 
 /// Finds the index of this CPU's shard, or leaves for `$exit`.
 macro_rules! index {
@@ -44,11 +44,11 @@ macro_rules! field {
 
 /// One critical section: descriptor, declaration, the index, the operation, the abort pad.
 ///
-/// `work` holds the address of the rseq area (relative to the thread pointer) when the index is read,
-/// and is free afterwards; the operation finds the address of this CPU's shard in `index`. A section
-/// leaves without having done anything if it was aborted, found no index, or its operation jumps to the
-/// exit: with `false`, by the label `restart`, or, where it has a result, at the label 6 with zero in the
-/// register `zero`.
+/// `work` holds the address of the rseq area (relative to the thread pointer) when the index is
+/// read, and is free afterwards; the operation finds the address of this CPU's shard in `index`. A
+/// section leaves without having done anything if it was aborted, found no index, or its operation
+/// jumps to the exit: with `false`, by the label `restart`, or, where it has a result, at the label
+/// 6 with zero in the register `zero`.
 macro_rules! section {
     (or false, $source:ident, [$($line:expr,)*], $($operands:tt)*) => {
         'section: {

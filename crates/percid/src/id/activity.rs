@@ -2,8 +2,9 @@
 
 /// How often the slow path of percid's table ran in this process, and what it took from whom.
 ///
-/// A program whose threads wander sees by two of these, a second apart, what its IDs cost: a slow path takes 1 us or
-/// less, a steal from a CPU that runs the process some 10 us. A child of `fork` starts at zero.
+/// A program whose threads wander sees by two of these, a second apart, what its IDs cost: a slow
+/// path takes 1 us or less, a steal from a CPU that runs the process some 10 us. A child of `fork`
+/// starts at zero.
 ///
 /// ```
 /// percid::init();

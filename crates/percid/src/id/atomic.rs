@@ -1,4 +1,5 @@
-//! The atomic source: no IDs, only a hint that keeps threads of different CPUs off each other's lines.
+//! The atomic source: no IDs, only a hint that keeps threads of different CPUs off each other's
+//! lines.
 
 use std::sync::atomic::{
     AtomicU32,
@@ -37,7 +38,7 @@ pub(crate) fn hint() -> u32 {
     }
 }
 
-/// The hint, with its memory open; `None` if that cannot be had.
+/// The hint, with its memory open; `None` if that is not available.
 pub(crate) fn open_hint() -> Option<u32> {
     let hint = hint();
     if hint >= IDS_SEEN.load(Relaxed) {
@@ -49,7 +50,7 @@ pub(crate) fn open_hint() -> Option<u32> {
     Some(hint)
 }
 
-/// Opens the memory for the present hint. `false`: none can be had.
+/// Opens the memory for the present hint. `false`: there is none.
 pub(crate) fn enter() -> bool {
     open_hint().is_some()
 }

@@ -44,7 +44,8 @@ pub enum Reason {
     TableWorks,
     /// The table does not work here.
     TableIsNot(Unavailable),
-    /// Another thread, or the code that this signal handler interrupted, is choosing at this moment.
+    /// Another thread, or the code that this signal handler interrupted, is choosing at this
+    /// moment.
     BeingChosen,
     /// Whether the kernel aborts critical sections is not known yet; a later use tries again.
     NotKnownYet,
@@ -67,9 +68,10 @@ impl fmt::Display for Reason {
 /// The choice of this process.
 static CHOICE: TryOnce<Choice> = TryOnce { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
 
-/// The choice, made now if nobody has; `None` while somebody else is at it, or if it cannot be made yet.
+/// The choice, made now unless it was before; `None` while another thread makes it, or if it cannot
+/// be made yet.
 pub(crate) fn get() -> Option<Choice> {
-    // Until the kernel is probed again, everybody passes here with every operation.
+    // Until the kernel is probed again, every operation of every thread comes through here.
     match CHOICE.get() {
         None if probe::is_resting() => None,
         None => CHOICE.get_or_decide(process::thread_id, process::has_thread, decide),
@@ -83,7 +85,8 @@ pub(crate) fn pending() -> Choice {
     Choice { source: Source::Atomic, reason }
 }
 
-/// `None` if it is not known yet whether critical sections can be trusted, which every source but one needs.
+/// `None` if it is not known yet whether critical sections can be trusted, which every source but
+/// one needs.
 fn decide() -> Option<Choice> {
     let Some(source) = wished() else { return automatic() };
     match source.prepare() {
@@ -98,8 +101,8 @@ fn decide() -> Option<Choice> {
 
 /// percid's table where it works, else none; `None` if that is not known yet.
 ///
-/// The kernel's IDs are never chosen: those of Linux 6.4 to 6.18 can be handed out twice (docs/aba.md), those before
-/// 6.13 and from 6.19 on are cold or exceed their bound.
+/// The kernel's IDs are never chosen: those of Linux 6.4 to 6.18 can be handed out twice
+/// (docs/aba.md), those before 6.13 and from 6.19 on are cold or exceed their bound.
 fn automatic() -> Option<Choice> {
     match Source::Table.prepare() {
         Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableWorks }),
@@ -118,8 +121,8 @@ fn wished() -> Option<Source> {
     source.ok()
 }
 
-/// The variable's value, unless it is missing or empty. Read without the standard library's lock on the
-/// environment, which the interrupted code might hold.
+/// The variable's value, unless it is missing or empty. Read without the standard library's lock on
+/// the environment, which the interrupted code might hold.
 fn wish() -> Option<&'static CStr> {
     // SAFETY: the name is a terminated string.
     let value = unsafe { libc::getenv(c"PERCID_SOURCE".as_ptr()) };

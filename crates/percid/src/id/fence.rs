@@ -1,6 +1,6 @@
 //! The fence of the protocols that take something away from CPUs: critical sections in flight have
-//! committed or been aborted when it returns, and every CPU that runs a thread of the process has gone
-//! through a full barrier.
+//! committed or been aborted when it returns, and every CPU that runs a thread of the process has
+//! gone through a full barrier.
 
 use std::sync::atomic::{
     AtomicU32,
@@ -15,8 +15,8 @@ use crate::sys::membarrier;
 #[cfg(feature = "testing")]
 pub(crate) static SKIP: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-/// Sees to it that this process can fence. Cost: 2 us while single-threaded, about 20 ms afterwards, less
-/// than 1 us when repeated.
+/// Makes sure that this process can fence. Cost: 2 us while single-threaded, about 20 ms
+/// afterwards, less than 1 us when repeated.
 ///
 /// # Errors
 ///
@@ -42,8 +42,8 @@ pub(crate) fn is_available() -> bool {
     KNOWN.load(Relaxed) == YES
 }
 
-/// The other side of [`all`]: what a thread runs between a store and a load that a fencing thread must not
-/// see in the opposite order. It costs nothing: the fence is the barrier of both.
+/// The other side of [`all`]: what a thread runs between a store and a load that a fencing thread
+/// must not see in the opposite order. It costs nothing: the fence is the barrier of both.
 #[inline(always)]
 pub(crate) fn light() {
     compiler_fence(SeqCst);

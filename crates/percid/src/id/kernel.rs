@@ -1,8 +1,8 @@
 //! The kernel source: the concurrency ID that the kernel keeps in the rseq area (`mm_cid`).
 //!
 //! The kernel guarantees that no two running threads of a process hold the same ID, and a critical
-//! section is aborted before its thread's ID can change. What this module adds is the memory: an ID is
-//! admitted to the fast path once its slot of the arena is open.
+//! section is aborted before its thread's ID can change. What this module adds is the memory: an ID
+//! is admitted to the fast path once its slot of the arena is open.
 
 use super::unavailable::Unavailable;
 use crate::arena;
@@ -30,7 +30,7 @@ pub(crate) fn ids_seen() -> u32 {
     FAST_PATH.kernel_limit()
 }
 
-/// Admits the calling thread's ID. `false`: it has none, or no memory can be had for it.
+/// Admits the calling thread's ID. `false`: it has none, or there is no memory for it.
 #[cold]
 pub(crate) fn enter() -> bool {
     let Some(id) = current().or_else(register) else {

@@ -24,8 +24,9 @@ pub(crate) struct KnownLimits {
 impl KnownLimits {
     /// The limits, for a thread on `cpu`.
     ///
-    /// Asking takes two system calls, so the answer serves for one tick of the coarse clock (1 to 10 ms). A thread
-    /// on a CPU outside the union shows that an affinity has been widened since: that is asked at once.
+    /// Asking takes two system calls, so the answer serves for one tick of the coarse clock (1 to
+    /// 10 ms). A thread on a CPU outside the union shows that an affinity has been widened since:
+    /// that is asked at once.
     pub(crate) fn now(&mut self, cpu: u32, now_ms: u64) -> Limits {
         if self.asked_ms == now_ms + 1 && self.allowed.contains(cpu) {
             self.known()

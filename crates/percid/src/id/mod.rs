@@ -30,13 +30,14 @@ pub use unavailable::Unavailable;
 /// Every operation that needs it calls it, so programs need not. Calling it early in `main`, before
 /// threads are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms.
 ///
-/// Thread-safe and async-signal-safe. If another thread (or the code that a signal handler interrupted)
-/// is choosing at this moment, the answer is [`Source::Atomic`] with [`Reason::BeingChosen`]; objects
-/// used meanwhile are updated atomically and lose nothing by it.
+/// Thread-safe and async-signal-safe. If another thread (or the code that a signal handler
+/// interrupted) is choosing at this moment, the answer is [`Source::Atomic`] with
+/// [`Reason::BeingChosen`]; objects used meanwhile are updated atomically and lose nothing by it.
 ///
-/// On 64-bit Arm with a release from 6.19 to 7.0 the first call finds out whether the kernel aborts critical sections
-/// (see [`machine::probe`](crate::machine::probe)), in a few milliseconds. If 40 are not enough, as on a machine that is
-/// very busy, the answer is `Source::Atomic` with [`Reason::NotKnownYet`], and a later use tries again.
+/// On 64-bit Arm with a release from 6.19 to 7.0 the first call finds out whether the kernel aborts
+/// critical sections (see [`machine::probe`](crate::machine::probe)), in a few milliseconds. If 40
+/// are not enough, as on a machine that is very busy, the answer is `Source::Atomic` with
+/// [`Reason::NotKnownYet`], and a later use tries again.
 ///
 /// ```
 /// let choice = percid::init();
@@ -64,8 +65,8 @@ pub fn compact() -> u32 {
     })
 }
 
-/// The activity of the table so far; `None` if the table is not used, or another thread is busy with it at this
-/// moment. Linear in the number of possible CPUs. Thread-safe, async-signal-safe.
+/// The activity of the table so far; `None` if the table is not used, or another thread is busy
+/// with it at this moment. Linear in the number of possible CPUs. Thread-safe, async-signal-safe.
 ///
 /// ```
 /// percid::init();

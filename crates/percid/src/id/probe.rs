@@ -1,24 +1,27 @@
 //! Does this kernel abort critical sections when it must? Found out, not believed.
 //!
-//! 64-bit Arm kernels from 6.19 to 7.0.13 do not: a thread that is preempted inside a section, or fenced, goes on and
-//! commits (mended by mainline commit 411c1cf43039 in 7.1, and in stable 7.0.14; distributions mend their 7.0 without
-//! a new number, so the release does not tell). Signals still abort on these kernels, so a probe by signals would give
-//! the wrong answer.
+//! 64-bit Arm kernels from 6.19 to 7.0.13 do not: a thread that is preempted inside a section, or
+//! fenced, goes on and commits (mended by mainline commit 411c1cf43039 in 7.1, and in stable
+//! 7.0.14; distributions mend their 7.0 without a new number, so the release does not tell).
+//! Signals still abort on these kernels, so a probe by signals would give the wrong answer.
 //!
 //! # The probe
 //!
-//! This thread enters a section that says on which CPU it is, and waits in it for a flag ([`waiting`]). A
-//! [`Companion`] process with the same memory reads that CPU, does one of three things, and only then sets the flag:
+//! This thread enters a section that says on which CPU it is, and waits in it for a flag
+//! ([`waiting`]). A [`Companion`] process with the same memory reads that CPU, does one of three
+//! things, and only then sets the flag:
 //!
 //! * it fences all CPUs, or that CPU (`membarrier`);
-//! * it moves itself to that CPU and sees that it runs there: so this thread was preempted, or had moved.
+//! * it moves itself to that CPU and sees that it runs there: so this thread was preempted, or had
+//!   moved.
 //!
-//! Each of them must abort the section, and each happens after the section has begun and before the flag is set. So:
-//! **a section that sees the flag was not aborted when it had to be**. One such answer condemns the kernel, whatever
-//! else happens on the machine. The opposite takes several rounds: a section may also have been aborted because its
-//! thread was moved to another CPU, which even the faulty kernels notice. A round whose thread is elsewhere
-//! afterwards does not count, and the answer is good only after [`ENOUGH`] rounds of each kind. If the time is over
-//! before, there is no answer.
+//! Each of them must abort the section, and each happens after the section has begun and before the
+//! flag is set. So: **a section that sees the flag was not aborted when it had to be**. One such
+//! answer condemns the kernel, whatever else happens on the machine. The opposite takes several
+//! rounds: a section may also have been aborted because its thread was moved to another CPU, which
+//! even the faulty kernels notice. A round whose thread is elsewhere afterwards does not count, and
+//! the answer is good only after [`ENOUGH`] rounds of each kind. If the time is over before, there
+//! is no answer.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -39,12 +42,13 @@ use crate::sys::{clock, membarrier, memory, process, rseq, signals};
 /// How many rounds of each kind must have ended in an abort before the kernel is trusted.
 const ENOUGH: u64 = 2;
 
-/// How often a section looks for the flag for each millisecond that is left: it must not be over long before, or the
-/// companion would not get its turn on a busy machine, nor long after. A look takes one or two nanoseconds, and some
-/// ten under emulation.
+/// How often a section looks for the flag for each millisecond that is left: it must not be over
+/// long before, or the companion would not get its turn on a busy machine, nor long after. A look
+/// takes one or two nanoseconds, and some ten under emulation.
 const LOOKS_PER_MS: u64 = 500_000;
 
-/// How long the first probe may take in milliseconds; each further one may take twice as long, up to a limit.
+/// How long the first probe may take in milliseconds; each further one may take twice as long, up
+/// to a limit.
 const FIRST_LIMIT_MS: u64 = 40;
 const LAST_LIMIT_MS: u64 = 320;
 
@@ -147,7 +151,7 @@ impl Kind {
         }
     }
 
-    /// Does it to whoever is in a section on `cpu`.
+    /// Does it to the thread in a section on `cpu`.
     ///
     /// # Errors
     ///
@@ -158,14 +162,15 @@ impl Kind {
             Kind::FenceOfOneCpu => membarrier::fence_cpu(cpu),
             Kind::Preemption => {
                 Affinity::confine(cpu)?;
-                // Having been seen there, after the section said so, is the proof, and not what the call answered.
+                // Having been seen there, after the section said so, is the proof, and not what the
+                // call answered.
                 if companion::cpu() == Some(cpu) { Ok(()) } else { Err(libc::EAGAIN) }
             }
         }
     }
 }
 
-/// How a probe is spoilt for the sake of the proofs.
+/// How the proofs spoil a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 #[cfg_attr(
@@ -202,8 +207,9 @@ impl Spoilt {
     }
 }
 
-/// Says whether critical sections can be trusted here. Where architecture and release leave no doubt it costs one
-/// system call; else the kernel is probed, once per process unless the time was too short. Async-signal-safe.
+/// Says whether critical sections can be trusted here. Where architecture and release leave no
+/// doubt it costs one system call; else the kernel is probed, once per process unless the time was
+/// too short. Async-signal-safe.
 ///
 /// # Errors
 ///
@@ -224,7 +230,8 @@ pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
     }
     let tries = TRIES.fetch_add(1, Relaxed);
     let limit = limit_ms(tries);
-    // Stored before the probe: meanwhile, and in a child of a fork meanwhile, others leave the kernel alone.
+    // Stored before the probe: meanwhile, and in a child of a fork meanwhile, others leave the
+    // kernel alone.
     NEXT_TRY_MS.store(clock::now_ms() + limit + pause_ms(tries), Relaxed);
     let probe = run(Duration::from_millis(limit), true)?;
     match probe {
@@ -257,20 +264,21 @@ pub(crate) fn is_unanswered() -> bool {
     KNOWN.load(Acquire) == 0 && NEXT_TRY_MS.load(Relaxed) != 0
 }
 
-/// How long the probe after so many may take, in milliseconds.
+/// How long the probe after this many may take, in milliseconds.
 fn limit_ms(tries: u32) -> u64 {
     (FIRST_LIMIT_MS << tries.min(8)).min(LAST_LIMIT_MS)
 }
 
-/// How long to leave the kernel alone after that, in milliseconds: ten times what it took, so that a program which is
-/// not answered spends a tenth of one thread's time on asking; and twice as long each time where it never is, up to
-/// a quarter of an hour.
+/// How long to leave the kernel alone after that, in milliseconds: ten times what it took, so that
+/// a program which is not answered spends a tenth of one thread's time on asking; and twice as long
+/// each time where it never is, up to a quarter of an hour.
 fn pause_ms(tries: u32) -> u64 {
     (10 * limit_ms(tries)) << tries.saturating_sub(5).min(8)
 }
 
-/// Whether this kernel may be one that does not abort: the faulty range, whose end distributions move, and the
-/// candidates of 7.1. Not inlined: the release takes 400 bytes of a stack that the probe may need.
+/// Whether this kernel may be one that does not abort: the faulty range, whose end distributions
+/// move, and the candidates of 7.1. Not inlined: the release takes 400 bytes of a stack that the
+/// probe may need.
 #[inline(never)]
 fn is_in_doubt() -> bool {
     let faulty = |release| {
@@ -280,11 +288,13 @@ fn is_in_doubt() -> bool {
     cfg!(target_arch = "aarch64") && process::Release::running().is_none_or(faulty)
 }
 
-/// Probes the kernel: until `limit` is over, or, if `brief`, until the answer is known. Async-signal-safe.
+/// Probes the kernel: until `limit` is over, or, if `brief`, until the answer is known.
+/// Async-signal-safe.
 ///
 /// # Errors
 ///
-/// Why it cannot be probed: no rseq, no fence, no child process, or one that may not do what is needed.
+/// Why it cannot be probed: no rseq, no fence, no child process, or one that may not do what is
+/// needed.
 pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
     let registration = rseq::registration();
     if !registration.succeeded() {
@@ -297,9 +307,10 @@ pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
     fence::prepare()?;
     let place = memory::map(size_of::<Board>()).ok_or(Unavailable::SectionsNotProbed)?;
     let (probe, end) = run_on(place.cast::<Board>(), limit, brief);
-    // A board that somebody may still write to stays.
+    // A board that the companion may still write to stays.
     if end != End::Unknown {
-        // SAFETY: the companion is gone, or never was, and the kernel's pointer to the descriptor was cleared.
+        // SAFETY: the companion is gone, or never was, and the kernel's pointer to the descriptor
+        // was cleared.
         unsafe { memory::unmap(place, size_of::<Board>()) };
     }
     match end {
@@ -321,8 +332,8 @@ struct Board {
     home: Affinity,
     /// Where this thread was before the first round, as a hint.
     first_cpu: u32,
-    /// The round that the companion is ready for: on another CPU, if there is one. On the same it would have its turn
-    /// with the next tick of the scheduler only, some milliseconds later.
+    /// The round that the companion is ready for: on another CPU, if there is one. On the same it
+    /// would have its turn with the next tick of the scheduler only, some milliseconds later.
     ready: AtomicU32,
     /// Nonzero when there are no further rounds.
     over: AtomicU32,
@@ -342,15 +353,15 @@ fn run_on(
     let _signals = signals::block_all();
     let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     let deadline_ms = clock::now_ms().saturating_add(limit_ms);
-    // SAFETY: fresh memory, all zero, which is a valid value, and seen by nobody else yet. From here on both sides
-    // only read these three fields.
+    // SAFETY: fresh memory, all zero, which is a valid value, and no other thread has seen it yet.
+    // From here on both sides only read these three fields.
     let fresh = unsafe { &mut *place.as_ptr() };
     fresh.deadline_ms = deadline_ms;
     fresh.first_cpu = rseq::cpu_id(FAST_PATH.area()).unwrap_or(NOWHERE);
     if !fresh.home.read() {
         return (Err(Unavailable::SectionsNotProbed), End::Exited);
     }
-    // SAFETY: the memory lives until the end is known, by the caller.
+    // SAFETY: the memory stays until the end is known, by the caller.
     let companion = match unsafe { Companion::start(companion, place.as_ptr().cast()) } {
         Ok(companion) => companion,
         // For the moment: another try later may find room.
@@ -428,13 +439,15 @@ impl Board {
         Some(())
     }
 
-    /// Waits until the section of `round` has begun, and says on which CPU; `None` when it is time to go.
+    /// Waits until the section of `round` has begun, and says on which CPU; `None` when it is time
+    /// to go.
     fn wait_for_section(&self, round: u32) -> Option<u32> {
         self.wait_until(|| self.rendezvous.cpu(round).is_some())?;
         self.rendezvous.cpu(round)
     }
 
-    /// Sends the companion to another CPU than `cpu`. Where there is none, or none may be had, it stays.
+    /// Sends the companion to another CPU than `cpu`. Where there is none, or none is allowed, it
+    /// stays.
     fn leave(&self, cpu: u32) {
         if companion::cpu() == Some(cpu) {
             let _ = self.home.iter().find(|&other| other != cpu).map(Affinity::confine);

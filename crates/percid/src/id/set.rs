@@ -19,9 +19,9 @@ const FAR_BYTES: usize = (WORDS - NEAR) * 8;
 
 /// The set. All zero is empty.
 ///
-/// IDs from 512 on are kept in a block of their own, claimed when the first of them comes. If that cannot
-/// be had, all of them are taken for members for ever: nobody may be missed, and a member that has nothing
-/// costs a visit.
+/// IDs from 512 on are kept in a block of their own, claimed when the first of them comes. If that
+/// is not available, all of them are taken for members forever: no member may be missed, and one
+/// that has nothing costs a visit.
 #[repr(align(64))]
 #[derive(Debug)]
 pub(crate) struct IdSet {
@@ -66,7 +66,7 @@ impl IdSet {
         (0..end).map(|index| (index, self.load(index)))
     }
 
-    /// The members below `end`: where all are taken for members, only so many can be.
+    /// The members below `end`: where all are taken for members, no more than `end` can be.
     pub(crate) fn words_below(&self, end: u32) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.words().filter_map(move |(index, bits)| {
             let ids = (end as usize).checked_sub(index * 64)?;
@@ -79,7 +79,7 @@ impl IdSet {
     pub(crate) fn clear(&mut self) {
         let far = *self.far.get_mut();
         if far > ALL {
-            // SAFETY: `&mut self`: nobody else uses the set.
+            // SAFETY: `&mut self`: no other thread uses the set.
             unsafe { Block(far).release(FAR_BYTES) };
         }
         *self = IdSet::new();
@@ -113,7 +113,7 @@ impl IdSet {
         let far = block.map_or(ALL, |block| block.0);
         if self.far.compare_exchange(0, far, AcqRel, Acquire).is_err() {
             if let Some(block) = block {
-                // SAFETY: the exchange failed, so nobody has seen this block.
+                // SAFETY: the exchange failed, so no other thread has seen this block.
                 unsafe { block.release(FAR_BYTES) };
             }
         }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn without_memory_everybody_far_away_is_a_member() {
+    fn without_memory_every_far_id_is_a_member() {
         let set = IdSet { near: [const { AtomicU64::new(0) }; NEAR], far: AtomicUsize::new(ALL) };
         set.insert(600);
         set.insert(3);

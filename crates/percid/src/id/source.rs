@@ -12,12 +12,13 @@ use super::{atomic, kernel, probe, table};
 use crate::critical::FAST_PATH;
 use crate::sys::{preserving_errno, rseq};
 
-/// How often an operation is tried before it goes to the shared slot: often enough that a thread which
-/// is moved or interrupted now and then gets through, and bounded, so that a debugger that single-steps
-/// (which aborts every section) makes progress.
+/// How often an operation is tried before it goes to the shared slot: often enough that a thread
+/// which is moved or interrupted now and then gets through, and bounded, so that a debugger that
+/// single-steps (which aborts every section) makes progress.
 pub(crate) const RESTART_LIMIT: usize = 8;
 
-/// Nonzero for each source that has been prepared: before that no object may lead into its sections.
+/// Nonzero for each source that has been prepared: before that no object may lead into its
+/// sections.
 static READY: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 
 /// Where concurrency IDs come from.
@@ -31,11 +32,13 @@ static READY: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The kernel's own: `mm_cid` of the rseq area (Linux 6.3 and later). Never chosen by percid itself.
+    /// The kernel's own: `mm_cid` of the rseq area (Linux 6.3 and later). Never chosen by percid
+    /// itself.
     ///
-    /// **Linux 6.4 to 6.18 can hand one ID to two running threads**, rarely: a migration, or a scan, that is delayed at
-    /// one instruction while an ordinary scan passes. Both then update the same memory without protection, and
-    /// updates are lost until one of them stops. No such fault is known of 6.3, and of 6.19 and later.
+    /// **Linux 6.4 to 6.18 can hand one ID to two running threads**, rarely: a migration, or a
+    /// scan, that is delayed at one instruction while an ordinary scan passes. Both then update the
+    /// same memory without protection, and updates are lost until one of them stops. No such fault
+    /// is known of 6.3, and of 6.19 and later.
     Kernel,
     /// percid's table from CPU to ID (Linux 5.10 and later).
     Table,
@@ -53,11 +56,11 @@ impl Source {
     /// ```
     pub const ALL: [Source; 3] = [Source::Kernel, Source::Table, Source::Atomic];
 
-    /// Prepares the process to use this source, and so finds out whether it can. Repeating it costs one
-    /// load once it has succeeded.
+    /// Prepares the process to use this source, and so finds out whether it can. Repeating it costs
+    /// one load once it has succeeded.
     ///
-    /// The first call for [`Source::Table`] registers the process for the kernel's fence: 2 us while
-    /// the process has one thread, about 20 ms afterwards. Thread-safe, async-signal-safe.
+    /// The first call for [`Source::Table`] registers the process for the kernel's fence: 2 us
+    /// while the process has one thread, about 20 ms afterwards. Thread-safe, async-signal-safe.
     ///
     /// ```
     /// use percid::Source;
@@ -98,9 +101,9 @@ impl Source {
 
     /// The ID this source gives to the calling thread now; `None` if it has none to give.
     ///
-    /// A mere hint: the thread may be moved to another CPU before the caller looks at the answer. It is
-    /// exact only while nothing else can run on the CPU. With [`Source::Atomic`] it is the CPU number.
-    /// Async-signal-safe.
+    /// A mere hint: the thread may be moved to another CPU before the caller looks at the answer.
+    /// It is exact only while nothing else can run on the CPU. With [`Source::Atomic`] it is the
+    /// CPU number. Async-signal-safe.
     ///
     /// ```
     /// let source = percid::init().source;
@@ -132,7 +135,7 @@ impl Source {
         }
     }
 
-    /// Sees to it that the calling thread can use an ID of this source now; `false` if it cannot.
+    /// Makes sure that the calling thread can use an ID of this source now; `false` if it cannot.
     pub(crate) fn enter(self) -> bool {
         match self {
             Source::Kernel => kernel::enter(),
@@ -141,8 +144,9 @@ impl Source {
         }
     }
 
-    /// Sees to it that the calling thread can use an ID of this source, and says which one it has, as a hint:
-    /// the thread may be moved at once. The ID's memory is open. `None` if it cannot have one.
+    /// Makes sure that the calling thread can use an ID of this source, and says which one it has,
+    /// as a hint: the thread may be moved at once. The ID's memory is open. `None` if it cannot
+    /// have one.
     pub(crate) fn enter_as_hint(self) -> Option<u32> {
         match self {
             Source::Kernel => {

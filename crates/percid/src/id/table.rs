@@ -2,36 +2,40 @@
 //!
 //! # Protocol
 //!
-//! `table[cpu]` holds `ID + 1`, or 0 for UNSET. A critical section reads `cpu_id`, reads `table[cpu_id]`
-//! and commits to that ID's memory. Only a thread that holds the lock stores to the table:
+//! `table[cpu]` holds `ID + 1`, or 0 for UNSET. A critical section reads `cpu_id`, reads
+//! `table[cpu_id]` and commits to that ID's memory. Only a thread that holds the lock stores to the
+//! table:
 //!
-//! * **Giving** an ID that nobody holds: store it in the entry of a CPU whose entry is UNSET. The CPU
-//!   need not be the one the storing thread runs on by then: whoever runs there will use it.
-//! * **Taking** an ID from a CPU: store UNSET, *fence that CPU*, and only then use the ID for anything.
+//! * **Giving** an ID that no thread holds: store it in the entry of a CPU whose entry is UNSET.
+//!   The CPU need not be the one the storing thread runs on by then: the thread that runs there
+//!   will use it.
+//! * **Taking** an ID from a CPU: store UNSET, *fence that CPU*, and only then use the ID for
+//!   anything.
 //!
 //! # Why no two threads use one ID at the same time
 //!
-//! 1. Entries that are not UNSET are distinct: [`Space`] grants an ID only if no CPU holds it, and an
-//!    entry is stored only as `Space` says, under the lock.
+//! 1. Entries that are not UNSET are distinct: [`Space`] grants an ID only if no CPU holds it, and
+//!    an entry is stored only as `Space` says, under the lock.
 //! 2. Two threads that run sections at the same time run on different CPUs, so they read different
 //!    entries; a thread that is preempted or moved between its read and its commit is aborted.
-//! 3. A section on the CPU that loses its ID either read the entry before UNSET was stored: then it has
-//!    committed or been aborted when the fence returns; or after: then it found UNSET. The fence also
-//!    orders what the section wrote before whatever the new holder reads.
+//! 3. A section on the CPU that loses its ID either read the entry before UNSET was stored: then it
+//!    has committed or been aborted when the fence returns; or after: then it found UNSET. The
+//!    fence also orders what the section wrote before whatever the new holder reads.
 //!
-//! # Why nobody waits
+//! # Why no thread waits
 //!
-//! The lock is only ever tried. Whoever does not get it, and everybody when a fence or the memory for an
-//! ID is refused, updates the object's shared slot by an atomic instruction. The holder of the lock has
-//! all signals blocked, so no handler of its own thread can find it taken half way; and the holder does
-//! a bounded number of system calls, none of which waits for another thread of the process.
+//! The lock is only ever tried. A thread that does not get it, and every thread when a fence or the
+//! memory for an ID is refused, updates the object's shared slot by an atomic instruction. The
+//! holder of the lock has all signals blocked, so no handler of its own thread can find it taken
+//! half way; and the holder does a bounded number of system calls, none of which waits for another
+//! thread of the process.
 //!
 //! # Fork
 //!
-//! The whole state lives in memory that the kernel zeroes in the child (`MADV_WIPEONFORK`), however the
-//! child was made. Zero is the initial state: the child has an empty table, a free lock, and registers
-//! for the fence again. The objects' memory is the parent's copy, so a sum includes what the parent had
-//! counted.
+//! The whole state is in memory that the kernel zeroes in the child (`MADV_WIPEONFORK`), however
+//! the child was made. Zero is the initial state: the child has an empty table, a free lock, and
+//! registers for the fence again. The objects' memory is the parent's copy, so a sum includes what
+//! the parent had counted.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -53,8 +57,8 @@ use percid_rules::space::{
     Counts, CpuState, Distance, Eviction, Grant, IdState, Limits, Request, Space,
 };
 
-/// The unset entries in front of entry 0, found by threads whose `cpu_id` is -1 (not registered) or -2
-/// (registration failed); more than two only to keep the alignment.
+/// The unset entries in front of entry 0, found by threads whose `cpu_id` is -1 (not registered) or
+/// -2 (registration failed); more than two only to keep the alignment.
 const LEADING_ENTRIES: usize = 16;
 
 /// What stands in front of the arrays. All zero at first and again in every child.
@@ -69,7 +73,8 @@ struct Header {
     activity: Activity,
 }
 
-/// A CPU's place, looked up once because that costs some 50 us; `place` is there if `known` is not 0.
+/// A CPU's place, looked up once because that costs some 50 us; `place` is there if `known` is not
+/// 0.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct KnownPlace {
@@ -98,7 +103,8 @@ struct Table {
 /// The process's table; null until it is prepared. It is never replaced.
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
 
-/// One more than the largest ID ever installed, in this process or an ancestor whose data it carries.
+/// One more than the largest ID ever installed, in this process or an ancestor whose data it
+/// carries.
 static IDS_SEEN: AtomicU32 = AtomicU32::new(0);
 
 /// How many IDs this source ever installed: sums visit these.
@@ -127,10 +133,10 @@ fn install() -> Option<&'static Table> {
     let cpus = affinity::possible_count();
     let layout = Layout::of(cpus);
     let start = memory::map_wiped_on_fork(layout.bytes)?;
-    // The description must survive a fork, so it cannot lie in the wiped mapping; and a slow path in a
-    // signal handler must not allocate, so it gets a mapping of its own.
+    // The description must survive a fork, so it cannot lie in the wiped mapping; and a slow path
+    // in a signal handler must not allocate, so it gets a mapping of its own.
     let Some(place) = memory::map(size_of::<Table>()) else {
-        // SAFETY: nobody has seen the mapping.
+        // SAFETY: no other thread has seen the mapping.
         unsafe { memory::unmap(start, layout.bytes) };
         return None;
     };
@@ -139,7 +145,7 @@ fn install() -> Option<&'static Table> {
     unsafe { table.write(layout.table(cpus, start)) };
     let won = TABLE.compare_exchange(std::ptr::null_mut(), table.as_ptr(), AcqRel, Acquire);
     if won.is_err() {
-        // SAFETY: the exchange failed, so nobody has seen either mapping.
+        // SAFETY: the exchange failed, so no other thread has seen either mapping.
         unsafe {
             memory::unmap(place, size_of::<Table>());
             memory::unmap(start, layout.bytes);
@@ -159,9 +165,9 @@ struct Layout {
 
 impl Layout {
     fn of(cpus: usize) -> Layout {
-        // An entry for every CPU number that can be, because the sections do not check theirs, and the
-        // kernel's list of possible CPUs may be hidden or out of date (a container moved elsewhere).
-        // Entries that are never touched cost no memory.
+        // An entry for every CPU number that can be, because the sections do not check theirs, and
+        // the kernel's list of possible CPUs may be hidden or out of date (a container moved
+        // elsewhere). Entries that are never touched cost no memory.
         let mut end = (LEADING_ENTRIES + MAX_CPUS) * size_of::<AtomicU32>();
         let mut array = |bytes: usize| {
             // Each array starts on a line of its own.
@@ -198,9 +204,9 @@ pub(crate) fn current() -> Option<u32> {
     installed()?.entry(cpu)?.load(Relaxed).checked_sub(1)
 }
 
-/// Sees to it that the CPU which runs the calling thread has an ID. `false`: it cannot have one now, use
-/// the shared slot. The thread may have moved on when this returns, so callers try again a bounded
-/// number of times.
+/// Makes sure that the CPU which runs the calling thread has an ID. `false`: it cannot have one
+/// now, use the shared slot. The thread may have moved on when this returns, so callers try again a
+/// bounded number of times.
 #[cold]
 pub(crate) fn enter() -> bool {
     let Some(table) = installed() else {
@@ -215,8 +221,8 @@ pub(crate) fn enter() -> bool {
     table.try_lock().is_some_and(|mut locked| locked.enter())
 }
 
-/// Takes back IDs above the bound and IDs not renewed for 100 ms, with one fence (R7 to R9). Returns how
-/// many, or 0 if another thread is busy with the table.
+/// Takes back IDs above the bound and IDs not renewed for 100 ms, with one fence (R7 to R9).
+/// Returns how many, or 0 if another thread is busy with the table.
 pub(crate) fn compact() -> u32 {
     let Some(mut locked) = installed().and_then(Table::try_lock) else {
         return 0;
@@ -244,11 +250,11 @@ impl Table {
         ((cpu as usize) < self.cpus).then(|| unsafe { self.entries.add(cpu as usize).as_ref() })
     }
 
-    /// The lock, or `None` if somebody has it. Signals are blocked from before it is taken until after
-    /// it is released.
+    /// The lock, or `None` if another thread has it. Signals are blocked from before it is taken
+    /// until after it is released.
     fn try_lock(&'static self) -> Option<Locked> {
         let signals = signals::block_all();
-        // SAFETY: the header is mapped for ever, and `lock` is only ever accessed through shared
+        // SAFETY: the header is mapped forever, and `lock` is only ever accessed through shared
         // references.
         let lock = unsafe { &(*self.header.as_ptr()).lock };
         Some(Locked { table: self, _held: lock.try_lock()?, _signals: signals })
@@ -267,8 +273,8 @@ impl Locked {
     fn space(&mut self) -> Space<'_> {
         let table = self.table;
         // SAFETY: the lock gives exclusive access to everything in the mapping but the lock and the
-        // entries; the three borrows are disjoint and end before the lock is released. All zero is a
-        // valid value of each type.
+        // entries; the three borrows are disjoint and end before the lock is released. All zero is
+        // a valid value of each type.
         unsafe {
             Space::new(
                 &mut (*table.header.as_ptr()).counts,
@@ -336,8 +342,9 @@ impl Locked {
             }
             Grant::Steal { .. } => {}
         }
-        // Before the first theft in 100 ms every ID that has not been renewed since goes back: CPUs that
-        // still use theirs fetch them again, and the others are known to be idle from then on (R7).
+        // Before the first theft in 100 ms every ID that has not been renewed since goes back: CPUs
+        // that still use theirs fetch them again, and the others are known to be idle from then on
+        // (R7).
         if self.space().scan_due(now) {
             self.space().scanned(now);
             self.evict(|space, cpu| space.is_evicted(cpu, Eviction::Expired, now));
@@ -364,7 +371,7 @@ impl Locked {
         }
         IDS_SEEN.fetch_max(id + 1, AcqRel);
         self.activity().given += 1;
-        // Release: who reads the entry sees the memory open and counted.
+        // Release: a thread that reads the entry sees the memory open and counted.
         if let Some(entry) = self.table.entry(cpu) {
             entry.store(id + 1, Release);
         }
@@ -372,13 +379,13 @@ impl Locked {
         true
     }
 
-    /// Takes the ID of one CPU away. It is in transit afterwards; `None` if the fence was refused, in
-    /// which case the CPU keeps it.
+    /// Takes the ID of one CPU away. It is in transit afterwards; `None` if the fence was refused,
+    /// in which case the CPU keeps it.
     fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
         let entry = self.table.entry(cpu)?;
         let held = entry.swap(0, AcqRel);
         if fence::cpu(cpu).is_err() {
-            // Nobody else can have been given the ID meanwhile, so it may come back.
+            // No other CPU can have been given the ID meanwhile, so it may come back.
             entry.store(held, Release);
             return None;
         }
@@ -443,8 +450,8 @@ impl Places {
     }
 
     fn get(&self, cpu: u32) -> Place {
-        // SAFETY: the array has an element for every CPU of the space, whoever made this value holds the
-        // lock, and no other reference to the element is alive.
+        // SAFETY: the array has an element for every CPU of the space, the maker of this value
+        // holds the lock, and no other reference to the element is alive.
         let known = unsafe { &mut *self.0.places.add(cpu as usize).as_ptr() };
         known.get().unwrap_or_else(|| {
             let place = topology::place(cpu);
@@ -465,7 +472,7 @@ fn remember(cpu: u32) {
     unsafe { (*thread::own()).came_from = cpu + 1 };
 }
 
-/// What the proofs do to the table, and nobody else.
+/// What only the proofs do to the table.
 #[cfg(feature = "testing")]
 pub(crate) mod hooks {
     use super::*;
@@ -500,8 +507,8 @@ pub(crate) mod hooks {
         membarrier::register().and_then(|()| membarrier::fence_cpu(cpu)).is_ok()
     }
 
-    /// Ends the transit of a stolen ID: frees it, or hands it to `cpu` if that has none. `false`: the
-    /// lock was taken, try again.
+    /// Ends the transit of a stolen ID: frees it, or hands it to `cpu` if that has none. `false`:
+    /// the lock was taken, try again.
     pub(crate) fn put_back(id: u32, cpu: Option<u32>) -> bool {
         let Some(mut locked) = installed().and_then(Table::try_lock) else {
             return false;

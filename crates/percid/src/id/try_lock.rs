@@ -13,7 +13,7 @@ pub(crate) struct TryLock {
 }
 
 impl TryLock {
-    /// Takes the lock, or does nothing if somebody has it.
+    /// Takes the lock, or does nothing if another thread has it.
     pub(crate) fn try_lock(&self) -> Option<TryLockGuard<'_>> {
         self.taken.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
         Some(TryLockGuard(self))

@@ -1,4 +1,4 @@
-//! A value that one thread decides once, and for which nobody waits.
+//! A value that one thread decides once, and for which no thread waits.
 
 use crate::sys::atomic::{
     AtomicU32,
@@ -9,32 +9,34 @@ use crate::sys::cell::UnsafeCell;
 /// No thread has this number: the kernel keeps them below 2^22.
 const DECIDED: u32 = u32::MAX;
 
-/// The value and its state: 0 at first, the number of the deciding thread while one is deciding, and
-/// [`DECIDED`] from then on.
+/// The value and its state: 0 at first, the number of the deciding thread while one is deciding,
+/// and [`DECIDED`] from then on.
 #[derive(Debug)]
 pub(crate) struct TryOnce<T> {
     pub(crate) state: AtomicU32,
     pub(crate) value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the value is written by the one thread that moved `state` from 0 (or from the number of a thread
-// that no longer exists) to its own number, before it stores `DECIDED`; and read only by those who have
-// seen that.
+// SAFETY: the value is written by the one thread that moved `state` from 0 (or from the number of a
+// thread that no longer exists) to its own number, before it stores `DECIDED`; and read only by
+// those who have seen that.
 unsafe impl<T: Copy + Send + Sync> Sync for TryOnce<T> {}
 
 impl<T: Copy> TryOnce<T> {
-    /// The value, decided now if nobody has; `None` while another thread, or the code that this signal
-    /// handler interrupted, is at it, and if `decide` cannot decide yet.
+    /// The value, decided now unless it was before; `None` while another thread, or the code that
+    /// this signal handler interrupted, is at it, and if `decide` cannot decide yet.
     ///
-    /// `me` is the calling thread's number, and `exists` tells whether a thread of that number lives in
-    /// this process: the deciding one does not if this is the child of a fork that happened meanwhile.
+    /// `me` is the calling thread's number, and `exists` tells whether this process has a thread of
+    /// that number: the deciding one does not if this is the child of a fork that happened
+    /// meanwhile.
     pub(crate) fn get_or_decide(
         &self,
         me: impl FnOnce() -> u32,
         exists: impl FnOnce(u32) -> bool,
         decide: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
-        // One load: a state that is decided between two of them would be taken for an abandoned one.
+        // One load: a state that is decided between two of them would be taken for an abandoned
+        // one.
         let state = self.state.load(Acquire);
         if state == DECIDED {
             return self.get();

@@ -21,7 +21,8 @@ pub enum Unavailable {
     NoRseq(Registration),
     /// The rseq area holds no `mm_cid`: a kernel before Linux 6.3.
     NoKernelIds,
-    /// The rseq area is shared with another library: in threads that are not registered its `mm_cid` says 0.
+    /// The rseq area is shared with another library: in threads that are not registered its
+    /// `mm_cid` says 0.
     SharedArea,
     /// The kernel has no fence for critical sections: a kernel before Linux 5.10.
     NoMembarrier,
@@ -29,13 +30,13 @@ pub enum Unavailable {
     MembarrierRefused(i32),
     /// The kernel does not abort critical sections when it must, so what they count would be lost.
     SectionsNotAborted,
-    /// Whether the kernel aborts critical sections could not be found out in the time that a first use may take. The
-    /// next use tries again, longer.
+    /// Whether the kernel aborts critical sections could not be found out in the time that a first
+    /// use may take. The next use tries again, longer.
     SectionsNotProbed,
-    /// Whether the kernel aborts critical sections cannot be found out: a child process was refused, with this
-    /// `errno`.
+    /// Whether the kernel aborts critical sections cannot be found out: a child process was
+    /// refused, with this `errno`.
     ProbeRefused(i32),
-    /// The memory for the table, or the arena, cannot be had.
+    /// The memory for the table, or the arena, is not available.
     NoMemory,
 }
 

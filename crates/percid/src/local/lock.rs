@@ -1,4 +1,5 @@
-//! What stands in front of the value of a [`Local`](crate::Local)'s shard: see there for the protocol.
+//! What stands in front of the value of a [`Local`](crate::Local)'s shard: see there for the
+//! protocol.
 
 use crate::backoff::Backoff;
 use crate::sys::atomic::{
@@ -10,7 +11,7 @@ use crate::sys::thread;
 
 /// There is no value.
 pub(crate) const NONE: i64 = 0;
-/// There is a value that nobody uses.
+/// There is a value that no thread uses.
 pub(crate) const READY: i64 = 1;
 
 /// From the state to the word that closes the shard, in bytes.
@@ -21,7 +22,7 @@ pub(crate) const CLOSED: isize = 8;
 pub(crate) struct Lock {
     /// [`NONE`], [`READY`], or the holder's token.
     pub(crate) state: AtomicI64,
-    /// Nonzero: nobody takes the lock any more.
+    /// Nonzero: no thread takes the lock any more.
     pub(crate) closed: AtomicU64,
 }
 const _: () = assert!(std::mem::offset_of!(Lock, closed) == CLOSED as usize);
@@ -32,7 +33,7 @@ impl Lock {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        // Acquire: who finds a shard open again sees what the visitor did to it.
+        // Acquire: a thread that finds a shard open again sees what the visitor did to it.
         self.closed.load(Acquire) != 0
     }
 
@@ -44,8 +45,8 @@ impl Lock {
         {
             return false;
         }
-        // With the barrier in `close`: if it was closed in between, either this is seen here, or the visitor
-        // sees the token.
+        // With the barrier in `close`: if it was closed in between, either this is seen here, or
+        // the visitor sees the token.
         fence(SeqCst);
         let closed = self.is_closed();
         if closed {
@@ -54,7 +55,7 @@ impl Lock {
         !closed
     }
 
-    /// Takes the lock of a shard that nobody else knows.
+    /// Takes the lock of a shard that no other thread knows.
     pub(crate) fn take_fresh(&self) {
         self.state.store(thread::token() as i64, Relaxed);
     }
@@ -65,8 +66,9 @@ impl Lock {
         self.state.store(state, Release);
     }
 
-    /// Closes the shard; what is read of the state afterwards is what it is from then on, except that a
-    /// holder releases it. Where sections take the lock, that is so after [`fence::all`](crate::id::fence::all).
+    /// Closes the shard; what is read of the state afterwards is what it is from then on, except
+    /// that a holder releases it. Where sections take the lock, that is so after
+    /// [`fence::all`](crate::id::fence::all).
     pub(crate) fn close(&self) {
         self.closed.store(1, Relaxed);
         fence(SeqCst);
@@ -76,10 +78,11 @@ impl Lock {
         self.closed.store(0, Release);
     }
 
-    /// Takes the lock of a closed shard, as a visitor: waits until nobody holds it. `false`: there is no value.
+    /// Takes the lock of a closed shard, as a visitor: waits until no thread holds it. `false`:
+    /// there is no value.
     ///
-    /// By an exchange: somebody who took it before he saw that it is closed is about to put back what he
-    /// found, so finding the lock free is not enough.
+    /// By an exchange: a thread that took the lock before it saw that the shard is closed is about
+    /// to put back what it found, so finding the lock free is not enough.
     ///
     /// # Panics
     ///

@@ -2,31 +2,33 @@
 //!
 //! # A shard's memory
 //!
-//! Word 0 is the lock, word 1 says whether the shard is closed, then comes the value. The lock is 0 if there
-//! is no value, [`READY`] if there is one that nobody uses, and otherwise the holder's token, which tells a
-//! holder that visits its own shards from others.
+//! Word 0 is the lock, word 1 says whether the shard is closed, then comes the value. The lock is 0
+//! if there is no value, [`READY`] if there is one that no thread uses, and otherwise the holder's
+//! token, which tells a visitor its own shards from those of others.
 //!
 //! # Proof of exclusion
 //!
-//! The lock is taken by the section `acquire`, which stores the token if the shard is open and the lock is as
-//! expected, 0 or [`READY`]. It looks whether the shard is open first: the other way round it could find a
-//! value that a visitor takes out before it finds the shard open again. Two sections on one shard cannot
-//! overlap, since the shard's ID belongs to one CPU at a time (see [`critical`](crate::critical)). Whoever
-//! holds the lock may be preempted, moved, or lose the CPU's ID: the lock stays taken, and the next thread
-//! with that ID finds the token there. It is released by a store that orders everything done to the value
-//! before it; the next holder's section reads it with acquire semantics.
+//! The lock is taken by the section `acquire`, which stores the token if the shard is open and the
+//! lock is as expected, 0 or [`READY`]. It looks whether the shard is open first: the other way
+//! round it could find a value that a visitor takes out before it finds the shard open again. Two
+//! sections on one shard cannot overlap, since the shard's ID belongs to one CPU at a time (see
+//! [`critical`](crate::critical)). The holder of the lock may be preempted, moved, or lose the
+//! CPU's ID: the lock stays taken, and the next thread with that ID finds the token there. It is
+//! released by a store that orders everything done to the value before it; the next holder's
+//! section reads it with acquire semantics.
 //!
-//! A visitor *closes* the shard, fences all CPUs, and waits until nobody holds the lock. A section that found
-//! the shard open has committed or been aborted when the fence returns; one that starts later finds it
-//! closed. So from the fence on no section takes the lock any more. The visitor takes it when the present
-//! holder has released it, by an exchange, and waits for nobody after that; he gives it back and opens the
-//! shard. Shards without sections (the atomic source, extra ones) are taken by an exchange, after which
-//! the taker looks whether the shard is closed, and gives it back if it is; with a full barrier between the
-//! exchange and the look, and one between closing and looking at the lock, one of the two sees the other. Until
-//! the taker has given it back the visitor's exchange fails.
+//! A visitor *closes* the shard, fences all CPUs, and waits until no thread holds the lock. A
+//! section that found the shard open has committed or been aborted when the fence returns; one that
+//! starts later finds it closed. So from the fence on no section takes the lock any more. The
+//! visitor takes it when the present holder has released it, by an exchange, and waits for no other
+//! thread after that; it gives the lock back and opens the shard. Shards without sections (the
+//! atomic source, extra ones) are taken by an exchange, after which the taker looks whether the
+//! shard is closed, and gives it back if it is; with a full barrier between the exchange and the
+//! look, and one between closing and looking at the lock, one of the two sees the other. Until the
+//! taker has given it back the visitor's exchange fails.
 //!
-//! A thread that finds its shard in use or closed takes an *extra* shard instead: a list of values outside
-//! the arena that grows when all are in use. So nobody waits but visitors.
+//! A thread that finds its shard in use or closed takes an *extra* shard instead: a list of values
+//! outside the arena that grows when all are in use. So only visitors wait.
 
 mod lock;
 
@@ -49,9 +51,9 @@ use lock::{CLOSED, Lock, NONE, READY};
 
 /// A value of type `T` for every CPU that asks for one, to be used by any closure.
 ///
-/// [`with`](Local::with) lends the CPU's value out under a lock that takes no locked instruction. Others
-/// reach all values with [`for_each`](Local::for_each) and [`drain`](Local::drain), which stop the CPUs for a
-/// moment by a fence. What a counter, a stack or a ring cannot do, this can.
+/// [`with`](Local::with) lends the CPU's value out under a lock that takes no locked instruction.
+/// Others reach all values with [`for_each`](Local::for_each) and [`drain`](Local::drain), which
+/// stop the CPUs for a moment by a fence. What a counter, a stack or a ring cannot do, this can.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -67,28 +69,28 @@ use lock::{CLOSED, Lock, NONE, READY};
 ///
 /// # Contract
 ///
-/// * **Threads**: every method may be called by any number of threads at once. No two closures ever have
-///   the same value at the same time.
-/// * **Which value**: any. A thread gets the value of the CPU that it is on when it asks, keeps it to the
-///   end of the closure wherever it is moved, and may get another next time. Where somebody else is using
-///   that value (a thread that was preempted inside its closure, a visitor, the caller itself further up
-///   its stack), it gets an extra one, and one is made if need be. There are at most as many extra ones as
-///   closures were ever active at the same time.
-/// * **Waiting**: `with` waits for nobody. `for_each` and `drain` wait for closures that are active, and
-///   for each other.
-/// * **What a visit may miss**: values that are made while it runs; and those of all IDs, if the process has
-///   entered a sandbox since its first use that refuses `membarrier`.
+/// * **Threads**: every method may be called by any number of threads at once. No two closures ever
+///   have the same value at the same time.
+/// * **Which value**: any. A thread gets the value of the CPU that it is on when it asks, keeps it
+///   to the end of the closure wherever it is moved, and may get another next time. Where another
+///   thread is using that value (a thread that was preempted inside its closure, a visitor, the
+///   caller itself further up its stack), it gets an extra one, and one is made if need be. There
+///   are at most as many extra ones as closures were ever active at the same time.
+/// * **Waiting**: `with` does not wait. `for_each` and `drain` wait for closures that are active,
+///   and for each other.
+/// * **What a visit may miss**: values that are made while it runs; and those of all IDs, if the
+///   process has entered a sandbox since its first use that refuses `membarrier`.
 /// * **Panics**: a closure that panics leaves the value as it is then; nothing is poisoned.
-/// * **Signals**: `with` is async-signal-safe as far as the closure and `make` are. In a handler that
-///   interrupts a closure the handler gets another value. The others are not.
-/// * **Fork**: the child has a copy of every value. Values that other threads of the parent were using
-///   stay taken in the child: `with` uses others, but `for_each` and `drain` would wait for ever, as with
-///   any lock.
-/// * **Memory**: 256 bytes for the handle; for every ID that used it the size of `T` and 16 bytes, rounded
-///   up to a power of two; at least a page for an extra one.
-/// * **Cost**: `with` some 30 instructions beside the closure, three of them stores, none locked; with
-///   [`Source::Atomic`] a call and one locked instruction. `for_each` and `drain` one fence, some 10 us, for
-///   every 64 IDs.
+/// * **Signals**: `with` is async-signal-safe as far as the closure and `make` are. In a handler
+///   that interrupts a closure the handler gets another value. The others are not.
+/// * **Fork**: the child has a copy of every value. Values that other threads of the parent were
+///   using stay taken in the child: `with` uses others, but `for_each` and `drain` would wait
+///   forever, as with any lock.
+/// * **Memory**: 256 bytes for the handle; for every ID that used it the size of `T` and 16 bytes,
+///   rounded up to a power of two; at least a page for an extra one.
+/// * **Cost**: `with` some 30 instructions beside the closure, three of them stores, none locked;
+///   with [`Source::Atomic`] a call and one locked instruction. `for_each` and `drain` one fence,
+///   some 10 us, for every 64 IDs.
 #[repr(C, align(64))]
 pub struct Local<T> {
     handle: Handle,
@@ -114,7 +116,8 @@ struct Extra<T> {
     next: *mut Extra<T>,
 }
 
-// SAFETY: values are lent to one thread at a time, and may be made, used and dropped by different ones.
+// SAFETY: values are lent to one thread at a time, and may be made, used and dropped by different
+// ones.
 unsafe impl<T: Send> Sync for Local<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Local<T> {}
@@ -189,8 +192,8 @@ impl<T> Local<T> {
 
     const ALIGNED: () = assert!(align_of::<T>() <= 4096, "values are aligned to a page at most");
 
-    /// Values that are made by `make` when an ID first asks for one. It will use the source of the process
-    /// (see [`init`](crate::init)).
+    /// Values that are made by `make` when an ID first asks for one. It will use the source of the
+    /// process (see [`init`](crate::init)).
     ///
     /// ```
     /// use percid::Local;
@@ -234,8 +237,8 @@ impl<T> Local<T> {
         let mut next = self.extras.load(Acquire);
         std::iter::from_fn(move || {
             let extra = NonNull::new(next)?;
-            // SAFETY: extras stay where they are until the handle is dropped; `next` is never changed after
-            // the extra was published.
+            // SAFETY: extras stay where they are until the handle is dropped; `next` is never
+            // changed after the extra was published.
             next = unsafe { (*extra.as_ptr()).next };
             Some(extra.cast())
         })
@@ -257,7 +260,7 @@ impl<T: Send> Local<T> {
     ///
     /// # Panics
     ///
-    /// If another value is needed and no memory can be had for it; and if `f` or `make` does.
+    /// If another value is needed and there is no memory for it; and if `f` or `make` does.
     #[inline(always)]
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         match self.try_with(f) {
@@ -266,7 +269,7 @@ impl<T: Send> Local<T> {
         }
     }
 
-    /// As [`with`](Local::with), but `None` if no memory can be had.
+    /// As [`with`](Local::with), but `None` if there is no memory.
     ///
     /// ```
     /// let totals = percid::Local::new(|| 0u64);
@@ -287,7 +290,8 @@ impl<T: Send> Local<T> {
 
     /// Visits all values, of every ID and the extra ones.
     ///
-    /// Waits for closures that are using one. If `f` panics, the values that come after are not visited.
+    /// Waits for closures that are using one. If `f` panics, the values that come after are not
+    /// visited.
     ///
     /// ```
     /// let totals = percid::Local::new(|| 0u64);
@@ -299,8 +303,8 @@ impl<T: Send> Local<T> {
     ///
     /// # Panics
     ///
-    /// If the calling thread is inside a closure of [`with`](Local::with) or of a visit of this very object:
-    /// it would wait for itself.
+    /// If the calling thread is inside a closure of [`with`](Local::with) or of a visit of this
+    /// very object: it would wait for itself.
     pub fn for_each(&self, mut f: impl FnMut(&mut T)) {
         self.visit(&mut |mut visited| f(visited.held.value()));
     }
@@ -387,7 +391,7 @@ impl<T: Send> Local<T> {
         Some(held)
     }
 
-    /// The shard of this thread's ID, unless somebody is using it.
+    /// The shard of this thread's ID, unless another thread is using it.
     fn acquire_slowly(&self) -> Option<Acquired<T>> {
         let State::Claimed(block, Some(source)) = self.handle.settle(Needs::Fence, Self::BYTES)
         else {
@@ -410,7 +414,7 @@ impl<T: Send> Local<T> {
         None
     }
 
-    /// An extra shard that nobody uses, or a new one.
+    /// An extra shard that no thread uses, or a new one.
     fn acquire_extra(&self) -> Option<Acquired<T>> {
         let free = self.extras().find_map(|shard| {
             // SAFETY: extras stay where they are as long as the handle.
@@ -424,12 +428,12 @@ impl<T: Send> Local<T> {
 
     fn new_extra(&self) -> Option<Acquired<T>> {
         let extra = memory::map(size_of::<Extra<T>>())?.cast::<Extra<T>>();
-        // SAFETY: fresh zeroed memory, large enough and aligned to a page; all zero is a valid lock, and
-        // the value counts as none.
+        // SAFETY: fresh zeroed memory, large enough and aligned to a page; all zero is a valid
+        // lock, and the value counts as none.
         unsafe { (*extra.as_ptr()).shard.lock.take_fresh() };
         let mut first = self.extras.load(Relaxed);
         loop {
-            // SAFETY: nobody else knows the extra before the exchange.
+            // SAFETY: no other thread knows the extra before the exchange.
             unsafe { (*extra.as_ptr()).next = first };
             match self.extras.compare_exchange_weak(first, extra.as_ptr(), Release, Relaxed) {
                 Ok(_) => return Some(Acquired { shard: extra.cast(), found: NONE, id: None }),
@@ -454,7 +458,8 @@ impl<T> Local<T> {
     }
 }
 
-/// Visits the shards of up to 64 bits that have a value. `sections`: whether critical sections work on them.
+/// Visits the shards of up to 64 bits that have a value. `sections`: whether critical sections work
+/// on them.
 fn visit_closed<T>(
     bits: u64,
     sections: bool,
@@ -524,7 +529,7 @@ impl<T> Drop for Local<T> {
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             let members = self.members.words_below(source.ids_seen());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
-                // SAFETY: members are shards in open slots; `&mut self`: nobody else uses them.
+                // SAFETY: members are shards in open slots; `&mut self`: no other thread uses them.
                 unsafe { drop_value(shard_at::<T>(block.of_id(id))) };
             }
         }
@@ -543,12 +548,12 @@ impl<T> Drop for Local<T> {
     }
 }
 
-/// Drops the value of a shard, if it has one. In a child of `fork`, a value that another thread of the
-/// parent was using is left alone.
+/// Drops the value of a shard, if it has one. In a child of `fork`, a value that another thread of
+/// the parent was using is left alone.
 ///
 /// # Safety
 ///
-/// Nobody else uses the shard.
+/// No other thread uses the shard.
 unsafe fn drop_value<T>(shard: NonNull<Shard<T>>) {
     // SAFETY: by contract; a lock that reads ready stands beside a value.
     unsafe {
@@ -665,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn who_would_wait_for_himself_is_told() {
+    fn a_thread_that_would_wait_for_itself_panics() {
         for source in sources() {
             let local = Local::with_source(source, || 0).expect("an available source");
             let inside = || local.with(|_| local.for_each(|_| ()));
@@ -679,7 +684,7 @@ mod tests {
 
     /// Both would wait for the other's closure, and for the lock of visitors.
     #[test]
-    fn two_that_visit_from_inside_are_both_told() {
+    fn two_visits_from_inside_both_panic() {
         let local = Local::new(|| 0);
         let both = std::sync::Barrier::new(2);
         let visit = || {

@@ -12,21 +12,22 @@ pub use raw::{Misuse, RawPool};
 
 /// A pool of objects of type `T`, of which every CPU keeps some of its own.
 ///
-/// [`get`](Pool::get) lends an object that somebody on this CPU has used before and that is still in its
-/// cache, or makes a new one; dropping the loan puts it back *as it is*.
+/// [`get`](Pool::get) lends an object that was used on this CPU before and is still in its cache,
+/// or makes a new one; dropping the loan puts it back *as it is*.
 ///
 /// ```
 /// static BUFFERS: percid::Pool<Vec<u8>> = percid::Pool::new(|| Vec::with_capacity(4096), 64);
 ///
 /// {
 ///     let mut buffer = BUFFERS.get();
-///     buffer.clear(); // as somebody left it
+///     buffer.clear(); // as its last user left it
 ///     buffer.extend_from_slice(b"hello");
 /// } // goes back
 /// assert_eq!(BUFFERS.drain(), 1);
 /// ```
 ///
-/// A loan cannot be given back twice, to another pool, or to one that is gone: the compiler sees to it.
+/// A loan cannot be given back twice, to another pool, or to one that is gone: the compiler sees to
+/// it.
 ///
 /// ```compile_fail
 /// let pool: percid::Pool<u64> = percid::Pool::new(|| 0, 64);
@@ -44,25 +45,27 @@ pub use raw::{Misuse, RawPool};
 ///
 /// # Contract
 ///
-/// * **Threads**: every method may be called by any number of threads at once, and a loan may be dropped by
-///   another thread than it was made for. No object is lent to two at a time.
-/// * **Bounds**: every ID keeps up to `capacity` objects, and the pool besides as many as were ever lent at
-///   the same time. [`bounded`](Pool::bounded) limits that.
-/// * **Signals**: `get` and dropping a loan take no lock and leave `errno` alone; but where `make` or `T`'s
-///   destructor are called (no idle object, no room) they must be async-signal-safe, and the boxes come from
-///   the global allocator, which is not.
+/// * **Threads**: every method may be called by any number of threads at once, and a loan may be
+///   dropped by another thread than it was made for. No object is lent to two at a time.
+/// * **Bounds**: every ID keeps up to `capacity` objects, and the pool besides as many as were ever
+///   lent at the same time. [`bounded`](Pool::bounded) limits that.
+/// * **Signals**: `get` and dropping a loan take no lock and leave `errno` alone; but where `make`
+///   or `T`'s destructor are called (no idle object, no room) they must be async-signal-safe, and
+///   the boxes come from the global allocator, which is not.
 /// * **Fork**: as for [`Stack`].
-/// * **Memory**: a box for each object; for the rest see [`Stack`]. Dropping the pool drops the idle objects.
-/// * **Cost**: `get` and dropping the loan are one pop and one push of a [`Stack`]. Creating a pool is a
-///   constant, whatever the number of CPUs.
+/// * **Memory**: a box for each object; for the rest see [`Stack`]. Dropping the pool drops the
+///   idle objects.
+/// * **Cost**: `get` and dropping the loan are one pop and one push of a [`Stack`]. Creating a pool
+///   is a constant, whatever the number of CPUs.
 pub struct Pool<T> {
     idle: Stack<Box<T>>,
     make: fn() -> T,
 }
 
 impl<T> Pool<T> {
-    /// An empty pool whose objects are made by `make`, with `capacity` idle ones for every ID and any number
-    /// that IDs share. It will use the source of the process (see [`init`](crate::init)).
+    /// An empty pool whose objects are made by `make`, with `capacity` idle ones for every ID and
+    /// any number that IDs share. It will use the source of the process (see
+    /// [`init`](crate::init)).
     ///
     /// ```
     /// use percid::Pool;
@@ -78,8 +81,8 @@ impl<T> Pool<T> {
         Pool { idle: Stack::new(capacity), make }
     }
 
-    /// As [`new`](Pool::new), with about `shared` idle objects that IDs share at most: what is given back
-    /// beyond that is dropped.
+    /// As [`new`](Pool::new), with about `shared` idle objects that IDs share at most: what is
+    /// given back beyond that is dropped.
     ///
     /// ```
     /// use percid::Pool;
@@ -137,8 +140,8 @@ impl<T: Send> Pool<T> {
         Pooled { object: ManuallyDrop::new(object), pool: self }
     }
 
-    /// Drops all idle objects, of every ID and those that IDs share, and returns how many. What this may
-    /// miss, see [`Stack`].
+    /// Drops all idle objects, of every ID and those that IDs share, and returns how many. What
+    /// this may miss, see [`Stack`].
     ///
     /// ```
     /// let buffers = percid::Pool::new(Vec::<u8>::new, 64);

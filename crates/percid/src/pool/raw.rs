@@ -1,11 +1,12 @@
-//! Untyped pools, for C and for whoever cannot use a guard: every object carries a header that is checked.
+//! Untyped pools, for C and for programs that cannot use a guard: every object carries a header
+//! that is checked.
 //!
-//! Objects are cut from *slabs*, mappings of at least 64 KiB. Each has a header of 16 bytes in front: the
-//! number of its pool, whether it is lent or idle, and its slab. Slabs stay mapped for the life of the
-//! process, also after the pool is destroyed; then, and when a drain finds all objects of a slab idle, its
-//! memory goes back to the kernel and reads as zero from then on. So the header of anything that ever was an
-//! object can be read at any time, and says whether it is one now. What a destroyed pool leaves behind is
-//! address space.
+//! Objects are cut from *slabs*, mappings of at least 64 KiB. Each has a header of 16 bytes in
+//! front: the number of its pool, whether it is lent or idle, and its slab. Slabs stay mapped for
+//! the life of the process, also after the pool is destroyed; then, and when a drain finds all
+//! objects of a slab idle, its memory goes back to the kernel and reads as zero from then on. So
+//! the header of anything that ever was an object can be read at any time, and says whether it is
+//! one now. What a destroyed pool leaves behind is address space.
 
 use std::alloc::Layout;
 use std::collections::HashMap;
@@ -41,7 +42,7 @@ const MAX_SIZE: usize = 1 << 40;
 /// The fewest bytes of a slab.
 const SLAB: usize = 64 * 1024;
 
-/// A slab's description; it lies in the arena and stays for ever.
+/// A slab's description; it lies in the arena and stays forever.
 #[repr(C)]
 struct Slab {
     /// The word of the list of spares.
@@ -79,7 +80,8 @@ pub enum Misuse {
     DoublePut,
     /// It belongs to another pool.
     WrongPool,
-    /// Its memory has gone back to the kernel: the pool was destroyed, or it was idle during a drain.
+    /// Its memory has gone back to the kernel: the pool was destroyed, or it was idle during a
+    /// drain.
     Gone,
 }
 
@@ -102,13 +104,15 @@ impl std::error::Error for Misuse {}
 /// The contract is that of [`Pool`](crate::Pool), except:
 ///
 /// * **Contents**: a new object is zeroed; one that is used again is as it was given back.
-/// * **Checks**: [`put`](RawPool::put) reads and writes a header of 16 bytes in front of the object, so that
-///   an object given back twice, to another pool, or after its pool was destroyed, is refused. That costs a
-///   load, a comparison and a store, mostly on the object's own cache line. The check does not see two
-///   threads that put one object at the very same time, nor an object that was lent again in between.
+/// * **Checks**: [`put`](RawPool::put) reads and writes a header of 16 bytes in front of the
+///   object, so that an object given back twice, to another pool, or after its pool was destroyed,
+///   is refused. That costs a load, a comparison and a store, mostly on the object's own cache
+///   line. The check does not see two threads that put one object at the very same time, nor an
+///   object that was lent again in between.
 /// * **Signals**: `get` and `put` are async-signal-safe; memory comes from the kernel.
-/// * **Memory**: slabs of 64 KiB or eight objects; touched pages only. Their address space is never given
-///   back, also not when the pool is dropped; their memory is. Objects that are lent at that time are gone.
+/// * **Memory**: slabs of 64 KiB or eight objects; touched pages only. Their address space is never
+///   given back, also not when the pool is dropped; their memory is. Objects that are lent at that
+///   time are gone.
 ///
 /// ```
 /// use percid::pool::RawPool;
@@ -140,8 +144,8 @@ pub struct RawPool {
 }
 
 impl RawPool {
-    /// An empty pool of objects of this layout, with `capacity` idle ones for every ID and any number that
-    /// IDs share. It will use the source of the process (see [`init`](crate::init)).
+    /// An empty pool of objects of this layout, with `capacity` idle ones for every ID and any
+    /// number that IDs share. It will use the source of the process (see [`init`](crate::init)).
     ///
     /// ```
     /// use percid::pool::RawPool;
@@ -214,7 +218,7 @@ impl RawPool {
         self.object
     }
 
-    /// Lends an object; `None` if no memory can be had.
+    /// Lends an object; `None` if there is no memory.
     ///
     /// ```
     /// use percid::pool::RawPool;
@@ -231,7 +235,7 @@ impl RawPool {
             Some(address) => NonNull::new(ptr::with_exposed_provenance_mut(address))?,
             None => preserving_errno(|| self.cut())?,
         };
-        // SAFETY: the object is nobody's but this thread's, and has a header.
+        // SAFETY: the object is this thread's alone, and has a header.
         unsafe { (*header(object)).mark = self.lent() };
         Some(object)
     }
@@ -255,7 +259,8 @@ impl RawPool {
     ///
     /// # Safety
     ///
-    /// The pointer came from [`get`](RawPool::get) of some pool, and nobody uses the object any more.
+    /// The pointer came from [`get`](RawPool::get) of some pool, and no thread uses the object any
+    /// more.
     #[inline]
     pub unsafe fn put(&self, object: NonNull<u8>) -> Result<(), Misuse> {
         let header = header(object);
@@ -264,15 +269,17 @@ impl RawPool {
         if mark != self.lent() {
             return Err(self.misuse(mark));
         }
-        // SAFETY: by contract nobody else uses the object.
+        // SAFETY: by contract no other thread uses the object.
         unsafe { (*header).mark = self.idle_mark() };
-        // There is room unless memory is exhausted: then the object stays unused until the pool is dropped.
+        // There is room unless memory is exhausted: then the object stays unused until the pool is
+        // dropped.
         let _ = self.idle.push(object.as_ptr().expose_provenance());
         Ok(())
     }
 
-    /// Gives the memory of all slabs without objects in use back to the kernel, and returns how many idle
-    /// objects were in them. Idle objects of other slabs stay. What this may miss, see [`Stack`].
+    /// Gives the memory of all slabs without objects in use back to the kernel, and returns how
+    /// many idle objects were in them. Idle objects of other slabs stay. What this may miss, see
+    /// [`Stack`].
     ///
     /// ```
     /// use percid::pool::RawPool;
@@ -290,13 +297,13 @@ impl RawPool {
         let mut idle: HashMap<*const Slab, Vec<usize>> = HashMap::new();
         self.idle.drain(|address| {
             let object = ptr::with_exposed_provenance_mut::<u8>(address);
-            // SAFETY: an idle object has a header, which is nobody's but ours now.
+            // SAFETY: an idle object has a header, which is this thread's alone now.
             let slab = NonNull::new(object).map(|object| unsafe { (*header(object)).slab });
             idle.entry(slab.unwrap_or(ptr::null())).or_default().push(address);
         });
         let mut freed = 0;
         for (slab, objects) in idle {
-            // SAFETY: slabs stay for ever.
+            // SAFETY: slabs stay forever.
             if unsafe { self.retire(&*slab, objects.len() as u32) } {
                 freed += objects.len();
             } else {
@@ -314,7 +321,7 @@ impl RawPool {
     unsafe fn retire(&self, slab: &Slab, idle: u32) -> bool {
         let cut = slab.cut.load(Acquire);
         let complete = idle == cut.min(self.per_slab());
-        // From here on nobody cuts from it.
+        // From here on no object is cut from it.
         let closed = || slab.cut.compare_exchange(cut, CLOSED, AcqRel, Relaxed).is_ok();
         if !complete || !closed() {
             return false;
@@ -342,7 +349,7 @@ impl RawPool {
     fn cut(&self) -> Option<NonNull<u8>> {
         loop {
             let current = self.current.load(Acquire);
-            // SAFETY: null, or a slab, which stays for ever.
+            // SAFETY: null, or a slab, which stays forever.
             if let Some(slab) = unsafe { current.as_ref() } {
                 let index = slab.cut.fetch_add(1, AcqRel);
                 if index < self.per_slab() {
@@ -351,7 +358,7 @@ impl RawPool {
             }
             let slab = self.take_spare().or_else(|| self.new_slab())?;
             if self.current.compare_exchange(current, slab, AcqRel, Relaxed).is_err() {
-                // SAFETY: slabs stay for ever.
+                // SAFETY: slabs stay forever.
                 self.spare(unsafe { &*slab });
             }
         }
@@ -360,7 +367,7 @@ impl RawPool {
     /// An object that was just cut, with its header.
     fn object_of(&self, slab: &Slab, index: u32) -> *mut u8 {
         let first = self.object.align().max(HEADER);
-        // SAFETY: so many objects fit the slab.
+        // SAFETY: that many objects fit the slab.
         unsafe {
             let object = slab.start.add(first + index as usize * self.stride);
             object.cast::<Header>().sub(1).write(Header { mark: 0, slab });
@@ -370,7 +377,7 @@ impl RawPool {
 
     fn take_spare(&self) -> Option<*mut Slab> {
         let slab = ptr::with_exposed_provenance_mut::<Slab>(self.spares.pop()?.0);
-        // SAFETY: slabs stay for ever; this one is on no list any more.
+        // SAFETY: slabs stay forever; this one is on no list any more.
         unsafe { (*slab).spare.store(0, Release) };
         Some(slab)
     }
@@ -378,29 +385,30 @@ impl RawPool {
     fn new_slab(&self) -> Option<*mut Slab> {
         let block = Block::claim(size_of::<Slab>())?;
         let Some(start) = memory::map(self.slab_bytes()) else {
-            // SAFETY: nobody else knows the block.
+            // SAFETY: no other thread knows the block.
             unsafe { block.release(size_of::<Slab>()) };
             return None;
         };
         let slab = ptr::with_exposed_provenance_mut::<Slab>(block.0);
         let mut older = self.slabs.load(Relaxed);
-        // SAFETY: a fresh block in the shared slot, large enough, aligned to a cache line and zeroed, which is
-        // right for all fields but these. The link is not written: whoever lost a race for the block may
-        // still read it.
+        // SAFETY: a fresh block in the shared slot, large enough, aligned to a cache line and
+        // zeroed, which is right for all fields but these. The link is not written: a thread that
+        // lost a race for the block may still read it.
         unsafe {
             (&raw mut (*slab).start).write(start.as_ptr());
             (&raw mut (*slab).older).write(older);
         }
         while let Err(now) = self.slabs.compare_exchange_weak(older, slab, AcqRel, Relaxed) {
             older = now;
-            // SAFETY: nobody else knows the slab before the exchange.
+            // SAFETY: no other thread knows the slab before the exchange.
             unsafe { (*slab).older = older };
         }
         Some(slab)
     }
 
-    /// The addresses of the memory that the pool has taken so far, one range a slab, in no order: for `mbind`, or for
-    /// NUMA balancing. They stay the pool's until the process ends. Allocates; some nanoseconds a slab.
+    /// The addresses of the memory that the pool has taken so far, one range a slab, in no order:
+    /// for `mbind`, or for NUMA balancing. They stay the pool's until the process ends. Allocates;
+    /// some nanoseconds a slab.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -413,7 +421,7 @@ impl RawPool {
     /// ```
     pub fn slabs(&self) -> Vec<Range<usize>> {
         let newest = self.slabs.load(Acquire);
-        // SAFETY: null, or a slab, which stays for ever.
+        // SAFETY: null, or a slab, which stays forever.
         let slabs = std::iter::successors(unsafe { newest.as_ref() }, |slab| unsafe {
             slab.older.as_ref()
         });
@@ -463,8 +471,8 @@ impl Drop for RawPool {
     fn drop(&mut self) {
         let mut slab = *self.slabs.get_mut();
         while !slab.is_null() {
-            // SAFETY: slabs stay for ever; `&mut self`: nobody else uses this pool's. If the kernel refuses
-            // (locked memory) the headers go, by which objects are recognised.
+            // SAFETY: slabs stay forever; `&mut self`: no other thread uses this pool's. If the
+            // kernel refuses (locked memory) the headers go, by which objects are recognised.
             unsafe {
                 if !memory::discard((*slab).start.addr(), self.slab_bytes()) {
                     (*slab).start.write_bytes(0, self.slab_bytes());
@@ -503,7 +511,7 @@ mod tests {
             for _ in 0..50 {
                 let object = get(&pool).as_ptr();
                 assert_eq!(object.addr() % align, 0);
-                // SAFETY: the object has so many bytes.
+                // SAFETY: the object has that many bytes.
                 unsafe {
                     assert!((0..size).all(|byte| object.add(byte).read() == 0));
                     object.write_bytes(0xff, size);
@@ -519,7 +527,7 @@ mod tests {
     fn misuse_is_refused_and_changes_nothing() {
         let (one, other) = (pool(32, 8), pool(32, 8));
         let object = get(&one);
-        // SAFETY: the pointers came from pools, and nobody uses the objects.
+        // SAFETY: the pointers came from pools, and no thread uses the objects.
         unsafe {
             assert_eq!(other.put(object), Err(Misuse::WrongPool));
             assert_eq!(one.put(object), Ok(()));
@@ -537,7 +545,7 @@ mod tests {
         let pool = pool(1000, 8);
         let objects: Vec<_> = (0..500).map(|_| get(&pool)).collect();
         let put = |object| {
-            // SAFETY: the objects came from this pool and nobody uses them.
+            // SAFETY: the objects came from this pool and no thread uses them.
             unsafe { pool.put(object) }
         };
         objects[1..].iter().for_each(|&object| put(object).expect("it was lent"));
@@ -550,7 +558,7 @@ mod tests {
         // And all over again, in the slabs that are there.
         let slabs = |pool: &RawPool| {
             let mut slab = pool.slabs.load(Relaxed);
-            // SAFETY: slabs stay for ever.
+            // SAFETY: slabs stay forever.
             std::iter::from_fn(move || unsafe {
                 slab.as_ref().inspect(|it| slab = it.older).map(drop)
             })
@@ -572,7 +580,8 @@ mod tests {
                         for _ in 0..20_000 {
                             let objects = [get(&pool), get(&pool)];
                             for object in objects {
-                                // SAFETY: zeroed memory of this layout, or what was left behind below.
+                                // SAFETY: zeroed memory of this layout, or what was left behind
+                                // below.
                                 let users = unsafe { object.cast::<AtomicU32>().as_ref() };
                                 assert_eq!(users.fetch_add(1, Relaxed), 0, "{source}");
                                 users.store(0, Relaxed);

@@ -2,27 +2,29 @@
 //!
 //! # A shard's memory
 //!
-//! Three cache lines, then the data. *Head* is the position behind the newest record, *tail* that of the
-//! oldest one; positions are numbers of bytes that only grow, and lie in the data modulo its size. A record
-//! is a header word and its bytes, padded to words. The header has the record's length and its number
-//! among all records of this shard; the number is written by the record before, so the word at the head
-//! always has the number of the next record. Zeroed memory is an empty ring.
+//! Three cache lines, then the data. *Head* is the position behind the newest record, *tail* that
+//! of the oldest one; positions are numbers of bytes that only grow, and lie in the data modulo its
+//! size. A record is a header word and its bytes, padded to words. The header has the record's
+//! length and its number among all records of this shard; the number is written by the record
+//! before, so the word at the head always has the number of the next record. Zeroed memory is an
+//! empty ring.
 //!
 //! # Writers
 //!
-//! The section `append` writes into the free part, between head and tail, and commits the head. If there is
-//! no room, the record is lost ([`Overflow::DropNewest`]), or the section `discard` moves the tail over
-//! enough of the oldest records ([`Overflow::OverwriteOldest`]), an eighth of the ring at least, so that it
-//! is not due with every record. Who has no ID uses the shared shard under a lock that is only tried.
+//! The section `append` writes into the free part, between head and tail, and commits the head. If
+//! there is no room, the record is lost ([`Overflow::DropNewest`]), or the section `discard` moves
+//! the tail over enough of the oldest records ([`Overflow::OverwriteOldest`]), an eighth of the
+//! ring at least, so that it is not due with every record. A thread without an ID uses the shared
+//! shard, under a lock that is only tried.
 //!
 //! # The consumer
 //!
-//! *Drop newest*: the consumer reads from the tail to the head and then moves the tail, so writers never
-//! touch what it reads. *Overwrite oldest*: the tail belongs to the writers, and the consumer keeps a
-//! position of its own. It copies a record and then looks whether the tail has passed the record's
-//! position meanwhile. If it has, the copy may be torn and is thrown away: writers move the tail before they
-//! write into what it frees, so whoever sees any of the new bytes sees the new tail. Either way a gap in the
-//! numbers tells how many records were overwritten.
+//! *Drop newest*: the consumer reads from the tail to the head and then moves the tail, so writers
+//! never touch what it reads. *Overwrite oldest*: the tail belongs to the writers, and the consumer
+//! keeps a position of its own. It copies a record and then looks whether the tail has passed the
+//! record's position meanwhile. If it has, the copy may be torn and is thrown away: writers move
+//! the tail before they write into what it frees, so a consumer that sees any of the new bytes sees
+//! the new tail. Either way a gap in the numbers tells how many records were overwritten.
 
 mod shard;
 
@@ -116,23 +118,23 @@ impl std::error::Error for AppendError {}
 /// # Contract
 ///
 /// * **Threads**: any number of threads may append at once. There is one [`Consumer`] at a time.
-/// * **Order**: records of one ID come in the order in which they were appended, across all polls. Between
-///   IDs there is no order, and a thread that moves to another CPU appends to another ID's ring: put a time
-///   into the record if order matters.
-/// * **Loss**: a record is delivered once or counted as lost once. With [`Overflow::OverwriteOldest`] the
-///   loss is counted when the consumer comes to the gap.
-/// * **What a poll may miss**: records that are appended while it runs. It delivers every record whose
-///   appending *happens before* it, and ends even if writers are faster than it.
-/// * **Signals**: [`append`](Ring::append) is async-signal-safe, also in a handler that interrupts it, waits
-///   for nobody and leaves `errno` alone.
-/// * **Fork**: the child has a copy of the records that were not consumed yet. A consumer that another thread
-///   of the parent had stays taken in the child; so does a shard without sections in which one was appending:
-///   what is appended there is lost, and counted.
-/// * **Memory**: 128 bytes for the handle; for every ID that used it 192 bytes and as much of the ring as was
-///   ever written, page by page; address space is rounded up to a power of two.
-/// * **Cost**: a record some 60 instructions and 9 for each word, none locked. With [`Source::Atomic`] and
-///   in the shared shard two locked instructions. A record that finds the ring full and overwrites pays for
-///   skipping an eighth of it.
+/// * **Order**: records of one ID come in the order in which they were appended, across all polls.
+///   Between IDs there is no order, and a thread that moves to another CPU appends to another ID's
+///   ring: put a time into the record if order matters.
+/// * **Loss**: a record is delivered once or counted as lost once. With
+///   [`Overflow::OverwriteOldest`] the loss is counted when the consumer comes to the gap.
+/// * **What a poll may miss**: records that are appended while it runs. It delivers every record
+///   whose appending *happens before* it, and ends even if writers are faster than it.
+/// * **Signals**: [`append`](Ring::append) is async-signal-safe, also in a handler that interrupts
+///   it, does not wait, and leaves `errno` alone.
+/// * **Fork**: the child has a copy of the records that were not consumed yet. A consumer that
+///   another thread of the parent had stays taken in the child; so does a shard without sections in
+///   which one was appending: what is appended there is lost, and counted.
+/// * **Memory**: 128 bytes for the handle; for every ID that used it 192 bytes and as much of the
+///   ring as was ever written, page by page; address space is rounded up to a power of two.
+/// * **Cost**: a record some 60 instructions and 9 for each word, none locked. With
+///   [`Source::Atomic`] and in the shared shard two locked instructions. A record that finds the
+///   ring full and overwrites pays for skipping an eighth of it.
 #[repr(C, align(64))]
 pub struct Ring {
     handle: Handle,
@@ -271,8 +273,8 @@ impl Ring {
         self.append_slowly(&request)
     }
 
-    /// The consumer; `None` if there is one already. Its place is free again when it is dropped, and the
-    /// next one goes on where it stopped.
+    /// The consumer; `None` if there is one already. Its place is free again when it is dropped,
+    /// and the next one goes on where it stopped.
     ///
     /// ```
     /// use percid::{Overflow, Ring};
@@ -412,8 +414,8 @@ impl Ring {
 /// Out of line, so that an unrolled loop does not repeat the sections.
 #[inline(never)]
 fn try_append(word: usize, request: &Append) -> bool {
-    // SAFETY: the block of a ring that was claimed for the source whose mark the word has; the request is
-    // for this ring.
+    // SAFETY: the block of a ring that was claimed for the source whose mark the word has; the
+    // request is for this ring.
     unsafe { by_mark!(word, append(request), else false) }
 }
 
@@ -424,7 +426,7 @@ fn discard(word: usize, keep: u64, mask: u64) {
     unsafe { by_mark!(word, discard(keep, mask), else false) };
 }
 
-/// The one who empties a ring.
+/// The consumer of a ring.
 ///
 /// ```
 /// use percid::{Overflow, Ring};
@@ -547,7 +549,7 @@ mod tests {
 
     fn all(ring: &Ring) -> Vec<Vec<u8>> {
         let mut records = Vec::new();
-        let mut consumer = ring.consumer().expect("nobody else consumes");
+        let mut consumer = ring.consumer().expect("no other consumer");
         let count = consumer.poll(|event| records.push(event.bytes.to_vec()));
         assert_eq!(count, records.len());
         records
@@ -598,7 +600,7 @@ mod tests {
     fn there_is_one_consumer_and_the_next_goes_on() {
         let ring = Ring::new(1024, Overflow::DropNewest);
         ring.append(b"one").expect("room");
-        let consumer = ring.consumer().expect("nobody else consumes");
+        let consumer = ring.consumer().expect("no other consumer");
         assert!(ring.consumer().is_none());
         drop(consumer);
         assert_eq!(all(&ring), [b"one"]);
@@ -606,7 +608,8 @@ mod tests {
         assert_eq!(all(&ring), [b"two"]);
     }
 
-    /// Writers of numbered records against a consumer: every record whole, in order by writer and ID, once.
+    /// Writers of numbered records against a consumer: every record whole, in order by writer and
+    /// ID, once.
     #[test]
     fn nothing_is_torn_doubled_or_lost_uncounted() {
         const WRITERS: u64 = 4;
@@ -646,7 +649,7 @@ mod tests {
                             })
                         })
                         .collect();
-                    let mut consumer = ring.consumer().expect("nobody else consumes");
+                    let mut consumer = ring.consumer().expect("no other consumer");
                     while workers.iter().any(|worker| !worker.is_finished()) {
                         consumer.poll(&mut check);
                     }

@@ -17,7 +17,7 @@ const POSITION: usize = 128;
 /// Where the consumer keeps the number of the record that it expects next.
 const EXPECTED: usize = 136;
 
-/// Numbers come round after so many records.
+/// Numbers come round after this many records.
 const COUNT: u64 = 1 << 48;
 
 /// A shard of a ring, in an open slot of the arena.
@@ -30,12 +30,14 @@ pub(crate) struct Shard {
 impl Shard {
     /// The lock of those who write without sections.
     pub(crate) fn lock(&self) -> &'static TryLock {
-        // SAFETY: the lock lies in an open slot, which stays mapped; it is a 32-bit word, and zero is free.
+        // SAFETY: the lock lies in an open slot, which stays mapped; it is a 32-bit word, and zero
+        // is free.
         unsafe { &*word(self.address + LOCK).cast::<TryLock>() }
     }
 
-    /// Whether there is room for a record. A hint to whoever does not hold the lock: the two ends are loaded one after the
-    /// other, and if others append and discard in between, the tail may be the later one. There is room then.
+    /// Whether there is room for a record. Without the lock it is a hint: the two ends are loaded
+    /// one after the other, and if others append and discard in between, the tail may be the later
+    /// one. There is room then.
     pub(crate) fn has_room(&self, request: &Append) -> bool {
         let used = self.at(HEAD).load(Relaxed).wrapping_sub(self.at(TAIL).load(Relaxed)) as i64;
         used <= self.capacity as i64 - request.needed as i64
@@ -53,7 +55,7 @@ impl Shard {
         self.data(head).store(header | request.length, Relaxed);
         let words = (request.end.addr() - request.bytes.addr()) / 8;
         for index in 0..words {
-            // SAFETY: the request has so many whole words, which the record's borrow keeps alive.
+            // SAFETY: the request has that many whole words, which the record's borrow keeps alive.
             let value = unsafe { request.bytes.cast::<u64>().add(index).read_unaligned() };
             self.data(head + 8 + index as u64 * 8).store(value, Relaxed);
         }
@@ -84,7 +86,8 @@ impl Shard {
     }
 
     fn at(&self, offset: usize) -> &'static AtomicU64 {
-        // SAFETY: the offset lies in the shard, which lies in an open slot; these types have the same layout.
+        // SAFETY: the offset lies in the shard, which lies in an open slot; these types have the
+        // same layout.
         unsafe { &*word(self.address + offset).cast::<AtomicU64>() }
     }
 }
@@ -136,7 +139,7 @@ impl Reading {
         let skipped = number.wrapping_sub(self.expected) % COUNT;
         self.expected = (number + 1) % COUNT;
         self.save();
-        // SAFETY: the buffer has at least so many bytes, all initialised.
+        // SAFETY: the buffer has at least `length` bytes, all initialised.
         let bytes = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), length) };
         Some(Record { number, bytes, skipped })
     }
@@ -158,7 +161,8 @@ impl Reading {
     fn copy_record(&self, buffer: &mut Vec<u64>) -> Option<(u64, usize)> {
         let header = self.shard.data(self.position).load(Relaxed);
         let length = header % ONE;
-        // A header that is torn leads nowhere beyond the ring: it has 16 bits, and the mask does the rest.
+        // A header that is torn leads nowhere beyond the ring: it has 16 bits, and the mask does
+        // the rest.
         buffer.clear();
         let words = length.div_ceil(8);
         let word = |index| self.shard.data(self.position + 8 + index * 8).load(Relaxed);

@@ -1,8 +1,9 @@
 //! The shared list of a stack: items in chunks, which threads take and put there as a whole.
 //!
-//! A chunk that is not on a list belongs to whoever took it, so its contents are touched without
-//! synchronisation; taking one acquires what putting it there released. Nothing waits, and a thread that
-//! is interrupted between the two keeps a chunk's items out of sight for that long, not more.
+//! A chunk that is not on a list belongs to the thread that took it, so its contents are touched
+//! without synchronisation; taking one acquires what putting it there released. Nothing waits, and
+//! a thread that is interrupted between the two keeps a chunk's items out of sight for that long,
+//! not more.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -43,7 +44,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// A chunk without items; `None` if memory cannot be had.
+    /// A chunk without items; `None` if there is no memory.
     pub(crate) fn fresh(&self) -> Option<Chunk> {
         self.empty.pop().or_else(|| Block::claim(BYTES)).map(Chunk)
     }
@@ -60,7 +61,7 @@ impl Chunks {
         }
     }
 
-    /// Adds one item; gives it back if memory cannot be had.
+    /// Adds one item; gives it back if there is no memory.
     pub(crate) fn push(&self, item: Item) -> Result<(), Item> {
         let filled = self.take();
         let (full, room) = match filled {
@@ -87,7 +88,8 @@ impl Chunks {
     /// Gives the memory back. The chunks must have no items.
     pub(crate) fn clear(&mut self) {
         while let Some(block) = self.empty.pop() {
-            // SAFETY: the block came from `fresh` and belongs to whoever took it from the list.
+            // SAFETY: the block came from `fresh` and belongs to the thread that took it from the
+            // list.
             unsafe { block.release(BYTES) };
         }
     }

@@ -2,22 +2,24 @@
 //!
 //! # A shard's memory
 //!
-//! Word 0 is the *top*: the number of the first free slot, one more than the number of items. 0 means that
-//! the shard is inactive (never used, or drained), a negative number that it is seized. Slots 1 to `capacity`
-//! follow. So one signed comparison tells a pop all it must know (`top > 1`), and one unsigned comparison a
-//! push (`top - 1 < capacity`).
+//! Word 0 is the *top*: the number of the first free slot, one more than the number of items. 0
+//! means that the shard is inactive (never used, or drained), a negative number that it is seized.
+//! Slots 1 to `capacity` follow. So one signed comparison tells a pop all it must know (`top > 1`),
+//! and one unsigned comparison a push (`top - 1 < capacity`).
 //!
 //! # Who changes it
 //!
-//! Sections `push` and `pop` of the CPU that has the ID; nobody else while the shard is active. A shard is
-//! *activated* by the first thread that needs it: it puts [`ACTIVATING`] there (by a section, if the word
-//! is 0), makes the ID a member of the stack's set, and stores the top of an empty shard. A drain visits
-//! the members: it seizes a shard, takes the items, ends the membership, and stores 0. Both change the
-//! membership only while they own the shard. Hence the invariant: *an active shard's ID is a member*, so no
-//! drain misses one, and the hot path need not mark anything.
+//! Sections `push` and `pop` of the CPU that has the ID; nothing else while the shard is active. A
+//! shard is *activated* by the first thread that needs it: it puts [`ACTIVATING`] there (by a
+//! section, if the word is 0), makes the ID a member of the stack's set, and stores the top of an
+//! empty shard. A drain visits the members: it seizes a shard, takes the items, ends the
+//! membership, and stores 0. Both change the membership only while they own the shard. Hence the
+//! invariant: *an active shard's ID is a member*, so no drain misses one, and the hot path need not
+//! mark anything.
 //!
-//! Full shards flush a batch to the shared list, empty ones refill from it. A batch is moved item by item,
-//! each by a section of its own, so nothing goes wrong if the thread moves to another CPU half way.
+//! Full shards flush a batch to the shared list, empty ones refill from it. A batch is moved item
+//! by item, each by a section of its own, so nothing goes wrong if the thread moves to another CPU
+//! half way.
 
 mod chunks;
 
@@ -49,9 +51,10 @@ const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 
 /// A list of items, last in, first out, of which every CPU has a part of its own.
 ///
-/// What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose part is
-/// full moves a batch of up to 30 items to a list that all CPUs share; one whose part is empty fetches a
-/// batch from there. Items have up to 8 bytes: a `Box`, an `Arc`, a pointer, a number.
+/// What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose
+/// part is full moves a batch of up to 30 items to a list that all CPUs share; one whose part is
+/// empty fetches a batch from there. Items have up to 8 bytes: a `Box`, an `Arc`, a pointer, a
+/// number.
 ///
 /// ```
 /// static FREE: percid::Stack<Box<[u8; 4096]>> = percid::Stack::new(64);
@@ -72,27 +75,31 @@ const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 ///
 /// # Contract
 ///
-/// * **Threads**: every method may be called by any number of threads at once. No item is lost or handed
-///   out twice.
-/// * **What a pop may miss**: items in the parts of other CPUs, and items that another thread is moving at
-///   this moment. `None` means that this CPU's part and the shared list were found empty, or that the thread
-///   was interrupted or moved eight times in a row and the shared list was found empty.
-/// * **What a drain may miss**: what is pushed, or moved by another thread, while it runs; and the parts of
-///   all CPUs, if the process has entered a sandbox since its first push that refuses `membarrier`.
-/// * **Signals**: [`push`](Stack::push) and [`pop`](Stack::pop) are async-signal-safe, also in a handler that
-///   interrupts one of them, and leave `errno` alone; neither waits for anybody.
+/// * **Threads**: every method may be called by any number of threads at once. No item is lost or
+///   handed out twice.
+/// * **What a pop may miss**: items in the parts of other CPUs, and items that another thread is
+///   moving at this moment. `None` means that this CPU's part and the shared list were found empty,
+///   or that the thread was interrupted or moved eight times in a row and the shared list was found
+///   empty.
+/// * **What a drain may miss**: what is pushed, or moved by another thread, while it runs; and the
+///   parts of all CPUs, if the process has entered a sandbox since its first push that refuses
+///   `membarrier`.
+/// * **Signals**: [`push`](Stack::push) and [`pop`](Stack::pop) are async-signal-safe, also in a
+///   handler that interrupts one of them, and leave `errno` alone; neither waits.
 ///   [`drain`](Stack::drain) waits for other drains: not in a handler.
-/// * **Fork**: the child has a copy of everything but the items that other threads of the parent were
-///   moving at the time. If items own something outside the process's memory, that is the caller's care.
-/// * **Memory**: 256 bytes for the handle; `8 * (capacity + 1)` bytes, rounded up to a power of two, for
-///   every ID that used it; 256 bytes for every 30 items of the shared list.
-/// * **Cost**: a push and a pop some 25 instructions each, three and two of them stores, none locked; with
-///   [`Source::Atomic`] a call and one locked instruction each. A batch costs two locked instructions, and
-///   is due once in 15 operations at worst. Creating a stack is a constant, whatever the number of CPUs. A
-///   drain of stacks in use costs one fence, some 10 us, for 64 IDs.
+/// * **Fork**: the child has a copy of everything but the items that other threads of the parent
+///   were moving at the time. If items own something outside the process's memory, that is the
+///   caller's care.
+/// * **Memory**: 256 bytes for the handle; `8 * (capacity + 1)` bytes, rounded up to a power of
+///   two, for every ID that used it; 256 bytes for every 30 items of the shared list.
+/// * **Cost**: a push and a pop some 25 instructions each, three and two of them stores, none
+///   locked; with [`Source::Atomic`] a call and one locked instruction each. A batch costs two
+///   locked instructions, and is due once in 15 operations at worst. Creating a stack is a
+///   constant, whatever the number of CPUs. A drain of stacks in use costs one fence, some 10 us,
+///   for 64 IDs.
 #[repr(C, align(64))]
 pub struct Stack<T> {
-    // What the hot path reads, on a line that nobody writes to any more.
+    // What the hot path reads, on a line that is not written to any more.
     handle: Handle,
     capacity: u64,
     shared_limit: usize,
@@ -103,7 +110,8 @@ pub struct Stack<T> {
     items: PhantomData<*mut T>,
 }
 
-// SAFETY: a stack moves items between threads, which `T: Send` allows, and hands out no references to them.
+// SAFETY: a stack moves items between threads, which `T: Send` allows, and hands out no references
+// to them.
 unsafe impl<T: Send> Sync for Stack<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Stack<T> {}
@@ -114,8 +122,8 @@ impl<T> Stack<T> {
         "items of a stack have up to 8 bytes: box larger ones"
     );
 
-    /// An empty stack that keeps up to `capacity` items for every ID, and any number in the shared list. It
-    /// will use the source of the process (see [`init`](crate::init)).
+    /// An empty stack that keeps up to `capacity` items for every ID, and any number in the shared
+    /// list. It will use the source of the process (see [`init`](crate::init)).
     ///
     /// ```
     /// use percid::Stack;
@@ -131,8 +139,8 @@ impl<T> Stack<T> {
         Stack::bounded(capacity, usize::MAX)
     }
 
-    /// As [`new`](Stack::new), with about `shared` items in the shared list at most: pushes beyond it are
-    /// refused. (Threads that move a batch at the same time may exceed it by a batch each.)
+    /// As [`new`](Stack::new), with about `shared` items in the shared list at most: pushes beyond
+    /// it are refused. (Threads that move a batch at the same time may exceed it by a batch each.)
     ///
     /// ```
     /// use percid::Stack;
@@ -216,8 +224,8 @@ impl<T: Send> Stack<T> {
     ///
     /// # Errors
     ///
-    /// Gives it back if there is no room: the CPU's part is full, and the shared list as well, or no
-    /// memory can be had for it.
+    /// Gives it back if there is no room: the CPU's part is full, and the shared list as well, or
+    /// there is no memory for it.
     #[inline(always)]
     pub fn push(&self, item: T) -> Result<(), T> {
         let word = self.handle.word();
@@ -227,7 +235,7 @@ impl<T: Send> Stack<T> {
         if pushed {
             return Ok(());
         }
-        // SAFETY: the word was made of an item and nobody has taken it.
+        // SAFETY: the word was made of an item and no thread has taken it.
         self.push_slowly(item).map_err(|item| unsafe { from_word(item) })
     }
 
@@ -246,10 +254,11 @@ impl<T: Send> Stack<T> {
         popped.or_else(|| self.pop_slowly()).map(|item| unsafe { from_word(item) })
     }
 
-    /// Hands all items to `visit`, those of every ID and those of the shared list, and returns how many.
+    /// Hands all items to `visit`, those of every ID and those of the shared list, and returns how
+    /// many.
     ///
-    /// Waits for a drain by another thread. Called by `visit`, it does nothing. If `visit` panics, the items
-    /// it has not been given stay.
+    /// Waits for a drain by another thread. Called by `visit`, it does nothing. If `visit` panics,
+    /// the items it has not been given stay.
     ///
     /// ```
     /// let free = percid::Stack::new(64);
@@ -273,7 +282,7 @@ impl<T: Send> Stack<T> {
                 self.drain_shards(block, source, index, bits, &mut hand_out);
             }
         }
-        // So many there are at most, of those that were there when it began: others may push all the time.
+        // No more than there were when it began: others may push all the time.
         for item in (0..self.chunks.items()).map_while(|_| self.chunks.pop()) {
             hand_out(item);
         }
@@ -294,8 +303,9 @@ impl<T: Send> Stack<T> {
         let judge = |top| match top {
             1.. => Verdict::Seize,
             0 | ACTIVATING => Verdict::Pass,
-            // Somebody is at work. With sections only a drain would be, and this is the only one: what
-            // stands here is left over from a thread of the parent, at the time of a fork.
+            // Another thread is at work. With sections only a drain would be, and this is the only
+            // one: what stands here is left over from a thread of the parent, at the time of a
+            // fork.
             _ if sections => Verdict::Pass,
             _ => Verdict::Wait,
         };
@@ -412,7 +422,8 @@ impl<T: Send> Stack<T> {
             return;
         }
         self.members.insert(((shard - block.0) / STRIDE - 1) as u32);
-        // SAFETY: the first word of a shard in an open slot, which is this thread's until it is stored.
+        // SAFETY: the first word of a shard in an open slot, which is this thread's until it is
+        // stored.
         let top: &AtomicI64 = unsafe { &*word(shard) };
         top.store(EMPTY, Release);
     }
@@ -433,7 +444,8 @@ impl<T: Send> Stack<T> {
         true
     }
 
-    /// Takes a batch from the shared list, one item for the caller and the rest for this CPU's part.
+    /// Takes a batch from the shared list, one item for the caller and the rest for this CPU's
+    /// part.
     fn refill(&self, block: Block, source: Source) -> Option<Item> {
         let mut chunk = self.chunks.take()?;
         let item = chunk.pop();
@@ -456,7 +468,8 @@ impl<T: Send> Stack<T> {
         }
     }
 
-    /// How many items move at once: half of a part, so that it is neither full nor empty afterwards.
+    /// How many items move at once: half of a part, so that it is neither full nor empty
+    /// afterwards.
     fn batch(&self) -> usize {
         (self.capacity.div_ceil(2) as usize).min(ITEMS)
     }
@@ -466,7 +479,8 @@ impl<T: Send> Stack<T> {
 ///
 /// # Safety
 ///
-/// The word of a stack's block with the mark of a source that has been prepared, and the stack's capacity.
+/// The word of a stack's block with the mark of a source that has been prepared, and the stack's
+/// capacity.
 #[inline(never)]
 unsafe fn try_push(word: usize, capacity: &u64, item: Item) -> bool {
     // SAFETY: by contract.
@@ -518,7 +532,7 @@ impl<T: Send> Stack<T> {
             let seized = seizure::exchange(shard.word(), top);
             seized.is_some_and(|mut seized| shard.push(&mut seized, self.full(), item))
         });
-        // SAFETY: the word was made of an item and nobody has taken it.
+        // SAFETY: the word was made of an item and no thread has taken it.
         if pushed { Ok(()) } else { Err(unsafe { from_word(item) }) }
     }
 
@@ -532,7 +546,7 @@ impl<T: Send> Stack<T> {
 
     /// Pushes to the shared list.
     pub(crate) fn push_shared(&self, item: T) -> Result<(), T> {
-        // SAFETY: the word was made of an item and nobody has taken it.
+        // SAFETY: the word was made of an item and no thread has taken it.
         self.chunks.push(into_word(item)).map_err(|item| unsafe { from_word(item) })
     }
 
@@ -615,13 +629,15 @@ unsafe fn from_word<T>(word: Item) -> T {
 
 impl<T> Drop for Stack<T> {
     fn drop(&mut self) {
-        // SAFETY (of every `from_word` below): the word was made of an item, which is taken out once.
+        // SAFETY (of every `from_word` below): the word was made of an item, which is taken out
+        // once.
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             let members = self.members.words_below(source.ids_seen());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
                 let shard = Shard { address: block.of_id(id) };
                 let word = block.word_of_id(id);
-                // In a child of fork somebody in the parent may own it: then what it holds is unknown.
+                // In a child of fork a thread of the parent may own it: then what it holds is
+                // unknown.
                 let mut seized = match word.load(Acquire) {
                     top @ 1.. => seizure::exchange(word, top),
                     _ => None,

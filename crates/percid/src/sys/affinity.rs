@@ -15,14 +15,15 @@ pub(crate) fn read_allowed(set: &mut CpuSet) -> bool {
 pub(crate) struct Affinity([u64; MAX_CPUS / 64]);
 
 impl Affinity {
-    /// Becomes the calling thread's; `false` if the kernel does not say. In place, as it is too large for the stack of
-    /// a signal handler.
+    /// Becomes the calling thread's; `false` if the kernel does not say. In place, as it is too
+    /// large for the stack of a signal handler.
     pub(crate) fn read(&mut self) -> bool {
         affinity_bytes(&mut self.0).is_some()
     }
 
-    /// Confines the calling thread, whose stack has room, to `cpu`, as far as the kernel says: it may run elsewhere all the same, if a cpuset
-    /// is changed meanwhile, or if the kernel is another that only pretends.
+    /// Confines the calling thread, whose stack has room, to `cpu`, as far as the kernel says: it
+    /// may run elsewhere all the same, if a cpuset is changed meanwhile, or if the kernel is
+    /// another that only pretends.
     ///
     /// # Errors
     ///
@@ -49,8 +50,8 @@ impl Affinity {
     }
 }
 
-/// Asks for the thread's affinity and returns how many bytes the kernel's mask has. The raw call is used
-/// because the C library hides that.
+/// Asks for the thread's affinity and returns how many bytes the kernel's mask has. The raw call is
+/// used because the C library hides that.
 fn affinity_bytes(words: &mut [u64]) -> Option<usize> {
     // SAFETY: the kernel writes at most the given number of bytes.
     let bytes = unsafe {
@@ -65,8 +66,8 @@ pub(crate) static PRETENDED: std::sync::atomic::AtomicUsize =
     std::sync::atomic::AtomicUsize::new(0);
 
 /// One more than the largest CPU number that this kernel can ever use, counting CPUs that may be
-/// plugged in later. Tables are sized by this, never by the CPUs that are online. Without sysfs it is
-/// the most that any kernel can use.
+/// plugged in later. Tables are sized by this, never by the CPUs that are online. Without sysfs it
+/// is the most that any kernel can use.
 pub(crate) fn possible_count() -> usize {
     #[cfg(feature = "testing")]
     if let pretended @ 1.. = PRETENDED.load(std::sync::atomic::Ordering::Relaxed) {

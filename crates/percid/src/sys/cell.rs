@@ -1,4 +1,5 @@
-//! The unsynchronised cell of everything whose interleavings are checked exhaustively; see [`super::atomic`].
+//! The unsynchronised cell of everything whose interleavings are checked exhaustively; see
+//! [`super::atomic`].
 
 /// A cell whose accesses `verify/loom` replaces by checked ones of the same names.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! A process that shares this one's memory for a moment, to do what a thread cannot do to itself.
 //!
-//! It is a child made by `clone` with `CLONE_VM`: no thread of the C library, invisible to `fork` handlers, without an
-//! rseq registration of its own (the kernel clears it for such children), with every signal blocked that its parent has
-//! blocked. It ends without a signal to its parent, and a plain `wait` for any child does not find it. From its first
-//! system call on the kernel kills it if the thread that made it ends first. If another thread replaces the program
-//! (`exec`) meanwhile, it is killed, and stays a child of the new program that has ended.
+//! It is a child made by `clone` with `CLONE_VM`: no thread of the C library, invisible to `fork`
+//! handlers, without an rseq registration of its own (the kernel clears it for such children), with
+//! every signal blocked that its parent has blocked. It ends without a signal to its parent, and a
+//! plain `wait` for any child does not find it. From its first system call on the kernel kills it
+//! if the thread that made it ends first. If another thread replaces the program (`exec`)
+//! meanwhile, it is killed, and stays a child of the new program that has ended.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -15,7 +16,8 @@ use super::{clock, errno, memory};
 /// Enough for a few system calls and a set of CPUs, unoptimised.
 const STACK_BYTES: usize = 64 << 10;
 
-/// How long a companion that should end is waited for before it is killed, and then once more, in milliseconds.
+/// How long a companion that should end is waited for before it is killed, and then once more, in
+/// milliseconds.
 const GRACE_MS: u64 = 100;
 
 /// A running companion.
@@ -32,13 +34,13 @@ pub(crate) enum End {
     Exited,
     /// Something killed it, such as a sandbox that does not like its system calls.
     Killed,
-    /// It does not end, or nobody says whether it has: it may still use its memory.
+    /// It does not end, or the kernel does not say whether it has: it may still use its memory.
     Unknown,
 }
 
 impl Companion {
-    /// Starts `work`, which runs in the child and must do nothing but system calls and memory accesses: it shares the
-    /// parent's thread pointer, hence its thread-local storage.
+    /// Starts `work`, which runs in the child and must do nothing but system calls and memory
+    /// accesses: it shares the parent's thread pointer, hence its thread-local storage.
     ///
     /// # Errors
     ///
@@ -46,39 +48,43 @@ impl Companion {
     ///
     /// # Safety
     ///
-    /// What `argument` leads to lives until [`end`](Self::end) answers anything but [`End::Unknown`].
+    /// What `argument` leads to stays valid until [`end`](Self::end) answers anything but
+    /// [`End::Unknown`].
     pub(crate) unsafe fn start(
         work: extern "C" fn(*mut c_void) -> c_int,
         argument: *mut c_void,
     ) -> Result<Companion, i32> {
         let stack = memory::map(STACK_BYTES).ok_or(libc::ENOMEM)?;
-        // Flags that every C library's function passes on: musl's refuses those about the child's thread number. What
-        // is not shared is copied, but for the memory: shared, a root directory would keep other threads from
-        // running programs with more rights meanwhile.
+        // Flags that every C library's function passes on: musl's refuses those about the child's
+        // thread number. What is not shared is copied, but for the memory: shared, a root directory
+        // would keep other threads from running programs with more rights meanwhile.
         let flags = libc::CLONE_VM | libc::CLONE_FILES;
-        // SAFETY: the stack is the child's alone and stays mapped until it is gone; `work` and `argument` by contract.
+        // SAFETY: the stack is the child's alone and stays mapped until it is gone; `work` and
+        // `argument` by contract.
         let number = unsafe {
             let top = stack.as_ptr().add(STACK_BYTES).cast::<c_void>();
             libc::clone(work, top, flags, argument)
         };
         if number < 0 {
             let why = errno();
-            // SAFETY: there is no child, and nobody has seen the mapping.
+            // SAFETY: there is no child, and no other thread has seen the mapping.
             unsafe { memory::unmap(stack, STACK_BYTES) };
             return Err(why);
         }
         Ok(Companion { number, stack })
     }
 
-    /// Lets the companion run wherever `cpus` allow, so that it gets on where a CPU is kept from it.
+    /// Lets the companion run wherever `cpus` allow, so that it gets on where a CPU is kept from
+    /// it.
     pub(crate) fn set_free(&self, cpus: &[u64]) {
         let arguments =
             [self.number as usize, size_of_val(cpus), cpus.as_ptr().expose_provenance(), 0];
-        // SAFETY: the kernel reads so many bytes. A failure leaves it where it is.
+        // SAFETY: the kernel reads that many bytes. A failure leaves it where it is.
         unsafe { raw_call(libc::SYS_sched_setaffinity, arguments) };
     }
 
-    /// Waits until the companion has ended, and gives its stack back. One that does not end in time is killed.
+    /// Waits until the companion has ended, and gives its stack back. One that does not end in time
+    /// is killed.
     pub(crate) fn end(self) -> End {
         let end = match self.wait(GRACE_MS) {
             Some(end) => end,
@@ -96,8 +102,9 @@ impl Companion {
 
     /// Whether it has ended; `None` while it runs.
     ///
-    /// Another thread that waits for children of every kind may be faster: then the answer is ECHILD, and the child
-    /// is gone as well, since whoever can be waited for has left its memory before. Any other error says nothing.
+    /// Another thread that waits for children of every kind may be faster: then the answer is
+    /// ECHILD, and the child is gone as well, since a process that can be waited for has left its
+    /// memory before. Any other error says nothing.
     fn look(&self) -> Option<End> {
         let mut status: c_int = 0;
         let place = (&raw mut status).expose_provenance();
@@ -124,8 +131,8 @@ impl Companion {
         }
     }
 
-    /// Kills it by a descriptor, since its number might be another process's by now: the second look says that the
-    /// number was still its own when the descriptor was made.
+    /// Kills it by a descriptor, since its number might be another process's by now: the second
+    /// look says that the number was still its own when the descriptor was made.
     fn kill(&self) {
         // SAFETY: takes numbers.
         let descriptor = unsafe { raw_call(libc::SYS_pidfd_open, [self.number as usize, 0, 0, 0]) };
@@ -170,14 +177,15 @@ struct SchedulingAttributes {
     period_ns: u64,
 }
 
-/// Asks for a short slice, the shortest there is: whoever has one may preempt a thread in the middle of its own
-/// (Linux 6.12 and later), and need not wait for a tick. A refusal leaves things as they are.
+/// Asks for a short slice, the shortest there is: a thread with one may preempt a thread in the
+/// middle of its own (Linux 6.12 and later), and need not wait for a tick. A refusal leaves things
+/// as they are.
 pub(crate) fn ask_for_short_slice() {
     const SHORTEST_NS: u64 = 100_000;
     let mut attributes = SchedulingAttributes::default();
     let size = size_of::<SchedulingAttributes>();
     let place = (&raw mut attributes).expose_provenance();
-    // SAFETY: the kernel writes at most so many bytes to a place that has them.
+    // SAFETY: the kernel writes at most that many bytes to a place that has them.
     let known = unsafe { raw_call(libc::SYS_sched_getattr, [0, place, size, 0]) } == 0;
     if known && attributes.policy == libc::SCHED_OTHER as u32 {
         attributes.runtime_ns = SHORTEST_NS;
@@ -187,7 +195,8 @@ pub(crate) fn ask_for_short_slice() {
     }
 }
 
-/// The CPU that runs the caller. Not the C library's function, which would look into the parent's rseq area.
+/// The CPU that runs the caller. Not the C library's function, which would look into the parent's
+/// rseq area.
 pub(crate) fn cpu() -> Option<u32> {
     let mut cpu = 0u32;
     // SAFETY: the kernel writes the number to a place of its size.

@@ -1,15 +1,15 @@
 //! Reading the small text files of `/proc` and `/sys`.
 //!
 //! By raw system calls: the C library's wrappers are cancellation points, and a thread must not be
-//! cancelled while it holds the lock of the table. And by small steps: the stack of a signal handler may
-//! have little room.
+//! cancelled while it holds the lock of the table. And by small steps: the stack of a signal
+//! handler may have little room.
 
 use std::ffi::CStr;
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
-/// Hands the bytes of a file to `body`, one after the other, until it breaks; `None` if the file cannot be
-/// opened.
+/// Hands the bytes of a file to `body`, one after the other, until it breaks; `None` if the file
+/// cannot be opened.
 pub(crate) fn for_each_byte<B>(
     path: &CStr,
     mut body: impl FnMut(u8) -> ControlFlow<B>,
@@ -28,7 +28,7 @@ fn open(path: &CStr) -> Option<libc::c_long> {
 }
 
 fn close(fd: libc::c_long) {
-    // SAFETY: nobody uses the descriptor any more.
+    // SAFETY: no thread uses the descriptor any more.
     unsafe { libc::syscall(libc::SYS_close, fd) };
 }
 
@@ -46,8 +46,8 @@ fn read_all<B>(fd: libc::c_long, body: &mut impl FnMut(u8) -> ControlFlow<B>) ->
     }
 }
 
-/// The numbers in a text, in whatever notation they stand there. No `Option` of a number: what compilers
-/// make of its unset half looks like an error to valgrind.
+/// The numbers in a text, in whatever notation they stand there. No `Option` of a number: what
+/// compilers make of its unset half looks like an error to valgrind.
 #[derive(Debug, Default)]
 struct Numbers {
     current: u32,

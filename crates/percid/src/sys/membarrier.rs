@@ -34,8 +34,8 @@ pub(crate) fn register() -> Result<(), i32> {
     call(CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0).map(drop)
 }
 
-/// Returns after every critical section of this process that was in flight on `cpu` has committed or
-/// been aborted, and orders this thread's earlier stores before whatever runs there next.
+/// Returns after every critical section of this process that was in flight on `cpu` has committed
+/// or been aborted, and orders this thread's earlier stores before whatever runs there next.
 ///
 /// # Errors
 ///

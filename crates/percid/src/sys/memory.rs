@@ -21,8 +21,8 @@ pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
 ///
 /// The range must lie inside a reservation made by [`reserve`].
 pub(crate) unsafe fn open(start: *mut u8, bytes: usize) -> bool {
-    // SAFETY: the range is the caller's own mapping, by contract; widening the protection of
-    // memory that is untouchable or open already takes nothing from anybody.
+    // SAFETY: the range is the caller's own mapping, by contract; widening the protection of memory
+    // that is untouchable or open already takes nothing from other users.
     unsafe { libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
 }
 
@@ -38,19 +38,20 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> Option<NonNull<u8>> {
     let start = map(bytes)?;
     // SAFETY: the range was mapped above.
     if unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_WIPEONFORK) } != 0 {
-        // SAFETY: nobody has seen the mapping yet.
+        // SAFETY: no other thread has seen the mapping yet.
         unsafe { unmap(start, bytes) };
         return None;
     }
     Some(start)
 }
 
-/// Gives the memory of whole pages back to the kernel: they read as zero again. `false` if the kernel
-/// refuses (locked memory).
+/// Gives the memory of whole pages back to the kernel: they read as zero again. `false` if the
+/// kernel refuses (locked memory).
 ///
 /// # Safety
 ///
-/// The range must consist of whole pages of a mapping of this module, and nobody may use its contents.
+/// The range must consist of whole pages of a mapping of this module, and no thread may use its
+/// contents.
 pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
     let start: *mut libc::c_void = ptr::with_exposed_provenance_mut(start);
     // SAFETY: by contract.
@@ -61,7 +62,7 @@ pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
 ///
 /// # Safety
 ///
-/// The range must be a whole mapping of this module, and nobody may use it any more.
+/// The range must be a whole mapping of this module, and no thread may use it any more.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     // SAFETY: by contract.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
@@ -69,7 +70,8 @@ pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
 
 fn map_with(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nobody's memory.
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory in
+    // use.
     let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
 }

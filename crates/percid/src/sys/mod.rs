@@ -1,8 +1,8 @@
 //! All that talks to the kernel and to the C library.
 //!
 //! Everything below this module is async-signal-safe unless a function says otherwise: plain system
-//! calls into buffers on the stack, no allocation, no lock. The slow paths of the ID sources may run
-//! inside a signal handler, and they call nothing else.
+//! calls into buffers on the stack, no allocation, no lock. The slow paths of the ID sources may
+//! run inside a signal handler, and they call nothing else.
 
 pub(crate) mod affinity;
 pub(crate) mod atomic;
@@ -31,12 +31,13 @@ pub(crate) fn errno() -> i32 {
     unsafe { *libc::__errno_location() }
 }
 
-/// Runs `body` and puts `errno` back as it was, so that a percid operation in a signal handler never
-/// changes what the interrupted code is about to read.
+/// Runs `body` and puts `errno` back as it was, so that a percid operation in a signal handler
+/// never changes what the interrupted code is about to read.
 pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: as in `errno`.
     let place = unsafe { libc::__errno_location() };
-    // SAFETY: the pointer is valid for this thread's whole life and nobody else writes through it.
+    // SAFETY: the pointer is valid for this thread's whole life and no other thread writes through
+    // it.
     let before = unsafe { *place };
     let result = body();
     // SAFETY: as above.

@@ -41,16 +41,16 @@ fn threads_from_stat() -> Option<u32> {
     number
 }
 
-/// The calling thread's number, unique among the machine's threads while it lives.
+/// The calling thread's number, unique among the machine's threads as long as it exists.
 pub(crate) fn thread_id() -> u32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Whether a thread of this number lives in this process, as far as the kernel says: a sandbox that refuses
-/// the question has not answered it.
+/// Whether this process has a thread of this number, as far as the kernel says: a sandbox that
+/// refuses the question has not answered it.
 pub(crate) fn has_thread(number: u32) -> bool {
-    // SAFETY: signal 0 is sent to nobody; the call only looks the thread up.
+    // SAFETY: signal 0 is not delivered; the call only looks the thread up.
     let found = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) };
     found == 0 || super::errno() != libc::ESRCH
 }
@@ -84,7 +84,7 @@ pub(crate) fn with_uname<T>(body: impl FnOnce(&CStr) -> T) -> Option<T> {
     }
     // SAFETY: the call succeeded, so every field is a terminated string.
     let name = unsafe { name.assume_init() };
-    // SAFETY: as above; the string lives as long as `name`.
+    // SAFETY: as above; the string is there as long as `name`.
     Some(body(unsafe { CStr::from_ptr(name.release.as_ptr()) }))
 }
 

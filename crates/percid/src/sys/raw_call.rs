@@ -1,9 +1,10 @@
 //! System calls whose answer does not pass through `errno`.
 //!
-//! A process that shares this one's memory and thread pointer ([`companion`](super::companion)) shares its `errno` as
-//! well: what either finds there may be the other's.
+//! A process that shares this one's memory and thread pointer ([`companion`](super::companion))
+//! shares its `errno` as well: what either finds there may be the other's.
 
-/// The kernel's answer to a system call of up to four arguments: a result, or an `errno` with a minus sign.
+/// The kernel's answer to a system call of up to four arguments: a result, or an `errno` with a
+/// minus sign.
 ///
 /// # Safety
 ///
@@ -53,7 +54,7 @@ pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> is
     answer
 }
 
-/// Elsewhere there are no critical sections, and nobody has a companion.
+/// Elsewhere there are no critical sections, and no thread has a companion.
 ///
 /// # Safety
 ///

@@ -1,30 +1,34 @@
 //! Restartable sequences: whose area to use, how large it is, and registering one of our own.
 //!
 //! Facts and field offsets: `linux/rseq.h` of the kernel's user-space interface. percid writes one
-//! field only of an area that is registered, `rseq_cs`; newer kernels kill a process that writes any other.
+//! field only of an area that is registered, `rseq_cs`; newer kernels kill a process that writes
+//! any other.
 //!
 //! # Whose area
 //!
-//! A thread has one registration, of one area, with one signature. percid takes what there is:
+//! A thread has one registration, of one area, with one signature. percid takes what it finds:
 //!
 //! 1. The C library's, if it registers threads (glibc 2.35 and later).
-//! 2. Else the thread-local `__rseq_abi`, if some library of the program defines it. By this name libraries
-//!    shared one area before the C library had any, and allocators still define it (tcmalloc, where the C
-//!    library's registration is switched off by `GLIBC_TUNABLES=glibc.pthread.rseq=0`). Whoever needs it
-//!    first registers it, with 32 bytes; `cpu_id` tells the others. Sharing it is sound because
-//!    * the kernel confirms to the thread that decides that this area is the registered one and that its
-//!      signature is ours: it answers EBUSY to a registration like the one there is, EINVAL if another area
-//!      is registered, and EPERM if the signature is another. A library has one signature for all its
-//!      threads, and a thread whose area has a CPU number in `cpu_id` has registered that area;
-//!    * each section stores `rseq_cs` before it begins, sections do not nest, and the kernel ends the one
-//!      that a signal handler interrupts: so none is in want of what another library's section left there,
-//!      and percid's descriptors stay mapped;
-//!    * the definitions in use (the kernel's self-tests, librseq, tcmalloc) start with -1 in `cpu_id`, so a
-//!      thread that nobody has registered has no ID in percid's table. They start with 0 in `mm_cid`, which
-//!      is a valid ID: the kernel source cannot be had there;
-//!    * what else a library writes there is no concern of a section: tcmalloc keeps state in
+//! 2. Else the thread-local `__rseq_abi`, if some library of the program defines it. By this name
+//!    libraries shared one area before the C library had any, and allocators still define it
+//!    (tcmalloc, where the C library's registration is switched off by
+//!    `GLIBC_TUNABLES=glibc.pthread.rseq=0`). A thread that needs it first registers it, with 32
+//!    bytes; `cpu_id` tells the others. Sharing it is sound because
+//!    * the kernel confirms to the thread that decides that this area is the registered one and
+//!      that its signature is ours: it answers EBUSY to a registration like the one there is,
+//!      EINVAL if another area is registered, and EPERM if the signature is another. A library has
+//!      one signature for all its threads, and a thread whose area has a CPU number in `cpu_id` has
+//!      registered that area;
+//!    * each section stores `rseq_cs` before it begins, sections do not nest, and the kernel ends
+//!      the one that a signal handler interrupts: so none is in want of what another library's
+//!      section left there, and percid's descriptors stay mapped;
+//!    * the definitions in use (the kernel's self-tests, librseq, tcmalloc) start with -1 in
+//!      `cpu_id`, so a thread that is not registered has no ID in percid's table. They start with 0
+//!      in `mm_cid`, which is a valid ID: the kernel source is refused there;
+//!    * what else a library writes there does not concern a section: tcmalloc keeps state in
 //!      `cpu_id_start`, which percid neither reads nor writes;
-//!    * it lies at one distance from the thread pointer in all threads, by the model of the reference.
+//!    * it lies at one distance from the thread pointer in all threads, by the model of the
+//!      reference.
 //! 3. Else percid's own, with as many bytes as the kernel announces.
 //!
 //! If another area is registered nevertheless, it cannot be found ([`Registration::Taken`]).
@@ -40,8 +44,8 @@ use super::thread;
 pub(crate) const SIGNATURE: u32 =
     if cfg!(target_arch = "aarch64") { 0xd428_bc00 } else { 0x5305_3053 };
 
-/// The size of the original interface, which every kernel accepts at an alignment of as much. Those that
-/// announce more keep an area of this size in their compatible mode.
+/// The size of the original interface, which every kernel accepts at an alignment of as much. Those
+/// that announce more keep an area of this size in their compatible mode.
 const ORIGINAL_SIZE: u32 = 32;
 
 /// The largest size and alignment of an area that percid registers itself.
@@ -66,12 +70,14 @@ pub enum Registration {
     Libc,
     /// percid registers each thread when it first needs to, since the C library does not.
     Own,
-    /// Some library of the program defines the thread-local area `__rseq_abi`, and percid shares it: whoever
-    /// needs it first in a thread registers it. Only [`Source::Table`](crate::Source::Table) works there.
+    /// Some library of the program defines the thread-local area `__rseq_abi`, and percid shares
+    /// it: the library that needs it first in a thread registers it. Only
+    /// [`Source::Table`](crate::Source::Table) works there.
     Shared,
-    /// Another library has registered an area of its own that cannot be found, and a thread has only one.
+    /// Another library has registered an area of its own that cannot be found, and a thread has
+    /// only one.
     Taken,
-    /// Nobody can: the kernel's answer to our attempt, an `errno`.
+    /// The kernel refuses: its answer to percid's attempt, an `errno`.
     Refused(i32),
     /// percid has no critical sections for this architecture.
     Unsupported,
@@ -117,17 +123,17 @@ impl fmt::Display for ErrnoName {
     }
 }
 
-/// Who registers the threads of this process; decided once, by the first thread that asks, because all
-/// threads must look for their area at the same distance from the thread pointer.
+/// Who registers the threads of this process; decided once, by the first thread that asks, because
+/// all threads must look for their area at the same distance from the thread pointer.
 ///
-/// The first call registers the calling thread if nobody has. Async-signal-safe.
+/// The first call registers the calling thread unless it is registered. Async-signal-safe.
 pub(crate) fn registration() -> Registration {
     let known = DECIDED.load(Relaxed);
     if known != 0 {
         return Registration::unpack(known);
     }
     let found = discover().pack();
-    // Whoever comes second adopts the first answer.
+    // The second thread adopts the first answer.
     let first = DECIDED.compare_exchange(0, found, Relaxed, Relaxed).err();
     Registration::unpack(first.unwrap_or(found))
 }
@@ -164,8 +170,8 @@ impl Registration {
     }
 }
 
-/// From the thread pointer to the area of a registration. Where there is none it is percid's own block,
-/// which is harmless to look at.
+/// From the thread pointer to the area of a registration. Where there is none it is percid's own
+/// block, which is harmless to look at.
 pub(crate) fn area_offset(registration: Registration) -> isize {
     let elsewhere = match registration {
         Registration::Libc => thread::libc_rseq().map(|libc| libc.offset),
@@ -190,15 +196,17 @@ fn discover() -> Registration {
     };
     match result {
         Ok(()) => found,
-        // No kernel says so of 32 bytes that are aligned, unless the thread has another registration.
+        // No kernel says so of 32 bytes that are aligned, unless the thread has another
+        // registration.
         Err(libc::EINVAL) => Registration::Taken,
         Err(libc::EPERM) if cpu_id(area_offset(found)).is_some() => Registration::Taken,
         Err(errno) => Registration::Refused(errno),
     }
 }
 
-/// Registers the calling thread, if threads are registered by need and this one is not. Answers whether it has
-/// an area now. Asks the kernel once for each thread: what it has refused stays refused.
+/// Registers the calling thread, if threads are registered by need and this one is not. Returns
+/// whether it has an area now. Asks the kernel once for each thread: what it has refused stays
+/// refused.
 pub(crate) fn register_thread() -> bool {
     match registration() {
         Registration::Own => register_own().is_ok(),
@@ -225,8 +233,8 @@ fn register_own() -> Result<(), i32> {
         let area = thread::own().cast();
         let preferred = own_size(feature_size(), alignment());
         let result = match rseq(area, preferred, 0) {
-            // What is announced was announced when the program started: a process that was moved to another
-            // machine may meet a kernel that wants more.
+            // What is announced was announced when the program started: a process that was moved to
+            // another machine may meet a kernel that wants more.
             Err(libc::EINVAL) if preferred != ORIGINAL_SIZE => {
                 rseq(area, ORIGINAL_SIZE, 0).map(|()| ORIGINAL_SIZE)
             }
@@ -243,8 +251,8 @@ fn register_own() -> Result<(), i32> {
     })
 }
 
-/// How many bytes of percid's own area to register at a kernel that announces `size` and `alignment`: as
-/// many, or, if there is no room for them, those of the original interface.
+/// How many bytes of percid's own area to register at a kernel that announces `size` and
+/// `alignment`: as many, or, if there is no room for them, those of the original interface.
 fn own_size(size: u32, alignment: u32) -> u32 {
     if size <= MAX_OWN_SIZE && alignment <= MAX_OWN_SIZE {
         size.max(ORIGINAL_SIZE)
@@ -253,8 +261,9 @@ fn own_size(size: u32, alignment: u32) -> u32 {
     }
 }
 
-/// Registers the calling thread's shared area, with 32 bytes, unless that has been done. Returns how many bytes
-/// are registered: another library may have registered as many as the kernel announces.
+/// Registers the calling thread's shared area, with 32 bytes, unless that has been done. Returns
+/// how many bytes are registered: another library may have registered as many as the kernel
+/// announces.
 ///
 /// # Errors
 ///
@@ -263,8 +272,8 @@ fn register_shared(offset: isize) -> Result<u32, i32> {
     let area = thread::at(offset).cast();
     match rseq(area, ORIGINAL_SIZE, 0) {
         Ok(()) | Err(libc::EBUSY) => return Ok(ORIGINAL_SIZE),
-        // The thread has a registration, so the next call only asks: it never registers more than 32 bytes
-        // of an area whose size is not known.
+        // The thread has a registration, so the next call only asks: it never registers more than
+        // 32 bytes of an area whose size is not known.
         Err(libc::EINVAL) if feature_size() > ORIGINAL_SIZE => {}
         Err(errno) => return Err(errno),
     }
@@ -277,8 +286,8 @@ fn register_shared(offset: isize) -> Result<u32, i32> {
 
 /// Calls `register` unless it has failed in this thread before.
 fn once(register: impl FnOnce() -> Result<(), i32>) -> Result<(), i32> {
-    // SAFETY: the block belongs to this thread; a signal handler that interrupts us here does the same
-    // idempotent work.
+    // SAFETY: the block belongs to this thread; a signal handler that interrupts us here does the
+    // same idempotent work.
     let refused = unsafe { &raw mut (*thread::own()).refused };
     // SAFETY: as above.
     match unsafe { *refused } {
@@ -299,8 +308,8 @@ fn unregister_own() {
         (*block).refused = libc::ESRCH as u32;
         let size = std::mem::take(&mut (*block).registered);
         if size != 0 && rseq(block.cast(), size, UNREGISTER).is_ok() {
-            // The kernel leaves a 0 there, which is a valid ID, and what ends the thread after us may still
-            // count. The area is no longer the kernel's, so we may write to it.
+            // The kernel leaves a 0 there, which is a valid ID, and what ends the thread after us
+            // may still count. The area is no longer the kernel's, so we may write to it.
             (&raw mut (*block).area.mm_cid).write_volatile(u32::MAX);
         }
     }
@@ -327,16 +336,16 @@ pub(crate) fn area() -> Option<(*mut u8, usize)> {
 #[cfg(any(not(target_env = "gnu"), feature = "testing"))]
 const UNREGISTER: i32 = 1;
 
-/// The system call, for an area in the calling thread's static thread-local storage, which lives as long as
-/// the thread or until the area is unregistered. The kernel checks the alignment.
+/// The system call, for an area in the calling thread's static thread-local storage, which stays as
+/// long as the thread or until the area is unregistered. The kernel checks the alignment.
 fn rseq(area: *mut Area, size: u32, flags: i32) -> Result<(), i32> {
-    // SAFETY: the kernel writes to so many bytes of the area, which is there for that.
+    // SAFETY: the kernel writes to that many bytes of the area, which is there for that.
     let result = unsafe { libc::syscall(libc::SYS_rseq, area, size, flags, SIGNATURE) };
     if result == 0 { Ok(()) } else { Err(super::errno()) }
 }
 
-/// With glibc the area outlives the thread's last instruction: the stack it lies in is not given back
-/// before the kernel has reported the thread's end.
+/// With glibc the area outlives the thread's last instruction: the stack it lies in is not given
+/// back before the kernel has reported the thread's end.
 #[cfg(target_env = "gnu")]
 mod thread_end {
     /// Nothing has to be done.
@@ -345,9 +354,9 @@ mod thread_end {
     }
 }
 
-/// Elsewhere (musl) a detached thread unmaps its own stack, and the area in it, before it ends. If it were
-/// preempted in between, the kernel would write to an area that is gone, and kill the process. So the
-/// registration is taken back when the thread's keys are destroyed.
+/// Elsewhere (musl) a detached thread unmaps its own stack, and the area in it, before it ends. If
+/// it were preempted in between, the kernel would write to an area that is gone, and kill the
+/// process. So the registration is taken back when the thread's keys are destroyed.
 #[cfg(not(target_env = "gnu"))]
 mod thread_end {
     use std::ffi::c_void;
@@ -356,7 +365,7 @@ mod thread_end {
     /// One more than the key; 0 before it is made.
     static KEY: AtomicU32 = AtomicU32::new(0);
 
-    /// Sees to it that the registration is taken back at the end of the calling thread.
+    /// Makes sure that the registration is taken back at the end of the calling thread.
     pub(super) fn announce() -> bool {
         let Some(key) = key() else { return false };
         // SAFETY: the key exists; any value but null makes the destructor run.
@@ -375,7 +384,7 @@ mod thread_end {
         match KEY.compare_exchange(0, made + 1, Relaxed, Relaxed) {
             Ok(_) => Some(made),
             Err(first) => {
-                // SAFETY: nobody else knows this key.
+                // SAFETY: no other thread knows this key.
                 unsafe { libc::pthread_key_delete(made) };
                 Some(first - 1)
             }
@@ -391,8 +400,8 @@ mod thread_end {
 /// not registered. It may be out of date when the caller looks at it.
 pub(crate) fn cpu_id(offset: isize) -> Option<u32> {
     let area = thread::at(offset).cast::<Area>();
-    // SAFETY: `offset` leads to an rseq area of this thread, by the callers in this crate. The kernel
-    // changes the field behind the compiler's back, hence volatile.
+    // SAFETY: `offset` leads to an rseq area of this thread, by the callers in this crate. The
+    // kernel changes the field behind the compiler's back, hence volatile.
     u32::try_from(unsafe { (&raw const (*area).cpu_id).read_volatile() }).ok()
 }
 
@@ -419,8 +428,8 @@ pub(crate) fn alignment() -> u32 {
 
 /// How many bytes are registered for the calling thread; 0 if none.
 ///
-/// Before version 2.41 glibc says 32 or 20 and registers 32 bytes in both cases; since then it says how many
-/// the kernel fills, and registers as many, but at least 32.
+/// Before version 2.41 glibc says 32 or 20 and registers 32 bytes in both cases; since then it says
+/// how many the kernel fills, and registers as many, but at least 32.
 pub(crate) fn registered_size(registration: Registration) -> u32 {
     match registration {
         Registration::Libc => libc_size().max(ORIGINAL_SIZE),
@@ -438,8 +447,8 @@ fn libc_size() -> u32 {
     thread::libc_rseq().map_or(0, |libc| libc.size)
 }
 
-/// How many bytes of a registered area are live, up to the 32 of the original interface, which all who
-/// register do register.
+/// How many bytes of a registered area are live, up to the 32 of the original interface, which all
+/// who register do register.
 pub(crate) fn usable_size(registration: Registration) -> u32 {
     if registration.succeeded() { feature_size().clamp(20, ORIGINAL_SIZE) } else { 0 }
 }
@@ -461,11 +470,11 @@ pub(crate) fn has_mm_cid(registration: Registration) -> bool {
 pub enum Mode {
     /// The only mode of a kernel that announces at most 32 bytes.
     Single,
-    /// 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every switch, for
-    /// libraries that rely on it.
+    /// 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every
+    /// switch, for libraries that rely on it.
     Compatible,
-    /// More than 32 bytes are registered: IDs are written when they change, and a process that writes to a
-    /// field of the kernel's is killed.
+    /// More than 32 bytes are registered: IDs are written when they change, and a process that
+    /// writes to a field of the kernel's is killed.
     Fast,
 }
 

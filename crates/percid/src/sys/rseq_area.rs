@@ -2,8 +2,9 @@
 
 /// The kernel's area. Only its first 28 bytes are used; the rest is what later kernels may fill.
 ///
-/// The kernel asks for an alignment of at least the size, so one of 64 bytes goes with a size of 64. Both
-/// are as large as they can be: the loader gives no larger alignment to libraries that are loaded late.
+/// The kernel asks for an alignment of at least the size, so one of 64 bytes goes with a size of
+/// 64. Both are as large as they can be: the loader gives no larger alignment to libraries that are
+/// loaded late.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Area {

@@ -13,8 +13,9 @@ pub(crate) struct Blocked {
     before: u64,
 }
 
-/// Signals that an instruction or system call of this very thread raises. Blocked, they would kill the
-/// process where a handler could have dealt with them: a sandbox that emulates system calls needs SIGSYS.
+/// Signals that an instruction or system call of this very thread raises. Blocked, they would kill
+/// the process where a handler could have dealt with them: a sandbox that emulates system calls
+/// needs SIGSYS.
 const SYNCHRONOUS: [i32; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
 

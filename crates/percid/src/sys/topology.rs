@@ -2,8 +2,8 @@
 
 use super::file::{self, Path};
 
-/// Where one CPU sits: the smallest CPU of its core, the smallest CPU of its last-level cache, and the
-/// number of its node. `None` where the kernel does not say (an unplugged CPU).
+/// Where one CPU sits: the smallest CPU of its core, the smallest CPU of its last-level cache, and
+/// the number of its node. `None` where the kernel does not say (an unplugged CPU).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place {
     pub(crate) core: Option<u32>,
@@ -11,7 +11,8 @@ pub(crate) struct Place {
     pub(crate) node: Option<u32>,
 }
 
-/// Reads the place of `cpu` from sysfs. Cost: 5 to 10 small files, some 50 us; callers keep the answer.
+/// Reads the place of `cpu` from sysfs. Cost: 5 to 10 small files, some 50 us; callers keep the
+/// answer.
 pub(crate) fn place(cpu: u32) -> Place {
     Place { core: core(cpu), l3: last_level_cache(cpu), node: node(cpu) }
 }

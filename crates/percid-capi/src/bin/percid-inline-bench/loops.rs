@@ -49,8 +49,8 @@ impl Way {
 
 #[inline(never)]
 fn in_rust(counter: &Counter, mut times: u64) {
-    // SAFETY: the directive makes the assembler insert no-operations, and nothing else: the loop begins on
-    // a cache line.
+    // SAFETY: the directive makes the assembler insert no-operations, and nothing else: the loop
+    // begins on a cache line.
     unsafe { std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
     loop {
         counter.add(1);

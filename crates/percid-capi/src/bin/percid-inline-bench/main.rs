@@ -1,7 +1,8 @@
-//! `percid-inline-bench`: what an increment costs in C, and in Rust, in one run; and a reported access.
+//! `percid-inline-bench`: what an increment costs in C, and in Rust, in one run; and a reported
+//! access.
 //!
-//! The ways take turns in rounds of a few milliseconds on one CPU, each round in another order, so that what
-//! the machine does meanwhile meets all of them.
+//! The ways take turns in rounds of a few milliseconds on one CPU, each round in another order, so
+//! that what the machine does meanwhile meets all of them.
 
 mod loops;
 mod touches;
@@ -17,8 +18,8 @@ use touches::Touches;
 const TURN: Duration = Duration::from_millis(4);
 const ROUNDS: usize = 250;
 
-/// An increment in C may take so many times as long as one in Rust, by the minima: other processes, and the
-/// processor's store forwarding, which fails by chance, only ever add to a round.
+/// An increment in C may take so many times as long as one in Rust, by the minima: other processes,
+/// and the processor's store forwarding, which fails by chance, only ever add to a round.
 const LIMIT: f64 = 1.3;
 
 fn main() -> ExitCode {
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     if within { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Measures and prints; answers whether C keeps to the limit and the sum is right.
+/// Measures and prints; returns whether C keeps to the limit and the sum is right.
 fn measure(source: Source, counter: &Counter) -> bool {
     let repeat = |way: usize, times| Way::ALL[way].repeat(counter, times);
     let times = calibrate(repeat);
@@ -59,7 +60,7 @@ fn measure(source: Source, counter: &Counter) -> bool {
     source == Source::Atomic || inline.min <= LIMIT * rust.min
 }
 
-/// Measures and prints what a touch costs; answers whether it could be measured.
+/// Measures and prints what a touch costs; returns whether it could be measured.
 fn touches() -> bool {
     match Touches::new() {
         Ok(touches) => {

@@ -1,5 +1,6 @@
-//! What else is measured: a reported access to memory that a balancer looks after, by two ways, in loops of one form
-//! that wander through all pages. None of them is armed, as nearly all are nearly always.
+//! What else is measured: a reported access to memory that a balancer looks after, by two ways, in
+//! loops of one form that wander through all pages. None of them is armed, as nearly all are nearly
+//! always.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -68,7 +69,7 @@ impl Touches {
 
 impl Drop for Touches {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: no thread uses it any more.
         unsafe { percid_numa_unregister(self.in_c) };
     }
 }
@@ -76,8 +77,8 @@ impl Drop for Touches {
 #[inline(never)]
 fn in_rust(region: &Region, mut times: u64) {
     let mut offset = 0;
-    // SAFETY: the directive makes the assembler insert no-operations, and nothing else: the loop begins on
-    // a cache line.
+    // SAFETY: the directive makes the assembler insert no-operations, and nothing else: the loop
+    // begins on a cache line.
     unsafe { std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
     loop {
         region.touch(offset);

@@ -44,15 +44,16 @@ fn command(options: &Options) -> Command {
     cargo
 }
 
-/// Cargo's artifacts are one JSON object per line; what is looked for contains nothing that JSON escapes.
+/// Cargo's artifacts are one JSON object per line; what is looked for contains nothing that JSON
+/// escapes.
 fn archive(artifacts: &str) -> Option<PathBuf> {
     let strings = artifacts.lines().filter(|line| line.contains("\"compiler-artifact\""));
     let mut strings = strings.flat_map(|line| line.split('"'));
     strings.find(|string| string.ends_with("/libpercid_capi.a")).map(PathBuf::from)
 }
 
-/// The library of the unwinder and the C library are left out: every C compiler adds them in the form (shared
-/// or static) that fits.
+/// The library of the unwinder and the C library are left out: every C compiler adds them in the
+/// form (shared or static) that fits.
 fn native_libraries(diagnostics: &str) -> Option<Vec<String>> {
     let (_, rest) = diagnostics.split_once("native-static-libs: ")?;
     let list = rest.lines().next()?;

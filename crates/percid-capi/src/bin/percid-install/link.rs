@@ -1,9 +1,10 @@
 //! The C toolchain's part: one object with percid's symbols, and the libraries made of it.
 //!
-//! The static library that rustc makes contains the Rust standard library as well, with its symbols, and in a
-//! form that C linkers of another LLVM version stumble over when they optimise. So what the exported functions
-//! need is linked into one object, in which everything else becomes local: two Rust libraries then do not get
-//! into each other's way in a C program, and the archive shrinks from 22 MB to 1.5 MB.
+//! The static library that rustc makes contains the Rust standard library as well, with its
+//! symbols, and in a form that C linkers of another LLVM version stumble over when they optimise.
+//! So what the exported functions need is linked into one object, in which everything else becomes
+//! local: two Rust libraries then do not get into each other's way in a C program, and the archive
+//! shrinks from 22 MB to 1.5 MB.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -77,8 +78,8 @@ struct Workplace {
 }
 
 impl Workplace {
-    /// One relocatable object of all that the exported functions need. GNU ld, since others cannot collect
-    /// garbage in one.
+    /// One relocatable object of all that the exported functions need. GNU ld, since others cannot
+    /// collect garbage in one.
     fn object(&self, archive: &Path, strip: bool) -> Result<PathBuf, Failure> {
         let linked = self.folder.join("linked.o");
         let wanted =
@@ -107,8 +108,8 @@ impl Workplace {
         Ok(archive)
     }
 
-    /// The library stays loaded for the life of the process, as threads keep pointers into it, and it binds
-    /// its own symbols to itself: percid_fast_path must be one.
+    /// The library stays loaded for the life of the process, as threads keep pointers into it, and
+    /// it binds its own symbols to itself: percid_fast_path must be one.
     fn shared(&self, object: &Path, native_libraries: &[String]) -> Result<PathBuf, Failure> {
         let shared = self.folder.join("libpercid.so");
         let map = self.write("percid.map", MAP)?;

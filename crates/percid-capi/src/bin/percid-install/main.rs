@@ -1,8 +1,9 @@
-//! `percid-install` builds percid for C and C++ and installs it: headers, a shared library with symbol
-//! versions, a static library, and the file for pkg-config. Its options are those of `cargo cinstall`.
+//! `percid-install` builds percid for C and C++ and installs it: headers, a shared library with
+//! symbol versions, a static library, and the file for pkg-config. Its options are those of `cargo
+//! cinstall`.
 //!
-//! Cargo compiles the static library of this package; the rest is done by the C toolchain, because rustc
-//! gives every shared library a version script of its own and lets no other stand beside it.
+//! Cargo compiles the static library of this package; the rest is done by the C toolchain, because
+//! rustc gives every shared library a version script of its own and lets no other stand beside it.
 
 mod compile;
 mod directories;
@@ -20,8 +21,8 @@ use std::process::ExitCode;
 use directories::Directories;
 use options::{Asked, LibraryType, Options};
 
-/// The binary interface: the first number is in the soname and grows when a program has to be compiled
-/// again, the second when something is added.
+/// The binary interface: the first number is in the soname and grows when a program has to be
+/// compiled again, the second when something is added.
 const INTERFACE: &str = "1.0.0";
 const SONAME: &str = "libpercid.so.1";
 
@@ -107,8 +108,8 @@ impl Destination<'_> {
         self.put(path, |path| symlink(target, path))
     }
 
-    /// Makes one file. What is there already is removed first, not overwritten: running programs may have
-    /// mapped it.
+    /// Makes one file. What is there already is removed first, not overwritten: running programs
+    /// may have mapped it.
     fn put(
         &self,
         path: &Path,
@@ -121,7 +122,7 @@ impl Destination<'_> {
             .and_then(|()| make(&path))
             .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         if !self.quiet {
-            // Nobody reads any more: nothing to complain about.
+            // No thread reads any more: nothing to complain about.
             let _ = writeln!(std::io::stdout(), "{}", path.display());
         }
         Ok(())

@@ -13,7 +13,8 @@ pub(crate) fn file(
 ) -> String {
     let prefix = &directories.prefix;
     let needed = native_libraries.join(" ");
-    // Without a shared library every program is linked with the static one and needs what that needs.
+    // Without a shared library every program is linked with the static one and needs what that
+    // needs.
     let shared = options.library_types.contains(&LibraryType::Cdylib);
     let (public, private) = if shared { ("", needed.as_str()) } else { (needed.as_str(), "") };
     let lines = [

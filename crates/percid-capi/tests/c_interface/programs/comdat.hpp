@@ -1,4 +1,5 @@
-// An inline function with critical sections: every file that uses it has a copy, and the linker keeps one.
+// An inline function with critical sections: every file that uses it has a copy, and the linker
+// keeps one.
 #include <percid.hpp>
 
 struct Meter {

@@ -1,4 +1,5 @@
-/* Histograms: the inline record against the function, quantiles, threads, and takes. Valid C99 and C++17. */
+/* Histograms: the inline record against the function, quantiles, threads, and takes. Valid C99 and
+ * C++17. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>

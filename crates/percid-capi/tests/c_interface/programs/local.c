@@ -1,4 +1,5 @@
-/* Values of one's own: nobody has the same at the same time, and every one is made and dropped once. */
+/* Values of one's own: nobody has the same at the same time, and every one is made and dropped
+ * once. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Balancers where the machine is believed to have two nodes: what is armed, seen, tried and told. */
+/* Balancers where the machine is believed to have two nodes: what is armed, seen, tried and told.
+ * */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>

@@ -1,6 +1,7 @@
 /*
- * What the inline critical sections compute, without a kernel: this file stands for the library, and gives them
- * an rseq area, a table and memory of its own. Runs on any machine, emulated ones too.
+ * What the inline critical sections compute, without a kernel: this file stands for the library,
+ * and gives them an rseq area, a table and memory of its own. Runs on any machine, emulated ones
+ * too.
  */
 #include <string.h>
 #include <sys/mman.h>

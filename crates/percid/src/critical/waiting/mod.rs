@@ -1,8 +1,8 @@
 //! A critical section that does nothing but wait for a flag, to see whether the kernel aborts it.
 //!
-//! It says on which CPU it is, from inside, and then looks at the flag until that shows its round's number. Its
-//! descriptor lies in the caller's memory and not in the program's section of descriptors: it belongs to no
-//! operation, and a test can spoil it.
+//! It says on which CPU it is, from inside, and then looks at the flag until that shows its round's
+//! number. Its descriptor lies in the caller's memory and not in the program's section of
+//! descriptors: it belongs to no operation, and a test can spoil it.
 
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
 #[path = "aarch64.rs"]
@@ -25,16 +25,17 @@ pub(crate) enum Ending {
     Aborted,
     /// The flag was set, and the section saw it.
     SawFlag,
-    /// Neither happened for so many looks.
+    /// Neither happened for as many looks.
     TimedOut,
 }
 
-/// Waits inside a section for the flag of `round`, for at most `tries` looks, about a nanosecond each. With
-/// a `spoilt` descriptor the kernel takes it for no section at all.
+/// Waits inside a section for the flag of `round`, for at most `tries` looks, about a nanosecond
+/// each. With a `spoilt` descriptor the kernel takes it for no section at all.
 ///
 /// # Safety
 ///
-/// The calling thread's rseq area is registered and lies where [`FAST_PATH`](super::FAST_PATH) says.
+/// The calling thread's rseq area is registered and lies where [`FAST_PATH`](super::FAST_PATH)
+/// says.
 pub(crate) unsafe fn enter(shared: &Rendezvous, round: u32, tries: u64, spoilt: bool) -> Ending {
     let length_mask = if spoilt { 0 } else { u64::MAX };
     // SAFETY: by contract.

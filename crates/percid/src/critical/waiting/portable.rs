@@ -4,7 +4,7 @@ use super::rendezvous::Rendezvous;
 
 /// # Safety
 ///
-/// None is needed.
+/// None.
 pub(super) unsafe fn enter(_: &Rendezvous, _: u32, _: u64, _: u64) -> u64 {
     0
 }

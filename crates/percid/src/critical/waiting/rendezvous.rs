@@ -29,13 +29,15 @@ pub(super) const ABORTED: u64 = 1;
 pub(super) const SAW_FLAG: u64 = 2;
 
 impl Rendezvous {
-    /// The CPU on which the section of `round` is or was; `None` before it has begun, [`NOWHERE`] if it was given up.
+    /// The CPU on which the section of `round` is or was; `None` before it has begun, [`NOWHERE`]
+    /// if it was given up.
     pub(crate) fn cpu(&self, round: u32) -> Option<u32> {
         let inside = self.inside.load(Acquire);
         (inside as u32 == round).then(|| ((inside >> 32) as u32).wrapping_sub(1))
     }
 
-    /// Says that the section of `round` was over before it could say where it was: its CPU is none that exists.
+    /// Says that the section of `round` was over before it could say where it was: its CPU is none
+    /// that exists.
     pub(crate) fn give_up(&self, round: u32) {
         self.inside.store(u64::from(round), Release);
     }

@@ -80,8 +80,8 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
 #[cfg(target_env = "gnu")]
 pub(crate) fn shared_offset() -> Option<isize> {
     let (shared, nobodys): (isize, isize);
-    // SAFETY: reads two slots of the global offset table that the linker or loader has filled, or what the
-    // linker has put in their place.
+    // SAFETY: reads two slots of the global offset table that the linker or loader has filled, or
+    // what the linker has put in their place.
     unsafe {
         asm!(
             ".weak __rseq_abi",

@@ -1,10 +1,10 @@
 //! percid's own block of thread-local storage, and where the C library keeps its rseq area.
 //!
 //! The block must lie at the same distance from the thread pointer in every thread, because the
-//! critical sections reach it (or the C library's area) by *thread pointer + one process-wide offset*.
-//! Rust's `thread_local!` promises that only in executables, not in shared libraries that are loaded
-//! late; the block is therefore laid down in assembly and found by the initial-exec model, which the
-//! loader either satisfies for all threads or refuses the library.
+//! critical sections reach it (or the C library's area) by *thread pointer + one process-wide
+//! offset*. Rust's `thread_local!` promises that only in executables, not in shared libraries that
+//! are loaded late; the block is therefore laid down in assembly and found by the initial-exec
+//! model, which the loader either satisfies for all threads or refuses the library.
 
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
 #[path = "aarch64.rs"]
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn every_thread_starts_with_the_same_image_in_a_place_of_its_own() {
         let look = || {
-            // SAFETY: the block is this thread's own and nobody writes to it meanwhile.
+            // SAFETY: the block is this thread's own and no thread writes to it meanwhile.
             let block = unsafe { &*own() };
             assert_eq!(own() as usize % align_of::<Block>(), 0);
             assert_eq!((block.came_from, block.refused, block.registered), (0, 0, 0));

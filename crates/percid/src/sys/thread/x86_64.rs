@@ -71,16 +71,17 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
     Some(unsafe { LibcRseq { offset: *offset, size: *size } })
 }
 
-/// From the thread pointer to the thread-local `__rseq_abi`; `None` if no library of the program defines it.
+/// From the thread pointer to the thread-local `__rseq_abi`; `None` if no library of the program
+/// defines it.
 ///
-/// Linkers make different things of a weak reference to thread-local storage that nobody defines: zero, or what
-/// zero would be as an address in it. Whatever it is, it is the same for another name that nobody defines. The
-/// dynamic loader of musl follows such references without looking.
+/// Linkers make different things of a weak reference to thread-local storage that is not defined:
+/// zero, or what zero would be as an address in it. Whatever it is, it is the same for another name
+/// that is not defined. The dynamic loader of musl follows such references without looking.
 #[cfg(target_env = "gnu")]
 pub(crate) fn shared_offset() -> Option<isize> {
     let (shared, nobodys): (isize, isize);
-    // SAFETY: reads two slots of the global offset table that the linker or loader has filled, or what the
-    // linker has put in their place.
+    // SAFETY: reads two slots of the global offset table that the linker or loader has filled, or
+    // what the linker has put in their place.
     unsafe {
         asm!(
             ".weak __rseq_abi",
