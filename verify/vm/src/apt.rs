@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::error::{Error, Result};
 use crate::pins::{Package, Pin};
 use crate::platform::Platform;
 use crate::tool::{self, Tool};
-use crate::{Error, Result};
 
 /// Debian's keys: what they did not sign is not taken.
 const KEYRING: Tool = Tool {

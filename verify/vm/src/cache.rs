@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The directories that outlive a run.
 #[derive(Debug, Clone)]

@@ -73,6 +73,11 @@ impl Error {
     }
 }
 
+/// The result of everything here that can be prevented by the host: a missing
+/// tool, no network, a bad option. What goes wrong *inside* a machine is not
+/// an error but a [`Verdict`](crate::verdict::Verdict).
+pub type Result<T> = std::result::Result<T, Error>;
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,9 +8,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::cache::Cache;
+use crate::error::{Error, Result};
 use crate::platform::Arch;
 use crate::protocol::Job;
-use crate::{Error, Result, tool};
+use crate::tool;
 
 /// A binary of the workspace that can be built for the guest.
 #[derive(Debug, Clone)]
@@ -72,7 +73,7 @@ impl Source {
             // measuring coverage) has no place in the guest.
             .env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+crt-static");
         if arch.name() != env::consts::ARCH {
-            let linker = tool::cross_linker(arch);
+            let linker = arch.cross_linker();
             linker.demand()?;
             let target = target.replace('-', "_").to_uppercase();
             command.env(format!("CARGO_TARGET_{target}_LINKER"), linker.name);

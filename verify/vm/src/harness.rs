@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cache::{Cache, Scratch};
+use crate::clock;
+use crate::error::{Error, Result};
 use crate::guest::{self, Source};
 use crate::initramfs::Archive;
 use crate::kernel::Kernel;
@@ -14,7 +16,6 @@ use crate::protocol::{JOBS_PATH, Job, PROGRAMS_PATH, write_jobs};
 use crate::qemu::{NODE_MIB, Spec, Threads};
 use crate::shape::Shape;
 use crate::verdict::{Expectation, ProgramResult, Verdict};
-use crate::{Error, Result, clock};
 
 /// All that boots have in common.
 #[derive(Debug, Clone)]

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::apt::Lists;
 use crate::cache::{Cache, Scratch};
+use crate::error::{Error, Result};
 use crate::pins::{self, Package, Pin};
 use crate::platform::{Arch, Platform};
 use crate::tool;
-use crate::{Error, Result, vmlinux};
+use crate::vmlinux;
 
 /// A kernel that is ready to boot.
 #[derive(Debug, Clone)]

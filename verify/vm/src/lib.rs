@@ -54,9 +54,4 @@ pub mod tool;
 pub mod verdict;
 pub mod vmlinux;
 
-pub use error::Error;
-
-/// The result of everything here that can be prevented by the host: a missing
-/// tool, no network, a bad option. What goes wrong *inside* a machine is not
-/// an error but a [`verdict::Verdict`].
-pub type Result<T> = std::result::Result<T, Error>;
+pub use error::{Error, Result};

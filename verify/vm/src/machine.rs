@@ -8,8 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::error::{Error, Result};
 use crate::tool;
-use crate::{Error, Result};
 
 /// How often the machine is looked at.
 const GLANCE: Duration = Duration::from_millis(10);

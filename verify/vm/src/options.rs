@@ -7,11 +7,11 @@ use std::time::Duration;
 use lexopt::Parser;
 use lexopt::prelude::*;
 
+use crate::error::{Error, Result};
 use crate::pins;
 use crate::platform::Platform;
 use crate::qemu::Threads;
 use crate::shape::Shape;
-use crate::{Error, Result};
 
 /// Shown by `--help`.
 pub const HELP: &str = "\

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use crate::error::{Error, Result};
 use crate::platform::{Arch, Platform};
-use crate::{Error, Result};
 
 const TABLE: &str = include_str!("../kernels.txt");
 

@@ -4,7 +4,7 @@ use std::env;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Error;
+use crate::error::Error;
 use crate::tool::{self, Tool};
 
 /// A processor architecture that machines are made of.
@@ -48,6 +48,14 @@ impl Arch {
         match self {
             Self::X86_64 => tool::QEMU,
             Self::Aarch64 => tool::QEMU_ARM,
+        }
+    }
+
+    /// Links programs for it on a host of another architecture.
+    pub fn cross_linker(self) -> Tool {
+        match self {
+            Self::X86_64 => tool::X86_64_LINKER,
+            Self::Aarch64 => tool::AARCH64_LINKER,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The largest machine that booted reliably; larger ones crashed the guest.
 const MAX_CPUS: u32 = 128;

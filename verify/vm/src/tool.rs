@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use crate::platform::Arch;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// How much of a failed program's standard error is passed on.
 const STDERR_LINES: usize = 20;
@@ -39,13 +38,12 @@ pub const XZ: Tool = Tool { name: "xz", package: "xz-utils" };
 /// Unpacks images of older builds.
 pub const GZIP: Tool = Tool { name: "gzip", package: "gzip" };
 
-/// Links programs for machines of another architecture than the host's.
-pub fn cross_linker(arch: Arch) -> Tool {
-    match arch {
-        Arch::X86_64 => Tool { name: "x86_64-linux-gnu-gcc", package: "gcc-x86-64-linux-gnu" },
-        Arch::Aarch64 => Tool { name: "aarch64-linux-gnu-gcc", package: "gcc-aarch64-linux-gnu" },
-    }
-}
+/// Links programs for x86-64.
+pub const X86_64_LINKER: Tool =
+    Tool { name: "x86_64-linux-gnu-gcc", package: "gcc-x86-64-linux-gnu" };
+/// Links programs for 64-bit Arm.
+pub const AARCH64_LINKER: Tool =
+    Tool { name: "aarch64-linux-gnu-gcc", package: "gcc-aarch64-linux-gnu" };
 
 impl Tool {
     /// A command that runs this tool.

@@ -7,8 +7,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::error::{Error, Result};
 use crate::tool::{self, Tool};
-use crate::{Error, Result};
 
 /// Offsets into the image, from the kernel's x86 boot protocol.
 mod header {

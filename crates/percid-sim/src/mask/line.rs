@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use super::{Arbitration, Cycles, Parameters};
+use super::parameters::{Arbitration, Parameters};
+use super::policy::Cycles;
 use crate::topology::{Cpu, Reach, Topology};
 
 /// What a CPU wants of the line.

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::line::Grant;
-use super::{Cycles, MaskPolicy, Parameters, Source};
+use super::line::Source;
+use super::parameters::Parameters;
+use super::policy::{Cycles, MaskPolicy};
 
 /// Loads below this many cycles were no samples: the usual threshold of `perf mem` and `perf c2c`.
 const SAMPLE_THRESHOLD: Cycles = 30;

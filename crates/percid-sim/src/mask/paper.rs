@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use super::{Arbitration, MaskPolicy, Outcome, Parameter, Parameters, Spread, simulate};
+use super::outcome::Outcome;
+use super::parameters::{Arbitration, Parameter, Parameters, Spread};
+use super::policy::MaskPolicy;
+use super::simulation::simulate;
 use crate::published;
 use crate::random::Random;
 

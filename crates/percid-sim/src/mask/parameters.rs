@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Cycles;
+use super::policy::Cycles;
 use crate::topology::{Place, Topology};
 
 /// Which CPU gets the line next.

@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 
 use super::line::{Access, Grant, Line};
 use super::outcome::{Counters, Outcome};
-use super::{Cycles, MaskPolicy, Parameters, Spread};
+use super::parameters::{Parameters, Spread};
+use super::policy::{Cycles, MaskPolicy};
 use crate::random::Random;
 use crate::topology::{Cpu, Topology};
 

@@ -1,6 +1,8 @@
 //! A workload on a certain machine: all numbers known, scripts as lists of operations.
 
-use super::{Affinity, Amount, Memory, Selection, SpreadKind, Step, StrayWakes, Threads, Workload};
+use super::description::{
+    Affinity, Amount, Memory, Selection, SpreadKind, Step, StrayWakes, Threads, Workload,
+};
 use crate::file::Error;
 use crate::machine::Machine;
 use crate::random::Random;

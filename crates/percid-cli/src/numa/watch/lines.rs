@@ -1,7 +1,7 @@
 //! Intervals as lines of text, in fixed columns.
 
-use super::Interval;
 use super::change::Change;
+use super::interval::Interval;
 use crate::numa::figures::{counts, percent};
 
 /// After this many lines the columns are named again.

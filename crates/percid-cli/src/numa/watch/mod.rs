@@ -1,6 +1,7 @@
 //! `percid numa watch`: what the balancers of a process do, interval by interval.
 
 mod change;
+mod interval;
 mod lines;
 
 use std::collections::BTreeMap;
@@ -18,18 +19,11 @@ use percid_command::interrupt::Interrupt;
 use percid_command::output;
 
 use change::Change;
+use interval::Interval;
 use lines::Lines;
 
 /// How often to check whether the process is still there.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// An interval; a line of `percid numa watch --json`.
-#[derive(Debug, Serialize)]
-struct Interval {
-    /// Since the first report.
-    seconds: f64,
-    balancers: Vec<Change>,
-}
 
 /// The last line of `percid numa watch --json`.
 #[derive(Debug, Serialize)]

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use percid_report as html;
-use percid_sim::run_control::RunControl;
 use percid_sim::cost::Class;
 use percid_sim::paper::bounds::{self, WORST_ERROR};
 use percid_sim::paper::intermittent::{self, Cell, POLICIES, Paper};
+use percid_sim::run_control::RunControl;
 use serde::Serialize;
 
 use crate::sim::bounds::Bounds;

@@ -1,0 +1,335 @@
+//! A workload as its file describes it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::file::{self, Error};
+
+/// A workload as its file describes it; [`Workload::program`] makes it definite.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The name, for tables.
+    pub name: String,
+    /// What it stands for.
+    pub about: String,
+    /// What the areas are that bursts write to.
+    #[serde(default)]
+    pub memory: Memory,
+    /// How long to simulate, in milliseconds. Without it, until all threads have ended or wait for
+    /// ever.
+    pub(super) duration_ms: Option<Amount>,
+    /// How many processes run this, one if nothing is said.
+    pub(super) processes: Option<Amount>,
+    /// Numbers with names, which can be set from outside.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, f64>,
+    /// Which CPUs of the machine it may use, all if nothing is said.
+    #[serde(default)]
+    pub(super) cpus: Selection,
+    /// Which share of wakes lands elsewhere than the scheduler's rule says, none if nothing is
+    /// said.
+    #[serde(default)]
+    pub(super) wakes: StrayWakes,
+    /// Groups of threads that do the same.
+    pub(super) threads: Vec<Threads>,
+    /// Changes of the affinity of all threads.
+    #[serde(default)]
+    pub(super) affinity_changes: Vec<Affinity>,
+    /// The file, to name lines of it.
+    #[serde(skip)]
+    pub(super) text: String,
+}
+
+/// The memory that bursts write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// Pages that are copied when they are written to first.
+    #[default]
+    CopyOnWrite,
+    /// Pages that appear as zeroes when they are written to first.
+    ZeroPage,
+    /// Pages that the main thread wrote to at the start.
+    PreFaulted,
+}
+
+impl Memory {
+    /// All kinds, with their names.
+    pub const ALL: [(&'static str, Memory); 3] = [
+        ("copy-on-write", Memory::CopyOnWrite),
+        ("zero-page", Memory::ZeroPage),
+        ("pre-faulted", Memory::PreFaulted),
+    ];
+
+    /// The name, as in files and on the command line.
+    pub fn name(self) -> &'static str {
+        let known = Memory::ALL.iter().find(|(_, memory)| *memory == self);
+        known.map_or("", |(name, _)| name)
+    }
+}
+
+/// A number, or a product of numbers, parameters and `cpus` (how many are selected), such as `"2 *
+/// cpus"`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Amount {
+    Number(f64),
+    Product(String),
+}
+
+/// The regular part of a machine that a workload uses.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Selection {
+    pub(super) l3s: Option<Amount>,
+    pub(super) cores_per_l3: Option<Amount>,
+    pub(super) threads_per_core: Option<Amount>,
+}
+
+/// Shares of the wakes that land on another idle CPU than the scheduler's rule says, by how far
+/// that is from where the thread ran last.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StrayWakes {
+    /// Another hardware thread of the same core.
+    pub(super) same_core: Option<Amount>,
+    /// Another core behind the same last-level cache.
+    pub(super) same_l3: Option<Amount>,
+    /// Another last-level cache of the same socket.
+    pub(super) same_socket: Option<Amount>,
+    /// Another socket.
+    pub(super) other_socket: Option<Amount>,
+    /// Until when, in milliseconds; to the end if nothing is said.
+    pub(super) until_ms: Option<Amount>,
+}
+
+/// A group of threads.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Threads {
+    pub(super) name: String,
+    pub(super) count: Amount,
+    /// Each on a CPU of its own, in the order of their numbers.
+    #[serde(default)]
+    pub(super) pinned: bool,
+    /// When they are created, in milliseconds from the start of the process.
+    pub(super) start_ms: Option<Amount>,
+    pub(super) script: Vec<Step>,
+}
+
+/// A step of a thread's script.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum Step {
+    /// Waits until all threads of the group have come here.
+    Barrier,
+    /// Waits until it is this thread's turn. Turns go round in an order that is shuffled once.
+    Turn { after_ms: Amount, jitter_us: Option<Amount> },
+    /// Lets the next thread have its turn.
+    EndTurn,
+    /// Computes.
+    Run {
+        us: Amount,
+        #[serde(default)]
+        spread: SpreadKind,
+    },
+    /// Adds one to each byte of the area that the thread's ID selects.
+    Burst {
+        times: Option<Amount>,
+        #[serde(default = "yes")]
+        timed: bool,
+    },
+    /// Sleeps.
+    Sleep {
+        us: Amount,
+        #[serde(default)]
+        spread: SpreadKind,
+    },
+    /// Does other steps several times, or until the end.
+    Repeat { times: Option<Amount>, steps: Vec<Step> },
+    /// Ends, and lets a new thread of the same group begin.
+    Respawn,
+    /// Makes a copy of the process, with one thread, which does the script of another group.
+    Fork { group: String },
+    /// Replaces the program: the address space starts anew.
+    Exec,
+    /// Waits for ever.
+    Wait,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// How a duration varies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SpreadKind {
+    /// Always the same.
+    #[default]
+    Constant,
+    /// Anything up to twice the mean, equally likely.
+    Uniform,
+    /// The exponential distribution: many short ones, a few long ones.
+    Exponential,
+}
+
+/// A change of the affinity of all threads of the process, made from outside.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Affinity {
+    /// When first, in milliseconds.
+    pub(super) at_ms: Amount,
+    /// After which time again, in milliseconds.
+    pub(super) every_ms: Option<Amount>,
+    /// Confine all threads to this many neighbouring CPUs, from a random one on.
+    pub(super) wander: Option<Amount>,
+    /// Confine all threads to this number of the selected CPUs, the first ones.
+    pub(super) confine: Option<Amount>,
+}
+
+/// The workloads that come with the simulator: a short name and the file's text.
+const PRESETS: [(&str, &str); 8] = [
+    ("intermittent", include_str!("../../workloads/intermittent.toml")),
+    ("thread-pool", include_str!("../../workloads/thread-pool.toml")),
+    ("container", include_str!("../../workloads/container.toml")),
+    ("churn", include_str!("../../workloads/churn.toml")),
+    ("shrink", include_str!("../../workloads/shrink.toml")),
+    ("oversubscribed", include_str!("../../workloads/oversubscribed.toml")),
+    ("fork-exec", include_str!("../../workloads/fork-exec.toml")),
+    ("wandering", include_str!("../../workloads/wandering.toml")),
+];
+
+impl Workload {
+    /// The names of the workloads that come with the simulator.
+    pub fn presets() -> impl Iterator<Item = &'static str> {
+        PRESETS.iter().map(|(name, _)| *name)
+    }
+
+    /// The workload with this name among those that come with the simulator.
+    pub fn preset(name: &str) -> Option<Workload> {
+        Workload::preset_text(name)
+            .map(|text| Workload::parse(text).expect("the tests read all presets"))
+    }
+
+    /// The file of a workload that comes with the simulator: a start for one's own.
+    pub fn preset_text(name: &str) -> Option<&'static str> {
+        PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    }
+
+    /// Reads a workload from the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// What is no TOML, lacks a field or has one that is unknown: the line and what was expected.
+    /// Whether its numbers make sense depends on the machine: see [`Workload::program`].
+    pub fn parse(text: &str) -> Result<Workload, Error> {
+        let mut workload: Workload = file::parse(text)?;
+        workload.text = text.to_owned();
+        Ok(workload)
+    }
+
+    /// Sets a parameter.
+    ///
+    /// # Errors
+    ///
+    /// The names of the parameters, if there is none of this name.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
+        match self.parameters.get_mut(name) {
+            Some(parameter) => {
+                *parameter = value;
+                Ok(())
+            }
+            None => {
+                let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
+                let known = known.join(", ");
+                let expected = "or a number of the machine";
+                let message =
+                    format!("expected one of the parameters {known}, {expected}, found {name}");
+                Err(Error::of_file(message))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+
+    fn machine() -> Machine {
+        Machine::preset("epyc-9654").expect("a preset")
+    }
+
+    fn error(text: &str) -> String {
+        match Workload::parse(text) {
+            Ok(workload) => workload.program(&machine()).expect_err("a fault").to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn all_presets_make_programs_on_all_machines() {
+        for name in Workload::presets() {
+            let mut workload = Workload::preset(name).expect("a preset");
+            for machine in Machine::presets().filter_map(Machine::preset) {
+                if name == "intermittent" {
+                    let l3s = f64::from(machine.topology.l3s());
+                    workload.set("l3s", l3s).expect("a parameter");
+                }
+                let program = workload.program(&machine).unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert!(program.groups.iter().any(|group| group.count > 0), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_published_rows_select_their_cpus() {
+        for (row, l3s, cores, threads) in
+            [(8, 1, 8, 1), (24, 24, 1, 1), (192, 24, 8, 1), (384, 24, 8, 2)]
+        {
+            let mut workload = Workload::preset("intermittent").expect("a preset");
+            for (name, value) in
+                [("l3s", l3s), ("cores_per_l3", cores), ("threads_per_core", threads)]
+            {
+                workload.set(name, f64::from(value)).expect("a parameter");
+            }
+            let program = workload.program(&machine()).expect("a program");
+            assert_eq!(program.cpus.len(), row);
+            assert_eq!(program.groups[1].count as usize, row);
+        }
+    }
+
+    #[test]
+    fn errors_name_the_line_and_the_field() {
+        let head = "name = \"x\"\nabout = \"y\"\n";
+        let group = |count: &str, script: &str| {
+            format!("{head}[[threads]]\nname = \"w\"\ncount = {count}\nscript = [{script}]\n")
+        };
+        assert!(
+            error(&group("\"many\"", "")).contains("line 5: threads.0.count: \"many\" is neither")
+        );
+        assert!(error(&group("1.5", "")).contains("threads.0.count: expected a whole number"));
+        assert!(
+            error(&group("1", "{ run = { us = -1 } }"))
+                .contains("line 6: threads.0.script.0: expected")
+        );
+        assert!(error(&group("1", "{ fork = { group = \"z\" } }")).contains("\"z\" is no group"));
+        assert!(
+            error(&group("1", "{ repeat = { steps = [\"barrier\"] } }")).contains("takes time")
+        );
+        assert!(error(&group("1", "\"jump\"")).contains("line 6: unknown variant `jump`"));
+        assert!(error(head).contains("missing field `threads`"));
+        let act = format!("{}[[affinity_changes]]\nat_ms = 1\n", group("1", "\"wait\""));
+        assert!(error(&act).contains("line 7: affinity_changes.0: expected either"));
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_answered_with_the_known_ones() {
+        let mut workload = Workload::preset("container").expect("a preset");
+        let answer = workload.set("cpus", 3.0).expect_err("no such parameter");
+        assert!(answer.to_string().contains("allowed, duration_ms"), "{answer}");
+    }
+}
