@@ -42,7 +42,7 @@ fn add(cell: Block, source: Option<Source>, n: i64) {
                 if try_once(handle::marked(cell, source), n) {
                     return;
                 }
-                if !source.enter() {
+                if !source.ensure_id() {
                     break;
                 }
             }

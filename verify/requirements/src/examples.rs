@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::root;
+use crate::root::root;
 
 /// The libraries, by their folders.
 const LIBRARIES: [&str; 2] = ["crates/percid/src", "crates/percid-numa/src"];

@@ -4,19 +4,17 @@
 #![cfg(test)]
 
 mod examples;
+mod root;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use root::root;
 
 /// One row of a table of requirements.
 struct Row {
     number: String,
     done_by: Vec<String>,
     fails_without: Vec<String>,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn rows() -> Vec<Row> {

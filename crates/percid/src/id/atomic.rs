@@ -51,6 +51,6 @@ pub(crate) fn open_hint() -> Option<u32> {
 }
 
 /// Opens the memory for the present hint. `false`: there is none.
-pub(crate) fn enter() -> bool {
+pub(crate) fn ensure_id() -> bool {
     open_hint().is_some()
 }

@@ -88,7 +88,7 @@ pub(crate) fn pending() -> Choice {
 /// `None` if it is not known yet whether critical sections can be trusted, which every source but
 /// one needs.
 fn decide() -> Option<Choice> {
-    let Some(source) = wished() else { return automatic() };
+    let Some(source) = requested() else { return automatic() };
     match source.prepare() {
         Ok(()) => Some(Choice { source, reason: Reason::Override }),
         Err(Unavailable::SectionsNotProbed) => None,
@@ -112,18 +112,18 @@ fn automatic() -> Option<Choice> {
 }
 
 /// What `PERCID_SOURCE` asks for; a message says so if there is no such source.
-fn wished() -> Option<Source> {
-    let wish = wish()?;
-    let source = wish.to_str().unwrap_or_default().parse::<Source>();
+fn requested() -> Option<Source> {
+    let value = variable()?;
+    let source = value.to_str().unwrap_or_default().parse::<Source>();
     if let Err(UnknownSource) = source {
-        stderr::say(format_args!("PERCID_SOURCE={wish:?} ignored: {UnknownSource}"));
+        stderr::say(format_args!("PERCID_SOURCE={value:?} ignored: {UnknownSource}"));
     }
     source.ok()
 }
 
 /// The variable's value, unless it is missing or empty. Read without the standard library's lock on
 /// the environment, which the interrupted code might hold.
-fn wish() -> Option<&'static CStr> {
+fn variable() -> Option<&'static CStr> {
     // SAFETY: the name is a terminated string.
     let value = unsafe { libc::getenv(c"PERCID_SOURCE".as_ptr()) };
     // SAFETY: the C library returns null or a terminated string of the environment.

@@ -32,7 +32,7 @@ pub(crate) fn ids_seen() -> u32 {
 
 /// Admits the calling thread's ID. `false`: it has none, or there is no memory for it.
 #[cold]
-pub(crate) fn enter() -> bool {
+pub(crate) fn ensure_id() -> bool {
     let Some(id) = current().or_else(register) else {
         return false;
     };

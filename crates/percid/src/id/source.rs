@@ -114,7 +114,7 @@ impl Source {
             self.prepare().ok()?;
             match self {
                 Source::Kernel => kernel::current(),
-                Source::Table => self.enter_as_hint(),
+                Source::Table => self.ensure_id_hint(),
                 Source::Atomic => Some(atomic::hint()),
             }
         })
@@ -136,24 +136,24 @@ impl Source {
     }
 
     /// Makes sure that the calling thread can use an ID of this source now; `false` if it cannot.
-    pub(crate) fn enter(self) -> bool {
+    pub(crate) fn ensure_id(self) -> bool {
         match self {
-            Source::Kernel => kernel::enter(),
-            Source::Table => table::enter(),
-            Source::Atomic => atomic::enter(),
+            Source::Kernel => kernel::ensure_id(),
+            Source::Table => table::ensure_id(),
+            Source::Atomic => atomic::ensure_id(),
         }
     }
 
     /// Makes sure that the calling thread can use an ID of this source, and says which one it has,
     /// as a hint: the thread may be moved at once. The ID's memory is open. `None` if it cannot
     /// have one.
-    pub(crate) fn enter_as_hint(self) -> Option<u32> {
+    pub(crate) fn ensure_id_hint(self) -> Option<u32> {
         match self {
             Source::Kernel => {
-                self.enter().then(kernel::current)?.filter(|&id| id < kernel::ids_seen())
+                self.ensure_id().then(kernel::current)?.filter(|&id| id < kernel::ids_seen())
             }
             Source::Table => (0..RESTART_LIMIT).find_map(|_| {
-                table::enter();
+                table::ensure_id();
                 table::current()
             }),
             Source::Atomic => atomic::open_hint(),

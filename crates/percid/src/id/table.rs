@@ -208,7 +208,7 @@ pub(crate) fn current() -> Option<u32> {
 /// now, use the shared slot. The thread may have moved on when this returns, so callers try again a
 /// bounded number of times.
 #[cold]
-pub(crate) fn enter() -> bool {
+pub(crate) fn ensure_id() -> bool {
     let Some(table) = installed() else {
         return false;
     };
@@ -218,7 +218,7 @@ pub(crate) fn enter() -> bool {
     if current().is_some() {
         return true;
     }
-    table.try_lock().is_some_and(|mut locked| locked.enter())
+    table.try_lock().is_some_and(|mut locked| locked.ensure_id())
 }
 
 /// Takes back IDs above the bound and IDs not renewed for 100 ms, with one fence (R7 to R9).
@@ -285,7 +285,7 @@ impl Locked {
     }
 
     /// Finds an ID for the CPU that runs this thread and installs it.
-    fn enter(&mut self) -> bool {
+    fn ensure_id(&mut self) -> bool {
         let Some(cpu) = rseq::cpu_id(FAST_PATH.area()) else {
             return false;
         };

@@ -398,7 +398,7 @@ impl<T: Send> Local<T> {
             return None;
         };
         for _ in 0..RESTART_LIMIT {
-            let mine: NonNull<Shard<T>> = shard_at(block.of_id(source.enter_as_hint()?));
+            let mine: NonNull<Shard<T>> = shard_at(block.of_id(source.ensure_id_hint()?));
             // SAFETY: shards stay mapped as long as the handle.
             let lock = unsafe { &(*mine.as_ptr()).lock };
             let found = lock.state();
@@ -490,7 +490,7 @@ fn shard_at<T>(address: usize) -> NonNull<Shard<T>> {
 
 /// What the atomic source does when nothing is in its way.
 fn take_at_hint<T>(block: Block) -> Option<NonNull<Shard<T>>> {
-    let shard: NonNull<Shard<T>> = shard_at(block.of_id(Source::Atomic.enter_as_hint()?));
+    let shard: NonNull<Shard<T>> = shard_at(block.of_id(Source::Atomic.ensure_id_hint()?));
     // SAFETY: shards stay mapped as long as the handle.
     unsafe { (*shard.as_ptr()).lock.try_take(READY) }.then_some(shard)
 }

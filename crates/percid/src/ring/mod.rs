@@ -353,7 +353,7 @@ impl Ring {
             if try_append(word, request) {
                 return Some(Ok(()));
             }
-            let shard = self.shard_at(block.of_id(source.enter_as_hint()?));
+            let shard = self.shard_at(block.of_id(source.ensure_id_hint()?));
             if shard.has_room(request) {
                 continue;
             }
@@ -367,7 +367,7 @@ impl Ring {
     }
 
     fn append_at_hint(&self, block: Block, request: &Append) -> Option<Appended> {
-        let id = Source::Atomic.enter_as_hint()?;
+        let id = Source::Atomic.ensure_id_hint()?;
         self.append_locked(self.shard_at(block.of_id(id)), request)
     }
 

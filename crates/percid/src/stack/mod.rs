@@ -387,7 +387,7 @@ impl<T: Send> Stack<T> {
 
     /// The top of the shard that is this thread's now, as a hint; `None` if it has none.
     fn look(&self, block: Block, source: Source) -> Option<i64> {
-        let id = source.enter_as_hint()?;
+        let id = source.ensure_id_hint()?;
         Some(block.word_of_id(id).load(Relaxed))
     }
 
@@ -505,7 +505,7 @@ unsafe fn try_activate(word: usize) -> usize {
 
 /// What the atomic source does: only the owner touches a shard.
 fn own_at_hint(block: Block) -> Option<(Shard, Seized<'static>)> {
-    let id = Source::Atomic.enter_as_hint()?;
+    let id = Source::Atomic.ensure_id_hint()?;
     let word = block.word_of_id(id);
     let top = word.load(Relaxed);
     let seized = if top > 0 { seizure::exchange(word, top)? } else { return None };
@@ -571,7 +571,7 @@ impl Shard {
 }
 
 fn acquire_at_hint(block: Block) -> usize {
-    let Some(id) = Source::Atomic.enter_as_hint() else { return 0 };
+    let Some(id) = Source::Atomic.ensure_id_hint() else { return 0 };
     let word = block.word_of_id(id);
     let won = word.compare_exchange(0, ACTIVATING, Acquire, Relaxed).is_ok();
     if won { block.of_id(id) } else { 0 }
