@@ -1,4 +1,4 @@
-//! `percid info --check`: tries at length what percid promises on this kernel.
+//! `percid info --check`: tests at length what percid promises on this kernel.
 
 mod aborts;
 mod stress;
@@ -30,7 +30,7 @@ pub(crate) struct CheckReport {
     wander: WanderReport,
 }
 
-/// Checks for about so long, or until Ctrl-C.
+/// Checks for about `length`, or until Ctrl-C.
 pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     let interrupt = Interrupt::listen()?;
     let cpus: Vec<u32> = percid::machine::read().allowed.iter().collect();

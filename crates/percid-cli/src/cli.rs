@@ -23,13 +23,14 @@ pub(crate) use sim::{
 };
 
 const TOP_ABOUT: &str = "\
-Says what this machine offers for per-CPU data in user space, measures what it costs
-here, simulates what policies for it would cost on other machines, shows how a
+Shows what this machine offers for per-CPU data in user space, measures what that data
+costs here, simulates what policies for it would cost on other machines, shows how a
 process's memory follows its threads, and replays real schedules under every policy.
 
-Without a subcommand it runs `percid bench`: a summary of the machine, the cost of
-single operations, membership of a mask, and the intermittent benchmark, in about 20
-seconds.";
+Without a subcommand it runs `percid bench`: it measures this machine for about 20
+seconds and prints at most 25 lines: the machine, the source of IDs, the cost of
+operations beside what people use today, whether IDs stay with their CPU, memory, and
+whether all counts were exact.";
 
 const INFO_ABOUT: &str = "\
 Shows what the running kernel and the machine offer: the restartable-sequences area
@@ -37,19 +38,19 @@ Shows what the running kernel and the machine offer: the restartable-sequences a
 process may use, cores, L3 caches and NUMA nodes, each source of IDs with the reason
 if it is not available, and the source chosen.
 
-With --check it tries at length what percid's promises rest on, and ends with status 1
+With --check it tests at length what percid's promises rest on, and ends with status 1
 if something is not as promised:
 
   - whether the kernel aborts a critical section that is fenced or preempted: a section
     that goes on although it had to be aborted is counted under IGNORED. 64-bit Arm
     kernels from 6.19 to 7.0.13 ignore; percid then uses atomics by itself
-  - what the kernel's own IDs do, by an experiment: releases are a hint only, since
-    changes are taken back into older ones (`percid kernel-ids` alone)
+  - how the kernel's own IDs behave, by an experiment: the release is a hint only, since
+    changes are backported (`percid kernel-ids` alone)
   - whether counters of every source lose anything while their threads are moved,
     preempted and fenced, and their values are taken out meanwhile
   - what moving costs, and how often it takes a slow path, as `percid bench wander`
 
-That nothing was lost in this time is no proof: the kernel's IDs of Linux 6.4 to 6.18
+A run in which nothing was lost is no proof: the kernel's IDs of Linux 6.4 to 6.18
 can be handed out twice, which happens rarely (docs/aba.md). They are only used where
 PERCID_SOURCE or the program asks for them.";
 
@@ -60,17 +61,29 @@ Examples:
   percid info --check --seconds 60";
 
 const BENCH_ABOUT: &str = "\
-Measures this machine: first the summary of it, then `bench ops`, `bench mask`,
-`bench wander` and `bench intermittent`, scaled to fit the time given by --seconds. On machines with
-many CPUs the intermittent part is cut to fewer bursts and then to fewer CPUs; its
-rows say so.";
+Measures this machine and prints a summary of at most 25 lines: the costs of operations
+with one thread on each allowed CPU, whether IDs stay with their CPU, the memory of
+counters, and whether all counts were exact. All of it comes from the parts below, which
+are scaled to fit the time given by --seconds; --full prints their tables as well, --json
+has all of them, --html shows them as charts. On machines with many CPUs the intermittent
+part is cut to fewer bursts and then to fewer CPUs; its rows say so.
+
+The memory of counters is what the process grew by when each of 10000 counters was added
+to on every allowed CPU, and the counters' handles; in JSON the object `memory` (source,
+counters, ids, and in bytes handles, copies and per_counter_and_id).
+
+Colours appear on a terminal only, and not where NO_COLOR is set.";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
   percid                             measure this machine for about 20 seconds
+  percid --full                      the same with all tables
+  percid --html here.html            the same as a page with charts
   percid info                        what it offers, which source of IDs was chosen, and why
-  percid info --check                whether this kernel keeps what percid's promises rest on
+  percid info --check                whether this kernel does what percid's promises rest on
   percid bench ops --json | jq .ratios
+  percid bench increments --svg increments.svg
+                                     the cost of an increment with 1 to 8 threads, drawn
   percid bench intermittent --delay-ms 10,200 --prefault
   taskset -c 0-3 percid bench        measure as a program confined to four CPUs
   PERCID_SOURCE=table percid info
@@ -113,27 +126,27 @@ pub(crate) enum Command {
     /// Measure this machine
     #[command(
         long_about = BENCH_ABOUT,
-        after_long_help = manual("Examples:\n  percid bench\n  percid bench --seconds 60 --json > here.json"),
+        after_long_help = manual("Examples:\n  percid bench\n  percid bench --full\n  percid bench --html here.html\n  percid bench --seconds 60 --json > here.json"),
         disable_help_subcommand = true,
     )]
     Bench(BenchArguments),
-    /// Simulate policies on machines that one does not have
+    /// Simulate policies on other machines
     #[command(
         long_about = sim::ABOUT,
         after_long_help = manual(sim::EXAMPLES),
         disable_help_subcommand = true,
     )]
     Sim(SimArguments),
-    /// Show and try balancing of a program's own memory among NUMA nodes
+    /// Balance a program's own memory among NUMA nodes: show it, watch it, try it
     #[command(
         long_about = numa::ABOUT,
         after_long_help = manual(numa::EXAMPLES),
         disable_help_subcommand = true,
     )]
     Numa(NumaArguments),
-    /// Find out how the running kernel's concurrency IDs behave, in a few seconds
+    /// Test how the running kernel's concurrency IDs behave, in a few seconds
     KernelIds {
-        /// Be the process in which that is found out, and print the recording
+        /// Run the test in this process and print the recording
         #[arg(long)]
         experiment: bool,
     },
@@ -148,11 +161,11 @@ pub(crate) enum Command {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct InfoArguments {
-    /// Try at length whether this kernel keeps what percid's promises rest on
+    /// Test at length whether this kernel does what percid's promises rest on
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Time to check for, in seconds [default: 20]
+    /// Duration of the check in seconds [default: 20]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "check")]
     seconds: Option<Duration>,
 }
@@ -197,7 +210,7 @@ impl EverythingArguments {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum BenchPart {
-    /// Cost of single operations: percid's counters, lists, pools, locks, histograms and rings beside others
+    /// Cost of single operations beside what people use today
     #[command(long_about = OPS_ABOUT, after_long_help = manual(OPS_EXAMPLES))]
     Ops(Length),
     /// Cost of one increment by the number of threads, also as a picture
@@ -217,8 +230,7 @@ pub(crate) enum BenchPart {
 const OPS_ABOUT: &str = "\
 Measures what single operations cost, in nanoseconds, in one process and one run:
 percid's for each source of IDs that is available, and beside them what people use
-today (source none). A thing called private is one per thread, a thing called shared
-is one for all.
+today (source none). Each operation has a title and a name, `title` and `op` in JSON.
 
   counters
     plain_add            one addition to memory that no other thread touches: the floor
@@ -243,13 +255,16 @@ is one for all.
   histograms: one value below 2^20 recorded, another one each time
     hdrhistogram         one hdrhistogram with two digits behind a Mutex for all threads
     histogram_record     Histogram::record
-  rings: one record of 16 bytes appended, which nobody reads
+  rings: one record of 16 bytes appended, which no thread reads
+    array_queue_overwrite
+                         one ArrayQueue of crossbeam for all threads, which overwrites
+                         the oldest
     ring_append          Ring::append that overwrites the oldest
 
-each with one thread, with one thread pinned to each allowed CPU, and with four
-unpinned threads per allowed CPU. Other people's crates are there unless the program
-was built with --no-default-features; more counters come with --features
-counter-peers.
+Each is measured with one thread, with one thread pinned to each allowed CPU, and with
+four unpinned threads per allowed CPU. Other people's crates are measured unless the
+program was built with --no-default-features; --features counter-peers adds more
+counters.
 
 A round visits every one of these once, in an order that changes from round to
 round, in batches of about one millisecond; rounds repeat until the time is up. A
@@ -269,10 +284,10 @@ A second table, in JSON the list `ratios`, says how many times percid's operatio
 costs what another one does: `median` of each round's own ratio, and `of_minima`.
 
 At the end every structure has to account for all that went into it: a counter's sum
-is the number of additions, a histogram's count the number of records; what was
-popped and what is left of a list is what was pushed; all objects of a pool are
-dropped once; what a ring holds and what it lost is what was appended. A difference
-is an error. In JSON these are the list `sums`, with `added` and `sum`.";
+equals the number of additions, and a histogram's count the number of records; the words
+popped from a list and those left in it are those that were pushed; every object of a
+pool is dropped once; the records that a ring holds and those it lost are those that were
+appended. A difference is an error. In JSON these are the list `sums`, with `added` and `sum`.";
 
 const OPS_EXAMPLES: &str = "\
 Examples:
@@ -299,17 +314,17 @@ Examples:
 
 const MASK_ABOUT: &str = "\
 Measures what it costs a thread to be a member of a mask that all threads share, in
-nanoseconds. Each thread sets its own bit of one mask, again and again; the bit is
-set already all times but the first, as it is where members leave rarely.
+nanoseconds. Each thread sets its own bit of one mask again and again. The bit is already
+set each time but the first, as it is where members rarely leave.
 
   mask_fetch_or  sets the bit by an atomic instruction, whether it is set or not
   mask_test_set  loads and tests the bit, and sets it only if it is clear
   mask_mark      ActiveMask::mark
   plain_add      one addition to memory that no other thread touches, for comparison
 
-with one thread, and with one thread pinned to each allowed CPU. With several threads
-the unconditional instruction takes the cache line away from all others each time;
-a load leaves it where it is. Rounds, batches and figures are those of `percid bench
+Each is measured with one thread, and with one thread pinned to each allowed CPU. With
+several threads the unconditional instruction takes the cache line away from all others
+each time; a load leaves it where it is. Rounds, batches and figures are those of `percid bench
 ops`. At the end every thread that set its bit must be found in the mask; otherwise
 `mask_exact` is false, which is an error.";
 
@@ -320,9 +335,9 @@ Examples:
 
 const WANDER_ABOUT: &str = "\
 Measures what per-CPU data costs threads that keep changing their CPU, in nanoseconds
-per move, ten increments of a counter after each move included. The moves:
+per move, including ten increments of a counter after each move. The moves:
 
-  forced  one thread is sent from CPU to CPU by its affinity, around and around
+  forced  the affinity of one thread sends it from CPU to CPU, around and around
   pipe    two threads wake each other through pipes, and run where the scheduler
           lets them: a wake counts as a move, whether the CPU is another one or not
 
@@ -353,16 +368,15 @@ Examples:
   percid bench wander --seconds 20 --json | jq '.wander[] | [.course, .counter, .ns_above_kernel]'";
 
 const INTERMITTENT_ABOUT: &str = "\
-Measures what it costs to come back to per-CPU memory after a pause, and whether one
+Measures what it costs to come back to per-CPU memory after a pause, and whether a CPU
 comes back to the same memory.
 
-One thread per allowed CPU, pinned to it. All meet, so that all hold an ID at once;
-then they take turns, one at a time, in an order shuffled once. In a burst a thread
+One thread is pinned to each allowed CPU. All threads meet, so that all hold an ID at
+once; then they take turns, one at a time, in an order shuffled once. In a burst a thread
 adds one to each of the 16384 one-byte integers (256 cache lines of 64 bytes) of the
-area that its index selects. A thread's first turn is its warm-up bursts and, at
-once, its first timed burst; every further turn is one timed burst. Between two
-threads' turns lies the delay, so one thread pauses for delay x threads. The
-indices:
+area that its index selects. A thread's first turn consists of its warm-up bursts and
+its first timed burst; every further turn is one timed burst. The delay lies between the
+turns of two threads, so a thread pauses for delay x threads. The indices:
 
   cpu            the CPU's number
   kernel         the kernel's concurrency ID
@@ -372,8 +386,8 @@ indices:
                  losing locality
 
 All indices are measured within the same turn, each with memory of its own, starting
-with another index each time, after one burst that counts for none, so that waking
-up is charged to nobody. The columns, in JSON the keys:
+with another index each time. A burst that counts for none comes first, so that no index
+pays for waking up. The columns, in JSON the keys:
 
   ns hot      ns_hot                    the timed burst right after the warm-up
   ns later    ns_later                  the timed bursts after a pause
@@ -386,10 +400,10 @@ up is charged to nobody. The columns, in JSON the keys:
   per burst   minor_faults_per_burst    minor page faults of a timed burst
 
 Times are means; they include one reading of the clock, and not the choice of the
-index. The areas are mapped copy-on-write and written by nobody, so a first visit
+index. The areas are mapped copy-on-write and not written to before, so a first visit
 costs page faults; --prefault takes those out and leaves the cost of the caches. On
-virtual machines the times after long pauses differ little whatever the index; the
-counts are exact everywhere.";
+virtual machines the times after long pauses depend little on the index; the counts are
+exact everywhere.";
 
 const INTERMITTENT_EXAMPLES: &str = "\
 Examples:
@@ -400,7 +414,7 @@ Examples:
 /// How long to measure
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Length {
-    /// Time to measure for, in seconds [default: 20 for everything, 10 for ops alone, 3 for mask alone, 5 for wander alone]
+    /// Duration in seconds [default: 20; ops and increments alone 10, wander 5, mask 3]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) seconds: Option<Duration>,
 }
@@ -450,7 +464,7 @@ pub(crate) struct IntermittentArguments {
     #[arg(long)]
     pub(crate) prefault: bool,
 
-    /// Use the first N allowed CPUs [default: all]
+    /// Use the first N allowed CPUs only [default: all]
     #[arg(long, value_name = "N", value_parser = whole::<1, 1_000_000>)]
     pub(crate) cpus: Option<u64>,
 
@@ -459,7 +473,8 @@ pub(crate) struct IntermittentArguments {
     pub(crate) seed: u64,
 }
 
-/// Reads the arguments. `Err` is the exit status after help, the version or an error has been printed.
+/// Reads the arguments. `Err` is the exit status after help, the version or an error has been
+/// printed.
 pub(crate) fn parse() -> Result<Cli, ExitCode> {
     let cli = Cli::try_parse().map_err(|error| usage_error::show(&error, Cli::command()))?;
     if let Some(option) = misplaced(&cli) {
@@ -468,7 +483,7 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
     Ok(cli)
 }
 
-/// Options in front of a subcommand would otherwise be silently ignored.
+/// Options in front of a subcommand would otherwise be ignored silently.
 fn misplaced(cli: &Cli) -> Option<String> {
     match &cli.command {
         None => None,

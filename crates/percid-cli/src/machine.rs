@@ -1,4 +1,5 @@
-//! What this machine offers, in the shape that every subcommand prints: the library's facts plus percid's choice.
+//! What this machine offers, in the shape that every subcommand prints: the library's facts plus
+//! percid's choice.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,7 +1,8 @@
-//! The `percid` command: says what this machine offers for per-CPU data, measures what it costs here, and simulates
-//! what it would cost elsewhere.
+//! The `percid` command: shows what this machine offers for per-CPU data, measures what that costs
+//! here, and simulates what it would cost elsewhere.
 //!
-//! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit status.
+//! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit
+//! status.
 
 mod bench;
 mod check;

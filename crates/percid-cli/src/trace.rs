@@ -1,5 +1,5 @@
-//! `percid trace`: hands over to `percid-trace`, a program of its own, because what reads and writes traces takes long to
-//! build, and who measures a machine should not wait for it.
+//! `percid trace`: runs `percid-trace`, a program of its own, because what reads and writes traces
+//! takes long to build, and measuring a machine should not wait for that.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use percid_command::exit::{Exit, Failure};
 /// The program that does the work.
 const PROGRAM: &str = "percid-trace";
 
-/// Becomes the other program, if there is one: beside this one, or where programs are looked for.
+/// Replaces this process by the other program, from the folder of this one or from `PATH`.
 pub(crate) fn run(arguments: &[OsString], json: bool) -> Result<Exit, Failure> {
     let mut command = Command::new(program());
     let cause = command.args(json.then_some("--json")).args(arguments).exec();

@@ -155,8 +155,8 @@ fn a_closed_stderr_is_no_panic() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// A folder with the program, and beside it what stands for `percid-trace`. Links: a file that was just written may be
-/// open in a child of another test still, and then it cannot be run.
+/// A folder with the program, and beside it what stands for `percid-trace`. Links: a file that was
+/// just written may be open in a child of another test still, and then it cannot be run.
 struct Beside(std::path::PathBuf);
 
 impl Beside {

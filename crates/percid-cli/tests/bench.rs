@@ -178,7 +178,8 @@ fn check_wander(document: &Value) {
             assert!(row.is_none_or(|row| row["moves"].as_u64() > Some(0)), "{row:?}");
         }
     }
-    // Where threads are sent to and fro, strictly dense IDs follow by steals, and extra IDs make them rare.
+    // Where threads are sent to and fro, strictly dense IDs follow by steals, and extra IDs make
+    // them rare.
     let steals = |counter: &str| {
         let row = rows.iter().find(|row| row["course"] == "forced" && row["counter"] == counter);
         row.map(|row| row["steals_per_move"].as_f64().expect("a number"))

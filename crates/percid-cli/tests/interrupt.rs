@@ -33,7 +33,8 @@ fn wait_until_it_listens(child: &Child) {
 }
 
 fn interrupt(child: &Child) {
-    // SAFETY: sends a signal to a child that has not been waited for, so the number is still its own.
+    // SAFETY: sends a signal to a child that has not been waited for, so the number is still its
+    // own.
     let sent = unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
     assert_eq!(sent, 0);
 }

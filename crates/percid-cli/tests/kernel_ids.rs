@@ -1,5 +1,6 @@
-//! What is found out about the running kernel's IDs. Which generation they are of depends on the kernel, and whether that can
-//! be decided on who else uses the CPUs; `PERCID_KERNEL_IDS=cache-local` and the like demand it.
+//! What is found out about the running kernel's IDs. Which generation they are of depends on the
+//! kernel, and whether that can be decided on who else uses the CPUs;
+//! `PERCID_KERNEL_IDS=cache-local` and the like demand it.
 
 mod percid;
 

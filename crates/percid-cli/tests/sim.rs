@@ -1,5 +1,5 @@
-//! `percid sim`: what it prints, what it refuses, and the pages it writes. Figures are not judged here: that is done
-//! where they are simulated.
+//! `percid sim`: what it prints, what it refuses, and the pages it writes. Figures are not judged
+//! here: that is done where they are simulated.
 
 mod percid;
 
@@ -448,7 +448,8 @@ fn published_tables_have_their_keys_a_page_and_the_same_bytes_for_the_same_seed(
 
 // ---- pages ----
 
-/// Opens a page in light and dark, wide and narrow: everything is drawn and can be read, no script fails.
+/// Opens a page in light and dark, wide and narrow: everything is drawn and can be read, no script
+/// fails.
 fn look_at(folder: &Path, name: &str, html: &str, charts: usize) {
     let Some(browser) = Browser::find(folder) else { return };
     for (scheme, width) in [(Scheme::Light, 1200), (Scheme::Dark, 400)] {
@@ -482,7 +483,8 @@ fn a_comparison_has_a_page_with_all_its_numbers_and_plots() {
         }
         assert!(html.contains(&format!(">{}<", row["memory"])), "{row}");
     }
-    // Costs over what is swept and as bars; of each policy shares of bursts and of cost, and a time line.
+    // Costs over what is swept and as bars; of each policy shares of bursts and of cost, and a time
+    // line.
     look_at(&folder, "run", &html, 2 + 2 * 2 + 2);
     let again = bounded(&mut command(&arguments));
     assert_eq!(again.stdout, output.stdout);

@@ -7,7 +7,7 @@ use percid_sim::policies::{self, Entry};
 /// One name behind `--policy`.
 #[derive(Clone, Copy, Debug)]
 pub enum PolicyChoice {
-    /// All that there are.
+    /// All policies.
     All,
     /// This one.
     One(&'static Entry),
@@ -29,7 +29,7 @@ pub fn policy(name: &str) -> Result<PolicyChoice, String> {
     }
 }
 
-/// The policies asked for, each once, in the order in which they were.
+/// The chosen policies, each once, in their order.
 pub fn chosen(choices: &[PolicyChoice]) -> Vec<&'static Entry> {
     let mut chosen: Vec<&'static Entry> = Vec::new();
     let all = choices.iter().flat_map(|choice| match choice {

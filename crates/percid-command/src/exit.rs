@@ -35,7 +35,7 @@ pub enum Failure {
         /// What the system said.
         cause: io::Error,
     },
-    /// What was asked for makes no sense, or a file that was named does not. Exit status 2.
+    /// The arguments make no sense, or a file that they name does not. Exit status 2.
     Usage(String),
     /// Ctrl-C came before there was anything to print. Exit status 130.
     Interrupted,
@@ -47,7 +47,7 @@ impl Failure {
         Failure::Io { what: what.into(), cause }
     }
 
-    /// The reader of our output went away, as `percid info | head -1` does: nobody is left to tell.
+    /// The reader of the output went away, as in `percid info | head -1`: that is no error.
     fn is_broken_pipe(&self) -> bool {
         matches!(self, Failure::Io { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -1,7 +1,9 @@
-//! Ctrl-C, or SIGTERM: ends the measurement early, not the program; what was measured is still printed.
+//! Ctrl-C, or SIGTERM: ends the measurement early, not the program; what was measured is still
+//! printed.
 //!
-//! The signal's handler sets a flag and writes one byte into a socket that nobody reads. Whoever waits, waits on that
-//! socket, so every sleeper of every thread wakes at once and no helper thread disturbs the CPUs being measured.
+//! The signal's handler sets a flag and writes one byte into a socket that is never read. Sleeping
+//! threads wait on that socket, so all of them wake at once and no helper thread disturbs the CPUs
+//! that are being measured.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -18,26 +20,28 @@ use crate::exit::Failure;
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     pressed: Arc<AtomicBool>,
-    bell: Arc<UnixStream>,
+    wake: Arc<UnixStream>,
 }
 
 impl Interrupt {
-    /// Starts listening. A second one ends the program at once, with status 130 or, by SIGTERM, 143.
+    /// Starts listening. A second one ends the program at once, with status 130 or, by SIGTERM,
+    /// 143.
     pub fn listen() -> Result<Self, Failure> {
         Self::install().map_err(|cause| Failure::new("cannot listen for Ctrl-C", cause))
     }
 
     fn install() -> io::Result<Self> {
-        let (bell, ringer) = UnixStream::pair()?;
+        let (wake, waker) = UnixStream::pair()?;
         let pressed = Arc::new(AtomicBool::new(false));
-        // The order matters: the first signal finds the flag still unset and passes by the first action.
+        // The order matters: at the first signal the flag is still unset, so the first action does
+        // nothing.
         for signal in [SIGINT, SIGTERM] {
             let status = 128 + signal;
             signal_hook::flag::register_conditional_shutdown(signal, status, Arc::clone(&pressed))?;
             signal_hook::flag::register(signal, Arc::clone(&pressed))?;
-            signal_hook::low_level::pipe::register(signal, ringer.try_clone()?)?;
+            signal_hook::low_level::pipe::register(signal, waker.try_clone()?)?;
         }
-        Ok(Interrupt { pressed, bell: Arc::new(bell) })
+        Ok(Interrupt { pressed, wake: Arc::new(wake) })
     }
 
     /// Whether Ctrl-C was pressed.
@@ -47,13 +51,14 @@ impl Interrupt {
 
     /// Sleeps for `duration` in one piece, or until Ctrl-C is pressed.
     pub fn sleep(&self, duration: Duration) {
-        let mut bell = libc::pollfd { fd: self.bell.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut wake = libc::pollfd { fd: self.wake.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let wait = libc::timespec {
             tv_sec: duration.as_secs() as libc::time_t,
             tv_nsec: duration.subsec_nanos() as libc::c_long,
         };
-        // SAFETY: `bell` is one valid pollfd whose descriptor lives as long as `self`; `wait` outlives the call; a
-        // null signal mask is allowed. Ending early is what a signal is for, so the result carries no news.
-        unsafe { libc::ppoll(&mut bell, 1, &wait, std::ptr::null()) };
+        // SAFETY: `wake` is one valid pollfd whose descriptor is open as long as `self` exists;
+        // `wait` outlives the call; a null signal mask is allowed. A signal may end the wait early,
+        // so the result is not needed.
+        unsafe { libc::ppoll(&mut wake, 1, &wait, std::ptr::null()) };
     }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::exit::Failure;
 
-/// Prints text at once, so that a reader sees it while the next part is still being measured. Colours
-/// are left out where stdout is no terminal or `NO_COLOR` is set.
+/// Prints text at once, so that a reader sees it while the next part is still being measured.
+/// Colours are left out where stdout is no terminal or `NO_COLOR` is set.
 pub fn print_text(text: &dyn fmt::Display) -> Result<(), Failure> {
     let mut stdout = anstream::stdout().lock();
     write!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(cannot_write)

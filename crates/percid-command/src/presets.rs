@@ -1,4 +1,4 @@
-//! Machines and workloads by name, or from files of the user's own.
+//! Machines and workloads by name, or from the user's files.
 
 use std::fs;
 
@@ -11,7 +11,8 @@ use crate::this_machine::{self, Numbering};
 /// The name of the machine that this program runs on.
 pub const THIS: &str = "this";
 
-/// The machine with this name, or in this file. `numbering` is how the CPUs of this machine are numbered.
+/// The machine with this name, or in this file. `numbering` is how the CPUs of this machine are
+/// numbered.
 pub fn machine(name: &str, numbering: Numbering) -> Result<Machine, Failure> {
     if name == THIS {
         return this_machine::machine(numbering);

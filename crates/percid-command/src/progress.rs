@@ -1,15 +1,15 @@
-//! Progress on stderr for whatever takes longer than two seconds.
+//! Progress on stderr for work of more than two seconds.
 //!
-//! Nothing here has a thread or a timer of its own: whoever measures reports between two measurements, so that
-//! telling how far we are never runs *during* one.
+//! Nothing here has a thread or a timer of its own. A measurement reports between two batches, so
+//! that reporting never runs *during* one.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Shorter work than this passes in silence.
+/// Shorter work reports nothing.
 pub const WORTH_TELLING: Duration = Duration::from_secs(2);
-/// A terminal's line is redrawn in place; a log gets few lines.
+/// The line of a terminal is redrawn in place; a log gets few lines.
 const REDRAW: Duration = Duration::from_millis(200);
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
@@ -17,13 +17,14 @@ const LOG_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Progress {
     label: String,
-    /// `None`: too short to tell anything.
+    /// `None` for work that is too short to report.
     last: Option<Mutex<Option<Instant>>>,
     terminal: bool,
 }
 
 impl Progress {
-    /// Work that is named `label` and takes about so long. What is shorter than [`WORTH_TELLING`] passes in silence.
+    /// Work that is named `label` and takes about `expected`. Work shorter than [`WORTH_TELLING`]
+    /// reports nothing.
     pub fn new(label: impl Into<String>, expected: Duration) -> Self {
         Progress {
             label: label.into(),
@@ -32,14 +33,16 @@ impl Progress {
         }
     }
 
-    /// Says that `fraction` (0 to 1) is done and about `left` remains, unless it was said a moment ago.
+    /// Prints that `fraction` (0 to 1) is done and about `left` remains, unless it did so a moment
+    /// ago.
     pub fn at(&self, fraction: f64, left: Duration) {
         let percent = (fraction.clamp(0.0, 1.0) * 100.0) as u32;
         let left = left.as_secs_f64().ceil();
         self.tell(|| format!("{percent:3} %, about {left} s left"));
     }
 
-    /// Says how long it has taken, unless something was said a moment ago: for work of which nobody knows how far it is.
+    /// Prints the time that it has taken, unless it did so a moment ago: for work of unknown
+    /// length.
     pub fn after(&self, elapsed: Duration) {
         self.tell(|| format!("{} s so far", elapsed.as_secs()));
     }

@@ -1,4 +1,4 @@
-//! The file behind `--html`: asked for early, written last.
+//! The file behind `--html`: checked early, written last.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Refuses what cannot be written before minutes of simulation.
+    /// Refuses a path that cannot be written to, before minutes of simulation.
     pub fn to(path: Option<&Path>) -> Result<Report, Failure> {
         path.map_or(Ok(()), |path| expect_file("--html", path))?;
         Ok(Report { path: path.map(Path::to_owned) })
@@ -24,7 +24,7 @@ impl Report {
         self.path.is_some()
     }
 
-    /// Writes the page after the result was printed, also if nobody reads that any more.
+    /// Writes the page after the result was printed, even if printing failed.
     pub fn write(
         &self,
         printed: Result<(), Failure>,
@@ -40,7 +40,7 @@ impl Report {
     }
 }
 
-/// Refuses what cannot be written, before anything is measured or simulated.
+/// Refuses a path that cannot be written to, before anything is measured or simulated.
 pub fn expect_file(option: &str, path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let missing = folder.is_some_and(|folder| !folder.is_dir());
@@ -51,7 +51,8 @@ pub fn expect_file(option: &str, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What introduces every page: how it was made. No clock, so that the same command makes the same page.
+/// The text that introduces every page: how it was made. It has no date, so that the same command
+/// makes the same page.
 pub fn lead(what: &str, interrupted: bool) -> String {
     let mut words = std::env::args_os();
     let command = words.next().map(|program| named(Path::new(&program))).unwrap_or_default();
@@ -62,7 +63,7 @@ pub fn lead(what: &str, interrupted: bool) -> String {
     format!("{what}{note}\n\npercid {version}, made by: {command}")
 }
 
-/// What people type to run a program of percid: `percid trace` is the program `percid-trace`.
+/// The words that run a program of percid: `percid trace` runs `percid-trace`.
 fn named(program: &Path) -> String {
     program.file_name().unwrap_or_default().to_string_lossy().replace('-', " ")
 }

@@ -6,19 +6,19 @@ use percid_report as html;
 
 use crate::text_table;
 
-/// Stands behind a figure that is out of its bounds, where there are no colours.
+/// Marks a figure that is out of its bounds, in text.
 const MARK: &str = "!";
 
 /// Column headings, and rows of names and figures.
 #[derive(Debug)]
 pub struct Table {
     columns: Vec<String>,
-    /// The first so many columns hold names, the others figures.
+    /// This many columns hold names; the others hold figures.
     names: usize,
     rows: Vec<Vec<Cell>>,
 }
 
-/// What stands in one place.
+/// What a row has in one column.
 #[derive(Debug)]
 pub struct Cell {
     text: String,

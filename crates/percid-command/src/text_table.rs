@@ -14,7 +14,8 @@ pub enum Align {
     Right,
 }
 
-/// A heading and rows of as many cells. Neighbouring columns can have a name in common, and rows a heading.
+/// A heading and rows of as many cells. Neighbouring columns can have a name in common, and rows a
+/// heading.
 #[derive(Debug)]
 pub struct TextTable {
     columns: Vec<(String, Align)>,

@@ -1,4 +1,5 @@
-//! This machine, for the simulator: its CPUs and caches as they are, and what of its costs is known.
+//! This machine, for the simulator: its CPUs and caches as they are, and those of its costs that
+//! are known.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,8 +22,8 @@ const LIKE: &str = "epyc-9654";
 pub enum Numbering {
     /// Those that are plugged in, numbered without gaps: for what is simulated.
     Dense,
-    /// All up to the last one that is plugged in, with the kernel's numbers: for what was recorded. One that is not
-    /// plugged in stands on a core of its own, where nothing ever runs.
+    /// All up to the last one that is plugged in, with the kernel's numbers: for what was recorded.
+    /// One that is not plugged in stands on a core of its own, where nothing ever runs.
     Kernel,
 }
 
@@ -66,7 +67,7 @@ fn places(cpus: &[percid::machine::Cpu], numbering: Numbering) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     let plugged_in = cpus.iter().filter_map(|cpu| Some((cpu, cpu.core?)));
     for (cpu, core) in plugged_in {
-        // Virtual machines may say nothing of sockets, caches or nodes: then there is one of them.
+        // Virtual machines may not report sockets, caches or nodes: then there is one of them.
         let socket = socket(cpu.number).unwrap_or(0);
         let place = Place {
             core: cores.of(core),
@@ -132,7 +133,7 @@ fn hot_ns() -> f64 {
     while Instant::now() < end {
         fastest = fastest.min(batch());
     }
-    // Of a clock that stands still nothing can be learned but that it was short.
+    // A clock that stands still says only that it was short.
     fastest.max(1.0)
 }
 

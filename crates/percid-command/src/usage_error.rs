@@ -8,15 +8,15 @@ use clap::error::ErrorKind;
 
 use crate::exit::refuse;
 
-/// Prints what the parser has to say: help and version as they are, errors in one line.
+/// Prints the parser's message: help and version as they are, errors in one line.
 pub fn show(error: &clap::Error, command: Command) -> ExitCode {
     if !error.use_stderr() {
-        // Nobody reads any more (`percid --help | head -1`): nothing to complain about.
+        // The reader went away (`percid --help | head -1`): that is no error.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
     let what = match error.kind() {
-        // The parser has nothing to say but the manual.
+        // The parser's message would be the whole manual.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             "a subcommand is expected".to_owned()
         }

@@ -1,4 +1,4 @@
-//! Simulations under the eyes of whoever started them: progress, and Ctrl-C.
+//! Simulations with progress and Ctrl-C.
 
 use std::panic;
 use std::sync::atomic::Ordering;
@@ -10,11 +10,11 @@ use percid_sim::run_control::RunControl;
 use crate::interrupt::Interrupt;
 use crate::progress::{Progress, WORTH_TELLING};
 
-/// How often the simulation is looked at.
+/// How often the progress of the simulation is read.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Lets `work` run on a thread of its own, tells how far it is, and asks it to stop if Ctrl-C is pressed. It is
-/// `total` runs long, if that is known.
+/// Runs `work` on a thread of its own, reports its progress, and lets it stop if Ctrl-C is pressed.
+/// It has `total` runs, if that is known.
 pub fn watched<T: Send>(
     label: &str,
     total: Option<u64>,
@@ -47,7 +47,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// Nobody knows beforehand how long a simulation takes: what is over soon passes in silence.
+    /// The length of a simulation is not known beforehand: a short one reports nothing.
     fn tell(&self, counters: &RunControl) {
         let elapsed = self.began.elapsed();
         if elapsed < WORTH_TELLING {

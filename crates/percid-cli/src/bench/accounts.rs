@@ -15,8 +15,8 @@ pub(crate) struct AccountReport {
 }
 
 impl AccountReport {
-    /// Of every subject that leaves something behind. Asks for it once, when no team works any more, and complains
-    /// where the two numbers differ.
+    /// Of every subject that leaves something behind. Reads it once, when no team works any more,
+    /// and complains where the two numbers differ.
     pub(crate) fn all(benchmark: &Benchmark) -> Vec<AccountReport> {
         let reports: Vec<_> = benchmark.subjects.iter().filter_map(AccountReport::of).collect();
         for wrong in reports.iter().filter(|report| !report.is_exact()) {

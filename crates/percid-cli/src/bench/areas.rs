@@ -13,14 +13,16 @@ pub(crate) struct Areas {
     stride: usize,
 }
 
-// SAFETY: `Areas` owns its mapping; what can be reached through it follows the borrow rules of `area`.
+// SAFETY: `Areas` owns its mapping; what can be reached through it follows the borrow rules of
+// `area`.
 unsafe impl Send for Areas {}
 
 impl Areas {
     /// Maps `count` areas copy-on-write: readable, but a page's first write takes a minor fault.
     pub(crate) fn map(count: usize) -> io::Result<Self> {
         let stride = AREA.next_multiple_of(page_size());
-        // SAFETY: a new private mapping at an address of the kernel's choice touches no memory of ours.
+        // SAFETY: a new private mapping at an address of the kernel's choice touches no memory of
+        // ours.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -39,15 +41,16 @@ impl Areas {
         Ok(areas)
     }
 
-    /// A huge page would let one area's first write bring in its neighbours. A kernel without them may refuse.
+    /// A huge page would let one area's first write bring in its neighbours. A kernel without them
+    /// may refuse.
     fn refuse_huge_pages(&mut self) {
         // SAFETY: the range is exactly our mapping, and the advice changes no content.
         unsafe { libc::madvise(self.start.as_ptr().cast(), self.len(), libc::MADV_NOHUGEPAGE) };
     }
 
-    /// The kernel's NUMA balancing unmaps pages now and then to see who touches them, and the faults would be
-    /// counted as ours. It leaves ranges with a policy alone; this one says what the default does. Kernels without
-    /// NUMA refuse it, rightly.
+    /// The kernel's NUMA balancing unmaps pages now and then to see which threads touch them, and
+    /// the faults would be counted as ours. It leaves ranges with a policy alone; this one says
+    /// what the default does. Kernels without NUMA refuse it, rightly.
     fn refuse_hint_faults(&mut self) {
         const MPOL_LOCAL: libc::c_long = 4;
         // SAFETY: the range is exactly our mapping, and a policy changes no content.
@@ -56,7 +59,8 @@ impl Areas {
         };
     }
 
-    /// Maps the kernel's page of zeros everywhere, so that the first burst pays for the write alone.
+    /// Maps the kernel's page of zeros everywhere, so that the first burst pays for the write
+    /// alone.
     fn read_every_page(&mut self) {
         for offset in (0..self.len()).step_by(page_size()) {
             // SAFETY: `offset` lies inside our mapping, which is readable.
@@ -67,7 +71,8 @@ impl Areas {
     /// Writes to every page, so that no burst takes a fault.
     pub(crate) fn prefault(&mut self) {
         for offset in (0..self.len()).step_by(page_size()) {
-            // SAFETY: `offset` lies inside our mapping, which is writable, and `self` is borrowed exclusively.
+            // SAFETY: `offset` lies inside our mapping, which is writable, and `self` is borrowed
+            // exclusively.
             unsafe { self.start.add(offset).write_volatile(0) };
         }
     }
@@ -75,7 +80,8 @@ impl Areas {
     /// The area of `index`, unless there are fewer.
     pub(crate) fn area(&mut self, index: u32) -> Option<&mut [u8; AREA]> {
         let index = index as usize;
-        // SAFETY: area `index` lies inside our mapping, is initialised (zeros), and is borrowed as long as `self`.
+        // SAFETY: area `index` lies inside our mapping, is initialised (zeros), and is borrowed as
+        // long as `self`.
         (index < self.count).then(|| unsafe { self.start.add(index * self.stride).cast().as_mut() })
     }
 

@@ -1,4 +1,5 @@
-//! Measuring operations against each other: rounds in which every team does each of them once, until the time is up.
+//! Measuring operations against each other: rounds in which every team does each of them once,
+//! until the time is up.
 
 use std::iter;
 use std::time::{Duration, Instant};
@@ -11,7 +12,8 @@ use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
 
-/// The time that a batch costs each thread: short enough to escape most ticks, long against starting it.
+/// The time that a batch costs each thread: short enough to escape most ticks, long against
+/// starting it.
 const BATCH: Duration = Duration::from_millis(1);
 /// How often a batch is repeated because the kernel took a CPU away meanwhile.
 const RETRIES: u32 = 5;
@@ -33,7 +35,8 @@ pub(crate) struct Subject {
 pub(crate) const PLAIN: usize = 0;
 
 impl Benchmark {
-    /// Gathers the teams on `cpus` for `plain_add` and the operations that are made for so many workers.
+    /// Gathers the teams on `cpus` for `plain_add` and the operations made for as many workers as
+    /// the largest team has.
     pub(crate) fn new(
         placements: Vec<Placement>,
         cpus: &[u32],
@@ -141,8 +144,8 @@ impl Series {
         batch.wall.as_nanos() as f64 * self.running() as f64 / (times * self.threads()) as f64
     }
 
-    /// Finds how many operations make a batch of the wanted length. The shorter of two batches counts: a first use
-    /// may take long.
+    /// Finds how many operations make a batch of the wanted length. The shorter of two batches
+    /// counts: a first use may take long.
     fn calibrate(&mut self, subject: &mut Subject) -> u64 {
         let rounds_of_threads = self.threads() as f64 / self.running() as f64;
         let wanted = BATCH.mul_f64(rounds_of_threads);

@@ -13,7 +13,8 @@ use super::wander::WanderReport;
 use crate::machine::MachineReport;
 use percid_command::exit::Exit;
 
-/// The JSON document: the keys of each part beside each other, those of parts that did not run left out.
+/// The JSON document: the keys of each part beside each other, those of parts that did not run left
+/// out.
 #[derive(Debug, Serialize)]
 pub(super) struct Document {
     pub(super) machine: MachineReport,

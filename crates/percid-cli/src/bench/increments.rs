@@ -25,8 +25,8 @@ pub(crate) struct IncrementsReport {
     increments: Vec<Figure>,
 }
 
-/// Measures percid's counter and what else is added to until `length` is over or Ctrl-C is pressed. As
-/// long as there are CPUs, each thread has its own.
+/// Measures percid's counter and what else is added to until `length` is over or Ctrl-C is pressed.
+/// As long as there are CPUs, each thread has its own.
 pub(crate) fn measure(
     threads: (usize, usize),
     cpus: &[u32],

@@ -1,7 +1,8 @@
 //! `percid bench intermittent`: the cost of coming back to per-CPU memory after a pause.
 //!
-//! Threads take turns by passing a baton from each to the next. The baton *is* the memory being measured, so that only
-//! whose turn it is can reach it, and passing it on wakes no thread but the next.
+//! Threads take turns by passing a baton from each to the next. The baton *is* the memory being
+//! measured, so that only the thread whose turn it is can reach it, and passing it on wakes no
+//! thread but the next.
 
 mod baton;
 mod index;
@@ -112,7 +113,8 @@ fn channel_to_next() -> (mpsc::Sender<Baton>, Option<mpsc::Receiver<Baton>>) {
     (give, Some(receive))
 }
 
-/// One area for every index that can occur: CPU numbers and IDs are below the highest possible CPU's number plus one.
+/// One area for every index that can occur: CPU numbers and IDs are below the highest possible
+/// CPU's number plus one.
 fn areas_needed() -> usize {
     let highest = percid::machine::read().possible.iter().max().unwrap_or(0);
     highest as usize + 1

@@ -16,7 +16,7 @@ use percid_command::interrupt::Interrupt;
 /// The keys of `bench mask` in the JSON document.
 #[derive(Debug, Serialize)]
 pub(crate) struct MaskReport {
-    /// Every worker that marked itself was found in the mask, and nobody else.
+    /// Every worker that marked itself was found in the mask, and no other.
     pub(crate) mask_exact: bool,
     pub(crate) mask: Vec<Figure>,
 }
@@ -46,7 +46,7 @@ impl fmt::Display for MaskReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "Setting one's bit in a mask that all threads share, in nanoseconds; x: how many times plain_add"
+            "Setting a thread's bit in a mask that all threads share, in nanoseconds; x: how many times plain_add"
         )?;
         write!(f, "{}", figures::table(&self.mask))?;
         let verdict =

@@ -26,7 +26,8 @@ pub(crate) struct MemoryReport {
     pub(crate) per_counter_and_id: f64,
 }
 
-/// Measures before any other part, while the process is small. `None` where the kernel does not say.
+/// Measures before any other part, while the process is small. `None` where the kernel does not
+/// say.
 pub(crate) fn measure(cpus: &[u32], source: Source) -> Option<MemoryReport> {
     let counters: Result<Vec<_>, _> = (0..COUNTERS).map(|_| Counter::with_source(source)).collect();
     let counters = counters.inspect_err(|why| complain(format_args!("memory: {why}"))).ok()?;
@@ -49,7 +50,8 @@ fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
         for &cpu in cpus {
             let start = &start;
             scope.spawn(move || {
-                // A CPU that has just gone away is no reason to stop: the thread counts where it is.
+                // A CPU that has just gone away is no reason to stop: the thread counts where it
+                // is.
                 let _ = pin_this_thread(cpu);
                 start.wait();
                 counters.iter().for_each(|counter| counter.add(1));

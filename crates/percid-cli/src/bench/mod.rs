@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
     }
 }
 
-/// The machine, and what follows from all parts in a few lines; all their tables where that is wanted.
+/// The machine, and what follows from all parts in a few lines; all their tables where that is
+/// wanted.
 pub(crate) fn everything(arguments: &EverythingArguments, json: bool) -> Result<Exit, Failure> {
     let report = Report::to(arguments.html.as_deref())?;
     let length = arguments.length.seconds.unwrap_or(DEFAULT_EVERYTHING);

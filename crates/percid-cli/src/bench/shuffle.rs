@@ -19,7 +19,8 @@ impl Shuffler {
         word ^ (word >> 31)
     }
 
-    /// Brings `items` into a random order (Fisher-Yates; the remainder's bias is far below what an order matters).
+    /// Brings `items` into a random order (Fisher-Yates; the remainder's bias is far below what an
+    /// order matters).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             let pick = self.next() % (end as u64 + 1);

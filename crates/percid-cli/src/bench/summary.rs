@@ -29,8 +29,8 @@ pub(super) struct Costs<'a> {
     source: &'a str,
 }
 
-/// What a thread can have to itself, and what all can share, instead of percid's structure. Of each the
-/// first that was measured counts.
+/// What a thread can have to itself, and what all can share, instead of percid's structure. Of each
+/// the first that was measured counts.
 struct Structure {
     title: &'static str,
     name: &'static str,

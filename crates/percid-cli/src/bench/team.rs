@@ -1,4 +1,5 @@
-//! Teams of worker threads that live for the whole measurement and run one batch at a time together.
+//! Teams of worker threads that stay for the whole measurement and run one batch at a time
+//! together.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,7 +66,7 @@ struct Shared {
     /// Workers that came to the start of a batch, summed over all batches.
     at_start: AtomicU64,
     threads: usize,
-    /// Every thread can have a CPU, so all wait for each other at the start and none starves by that.
+    /// Every thread can have a CPU, so all can wait for each other at the start.
     start_together: bool,
 }
 
@@ -105,7 +106,7 @@ impl Report {
 }
 
 impl Team {
-    /// Starts the threads and waits until each is where it shall run.
+    /// Starts the threads and waits until each is on its CPU.
     pub(crate) fn gather(placement: &Placement) -> Result<Self, Failure> {
         let threads = placement.threads();
         let shared = Arc::new(Shared {
@@ -200,7 +201,7 @@ impl Shared {
         }
     }
 
-    /// A worker's life.
+    /// What a worker does until the team ends.
     fn work(&self, worker: usize, cpu: Option<u32>) {
         if let Some(Err(cause)) = cpu.map(cpu::pin_this_thread) {
             self.lock().pinning = Err(cause);

@@ -13,7 +13,8 @@ impl ThreadUsage {
     pub(crate) fn now() -> Self {
         // SAFETY: all-zero bytes are a valid `rusage`, a plain structure of integers.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `usage` is a `rusage` that the kernel may write. With these arguments the call cannot fail.
+        // SAFETY: `usage` is a `rusage` that the kernel may write. With these arguments the call
+        // cannot fail.
         unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
         ThreadUsage { preemptions: usage.ru_nivcsw, minor_faults: usage.ru_minflt }
     }

@@ -1,6 +1,7 @@
 //! Titles: what is measured, in words, by the names under which figures are kept.
 
-/// Names and titles. A thing of one's own belongs to one thread; what all share is one for all threads.
+/// Names and titles. A thing of one's own belongs to one thread; what all share is one for all
+/// threads.
 const TITLES: [(&str, &str); 37] = [
     ("plain_add", "plain addition"),
     ("atomic_private", "an atomic of its own"),

@@ -17,7 +17,8 @@ use percid_command::progress::Progress;
 pub(crate) use report::WanderReport;
 use subject::{Movement, subjects};
 
-/// A batch's length: long against the steals with which each begins, before the table hands out extra IDs.
+/// A batch's length: long against the steals with which each begins, before the table hands out
+/// extra IDs.
 const BATCH: Duration = Duration::from_millis(20);
 
 /// Measures until `length` is over or Ctrl-C is pressed.

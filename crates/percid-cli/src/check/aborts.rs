@@ -48,8 +48,8 @@ impl AbortsReport {
         AbortsReport { not_tried: None, kinds }
     }
 
-    /// percid trusts no kernel that ignores an abort, so a source that needs them is not chosen there; but a kernel
-    /// that does is worth an error.
+    /// percid trusts no kernel that ignores an abort, so a source that needs them is not chosen
+    /// there; but a kernel that does is worth an error.
     pub(super) fn as_promised(&self) -> bool {
         self.kinds.iter().all(|kind| kind.ignored == 0)
     }

@@ -1,4 +1,5 @@
-//! Whether counters of every source lose nothing while their threads are moved, preempted and fenced.
+//! Whether counters of every source lose nothing while their threads are moved, preempted and
+//! fenced.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -83,7 +84,8 @@ impl Subject {
         Subject { source, counter, added: 0, taken: 0, takes: 0, moves: 0 }
     }
 
-    /// Threads that count, each on a CPU further after every stride, while this one resets and compacts.
+    /// Threads that count, each on a CPU further after every stride, while this one resets and
+    /// compacts.
     fn turn(&mut self, cpus: &[u32], length: Duration) {
         let over = AtomicBool::new(false);
         let counter = &self.counter;
@@ -122,7 +124,7 @@ impl Subject {
     }
 }
 
-/// Counts until it is over; answers in how many strides.
+/// Counts until it is over, and returns the number of strides.
 fn wander(counter: &Counter, cpus: &[u32], worker: usize, over: &AtomicBool) -> u64 {
     let mut strides = 0;
     while !over.load(Relaxed) {
@@ -135,7 +137,8 @@ fn wander(counter: &Counter, cpus: &[u32], worker: usize, over: &AtomicBool) -> 
 }
 
 impl StressReport {
-    /// Whether every source that could be used lost nothing, the one that was chosen or could be asked for.
+    /// Whether every source that could be used lost nothing, the one that was chosen or could be
+    /// asked for.
     pub(super) fn as_promised(&self) -> bool {
         self.sources.iter().all(|source| source.lost == 0)
     }

@@ -3,14 +3,14 @@
 const EXIT_AND_ENVIRONMENT: &str = "\
 Output:
   The result goes to standard output, everything else to standard error. With --json
-  standard output is exactly one JSON document; all times in it are nanoseconds unless
-  the name says otherwise. Whatever takes more than two seconds tells its progress.
+  standard output is exactly one JSON document, whose times are nanoseconds unless the
+  name says otherwise. Work of more than two seconds reports its progress.
 
 Exit status:
   0    everything asked for was measured or simulated
   1    a measurement could not be made, a structure lost or doubled something, a simulated
        figure is outside its bounds around the published one, a file could not be
-       written, or a process has no balancer or none that answers; what there is was
+       written, or a process has no balancer or none that answers; what was there was
        printed
   2    wrong arguments, or a file that is not what it should be (one line on standard error
        says what is allowed)

@@ -9,9 +9,9 @@ use percid_sim::workload::Memory;
 use super::manual::manual;
 
 pub(super) const ABOUT: &str = "\
-Simulates policies for concurrency IDs, membership masks and NUMA scanning on
-machines that one does not have. What is modelled, what is assumed and where the limits
-are: docs/simulator.md.
+Simulates policies for concurrency IDs, membership masks and NUMA scanning on other
+machines than this one. docs/simulator.md says what is modelled, what is assumed and
+where the limits are.
 
 Without a subcommand it shows what can be simulated, as `percid sim list` does.
 Simulations are deterministic: the same arguments and seed give the same result, bit
@@ -45,12 +45,12 @@ JSON the keys of `rows`:
                    same L3       another core behind the same last-level cache did
                    same socket   a core behind another last-level cache of the socket did
                    other socket  a core of another socket did
-                   first touch   nobody had: page faults
+                   first touch   no core did: page faults
   IDs           ids_distinct     distinct IDs of the process that used most of them
   bound         ids_bound        one more than the largest ID: what an array needs
   memory kB     memory           memory that bursts touched; in JSON in bytes
   steals        work.steals      IDs taken from another CPU
-  scans         work.scans       scans over all CPUs for IDs that nobody used lately
+  scans         work.scans       scans over all CPUs for IDs that were not used lately
   slow paths    work.slow_paths  times that finding an ID took more than looking at what
                                  the CPU or the thread already had
   work %        policy_share     share of the run time of all CPUs that the policy cost:
@@ -80,13 +80,13 @@ table shows it, and `quiet` says what became of the IDs afterwards, in the worst
   overdue, ms   quiet.overdue_ns how long one was still used after that
 
 Counts are those of all runs together; IDs and memory are those of the run that needed
-most of them. JSON also has `machine` (name, numbers of CPUs, cores, L3 caches, nodes, sockets,
-and `numbers`, each with its origin), `workload` (name, about, memory, parameters),
-`seed`, `seeds` and `interrupted`. After Ctrl-C rows hold whole runs only.
+most of them. JSON also has `machine` (name, numbers of CPUs, cores, L3 caches, nodes,
+sockets, and `numbers`, each with its origin), `workload` (name, about, memory,
+parameters), `seed`, `seeds` and `interrupted`. After Ctrl-C rows hold whole runs only.
 
 Machines: a name from `percid sim list`; `this`, this machine's CPUs and caches as they
 are, with hot bursts measured in a few milliseconds and all other costs assumed; or a
-file of one's own, for which `percid sim show machine NAME` prints a start. Workloads:
+file of your own, for which `percid sim show machine NAME` prints a start. Workloads:
 a name or a file. A file is what has a slash or ends in .toml.";
 
 const RUN_EXAMPLES: &str = "\
@@ -125,7 +125,8 @@ are those of the document.
                 and not published; null if others were published)
 
 Each part ends with its bounds, in JSON `bounds`: name, figure, least, most and holds.
-If one is missed, `within_bounds` is false and the exit status 1. Cells out of bounds are marked with !.";
+If one is missed, `within_bounds` is false and the exit status 1. Cells out of bounds are
+marked with !.";
 
 const PAPER_EXAMPLES: &str = "\
 Examples:
@@ -165,7 +166,7 @@ their numbers of CPUs, workloads with their parameters and the values these have
 policies.";
 
 const SHOW_ABOUT: &str = "\
-Prints the file of a machine or workload, as a start for one's own. In JSON: name, text.
+Prints the file of a machine or workload, as a start for a file of your own. In JSON: name, text.
 The fields are explained in docs/simulator.md.";
 
 #[derive(Clone, Debug, Args)]
@@ -179,10 +180,10 @@ pub(crate) enum SimPart {
     /// Simulate policies beside each other
     #[command(long_about = RUN_ABOUT, after_long_help = manual(RUN_EXAMPLES))]
     Run(RunArguments),
-    /// Published results beside simulated ones, cell by cell
+    /// Show published results beside simulated ones, cell by cell
     #[command(long_about = PAPER_ABOUT, after_long_help = manual(PAPER_EXAMPLES))]
     Paper(PaperArguments),
-    /// How well activity sets of 64 and 128 bits tell threads apart
+    /// Compute how well activity sets of 64 and 128 bits tell threads apart
     #[command(long_about = HASH_ABOUT, after_long_help = manual(HASH_EXAMPLES))]
     NumaHash(HashArguments),
     /// Show machines, workloads with their parameters, and policies
@@ -213,11 +214,13 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "POLICIES", value_delimiter = ',', default_value = "all", value_parser = policy)]
     pub(crate) policy: Vec<PolicyChoice>,
 
-    /// A parameter of the workload or a number of the machine, and its values, separated by commas; can be given several times
+    /// A parameter of the workload or a number of the machine, and its values, separated by commas;
+    /// can be given several times
     #[arg(long, value_name = "NAME=VALUES", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
 
-    /// What bursts write to: copy-on-write, zero-page or pre-faulted [default: what the workload says]
+    /// What bursts write to: copy-on-write, zero-page or pre-faulted [default: what the workload
+    /// says]
     #[arg(long, value_name = "MEMORY", value_parser = memory)]
     pub(crate) memory: Option<Memory>,
 
@@ -259,7 +262,7 @@ pub(crate) enum PaperPart {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HashArguments {
-    /// Thread IDs from FIRST to LAST; can be given several times
+    /// Thread IDs from FIRST to LAST [repeatable]
     #[arg(long, value_name = "FIRST-LAST", value_parser = range)]
     pub(crate) range: Vec<(u32, u32)>,
 
@@ -313,7 +316,7 @@ fn range(text: &str) -> Result<(u32, u32), String> {
     let ends = text
         .split_once('-')
         .and_then(|(first, last)| Some((first.trim().parse().ok()?, last.trim().parse().ok()?)));
-    // Linux gives no thread a larger ID, whatever it is told.
+    // The largest thread ID on Linux, whatever its settings are.
     const LARGEST: u32 = 1 << 22;
     ends.filter(|&(first, last)| 1 <= first && first <= last && last <= LARGEST)
         .ok_or_else(|| format!("expected FIRST-LAST with 1 <= FIRST <= LAST <= {LARGEST}"))

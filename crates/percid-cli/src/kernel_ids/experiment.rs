@@ -11,7 +11,8 @@ use percid_sim::conformance::Recording;
 use super::journal::{Entry, Note, recording};
 use super::script::{Act, FIRST, HOLD_MS, MOST_CPUS, Step, script};
 
-/// Between a change of what a thread does and a look at its ID: longer than the kernel takes to notice.
+/// Between a change of what a thread does and a look at its ID: longer than the kernel takes to
+/// notice.
 const APART: Duration = Duration::from_micros(50);
 
 /// What the process that is experimented upon prints: a recording, for [`Recording::read`].
@@ -38,8 +39,8 @@ pub(super) fn record() -> Result<Recording, String> {
     Ok(recording(machine.kernel_release.clone(), (possible, allowed), first, entries))
 }
 
-/// How many CPUs the process may use by the kernel's own count: those that are not plugged in are among them, and
-/// `sched_getaffinity` leaves them out.
+/// How many CPUs the process may use by the kernel's own count: those that are not plugged in are
+/// among them, and `sched_getaffinity` leaves them out.
 fn allowed(machine: &percid::machine::Machine) -> u32 {
     let weight = |status: String| {
         let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?.to_owned();

@@ -1,7 +1,8 @@
-//! From what the threads wrote down to a recording that the simulator's policies can live through.
+//! From what the threads wrote down to a recording that the simulator's policies can replay.
 //!
-//! The threads know when they run and when they are about to sleep; a pinned thread runs nowhere else. What they
-//! cannot see is left out: other processes, whose turns change nothing for this one, and which tick found them.
+//! The threads know when they run and when they are about to sleep; a pinned thread runs nowhere
+//! else. What they cannot see is left out: other processes, whose turns change nothing for this
+//! one, and which tick found them.
 
 use std::collections::BTreeMap;
 
@@ -62,13 +63,13 @@ struct Steps {
 
 impl Steps {
     fn take(&mut self, Entry { time, thread, note }: Entry) {
-        // The text has microseconds; whoever reads it is to find what was written.
+        // The text has microseconds: reading it must give what was written.
         let time = time / US * US;
         if let Note::Runs(cpu) = note {
             self.on.insert(thread, cpu);
         }
         let Some(&cpu) = self.on.get(&thread) else { return };
-        // Whoever writes something down runs.
+        // A thread that writes something down runs.
         self.switch(time, cpu, Some(thread));
         match note {
             Note::Runs(_) => {}

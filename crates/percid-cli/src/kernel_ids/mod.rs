@@ -1,7 +1,9 @@
-//! What the running kernel's concurrency IDs do: an experiment in a process of its own, whose result is explained by the
-//! policies of the simulator. The kernel's release is a hint, and what the experiment shows may differ from it.
+//! What the running kernel's concurrency IDs do: an experiment in a process of its own, whose
+//! result is explained by the policies of the simulator. The kernel's release is a hint, and what
+//! the experiment shows may differ from it.
 //!
-//! A process of its own, because the kernel remembers what a process did before, and this one has threads.
+//! A process of its own, because the kernel remembers what a process did before, and this one has
+//! threads.
 
 mod experiment;
 mod journal;
@@ -23,10 +25,11 @@ use serde::Serialize;
 /// What was found out.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Observation {
-    /// The generation of the kernel's IDs, or `cpu-numbers` where the kernel was built without them; `null` if that is
-    /// undecided.
+    /// The generation of the kernel's IDs, or `cpu-numbers` where the kernel was built without
+    /// them; `null` if that is undecided.
     observed: Option<String>,
-    /// The generation that the kernel's release suggests; `null` if kernels of that release have no IDs.
+    /// The generation that the kernel's release suggests; `null` if kernels of that release have no
+    /// IDs.
     hinted: Option<String>,
     /// Whether both are known and not the same.
     differs: bool,
@@ -43,11 +46,13 @@ struct EvidenceReport {
     different: usize,
 }
 
-/// How often the experiment is made. Where others use the CPUs, threads may do what they should too late, and one
-/// experiment may look like another generation; two of them do not look like the same wrong one.
+/// How often the experiment is made. Where others use the CPUs, threads may do what they should too
+/// late, and one experiment may look like another generation; two of them do not look like the same
+/// wrong one.
 const ROUNDS: usize = 2;
 
-/// Looks at what the kernel's IDs do. Takes two or three seconds; starts processes that end before this returns.
+/// Looks at what the kernel's IDs do. Takes two or three seconds; starts processes that end before
+/// this returns.
 pub(crate) fn observe() -> Observation {
     let release = percid::machine::read().kernel_release;
     let hinted = Generation::hinted_by(&release);
@@ -59,7 +64,7 @@ pub(crate) fn observe() -> Observation {
     }
 }
 
-/// Only this, without the rest of `percid info --check`.
+/// The test alone, without the rest of `percid info --check`.
 pub(crate) fn run(json: bool) -> Result<Exit, Failure> {
     let observation = observe();
     if json { output::print_json(&observation) } else { output::print_text(&observation) }?;

@@ -1,9 +1,10 @@
 //! What the threads of the experiment do, and when.
 //!
-//! The first thread visits every CPU, highest number first: IDs that are the numbers of CPUs show at once. Then
-//! there is one more thread for each CPU. They meet, so that every CPU holds an ID; then each has its CPU for
-//! itself in turn, with pauses after which a CPU that forgets has forgotten. One of them moves. At last they end,
-//! and the only one left looks, and visits every CPU again: IDs that shrink show here.
+//! The first thread visits every CPU, highest number first: IDs that are the numbers of CPUs show
+//! at once. Then there is one more thread for each CPU. They meet, so that every CPU holds an ID;
+//! then each in turn has its CPU to itself, with pauses after which a CPU that forgets has
+//! forgotten. One of them moves. At last they end, and the only one left looks, and visits every
+//! CPU again: IDs that shrink show here.
 
 /// The thread that is there from the beginning.
 pub(super) const FIRST: usize = 0;
@@ -15,7 +16,7 @@ pub(super) enum Act {
     Start,
     /// Moves to a CPU, by its place among those of the experiment, and looks at its ID.
     Go(usize),
-    /// Stays on its CPU for so many milliseconds, and looks at its ID.
+    /// Stays on its CPU for this many milliseconds, and looks at its ID.
     Stay(u64),
     /// Ends.
     End,
@@ -32,20 +33,23 @@ pub(super) struct Step {
 /// Most CPUs that take part: more would make it longer, and nothing clearer.
 pub(super) const MOST_CPUS: usize = 3;
 
-/// Long enough for two ticks of 4 ms, the usual length, and for one of 10 ms: kernels that scan do so in a tick.
+/// Long enough for two ticks of 4 ms, the usual length, and for one of 10 ms: kernels that scan do
+/// so in a tick.
 pub(super) const HOLD_MS: u64 = 12;
 
-/// Between the turns: longer than the 100 ms for which an ID stays unused, by more than a few ticks.
+/// Between the turns: longer than the 100 ms for which an ID stays unused, by more than a few
+/// ticks.
 const PAUSE_MS: u64 = 150;
 
-/// Long enough for threads to be gone where others use the CPUs too. Whoever joins them runs too early: the kernel
-/// wakes it before it counts them no longer, and then it keeps the ID that it takes.
+/// Long enough for threads to be gone where others use the CPUs too. A thread that joins them runs
+/// too early: the kernel wakes it while it still counts them, and the thread then keeps the ID it
+/// takes.
 const END_MS: u64 = 60;
 
 /// Long enough to be moved to another CPU.
 const MOMENT_MS: u64 = 4;
 
-/// The script for so many CPUs, at least two, in the order of time.
+/// The script for this many CPUs, at least two, in the order of time.
 pub(super) fn script(cpus: usize) -> Vec<Step> {
     let mut script = Writer { steps: Vec::new(), now_ms: 1 };
     (0..cpus).for_each(|cpu| script.act(FIRST, Act::Go(cpu)));

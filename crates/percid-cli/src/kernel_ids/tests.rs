@@ -1,5 +1,5 @@
-//! The experiment, carried out by the policies themselves: what each generation would have shown is explained by that
-//! generation and by no other.
+//! The experiment, carried out by the policies themselves: what each generation would have shown is
+//! explained by that generation and by no other.
 
 use percid_sim::conformance::Event;
 use percid_sim::{MS, US};

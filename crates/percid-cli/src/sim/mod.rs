@@ -1,7 +1,7 @@
-//! `percid sim`: simulates policies on machines that one does not have.
+//! `percid sim`: simulates policies on other machines.
 //!
-//! One file per subcommand. Each makes its figures (the JSON document), shows them as text, and puts them on a
-//! page; nothing is computed twice.
+//! One file per subcommand. Each makes its figures (the JSON document), shows them as text, and
+//! puts them on a page; nothing is computed twice.
 
 mod bounds;
 mod list;

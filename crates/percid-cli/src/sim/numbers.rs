@@ -41,7 +41,7 @@ pub(crate) fn hundredths(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
-/// One of the numbers that a simulation was told.
+/// One of the numbers that went into a simulation.
 pub(crate) struct Number<'a> {
     pub(crate) name: &'a str,
     pub(crate) value: String,

@@ -1,7 +1,7 @@
 //! The picture of increments: nanoseconds over the number of threads, as SVG.
 //!
-//! Colours stand in the picture as attributes. A style sheet in front of it replaces them for readers who
-//! prefer a dark background; the background itself is the page's.
+//! Colours stand in the picture as attributes. A style sheet in front of it replaces them for
+//! readers who prefer a dark background; the background itself is the page's.
 
 use std::error::Error;
 

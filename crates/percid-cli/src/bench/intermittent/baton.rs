@@ -4,7 +4,7 @@ use std::io;
 
 use crate::bench::areas::Areas;
 
-/// Whoever holds it has its turn. There is one.
+/// The one baton: the thread that holds it has its turn.
 #[derive(Debug)]
 pub(crate) struct Baton {
     /// Separate areas for each index, so that they can be measured in the same turn.

@@ -22,7 +22,7 @@ pub(crate) struct Turn {
     /// The thread's number and how many there are.
     pub(crate) thread: u32,
     pub(crate) threads: u32,
-    /// The thread's how manieth turn, from 0.
+    /// The number of the thread's turn, from 0.
     pub(crate) burst: u64,
 }
 
@@ -45,7 +45,7 @@ impl Index {
             Index::Cpu => cpu::this_cpu(),
             Index::Kernel | Index::Table => self.source()?.current_id(),
             Index::Thread => Some(turn.thread),
-            // Whoever had this area last is another thread, on another CPU, unless there is only one.
+            // Another thread, on another CPU, had this area last, unless there is only one.
             Index::ForcedRemote => {
                 Some(((u64::from(turn.thread) + turn.burst) % u64::from(turn.threads)) as u32)
             }

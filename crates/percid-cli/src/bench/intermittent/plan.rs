@@ -42,8 +42,8 @@ impl Plan {
         }
     }
 
-    /// As much of the published benchmark as fits into `budget`: fewer bursts first, then fewer CPUs, then no long
-    /// delay. Two CPUs with the short delay are kept whatever the budget.
+    /// As much of the published benchmark as fits into `budget`: fewer bursts first, then fewer
+    /// CPUs, then no long delay. Two CPUs with the short delay are kept whatever the budget.
     pub(crate) fn fitting(budget: Duration, cpus: &[u32]) -> Self {
         let mut plan = Plan::published(cpus);
         while plan.expected() > budget && plan.bursts > 3 {

@@ -86,7 +86,7 @@ impl Worker {
 
     /// Takes all turns and gives what was measured with each index.
     ///
-    /// Whoever stops early drops its end of the ring, by which the next one stops too.
+    /// A thread that stops early drops its end of the ring, by which the next one stops too.
     pub(crate) fn run(mut self) -> io::Result<Vec<Tally>> {
         let pinned = cpu::pin_this_thread(self.cpu);
         self.hold_ids_together();
@@ -101,7 +101,7 @@ impl Worker {
             self.turn(&mut baton, number);
             self.series.meter.tick();
             self.series.interrupt.sleep(self.series.delay);
-            // The last one of all finds nobody there.
+            // The last one of all finds no receiver.
             let _ = self.give.send(baton);
         }
         Ok(self.tallies)

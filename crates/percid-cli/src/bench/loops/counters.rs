@@ -26,7 +26,8 @@ pub(super) fn plain_add(workers: usize) -> Operation {
     Operation::other(FAMILY, "plain_add", PlainAdd(one_per_worker(workers)))
 }
 
-/// An addition to memory that no other thread touches. The integers are atomic so that their sum can be read.
+/// An addition to memory that no other thread touches. The integers are atomic so that their sum
+/// can be read.
 struct PlainAdd(Box<[Alone<AtomicI64>]>);
 
 impl Measured for PlainAdd {
@@ -70,7 +71,8 @@ impl Measured for AtomicShared {
     }
 }
 
-/// An addition to a `thread_local!` cell. Each batch ends by adding what the cell holds to the total.
+/// An addition to a `thread_local!` cell. Each batch ends by adding what the cell holds to the
+/// total.
 #[derive(Default)]
 struct ThreadLocal {
     total: AtomicI64,
@@ -110,7 +112,8 @@ fn add_plainly(integer: &AtomicI64, times: u64) {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn add_in_memory(integer: &AtomicI64) {
-    // SAFETY: the pointer is valid for reading and writing eight bytes, and no other thread touches them meanwhile.
+    // SAFETY: the pointer is valid for reading and writing eight bytes, and no other thread touches
+    // them meanwhile.
     unsafe {
         std::arch::asm!("add qword ptr [{0}], 1", in(reg) integer.as_ptr(), options(nostack));
     }
@@ -134,11 +137,11 @@ fn atomic_add(atomic: &AtomicI64, times: u64) {
 
 #[inline(never)]
 fn thread_local_add(times: u64) {
-    // Somebody else may know the address, so the compiler must not keep the value in a register ...
+    // Other code may know the address, so the compiler must not keep the value in a register ...
     LOCAL.with(|cell| black_box(cell.as_ptr()));
     repeat(times, |_| {
         LOCAL.with(|cell| cell.set(cell.get().wrapping_add(1)));
-        // ... and here that somebody might look. This emits no instruction.
+        // ... and must store it here. This emits no instruction.
         compiler_fence(Ordering::SeqCst);
     });
 }

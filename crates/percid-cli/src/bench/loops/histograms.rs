@@ -43,12 +43,12 @@ fn shared_hdrhistogram() -> Mutex<HdrHistogram<u64>> {
 impl Recorder for Mutex<HdrHistogram<u64>> {
     #[inline(always)]
     fn record(&self, value: u64) {
-        let recorded = self.lock().expect("nobody panics with it").record(value);
+        let recorded = self.lock().expect("no thread panics with it").record(value);
         debug_assert!(recorded.is_ok());
     }
 
     fn count(&self) -> u64 {
-        self.lock().expect("nobody panics with it").len()
+        self.lock().expect("no thread panics with it").len()
     }
 }
 

@@ -12,8 +12,8 @@ use super::form::{observe, repeat};
 use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::ListsAndPools;
-/// Words that a list with an end holds, percid's for each ID. What gathers there is one word for each thread that was
-/// interrupted between its push and its pop.
+/// Words that a list with an end holds, percid's for each ID. What gathers there is one word for
+/// each thread that was interrupted between its push and its pop.
 const CAPACITY: u32 = 1024;
 
 pub(super) fn operations() -> impl Iterator<Item = Operation> {
@@ -49,13 +49,13 @@ trait List: Sync {
 impl List for Mutex<Vec<u64>> {
     #[inline(always)]
     fn push(&self, word: u64) -> bool {
-        self.lock().expect("nobody panics with it").push(word);
+        self.lock().expect("no thread panics with it").push(word);
         true
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<u64> {
-        self.lock().expect("nobody panics with it").pop()
+        self.lock().expect("no thread panics with it").pop()
     }
 }
 
@@ -148,7 +148,8 @@ impl<L: List> Measured for PushPop<L> {
     }
 }
 
-/// Pushes that found no room and pops that found nothing: a thread that was moved between the two may meet either.
+/// Pushes that found no room and pops that found nothing: a thread that was moved between the two
+/// may meet either.
 #[derive(Default)]
 struct Misses {
     refused: u64,

@@ -44,7 +44,7 @@ trait Lock: Sync {
 impl Lock for Mutex<u64> {
     #[inline(always)]
     fn with<R>(&self, visit: impl FnOnce(&mut u64) -> R) -> R {
-        visit(&mut self.lock().expect("nobody panics with it"))
+        visit(&mut self.lock().expect("no thread panics with it"))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Membership masks: all threads on one mask, each setting its own bit, which nearly always is set already.
+//! Membership masks: all threads on one mask, each setting its own bit, which nearly always is set
+//! already.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -1,4 +1,5 @@
-//! The operations that are measured: one file per family, each loop of the form that [`form`] gives it.
+//! The operations that are measured: one file per family, each loop of the form that [`form`] gives
+//! it.
 
 mod counters;
 mod form;
@@ -31,7 +32,8 @@ pub(crate) fn operations(workers: usize) -> Vec<Operation> {
         .collect()
 }
 
-/// The operations of `percid bench increments` but `plain_add`: additions, percid's with one source.
+/// The operations of `percid bench increments` but `plain_add`: additions, percid's with one
+/// source.
 pub(crate) fn increments(workers: usize, source: Source) -> Vec<Operation> {
     let is_wanted = |operation: &Operation| operation.source.is_none_or(|its| its == source);
     counters::operations(workers).filter(is_wanted).collect()

@@ -12,12 +12,13 @@ pub(crate) trait Measured: Sync {
     /// Does the operation `times` times on the calling thread, the `worker`th of its team.
     fn repeat(&self, times: u64, worker: usize);
 
-    /// What became of all that went in, once the operation was done `done` times by all threads and no thread does it
-    /// any more. `None` where the operation leaves nothing behind.
+    /// What became of all that went in, once all threads together did the operation `done` times
+    /// and no thread does it any more. `None` where the operation leaves nothing behind.
     fn account(&self, done: u64) -> Option<Account>;
 }
 
-/// What was put into a structure and what it accounts for. The two differ if something was lost or doubled.
+/// What was put into a structure and what it accounts for. The two differ if something was lost or
+/// doubled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) added: i64,
@@ -53,7 +54,8 @@ pub(crate) enum Family {
 }
 
 impl Operation {
-    /// An operation that needs no percid. What it works on lives as long as the program, as a static does.
+    /// An operation that needs no percid. What it works on stays until the program ends, as a
+    /// static does.
     pub(super) fn other(
         family: Family,
         name: &'static str,

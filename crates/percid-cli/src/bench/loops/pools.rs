@@ -74,39 +74,39 @@ fn mimalloc(times: u64) {
     });
 }
 
-/// percid's pool, and the lives of its objects.
+/// percid's pool, and the counts of its objects.
 struct Objects {
     pool: Pool<Object>,
-    lives: &'static Lives,
+    counts: &'static Counts,
 }
 
 /// An object that is counted when it is made and when it is dropped for good.
 #[repr(align(64))]
 struct Object {
-    lives: &'static Lives,
+    counts: &'static Counts,
 }
 
 const _: () = assert!(size_of::<Object>() == SIZE);
 
 /// How many objects were made, and how many dropped.
-struct Lives {
+struct Counts {
     made: AtomicU64,
     dropped: AtomicU64,
 }
 
-/// One for each source, since what makes an object is told nothing.
-static LIVES: [Lives; Source::ALL.len()] =
-    [const { Lives { made: AtomicU64::new(0), dropped: AtomicU64::new(0) } }; Source::ALL.len()];
+/// One for each source, since what makes an object takes no argument.
+static COUNTS: [Counts; Source::ALL.len()] =
+    [const { Counts { made: AtomicU64::new(0), dropped: AtomicU64::new(0) } }; Source::ALL.len()];
 
 fn make<const SOURCE: usize>() -> Object {
-    let lives = &LIVES[SOURCE];
-    lives.made.fetch_add(1, Ordering::Relaxed);
-    Object { lives }
+    let counts = &COUNTS[SOURCE];
+    counts.made.fetch_add(1, Ordering::Relaxed);
+    Object { counts }
 }
 
 impl Drop for Object {
     fn drop(&mut self) {
-        self.lives.dropped.fetch_add(1, Ordering::Relaxed);
+        self.counts.dropped.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -117,7 +117,7 @@ impl Objects {
             Source::Table => (make::<1>, 1),
             Source::Atomic => (make::<2>, 2),
         };
-        Ok(Objects { pool: Pool::with_source(source, make, CAPACITY)?, lives: &LIVES[number] })
+        Ok(Objects { pool: Pool::with_source(source, make, CAPACITY)?, counts: &COUNTS[number] })
     }
 }
 
@@ -129,8 +129,8 @@ impl Measured for Objects {
     /// Objects made, against those dropped, which all are once the pool has been emptied.
     fn account(&self, _: u64) -> Option<Account> {
         self.pool.drain();
-        let made = self.lives.made.load(Ordering::Relaxed);
-        let dropped = self.lives.dropped.load(Ordering::Relaxed);
+        let made = self.counts.made.load(Ordering::Relaxed);
+        let dropped = self.counts.dropped.load(Ordering::Relaxed);
         Some(Account { added: made as i64, sum: dropped as i64 })
     }
 }

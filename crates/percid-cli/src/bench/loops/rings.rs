@@ -11,8 +11,8 @@ use super::form::repeat;
 use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Rings;
-/// Bytes for every ID: small enough for the second cache, large enough that a record rarely pays for
-/// overwriting.
+/// Bytes for every ID: small enough for the second cache, large enough that a record rarely pays
+/// for overwriting.
 const BYTES: usize = 64 * 1024;
 
 pub(super) fn operations() -> impl Iterator<Item = Operation> {
@@ -25,7 +25,8 @@ pub(super) fn operations() -> impl Iterator<Item = Operation> {
     }))
 }
 
-/// One queue of records for all threads that overwrites the oldest, and how many it has overwritten.
+/// One queue of records for all threads that overwrites the oldest, and how many it has
+/// overwritten.
 #[cfg(feature = "peers")]
 struct Queue {
     records: ArrayQueue<Record>,

@@ -12,7 +12,7 @@ use percid_command::exit::Failure;
 /// Moves between two looks at the clock.
 const STRIDE: u64 = 16;
 
-/// Moves for about so long, with the increments after every move.
+/// Moves for about `length`, with the increments after every move.
 pub(super) fn batch(
     cpus: &[u32],
     counter: Option<&Counter>,

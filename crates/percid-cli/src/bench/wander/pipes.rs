@@ -25,7 +25,7 @@ impl Pipes {
         Ok(Pipes { there: pipe()?, back: pipe()? })
     }
 
-    /// Wakes to and fro for about so long; each wake is followed by the increments.
+    /// Wakes to and fro for about `length`; the increments follow each wake.
     pub(super) fn batch(
         &self,
         counter: Option<&Counter>,

@@ -24,7 +24,8 @@ const TITLE: &str =
 impl HashFigures {
     pub(super) fn compute() -> HashFigures {
         let tables = hash::study(&[]).tables;
-        // Bits that have more threads than their IDs give them cannot be explained by threads that did not scan.
+        // Bits that have more threads than their IDs give them cannot be explained by threads that
+        // did not scan.
         let bound = |table: &Computed| {
             let name = format!(
                 "{}, {}: bits with more threads than computed",

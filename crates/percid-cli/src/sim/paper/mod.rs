@@ -80,7 +80,8 @@ struct Session {
 }
 
 impl Session {
-    /// Simulates a part, unless Ctrl-C was pressed, and shows it. What Ctrl-C cut short is left out.
+    /// Simulates a part, unless Ctrl-C was pressed, and shows it. What Ctrl-C cut short is left
+    /// out.
     fn simulate(&mut self, part: Part, document: &mut Document) {
         let (seed, interrupt) = (document.seed, &self.interrupt);
         if interrupt.pressed() {

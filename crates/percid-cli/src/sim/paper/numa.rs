@@ -1,4 +1,5 @@
-//! The published NUMA scan: why regions were left out, with and without the series on selective scanning.
+//! The published NUMA scan: why regions were left out, with and without the series on selective
+//! scanning.
 
 use std::fmt;
 

@@ -78,7 +78,7 @@ fn shares(results: &Results, page: &mut Page) {
     page.section(
         "Where the memory was",
         "What bursts found: memory that this core touched last, memory from other caches, or memory that \
-         nobody had touched. Few bursts of a dear kind can cost most of the time.",
+         was not touched before. A few expensive bursts can cost most of the time.",
     );
     let all = || results.rows.iter().map(|row| (row.policy.to_owned(), row));
     if results.sweeps.is_empty() {
