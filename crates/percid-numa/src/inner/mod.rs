@@ -331,17 +331,11 @@ impl Inner {
         let threads = process::thread_ids();
         let mut report = Report {
             nodes: self.nodes.clone(),
-            sequence: 0,
-            passes: 0,
-            blind_passes: 0,
             period: self.settings.period_min,
-            scan_time: Duration::ZERO,
-            move_time: Duration::ZERO,
             age: self.began.elapsed(),
             threads: threads.len(),
             collisions: self.rules.width.collisions(&threads),
-            events_lost: 0,
-            regions: Vec::new(),
+            ..Report::default()
         };
         if self.is_forked() {
             return report;

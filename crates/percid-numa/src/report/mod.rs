@@ -18,7 +18,7 @@ use crate::access::AccessMethod;
 /// println!("{} nodes, {} passes, every {:?}", report.nodes.len(), report.passes, report.period);
 /// assert_eq!(report.events_lost, 0);
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Report {
     /// The nodes that have memory. With one, nothing is ever armed.
