@@ -340,4 +340,51 @@ mod tests {
         assert!((0..9).any(|_| !catch(fault::ACCESS_ERROR, start)));
         assert!(!catch(1, start), "nothing is mapped there");
     }
+
+    #[test]
+    fn threads_that_are_late_at_one_address_have_not_crashed() {
+        let start = memory();
+        let pages = pages(start);
+        assert!(insert(&pages));
+        let late = || catch(fault::ACCESS_ERROR, start);
+        for _ in 0..2 * TRIES {
+            std::thread::scope(|scope| assert!(scope.spawn(late).join().expect("no panic")));
+        }
+        assert!(remove(&pages));
+    }
+
+    #[test]
+    fn one_thread_has_the_lock_and_a_child_does_not_wait_for_it() {
+        let inside = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let _lock = DirectoryLock::wait();
+                        assert!(!inside.swap(true, SeqCst));
+                        std::thread::yield_now();
+                        inside.store(false, SeqCst);
+                    }
+                });
+            }
+        });
+        let lock = DirectoryLock::wait();
+        // SAFETY: the child takes the lock, sets a timer, and exits.
+        match unsafe { libc::fork() } {
+            0 => {
+                // SAFETY: plain numbers; the signal's default effect is wanted.
+                unsafe { libc::alarm(20) };
+                drop(DirectoryLock::wait());
+                // SAFETY: ends the child at once.
+                unsafe { libc::_exit(7) }
+            }
+            child => {
+                let mut status = 0;
+                // SAFETY: the status has a valid place.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status}");
+            }
+        }
+        drop(lock);
+    }
 }
