@@ -40,8 +40,8 @@ pub fn restrict(thread: i32, cpus: &[u32]) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Asks for more than a fair share of the CPU, for the calling thread and what it starts. Without the
-/// right to it, rounds are repeated more often on a busy machine.
+/// Asks for more than a fair share of the CPU, for the calling thread and what it starts. Without
+/// the right to it, rounds are repeated more often on a busy machine.
 pub fn be_urgent() {
     // SAFETY: plain integers; 0 is the calling thread.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) };

@@ -128,8 +128,8 @@ fn tool(variable: &str, name: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| name.to_owned())
 }
 
-/// Cargo's folder that contains the running program: the one with Cargo's notes about the compiler. (Its other mark, the tag
-/// of a cache, is missing where somebody else made the folder.)
+/// Cargo's folder that contains the running program: the one with Cargo's notes about the compiler.
+/// (Its other mark, the tag of a cache, is missing where another program made the folder.)
 fn target_folder() -> Result<PathBuf, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = program.ancestors().find(|folder| folder.join(".rustc_info.json").exists());

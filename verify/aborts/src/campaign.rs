@@ -18,7 +18,7 @@ use crate::tally::Tally;
 /// How often a round is repeated if chance comes in between.
 const REPETITIONS: usize = 300;
 
-/// After so many violations no more are looked for.
+/// After this many violations no more are looked for.
 const ENOUGH: usize = 1000;
 
 /// How often a round is repeated if the operation does not come to a step.
@@ -27,8 +27,8 @@ const DETOURS: usize = 3;
 /// The most tries that still count as bounded.
 const BOUND: usize = 64;
 
-/// How many of the pairs of instructions of two tries, or of an operation and a handler, are tried. Single
-/// instructions all are, always.
+/// How many of the pairs of instructions of two tries, or of an operation and a handler, are tried.
+/// Single instructions all are, always.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairs {
     /// All.
@@ -40,7 +40,7 @@ pub enum Pairs {
     },
 }
 
-/// Of so many pairs a sample tries one.
+/// Of this many pairs a sample tries one.
 const SAMPLED: u64 = 10;
 
 impl Pairs {
@@ -66,7 +66,7 @@ pub struct Campaign {
     subject: Subject,
     pairs: Pairs,
     tally: Tally,
-    /// The registers that a function preserves, after an operation that nobody interrupted.
+    /// The registers that a function preserves, after an operation that was not interrupted.
     calm: Option<(Operation, [u64; 7])>,
 }
 
@@ -131,8 +131,8 @@ pub fn run_without_fence(
     Ok(campaign.tally)
 }
 
-/// The sections of a program that can run and that no operation came through, and the instructions in those of
-/// percid that none came to.
+/// The sections of a program that can run and that no operation came through, and the instructions
+/// in those of percid that none came to.
 ///
 /// # Errors
 ///
@@ -182,8 +182,8 @@ impl Campaign {
         self.all_tries(operation, &visits, &all_reached)
     }
 
-    /// The instructions of a section to which an operation comes, at any of its visits: each is interrupted by
-    /// a stop.
+    /// The instructions of a section to which an operation comes, at any of its visits: each is
+    /// interrupted by a stop.
     fn reached(
         &mut self,
         operation: Operation,
@@ -239,8 +239,8 @@ impl Campaign {
         Ok(())
     }
 
-    /// In front of the section and behind the commit nothing may be aborted; and whatever happened in
-    /// front, the section that follows must be protected.
+    /// In front of the section and behind the commit nothing may be aborted; and whatever happened
+    /// in front, the section that follows must be protected.
     fn outside(
         &mut self,
         operation: Operation,
@@ -294,7 +294,8 @@ impl Campaign {
         Ok(())
     }
 
-    /// All pairs: an instruction of the operation, and one of the handler that interrupted it there.
+    /// All pairs: an instruction of the operation, and one of the handler that interrupted it
+    /// there.
     fn inside_the_handler(
         &mut self,
         operation: Operation,
@@ -335,8 +336,8 @@ impl Campaign {
         Ok(())
     }
 
-    /// Every try is aborted, each time at the same instruction (counted from the start): the operation
-    /// must end, with its effect where no ID is needed, once.
+    /// Every try is aborted, each time at the same instruction (counted from the start): the
+    /// operation must end, with its effect where no ID is needed, once.
     fn all_tries(
         &mut self,
         operation: Operation,
@@ -397,7 +398,8 @@ impl Campaign {
             {
                 outcome.violations.push(format!("preserved registers have changed: {changed}"));
             }
-            // A machine with much else to do lets a process wait for long; an operation that hangs does so again.
+            // A machine with much else to do lets a process wait for long; an operation that hangs
+            // does so again.
             if outcome.late && !was_late {
                 was_late = true;
                 outcome.violations.clear();

@@ -53,8 +53,8 @@ impl Visits {
     }
 }
 
-/// One run with traps on the first instruction of every section, which abort it, or on the last one in
-/// front of every section, which do not.
+/// One run with traps on the first instruction of every section, which abort it, or on the last one
+/// in front of every section, which do not.
 fn run(subject: &mut Subject, abort: bool) -> Result<Vec<usize>, String> {
     let text = |error: std::io::Error| error.to_string();
     let place = |subject: &Subject, index: usize| {

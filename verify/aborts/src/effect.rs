@@ -8,7 +8,7 @@ use percid_subject::party::{AMOUNT, HANDLER_AMOUNT, LOOT, RECORD_AMOUNT, STATIC_
 use crate::step::Step;
 use crate::subject::{Change, Subject};
 
-/// No operation gives up before so many tries.
+/// No operation gives up before this many tries.
 const FEWEST_TRIES: usize = 8;
 
 /// A round that is over.
@@ -40,7 +40,7 @@ impl Effect<'_> {
         wrong.into_iter().flatten().collect()
     }
 
-    /// Everybody's amounts, each exactly as often as it was added.
+    /// All amounts, each exactly as often as it was added.
     fn wrong_sum(&self) -> Option<String> {
         let amount = match self.operation {
             Operation::Static => STATIC_AMOUNT,
@@ -61,7 +61,8 @@ impl Effect<'_> {
         (count != 0).then(|| format!("{count} faults in the structure, the last one {last:?}"))
     }
 
-    /// A handler that comes right behind the commit must not get the value that is lent out by then.
+    /// A handler that comes right behind the commit must not get the value that is lent out by
+    /// then.
     fn two_owners(&self) -> Option<String> {
         let at_commit = |step: &Step| {
             let commit = self.subject.sections[step.section].descriptor.end();
@@ -91,7 +92,8 @@ impl Effect<'_> {
         (told != expected).then(|| format!("a handler returns to {told:#x}, not {expected:#x}"))
     }
 
-    /// One operation takes place once: in the copy of the CPU on which it was committed, or without an ID.
+    /// One operation takes place once: in the copy of the CPU on which it was committed, or without
+    /// an ID.
     fn wrong_place(&self) -> Option<String> {
         if matches!(self.operation, Operation::Twice | Operation::Handler) {
             return None;
@@ -117,8 +119,9 @@ impl Effect<'_> {
             .then(|| format!("done without an ID: {:?}", self.change))
     }
 
-    /// Whether the ID after the operation is still the one at its commit. The kernel's may change at any
-    /// preemption, a stolen one may have been replaced, and the thread may have moved behind the commit.
+    /// Whether the ID after the operation is still the one at its commit. The kernel's may change
+    /// at any preemption, a stolen one may have been replaced, and the thread may have moved behind
+    /// the commit.
     fn id_is_fixed(&self) -> bool {
         let moved_on = |step: &Step| {
             let commit = self.subject.sections[step.section].descriptor.end();

@@ -1,4 +1,4 @@
-//! What must be true of the descriptors in an ELF file, whoever built it and however.
+//! What must be true of the descriptors in an ELF file, however it was built.
 
 use std::collections::BTreeSet;
 
@@ -31,8 +31,8 @@ pub fn faults(image: &Image) -> Vec<String> {
 /// The kinds of sections that percid has: every operation for either source.
 pub const KINDS: usize = 2 * 6;
 
-/// How many kinds of sections a file has: those of one kind have the same instructions, whatever registers
-/// and displacements they were given.
+/// How many kinds of sections a file has: those of one kind have the same instructions, whatever
+/// registers and displacements they were given.
 pub fn kinds(image: &Image) -> usize {
     let mnemonics = |descriptor: Descriptor| -> Vec<Mnemonic> {
         let code = decode(image, descriptor.start, descriptor.length).unwrap_or_default();
@@ -57,9 +57,9 @@ fn of_descriptor(image: &Image, descriptor: &Descriptor) -> Vec<&'static str> {
     faults.into_iter().filter(|&(wrong, _)| wrong).map(|(_, fault)| fault).collect()
 }
 
-/// The instructions: whole ones, without calls and locks, and the last one writes. What is written before
-/// goes to a place that the section computes, an item's or a record's; only the last one writes to a word
-/// that has its place in the copy.
+/// The instructions: whole ones, without calls and locks, and the last one writes. What is written
+/// before goes to a place that the section computes, an item's or a record's; only the last one
+/// writes to a word that has its place in the copy.
 fn of_code(image: &Image, descriptor: &Descriptor) -> Vec<&'static str> {
     let Some(code) = decode(image, descriptor.start, descriptor.length) else { return Vec::new() };
     let Some((commit, before)) = code.split_last() else { return Vec::new() };

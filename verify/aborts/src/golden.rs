@@ -1,9 +1,9 @@
 //! The fast paths as the compiler makes them, compared with what is written down.
 //!
-//! Registers are numbered in the order of their appearance and addresses have no value, so that what is
-//! compared is the number of instructions, what they are and what kind of operands they have. Another
-//! compiler may choose differently: with another major version of LLVM only the length is compared, and
-//! what must never be in a fast path.
+//! Registers are numbered in the order of their appearance and addresses have no value, so that
+//! what is compared is the number of instructions, what they are and what kind of operands they
+//! have. Another compiler may choose differently: with another major version of LLVM only the
+//! length is compared, and what must never be in a fast path.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -101,8 +101,8 @@ pub fn judge(name: &str, golden: &str, llvm: u32, now: &[String]) -> Result<Comp
     ))
 }
 
-/// All lines, with - in front of those that went and + in front of those that came: the longest common
-/// subsequence stays.
+/// All lines, with - in front of those that went and + in front of those that came: the longest
+/// common subsequence stays.
 fn difference(then: &[&str], now: &[String]) -> String {
     let mut common = vec![vec![0usize; now.len() + 1]; then.len() + 1];
     for i in (0..then.len()).rev() {
@@ -129,8 +129,8 @@ fn difference(then: &[&str], now: &[String]) -> String {
     text
 }
 
-/// What no compiler may put there: locked instructions, undefined ones, and calls of anything but a slow
-/// path.
+/// What no compiler may put there: locked instructions, undefined ones, and calls of anything but a
+/// slow path.
 fn must_not_be_there(image: &Image, function: &Function) -> Result<(), String> {
     let code = decode(image, function.address, function.length).unwrap_or_default();
     let name = &function.name;
@@ -150,7 +150,8 @@ fn is_call(instruction: &Instruction) -> bool {
     instruction.is_call_near() || instruction.is_call_near_indirect()
 }
 
-/// The last part of the name of what an instruction calls, directly or through the global offset table.
+/// The last part of the name of what an instruction calls, directly or through the global offset
+/// table.
 fn callee(image: &Image, call: &Instruction) -> String {
     let target = match call.op0_kind() {
         OpKind::NearBranch64 => Some(call.near_branch_target()),
@@ -171,8 +172,8 @@ fn is_slow_path(callee: &str) -> bool {
     callee.ends_with("_slowly") || callee.starts_with("panic")
 }
 
-/// The lines of a function: instructions, and labels where its jumps lead and where its critical sections
-/// begin and end.
+/// The lines of a function: instructions, and labels where its jumps lead and where its critical
+/// sections begin and end.
 ///
 /// # Errors
 ///

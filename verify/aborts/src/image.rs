@@ -181,8 +181,8 @@ impl Image {
         Some(u64::from_le_bytes(self.bytes(address, 8)?.try_into().ok()?))
     }
 
-    /// Where in the file the word lies that decides about the word at this address: its relocation, if it
-    /// has one.
+    /// Where in the file the word lies that decides about the word at this address: its relocation,
+    /// if it has one.
     pub fn file_offset(&self, address: u64) -> Option<usize> {
         let relocated = self.relocations.iter().find(|known| known.address == address);
         let plain = || self.part(address).map(|part| part.offset + (address - part.address));

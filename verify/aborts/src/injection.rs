@@ -4,9 +4,10 @@ use percid_subject::board::Request;
 
 /// One way to interrupt a thread at one instruction.
 ///
-/// In the first group the thread runs into a trap at the instruction, is taken off its CPU there, and the
-/// tracer does the rest. In the second it *spins* at the instruction: a jump to itself keeps it running with
-/// its instruction pointer there until something from outside takes effect, with no trap in the play.
+/// In the first group the thread runs into a trap at the instruction, is taken off its CPU there,
+/// and the tracer does the rest. In the second it *spins* at the instruction: a jump to itself
+/// keeps it running with its instruction pointer there until something from outside takes effect,
+/// with no trap in the play.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Injection {
     /// Taken off the CPU, then on it again: what `sched_yield` does to it.
@@ -32,8 +33,8 @@ pub enum Injection {
     Steal,
     /// Another thread takes the ID, uses its copy and hands it back to the CPU.
     StealAndReturn,
-    /// Another thread takes out what the structure holds: it marks the copies, fences and confirms, or, where
-    /// there is nothing to take from a section, it merely reads.
+    /// Another thread takes out what the structure holds: it marks the copies, fences and confirms,
+    /// or, where there is nothing to take from a section, it merely reads.
     Visit,
     /// Moved to another CPU while it runs.
     MoveRunning,

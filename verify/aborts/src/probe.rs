@@ -17,8 +17,8 @@ pub fn run_program(program: &Path) -> Result<String, String> {
     if output.status.success() { Ok(line) } else { Err(format!("{}: {line}", output.status)) }
 }
 
-/// Loads the library late and uses it with several threads. It stays loaded: nobody may unload a library
-/// with critical sections while a thread's rseq area still names one of them.
+/// Loads the library late and uses it with several threads. It stays loaded: no program may unload a
+/// library with critical sections while a thread's rseq area still names one of them.
 ///
 /// # Errors
 ///
@@ -27,7 +27,8 @@ pub fn run_library(library: &Path) -> Result<String, String> {
     const THREADS: u64 = 4;
     const TIMES: u64 = 50_000;
     let path = CString::new(library.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
-    // SAFETY: the library has no initialiser that could do harm, and its functions have these types.
+    // SAFETY: the library has no initialiser that could do harm, and its functions have these
+    // types.
     let (work, total) = unsafe {
         let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NODELETE);
         if handle.is_null() {

@@ -110,8 +110,8 @@ impl Process {
     /// If it is gone.
     pub fn stop(&self) -> io::Result<()> {
         let number = self.number();
-        // SAFETY: a signal to a thread of a child that has not been waited for to its end. (One to the process
-        // might reach the accomplice, which is not traced, and stop all threads.)
+        // SAFETY: a signal to a thread of a child that has not been waited for to its end. (One to
+        // the process might reach the accomplice, which is not traced, and stop all threads.)
         check(unsafe { libc::syscall(libc::SYS_tgkill, number, number, libc::SIGSTOP) })
     }
 
@@ -225,7 +225,7 @@ pub fn shared_memory(bytes: u64) -> io::Result<File> {
     // SAFETY: the name is a terminated string.
     let number = unsafe { libc::memfd_create(c"board".as_ptr(), libc::MFD_CLOEXEC) };
     check(number.into())?;
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and no other's.
     let file = unsafe { File::from_raw_fd(number) };
     file.set_len(bytes)?;
     debug_assert_eq!(file.as_raw_fd(), number);

@@ -1,8 +1,9 @@
 //! Which functions of a program anything leads to.
 //!
-//! A compiler that puts a function into the code of its only caller may leave the original behind, and the
-//! linker keeps it if it has a critical section: sections of data with such a name as the descriptors' are
-//! never dropped, nor what they refer to. Nobody can run such a function, so nobody can interrupt it.
+//! A compiler that puts a function into the code of its only caller may leave the original behind,
+//! and the linker keeps it if it has a critical section: sections of data with such a name as the
+//! descriptors' are never dropped, nor what they refer to. No thread can run such a function, so no
+//! thread can interrupt it.
 
 use std::collections::HashSet;
 

@@ -15,7 +15,8 @@ use crate::text::Patch;
 /// How long a thread that spins on its CPU is watched after something that need not interrupt it.
 const GRACE: Duration = Duration::from_millis(2);
 
-/// The same after what must interrupt it: a host may keep a virtual CPU waiting in the middle of that.
+/// The same after what must interrupt it: a host may keep a virtual CPU waiting in the middle of
+/// that.
 const LONG_GRACE: Duration = Duration::from_secs(2);
 
 /// How long an instruction takes that is merely slow.
@@ -36,7 +37,7 @@ pub struct Outcome {
     pub aborts: u64,
     /// Arrivals at an abort pad because the kernel preempted the thread for reasons of its own.
     pub chance_aborts: u64,
-    /// Arrivals at an abort pad of a thread that nobody is known to have interrupted.
+    /// Arrivals at an abort pad of a thread that is not known to have been interrupted.
     pub unexplained_aborts: u64,
     /// What must not be.
     pub violations: Vec<String>,
@@ -64,8 +65,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// Whether an arrival at the pad of a section is the one that is due. The handler may run the same
-    /// section, and be preempted in it, but further down the stack.
+    /// Whether an arrival at the pad of a section is the one that is due. The handler may run the
+    /// same section, and be preempted in it, but further down the stack.
     fn is_left_by(&self, section: usize, registers: &Registers) -> bool {
         let same_frame = self.registers.is_none_or(|inside| inside.rsp == registers.rsp);
         self.section == section && same_frame
@@ -168,8 +169,8 @@ impl Round<'_> {
         self.subject.process.go_on(signal).map_err(text)
     }
 
-    /// Whether the worker has left its CPU since it was let go, but for its present stop: preempted, or
-    /// waiting for a page.
+    /// Whether the worker has left its CPU since it was let go, but for its present stop:
+    /// preempted, or waiting for a page.
     fn was_preempted(&self) -> Result<bool, String> {
         let now = self.subject.process.switches().map_err(text)?;
         let waits = now.waits - self.switches.waits;
@@ -189,8 +190,9 @@ impl Round<'_> {
             Some(Event::Stopped(libc::SIGILL | libc::SIGSEGV))
                 if self.let_go.is_some() && self.let_go == self.rip() =>
             {
-                // Not every processor copes with code that another one changes under its feet: it may see one
-                // byte of the loop and one of the instruction, which is another instruction or none.
+                // Not every processor copes with code that another one changes under its feet: it
+                // may see one byte of the loop and one of the instruction, which is another
+                // instruction or none.
                 self.spoiled = true;
                 self.outcome.ruined = true;
                 Ok(false)
@@ -296,8 +298,8 @@ impl Round<'_> {
         self.subject.move_worker(self.cpu)
     }
 
-    /// The thread runs, at the instruction of a step or still on its way there. Does what the step wants
-    /// and waits for the thread to stop, normally at the pad.
+    /// The thread runs, at the instruction of a step or still on its way there. Does what the step
+    /// wants and waits for the thread to stop, normally at the pad.
     fn interrupt_spinning(&mut self) -> Result<Option<Event>, String> {
         let Some(Planted { step, patch }) = self.planted.take() else { return Ok(None) };
         let mut event = self.await_arrival(step.section)?;
@@ -329,17 +331,18 @@ impl Round<'_> {
         self.wait(PATIENCE)
     }
 
-    /// Lets a thread go that spins, without stopping it: a section that nobody aborts must commit, so that
-    /// the control finds what that damages.
+    /// Lets a thread go that spins, without stopping it: a section that is not aborted must
+    /// commit, so that the control finds what that damages.
     fn let_go(&mut self, step: &Step, patch: Patch) -> Result<(), String> {
         patch.remove(&self.subject.process).map_err(text)?;
         self.let_go = Some(self.subject.live(step.address));
         self.plant_next()
     }
 
-    /// Stops a thread that spins and that nothing has aborted, which aborts it. (A processor whose code
-    /// another one changes may execute the first byte of one instruction with the second of another, so only
-    /// a thread that stands still is let go.) Answers with what happened instead, if it had stopped already.
+    /// Stops a thread that spins and that nothing has aborted, which aborts it. (A processor whose
+    /// code another one changes may execute the first byte of one instruction with the second of
+    /// another, so only a thread that stands still is let go.) Answers with what happened instead,
+    /// if it had stopped already.
     fn stop_spinning(&mut self, planted: Planted) -> Result<Option<Event>, String> {
         self.subject.process.stop().map_err(text)?;
         let event = self.wait(PATIENCE)?;
@@ -358,8 +361,8 @@ impl Round<'_> {
         self.go_on(0).map(|()| None)
     }
 
-    /// Waits until the thread has declared the section, after which it is a few instructions from where it
-    /// will spin. An event means that it took another way.
+    /// Waits until the thread has declared the section, after which it is a few instructions from
+    /// where it will spin. An event means that it took another way.
     fn await_arrival(&mut self, section: usize) -> Result<Option<Event>, String> {
         let descriptor = self.subject.live(self.subject.sections[section].descriptor.address);
         let end = Instant::now() + PATIENCE;
@@ -382,7 +385,8 @@ impl Round<'_> {
         self.move_away().map(|()| Answer::Felt)
     }
 
-    /// A thread that spun has stopped: because of the step, or because the kernel preempted it first.
+    /// A thread that spun has stopped: because of the step, or because the kernel preempted it
+    /// first.
     fn classify_abort(
         &mut self,
         event: Option<Event>,
@@ -397,7 +401,8 @@ impl Round<'_> {
         let by_step = match step.injection {
             _ if answer == Answer::Unfelt => false,
             Injection::Preempt => true,
-            // The kernel preempts it in order to move it; if it has not been moved, that was chance.
+            // The kernel preempts it in order to move it; if it has not been moved, that was
+            // chance.
             Injection::MoveRunning => self.subject.known_cpu().is_none_or(|cpu| cpu == self.cpu),
             _ => !self.was_preempted()?,
         };

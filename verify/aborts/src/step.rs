@@ -11,7 +11,7 @@ pub struct Step {
     pub address: u64,
     /// What happens there.
     pub injection: Injection,
-    /// Whether it happens in the signal handler that the step before started, so that the section of that
-    /// step is not left yet.
+    /// Whether it happens in the signal handler that the step before started, so that the section
+    /// of that step is not left yet.
     pub nested: bool,
 }

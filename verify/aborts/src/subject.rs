@@ -34,7 +34,8 @@ impl Cpus {
         1 + usize::from(self.away.is_some())
     }
 
-    /// Chooses among those the process may use, and takes the calling thread out of the worker's way.
+    /// Chooses among those the process may use, and takes the calling thread out of the worker's
+    /// way.
     ///
     /// # Errors
     ///
@@ -208,8 +209,8 @@ impl Subject {
         Ok(())
     }
 
-    /// From the stop after an operation to the one before the next: the worker examines what the operation
-    /// has done, and prepares what the next one needs.
+    /// From the stop after an operation to the one before the next: the worker examines what the
+    /// operation has done, and prepares what the next one needs.
     ///
     /// # Errors
     ///
@@ -218,8 +219,8 @@ impl Subject {
         self.come_to_rest()
     }
 
-    /// Lets the worker run to its next stop. If the kernel preempts it in a section, it leaves that through
-    /// the pad, as always.
+    /// Lets the worker run to its next stop. If the kernel preempts it in a section, it leaves that
+    /// through the pad, as always.
     fn come_to_rest(&mut self) -> Result<(), String> {
         let text = |error: std::io::Error| error.to_string();
         loop {
@@ -283,8 +284,8 @@ impl Subject {
         bytes.map(u64::from_le_bytes)
     }
 
-    /// Takes the worker's declaration back, as the kernel does when it finds a thread outside of its
-    /// section. The worker must stand still, outside.
+    /// Takes the worker's declaration back, as the kernel does when it finds a thread outside of
+    /// its section. The worker must stand still, outside.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The suites: each does its work, prints nothing, and answers with its summary line.
+//! The suites: each does its work, prints nothing, and returns its summary line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -82,7 +82,8 @@ fn verdict(line: String, violations: &[String]) -> Verdict {
     Err(line + &shown.collect::<String>())
 }
 
-/// The harness on sections with one fault each, which it must find, and on one without, which must pass.
+/// The harness on sections with one fault each, which it must find, and on one without, which must
+/// pass.
 pub fn controls(program: &Path, cpus: Cpus, pairs: Pairs) -> Verdict {
     // Any source: these operations use none.
     let run = |operation| campaign::run(program, cpus, "table", &[operation], pairs);

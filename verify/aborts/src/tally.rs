@@ -22,12 +22,13 @@ pub struct Tally {
     pub repeated: u64,
     /// Arrivals at an abort pad because of an interruption.
     pub aborts: u64,
-    /// Arrivals at an abort pad of a thread that nobody is known to have interrupted; the rounds were
-    /// repeated.
+    /// Arrivals at an abort pad of a thread that is not known to have been interrupted; the rounds
+    /// were repeated.
     pub unexplained: u64,
     /// Rounds in which nothing happened for too long, once; they were repeated.
     pub late: u64,
-    /// Scripts with a step to which the operation did not come, because an abort had sent it another way.
+    /// Scripts with a step to which the operation did not come, because an abort had sent it
+    /// another way.
     pub unreached: u64,
     /// Rounds in which something was lost, doubled or torn.
     pub wrong_effects: u64,

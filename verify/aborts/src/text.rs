@@ -38,8 +38,8 @@ impl Patch {
     ///
     /// If the memory cannot be written.
     pub fn spin(process: &Process, address: u64) -> io::Result<Patch> {
-        // Eight bytes, within one line if possible: then a thread that spins in them sees all of them
-        // change back at once.
+        // Eight bytes, within one line if possible: then a thread that spins in them sees all of
+        // them change back at once.
         let last = if Patch::can_be_removed_under_way(address) { LINE } else { LINE + 1 };
         let start = address.min(address / LINE * LINE + last - 8);
         let original = process.read::<8>(start)?.to_vec();

@@ -36,8 +36,8 @@ pub struct Browser {
 const PATIENCE: Duration = Duration::from_secs(180);
 
 impl Browser {
-    /// Pages will be left in `folder`, for a look at them. `None`, which the output says, if there is no browser
-    /// and none is required.
+    /// Pages will be left in `folder`, for a look at them. `None`, which the output says, if there
+    /// is no browser and none is required.
     ///
     /// # Panics
     ///
@@ -84,8 +84,8 @@ impl Browser {
         };
         let out = folder.join("dom.html");
         let mut command = Command::new(self.program);
-        // Chromium refuses to be root with its sandbox, and containers often cannot give it one; what it shows
-        // here are pages of our own.
+        // Chromium refuses to be root with its sandbox, and containers often cannot give it one;
+        // what it shows here are pages of our own.
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]);
         // Time that passes only while there is nothing left to do.
         command.args(["--virtual-time-budget=30000", "--dump-dom"]);

@@ -1,8 +1,8 @@
 //! Pages in a real browser: what is drawn, what can be read, what goes wrong.
 //!
-//! The browser is Chromium without a window. `PERCID_BROWSER=require` fails where it is missing; otherwise tests
-//! say that nothing was checked. Pages are those of `percid-report`: charts are `figure.chart`, which say in
-//! `data-state` whether they were drawn.
+//! The browser is Chromium without a window. `PERCID_BROWSER=require` fails where it is missing;
+//! otherwise tests say that nothing was checked. Pages are those of `percid-report`: charts are
+//! `figure.chart`, which say in `data-state` whether they were drawn.
 
 mod chromium;
 mod findings;

@@ -31,7 +31,8 @@ const PROGRAMS: [&str; 5] = ["cargo ", "percid ", "target/release/", "target/deb
 ///
 /// # Errors
 ///
-/// A line that looks like a command in a block that is none of commands, so that nothing would run it.
+/// A line that looks like a command in a block that is none of commands, so that nothing would run
+/// it.
 pub fn commands(document: &Document, steps: &str) -> Result<Vec<Command>, String> {
     let mut found = Vec::new();
     for block in &document.blocks {
@@ -59,8 +60,8 @@ pub fn commands(document: &Document, steps: &str) -> Result<Vec<Command>, String
     Ok(found)
 }
 
-/// A line of a block of text that a reader would take for a command. Programs in other languages may
-/// contain such words.
+/// A line of a block of text that a reader would take for a command. Programs in other languages
+/// may contain such words.
 fn stray<'t>(language: &str, text: &'t str) -> Option<&'t str> {
     let is_command = |line: &&str| PROGRAMS.iter().any(|program| line.starts_with(program));
     text.lines().map(str::trim).find(is_command).filter(|_| language == "text")
@@ -98,8 +99,9 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// The command that shows whether a program understands a command's options: the same with `--help` behind
-/// them, and without what it would do with its output. `None` for programs that are not percid's.
+/// The command that shows whether a program understands a command's options: the same with `--help`
+/// behind them, and without what it would do with its output. `None` for programs that are not
+/// percid's.
 pub fn with_help(command: &str) -> Option<String> {
     let one_line = command.replace("\\\n", " ");
     let line = one_line.split([';', '|', '&', '>']).next().unwrap_or_default().trim();
@@ -115,8 +117,8 @@ pub fn with_help(command: &str) -> Option<String> {
     if line.starts_with(".ci/install-tools") {
         return None;
     }
-    // Behind the first `--` are the options of the program that Cargo runs, behind another one a command
-    // that this program runs.
+    // Behind the first `--` are the options of the program that Cargo runs, behind another one a
+    // command that this program runs.
     let through_cargo = usize::from(line.starts_with("cargo run "));
     let parts: Vec<&str> = line.split(" -- ").collect();
     if through_cargo == 1 && parts.len() == 1 {

@@ -42,7 +42,8 @@ fn check(named: &[PathBuf]) -> Result<usize, Box<dyn std::error::Error>> {
     Ok(failed)
 }
 
-/// Does what the first page says, outside of the workspace: a new crate, percid, and the program of the page.
+/// Does what the first page says, outside of the workspace: a new crate, percid, and the program of
+/// the page.
 fn newcomer(place: &Place, page: &Document) -> std::io::Result<usize> {
     let program = page.blocks.iter().find(|block| block.language == "rust");
     let program = program.ok_or_else(|| std::io::Error::other("the first page has no program"))?;

@@ -1,4 +1,5 @@
-//! A session: the commands of one document, one after the other, in one shell, in the root of a fresh clone.
+//! A session: the commands of one document, one after the other, in one shell, in the root of a
+//! fresh clone.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -38,8 +39,9 @@ impl Ending {
 const MARK: &str = "@@ percid-documents";
 
 impl Place {
-    /// A clone of what is committed at `origin`. What is compiled goes to the target folder of `origin`, so
-    /// that little has to be compiled; all else is as in a folder that was cloned a moment ago.
+    /// A clone of what is committed at `origin`. What is compiled goes to the target folder of
+    /// `origin`, so that little has to be compiled; all else is as in a folder that was cloned a
+    /// moment ago.
     pub fn clone_of(origin: &Path, folder: &Path) -> io::Result<Place> {
         let place = Place::empty(folder)?;
         fs::remove_dir(&place.root)?;
@@ -90,8 +92,8 @@ impl Place {
         shell.spawn()
     }
 
-    /// The environment of somebody who has opened a terminal: nothing of the Cargo that runs this, and a home
-    /// of its own, where Cargo and rustup are the ones that there are.
+    /// The environment of a reader who has opened a terminal: nothing of the Cargo that runs this,
+    /// and a home of its own, where Cargo and rustup are the ones that there are.
     fn prepare(&self, shell: &mut Process) {
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {

@@ -19,8 +19,8 @@ use percid_vm::tool;
 
 /// Neither as it should be nor not: there is no result.
 const NO_RESULT: u8 = 2;
-/// How many machines may be needed for the rounds of a way: emulated machines on a busy host are late, and guests with
-/// many emulation threads panic now and then.
+/// How many machines may be needed for the rounds of a way: emulated machines on a busy host are
+/// late, and guests with many emulation threads panic now and then.
 const TRIES: u32 = 12;
 
 fn main() -> ExitCode {
@@ -113,7 +113,8 @@ fn kinds(options: &Options, way: Way, control: bool) -> impl Iterator<Item = Rou
     options.ids.iter().map(move |&ids| Round { way, ids, control })
 }
 
-/// Boots a kernel, again where a machine is lost or rounds came to nothing, until all have had their turn.
+/// Boots a kernel, again where a machine is lost or rounds came to nothing, until all have had
+/// their turn.
 fn try_on(
     image: &Path,
     program: &[u8],

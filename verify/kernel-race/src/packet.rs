@@ -1,8 +1,8 @@
 //! Packets of GDB's remote serial protocol, as far as an emulator's stub needs them.
 //!
-//! `$` contents `#` checksum: the sum of the contents' bytes, modulo 256, in two hexadecimal digits. In answers, `}` says
-//! that the next byte is to be taken xor 0x20, and `*` with a byte *n* repeats the byte before it *n* - 29 times.
-//! Each packet is acknowledged by a `+`.
+//! `$` contents `#` checksum: the sum of the contents' bytes, modulo 256, in two hexadecimal
+//! digits. In answers, `}` says that the next byte is to be taken xor 0x20, and `*` with a byte *n*
+//! repeats the byte before it *n* - 29 times. Each packet is acknowledged by a `+`.
 
 /// A packet with these contents, which must have none of the special characters.
 pub fn frame(contents: &str) -> Vec<u8> {

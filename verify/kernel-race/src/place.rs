@@ -1,9 +1,9 @@
 //! Finds the places in the kernel's code between whose compare-exchanges an agent can be late.
 //!
-//! The code is the running kernel's own, so nothing here knows a version or an address. Both functions in question
-//! take an ID away from another CPU's slot by two compare-exchanges on 32 bits: `VALID(k) -> LAZY(k)`, and then
-//! `LAZY(k) -> UNSET`. `UNSET` is all ones, by which the second is recognised; what it expects is in `eax`, by
-//! definition of the instruction.
+//! The code is the running kernel's own, so nothing here knows a version or an address. Both
+//! functions in question take an ID away from another CPU's slot by two compare-exchanges on 32
+//! bits: `VALID(k) -> LAZY(k)`, and then `LAZY(k) -> UNSET`. `UNSET` is all ones, by which the
+//! second is recognised; what it expects is in `eax`, by definition of the instruction.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
@@ -28,7 +28,8 @@ pub struct Function {
 pub struct Place {
     /// Its address.
     pub address: u64,
-    /// The register that holds the ID there, with the mark: the one that it is part of, 64 bits wide.
+    /// The register that holds the ID there, with the mark: the one that it is part of, 64 bits
+    /// wide.
     pub id: Register,
 }
 
@@ -39,8 +40,9 @@ pub fn second_exchange(function: &Function) -> Result<Place, String> {
     Ok(Place { address: instructions[at].ip(), id: Register::RAX })
 }
 
-/// The last place before the second compare-exchange at which interrupts are on: the end of the section under
-/// RCU's protection in which the other CPU's current thread was looked at, a call of `rcu_read_unlock`.
+/// The last place before the second compare-exchange at which interrupts are on: the end of the
+/// section under RCU's protection in which the other CPU's current thread was looked at, a call of
+/// `rcu_read_unlock`.
 pub fn before_interrupts_are_off(
     function: &Function,
     rcu_read_unlock: u64,
@@ -67,7 +69,8 @@ fn decode(function: &Function) -> Vec<Instruction> {
     Decoder::with_ip(64, &function.code, function.start, DecoderOptions::NONE).into_iter().collect()
 }
 
-/// The index of the exchange whose new value is all ones, the only one of its kind, with another before it.
+/// The index of the exchange whose new value is all ones, the only one of its kind, with another
+/// before it.
 fn find_second(function: &Function, instructions: &[Instruction]) -> Result<usize, String> {
     let exchanges: Vec<usize> =
         (0..instructions.len()).filter(|&at| is_exchange(&instructions[at])).collect();
@@ -104,8 +107,8 @@ fn is_immediate(instruction: &Instruction) -> bool {
         && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory)
 }
 
-/// Whether the first operand is this register, or the one that it is part of. Enough for loads; calls, which may
-/// change any register, are looked at by [`leaves`] or between the places.
+/// Whether the first operand is this register, or the one that it is part of. Enough for loads;
+/// calls, which may change any register, are looked at by [`leaves`] or between the places.
 fn writes(instruction: &Instruction, register: Register) -> bool {
     let compares =
         matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push);

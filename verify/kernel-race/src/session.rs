@@ -19,7 +19,8 @@ const LAZY: u32 = 1 << 31;
 /// The CPU of the guest's conductor, which spins while it waits for an answer.
 const CONDUCTOR: u32 = 0;
 
-/// How long the scanner stands, so that a timer of its CPU expires meanwhile: the real-time thread's has 2 ms.
+/// How long the scanner stands, so that a timer of its CPU expires meanwhile: the real-time
+/// thread's has 2 ms.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a machine may be silent.
@@ -96,7 +97,7 @@ fn root(program: &[u8], rounds: &[Round]) -> Vec<u8> {
     archive.finish()
 }
 
-/// Somebody whom the guest wants caught.
+/// A thread whom the guest wants caught.
 #[derive(Debug, Clone, Copy)]
 struct Trap {
     cpu: u32,
@@ -248,7 +249,8 @@ impl Session {
         Ok(())
     }
 
-    /// The guest waits for its trap to be set. In a control there is none, and the guest is told the same.
+    /// The guest waits for its trap to be set. In a control there is none, and the guest is told
+    /// the same.
     fn arm(&mut self, cpu: u32, answer: u64, id: u64) -> Result<(), Error> {
         self.target.stop()?;
         let round = self.current.as_ref().map(|report| report.round);
@@ -272,8 +274,8 @@ impl Session {
         self.target.resume()
     }
 
-    /// Answers the conductor, which spins: unless an interrupt's work is being done on its CPU, what is mapped there is its
-    /// process.
+    /// Answers the conductor, which spins: unless an interrupt's work is being done on its CPU,
+    /// what is mapped there is its process.
     fn answer(&mut self, address: u64, word: u32) -> Result<(), Error> {
         const TRIES: u32 = 50;
         for _ in 0..TRIES {
@@ -329,8 +331,8 @@ impl Session {
         Ok(wanted.is_some_and(|bytes| bytes == (marked & !LAZY).to_le_bytes()))
     }
 
-    /// Lets the CPU stand until its timer has expired, and go on: the interrupt comes at this instruction. Tells the
-    /// thread that the timer wakes up that this is the moment.
+    /// Lets the CPU stand until its timer has expired, and go on: the interrupt comes at this
+    /// instruction. Tells the thread that the timer wakes up that this is the moment.
     fn interrupt(&mut self, cpu: u32, trap: &Trap) -> Result<(), Error> {
         if !self.target.write_word(cpu, trap.answer, answer::DONE)? {
             return Err(Error::Stub("the scanner's process is not mapped on its CPU".to_owned()));

@@ -99,7 +99,8 @@ impl Unaided {
         })
     }
 
-    /// Whether it is as it should be: what the kernel's IDs lose is measured, the others must lose nothing.
+    /// Whether it is as it should be: what the kernel's IDs lose is measured, the others must lose
+    /// nothing.
     pub fn is_good(&self) -> bool {
         self.ids == Ids::Kernel || self.lost == 0
     }

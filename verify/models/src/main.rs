@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     match run(&options, &cases) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Whoever reads our output has seen enough.
+        // The reader of our output has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("percid-models: {error}");

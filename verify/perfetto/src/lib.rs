@@ -1,7 +1,8 @@
 //! Traces in Perfetto's own trace processor: what it makes of them.
 //!
-//! The trace processor is the engine of Perfetto's web interface, run by node; `install.sh` installs it.
-//! `PERCID_TRACE=require` fails where it is missing; otherwise tests say that nothing was checked.
+//! The trace processor is the engine of Perfetto's web interface, run by node; `install.sh`
+//! installs it. `PERCID_TRACE=require` fails where it is missing; otherwise tests say that nothing
+//! was checked.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +21,8 @@ pub type Rows = Vec<Vec<Value>>;
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
 impl TraceProcessor {
-    /// The trace processor, if it is installed. `None`, which the output says, if it is not and is not required.
+    /// The trace processor, if it is installed. `None`, which the output says, if it is not and is
+    /// not required.
     ///
     /// # Panics
     ///
@@ -41,8 +43,8 @@ impl TraceProcessor {
         None
     }
 
-    /// Opens a trace and asks it queries in the trace processor's SQL. Takes seconds. An error is what the trace
-    /// processor says of the trace, or of a query.
+    /// Opens a trace and asks it queries in the trace processor's SQL. Takes seconds. An error is
+    /// what the trace processor says of the trace, or of a query.
     ///
     /// # Panics
     ///

@@ -1,5 +1,5 @@
-//! The rseq area as the kernel knows it: which one is registered, with how many bytes, and what becomes of a
-//! process that writes where only the kernel may.
+//! The rseq area as the kernel knows it: which one is registered, with how many bytes, and what
+//! becomes of a process that writes where only the kernel may.
 //!
 //! Everything is asked of children of `fork`, which inherit the registration.
 
@@ -63,7 +63,8 @@ struct Known {
 
 const PTRACE_GET_RSEQ_CONFIGURATION: u32 = 0x420f;
 
-/// What the kernel knows of this thread's registration (Linux 5.13), asked of a child that has inherited it.
+/// What the kernel knows of this thread's registration (Linux 5.13), asked of a child that has
+/// inherited it.
 fn known_to_the_kernel() -> Result<Option<Known>, String> {
     let child = fork(|| {
         // SAFETY: plain integers.
@@ -75,7 +76,7 @@ fn known_to_the_kernel() -> Result<Option<Known>, String> {
     })?;
     let stopped = wait(child)?;
     let mut known = Known::default();
-    // SAFETY: the child is ours and stopped, and `known` has room for so many bytes.
+    // SAFETY: the child is ours and stopped, and `known` has room for this many bytes.
     let told = unsafe {
         let (request, room) = (PTRACE_GET_RSEQ_CONFIGURATION, size_of::<Known>());
         libc::syscall(libc::SYS_ptrace, request, child, room, &raw mut known)
@@ -116,8 +117,8 @@ fn child(body: impl FnOnce() -> i32) -> Result<Ended, String> {
     wait(fork(body)?)
 }
 
-/// Starts a child that runs `body` and exits with what it returns. This process has one thread, so a child may do
-/// whatever it may.
+/// Starts a child that runs `body` and exits with what it returns. This process has one thread, so
+/// a child may do whatever it may.
 fn fork(body: impl FnOnce() -> i32) -> Result<libc::pid_t, String> {
     // SAFETY: as above; the child ends without returning.
     match unsafe { libc::fork() } {

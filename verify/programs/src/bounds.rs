@@ -44,8 +44,8 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// The largest ID that `threads` threads see which all run at once, each on its CPU as far as there are
-/// enough, and stay until all are done.
+/// The largest ID that `threads` threads see which all run at once, each on its CPU as far as there
+/// are enough, and stay until all are done.
 fn largest_id(counter: &Counter, cpus: &[u32], threads: usize) -> u32 {
     let meet = Barrier::new(threads);
     let work = |index: usize| {

@@ -1,9 +1,9 @@
-//! The events of the published intermittent benchmark: which index each CPU sees from burst to burst, and
-//! the minor faults it takes, with the kernel's IDs and with the table's.
+//! The events of the published intermittent benchmark: which index each CPU sees from burst to
+//! burst, and the minor faults it takes, with the kernel's IDs and with the table's.
 //!
-//! One thread per CPU; all meet at a barrier, so that all hold an ID at once; then they run one after the
-//! other, in an order that is shuffled once, with a pause before each round. What time a burst takes is
-//! of no interest here: an emulated machine has no caches.
+//! One thread per CPU; all meet at a barrier, so that all hold an ID at once; then they run one
+//! after the other, in an order that is shuffled once, with a pause before each round. What time a
+//! burst takes is of no interest here: an emulated machine has no caches.
 
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
 
 fn observe(source: Source, cpus: &[u32], pause: Duration) -> Result<Seen, String> {
     let counter = Counter::with_source(source).map_err(|error| error.to_string())?;
-    // An area for every ID that could be: memory that nobody has touched.
+    // An area for every ID that could be: memory that no thread has touched.
     let areas = vec![0u8; AREA * (cpus.len() + 8)];
     let order = shuffled(cpus.len());
     // Whose turn it is: the position in the order, over all rounds.
@@ -110,17 +110,18 @@ fn burst(source: Source, counter: &Counter, areas: usize) -> (Option<u32>, i64) 
     if let Some(index) = index {
         for offset in (0..AREA).step_by(64) {
             let byte = (areas + index as usize * AREA + offset) as *mut u8;
-            // SAFETY: inside the areas, which have room for more IDs than there are CPUs, and live until
-            // all threads have ended; one thread runs at a time.
+            // SAFETY: inside the areas, which have room for more IDs than there are CPUs, and live
+            // until all threads have ended; one thread runs at a time.
             unsafe { byte.write_volatile(byte.read_volatile().wrapping_add(1)) };
         }
     }
     (index, minor_faults() - before)
 }
 
-/// Asks the kernel's NUMA balancing to leave this process alone: it unmaps pages now and then to see who
-/// touches them, and those faults are not the ones that are counted here. It scans only where no policy
-/// was set; this one, for the calling thread and those it starts, says what the default does.
+/// Asks the kernel's NUMA balancing to leave this process alone: it unmaps pages now and then to
+/// see who touches them, and those faults are not the ones that are counted here. It scans only
+/// where no policy was set; this one, for the calling thread and those it starts, says what the
+/// default does.
 fn refuse_hint_faults() {
     const MPOL_LOCAL: libc::c_long = 4;
     // SAFETY: the call reads no memory for this policy. Kernels without NUMA refuse it, rightly.

@@ -1,9 +1,9 @@
 //! Chaos: all that happens at once to a structure that must lose nothing.
 //!
-//! Unpinned workers operate on it; others come and go; a signaller interrupts the workers with a handler that
-//! operates on it too; affinities change at random; a remote party visits it all the time (takes, drains,
-//! consumes); and a thief takes IDs away from CPUs, uses them itself where the structure lets it, and hands
-//! them to other CPUs.
+//! Unpinned workers operate on it; others come and go; a signaller interrupts the workers with a
+//! handler that operates on it too; affinities change at random; a remote party visits it all the
+//! time (takes, drains, consumes); and a thief takes IDs away from CPUs, uses them itself where the
+//! structure lets it, and hands them to other CPUs.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
@@ -32,7 +32,7 @@ pub(crate) trait Subject: Sync {
     /// What the thief does with an ID that is his.
     fn rob(&self, _stolen: &Stolen) {}
 
-    /// Whether everything is accounted for, now that nobody is at it any more, in figures.
+    /// Whether everything is accounted for, now that no thread is at it any more, in figures.
     fn account(&self) -> Verdict;
 }
 
@@ -47,8 +47,9 @@ extern "C" fn handler(_: i32) {
     }
 }
 
-/// The processor reported a write when its watchpoint had just been removed, with the thread, from the CPU.
-/// The kernel takes that for a debugger's trap (seen once, on a busy virtual machine). The write is not counted.
+/// The processor reported a write when its watchpoint had just been removed, with the thread, from
+/// the CPU. The kernel takes that for a debugger's trap (seen once, on a busy virtual machine). The
+/// write is not counted.
 extern "C" fn late_trap(_: i32) {}
 
 /// For how much longer than was asked a run waits until something has happened.
@@ -157,7 +158,7 @@ impl Run {
             let writes = watch.and_then(|watch| watch.writes());
             written.lock().expect("no panic").push(writes);
         }
-        // Nobody may signal or move a thread that has ended: its number may be somebody else's.
+        // No thread may signal or move a thread that has ended: its number may be another thread's.
         number.store(0, Relaxed);
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -208,7 +209,8 @@ impl Run {
         }
     }
 
-    /// The thief. The kernel's IDs are not ours to take: there it only fences, which aborts sections.
+    /// The thief. The kernel's IDs are not ours to take: there it only fences, which aborts
+    /// sections.
     fn steal(&self) {
         if self.source == Source::Atomic {
             return;
@@ -271,8 +273,8 @@ impl Run {
     }
 }
 
-/// Asks for more than a fair share of the CPU, which a thief among many workers needs to be quick; without
-/// the right to it the stress is merely weaker, and its rate is printed.
+/// Asks for more than a fair share of the CPU, which a thief among many workers needs to be quick;
+/// without the right to it the stress is merely weaker, and its rate is printed.
 fn be_urgent() {
     // SAFETY: plain integers; 0 is the calling thread.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) };

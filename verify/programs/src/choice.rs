@@ -20,8 +20,8 @@ pub(crate) fn run(_: &Options) -> Verdict {
         _ if aborts()? => Source::Table,
         _ => Source::Atomic,
     };
-    // Read off the kernel's history, not from what the library found out: 6.3 brought the IDs. In an area that
-    // other libraries use, they cannot be told from none.
+    // Read off the kernel's history, not from what the library found out: 6.3 brought the IDs. In
+    // an area that other libraries use, they cannot be told from none.
     let has_ids = release >= (6, 3) && alone;
     let choice = percid::init();
     let figures = format!(
@@ -37,7 +37,8 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(format!("{figures}: expected {expected}")) }
 }
 
-/// Whether this kernel aborts critical sections, found out at length: only 64-bit Arm ever had kernels that do not.
+/// Whether this kernel aborts critical sections, found out at length: only 64-bit Arm ever had
+/// kernels that do not.
 fn aborts() -> Result<bool, String> {
     let probe = percid::machine::probe(Duration::from_secs(2));
     let probe = probe.map_err(|why| why.to_string())?;

@@ -6,8 +6,9 @@ use std::process::{Command, ExitCode};
 /// The window of a race may be small: so often it is tried.
 const TRIES: u32 = 5;
 
-/// Runs this binary with the arguments behind `control`, which must account for something that is wrong: it passes if a
-/// try fails by its figures. What fails otherwise, or ends in another way, is no proof of anything.
+/// Runs this binary with the arguments behind `control`, which must account for something that is
+/// wrong: it passes if a try fails by its figures. What fails otherwise, or ends in another way, is
+/// no proof of anything.
 pub(crate) fn run() -> ExitCode {
     let arguments: Vec<_> = env::args_os().skip(2).collect();
     for _ in 0..TRIES {

@@ -1,5 +1,5 @@
-//! Counts to a million with several threads and says with which source, if need be in a sandbox that
-//! denies system calls.
+//! Counts to a million with several threads and says with which source, if need be in a sandbox
+//! that denies system calls.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

@@ -1,5 +1,5 @@
-//! Threads that wander over all CPUs use no more IDs than there are threads, or allowed CPUs; with --relaxed, no more
-//! than allowed CPUs.
+//! Threads that wander over all CPUs use no more IDs than there are threads, or allowed CPUs; with
+//! --relaxed, no more than allowed CPUs.
 
 use std::sync::Barrier;
 
@@ -36,8 +36,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if dense && sum == expected { Ok(figures) } else { Err(format!("{figures}: bound {bound}")) }
 }
 
-/// Runs the threads, the calling one among them so that there are no others, and returns the distinct IDs
-/// that they held.
+/// Runs the threads, the calling one among them so that there are no others, and returns the
+/// distinct IDs that they held.
 fn wander(counter: &Counter, source: Source, cpus: &[u32], threads: usize) -> Vec<u32> {
     let (start, end) = (Barrier::new(threads), Barrier::new(threads));
     let work = |index: usize| {
@@ -52,7 +52,7 @@ fn wander(counter: &Counter, source: Source, cpus: &[u32], threads: usize) -> Ve
             ids.extend(source.current_id());
         }
         pinning::restrict(0, cpus);
-        // Nobody ends before all are done: a thread less is a smaller bound.
+        // No thread ends before all are done: a thread less is a smaller bound.
         end.wait();
         ids
     };

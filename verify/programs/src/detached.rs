@@ -1,8 +1,9 @@
-//! Threads that nobody joins, each of which counts and ends, and counts while it ends.
+//! Threads that are not joined, each of which counts and ends, and counts while it ends.
 //!
-//! Where the C library lets such a thread unmap its own stack (musl), an rseq area left behind in it would
-//! be written to by the kernel, and kill the process. So percid takes its registration back when the keys of
-//! the thread are destroyed; what is destroyed after that must lose nothing either.
+//! Where the C library lets such a thread unmap its own stack (musl), an rseq area left behind in
+//! it would be written to by the kernel, and kill the process. So percid takes its registration
+//! back when the keys of the thread are destroyed; what is destroyed after that must lose nothing
+//! either.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};

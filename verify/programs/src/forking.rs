@@ -1,5 +1,5 @@
-//! Children of `fork` start fresh, on a copy of the data, whatever the other threads of the parent did at
-//! that moment; and nothing is lost in the parent.
+//! Children of `fork` start fresh, on a copy of the data, whatever the other threads of the parent
+//! did at that moment; and nothing is lost in the parent.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -9,9 +9,10 @@ use percid::{Counter, Histogram, Local, Overflow, Ring, Source, Stack, testing};
 use crate::options::Options;
 use crate::verdict::Verdict;
 
-/// At least so many children, and at most so many: as many as there is time for. Where a drain in a child waits a second
-/// for a thread that is not there, they take long; and in emulated machines, where a child takes a fifth of a second
-/// beside the threads of its parent, with one CPU (of 64-bit Arm) as with four.
+/// At least this many children, and at most this many: as many as there is time for. Where a drain
+/// in a child waits a second for a thread that is not there, they take long; and in emulated
+/// machines, where a child takes a fifth of a second beside the threads of its parent, with one CPU
+/// (of 64-bit Arm) as with four.
 const CHILDREN: std::ops::Range<usize> = 12..60;
 const TIME: Duration = Duration::from_secs(8);
 
@@ -56,8 +57,8 @@ impl Structures {
         found |= self.stack.pop() == Some(item);
         self.stack.drain(|drained| found |= drained == item);
         self.histogram.record(7);
-        // It overwrites, so there is room; but without sections a thread of the parent may have had the
-        // locks, and then the record is counted as lost.
+        // It overwrites, so there is room; but without sections a thread of the parent may have had
+        // the locks, and then the record is counted as lost.
         let lost = self.ring.lost();
         let appended = self.ring.append(b"a record of the child").is_ok();
         let appended = appended || (self.source == Source::Atomic && self.ring.lost() == lost + 1);
@@ -81,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 }
             });
         }
-        // Somebody is in the slow path nearly all the time, so that many forks happen meanwhile.
+        // A thread is in the slow path nearly all the time, so that many forks happen meanwhile.
         scope.spawn(|| {
             while !stop.load(Relaxed) {
                 testing::while_table_is_locked(std::hint::spin_loop);
@@ -106,8 +107,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
 }
 
 fn one_child(structures: &Structures) -> Result<(), String> {
-    // SAFETY: the child only does what is allowed after fork in a threaded process: it counts (which is
-    // async-signal-safe) and exits.
+    // SAFETY: the child only does what is allowed after fork in a threaded process: it counts
+    // (which is async-signal-safe) and exits.
     match unsafe { libc::fork() } {
         -1 => Err(format!("fork: {}", std::io::Error::last_os_error())),
         // SAFETY: `_exit` runs no handlers of the parent.

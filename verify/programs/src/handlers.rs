@@ -1,5 +1,5 @@
-//! Signal handlers that use a counter while they interrupt the same operation, a slow path, or a thread
-//! while somebody else holds the table's lock.
+//! Signal handlers that use a counter while they interrupt the same operation, a slow path, or a
+//! thread while another thread holds the table's lock.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -58,8 +58,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 }
             }
         });
-        // Increments while this very thread holds the lock, as a handler would if it could get in; and a
-        // signal to itself, whose handler must wait until the lock is free.
+        // Increments while this very thread holds the lock, as a handler would if it could get in;
+        // and a signal to itself, whose handler must wait until the lock is free.
         scope.spawn(|| {
             while !stop.load(Relaxed) && source == Source::Table {
                 let early = testing::while_table_is_locked(|| {

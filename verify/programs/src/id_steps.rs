@@ -1,9 +1,11 @@
-//! Records what the scheduler did with a scripted process and which IDs the kernel gave its threads, for the
-//! simulator's policies to be replayed against (`percid_sim::conformance` reads what this prints).
+//! Records what the scheduler did with a scripted process and which IDs the kernel gave its
+//! threads, for the simulator's policies to be replayed against (`percid_sim::conformance` reads
+//! what this prints).
 //!
-//! The process starts itself a second time, so that the recording begins with `exec`, when the kernel knows
-//! nothing about the program's IDs yet. Everything the policy of a kernel hears of comes from the kernel's own
-//! events: switches, migrations, timer ticks, threads that begin and end. The script decides only what happens.
+//! The process starts itself a second time, so that the recording begins with `exec`, when the
+//! kernel knows nothing about the program's IDs yet. Everything the policy of a kernel hears of
+//! comes from the kernel's own events: switches, migrations, timer ticks, threads that begin and
+//! end. The script decides only what happens.
 
 mod notes;
 mod owners;
@@ -23,15 +25,15 @@ use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
 
-/// How often every CPU is made to do something. The scan compares the time of a slot with the clock of that
-/// CPU's run queue, which stands still while the CPU sleeps.
+/// How often every CPU is made to do something. The scan compares the time of a slot with the clock
+/// of that CPU's run queue, which stands still while the CPU sleeps.
 const HEARTBEAT: Duration = Duration::from_millis(3);
 
 pub(crate) fn run(options: &Options) -> Verdict {
     if options.traced {
         return workers::run(options);
     }
-    // Beginning with this word so that whoever runs it can tell it from a recording.
+    // Beginning with this word, which tells it from a recording.
     let missing = Source::Kernel.prepare().err().map(|error| error.to_string());
     if let Some(why) = missing.or_else(|| trace::missing().err()) {
         return Ok(format!("skipped: {why}"));
@@ -82,7 +84,7 @@ fn record(instance: &trace::Instance, options: &Options) -> Result<(u32, String)
     })
 }
 
-/// Makes the calling thread run only where nobody else does.
+/// Makes the calling thread run only where no other thread does.
 fn yield_to_all() {
     // SAFETY: all zero is a valid parameter, and the call reads it.
     unsafe {

@@ -1,11 +1,13 @@
-//! Every instruction of every critical section interrupted, on 64-bit Arm: what `verify/aborts` does on x86-64, with
-//! fewer kinds of interruptions, and small enough for a machine of that architecture.
+//! Every instruction of every critical section interrupted, on 64-bit Arm: what `verify/aborts`
+//! does on x86-64, with fewer kinds of interruptions, and small enough for a machine of that
+//! architecture.
 //!
-//! A child uses every structure, round after round; its parent traces it. In each round one instruction of one section
-//! is a trap. The stop takes the child off its CPU inside the section; the parent brings the instruction back, adds a
-//! signal or another CPU, and lets it run on. It must then leave the section by its abort pad, which is a trap
-//! too, and in the end everything must have happened once. Sections are found by their descriptors, which both have at the
-//! same addresses.
+//! A child uses every structure, round after round; its parent traces it. In each round one
+//! instruction of one section is a trap. The stop takes the child off its CPU inside the section;
+//! the parent brings the instruction back, adds a signal or another CPU, and lets it run on. It
+//! must then leave the section by its abort pad, which is a trap too, and in the end everything
+//! must have happened once. Sections are found by their descriptors, which both have at the same
+//! addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -47,7 +49,8 @@ struct Descriptor {
 }
 
 unsafe extern "C" {
-    /// The first descriptor, and behind the last: the linker defines them for sections with such names.
+    /// The first descriptor, and behind the last: the linker defines them for sections with such
+    /// names.
     static __start___rseq_cs: Descriptor;
     static __stop___rseq_cs: Descriptor;
 }
@@ -197,8 +200,9 @@ impl Child {
         Ok(())
     }
 
-    /// Interrupts one instruction in the next rounds, once. Whether the section was left by its pad then; `None` if
-    /// nobody came to the instruction. Sections of slow paths are come to when those before have been aborted.
+    /// Interrupts one instruction in the next rounds, once. Whether the section was left by its pad
+    /// then; `None` if no thread came to the instruction. Sections of slow paths are come to when
+    /// those before have been aborted.
     fn interrupt(
         &mut self,
         all: &[Descriptor],
@@ -231,7 +235,8 @@ impl Child {
         Ok(Some(aborted))
     }
 
-    /// Runs to the trap at `address`, aborting the other sections once on the way; `false` if nobody came there.
+    /// Runs to the trap at `address`, aborting the other sections once on the way; `false` if no
+    /// thread came there.
     fn come_to<'a>(
         &mut self,
         address: u64,
@@ -384,7 +389,8 @@ extern "C" fn handler(_: i32) {
 }
 
 impl Structures {
-    /// Async-signal-safe. A value that the interrupted thread has is not to be had: then another one is made.
+    /// Async-signal-safe. A value that the interrupted thread has is not to be had: then another
+    /// one is made.
     fn use_all(&self) {
         self.counter.add(1);
         self.histogram.record(7);

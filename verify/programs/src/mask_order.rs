@@ -1,6 +1,6 @@
-//! The order that the active mask promises, as often as two CPUs can try: one publishes by a plain store and
-//! marks, the other drains and looks. Without the fence on the drainer's side the publisher's load of the bit
-//! overtakes its store, and a drain misses what was published.
+//! The order that the active mask promises, as often as two CPUs can try: one publishes by a plain
+//! store and marks, the other drains and looks. Without the fence on the drainer's side the
+//! publisher's load of the bit overtakes its store, and a drain misses what was published.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
@@ -70,8 +70,8 @@ impl Race {
         pinning::restrict(0, &[cpu]);
         let mut random = Random::new(seed(), 0);
         while !self.stop.load(Relaxed) {
-            // The bit is set now, unless a drain comes in between: the case in which nothing but the fence
-            // orders the store and the test.
+            // The bit is set now, unless a drain comes in between: the case in which nothing but
+            // the fence orders the store and the test.
             self.mask.mark(ID);
             (0..random.below(64)).for_each(|_| std::hint::black_box(()));
             self.published.0.store(1, Relaxed);
@@ -84,8 +84,8 @@ impl Race {
                 }
                 std::hint::spin_loop();
             }
-            // A mere load leaves the line with the drainer, who has written it last: so the next store takes
-            // its time to become visible.
+            // A mere load leaves the line with the drainer, who has written it last: so the next
+            // store takes its time to become visible.
             if self.published.0.load(Relaxed) != 0 {
                 self.missed.fetch_add(1, Relaxed);
             }

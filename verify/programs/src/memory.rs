@@ -22,7 +22,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let counters: Vec<Counter> =
         counters.into_iter().collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     let cpus = pinning::allowed();
-    // The stacks and heaps of the threads are no memory of the counters: they are there from now on.
+    // The stacks and heaps of the threads are no memory of the counters: they are there from now
+    // on.
     count_on_every_cpu(&[], &cpus);
     let before = resident_kib()?;
     count_on_every_cpu(&counters, &cpus);
@@ -70,8 +71,8 @@ fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
 
 /// Resident anonymous memory of this process in KiB, exact to the page.
 ///
-/// Linux 6.1 was seen to leave memory out of a summary while threads that had just ended gave theirs back:
-/// two equal readings count.
+/// Linux 6.1 was seen to leave memory out of a summary while threads that had just ended gave
+/// theirs back: two equal readings count.
 pub(crate) fn resident_kib() -> Result<usize, String> {
     loop {
         let first = read_resident_kib()?;

@@ -5,7 +5,8 @@ pub(crate) fn allowed() -> Vec<u32> {
     percid::machine::read().allowed.iter().collect()
 }
 
-/// Restricts a thread (0: the calling one) to some CPUs. `false` if it has ended or the CPUs are gone.
+/// Restricts a thread (0: the calling one) to some CPUs. `false` if it has ended or the CPUs are
+/// gone.
 pub(crate) fn restrict(thread: i32, cpus: &[u32]) -> bool {
     let mut mask = [0u64; 128];
     for &cpu in cpus {
@@ -31,7 +32,8 @@ pub(crate) fn signal(thread: i32, number: i32) -> bool {
 
 /// Installs a handler for a signal.
 pub(crate) fn handle(number: i32, handler: extern "C" fn(i32)) {
-    // SAFETY: the structure is zeroed, which is valid, and the handler does async-signal-safe work only.
+    // SAFETY: the structure is zeroed, which is valid, and the handler does async-signal-safe work
+    // only.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;

@@ -1,5 +1,5 @@
-//! Whether the kernel aborts critical sections, found out as a first use does it: in many fresh processes, all of which
-//! must answer alike.
+//! Whether the kernel aborts critical sections, found out as a first use does it: in many fresh
+//! processes, all of which must answer alike.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -107,7 +107,7 @@ fn shared_word() -> Option<&'static AtomicU64> {
     let address = *WORD.get_or_init(|| {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
+        // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
         let place = unsafe { libc::mmap(std::ptr::null_mut(), 8, protection, flags, -1, 0) };
         if place == libc::MAP_FAILED { 0 } else { place as usize }
     });

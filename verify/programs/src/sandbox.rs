@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::options::Options;
 
-/// Installs the filter and runs this program again with the same options. Returns only on failure, with
-/// the reason.
+/// Installs the filter and runs this program again with the same options. Returns only on failure,
+/// with the reason.
 pub(crate) fn start_over(options: &Options) -> String {
     if let Err(error) = install(&options.deny, options.errno) {
         return format!("cannot install the filter: {error}");
@@ -19,7 +19,8 @@ pub(crate) fn start_over(options: &Options) -> String {
     format!("cannot start over: {error}")
 }
 
-/// The classic BPF program: load the call's number, compare it with each denied one, allow the rest.
+/// The classic BPF program: load the call's number, compare it with each denied one, allow the
+/// rest.
 pub(crate) fn install(denied: &[libc::c_long], errno: i32) -> Result<(), std::io::Error> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;

@@ -1,4 +1,5 @@
-//! One thread wanders over all CPUs: the table gives it extra IDs while it does, and takes them back when it stays.
+//! One thread wanders over all CPUs: the table gives it extra IDs while it does, and takes them
+//! back when it stays.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,8 @@ use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
 
-/// How long it stays before it moves once more: twice the time after which IDs expire, and some ticks.
+/// How long it stays before it moves once more: twice the time after which IDs expire, and some
+/// ticks.
 const QUIET: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(options: &Options) -> Verdict {
@@ -28,7 +30,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
         moves += wander(&counter, &cpus, time);
         let wandering = testing::table_ids_in_use().ok_or("the table is locked")?;
         std::thread::sleep(QUIET);
-        // The last CPU still holds an ID, so that a return to it is no slow path: it is made to ask.
+        // The last CPU still holds an ID, so that a return to it is no slow path: it is made to
+        // ask.
         let last = &cpus[cpus.len() - 1..];
         testing::steal(last[0]).ok_or("CPU without an ID")?.put_back(None);
         moves += wander(&counter, last, Duration::ZERO);
@@ -40,8 +43,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if right && counter.sum() == moves * 10 { Ok(figures) } else { Err(figures) }
 }
 
-/// Moves from CPU to CPU, with ten increments on each, at least once over all. Answers how often. On a machine that hardly
-/// runs IDs expire on the way: it goes on until it was fast enough once.
+/// Moves from CPU to CPU, with ten increments on each, at least once over all. Answers how often.
+/// On a machine that hardly runs IDs expire on the way: it goes on until it was fast enough once.
 fn wander(counter: &Counter, cpus: &[u32], time: Duration) -> i64 {
     const FAST: Duration = Duration::from_millis(30);
     const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,8 +1,8 @@
 //! Hardware watchpoints on a thread's rseq area: how often user space writes to which of its words.
 //!
-//! The processor sees every store, whoever makes it and by whichever address; what the kernel writes is left
-//! out. There are four watchpoints, so a thread watches `rseq_cs`, which must be seen written, and three of the
-//! other words; which ones differs among the threads.
+//! The processor sees every store, by whichever address it is made; what the kernel writes is left
+//! out. There are four watchpoints, so a thread watches `rseq_cs`, which must be seen written, and
+//! three of the other words; which ones differs among the threads.
 
 use std::fs::File;
 use std::io::{Error, Read};
@@ -85,8 +85,8 @@ fn watch(address: usize) -> Result<File, String> {
         length: WORD as u64,
         ..Attributes::default()
     };
-    // SAFETY: the structure has the size it says, and the other arguments are plain integers: the calling
-    // thread, on any CPU, no group, no flags.
+    // SAFETY: the structure has the size it says, and the other arguments are plain integers: the
+    // calling thread, on any CPU, no group, no flags.
     let file = unsafe { libc::syscall(libc::SYS_perf_event_open, &attributes, 0, -1, -1, 0) };
     if file < 0 {
         return Err(format!("no watchpoint: {}", Error::last_os_error()));
@@ -102,7 +102,8 @@ fn count(mut event: &File) -> Result<u64, String> {
     Ok(u64::from_ne_bytes(value))
 }
 
-/// The negative control: writes a field of the calling thread's area that is the kernel's, with what is there.
+/// The negative control: writes a field of the calling thread's area that is the kernel's, with
+/// what is there.
 pub(crate) fn clobber() {
     const NODE_ID: usize = 20;
     if let Some((area, _)) = testing::rseq_area() {

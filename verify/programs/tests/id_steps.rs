@@ -1,5 +1,6 @@
-//! The IDs of the running kernel, step by step, against the simulator's policy of its generation. Without a kernel
-//! that has IDs and lets us trace it nothing is compared, unless `PERCID_TRACE=require` is set.
+//! The IDs of the running kernel, step by step, against the simulator's policy of its generation.
+//! Without a kernel that has IDs and lets us trace it nothing is compared, unless
+//! `PERCID_TRACE=require` is set.
 
 use std::env;
 use std::process::Command;
@@ -27,7 +28,8 @@ fn ids_of_this_kernel_are_those_of_its_policy() {
         Some(policy) => policy,
         None => return skip(&format!("{release}: this kernel has no concurrency IDs")),
     };
-    // Where IDs have owners, what matters is how many threads there are, and not how long they pause.
+    // Where IDs have owners, what matters is how many threads there are, and not how long they
+    // pause.
     let script: &[&str] = if policy.name == "linux-6.19" { &["--owners"] } else { &[] };
     let (mut whole, mut told_apart) = (0, 0);
     for seed in SEEDS {

@@ -1,7 +1,7 @@
 //! Runs the programs as processes of their own, one after the other, and reads what they found.
 //!
-//! A stress lasts a tenth of its full time unless `PERCID_STRESS=long` is set. Every stress prints its seed;
-//! `PERCID_SEED` repeats it.
+//! A stress lasts a tenth of its full time unless `PERCID_STRESS=long` is set. Every stress prints
+//! its seed; `PERCID_SEED` repeats it.
 
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard};
@@ -136,8 +136,8 @@ fn the_stress_of_structures_sees_a_missing_fence() {
     assert_fails("mask-order --seconds 2 --skip-fence");
 }
 
-/// How often a negative control of a second or two is tried. The windows are a few instructions wide: the
-/// first try usually fails, as it should, and on a busy machine some may not.
+/// How often a negative control of a second or two is tried. The windows are a few instructions
+/// wide: the first try usually fails, as it should, and on a busy machine some may not.
 const TRIES: u32 = 25;
 
 /// Without its fence a structure breaks before long.
@@ -279,7 +279,8 @@ fn ten_thousand_counters_cost_what_is_promised() {
     }
 }
 
-/// With the atomic source: valgrind has no rseq. `PERCID_VALGRIND=require` fails where it is missing.
+/// With the atomic source: valgrind has no rseq. `PERCID_VALGRIND=require` fails where it is
+/// missing.
 #[test]
 fn nothing_leaks_and_nothing_unset_is_read_under_valgrind() {
     let _alone = alone();
@@ -390,8 +391,8 @@ fn the_kernel_knows_the_area_by_the_size_that_is_told() {
     assert!(!own.line.contains("registered=Libc"), "{}", own.line);
 }
 
-/// Where no watchpoints are to be had, nothing is checked: some hypervisors have none. The mask is left out, since it
-/// has no sections.
+/// Where no watchpoints are to be had, nothing is checked: some hypervisors have none. The mask is
+/// left out, since it has no sections.
 #[test]
 fn of_the_rseq_area_only_one_field_is_ever_written() {
     for source in sources().into_iter().filter(|&source| source != "atomic") {
@@ -429,7 +430,8 @@ fn compile_owner(name: &str, options: &[&str]) -> String {
 
 /// The programs with the owner among their own objects.
 fn programs_with_owner(options: &[&str]) -> String {
-    // A name for each kind of owner: Cargo links anew when its arguments change, and not when an object does.
+    // A name for each kind of owner: Cargo links anew when its arguments change, and not when an
+    // object does.
     let name = format!("owner{}.o", options.concat());
     let object = compile_owner(&name, &[&["-c"], options].concat());
     let folder = format!("{}/owned", env!("CARGO_TARGET_TMPDIR"));
@@ -460,7 +462,8 @@ fn an_owner_with_the_shared_name_shares_its_area() {
         }
         assert_eq!(run("area").figure("registered"), "Shared");
         assert_eq!(run("count").figure("source"), "table");
-        // The sections are in use: without fences the stress must notice. And the kernel's IDs are refused.
+        // The sections are in use: without fences the stress must notice. And the kernel's IDs are
+        // refused.
         let unfenced = || run("stress --seconds 1 --source table --skip-fence").passed;
         assert!(cpus() < 2 || (0..TRIES).any(|_| !unfenced()));
         let wish = [&environment[..], &[("PERCID_SOURCE", "kernel")]].concat();
@@ -492,7 +495,8 @@ fn an_owner_that_cannot_be_shared_with_is_named_with_the_remedy() {
     assert!(outcome.passed && outcome.number("lost") == 0, "{}", outcome.line);
 }
 
-/// With the C library below `PERCID_NEWER_LIBC`, of 2.41 or later: `newer_libc.sh` makes such a folder.
+/// With the C library below `PERCID_NEWER_LIBC`, of 2.41 or later: `newer_libc.sh` makes such a
+/// folder.
 #[test]
 fn with_a_c_library_that_registers_what_the_kernel_announces() {
     let Some(root) = std::env::var_os("PERCID_NEWER_LIBC") else {
@@ -517,7 +521,8 @@ fn with_a_c_library_that_registers_what_the_kernel_announces() {
     }
 }
 
-/// On pretended nodes: this machine may have one. What it costs is printed; others use the machine too.
+/// On pretended nodes: this machine may have one. What it costs is printed; others use the machine
+/// too.
 #[test]
 fn a_reported_access_counts_once_for_every_armed_page() {
     let outcome = pass("numa-touch");

@@ -92,7 +92,8 @@ struct Turn {
     run_ns: u64,
 }
 
-/// Each turn of a thread ends on the CPU where it began, before the next one begins, and none follows the last.
+/// Each turn of a thread ends on the CPU where it began, before the next one begins, and none
+/// follows the last.
 fn turns(trace: &Trace, notes: &Notes) -> Result<Vec<Turn>, String> {
     let mut running: HashMap<Tid, (Cpu, u64)> = HashMap::new();
     let mut dead = BTreeSet::new();
@@ -129,7 +130,8 @@ fn run_times(turns: &[Turn], notes: &Notes) -> Result<(), String> {
     turns.iter().for_each(|turn| *times.entry(turn.thread).or_default() += turn.run_ns);
     for (thread, noted) in &notes.threads {
         let (run, noted) = (times.get(thread).copied().unwrap_or_default(), noted.run_ns);
-        // An emulated CPU that stands still does so before a thread's time is taken or after it was traced.
+        // An emulated CPU that stands still does so before a thread's time is taken or after it was
+        // traced.
         if run < noted / 3 || run > 3 * noted + SLACK_NS {
             return Err(format!("thread {thread} ran for {run} ns, and noted {noted} ns"));
         }
@@ -156,7 +158,8 @@ fn places(turns: &[Turn], notes: &Notes) -> Result<(), String> {
     Ok(())
 }
 
-/// Every CPU goes on with the thread to which it switched, from the first switch to the last; every CPU that is there has some.
+/// Every CPU goes on with the thread to which it switched, from the first switch to the last; every
+/// CPU that is there has some.
 fn no_gaps(trace: &Trace, online: &[Cpu]) -> Result<(), String> {
     let mut running: BTreeMap<Cpu, Tid> = BTreeMap::new();
     for event in &trace.events {
@@ -173,7 +176,8 @@ fn no_gaps(trace: &Trace, online: &[Cpu]) -> Result<(), String> {
     Ok(())
 }
 
-/// The negative control: recordings of the system with a fault, each of which the checks have to find.
+/// The negative control: recordings of the system with a fault, each of which the checks have to
+/// find.
 pub(crate) fn control(recording: &Recording, online: &[Cpu]) -> Result<(), String> {
     for fault in FAULTS {
         let mut trace = recording.recorded.trace.clone();

@@ -11,8 +11,9 @@ use crate::cpus;
 /// How often each CPU does something.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Does something on every CPU now and then while `work` goes on. A scan of the kernel compares the age of an ID with the clock
-/// of the CPU's run queue, which stands still while that CPU sleeps: no trace shows that.
+/// Does something on every CPU now and then while `work` goes on. A scan of the kernel compares the
+/// age of an ID with the clock of the CPU's run queue, which stands still while that CPU sleeps: no
+/// trace shows that.
 pub(crate) fn during<T>(all: &[Cpu], work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -33,7 +34,7 @@ pub(crate) fn during<T>(all: &[Cpu], work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Makes the calling thread run only where nobody else wants to.
+/// Makes the calling thread run only where no other thread wants to.
 fn yield_to_all() {
     // SAFETY: all zero is a valid parameter, and the call reads it.
     unsafe {

@@ -10,14 +10,16 @@ use crate::recording::{self, Handicap, Recording};
 use crate::verdict::Verdict;
 use crate::{cpus, heartbeat};
 
-/// So many IDs must be compared in one recording, for each CPU. The first part of the workload alone has more.
+/// This many IDs must be compared in one recording, for each CPU. The first part of the workload
+/// alone has more.
 const DECIDED: usize = 20;
 
-/// Emulated CPUs stand still now and then. Where it matters what another one does meanwhile, the comparison ends, so a
-/// recording may say less than another. None may differ.
+/// Emulated CPUs stand still now and then. Where it matters what another one does meanwhile, the
+/// comparison ends, so a recording may say less than another. None may differ.
 const RECORDINGS: usize = 4;
 
-/// The control: the next generation, which differs only in which ID a CPU gets again that has lost its own.
+/// The control: the next generation, which differs only in which ID a CPU gets again that has lost
+/// its own.
 const OTHER: &str = "linux-6.13";
 
 pub(crate) fn run() -> Verdict {
@@ -58,7 +60,7 @@ fn show_until(recording: &Recording, time: Ns) {
     steps[end.saturating_sub(SHOWN)..end].iter().for_each(|step| println!("{step}"));
 }
 
-/// So many steps before a difference are printed.
+/// This many steps before a difference are printed.
 const SHOWN: usize = 100;
 
 /// A kernel without IDs: that is what is said of it.
@@ -73,7 +75,8 @@ fn has_none(recording: &Recording) -> Verdict {
     }
 }
 
-/// The policy of another generation gives other IDs, in the order in which the trace has everything.
+/// The policy of another generation gives other IDs, in the order in which the trace has
+/// everything.
 fn control(recording: &Recording) -> Verdict {
     let Recording { recorded, notes, .. } = recording;
     let other = find(OTHER).ok_or("no such policy")?;

@@ -133,7 +133,7 @@ fn words(notes: &Path) -> Result<Vec<OsString>, String> {
 
 fn read_notes(path: &Path) -> Result<Notes, String> {
     let notes = Notes::read(path);
-    // A file that stays is in nobody's way.
+    // A file that stays does no harm.
     let _ = fs::remove_file(path);
     notes
 }

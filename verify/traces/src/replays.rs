@@ -10,7 +10,8 @@ use percid_trace::replay::{Settings, SpaceReplay, replay};
 use crate::cpus;
 use crate::recording::Recording;
 
-/// Replays the workload under the table and the kernel's own policy, and looks at what no policy may exceed.
+/// Replays the workload under the table and the kernel's own policy, and looks at what no policy
+/// may exceed.
 pub(crate) fn check(recording: &Recording) -> Result<String, String> {
     let machine = machine()?;
     let online = cpus::of_class("online")?.len() as u32;

@@ -1,7 +1,7 @@
 //! The program that is recorded: threads whose number is known, and which note what they did.
 //!
-//! It works in bouts, with pauses between them. Whatever an ID's age decides in the kernel is then far from the 100 ms at which
-//! it is decided, so that a recording tells what had to happen.
+//! It works in bouts, with pauses between them. Whatever an ID's age decides in the kernel is then
+//! far from the 100 ms at which it is decided, so that a recording tells what had to happen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -103,8 +103,8 @@ struct Workload {
 }
 
 impl Workload {
-    /// More threads than CPUs: one that stays on each, and half as many that go where they like. First they run all at
-    /// once, then some of those that stay, one after the other.
+    /// More threads than CPUs: one that stays on each, and half as many that go where they like.
+    /// First they run all at once, then some of those that stay, one after the other.
     fn everywhere(&self) {
         let mut places: Vec<&[Cpu]> = self.all.chunks(1).collect();
         places.resize(self.all.len() + self.all.len() / 2, &self.all);
@@ -130,8 +130,8 @@ impl Workload {
         });
     }
 
-    /// Children that replace their programs: started as by `posix_spawn`, and by `fork` where something has to
-    /// be done between the two calls.
+    /// Children that replace their programs: started as by `posix_spawn`, and by `fork` where
+    /// something has to be done between the two calls.
     fn children(&self) -> Result<(), String> {
         for nr in 0..CHILDREN {
             let this = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -151,8 +151,8 @@ impl Workload {
         Ok(())
     }
 
-    /// Goes to its place, follows orders until there are no more, and notes what was done. A thread that fails is not noted, and
-    /// missed by who reads the notes.
+    /// Goes to its place, follows orders until there are no more, and notes what was done. A thread
+    /// that fails is not noted, and missed by who reads the notes.
     fn noted(&self, place: &[Cpu], orders: &Receiver<Order>, done: &Sender<()>) {
         let mut noted = Noted::default();
         let mut work = || {
@@ -185,10 +185,11 @@ impl Workload {
 
 const CHILDREN: u32 = 4;
 
-/// About so many threads run one after the other.
+/// About this many threads run one after the other.
 const TURNS: usize = 4;
 
-/// Between the starts of two threads, and between their ends: which of two CPUs went first must not matter.
+/// Between the starts of two threads, and between their ends: which of two CPUs went first must not
+/// matter.
 const APART: Duration = Duration::from_millis(15);
 
 /// Threads that do what they are told.
@@ -203,7 +204,7 @@ struct Team<'scope> {
 enum Order {
     /// To work and rest, in a rhythm that depends on its number.
     Rounds(usize),
-    /// To work after a pause, for long enough to be ticked. Nobody else runs then.
+    /// To work after a pause, for long enough to be ticked. No other thread runs then.
     Turn(Duration),
     /// To let itself be moved, by chance.
     Wander(u64),
@@ -302,7 +303,8 @@ impl Order {
     }
 }
 
-/// Waits for the first order, and does something now and then meanwhile, so that no ID is taken back.
+/// Waits for the first order, and does something now and then meanwhile, so that no ID is taken
+/// back.
 fn awake_until_told(orders: &Receiver<Order>) -> Option<Order> {
     loop {
         match orders.recv_timeout(Duration::from_millis(10)) {

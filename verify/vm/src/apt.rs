@@ -1,5 +1,6 @@
-//! Packages of Debian for any architecture, by apt with a configuration of its own: nothing of the machine's own
-//! lists, sources and packages is changed, and no privileges are needed. Where Debian's mirror is, the machine's sources say.
+//! Packages of Debian for any architecture, by apt with a configuration of its own: nothing of the
+//! machine's own lists, sources and packages is changed, and no privileges are needed. Where
+//! Debian's mirror is, the machine's sources say.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -56,7 +57,8 @@ impl Lists {
         Ok(lists)
     }
 
-    /// All images of the series, the newest first. Lists may name some that the archive no longer has.
+    /// All images of the series, the newest first. Lists may name some that the archive no longer
+    /// has.
     pub fn images(&self) -> Result<Vec<Package>> {
         tool::DPKG.demand()?;
         let mut images = self.unordered()?;
@@ -82,7 +84,8 @@ impl Lists {
         })
     }
 
-    /// All images of the series. Those come first that hold the image if several packages do or seem to.
+    /// All images of the series. Those come first that hold the image if several packages do or
+    /// seem to.
     fn unordered(&self) -> Result<Vec<Package>> {
         let mut images = Vec::new();
         for prefix in ["linux-binary-", "linux-image-"] {
@@ -136,7 +139,8 @@ fn configuration(root: &Path, arch: &str) -> String {
     )
 }
 
-/// Where `suite` is to be had, by the machine's own sources. The archive of security updates is another one.
+/// Where `suite` is to be had, by the machine's own sources. The archive of security updates is
+/// another one.
 fn mirror(suite: &str) -> Result<String> {
     let label = if suite.ends_with("-security") { "Debian-Security" } else { "Debian" };
     let mut command = tool::APT_GET.command();

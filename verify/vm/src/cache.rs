@@ -46,7 +46,7 @@ impl Cache {
 }
 
 /// Cargo's notes about the compiler, in every target directory. Its other
-/// mark, the tag of a cache, is missing where somebody else made the directory.
+/// mark, the tag of a cache, is missing where another program made the directory.
 const MARK: &str = ".rustc_info.json";
 
 /// Walking up from our own binary finds Cargo's target directory whatever the
@@ -84,7 +84,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure, and the next run does not care.
+        // No thread is left to hear of a failure, and the next run does not care.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

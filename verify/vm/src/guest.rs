@@ -90,8 +90,8 @@ fn own_directory() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The architecture of the program `path`. An error if it is none or needs a dynamic linker, which in the
-/// guest would only show as "no such file".
+/// The architecture of the program `path`. An error if it is none or needs a dynamic linker, which
+/// in the guest would only show as "no such file".
 pub fn demand_static(path: &Path) -> Result<Arch> {
     let bytes = fs::read(path).map_err(Error::file("read", path))?;
     let bad = |expected| Error::BadImage { path: path.to_path_buf(), expected };
@@ -157,7 +157,7 @@ impl Entry {
         lines.map(Self::parse).collect()
     }
 
-    /// An entry for `command`, which nobody lists.
+    /// An entry for `command`, which no list has.
     pub fn of(command: &str, limit: Duration) -> Result<Self> {
         let entry = Self::parse(command)?;
         Ok(Self { limit: entry.limit.or(Some(limit)), ..entry })
@@ -190,7 +190,7 @@ impl Entry {
             }
             entry.command = rest.trim().to_owned();
         }
-        // Whatever cannot be run is said now, not when it is asked for.
+        // What cannot be run is said now, not when it is needed.
         entry.job(Duration::ZERO)?;
         Ok(entry)
     }

@@ -46,7 +46,8 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// Those of its jobs that failed or have no result; all of them if something was wrong with the machine alone.
+    /// Those of its jobs that failed or have no result; all of them if something was wrong with the
+    /// machine alone.
     pub fn jobs_to_repeat(&self) -> Vec<Job> {
         let results = &self.verdict.results;
         let failed = |index: usize| results.get(index).is_none_or(ProgramResult::failed);

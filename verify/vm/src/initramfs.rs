@@ -27,12 +27,12 @@ impl Archive {
         self.entry(path, DIRECTORY | 0o755, (0, 0), &[])
     }
 
-    /// Adds a file that everybody may read and execute.
+    /// Adds a file that all users may read and execute.
     pub fn executable(&mut self, path: &str, contents: &[u8]) -> &mut Self {
         self.entry(path, REGULAR | 0o755, (0, 0), contents)
     }
 
-    /// Adds a file that everybody may read.
+    /// Adds a file that all users may read.
     pub fn file(&mut self, path: &str, contents: &[u8]) -> &mut Self {
         self.entry(path, REGULAR | 0o644, (0, 0), contents)
     }
@@ -55,8 +55,8 @@ impl Archive {
         contents: &[u8],
     ) -> &mut Self {
         self.entries += 1;
-        // Inode numbers must differ: the kernel takes equal ones for hard links. No times, so that equal
-        // inputs give equal archives.
+        // Inode numbers must differ: the kernel takes equal ones for hard links. No times, so that
+        // equal inputs give equal archives.
         let entry = Builder::new(path.trim_start_matches('/')).ino(self.entries).mode(mode);
         let entry = entry.rdev_major(major).rdev_minor(minor);
         let length = u32::try_from(contents.len()).expect("a file for a guest is small");

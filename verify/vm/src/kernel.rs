@@ -22,7 +22,8 @@ pub struct Kernel {
     pub package: String,
     /// The package it should have been taken from, if Debian no longer has that.
     pub in_place_of: Option<String>,
-    /// The image for QEMU: of x86-64 the uncompressed one (without symbols), of Arm as it was in the package.
+    /// The image for QEMU: of x86-64 the uncompressed one (without symbols), of Arm as it was in
+    /// the package.
     pub image: PathBuf,
 }
 
@@ -39,8 +40,8 @@ impl Kernel {
         Self::cached(platform, cache).map_or_else(|| Self::fetch(platform, cache), Ok)
     }
 
-    /// The kernel for `platform` in the cache, if there is one and it is the one that the table names, or
-    /// was taken in its place.
+    /// The kernel for `platform` in the cache, if there is one and it is the one that the table
+    /// names, or was taken in its place.
     pub fn cached(platform: Platform, cache: &Cache) -> Option<Self> {
         let pin = pins::of(platform).ok()?.package.to_string();
         let dir = cache.kernels().join(platform.to_string());
@@ -57,12 +58,13 @@ impl Kernel {
         Some(Self { platform, release, package, in_place_of, image })
     }
 
-    /// The kernel for `platform`, downloaded and unpacked into the cache. Replaces one that is already there.
+    /// The kernel for `platform`, downloaded and unpacked into the cache. Replaces one that is
+    /// already there.
     pub fn fetch(platform: Platform, cache: &Cache) -> Result<Self> {
         let pin = pins::of(platform)?;
         let root = cache.kernels();
         fs::create_dir_all(root).map_err(Error::file("create", root))?;
-        // Work on the same file system and rename at the end: nobody ever sees
+        // Work on the same file system and rename at the end: no other process ever sees
         // half a kernel, and of two who fetch at a time the later one wins.
         let scratch = Scratch::new_in(root)?;
         let (package, file) = match drop_in(platform, root) {
@@ -129,7 +131,8 @@ fn unpack(platform: Platform, package: &Path, scratch: &Path) -> Result<PathBuf>
     Ok(ready)
 }
 
-/// The image below `root`, an unpacked package, and its release. From 7.2 on it lies with its modules.
+/// The image below `root`, an unpacked package, and its release. From 7.2 on it lies with its
+/// modules.
 fn image_below(root: &Path) -> Option<(String, PathBuf)> {
     let boot = file_named(&root.join("boot"), |name| name.starts_with("vmlinuz-"));
     if let Some(image) = boot {
@@ -163,7 +166,7 @@ fn install(ready: &Path, place: &Path) -> Result<()> {
         fs::remove_dir_all(place).map_err(Error::file("remove", place))?;
     }
     match fs::rename(ready, place) {
-        // Somebody else was faster with the same kernel; use theirs.
+        // A thread else was faster with the same kernel; use theirs.
         Err(_) if place.exists() => Ok(()),
         result => result.map_err(Error::file("write", place)),
     }

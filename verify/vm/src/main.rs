@@ -66,14 +66,15 @@ struct Task {
 /// What boots the machines of each architecture.
 type Harnesses = BTreeMap<Arch, Harness>;
 
-/// Shows what came of the machines. Answers whether everything passed.
+/// Shows what came of the machines. Returns whether everything passed.
 fn report(options: &Options, boots: &[Boot], started: Instant) -> Result<bool> {
     let report = Report::new(boots, started.elapsed());
     publish(options, &report)?;
     Ok(report.passed())
 }
 
-/// Emulated machines on a busy host can be late: boots each with a failure once more, for what failed there.
+/// Emulated machines on a busy host can be late: boots each with a failure once more, for what
+/// failed there.
 fn try_again(options: &Options, harnesses: &Harnesses, boots: Vec<Boot>) -> Result<bool> {
     let mut passed = true;
     for boot in boots.into_iter().filter(|boot| !boot.verdict.passed()) {
@@ -134,8 +135,8 @@ fn entries(options: &Options, cache: &Cache) -> Result<Vec<Entry>> {
     commands.map(|command| Entry::of(command, options.limit)).collect()
 }
 
-/// The jobs of a machine: those that were asked for, or else all that are for such a machine. A misspelt name is
-/// caught here, not inside every machine.
+/// The jobs of a machine: those that were asked for, or else all that are for such a machine. A
+/// misspelt name is caught here, not inside every machine.
 fn jobs(options: &Options, entries: &[Entry], machine: &Machine) -> Result<Vec<Job>> {
     let commands = &options.commands;
     let jobs: Vec<Job> = if commands.is_empty() {
@@ -168,8 +169,8 @@ fn job(options: &Options, entries: &[Entry], command: &str) -> Result<Job> {
     Ok(job.within(limit))
 }
 
-/// The machines with their jobs and kernels. Those whose kernel is no longer to be had are left out, in the long plan
-/// refused.
+/// The machines with their jobs and kernels. Those whose kernel is no longer to be had are left
+/// out, in the long plan refused.
 fn tasks(
     options: &Options,
     machines: &[Machine],
@@ -291,7 +292,7 @@ fn show(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     let result = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match result {
-        // Whoever reads has read enough.
+        // The reader has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(Error::file("write", "standard output".as_ref())),
     }

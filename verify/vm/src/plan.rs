@@ -16,8 +16,8 @@ pub struct Machine {
     pub threads: Threads,
 }
 
-/// The quick plan: concurrency IDs of the old and of the new protocol, a kernel without any and without the write
-/// protection of faults, and one that does not abort critical sections.
+/// The quick plan: concurrency IDs of the old and of the new protocol, a kernel without any and
+/// without the write protection of faults, and one that does not abort critical sections.
 const QUICK: [(Platform, (u32, u32)); 4] = [
     (Platform::x86_64(Series::V6_18), (16, 4)),
     (Platform::x86_64(Series::new(7, 3)), (8, 2)),

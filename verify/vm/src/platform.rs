@@ -134,8 +134,9 @@ impl Platform {
         self.release_in(package).is_some()
     }
 
-    /// The release of the kernel in `package`, if that is an image of this series for this architecture. Images
-    /// lay in `linux-image-…` up to 6.18; since then those packages are empty, and the image is in `linux-binary-…`.
+    /// The release of the kernel in `package`, if that is an image of this series for this
+    /// architecture. Images lay in `linux-image-…` up to 6.18; since then those packages are empty,
+    /// and the image is in `linux-binary-…`.
     pub fn release_in(self, package: &str) -> Option<&str> {
         let rest = package.strip_prefix("linux-binary-");
         let rest = rest.or_else(|| package.strip_prefix("linux-image-"))?;

@@ -28,8 +28,8 @@ pub fn end_machine(value: u32) -> io::Error {
     io::Error::other("wrote to the exit port, and the machine still runs")
 }
 
-/// Ends the machine by a semihosting call, whereupon QEMU ends with the status that a write of `value` to the port of
-/// x86-64 gives.
+/// Ends the machine by a semihosting call, whereupon QEMU ends with the status that a write of
+/// `value` to the port of x86-64 gives.
 ///
 /// Outside a machine made by this harness the instruction is an illegal one.
 #[cfg(target_arch = "aarch64")]
@@ -37,7 +37,8 @@ pub fn end_machine(value: u32) -> io::Error {
     const EXIT: u64 = 0x18;
     const APPLICATION_EXIT: u64 = 0x2_0026;
     let arguments: [u64; 2] = [APPLICATION_EXIT, u64::from(value * 2 + 1)];
-    // SAFETY: the call reads the two words, which live through it, and writes no memory; it answers in x0.
+    // SAFETY: the call reads the two words, which live through it, and writes no memory; it answers
+    // in x0.
     unsafe {
         std::arch::asm!(
             "hlt #0xf000",

@@ -17,10 +17,11 @@ pub const NODE_MIB: u32 = 256;
 /// What emulates the CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// One thread, for one CPU at a time: deterministic enough for large machines. It changes CPUs between blocks of
-    /// instructions only, so races are rare.
+    /// One thread, for one CPU at a time: deterministic enough for large machines. It changes CPUs
+    /// between blocks of instructions only, so races are rare.
     Single,
-    /// A thread for each CPU: they really run at the same time. Guests of x86-64 panic now and then.
+    /// A thread for each CPU: they really run at the same time. Guests of x86-64 panic now and
+    /// then.
     Multi,
 }
 
@@ -82,10 +83,11 @@ impl Spec {
 
     fn board(&self) -> [&str; 4] {
         match self.arch {
-            // `max` has every feature that emulation offers. With cmpxchg16b kernels (6.12.107) panicked now and then while
-            // they booted: a double fault, emulated.
+            // `max` has every feature that emulation offers. With cmpxchg16b kernels (6.12.107)
+            // panicked now and then while they booted: a double fault, emulated.
             Arch::X86_64 => ["-M", "q35", "-cpu", "max,cx16=off"],
-            // A server's processor with the instructions of LSE; an interrupt controller for more than 8 CPUs.
+            // A server's processor with the instructions of LSE; an interrupt controller for more
+            // than 8 CPUs.
             Arch::Aarch64 => ["-M", "virt,gic-version=3", "-cpu", "neoverse-n1"],
         }
     }

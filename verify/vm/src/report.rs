@@ -30,7 +30,7 @@ impl<'a> Report<'a> {
         !self.boots.is_empty() && self.boots.iter().all(|boot| boot.verdict.passed())
     }
 
-    /// The one line for whoever collects the suites' results.
+    /// The one line for the one that collects the suites' results.
     pub fn summary(&self) -> String {
         let tally = self.tally();
         let failed_boots = self.boots.iter().filter(|boot| !boot.verdict.faults.is_empty());

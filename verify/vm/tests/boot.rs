@@ -20,8 +20,8 @@ const OLD: Platform = Platform::x86_64(Series::V6_1);
 const NEW: Platform = Platform::x86_64(Series::V6_12);
 const ARM: Platform = Platform::aarch64(Series::new(7, 3));
 
-/// Whether to do without these tests: a person decided so, or the emulator is missing and nobody demands
-/// them.
+/// Whether to do without these tests: a person decided so, or the emulator is missing and nobody
+/// demands them.
 fn skipped(arch: Arch) -> bool {
     let wish = env::var("PERCID_VM").unwrap_or_default();
     let missing = arch.emulator().demand().err();

@@ -110,7 +110,8 @@ fn a_machine_whose_sources_do_not_name_debian_is_told_so() {
     assert_no_result(&output, &["no archive labelled Debian-Security", "apt-get update"]);
 }
 
-/// A kernel that is gone is left out, and the directory that the message names is the one that is looked into.
+/// A kernel that is gone is left out, and the directory that the message names is the one that is
+/// looked into.
 #[test]
 fn kernels_that_are_gone_are_named() {
     let Some(binary) = fixtures() else {

@@ -1,5 +1,5 @@
-//! The IDs of a real kernel 6.12, step by step, against the simulator's policy of its generation. The schedule
-//! is recorded in the machine and replayed here. `PERCID_VM` is as in `boot.rs`.
+//! The IDs of a real kernel 6.12, step by step, against the simulator's policy of its generation.
+//! The schedule is recorded in the machine and replayed here. `PERCID_VM` is as in `boot.rs`.
 
 use std::env;
 use std::time::Duration;
@@ -14,13 +14,14 @@ use percid_vm::platform::{Arch, Platform, Series};
 use percid_vm::protocol::Job;
 use percid_vm::tool;
 
-/// How many IDs must be compared without any difference, in one of the recordings at least. The intermittent pattern
-/// has about 150, the random schedule that follows it the others.
+/// How many IDs must be compared without any difference, in one of the recordings at least. The
+/// intermittent pattern has about 150, the random schedule that follows it the others.
 const DECIDED: usize = 200;
 
-/// Schedules to record. Emulated CPUs stand still now and then. So in some of them a decision soon falls on the border,
-/// and in some it cannot be seen whether a scan came before a switch or after it: those are printed and decide nothing.
-/// So several are recorded in a boot, and if none is long enough, others in another.
+/// Schedules to record. Emulated CPUs stand still now and then. So in some of them a decision soon
+/// falls on the border, and in some it cannot be seen whether a scan came before a switch or after
+/// it: those are printed and decide nothing. So several are recorded in a boot, and if none is long
+/// enough, others in another.
 const SEEDS: [[u64; 5]; 3] = [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10], [11, 12, 13, 14, 15]];
 
 fn skipped() -> bool {

@@ -16,7 +16,7 @@ impl Bell {
         self.rung.load(SeqCst)
     }
 
-    /// Rings: wakes everybody who waits.
+    /// Rings: wakes all that wait.
     pub fn ring(&self) {
         self.rung.fetch_add(1, SeqCst);
         // SAFETY: the word is valid; waking takes no other pointer.

@@ -21,7 +21,7 @@ pub enum Request {
     StealAndReturn = 3,
     /// As `StealAndFree`, but without the fence: the control.
     StealWithoutFence = 4,
-    /// Run on the CPU for a moment, so that whoever runs there is preempted.
+    /// Run on the CPU for a moment, so that the thread there is preempted.
     Preempt = 5,
     /// Take out what the structure holds: a drain of all IDs, a poll.
     Visit = 6,
@@ -66,7 +66,7 @@ impl Answer {
     }
 }
 
-/// The fields; all zero at first. Whoever is named first writes them.
+/// The fields; all zero at first. The one that is named first writes them.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Board {
@@ -114,8 +114,8 @@ pub struct Board {
 impl Board {
     /// Maps the board that lies in a file of at least `size_of::<Board>()` bytes. It stays mapped.
     pub fn map(file: RawFd) -> Option<&'static Board> {
-        // SAFETY: a new mapping; all bytes zero is a valid board, and it consists of atomics, so that
-        // others may write to it at any time.
+        // SAFETY: a new mapping; all bytes zero is a valid board, and it consists of atomics, so
+        // that others may write to it at any time.
         unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let size = size_of::<Board>();

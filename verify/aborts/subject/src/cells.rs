@@ -1,5 +1,5 @@
-//! Operations on cells of the subject's own, indexed by the CPU number: one that is right, and controls
-//! that each have one fault which a proof of critical sections must find.
+//! Operations on cells of the subject's own, indexed by the CPU number: one that is right, and
+//! controls that each have one fault which a proof of critical sections must find.
 
 use std::arch::asm;
 use std::ffi::c_void;
@@ -59,8 +59,8 @@ macro_rules! section {
     ) => {
         #[inline(always)]
         fn $name(area: isize, n: i64) -> bool {
-            // SAFETY: none is claimed for the controls, whose faults are what they are for; they write to
-            // nothing but `CELLS`.
+            // SAFETY: none is claimed for the controls, whose faults are what they are for; they
+            // write to nothing but `CELLS`.
             unsafe {
                 asm!(
                     ".pushsection __rseq_cs, \"aw\", @progbits",

@@ -58,7 +58,7 @@ impl Exercise {
         }
     }
 
-    /// How often all of them were used, when nobody is at work.
+    /// How often all of them were used, when no thread is at work.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Fault {
-    /// An item that nobody ever pushed.
+    /// An item that no thread ever pushed.
     Unknown = 1,
     /// An item that came out twice, or came out and is still there; a number that came twice.
     Doubled = 2,

@@ -12,7 +12,8 @@ static BOARD: OnceLock<&Board> = OnceLock::new();
 
 pub(crate) fn install(board: &'static Board) {
     BOARD.get_or_init(|| board);
-    // SAFETY: the structure is zeroed, which is valid, and the handler does async-signal-safe work only.
+    // SAFETY: the structure is zeroed, which is valid, and the handler does async-signal-safe work
+    // only.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;

@@ -1,6 +1,7 @@
 //! The ledger: every item of a round by name, who issued it, who has it, and where it was found.
 //!
-//! The worker, its signal handler and the accomplice write to it at any time, so it consists of atomics.
+//! The worker, its signal handler and the accomplice write to it at any time, so it consists of
+//! atomics.
 
 use std::sync::atomic::{
     AtomicI64, AtomicU32,
@@ -23,8 +24,8 @@ const REFUSED: u32 = 4;
 const TAKEN: u32 = 8;
 const TAKER: u32 = 4;
 
-/// An item: 24 bits, never 0. It bears the number of the round, so that one of an earlier round is known
-/// for what it is.
+/// An item: 24 bits, never 0. It bears the number of the round, so that one of an earlier round is
+/// known for what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Item(pub(crate) u32);
 
@@ -76,7 +77,8 @@ impl Ledger {
         self.issued.store(0, SeqCst);
     }
 
-    /// A new item. There are always enough, but for a structure that takes everything and keeps nothing.
+    /// A new item. There are always enough, but for a structure that takes everything and keeps
+    /// nothing.
     pub(crate) fn issue(&self, party: Party, length: usize) -> Item {
         let number = self.issued.fetch_add(1, SeqCst).min(ENTRIES as u32 - 1);
         let entry = &self.entries[number as usize];
@@ -96,7 +98,7 @@ impl Ledger {
         }
     }
 
-    /// Whoever took an item puts it back, to where it belongs to no ID.
+    /// The thread that took an item puts it back, to where it belongs to no ID.
     pub(crate) fn give_back(&self, item: Item) {
         if let Some(entry) = self.entry(item) {
             entry.place.store(-1, SeqCst);
@@ -133,8 +135,8 @@ impl Ledger {
         self.entry(item).map(|entry| entry.length.load(SeqCst) as usize)
     }
 
-    /// Ends a round: books what was pushed and is there, and what was popped, where it lay. Answers how many
-    /// items are nowhere, and how many were refused.
+    /// Ends a round: books what was pushed and is there, and what was popped, where it lay. Answers
+    /// how many items are nowhere, and how many were refused.
     pub(crate) fn close(&self) -> (u64, u64) {
         let (mut missing, mut refused) = (0, 0);
         for entry in &self.entries[..self.count()] {

@@ -1,5 +1,5 @@
-//! What the program that is interrupted and the program that interrupts it agree on: the board, a page
-//! of memory that both map, and what is written there.
+//! What the program that is interrupted and the program that interrupts it agree on: the board, a
+//! page of memory that both map, and what is written there.
 
 pub mod bell;
 pub mod board;

@@ -1,5 +1,5 @@
-//! A stack and a log of the subject's own for every CPU, as percid's are made: sections that are right, and
-//! controls that each have one fault which a proof of critical sections must find.
+//! A stack and a log of the subject's own for every CPU, as percid's are made: sections that are
+//! right, and controls that each have one fault which a proof of critical sections must find.
 
 use std::arch::asm;
 use std::hint::black_box;
@@ -16,30 +16,30 @@ use crate::structure::Structure;
 /// The words of a copy.
 const WORDS: usize = 32;
 
-/// The items of a stack. Word 0 is the room, one more than the free slots; the slots follow, filled from
-/// the last to the first.
+/// The items of a stack. Word 0 is the room, one more than the free slots; the slots follow, filled
+/// from the last to the first.
 const CAPACITY: u64 = 8;
 
 /// The bits of a log's header below the number: the record's length.
 const LENGTH_BITS: u32 = 16;
 
-/// A stack, or a log: word 0 is the index of the word behind the newest record, which has the number of
-/// the next one already; a record is its header and its item.
+/// A stack, or a log: word 0 is the index of the word behind the newest record, which has the
+/// number of the next one already; a record is its header and its item.
 #[repr(align(256))]
 struct List([AtomicU64; WORDS]);
 
 static STACKS: [List; COPIES] = [const { List([const { AtomicU64::new(0) }; WORDS]) }; COPIES];
 static LOGS: [List; COPIES] = [const { List([const { AtomicU64::new(0) }; WORDS]) }; COPIES];
 
-/// A section on this CPU's copy in `lists`. What the operation leaves in `value` is the answer; 0 if it left
-/// for the exit or was aborted.
+/// A section on this CPU's copy in `lists`. What the operation leaves in `value` is the answer; 0
+/// if it left for the exit or was aborted.
 macro_rules! section {
     ($name:ident: $($operation:literal),*) => {
         #[inline(always)]
         fn $name(area: isize, lists: &[List; COPIES], item: u64, length: u64) -> u64 {
             let answer: u64;
-            // SAFETY: none is claimed for the controls, whose faults are what they are for; they write to
-            // copies of this module only. The index is compared with their number.
+            // SAFETY: none is claimed for the controls, whose faults are what they are for; they
+            // write to copies of this module only. The index is compared with their number.
             unsafe {
                 asm!(
                     ".pushsection __rseq_cs, \"aw\", @progbits",

@@ -15,13 +15,13 @@ use crate::structure::Structure;
 
 static LOCAL: Local<i64> = Local::new(|| 0);
 
-/// In a copy's lock: there is a value, and nobody uses it.
+/// In a copy's lock: there is a value, and no thread uses it.
 const READY: i64 = 1;
 /// In a copy's lock: there is no value.
 const NONE: i64 = 0;
 /// In a copy's lock: the thief has it. No thread's token, since those are addresses of the program.
 const THIEF: i64 = 0x7e7e_0000;
-/// The value while the thief has it: whoever finds it is a second owner.
+/// The value while the thief has it: a thread that finds it is a second owner.
 const FORBIDDEN: i64 = 1 << 60;
 
 /// The ID whose copy the thief holds until the audit, plus 1; 0 if none.
@@ -52,7 +52,7 @@ impl Structure for Locals {
         if ready > 0 { Answer::Felt } else { Answer::Unfelt }
     }
 
-    /// Takes the copy's lock and keeps it, so that whoever gets in is the second one.
+    /// Takes the copy's lock and keeps it, so that the next one to get in is the second one.
     fn rob(&self, _: Operation, stolen: &Stolen) -> bool {
         let Some((lock, value)) = testing::shard_of_id(&LOCAL, stolen.id()) else { return false };
         if lock.load(Relaxed) != READY {
@@ -75,7 +75,7 @@ impl Structure for Locals {
             match lock.load(SeqCst) {
                 NONE => {}
                 READY => {
-                    // SAFETY: nobody uses the value between two operations.
+                    // SAFETY: no thread uses the value between two operations.
                     let value = unsafe { value.read() };
                     findings::took_place(Some(id), value);
                     in_copies += value;
@@ -103,7 +103,7 @@ fn copies() -> impl Iterator<Item = (u32, &'static AtomicI64, *mut i64)> {
 
 /// The thief releases its copy.
 fn give_back(lock: &AtomicI64, value: *mut i64) {
-    // SAFETY: the copy has a value, and nobody uses it between two operations.
+    // SAFETY: the copy has a value, and no thread uses it between two operations.
     let found = unsafe { value.replace(SAVED.load(SeqCst) + Party::Thief.amount()) };
     if lock.swap(READY, SeqCst) != THIEF || found != FORBIDDEN {
         findings::fault(Fault::Shared);

@@ -1,7 +1,7 @@
 //! The subject: does one operation after the other, and stops in between for its tracer.
 //!
-//! `percid-subject BOARD` maps the board from the file descriptor of that number. Its main thread is the
-//! worker, the only one that is traced; a second thread is the accomplice.
+//! `percid-subject BOARD` maps the board from the file descriptor of that number. Its main thread
+//! is the worker, the only one that is traced; a second thread is the accomplice.
 
 #[cfg(target_arch = "x86_64")]
 mod accomplice;

@@ -62,12 +62,13 @@ pub enum Operation {
     GapBeforeStart,
     /// Control: the index is read before the section is declared.
     IndexTooEarly,
-    /// Control: a push that announces its item before it has written it: live memory changes before the
-    /// commit.
+    /// Control: a push that announces its item before it has written it: live memory changes before
+    /// the commit.
     PushBeforeItem,
     /// Control: a pop that takes its item off before it has read it.
     PopBeforeItem,
-    /// Control: an append that takes for granted what an aborted try may have left in the next header.
+    /// Control: an append that takes for granted what an aborted try may have left in the next
+    /// header.
     HeaderAsLeft,
 }
 

@@ -43,7 +43,7 @@ impl Structure for Rings {
         match operation {
             Operation::AppendWrapping => log.turn_to(BYTES - HEADER - 8),
             Operation::AppendFull => {
-                // Records that nobody has read, so that discarding them makes a gap.
+                // Records that no thread has read, so that discarding them makes a gap.
                 (0..BYTES / 32).for_each(|_| _ = log.append(Party::Stock, 24));
                 log.fill(24);
             }
@@ -116,7 +116,8 @@ fn act(operation: Operation, party: Party) {
             }
         }
         (Operation::AppendLost, _) => {
-            // The effect is the loss, if there was no room: whether it is counted the audit will see.
+            // The effect is the loss, if there was no room: whether it is counted the audit will
+            // see.
             if !log.append(party, length(operation, party)) {
                 findings::took_place(None, party.amount());
             }

@@ -12,8 +12,8 @@ use crate::structure::Structure;
 /// The items of a CPU's part; a batch is half of it.
 const CAPACITY: u32 = 8;
 
-/// What lies in the shared list before a pop, so that it finds something wherever it is moved: more than
-/// one chunk, since an interrupted pop may keep one out of sight.
+/// What lies in the shared list before a pop, so that it finds something wherever it is moved: more
+/// than one chunk, since an interrupted pop may keep one out of sight.
 const SHARED: usize = 40;
 
 static STACK: Stack<u64> = Stack::new(CAPACITY);

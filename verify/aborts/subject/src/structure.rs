@@ -24,7 +24,8 @@ pub(crate) trait Structure: Sync {
         Answer::Refused
     }
 
-    /// Does the same as the operation through a stolen ID, without any protection. Answers whether it did.
+    /// Does the same as the operation through a stolen ID, without any protection. Returns whether
+    /// it did.
     fn rob(&self, _operation: Operation, _stolen: &Stolen) -> bool {
         false
     }

@@ -173,8 +173,9 @@ impl Actor {
         }
     }
 
-    /// Counts from the beginning: whatever the counter needs of the kernel for an ID (memory, say) it has got when the ID
-    /// is doubled. A thread that waits for the kernel then would be switched away, and get another ID.
+    /// Counts from the beginning: whatever the counter needs of the kernel for an ID (memory, say)
+    /// it has got when the ID is doubled. A thread that waits for the kernel then would be switched
+    /// away, and get another ID.
     fn take_turn(&self) {
         self.publish();
         for _ in 0..BATCH {
@@ -190,7 +191,8 @@ impl Actor {
     }
 }
 
-/// Ends all actors there are, and answers how many increments they have made and how many the counter has.
+/// Ends all actors there are, and answers how many increments they have made and how many the
+/// counter has.
 pub(crate) fn finish(actors: &[&Actor]) -> Result<(i64, i64), String> {
     actors.iter().for_each(|actor| actor.leave());
     let until = Instant::now() + Duration::from_secs(20);
@@ -204,8 +206,8 @@ pub(crate) fn finish(actors: &[&Actor]) -> Result<(i64, i64), String> {
     Ok((added, COUNTER.sum()))
 }
 
-/// Looks at `actors`, all of which run, until the time is over: how often all were seen to have kept their IDs for a
-/// while, and in how many of those two of them had the same.
+/// Looks at `actors`, all of which run, until the time is over: how often all were seen to have
+/// kept their IDs for a while, and in how many of those two of them had the same.
 pub(crate) fn sample(actors: &[&Actor], time: Duration) -> (u64, u64) {
     let until = Instant::now() + time;
     let (mut samples, mut doubled) = (0, 0);
@@ -217,11 +219,12 @@ pub(crate) fn sample(actors: &[&Actor], time: Duration) -> (u64, u64) {
     (samples, doubled)
 }
 
-/// Whether two of `actors` have one ID; `None` if one of them does not run, or has got another ID meanwhile.
+/// Whether two of `actors` have one ID; `None` if one of them does not run, or has got another ID
+/// meanwhile.
 ///
-/// Every actor has published its ID anew before the first look, and again between the two looks, and both looks are
-/// equal. So for each of two actors with one ID there is a moment between the looks at which it read that ID from its
-/// own area.
+/// Every actor has published its ID anew before the first look, and again between the two looks,
+/// and both looks are equal. So for each of two actors with one ID there is a moment between the
+/// looks at which it read that ID from its own area.
 pub(crate) fn sample_once(actors: &[&Actor], until: Instant) -> Option<bool> {
     let first = fresh_ids(actors, until)?;
     let second = fresh_ids(actors, until)?;
@@ -255,7 +258,8 @@ pub(crate) fn pin(thread: i32, cpu: u32) {
     assert_eq!(result, 0, "pinning to CPU {cpu}: {}", std::io::Error::last_os_error());
 }
 
-/// Makes a thread (0: this one) a real-time one, which nobody preempts but those of higher priority.
+/// Makes a thread (0: this one) a real-time one, which only threads of higher priority preempt; higher
+/// priority.
 pub(crate) fn make_real_time(thread: i32, priority: i32) {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the structure is readable.
@@ -301,7 +305,7 @@ pub(crate) fn spin(time: Duration) {
     }
 }
 
-/// Spins until `done`, but not longer than `limit`. Answers whether it was.
+/// Spins until `done`, but not longer than `limit`. Returns whether it was.
 pub(crate) fn spin_until(limit: Duration, done: impl Fn() -> bool) -> bool {
     let until = Instant::now() + limit;
     while !done() {

@@ -33,8 +33,8 @@ pub(crate) fn cpu() -> u32 {
 }
 
 fn word(offset: usize) -> u32 {
-    // SAFETY: the area lies at this offset from the thread pointer for as long as the thread lives, is 32 bytes
-    // long, and the kernel writes it only between two instructions of this thread.
+    // SAFETY: the area lies at this offset from the thread pointer for as long as the thread lives,
+    // is 32 bytes long, and the kernel writes it only between two instructions of this thread.
     unsafe {
         let area = thread_pointer().offset(__rseq_offset);
         (*area.add(offset).cast::<AtomicU32>()).load(Ordering::Relaxed)

@@ -8,7 +8,8 @@ use percid_race_guest::Line;
 
 use crate::actor::spin_until;
 
-/// The host stops the whole machine for as long as it thinks, so this is time that nobody thinks.
+/// The host stops the whole machine for as long as it thinks, so this is time that nothing
+/// thinks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Writes a line to the console.
@@ -17,8 +18,8 @@ pub(crate) fn say(line: &Line) {
     let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Says `line`, and waits until the host has answered `wanted`, or more. Spins: the host answers by writing into the
-/// address space of the process that runs on this CPU.
+/// Says `line`, and waits until the host has answered `wanted`, or more. Spins: the host answers by
+/// writing into the address space of the process that runs on this CPU.
 pub(crate) fn ask(line: &Line, answer: &AtomicU32, wanted: u32) -> Result<(), String> {
     say(line);
     if spin_until(PATIENCE, || answer.load(Ordering::Acquire) >= wanted) {

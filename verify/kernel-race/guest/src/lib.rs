@@ -1,7 +1,7 @@
 //! The language between the guest and whoever drives its machine.
 //!
-//! The host puts a list of [`Round`]s into the root file system. The guest's first process runs each in a process
-//! of its own, and writes [`Line`]s to the console.
+//! The host puts a list of [`Round`]s into the root file system. The guest's first process runs
+//! each in a process of its own, and writes [`Line`]s to the console.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,8 @@ pub const PREFIX: &str = "RACE ";
 /// The list of rounds in the root file system, one a line.
 pub const ROUNDS_PATH: &str = "/rounds";
 
-/// Values of the word by which the host answers a guest that has asked by [`Line::Arm`] or [`Line::Release`].
+/// Values of the word by which the host answers a guest that has asked by [`Line::Arm`] or
+/// [`Line::Release`].
 pub mod answer {
     /// Nothing was answered yet.
     pub const NONE: u32 = 0;
@@ -55,7 +56,7 @@ pub struct Round {
     pub way: Way,
     /// Which IDs percid uses.
     pub ids: Ids,
-    /// Whether this is the control: all the same, but nobody is stopped at the place.
+    /// Whether this is the control: all the same, but no thread is stopped at the place.
     pub control: bool,
 }
 
@@ -165,7 +166,8 @@ pub enum Line {
         cpu: u32,
         /// The address, in the process of the round, of the word that the host answers by.
         answer: u64,
-        /// The address of the word with the ID that is to be cleared at the place; 0 if any will do.
+        /// The address of the word with the ID that is to be cleared at the place; 0 if any will
+        /// do.
         id: u64,
     },
     /// The guest waits until the CPU that was caught has been let go.

@@ -9,18 +9,20 @@
 //! | 4, 5, 6 | holders, which hold the lowest IDs for a while |
 //! | 7 | the wanderer, which makes CPUs forget |
 //! | 8 | at first, the real-time thread |
-//! | 9 | nobody: only while there are fewer threads than CPUs do CPUs forget |
+//! | 9 | none: only while there are fewer threads than CPUs do CPUs forget |
 //!
-//! The settler has run on CPU 2 with an ID *k* and sleeps. After 100 ms the scan on CPU 1 wants *k* back: it marks
-//! CPU 2's slot as lazy and sees that nobody of the process runs there. At this moment a timer interrupt comes and wakes
-//! the real-time thread up, which preempts the scanner: interrupts are on. It wakes the settler up, which finds the mark,
-//! gives *k* back and gets it again, and keeps CPU 1 for longer than the period of scans. The holders sleep by now, so the
-//! next scan by weight, on CPU 0, wants *k* back as too large, and marks the slot, although the settler runs. Now the
-//! real-time thread sleeps, and the first scan takes that mark for its own: *k* is free, and the late one gets it.
+//! The settler has run on CPU 2 with an ID *k* and sleeps. After 100 ms the scan on CPU 1 wants *k*
+//! back: it marks CPU 2's slot as lazy and sees that no thread of the process runs there. At this
+//! moment a timer interrupt comes and wakes the real-time thread up, which preempts the scanner:
+//! interrupts are on. It wakes the settler up, which finds the mark, gives *k* back and gets it
+//! again, and keeps CPU 1 for longer than the period of scans. The holders sleep by now, so the
+//! next scan by weight, on CPU 0, wants *k* back as too large, and marks the slot, although the
+//! settler runs. Now the real-time thread sleeps, and the first scan takes that mark for its own:
+//! *k* is free, and the late one gets it.
 //!
-//! That the late one gets just that ID is arranged: up to 6.12 the lowest free one is given out, so the holders hold
-//! all below *k*; from 6.13 on the one that the CPU had last, so the late one runs on CPU 3 with *k* before, and CPU 2
-//! remembers none.
+//! That the late one gets just that ID is arranged: up to 6.12 the lowest free one is given out, so
+//! the holders hold all below *k*; from 6.13 on the one that the CPU had last, so the late one runs
+//! on CPU 3 with *k* before, and CPU 2 remembers none.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -37,8 +39,8 @@ const HOLDING: [u32; 3] = [4, 5, 6];
 const WANDERING: u32 = 7;
 const WAITING: u32 = 8;
 
-/// How many IDs are in use while the scanner stands: the conductor's, the scanner's, the settler's. A scan by weight
-/// wants back what is not below.
+/// How many IDs are in use while the scanner stands: the conductor's, the scanner's, the settler's.
+/// A scan by weight wants back what is not below.
 const RUNNING: u32 = 3;
 
 static SCANNER: Actor = Actor::new();
@@ -57,13 +59,15 @@ const OVER: u32 = 2;
 
 /// Longer than two periods of scans by weight.
 const STALL: Duration = Duration::from_millis(600);
-/// After this time, an ID that nobody used is free: it expires after 100 ms, and a scan comes every 100 ms.
+/// After this time, an ID that no thread used is free: it expires after 100 ms, and a scan comes
+/// every 100 ms.
 const EXPIRY: Duration = Duration::from_millis(500);
 /// Less than it takes an ID to expire.
 const HOLDING_ON: Duration = Duration::from_millis(30);
 const MOMENT: Duration = Duration::from_millis(30);
 
-/// Brings the kernel there. In the control the real-time thread comes at any time instead of that moment.
+/// Brings the kernel there. In the control the real-time thread comes at any time instead of that
+/// moment.
 pub(crate) fn run(control: bool) -> Result<Outcome, String> {
     pin(0, 0);
     start();
@@ -101,7 +105,8 @@ pub(crate) fn run(control: bool) -> Result<Outcome, String> {
     measure()
 }
 
-/// Waits for the real-time thread. Asleep at first: else the scan that is waited for might come on this CPU.
+/// Waits for the real-time thread. Asleep at first: else the scan that is waited for might come on
+/// this CPU.
 fn stall() -> Result<(), String> {
     let until = Instant::now() + Duration::from_secs(3);
     while STAGE.load(Ordering::Acquire) == IDLE {
@@ -129,8 +134,8 @@ fn start() {
     WANDERER.start(WANDERING);
 }
 
-/// From 6.13 on a CPU that remembers no ID takes one that nobody ever had, while there are such. With all CPUs busy at
-/// the same time there are none left.
+/// From 6.13 on a CPU that remembers no ID takes one that no thread ever had, while there are such.
+/// With all CPUs busy at the same time there are none left.
 fn use_all_ids() {
     let all = || HOLDERS.iter().chain([&SCANNER, &SETTLER, &LATE_ONE, &WANDERER, &REAL_TIME]);
     all().for_each(Actor::run);

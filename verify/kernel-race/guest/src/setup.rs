@@ -14,7 +14,8 @@ const WANTED: [&str; 3] =
 pub(crate) fn mount_all() {
     for (kind, place) in [(c"proc", "/proc"), (c"sysfs", "/sys"), (c"debugfs", "/sys/kernel/debug")]
     {
-        // In sysfs the place is there already. What cannot be mounted shows as `unknown` or as missing symbols.
+        // In sysfs the place is there already. What cannot be mounted shows as `unknown` or as
+        // missing symbols.
         let _ = fs::create_dir_all(place);
         let _ = mount(kind, place);
     }
@@ -22,14 +23,16 @@ pub(crate) fn mount_all() {
 
 fn mount(kind: &CStr, place: &str) -> io::Result<()> {
     let target = CString::new(place)?;
-    // SAFETY: all strings end with a zero and live through the call; these file systems take no data.
+    // SAFETY: all strings end with a zero and live through the call; these file systems take no
+    // data.
     let result =
         unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, ptr::null()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Real-time threads that are busy for a second are throttled, or, from 6.12 on, ordinary threads are served in spite of
-/// them; their CPU would switch. Returns a note for each setting that could not be made.
+/// Real-time threads that are busy for a second are throttled, or, from 6.12 on, ordinary threads
+/// are served in spite of them; their CPU would switch. Returns a note for each setting that could
+/// not be made.
 pub(crate) fn let_real_time_run() -> Vec<String> {
     let mut settings = vec![("/proc/sys/kernel/sched_rt_runtime_us".to_owned(), "-1")];
     for server in
@@ -67,7 +70,8 @@ fn chosen(modes: &str) -> &str {
     mode.map_or("unknown", |(mode, _)| mode)
 }
 
-/// Where the wanted functions lie. Compilers may have made clones of them, with names like `NAME.isra.0`.
+/// Where the wanted functions lie. Compilers may have made clones of them, with names like
+/// `NAME.isra.0`.
 pub(crate) fn symbols() -> Vec<Line> {
     let text = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     find(&text)

@@ -1,15 +1,16 @@
-//! The late migration without help: nobody is held but by chance.
+//! The late migration without help: a thread is held by chance only.
 //!
-//! An emulator with more virtual CPUs than the host has free ones lets each of them stand now and then, for as long as the
-//! host's scheduler likes, as any hypervisor does. Here two threads do over and over what [`crate::held`] does once:
-//! the mover leaves CPU 1 for CPU 2 and takes its ID *k* along, and at this moment the settler begins to run on CPU 1.
-//! If CPU 2 stands between its two compare-exchanges while the settler takes *k* over, and a scan by weight comes,
-//! both have *k*.
+//! An emulator with more virtual CPUs than the host has free ones lets each of them stand now and
+//! then, for as long as the host's scheduler likes, as any hypervisor does. Here two threads do
+//! over and over what [`crate::held`] does once: the mover leaves CPU 1 for CPU 2 and takes its ID
+//! *k* along, and at this moment the settler begins to run on CPU 1. If CPU 2 stands between its
+//! two compare-exchanges while the settler takes *k* over, and a scan by weight comes, both have
+//! *k*.
 //!
-//! The scan must want *k* back, so a lower ID must have become free meanwhile. A thread that comes to a CPU that has an
-//! ID gives its own back at once (while there are fewer threads than CPUs): this is what the holder does, on the
-//! conductor's CPU, as soon as the settler runs. The settler does the same at the end, so that its CPU has no
-//! ID and remembers none.
+//! The scan must want *k* back, so a lower ID must have become free meanwhile. A thread that comes
+//! to a CPU that has an ID gives its own back at once (while there are fewer threads than CPUs):
+//! this is what the holder does, on the conductor's CPU, as soon as the settler runs. The settler
+//! does the same at the end, so that its CPU has no ID and remembers none.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,7 @@ struct Tally {
     migrations: u64,
 }
 
-/// Tries for so many seconds.
+/// Tries for this many seconds.
 pub(crate) fn run(seconds: u32) -> Result<Outcome, String> {
     pin(0, CONDUCTING);
     use_all_ids();
@@ -63,7 +64,7 @@ pub(crate) fn run(seconds: u32) -> Result<Outcome, String> {
     Ok(Outcome { samples: tally.attempts, doubled: tally.doubled, added, kept })
 }
 
-/// While there are IDs that nobody ever had, these are taken before lower ones that are free.
+/// While there are IDs that no thread ever had, these are taken before lower ones that are free.
 fn use_all_ids() {
     for (actor, cpu) in [(&MOVER, SOURCE), (&SETTLER, DESTINATION), (&HOLDER, HOLDING)] {
         actor.start(cpu);

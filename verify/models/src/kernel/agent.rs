@@ -154,18 +154,18 @@ fn hand_over(kernel: &Kernel, mover: &Mover, id: Id) -> MoverStep {
     }
 }
 
-/// Where the source's run-queue lock is to be held from the last look on, somebody else's holding it
-/// ends the attempt: the slot stays marked, and its CPU frees the ID at its next switch.
+/// Where the source's run-queue lock is to be held from the last look on, another agent's holding
+/// it ends the attempt: the slot stays marked, and its CPU frees the ID at its next switch.
 fn may_look(kernel: &Kernel, state: &State, cpu: CpuNr) -> bool {
     !kernel.locks_source || kernel.is_unlocked(state, cpu)
 }
 
-/// The first compare-exchange: nobody may start using the ID from here on.
+/// The first compare-exchange: no thread may start using the ID from here on.
 fn mark(kernel: &Kernel, state: &mut State, cpu: CpuNr, id: Id, same_version: bool) -> bool {
     (same_version || !kernel.tagged) && state.exchange(cpu, Slot::Valid(id), Slot::Lazy(id))
 }
 
-/// The second compare-exchange: whoever wins it owns the ID.
+/// The second compare-exchange: its winner owns the ID.
 fn release(kernel: &Kernel, state: &mut State, cpu: CpuNr, id: Id, same_version: bool) -> bool {
     (same_version || !kernel.tagged) && state.exchange(cpu, Slot::Lazy(id), Slot::Unset)
 }

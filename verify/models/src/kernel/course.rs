@@ -1,9 +1,9 @@
 //! Work that is over before anybody else takes a step.
 //!
-//! How many have to be late for something to go wrong? With everybody taking one step at a time a
+//! How many have to be late for something to go wrong? With all threads taking one step at a time a
 //! counter-example does not tell: it may rest on two agents that wait for each other's next step.
 //! Here all kinds of work but one agent's may be made whole: begun and ended without anybody in
-//! between. A counter-example that is left needs that one agent to be late, and nobody else.
+//! between. A counter-example that is left needs that one agent to be late, and no other thread.
 //!
 //! States in the middle of whole work are not looked at; the other configurations do that.
 
@@ -11,7 +11,7 @@ use super::protocol::{Action, Kernel};
 use super::state::{Agent, CpuStep, Scanner, ScannerStep, State};
 
 /// Takes `action`, and the steps that follow if it begins whole work; none if that would have to
-/// wait for somebody. `visit` sees each step and the state before it.
+/// wait for a thread. `visit` sees each step and the state before it.
 pub(super) fn run(
     kernel: &Kernel,
     before: &State,
@@ -40,7 +40,7 @@ fn following(kernel: &Kernel, state: &State, begun: Action) -> Option<Option<Act
         Action::Move(agent, ..) | Action::Scan(agent, _) if agent == kernel.spare() => {
             Some(match state.agents[usize::from(agent)] {
                 Agent::Idle => None,
-                // Nobody comes in between, so that every order of visits ends in the same state.
+                // No thread comes in between, so that every order of visits ends in the same state.
                 Agent::Scanner(Scanner { step: ScannerStep::Visit, todo, .. }) => {
                     Some(Action::Visit(agent, todo.trailing_zeros() as u8))
                 }

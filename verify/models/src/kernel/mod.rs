@@ -166,7 +166,7 @@ impl Kernel {
         }
     }
 
-    /// Whether whole work that begins so would end without having to wait for somebody.
+    /// Whether whole work that begins so would end without having to wait for a thread.
     fn can_end(&self, state: &State, action: Action) -> bool {
         !self.undelayed.switches || course::run(self, state, action, |_, _| {}).is_some()
     }

@@ -11,7 +11,7 @@ pub const SHARED_ID: &str = "P1 uniqueness: two running threads hold one ID";
 pub const DOUBLE_FREE: &str = "P2 ownership: a bit is freed twice";
 /// An installation destroys an ID.
 pub const OVERWRITTEN: &str = "P2 ownership: an ID is stored over another";
-/// A bit is set and nobody will clear it, or the reverse.
+/// A bit is set and no thread will clear it, or the reverse.
 pub const LEAK: &str = "P2 ownership: a bit does not agree with its owners";
 /// An ID has two owners.
 pub const TWO_OWNERS: &str = "P2 ownership: an ID has two owners";

@@ -56,7 +56,7 @@ pub struct Undelayed {
 }
 
 impl Undelayed {
-    /// Everybody takes one step at a time.
+    /// All threads takes one step at a time.
     pub const NOBODY: Self = Self { switches: false, moves: false, scans: false };
     /// All but the agents.
     pub const ALL: Self = Self { switches: true, moves: true, scans: true };

@@ -21,7 +21,7 @@ pub enum Slot {
     Unset,
     /// This CPU holds the ID.
     Valid(Id),
-    /// The ID is marked for release; nobody may start using it.
+    /// The ID is marked for release; no thread may start using it.
     Lazy(Id),
 }
 
@@ -158,7 +158,7 @@ pub struct Thread {
     pub last: Option<Id>,
 }
 
-/// Somebody who takes IDs away from a CPU that is not his.
+/// An agent that takes IDs away from a CPU other than its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Agent {
     /// Nothing in flight.
@@ -253,7 +253,7 @@ pub enum ScannerStep {
     LoadWeight,
 }
 
-/// A remote clear in flight: somebody saw a valid slot and wants to free its ID.
+/// A remote clear in flight: a thread saw a valid slot and wants to free its ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RemoteClear {
     /// The CPU.

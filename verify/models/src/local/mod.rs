@@ -1,29 +1,29 @@
 //! The lock of percid's `Local`: one value per ID, used by one thread at a time, without locked
 //! instructions.
 //!
-//! Every ID has a shard: a lock, a word that says whether the shard is closed, and a value. A thread
-//! that runs with the ID takes the lock in a critical section: is the shard open, and the lock as
-//! expected? Then it stores its token, which is the commit. It uses the value, or makes one if there
-//! was none, and gives the lock back by a plain store, from whatever CPU it is on by then. Who finds
-//! the shard closed or its lock held goes elsewhere.
+//! Every ID has a shard: a lock, a word that says whether the shard is closed, and a value. A
+//! thread that runs with the ID takes the lock in a critical section: is the shard open, and the
+//! lock as expected? Then it stores its token, which is the commit. It uses the value, or makes one
+//! if there was none, and gives the lock back by a plain store, from whatever CPU it is on by then.
+//! Who finds the shard closed or its lock held goes elsewhere.
 //!
-//! A visitor closes the shard, has the kernel abort the sections in flight (membarrier), and takes the
-//! lock by an exchange as soon as the present holder has given it back. He uses the value, or takes it
-//! out, gives the lock back and opens the shard. Visitors take turns.
+//! A visitor closes the shard, has the kernel abort the sections in flight (membarrier), and takes
+//! the lock by an exchange as soon as the present holder has given it back. He uses the value, or
+//! takes it out, gives the lock back and opens the shard. Visitors take turns.
 //!
 //! [`Taking::Exchange`]: shards on which no sections work. A thread looks whether the shard is closed,
-//! exchanges the lock for its token, and after a full barrier looks again: if the shard has been closed
-//! in between, it puts back what it found.
+//! exchanges the lock for its token, and after a full barrier looks again: if the shard has been
+//! closed in between, it puts back what it found.
 //!
-//! Threads use values for ever; visitors visit and drain for ever; a thief moves IDs between CPUs for
-//! ever. Executions are not bounded.
+//! Threads use values for ever; visitors visit and drain for ever; a thief moves IDs between CPUs
+//! for ever. Executions are not bounded.
 //!
 //! # Progress
 //!
-//! Nobody waits but visitors ([`SOLO`]); and a visitor waits for the present holder only, however many
-//! others come. After its fence no thread gets the shard any more ([`OVERTAKEN`]). Without sections a
-//! thread may still take the lock for a moment, to put it back, but only once while the visitor waits
-//! ([`STARVED`]).
+//! No thread waits but visitors ([`SOLO`]); and a visitor waits for the present holder only,
+//! however many others come. After its fence no thread gets the shard any more ([`OVERTAKEN`]).
+//! Without sections a thread may still take the lock for a moment, to put it back, but only once
+//! while the visitor waits ([`STARVED`]).
 //!
 //! # Assumptions
 //!
@@ -34,7 +34,7 @@
 //!    the CPU with the same ID.
 //! 3. The thief moves any ID at any time: it unsets the entry of a CPU, fences that CPU, and gives the
 //!    ID to any CPU without one. Without sections all CPUs have the same shard, as extra shards are for
-//!    everybody.
+//!    all threads.
 //! 4. Memory, if it is not sequential, is a store buffer for each CPU that holds what threads store to
 //!    locks. A context switch and a fence empty it, and on x86-64 an atomic read-modify-write does;
 //!    elsewhere that follows its CPU's own stores to the same lock only. Not left open are these: the
@@ -45,7 +45,7 @@
 //! 6. Membarrier reaches the CPUs one by one, in any order; it empties the store buffer, and aborts the
 //!    section in flight.
 //! 7. The use of a value is one step, and so is taking it out. A value that is there or not is seen by
-//!    everybody at once: no step depends on it.
+//!    all threads at once: no step depends on it.
 //! 8. Copies are visited one after the other. Visitors that close several, call membarrier once, and
 //!    visit them all, are to each shard visitors that take their time.
 //! 9. A visit must have the values whose bits are set when it begins.

@@ -13,9 +13,9 @@ pub const REVIVED: &str = "P2 values: a value that was taken out is handed out a
 pub const LOST: &str = "P2 values: a value is made over another one";
 /// A thread waits for another one.
 pub const SOLO: &str = "P3 progress: a running thread cannot finish its operation by itself";
-/// Somebody was faster than a visitor.
+/// A thread was faster than a visitor.
 pub const OVERTAKEN: &str = "P3 progress: a thread gets a shard that a visitor already waits for";
-/// Somebody keeps being faster than a visitor.
+/// A thread keeps being faster than a visitor.
 pub const STARVED: &str = "P3 progress: a thread takes a lock twice while a visitor waits for it";
 /// Visitors would not find a shard.
 pub const UNMARKED: &str = "P4 mask: a shard has a value that nobody uses, and its bit is clear";
@@ -64,8 +64,8 @@ fn owners(model: &Local, state: &State, id: Id) -> usize {
     threads.count() + visitors
 }
 
-/// Whether a running thread, if nobody else takes a step and nothing disturbs it, comes to the end
-/// of what it is doing.
+/// Whether a running thread, if no other thread takes a step and nothing disturbs it, comes to the
+/// end of what it is doing.
 fn finishes_alone(model: &Local, state: &State, nr: usize) -> bool {
     let mut alone = *state;
     for _ in 0..SOLO_STEPS {

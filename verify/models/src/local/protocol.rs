@@ -12,7 +12,8 @@ pub enum Taking {
     Exchange,
 }
 
-/// A negative control: where the protocol is left. In a few places that is harmless, and the catalogue says so.
+/// A negative control: where the protocol is left. In a few places that is harmless, and the
+/// catalogue says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     /// A visitor calls no membarrier.
@@ -66,8 +67,8 @@ pub struct Local {
     pub memory: Memory,
     /// Where the protocol is left.
     pub flaw: Option<Flaw>,
-    /// Whether only exclusion and the fate of values end the search. That shows what other violations
-    /// lead to.
+    /// Whether only exclusion and the fate of values end the search. That shows what other
+    /// violations lead to.
     pub values_only: bool,
     /// Whether states that differ by the names of CPUs, IDs, threads and visitors count as one.
     pub symmetric: bool,

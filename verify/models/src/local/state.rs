@@ -25,9 +25,9 @@ pub const WAITING: usize = 3;
 pub enum Lock {
     /// There is no value.
     None,
-    /// There is a value that nobody uses.
+    /// There is a value that no thread uses.
     Ready,
-    /// Somebody's token. Whose does not matter: nobody compares it.
+    /// A thread's token. Whose does not matter: no thread compares it.
     Held,
 }
 
@@ -80,7 +80,8 @@ pub enum At {
     Make(Id),
     /// The shard is this thread's: set the ID's bit in the mask.
     Mark(Id),
-    /// The shard is this thread's: use the value, then store READY, wherever the thread runs by then.
+    /// The shard is this thread's: use the value, then store READY, wherever the thread runs by
+    /// then.
     Inside(Id),
 }
 
@@ -177,7 +178,7 @@ impl Visitor {
     }
 }
 
-/// Somebody who moves IDs from CPU to CPU.
+/// An agent that moves IDs from CPU to CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Thief {
     /// Nothing in flight.
@@ -214,7 +215,7 @@ pub struct State {
 /// A step that breaks a rule by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// Somebody was given a value that is not there.
+    /// A thread was given a value that is not there.
     Revived,
     /// A value was made over another one.
     Lost,

@@ -115,7 +115,7 @@ fn act(model: &Local, state: &mut State, nr: usize, mut hold: Hold) -> Option<Ho
     after(model, state, nr, hold)
 }
 
-/// The step after the one that was taken. Whoever took no value out leaves the bit alone.
+/// The step after the one that was taken. A visitor that took no value out leaves the bit alone.
 fn after(model: &Local, state: &State, nr: usize, mut hold: Hold) -> Option<Hold> {
     let steps = steps(model);
     let at = steps.iter().position(|&step| step == hold.step);

@@ -31,7 +31,7 @@
 //!    read-modify-write does nothing of the kind; the load of a test may be performed at any time
 //!    after the marker's last access to the mask, also before the publication; a drainer may read
 //!    data before it takes the bits.
-//! 3. An atomic read-modify-write of a word is one step that everybody sees at once. There is one
+//! 3. An atomic read-modify-write of a word is one step that all threads see at once. There is one
 //!    order of the values of a word, and loads of one word by one thread see it in order, also if
 //!    the bits asked for differ (so that they are performed early only back to the last access to
 //!    the whole mask, which is less than different words would allow).

@@ -2,7 +2,7 @@
 
 use super::state::State;
 
-/// Nobody will come for data that was announced.
+/// No thread will come for data that was announced.
 pub const FORGOTTEN: &str =
     "P1 kept: data whose mark has returned, its bit clear, and no drain on its way to it";
 /// A drain ended too early.

@@ -4,7 +4,7 @@
 //! Per process a mode says which. A fork that makes more threads than IDs are meant for gives the
 //! IDs to the CPUs; an exit that leaves few enough gives them back. While the owners are being
 //! changed the mode has its transition bit, IDs are lent to running threads, and who is switched
-//! out loses his: so nobody can sit on an ID who is not looked at again.
+//! out loses his: so no thread keeps an ID that is not looked at again.
 //!
 //! # Assumptions
 //!

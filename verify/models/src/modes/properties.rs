@@ -7,7 +7,7 @@ use crate::kernel::{DOUBLE_FREE, LEAK, SHARED_ID, TWO_OWNERS};
 
 /// A running thread uses an ID that neither it nor its CPU owns, or none.
 pub const BORROWED: &str = "P2 ownership: a running thread's ID is neither its own nor its CPU's";
-/// Somebody owns an ID who is not an owner in the current mode.
+/// An ID has an owner that is none in the current mode.
 pub const LEFT_BEHIND: &str = "P4 modes: an ID is left with an owner of the other mode";
 
 /// The first property that `state` breaks.

@@ -117,7 +117,7 @@ pub struct Change {
     pub by: ThreadNr,
     /// The thread that is born.
     pub child: Option<ThreadNr>,
-    /// Who becomes the owner: the CPUs, or the threads. Whoever else owns IDs is fixed up.
+    /// Who becomes the owner: the CPUs, or the threads. All other owners of IDs are fixed up.
     pub to_cpus: bool,
     /// Owners that are still to be fixed up: threads if the CPUs become the owners, else CPUs.
     pub todo: u8,
@@ -160,7 +160,7 @@ pub struct State {
     pub cpus: [Cpu; CPUS],
     /// The threads.
     pub threads: [Thread; THREADS],
-    /// Whoever holds the mutex.
+    /// The holder of the mutex.
     pub change: Option<Change>,
     /// The mode.
     pub mode: Mode,

@@ -1,6 +1,6 @@
 //! The rules that generations b to d share, and nothing else: one model that covers all three.
 //!
-//! What the generations differ in is *when* somebody takes an ID away and *which* ID an allocator
+//! What the generations differ in is *when* a thread takes an ID away and *which* ID an allocator
 //! picks. None of it decides who owns a bit. Here it is all left open: an allocator takes any free
 //! ID; any agent at any time takes the ID of any CPU with a valid slot away, and frees it or gives
 //! it to any CPU without one. Every step of b, c and d that changes a slot, a bit or a current
@@ -68,7 +68,7 @@ pub enum Action {
     /// A CPU's store buffer drains.
     Drain(CpuNr),
     /// An agent loads a CPU's valid slot to take the ID away, for another CPU (whose run queue it
-    /// locks) or for nobody.
+    /// locks) or for no thread.
     Steal(usize, CpuNr, Option<CpuNr>),
     /// An agent takes its next step.
     Agent(usize),

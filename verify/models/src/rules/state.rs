@@ -54,7 +54,7 @@ pub enum Step {
     ClearExit(Id),
 }
 
-/// Somebody who takes IDs away from a CPU that is not his.
+/// An agent that takes IDs away from a CPU other than its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Agent {
     /// Nothing in flight.

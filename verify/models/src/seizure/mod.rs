@@ -38,14 +38,14 @@
 //!    whose stores are late is a drainer that is slow.
 //! 6. Membarrier reaches the CPUs one by one, in any order; it empties the store buffer, and aborts
 //!    the section in flight.
-//! 7. What a drain does with an owned block is one step: nobody else may touch the block then, and
+//! 7. What a drain does with an owned block is one step: no other thread may touch the block then, and
 //!    that is checked.
 //! 8. Blocks are seized one after the other. A drainer that marks several words, calls membarrier
 //!    once, and confirms them all, is to each block one that takes its time: no step concerns two
 //!    blocks, and an operation never waits.
 //! 9. A drain must get what is inside a block when it begins if the activation of the block is
 //!    visible by then. An item in a block whose activation still waits in a store buffer may be
-//!    missed: nobody can have learned of it but by a later store from the same buffer.
+//!    missed: no thread can have learned of it but by a later store from the same buffer.
 
 mod drainer;
 mod narrate;

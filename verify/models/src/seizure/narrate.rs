@@ -50,7 +50,7 @@ fn what(op: Op) -> String {
     }
 }
 
-/// Items are letters, so that nobody takes them for IDs.
+/// Items are letters, so that they are not taken for IDs.
 fn name(item: Item) -> char {
     char::from(b'x' + item)
 }

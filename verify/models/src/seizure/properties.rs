@@ -56,8 +56,8 @@ fn places(model: &Seizure, state: &State, item: Item) -> usize {
     outside + hands.count() + inside.filter(|&other| other == item).count()
 }
 
-/// Whether a running thread, if nobody else takes a step and nothing disturbs it, comes to the end
-/// of what it is doing.
+/// Whether a running thread, if no other thread takes a step and nothing disturbs it, comes to the
+/// end of what it is doing.
 fn finishes_alone(model: &Seizure, state: &State, nr: usize) -> bool {
     let mut alone = *state;
     for _ in 0..SOLO_STEPS {

@@ -29,9 +29,9 @@ pub const WAITING: usize = 3;
 /// What a block's state word says about its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
-    /// Nothing: nobody may use the block.
+    /// Nothing: no thread may use the block.
     Inactive,
-    /// Nothing yet: whoever activates the block has stored this, with the seized mark.
+    /// Nothing yet: the thread that activates the block has stored this, with the seized mark.
     Activating,
     /// A stack of that many items.
     Items(u8),
@@ -227,7 +227,7 @@ impl Drainer {
     pub const IDLE: Self = Self { at: Drain::Idle, left: 0, owed: 0 };
 }
 
-/// Somebody who moves IDs from CPU to CPU.
+/// An agent that moves IDs from CPU to CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Thief {
     /// Nothing in flight.
@@ -268,7 +268,7 @@ pub struct State {
 pub enum Fault {
     /// An item was handed out twice.
     Twice,
-    /// A section committed to a block that somebody owned.
+    /// A section committed to a block that a thread owned.
     Intruded,
     /// A drain ended without what it owed.
     Owing,

@@ -38,7 +38,8 @@ pub(super) fn step(model: &Seizure, state: &mut State, nr: usize) {
         }
         at => Some(activate(model, state, cpu, at)),
     };
-    // A commit has put the item inside; any other end leaves it to whoever wanted to push it.
+    // A commit has put the item inside; any other end leaves it to the thread that wanted to push
+    // it.
     if let (Op::Push(item), None) = (work.op, next) {
         if !matches!(work.at, At::Commit { .. }) {
             state.hand_out(item);

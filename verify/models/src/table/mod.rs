@@ -8,7 +8,7 @@
 //! # What stands for the data
 //!
 //! A word's value does not matter, only whether an increment is lost. A register that holds a
-//! loaded word carries one bit: "nobody has stored to the word since". A store from a register
+//! loaded word carries one bit: "no thread has stored to the word since". A store from a register
 //! without it overwrites an increment; a store from a register with it adds exactly one. So "the
 //! final sum equals the adds completed" holds in every execution, of any length, if and only if no
 //! such store happens and every add stores exactly once. Both are checked.

@@ -64,8 +64,8 @@ fn owners(table: &Table, state: &State, id: Id) -> usize {
     in_table + usize::from(state.free & 1 << id != 0) + in_threads.count() + in_agents.count()
 }
 
-/// Whether a running thread, if nobody else takes a step and nothing disturbs it, comes to the end
-/// of what it is doing.
+/// Whether a running thread, if no other thread takes a step and nothing disturbs it, comes to the
+/// end of what it is doing.
 fn finishes_alone(table: &Table, state: &State, nr: usize) -> bool {
     let mut alone = *state;
     let mut own = Vec::new();

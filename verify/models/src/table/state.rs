@@ -60,7 +60,7 @@ pub enum At {
 pub struct Read {
     /// The ID whose word it is.
     pub id: Id,
-    /// Whether nobody has stored to the word since. A store that is not based on a fresh value
+    /// Whether no thread has stored to the word since. A store that is not based on a fresh value
     /// loses an increment.
     pub fresh: bool,
 }
@@ -165,7 +165,7 @@ pub struct State {
     pub table: [Option<Id>; CPUS],
     /// The free IDs.
     pub free: u8,
-    /// Whether somebody is in the slow path.
+    /// Whether a thread is in the slow path.
     pub locked: bool,
     /// The threads.
     pub threads: [Thread; THREADS],

@@ -61,7 +61,8 @@ impl Order {
         true
     }
 
-    /// Whether the next step is a fence that may be refused, with the ID still in nobody's hands.
+    /// Whether the next step is a fence that may be refused, with the ID still in no thread's
+    /// hands.
     pub(super) fn can_be_refused(self, theft: &Theft) -> bool {
         self == Self::Sound && theft.step == TheftStep::Fence
     }

@@ -17,8 +17,8 @@ pub(super) const LOOKS: Duration = Duration::from_millis(2);
 /// What the process remembers until its end.
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Between a change of what a thread does and a look at its ID, so that the order of the two is clear from
-/// times in microseconds.
+/// Between a change of what a thread does and a look at its ID, so that the order of the two is
+/// clear from times in microseconds.
 const APART: Duration = Duration::from_micros(50);
 
 /// Restricts the calling thread to one CPU, which the kernel knows before it moves the thread.
@@ -51,8 +51,8 @@ fn note(text: String) {
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(text);
 }
 
-/// Stays on the CPU, and notes when it is back after something else ran there: that tells a timer tick from which the
-/// thread returned at once from one that was followed by a switch.
+/// Stays on the CPU, and notes when it is back after something else ran there: that tells a timer
+/// tick from which the thread returned at once from one that was followed by a switch.
 pub(super) fn spin(duration: Duration) {
     let start = Instant::now();
     let mut before = start;

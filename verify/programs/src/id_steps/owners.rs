@@ -1,8 +1,8 @@
 //! What the process does on kernels whose IDs belong to threads or to CPUs (Linux 6.19 and later).
 //!
-//! Threads come, move from CPU to CPU and go: up to twice as many as CPUs, and down again. So the owners change
-//! both ways, while some threads run, others sleep, and one begins or ends. No tick and no pause matters to
-//! such a kernel, so nothing here waits for one.
+//! Threads come, move from CPU to CPU and go: up to twice as many as CPUs, and down again. So the
+//! owners change both ways, while some threads run, others sleep, and one begins or ends. No tick
+//! and no pause matters to such a kernel, so nothing here waits for one.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -37,8 +37,8 @@ pub(super) fn follow(cpus: &[u32], random: &mut Random) {
     });
 }
 
-/// Lets some members, and never all CPUs, run beside each other. They begin one after the other, because those
-/// that do so at the same time may take IDs in any order.
+/// Lets some members, and never all CPUs, run beside each other. They begin one after the other,
+/// because those that do so at the same time may take IDs in any order.
 fn set_to_work(crew: &[Member<'_>], cpus: &[u32], random: &mut Random) -> Vec<usize> {
     let most = crew.len().min(cpus.len() - 1);
     let count = if most == 0 { 0 } else { 1 + random.below(most) };
@@ -56,7 +56,7 @@ fn await_end_of_work(crew: &[Member<'_>], busy: &[usize]) {
     busy.iter().for_each(|&member| crew[member].answer());
 }
 
-/// So many different numbers below `end`.
+/// This many different numbers below `end`.
 fn some_of(end: usize, count: usize, random: &mut Random) -> Vec<usize> {
     let mut all: Vec<usize> = (0..end).collect();
     (0..count).map(|_| all.swap_remove(random.below(all.len()))).collect()
@@ -94,7 +94,8 @@ impl<'scope> Member<'scope> {
         let _ = self.answers.recv();
     }
 
-    /// Lets it end, and waits until the trace has shown that, some time after its ID was taken back.
+    /// Lets it end, and waits until the trace has shown that, some time after its ID was taken
+    /// back.
     fn end(self) {
         drop(self.turns);
         let _ = self.thread.join();

@@ -21,7 +21,8 @@ pub(super) const HOLD_MS: u64 = 12;
 /// Long enough for all to begin before the first ends, where CPUs are real.
 const MEETING_MS: u64 = 4;
 
-/// Longer than an ID stays without being used, so that in the intermittent pattern every turn finds it gone.
+/// Longer than an ID stays without being used, so that in the intermittent pattern every turn finds
+/// it gone.
 const LONG_PAUSE_MS: u64 = 150;
 
 /// All workers hold an ID at once.

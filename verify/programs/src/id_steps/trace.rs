@@ -15,7 +15,8 @@ const EVENTS: [&str; 6] = [
     "timer/hrtimer_expire_entry",
 ];
 
-/// The end of a timer interrupt, on x86; the ID that a thread returns to user space with, on newer kernels.
+/// The end of a timer interrupt, on x86; the ID that a thread returns to user space with, on newer
+/// kernels.
 const WELCOME: [&str; 2] = ["irq_vectors/local_timer_exit", "rseq/rseq_update"];
 
 /// For each CPU: many times what ten seconds of a busy one take.

@@ -15,9 +15,9 @@
 //!
 //! Threads are numbered in the order of their creation, the first is 0.
 //!
-//! A kernel has been seen (6.18 in a virtual machine) that at times traces no switch away from the idle thread. Such a
-//! switch is inferred from the first event of the thread that runs then: with `rseq_update` that is its
-//! way back to user space, 3 to 10 us later.
+//! A kernel has been seen (6.18 in a virtual machine) that at times traces no switch away from the
+//! idle thread. Such a switch is inferred from the first event of the thread that runs then: with
+//! `rseq_update` that is its way back to user space, 3 to 10 us later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -41,8 +41,8 @@ pub(super) fn translate(trace: &str, child: u32, notes: &str) -> Result<String, 
     Ok(format!("percid-steps {release} {possible} {allowed}\n{lines}end\n"))
 }
 
-/// How many CPUs the process may use by the kernel's own count: those that are not plugged in are among them,
-/// and `sched_getaffinity` leaves them out.
+/// How many CPUs the process may use by the kernel's own count: those that are not plugged in are
+/// among them, and `sched_getaffinity` leaves them out.
 fn allowed() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     weight_in_status(&status)
@@ -98,7 +98,8 @@ struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Reads `COMMAND-THREAD [CPU] FLAGS SECONDS.MICROSECONDS: NAME: FIELDS`. A command may be of any form.
+    /// Reads `COMMAND-THREAD [CPU] FLAGS SECONDS.MICROSECONDS: NAME: FIELDS`. A command may be of
+    /// any form.
     fn parse(line: &'a str) -> Option<Event<'a>> {
         let (head, fields) = line.split_once(": ")?;
         let (name, fields) = fields.split_once(": ")?;
@@ -125,8 +126,9 @@ impl<'a> Event<'a> {
     }
 }
 
-/// A tick that found a thread running. The kernel scans when that thread returns to user space. It switches first if it
-/// must; and if the tick came during a system call, that may sleep first. Then the thread's next turn begins with the scan.
+/// A tick that found a thread running. The kernel scans when that thread returns to user space. It
+/// switches first if it must; and if the tick came during a system call, that may sleep first. Then
+/// the thread's next turn begins with the scan.
 struct Tick {
     time: u64,
     /// Where it stands among the events.
@@ -272,8 +274,8 @@ fn or_dash(thread: Option<u32>) -> String {
 mod tests {
     use super::*;
 
-    /// Process 7 starts on CPU 1, is ticked, preempted by thread 5, and comes back by way of the idle thread, whose
-    /// switch is missing.
+    /// Process 7 starts on CPU 1, is ticked, preempted by thread 5, and comes back by way of the
+    /// idle thread, whose switch is missing.
     fn trace(flags: &str) -> String {
         let switch = "sched_switch: prev_comm=a b prev_pid";
         format!(

@@ -1,5 +1,5 @@
-//! The traced process: a thread per CPU, each pinned, that follow the script one after the other and note the IDs
-//! that they see.
+//! The traced process: a thread per CPU, each pinned, that follow the script one after the other
+//! and note the IDs that they see.
 
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,8 @@ fn come_back(cpus: &[u32], random: &mut Random) {
     }
 }
 
-/// The only thread that is left visits every CPU. What those remember is above the bound, but for one.
+/// The only thread that is left visits every CPU. What those remember is above the bound, but for
+/// one.
 fn wander(cpus: &[u32]) {
     for &cpu in cpus {
         sleep(2 * UNCLEAR.end);
@@ -75,7 +76,8 @@ fn follow(cpus: &[u32], steps: &[Step]) {
         thread::sleep(2 * UNCLEAR.end);
         turn.begin();
         turn.wait_until_done();
-        // One after the other, because the kernel traces the end of a thread later than it takes the ID back.
+        // One after the other, because the kernel traces the end of a thread later than it takes
+        // the ID back.
         for (worker, thread) in threads {
             thread::sleep(APART_ENDS);
             turn.end(worker);
@@ -102,7 +104,7 @@ fn take(turn: &Turn<'_>, nr: usize, step: &Step) {
     }
 }
 
-/// Whose turn it is. Each worker waits by itself: whoever is woken uses an ID.
+/// Whose turn it is. Each worker waits by itself: the one that is woken uses an ID.
 struct Turn<'a> {
     steps: &'a [Step],
     progress: Mutex<Progress>,
@@ -180,9 +182,10 @@ impl Turn<'_> {
         drop(condition.wait_while(self.progress(), |progress| progress.begun <= nr));
     }
 
-    /// The kernel looks at the age of slots when a timer tick lands in a running thread, and acts on 100 ms.
-    /// A recording is of use only if no decision depends on a millisecond more or less. So the worker, which is
-    /// about to let ticks land, sleeps until neither the last scan nor the last use of any CPU was about 100 ms ago.
+    /// The kernel looks at the age of slots when a timer tick lands in a running thread, and acts
+    /// on 100 ms. A recording is of use only if no decision depends on a millisecond more or less.
+    /// So the worker, which is about to let ticks land, sleeps until neither the last scan nor the
+    /// last use of any CPU was about 100 ms ago.
     fn wait_until_clear(&self, worker: usize) {
         let mut progress = self.progress();
         while let Some(remaining) = progress.unclear_for(worker) {
@@ -209,7 +212,8 @@ impl Progress {
     }
 }
 
-/// The CPUs this thread may use, without a look into the file system, which takes long enough to be scanned.
+/// The CPUs this thread may use, without a look into the file system, which takes long enough to be
+/// scanned.
 fn allowed() -> Vec<u32> {
     let mut mask = [0u64; 128];
     // SAFETY: the mask is writable for its whole size.

@@ -7,7 +7,7 @@ use std::ptr;
 
 /// Chunks of a scan end at multiples of this.
 pub(crate) const HUGE: usize = 2 << 20;
-/// One page of so many bytes is in memory: few faults tell all.
+/// One page of this many bytes is in memory: few faults tell all.
 const STRIDE: usize = 256 << 10;
 
 /// A policy that a region has of its own.
@@ -45,15 +45,16 @@ impl Kind {
         policy: None,
     };
 
-    /// Maps it, at a multiple of a chunk, between guards that keep it from being merged with others.
+    /// Maps it, at a multiple of a chunk, between guards that keep it from being merged with
+    /// others.
     pub(crate) fn map(self, file: Option<&File>) -> io::Result<Region> {
         let length = self.chunks * HUGE;
         let guard = Kind::PRIVATE.flags | libc::MAP_NORESERVE;
         let room = map_at(0, length + 2 * HUGE, libc::PROT_NONE, guard, None)?;
         let start = (room + 1).next_multiple_of(HUGE);
         map_at(start, length, self.access, self.flags | libc::MAP_FIXED, file)?;
-        // SAFETY: the range was just mapped. Small pages make the scan's steps visible; where this is no
-        // option, as for huge pages of their own, there is nothing to be seen anyway.
+        // SAFETY: the range was just mapped. Small pages make the scan's steps visible; where this
+        // is no option, as for huge pages of their own, there is nothing to be seen anyway.
         unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_NOHUGEPAGE) };
         let region = Region { start, length, policy: self.policy };
         region.bind()?;
@@ -61,7 +62,7 @@ impl Kind {
     }
 }
 
-/// `start` is 0, or lies with all the length in a mapping of ours that nobody uses.
+/// `start` is 0, or lies with all the length in a mapping of ours that no thread uses.
 fn map_at(
     start: usize,
     length: usize,
@@ -70,7 +71,7 @@ fn map_at(
     file: Option<&File>,
 ) -> io::Result<usize> {
     let descriptor = file.map_or(-1, File::as_raw_fd);
-    // SAFETY: a new mapping, or one in place of one that nobody uses.
+    // SAFETY: a new mapping, or one in place of one that no thread uses.
     let found =
         unsafe { libc::mmap(start as *mut libc::c_void, length, access, flags, descriptor, 0) };
     if found == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(found as usize) }

@@ -11,10 +11,10 @@ use crate::pinning;
 
 /// The script goes by steps.
 pub(crate) const STEP: Duration = Duration::from_millis(250);
-/// The threads. Two of them run, one at a time; the others only count, so that a region may be left out in
-/// more sequences before the scan comes to its rescue.
+/// The threads. Two of them run, one at a time; the others only count, so that a region may be left
+/// out in more sequences before the scan comes to its rescue.
 pub(crate) const THREADS: usize = 6;
-/// After so many steps the script begins again.
+/// After this many steps the script begins again.
 const CYCLE: usize = 24;
 /// Snapshots in a cycle.
 const CHANGES: usize = 3;
@@ -105,7 +105,7 @@ impl Turn {
     }
 }
 
-/// Plays the script for so many steps. Returns the snapshots in the order of their marks.
+/// Plays the script for this many steps. Returns the snapshots in the order of their marks.
 pub(crate) fn play(steps: usize, tracing: &Tracing) -> Result<Vec<Snapshot>, String> {
     let text = |error: io::Error| format!("the script: {error}");
     let mut snapshots: Vec<Snapshot> =

@@ -12,7 +12,8 @@ const SETTINGS: &str = "/sys/kernel/debug/sched/numa_balancing";
 const DELAY_MS: u32 = 100;
 /// The smallest there is: regions of a few MiB take several passes.
 const SIZE_MB: u32 = 1;
-/// The shortest period and the longest one for a whole process: equal, so that passes come at a steady pace.
+/// The shortest period and the longest one for a whole process: equal, so that passes come at a
+/// steady pace.
 const PERIOD_MS: u32 = 1000;
 /// HZ = 250.
 const TICK_MS: u32 = 4;
@@ -35,8 +36,9 @@ pub(crate) struct Tracing {
 type Failure = (String, io::Error);
 
 impl Tracing {
-    /// Sets the scan up and begins to record it, for this process only. Changes nothing on a machine that
-    /// lacks what it needs, or whose own balancing is off: that is no machine to try things on.
+    /// Sets the scan up and begins to record it, for this process only. Changes nothing on a
+    /// machine that lacks what it needs, or whose own balancing is off: that is no machine to try
+    /// things on.
     pub(crate) fn begin() -> Result<Tracing, Failure> {
         demand()?;
         put(&format!("{SETTINGS}/scan_delay_ms"), &DELAY_MS.to_string())?;

@@ -1,8 +1,8 @@
 //! Counters: no increment is lost and none is counted twice.
 //!
-//! The thief writes through the stolen ID itself, by loads and stores without any protection: a thief that
-//! only freed the ID would not reveal a missing fence. Besides, counters are made, used and dropped, so
-//! that cells go round among threads.
+//! The thief writes through the stolen ID itself, by loads and stores without any protection: a
+//! thief that only freed the ID would not reveal a missing fence. Besides, counters are made, used
+//! and dropped, so that cells go round among threads.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 

@@ -1,5 +1,5 @@
-//! Items that know whether somebody has them: whoever takes one that is taken, or puts one that is there,
-//! is noticed at once.
+//! Items that know whether a thread has them: a thread that takes one that is taken, or puts one
+//! that is there, is noticed at once.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
@@ -14,7 +14,7 @@ pub(super) struct Items {
 }
 
 impl Items {
-    /// So many items, all held by the caller.
+    /// This many items, all held by the caller.
     pub(super) fn new(count: usize) -> Items {
         Items {
             states: (0..count).map(|_| AtomicU8::new(HELD)).collect(),

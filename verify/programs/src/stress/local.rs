@@ -1,4 +1,5 @@
-//! Locals: no two closures have one value, and no value is lost, with visits and drains all the time.
+//! Locals: no two closures have one value, and no value is lost, with visits and drains all the
+//! time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -13,7 +14,7 @@ use crate::verdict::Verdict;
 /// Increments of a batch.
 const BATCH: usize = 300;
 
-/// A count that knows whether somebody is using it.
+/// A count that knows whether a thread is using it.
 #[derive(Default)]
 struct Count {
     in_use: AtomicBool,

@@ -1,7 +1,8 @@
 //! Masks: no drain misses what was published before it began.
 //!
-//! A worker publishes by a plain store, marks, and notes how many drains have begun by then. When a drain
-//! that began later has ended, what was published must be gone: that drain, or one before, has taken it.
+//! A worker publishes by a plain store, marks, and notes how many drains have begun by then. When a
+//! drain that began later has ended, what was published must be gone: that drain, or one before,
+//! has taken it.
 
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -69,8 +70,8 @@ impl Masks {
 
     /// Waits until a drain has begun and ended; `false` if none comes.
     fn outwait_a_drain(&self) -> bool {
-        // Drains do not overlap: there is one remote party. So this many have begun by now, and one more
-        // must end.
+        // Drains do not overlap: there is one remote party. So this many have begun by now, and one
+        // more must end.
         let began = self.began.load(SeqCst);
         (0..100_000).any(|_| {
             std::hint::spin_loop();
@@ -88,8 +89,8 @@ impl Subject for Masks {
         if slot.taken.swap(1, SeqCst) != 0 {
             return;
         }
-        // A bit that is set unless a drain comes right now, then a plain store and the test: what the order
-        // is about.
+        // A bit that is set unless a drain comes right now, then a plain store and the test: what
+        // the order is about.
         self.mask.mark(IDS[index]);
         slot.published.store(1, Relaxed);
         self.mask.mark(IDS[index]);
@@ -106,7 +107,8 @@ impl Subject for Masks {
     }
 
     fn visit(&self) {
-        // Close together: the remote party of the others sleeps in between, publishers wait meanwhile.
+        // Close together: the remote party of the others sleeps in between, publishers wait
+        // meanwhile.
         (0..50).for_each(|_| self.drain());
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn run(job: &Job, port: &mut Port) -> Ending {
 /// Ends every process but this one and the kernel's.
 pub(crate) fn sweep() {
     // SAFETY: plain system calls; -1 spares the caller, and the first process
-    // has nobody above it to harm.
+    // has none above it to harm.
     unsafe {
         libc::kill(-1, libc::SIGKILL);
         // Orphans are ours to wait for. Ends with ECHILD.

@@ -1,8 +1,9 @@
-//! The walk of the NUMA scan (`percid_rules::scan`) against the walk of a real kernel, decision by decision.
+//! The walk of the NUMA scan (`percid_rules::scan`) against the walk of a real kernel, decision by
+//! decision.
 //!
 //! The program `scan-walk` records what Linux 6.12 does to it. The recording is fed to our walk:
-//! the regions, who scanned when, how many pages each chunk changed, who trapped where. All else is the
-//! walk's own: which region is visited when, what is left out and why, where a pass ends.
+//! the regions, who scanned when, how many pages each chunk changed, who trapped where. All else is
+//! the walk's own: which region is visited when, what is left out and why, where a pass ends.
 //!
 //! `PERCID_RECORDING=FILE` keeps what a machine recorded.
 
@@ -24,7 +25,8 @@ use percid_vm::tool;
 use recording::{Done, Entry, Recording};
 use replay::compare;
 
-/// A recording of a machine with 8 CPUs and 2 nodes (Linux 6.12.117), so that the comparison needs no machine.
+/// A recording of a machine with 8 CPUs and 2 nodes (Linux 6.12.117), so that the comparison needs
+/// no machine.
 const KEPT: &str = include_str!("../recordings/scan-walk-6.12.txt");
 
 fn kept() -> Recording {
@@ -109,9 +111,9 @@ fn what_is_no_recording_is_refused() {
     assert!(Recording::read(&broken).expect_err("broken").contains("armed"));
 }
 
-/// A fresh walk of a real kernel. Its clock ticks during a pass too, which the recording does not show: once
-/// in a while a region's time is up for the one and not for the other. So the second of two recordings may
-/// decide.
+/// A fresh walk of a real kernel. Its clock ticks during a pass too, which the recording does not
+/// show: once in a while a region's time is up for the one and not for the other. So the second of
+/// two recordings may decide.
 #[test]
 fn a_walk_of_a_real_kernel_is_ours() {
     if skipped() {

@@ -1,5 +1,5 @@
-//! Uses every structure with every source there is and checks the sums: the program that is built in every
-//! way programs are built.
+//! Uses every structure with every source there is and checks the sums: the program that is built
+//! in every way programs are built.
 
 use std::process::ExitCode;
 
