@@ -258,8 +258,7 @@ pub(crate) fn pin(thread: i32, cpu: u32) {
     assert_eq!(result, 0, "pinning to CPU {cpu}: {}", std::io::Error::last_os_error());
 }
 
-/// Makes a thread (0: this one) a real-time one, which only threads of higher priority preempt; higher
-/// priority.
+/// Makes a thread (0: this one) a real-time one, which only those of higher priority preempt.
 pub(crate) fn make_real_time(thread: i32, priority: i32) {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the structure is readable.

@@ -8,8 +8,7 @@ use percid_race_guest::Line;
 
 use crate::actor::spin_until;
 
-/// The host stops the whole machine for as long as it thinks, so this is time that nothing
-/// thinks.
+/// The host stops the whole machine while it decides, so this is time in which it does not.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Writes a line to the console.
