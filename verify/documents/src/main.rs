@@ -31,8 +31,9 @@ fn main() -> ExitCode {
 fn check(named: &[PathBuf]) -> Result<usize, Box<dyn std::error::Error>> {
     let mut failed = 0;
     let all = document::all(&root())?;
+    let place = Place::clone_of(&root(), &root().join("target/documents"))?;
     for path in if named.is_empty() { &all } else { named } {
-        let place = Place::clone_of(&root(), &root().join("target/documents"))?;
+        place.tidy()?;
         let document = Document::read(&place.root, path)?;
         failed += run(&place, path, &commands(&document, STEPS)?)?;
         if path == Path::new("README.md") {

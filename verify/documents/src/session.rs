@@ -54,6 +54,19 @@ impl Place {
         Ok(place)
     }
 
+    /// Removes what commands have left in a clone, and restores what they have changed. All else keeps its
+    /// age, so that Cargo does not build it again.
+    pub fn tidy(&self) -> io::Result<()> {
+        for arguments in [&["checkout", "--quiet", "."][..], &["clean", "-dfxq", "-e", "/target"]] {
+            let status = Process::new("git").args(arguments).current_dir(&self.root).status()?;
+            if !status.success() {
+                return Err(io::Error::other(format!("cannot tidy {}", self.root.display())));
+            }
+        }
+        fs::remove_dir_all(&self.home)?;
+        fs::create_dir_all(&self.home)
+    }
+
     /// An empty folder.
     pub fn empty(folder: &Path) -> io::Result<Place> {
         let place = Place { root: folder.join("clone"), home: folder.join("home") };

@@ -112,6 +112,13 @@ fn commands_run_in_the_root_of_a_clone_with_a_home_of_their_own() {
     let statuses: Vec<_> = endings.iter().map(|ending| ending.status).collect();
     assert_eq!(statuses, [Some(0), Some(1), Some(0), Some(0)]);
     assert_eq!(endings[2].output.trim(), "");
+    place.run(&["touch new ~/new", "rm kept"], Duration::from_secs(10)).expect("a shell");
+    place.tidy().expect("git");
+    let lines = ["test -e new", "test -e kept", "ls ~", "test -d target"];
+    let endings = place.run(&lines, Duration::from_secs(10)).expect("a shell");
+    let statuses: Vec<_> = endings.iter().map(|ending| ending.status).collect();
+    assert_eq!(statuses, [Some(1), Some(0), Some(0), Some(0)]);
+    assert_eq!(endings[2].output.trim(), "");
 }
 
 fn scratch(name: &str) -> PathBuf {
