@@ -24,10 +24,7 @@ pub(crate) mod wander;
 use std::fmt;
 use std::time::Duration;
 
-use crate::cli::{
-    BenchArguments, BenchPart, EverythingArguments, IncrementsArguments, IntermittentArguments,
-    Length,
-};
+use crate::cli::{BenchArguments, BenchPart, EverythingArguments, IncrementsArguments, Length};
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
@@ -45,14 +42,22 @@ const DEFAULT_MASK: Duration = Duration::from_secs(3);
 const DEFAULT_WANDER: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failure> {
-    match &arguments.part {
-        None => everything(&arguments.everything, json),
-        Some(BenchPart::Ops(length)) => ops_only(*length, json),
-        Some(BenchPart::Increments(arguments)) => increments_only(arguments, json),
-        Some(BenchPart::Mask(length)) => mask_only(*length, json),
-        Some(BenchPart::Wander(length)) => wander_only(*length, json),
-        Some(BenchPart::Intermittent(arguments)) => intermittent_only(arguments, json),
+    let Some(part) = &arguments.part else { return everything(&arguments.everything, json) };
+    if let BenchPart::Increments(IncrementsArguments { svg: Some(path), .. }) = part {
+        expect_file("--svg", path)?;
     }
+    let mut session = Session::start(json)?;
+    let length = |length: &Length, default| length.seconds.unwrap_or(default);
+    match part {
+        BenchPart::Ops(ops) => session.ops(length(ops, DEFAULT_OPS))?,
+        BenchPart::Increments(increments) => return session.increments(increments),
+        BenchPart::Mask(mask) => session.mask(length(mask, DEFAULT_MASK))?,
+        BenchPart::Wander(wander) => session.wander(length(wander, DEFAULT_WANDER))?,
+        BenchPart::Intermittent(arguments) => {
+            session.intermittent(intermittent::Plan::asked(arguments, &session.cpus))?;
+        }
+    }
+    session.tables()
 }
 
 /// The machine, and what follows from all parts in a few lines; all their tables where that is
@@ -66,75 +71,17 @@ pub(crate) fn everything(arguments: &EverythingArguments, json: bool) -> Result<
     let ops = length.saturating_sub(plan.expected() + mask + wander);
 
     session.document.memory = memory::measure(&session.cpus, percid::init().source);
-    session.document.ops = session.part(|cpus, interrupt| ops::measure(cpus, ops, interrupt))?;
+    session.ops(ops)?;
     session.tell_costs()?;
-    session.document.mask = session.part(|cpus, interrupt| mask::measure(cpus, mask, interrupt))?;
-    session.document.wander =
-        session.part(|cpus, interrupt| wander::measure(cpus, wander, interrupt))?;
-    session.document.intermittent =
-        session.part(|_, interrupt| intermittent::measure(plan, interrupt))?;
+    session.mask(mask)?;
+    session.wander(wander)?;
+    session.intermittent(plan)?;
     session.tell(&Facts(&session.document))?;
     if arguments.full {
         session.tell(&format_args!("\n{}", session.document))?;
     }
     let printed = session.finish();
     report.write(printed, || page::page(&session.document), session.document.exit())
-}
-
-fn ops_only(length: Length, json: bool) -> Result<Exit, Failure> {
-    let length = length.seconds.unwrap_or(DEFAULT_OPS);
-    Session::only(json, |session| {
-        session.document.ops =
-            session.part(|cpus, interrupt| ops::measure(cpus, length, interrupt))?;
-        Ok(())
-    })
-}
-
-fn increments_only(arguments: &IncrementsArguments, json: bool) -> Result<Exit, Failure> {
-    let svg = arguments.svg.as_deref();
-    svg.map_or(Ok(()), |path| expect_file("--svg", path))?;
-    let length = arguments.length.seconds.unwrap_or(DEFAULT_OPS);
-    let mut session = Session::start(json)?;
-    let report = session
-        .part(|cpus, interrupt| increments::measure(arguments.threads, cpus, length, interrupt))?;
-    session.document.increments = report;
-    session.tell(&session.document)?;
-    session.finish()?;
-    if let (Some(path), Some(report)) = (svg, &session.document.increments) {
-        let machine = session.document.machine.name();
-        let note = arguments.note.as_deref().map_or(String::new(), |note| format!("; {note}"));
-        let cpus = session.cpus.len();
-        let caption = format!("{machine}, CPUs: {cpus}; medians; percid {VERSION}{note}");
-        report.draw(path, &caption)?;
-    }
-    Ok(session.document.exit())
-}
-
-fn mask_only(length: Length, json: bool) -> Result<Exit, Failure> {
-    let length = length.seconds.unwrap_or(DEFAULT_MASK);
-    Session::only(json, |session| {
-        session.document.mask =
-            session.part(|cpus, interrupt| mask::measure(cpus, length, interrupt))?;
-        Ok(())
-    })
-}
-
-fn wander_only(length: Length, json: bool) -> Result<Exit, Failure> {
-    let length = length.seconds.unwrap_or(DEFAULT_WANDER);
-    Session::only(json, |session| {
-        session.document.wander =
-            session.part(|cpus, interrupt| wander::measure(cpus, length, interrupt))?;
-        Ok(())
-    })
-}
-
-fn intermittent_only(arguments: &IntermittentArguments, json: bool) -> Result<Exit, Failure> {
-    Session::only(json, |session| {
-        let plan = intermittent::Plan::asked(arguments, &session.cpus);
-        session.document.intermittent =
-            session.part(|_, interrupt| intermittent::measure(plan, interrupt))?;
-        Ok(())
-    })
 }
 
 /// One run of `percid bench`. JSON is printed at the end.
@@ -155,16 +102,51 @@ impl Session {
         Ok(session)
     }
 
-    /// One part and its tables.
-    fn only(
-        json: bool,
-        measure: impl FnOnce(&mut Session) -> Result<(), Failure>,
-    ) -> Result<Exit, Failure> {
-        let mut session = Session::start(json)?;
-        measure(&mut session)?;
-        session.tell(&session.document)?;
-        session.finish()?;
-        Ok(session.document.exit())
+    fn ops(&mut self, length: Duration) -> Result<(), Failure> {
+        self.document.ops = self.part(|cpus, interrupt| ops::measure(cpus, length, interrupt))?;
+        Ok(())
+    }
+
+    fn mask(&mut self, length: Duration) -> Result<(), Failure> {
+        self.document.mask = self.part(|cpus, interrupt| mask::measure(cpus, length, interrupt))?;
+        Ok(())
+    }
+
+    fn wander(&mut self, length: Duration) -> Result<(), Failure> {
+        self.document.wander =
+            self.part(|cpus, interrupt| wander::measure(cpus, length, interrupt))?;
+        Ok(())
+    }
+
+    fn intermittent(&mut self, plan: intermittent::Plan) -> Result<(), Failure> {
+        self.document.intermittent =
+            self.part(|_, interrupt| intermittent::measure(plan, interrupt))?;
+        Ok(())
+    }
+
+    /// Measures increments, and draws them where that is wanted.
+    fn increments(mut self, arguments: &IncrementsArguments) -> Result<Exit, Failure> {
+        let svg = arguments.svg.as_deref();
+        let length = arguments.length.seconds.unwrap_or(DEFAULT_OPS);
+        self.document.increments = self.part(|cpus, interrupt| {
+            increments::measure(arguments.threads, cpus, length, interrupt)
+        })?;
+        let exit = self.tables()?;
+        if let (Some(path), Some(report)) = (svg, &self.document.increments) {
+            let machine = self.document.machine.name();
+            let note = arguments.note.as_deref().map_or(String::new(), |note| format!("; {note}"));
+            let cpus = self.cpus.len();
+            let caption = format!("{machine}, CPUs: {cpus}; medians; percid {VERSION}{note}");
+            report.draw(path, &caption)?;
+        }
+        Ok(exit)
+    }
+
+    /// Ends a run of one part: its tables, or the document.
+    fn tables(&mut self) -> Result<Exit, Failure> {
+        self.tell(&self.document)?;
+        self.finish()?;
+        Ok(self.document.exit())
     }
 
     /// Measures, unless Ctrl-C came first.
