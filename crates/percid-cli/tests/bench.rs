@@ -139,6 +139,35 @@ fn check_ratios(document: &Value) {
 }
 
 #[test]
+fn increments_have_a_row_for_each_number_of_threads_and_a_picture() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("increments-{}.svg", std::process::id()));
+    let arguments = format!(
+        "bench increments --threads 1-3 --seconds 0.2 --json --svg {} --note here",
+        file.display()
+    );
+    let document = json(&arguments);
+    let picture = std::fs::read_to_string(&file).expect("the picture is written");
+    let _ = std::fs::remove_file(file);
+    assert_eq!(document["increments_exact"], true);
+    let source = document["machine"]["chosen"]["source"].as_str().expect("a source");
+    for threads in 1..=3 {
+        let team = (threads, threads <= allowed(&document));
+        for op in ["plain_add", "atomic_private", "atomic_shared", "thread_local"] {
+            check_figure(list(&document, "increments"), op, "none", team);
+        }
+        check_figure(list(&document, "increments"), "counter_add", source, team);
+    }
+    assert!(document.get("results").is_none());
+    // Four lines with a mark for each number of threads.
+    assert_eq!(picture.matches("<circle").count(), 4 * 3);
+    for said in ["percid Counter", "an atomic that all share", "prefers-color-scheme:dark", "here"]
+    {
+        assert!(picture.contains(said), "{said}");
+    }
+}
+
+#[test]
 fn mask_measures_one_thread_and_one_per_cpu() {
     let document = json("bench mask --seconds 0.2 --json");
     check_mask(&document);

@@ -121,6 +121,15 @@ fn published_tables_that_were_not_finished_are_left_out() {
 }
 
 #[test]
+fn the_summary_has_what_was_measured_and_says_what_was_not() {
+    let output = interrupted_after("--seconds 600", Duration::from_secs(3));
+    let text = String::from_utf8_lossy(&output.stdout);
+    for said in ["percid Counter", "Memory:", "Exact:", "Not measured: whether IDs stay"] {
+        assert!(text.contains(said), "{said}:\n{text}");
+    }
+}
+
+#[test]
 fn text_says_so_on_stderr() {
     let output = interrupted_after("bench ops --seconds 600", Duration::from_secs(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));

@@ -14,7 +14,8 @@ Exit status:
        printed
   2    wrong arguments, or a file that is not what it should be (one line on standard error
        says what is allowed)
-  130  Ctrl-C or SIGTERM; what was finished by then was printed, with \"interrupted\": true in JSON
+  130  Ctrl-C or SIGTERM; what was finished by then was printed, and JSON has
+       \"interrupted\": true
 
 Environment:
   PERCID_SOURCE=kernel|table|atomic

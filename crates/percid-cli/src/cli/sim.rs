@@ -166,8 +166,8 @@ their numbers of CPUs, workloads with their parameters and the values these have
 policies.";
 
 const SHOW_ABOUT: &str = "\
-Prints the file of a machine or workload, as a start for a file of your own. In JSON: name, text.
-The fields are explained in docs/simulator.md.";
+Prints the file of a machine or workload, as a start for a file of your own. In JSON:
+name, text. The fields are explained in docs/simulator.md.";
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SimArguments {
