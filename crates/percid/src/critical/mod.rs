@@ -53,7 +53,7 @@
 //! | operation | commits | writes before, where no thread looks | used by |
 //! |---|---|---|---|
 //! | add | the sum | - | counters, histograms |
-//! | acquire (store if equal, and open) | the token | - | [`local`](crate::local), activation of stacks |
+//! | acquire (store if equal, and open) | the token | - | locals, activation of stacks |
 //! | push | the top | the slot above the items | stacks, pools |
 //! | pop | the top | - | stacks, pools |
 //! | append (copy, then publish) | the head | the free part of the ring | rings |
@@ -169,7 +169,7 @@ macro_rules! sections {
             /// ```text
             /// shard = word + index * stride
             /// top = shard[0]
-            /// if top - 1 >= capacity (unsigned): leave  // full, inactive (0) or seized (negative)
+            /// if top - 1 >= capacity (unsigned): leave  // full, inactive or seized
             /// shard[top] = item
             /// shard[0] = top + 1                        // commits
             /// ```
@@ -192,7 +192,7 @@ macro_rules! sections {
             /// ```text
             /// shard = word + index * stride
             /// top = shard[0] - 1
-            /// if top <= 0: leave                        // empty, inactive (0) or seized (negative)
+            /// if top <= 0: leave                        // empty, inactive or seized
             /// item = shard[top]
             /// shard[0] = top                            // commits
             /// ```
