@@ -163,6 +163,10 @@ fn main() -> ExitCode {
         print!("{RUNS_IN_A_MACHINE}");
         return ExitCode::SUCCESS;
     }
+    if std::env::args_os().skip(1).any(|argument| argument == "--help") {
+        print!("{}", help());
+        return ExitCode::SUCCESS;
+    }
     if std::env::args_os().nth(1).is_some_and(|first| first == "control") {
         return control::run();
     }
@@ -191,11 +195,15 @@ fn main() -> ExitCode {
 }
 
 fn usage(error: &str) -> ExitCode {
-    eprintln!("percid-programs: {error}\nprograms:");
-    for Program { name, purpose, .. } in PROGRAMS {
-        eprintln!("  {name:12} {purpose}");
-    }
-    eprintln!("  {:12} a program that must fail, with its options, shows that it can", "control");
-    eprintln!("options: {}", options::HELP);
+    eprint!("percid-programs: {error}\n{}", help());
     ExitCode::from(2)
+}
+
+fn help() -> String {
+    let mut text = "programs:\n".to_owned();
+    for Program { name, purpose, .. } in PROGRAMS {
+        text += &format!("  {name:12} {purpose}\n");
+    }
+    text += "  control      a program that must fail, with its options, shows that it can\n";
+    text + "options: " + options::HELP + "\n"
 }
