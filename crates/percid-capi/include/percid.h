@@ -1332,7 +1332,7 @@ int percid_numa_register_trapped(struct percid_numa_region **region,
  *
  * No stack, thread-local memory or robust mutex may be in the range: what the kernel writes there
  * when a thread ends would be lost. Checkpoints of the process fail, other users of userfaultfd
- * cannot have the same memory, and a debugger that writes to an armed page waits for ever.
+ * cannot have the same memory, and a debugger that writes to an armed page waits forever.
  *
  * Returns what percid_numa_register() does, or
  *

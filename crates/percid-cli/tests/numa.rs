@@ -230,7 +230,8 @@ fn pretended(version: u32, answers: u32, length: u64, report: &[u8]) -> Vec<u8> 
     bytes
 }
 
-/// What the program says of a process with such a file, whose answers are counted on when asked for.
+/// What the program says of a process with such a file, whose answers are counted on when asked
+/// for.
 fn said_of(file: &File, answers: bool) -> String {
     let over = AtomicBool::new(false);
     let output = thread::scope(|scope| {
@@ -321,7 +322,8 @@ fn lines(output: &Output) -> (Vec<Value>, Value) {
 }
 
 fn interrupt(child: &Child) {
-    // SAFETY: sends a signal to a child that has not been waited for, so the number is still its own.
+    // SAFETY: sends a signal to a child that has not been waited for, so the number is still its
+    // own.
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
 }
 

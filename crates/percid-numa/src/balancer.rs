@@ -163,7 +163,7 @@ impl Balancer {
     ///   it refuses them, writers get no further.
     /// * **Threads' own memory**: no thread's stack or thread-local memory must lie in it, and no
     ///   robust mutex. When a thread ends the kernel notes that there, and does not wait: on an
-    ///   armed page the note is lost, and `pthread_join` waits for ever. The calling thread's own
+    ///   armed page the note is lost, and `pthread_join` waits forever. The calling thread's own
     ///   stack is refused.
     /// * **Others' writes** wait too: children of `vfork`, `process_vm_writev`. A debugger that has
     ///   stopped the process and changes a variable on an armed page waits for a thread that it has

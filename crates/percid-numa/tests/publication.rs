@@ -1,4 +1,5 @@
-//! What other processes find of this one's balancers. A process of its own: nothing else opens files meanwhile.
+//! What other processes find of this one's balancers. A process of its own: nothing else opens
+//! files meanwhile.
 
 use percid_numa::Balancer;
 

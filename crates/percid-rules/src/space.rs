@@ -31,8 +31,8 @@
 //! within [`EXPIRY_MS`], a CPU gets an ID beyond the bound, up to the CPUs that the process may use
 //! or the [most](Limits::most) IDs that it wants. While there are extra IDs, every CPU loses its ID
 //! at the first look for one after [`EXPIRY_MS`] and remembers it as recent: CPUs that come back
-//! for theirs by the next time are the *demand*, the CPUs visited within that time. IDs that no
-//! CPU came back for are free, and above the demand they cease to exist; when the demand fits the bound
+//! for theirs by the next time are the *demand*, the CPUs visited within that time. IDs that no CPU
+//! came back for are free, and above the demand they cease to exist; when the demand fits the bound
 //! again, so do the IDs. Hence an ID is only added when as many CPUs as there are IDs were visited
 //! within [`EXPIRY_MS`]. All of it happens when some CPU looks for an ID: where every CPU that runs
 //! the process holds one, no CPU looks, and things stay as they are.

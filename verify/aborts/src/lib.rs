@@ -69,14 +69,16 @@
 //!
 //! # What is not interrupted
 //!
-//! * A loop inside a section (`append`, `discard`): its instructions are interrupted the first time round
-//!   only, since whatever would count the rounds would abort the section. What is behind the loop is
-//!   interrupted after all of it.
+//! * A loop inside a section (`append`, `discard`): its instructions are interrupted the first time
+//!   round only, since whatever would count the rounds would abort the section. What is behind the
+//!   loop is interrupted after all of it.
 //! * Pairs of instructions on slow paths beyond the second try.
 //! * `take` of counters and histograms as a visit: it writes to no ID's copy.
-//! * A section in which a `Delay`, or a `Visit` that aborts nothing, is followed by its commit: the thread spins
-//!   in changed code, and is stopped before that is changed back, which aborts the section.
-//! * Functions that nothing leads to, which a linker may keep for their sections' sake (see [`references`]).
+//! * A section in which a `Delay`, or a `Visit` that aborts nothing, is followed by its commit: the
+//!   thread spins in changed code, and is stopped before that is changed back, which aborts the
+//!   section.
+//! * Functions that nothing leads to, which a linker may keep for their sections' sake (see
+//!   [`references`]).
 //!
 //! # Controls
 //!

@@ -17,8 +17,8 @@ pub fn run_program(program: &Path) -> Result<String, String> {
     if output.status.success() { Ok(line) } else { Err(format!("{}: {line}", output.status)) }
 }
 
-/// Loads the library late and uses it with several threads. It stays loaded: no program may unload a
-/// library with critical sections while a thread's rseq area still names one of them.
+/// Loads the library late and uses it with several threads. It stays loaded: no program may unload
+/// a library with critical sections while a thread's rseq area still names one of them.
 ///
 /// # Errors
 ///

@@ -167,7 +167,7 @@ impl Subject {
         Ok(())
     }
 
-    /// A trap at every abort pad, for ever: its jump is done by the tracer.
+    /// A trap at every abort pad, forever: its jump is done by the tracer.
     fn plant_pads(&mut self) -> std::io::Result<()> {
         for (index, section) in self.sections.iter().enumerate() {
             let pad = self.live(section.descriptor.abort);

@@ -54,8 +54,8 @@ impl Place {
         Ok(place)
     }
 
-    /// Removes what commands have left in a clone, and restores what they have changed. All else keeps its
-    /// age, so that Cargo does not build it again.
+    /// Removes what commands have left in a clone, and restores what they have changed. All else
+    /// keeps its age, so that Cargo does not build it again.
     pub fn tidy(&self) -> io::Result<()> {
         for arguments in [&["checkout", "--quiet", "."][..], &["clean", "-dfxq", "-e", "/target"]] {
             let status = Process::new("git").args(arguments).current_dir(&self.root).status()?;

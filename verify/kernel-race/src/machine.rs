@@ -139,7 +139,7 @@ fn kernel_arguments(append: &str) -> String {
     format!("{arguments} {append}").trim_end().to_owned()
 }
 
-/// A machine that is stopped waits for ever, so it must not outlive us even if we are killed.
+/// A machine that is stopped waits forever, so it must not outlive us even if we are killed.
 fn die_with_parent(command: &mut Command) {
     let hook = || {
         // SAFETY: a system call on integers, allowed between fork and exec.

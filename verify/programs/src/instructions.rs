@@ -186,7 +186,7 @@ impl Child {
         Ok(reached)
     }
 
-    /// A trap at every pad, for ever: its jump is done here.
+    /// A trap at every pad, forever: its jump is done here.
     fn plant_pads(&mut self, sections: &[Descriptor]) -> Result<(), String> {
         for section in sections {
             let jump = self.plant(section.abort, TRAP)?;
@@ -355,7 +355,7 @@ struct Structures {
 
 static STRUCTURES: std::sync::OnceLock<Structures> = std::sync::OnceLock::new();
 
-/// The child: rounds for ever, each of which ends at rest.
+/// The child: rounds forever, each of which ends at rest.
 fn be_interrupted(source: Source) -> ! {
     let made = (|| {
         Ok::<_, percid::id::Unavailable>(Structures {

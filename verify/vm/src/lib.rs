@@ -7,8 +7,8 @@
 //!
 //! One boot goes through these modules in turn:
 //!
-//! 1. [`pins`] names the package of a [`platform`]'s kernel, [`apt`] downloads it, [`kernel`] unpacks
-//!    and keeps it; [`vmlinux`] takes the uncompressed image out of it,
+//! 1. [`pins`] names the package of a [`platform`]'s kernel, [`apt`] downloads it, [`kernel`]
+//!    unpacks and keeps it; [`vmlinux`] takes the uncompressed image out of it,
 //! 2. [`guest`] builds the programs for the guest, statically,
 //! 3. [`initramfs`] packs them, with the list of jobs, into the root file
 //!    system,

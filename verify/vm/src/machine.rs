@@ -101,7 +101,7 @@ impl Drop for Watched {
     }
 }
 
-/// A machine spins for ever if it is not ended, so it must not outlive us even
+/// A machine spins forever if it is not ended, so it must not outlive us even
 /// if we are killed.
 fn die_with_parent(command: &mut Command) {
     let parent = std::process::id();

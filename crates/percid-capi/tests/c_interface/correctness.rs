@@ -107,8 +107,8 @@ fn every_source_counts_in_handlers_and_children() {
     }
 }
 
-/// Position-dependent, position-independent and entirely static programs, optimised across files or by
-/// another linker: the critical sections must survive it all.
+/// Position-dependent, position-independent and entirely static programs, optimised across files or
+/// by another linker: the critical sections must survive it all.
 #[test]
 fn every_kind_of_program_counts() {
     let kinds = [

@@ -6,8 +6,8 @@ use percid_aborts::{elf, image::Image};
 use crate::installation::{all, only_static, shared};
 use crate::toolchain::{Build, Program, WARNINGS, any_compiler, compilers, output_of};
 
-/// The functions that are disassembled, with more instructions than any compiler so far has made of them; the
-/// library's own increment has 18 to 20, loop included.
+/// The functions that are disassembled, with more instructions than any compiler so far has made of
+/// them; the library's own increment has 18 to 20, loop included.
 #[cfg(target_arch = "x86_64")]
 const HOT: [(&str, usize); 2] = [("hot_adds", 28), ("hot_records", 42)];
 
@@ -88,8 +88,8 @@ fn slow_calls(program: &Program, source: &str) -> Option<u64> {
     (used == source).then(|| calls.parse().expect("a number"))
 }
 
-/// Each file that includes an inline function has a copy of it with its sections; the linker keeps one copy,
-/// and the descriptors of the others must go with them.
+/// Each file that includes an inline function has a copy of it with its sections; the linker keeps
+/// one copy, and the descriptors of the others must go with them.
 #[test]
 fn inline_functions_of_cpp_may_contain_increments() {
     let sources = ["comdat_main.cpp", "comdat_elsewhere.cpp"];
@@ -141,7 +141,8 @@ fn check_descriptors(program: &Program, expected: std::ops::RangeInclusive<usize
     }
 }
 
-/// A copy relocation would give the program a second `percid_fast_path`, which the library never writes.
+/// A copy relocation would give the program a second `percid_fast_path`, which the library never
+/// writes.
 #[test]
 fn no_program_copies_what_the_library_writes() {
     for compiler in compilers() {

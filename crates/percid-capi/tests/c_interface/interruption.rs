@@ -43,7 +43,8 @@ fn every_instruction_may_be_interrupted() {
     }
 }
 
-/// Interrupts every instruction of a section, if the source comes through it, and answers how many there are.
+/// Interrupts every instruction of a section, if the source comes through it, and answers how many
+/// there are.
 fn interrupt_all(program: &Path, source: Source, section: &Section) -> usize {
     let at = |address| interrupt(program, source, section, address);
     let outcomes: Vec<_> = section.instructions.iter().map(|&address| at(address)).collect();
@@ -57,8 +58,8 @@ fn interrupt_all(program: &Path, source: Source, section: &Section) -> usize {
     outcomes.len()
 }
 
-/// Runs the program and interrupts it the first time it comes to an address in or behind a section. It checks
-/// its own sums, and must end well.
+/// Runs the program and interrupts it the first time it comes to an address in or behind a section.
+/// It checks its own sums, and must end well.
 fn interrupt(program: &Path, source: Source, section: &Section, address: u64) -> Outcome {
     let nothing = File::open("/dev/null").expect("/dev/null");
     let start = Process::start(program, &source.to_string(), nothing.as_raw_fd());
@@ -83,8 +84,8 @@ fn step(process: &mut Process) {
     assert_eq!(process.wait().expect("an event"), Event::Stopped(libc::SIGTRAP));
 }
 
-/// Lets the process run until it comes to this instruction, which it has not carried out then. `false`: it has
-/// ended well before.
+/// Lets the process run until it comes to this instruction, which it has not carried out then.
+/// `false`: it has ended well before.
 fn runs_to(process: &mut Process, address: u64) -> bool {
     let trap = Patch::trap(process, address).expect("writable text");
     process.go_on(0).expect("it runs on");

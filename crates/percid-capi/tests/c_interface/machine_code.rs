@@ -69,8 +69,8 @@ impl Instruction {
     }
 }
 
-/// The instructions that a function repeats when its counters have this mark (2: the kernel's IDs, 1: the
-/// table's) and every section commits. If it has no sections, those of any loop.
+/// The instructions that a function repeats when its counters have this mark (2: the kernel's IDs,
+/// 1: the table's) and every section commits. If it has no sections, those of any loop.
 pub(crate) fn repeated(code: &[Instruction], mark: u32) -> Vec<Instruction> {
     let has_sections = code.iter().any(|one| one.commits(mark));
     let wanted =
@@ -79,8 +79,8 @@ pub(crate) fn repeated(code: &[Instruction], mark: u32) -> Vec<Instruction> {
     cycle.into_iter().map(|index| code[index].clone()).collect()
 }
 
-/// Follows the code from `at`, both ways where a jump depends on the program, until it comes back to where it
-/// was and the cycle is wanted.
+/// Follows the code from `at`, both ways where a jump depends on the program, until it comes back
+/// to where it was and the cycle is wanted.
 fn cycle(
     code: &[Instruction],
     mark: u32,

@@ -1,8 +1,8 @@
-//! The C and C++ interface as its users meet it: installed by `percid-install`, found by pkg-config, compiled
-//! by gcc and clang, linked in every way, and run.
+//! The C and C++ interface as its users meet it: installed by `percid-install`, found by
+//! pkg-config, compiled by gcc and clang, linked in every way, and run.
 //!
-//! At least one C compiler, pkg-config and binutils are needed; what else is missing is skipped with a line
-//! that says so.
+//! At least one C compiler, pkg-config and binutils are needed; what else is missing is skipped
+//! with a line that says so.
 
 mod correctness;
 mod examples;

@@ -8,7 +8,8 @@ const GCC: &str = "aarch64-linux-gnu-gcc";
 const CLANG: &str = "clang";
 const EMULATOR: &str = "qemu-aarch64";
 
-/// The compilers that make programs for Arm, with their options. clang uses gcc's libraries and linker.
+/// The compilers that make programs for Arm, with their options. clang uses gcc's libraries and
+/// linker.
 fn compilers() -> Vec<(&'static str, &'static str)> {
     if !is_installed(GCC) {
         println!("skipped: {GCC} is not installed");

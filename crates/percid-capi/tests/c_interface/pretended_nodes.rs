@@ -1,4 +1,5 @@
-//! Programs on a machine that is believed to have several NUMA nodes, with a library that is built for it.
+//! Programs on a machine that is believed to have several NUMA nodes, with a library that is built
+//! for it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Programs under sanitizers and valgrind: no invalid access, no undefined behaviour, no leak, no race.
+//! Programs under sanitizers and valgrind: no invalid access, no undefined behaviour, no leak, no
+//! race.
 
 use std::process::Command;
 
@@ -60,8 +61,8 @@ fn addresses_behaviour_and_leaks() {
     }
 }
 
-/// Of counters and histograms only: the detector does not see how the library hands memory from thread to
-/// thread, as it does not know what the library is compiled with.
+/// Of counters and histograms only: the detector does not see how the library hands memory from
+/// thread to thread, as it does not know what the library is compiled with.
 #[test]
 fn races() {
     let options = "-g -O1 -fsanitize=thread -pthread";

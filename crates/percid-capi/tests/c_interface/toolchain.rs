@@ -67,8 +67,8 @@ pub(crate) struct Program {
 }
 
 impl<'i> Build<'i> {
-    /// Compiles these source files of the tests (or others, by their whole paths) with a compiler that is
-    /// called as `compiler`, and these options.
+    /// Compiles these source files of the tests (or others, by their whole paths) with a compiler
+    /// that is called as `compiler`, and these options.
     pub(crate) fn new(compiler: &str, sources: &[&str], options: &str) -> Build<'i> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Relaxed);

@@ -10,7 +10,7 @@
 //! only another arming can keep the thread from its access, and that changes the region's
 //! generation. So a second fault at the same address in the same generation is not percid's, and is
 //! passed on. While a generation is odd, arming is under way, and the thread tries again for as
-//! long as that takes; but not for ever, because a child of `fork` may inherit an odd generation
+//! long as that takes; but not forever, because a child of `fork` may inherit an odd generation
 //! that no thread will end.
 //!
 //! A fault outside all regions is tried again once, because the region may have been unregistered
@@ -108,14 +108,14 @@ pub(crate) fn enter(range: &Range<usize>) -> Result<DirectoryLock, usize> {
         if process == process::id() {
             return Err(start);
         }
-        // SAFETY: what is inherited stays for ever.
+        // SAFETY: what is inherited stays forever.
         take_out_inherited(unsafe { &*shared });
     }
     Ok(lock)
 }
 
 /// Disarms a region of the parent, in a child of `fork`, and takes it out, unless that was done
-/// before. No thread arms there; locks of the parent are of no use. Its memory must stay for ever.
+/// before. No thread arms there; locks of the parent are of no use. Its memory must stay forever.
 pub(crate) fn disarm_inherited(pages: &Pages) {
     let _lock = DirectoryLock::wait();
     if TRAPPED.has(pages) {

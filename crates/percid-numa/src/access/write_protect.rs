@@ -4,7 +4,7 @@
 //! System calls that write to armed memory wait in the same way, instead of failing as they do
 //! where memory is trapped. Reads are not seen.
 //!
-//! # Why no thread waits for ever
+//! # Why no thread waits forever
 //!
 //! A waiting thread has sent a message, and the monitor answers each message by letting its writer
 //! through, whether the grain is armed or not, whether there still is such a region or not. It

@@ -16,8 +16,9 @@ pub enum MaskPolicy {
     /// from 3.12.
     TestFirst,
     /// Sets it only if a test finds it clear, and leaves it set. A flush makes absent CPUs clear
-    /// their bits, at most once in [`Parameters::trim_interval_ns`](super::Parameters::trim_interval_ns). Linux from 6.14 (209954cbc7d0,
-    /// 6db2526c1d69).
+    /// their bits, at most once in
+    /// [`Parameters::trim_interval_ns`](super::Parameters::trim_interval_ns). Linux from 6.14
+    /// (209954cbc7d0, 6db2526c1d69).
     LeaveLazily,
 }
 

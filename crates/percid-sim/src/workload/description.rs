@@ -155,7 +155,7 @@ pub(super) enum Step {
     Fork { group: String },
     /// Replaces the program: the address space starts anew.
     Exec,
-    /// Waits for ever.
+    /// Waits forever.
     Wait,
 }
 

@@ -135,7 +135,7 @@ pub enum Op {
     },
     /// Replaces the program.
     Exec,
-    /// Blocks for ever.
+    /// Blocks forever.
     Wait,
 }
 

@@ -80,7 +80,7 @@ impl Structure for Locals {
                     findings::took_place(Some(id), value);
                     in_copies += value;
                 }
-                // Never released: a drain would wait for ever.
+                // Never released: a drain would wait forever.
                 _ => {
                     findings::fault(Fault::Lost);
                     lock.store(READY, SeqCst);

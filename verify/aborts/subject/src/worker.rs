@@ -8,7 +8,7 @@ use percid_subject::board::Board;
 use crate::structure::{self, Structure};
 use crate::{accomplice, cells, handler, masks};
 
-/// Works for ever; the tracer ends the process.
+/// Works forever; the tracer ends the process.
 pub(crate) fn work(board: &'static Board) -> ! {
     // First uses and the registration for the fence, which would take another way and long.
     for operation in Operation::PERCID {

@@ -42,7 +42,7 @@ pub(super) fn controls() -> Vec<Case> {
             "e/two-words",
             with(Flaw::TwoWords, scarce),
             DRAINS,
-            "the mode seen before the transition bit: a CPU spins for ever",
+            "the mode seen before the transition bit: a CPU spins forever",
         ),
         named("e/no-transit", with(Flaw::NoTransit, scarce), DRAINS, "without transitions, too"),
         named(

@@ -15,8 +15,8 @@
 //! exchanges the lock for its token, and after a full barrier looks again: if the shard has been
 //! closed in between, it puts back what it found.
 //!
-//! Threads use values for ever; visitors visit and drain for ever; a thief moves IDs between CPUs
-//! for ever. Executions are not bounded.
+//! Threads use values forever; visitors visit and drain forever; a thief moves IDs between CPUs
+//! forever. Executions are not bounded.
 //!
 //! # Progress
 //!
@@ -27,27 +27,27 @@
 //!
 //! # Assumptions
 //!
-//! 1. The load of the CPU's ID and of what leads to it is one step, the first of a section. A section
-//!    that is preempted, moved or fenced begins again, unless it has committed. Signals do nothing
-//!    more: their handlers are other threads.
-//! 2. A thread can be preempted and moved at every step outside sections. Another thread then runs on
-//!    the CPU with the same ID.
-//! 3. The thief moves any ID at any time: it unsets the entry of a CPU, fences that CPU, and gives the
-//!    ID to any CPU without one. Without sections all CPUs have the same shard, as extra shards are for
-//!    all threads.
-//! 4. Memory, if it is not sequential, is a store buffer for each CPU that holds what threads store to
-//!    locks. A context switch and a fence empty it, and on x86-64 an atomic read-modify-write does;
-//!    elsewhere that follows its CPU's own stores to the same lock only. Not left open are these: the
-//!    loads of a section are performed in program order (the first is an acquire load); a value is
-//!    written before READY is, and read after it was found; so is its bit set.
-//! 5. What visitors store is visible at once: the stores are release stores, and a visitor whose stores
-//!    are late is a visitor that is slow. Closing is followed by a full barrier.
-//! 6. Membarrier reaches the CPUs one by one, in any order; it empties the store buffer, and aborts the
-//!    section in flight.
-//! 7. The use of a value is one step, and so is taking it out. A value that is there or not is seen by
-//!    all threads at once: no step depends on it.
-//! 8. Copies are visited one after the other. Visitors that close several, call membarrier once, and
-//!    visit them all, are to each shard visitors that take their time.
+//! 1. The load of the CPU's ID and of what leads to it is one step, the first of a section. A
+//!    section that is preempted, moved or fenced begins again, unless it has committed. Signals do
+//!    nothing more: their handlers are other threads.
+//! 2. A thread can be preempted and moved at every step outside sections. Another thread then runs
+//!    on the CPU with the same ID.
+//! 3. The thief moves any ID at any time: it unsets the entry of a CPU, fences that CPU, and gives
+//!    the ID to any CPU without one. Without sections all CPUs have the same shard, as extra shards
+//!    are for all threads.
+//! 4. Memory, if it is not sequential, is a store buffer for each CPU that holds what threads store
+//!    to locks. A context switch and a fence empty it, and on x86-64 an atomic read-modify-write
+//!    does; elsewhere that follows its CPU's own stores to the same lock only. Not left open are
+//!    these: the loads of a section are performed in program order (the first is an acquire load);
+//!    a value is written before READY is, and read after it was found; so is its bit set.
+//! 5. What visitors store is visible at once: the stores are release stores, and a visitor whose
+//!    stores are late is a visitor that is slow. Closing is followed by a full barrier.
+//! 6. Membarrier reaches the CPUs one by one, in any order; it empties the store buffer, and aborts
+//!    the section in flight.
+//! 7. The use of a value is one step, and so is taking it out. A value that is there or not is seen
+//!    by all threads at once: no step depends on it.
+//! 8. Copies are visited one after the other. Visitors that close several, call membarrier once,
+//!    and visit them all, are to each shard visitors that take their time.
 //! 9. A visit must have the values whose bits are set when it begins.
 
 mod narrate;

@@ -94,7 +94,7 @@ pub struct Work {
     pub at: At,
 }
 
-/// A thread, which uses values for ever.
+/// A thread, which uses values forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
     /// The CPU that it runs on; none while it is preempted.

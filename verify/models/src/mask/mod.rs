@@ -8,7 +8,7 @@
 //! none: the drainer has the kernel run one on every processor that runs the process (membarrier),
 //! after it has taken the bits and before it visits anybody.
 //!
-//! Markers mark for ever, any ID at any time; drainers drain for ever, and at the same time.
+//! Markers mark forever, any ID at any time; drainers drain forever, and at the same time.
 //! Executions are not bounded.
 //!
 //! # What stands for the data

@@ -9,8 +9,8 @@
 //! A mask says which blocks a drainer must look at; a block that was never used, or was drained,
 //! is inactive and gets its bit when it is activated.
 //!
-//! A block is a stack: the word says how many items there are. Threads push and pop for ever;
-//! drainers drain for ever; a thief moves IDs between CPUs for ever. Executions are not bounded.
+//! A block is a stack: the word says how many items there are. Threads push and pop forever;
+//! drainers drain forever; a thief moves IDs between CPUs forever. Executions are not bounded.
 //!
 //! # What stands for the data
 //!
@@ -38,8 +38,8 @@
 //!    whose stores are late is a drainer that is slow.
 //! 6. Membarrier reaches the CPUs one by one, in any order; it empties the store buffer, and aborts
 //!    the section in flight.
-//! 7. What a drain does with an owned block is one step: no other thread may touch the block then, and
-//!    that is checked.
+//! 7. What a drain does with an owned block is one step: no other thread may touch the block then,
+//!    and that is checked.
 //! 8. Blocks are seized one after the other. A drainer that marks several words, calls membarrier
 //!    once, and confirms them all, is to each block one that takes its time: no step concerns two
 //!    blocks, and an operation never waits.

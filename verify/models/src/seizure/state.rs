@@ -143,7 +143,7 @@ pub struct Work {
     pub at: At,
 }
 
-/// A thread, which pushes and pops for ever.
+/// A thread, which pushes and pops forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
     /// The CPU that it runs on; none while it is preempted.

@@ -1,7 +1,7 @@
 //! percid's own protocol: the table from CPU to ID.
 //!
-//! Threads add for ever: a critical section that commits with one store, or the slow path, or the
-//! shared slot. Remote agents take IDs away for ever, write through them, and free them or give
+//! Threads add forever: a critical section that commits with one store, or the slow path, or the
+//! shared slot. Remote agents take IDs away forever, write through them, and free them or give
 //! them to another CPU. Nothing is bounded but the number of CPUs, threads, IDs and agents, and yet
 //! the state space is finite, because of what stands for the data.
 //!

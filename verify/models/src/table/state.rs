@@ -110,7 +110,7 @@ impl Add {
     pub const NEW: Self = Self { at: At::Start, landed: false };
 }
 
-/// A thread, which adds for ever.
+/// A thread, which adds forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
     /// The CPU that it runs on; none while it is preempted.

@@ -33,7 +33,7 @@ pub(super) const ALL: [Hazard; 14] = [
     ("a part is excluded without mappings left", excluded_without_mappings),
 ];
 
-/// A child that waits for ever is ended after this many seconds. Emulated machines on a busy host
+/// A child that waits forever is ended after this many seconds. Emulated machines on a busy host
 /// take half a minute for twenty thousand faults.
 const PATIENCE: u32 = 100;
 

@@ -1,7 +1,7 @@
 //! Memory whose writes are seen, under everything that may go wrong: system calls that write there,
 //! many threads at once, signal handlers, fork, memory that disappears or is replaced, regions and
 //! balancers that end while threads wait, a heap that is armed itself. On pretended nodes, so
-//! anywhere. No thread may wait for ever: an alarm ends that.
+//! anywhere. No thread may wait forever: an alarm ends that.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -24,7 +24,7 @@ use crate::{pinning, sandbox};
 const BYTES: usize = 8 << 20;
 /// Pages of a grain.
 const GRAIN: usize = 16;
-/// A program that waits for ever is ended by a signal this many seconds after it should have ended;
+/// A program that waits forever is ended by a signal this many seconds after it should have ended;
 /// emulated machines on a busy host take a minute.
 const PATIENCE: u32 = 250;
 /// The number of children that have a descriptor each.
@@ -334,7 +334,7 @@ fn go_on(writes: &[AtomicU64]) -> Result<(), String> {
     for (count, before) in writes.iter().zip(before) {
         while count.load(Relaxed) == before {
             if Instant::now() > end {
-                return Err("a thread waits for ever".to_owned());
+                return Err("a thread waits forever".to_owned());
             }
             std::thread::sleep(Duration::from_micros(100));
         }
