@@ -218,7 +218,7 @@ fn pretender(bytes: &[u8], seals: i32) -> File {
     file
 }
 
-/// A header with so many answers and a length, and what is behind it.
+/// A header with this many answers and a length, and what is behind it.
 fn pretended(version: u32, answers: u32, length: u64, report: &[u8]) -> Vec<u8> {
     let mut bytes = b"percidnb".to_vec();
     for word in [version, std::process::id(), 0, answers] {

@@ -25,7 +25,7 @@ usage: percid-kernel-race [options]
   --ids IDS,…       what percid uses: kernel, table, chosen (all three);
                     chosen is its own choice, with PERCID_SOURCE not set
   --runs N          rounds of each kind (10)
-  --controls N      rounds of each kind in which nobody is stopped (2)
+  --controls N      rounds of each kind in which no CPU is stopped (2)
   --unaided SECONDS instead of all that: look for a duplicate without any help,
                     by scheduling, affinity and real-time threads only
   --json            one JSON document on standard output

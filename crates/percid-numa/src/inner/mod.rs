@@ -223,7 +223,7 @@ impl Inner {
         (fits >= HUGE_PAGE).then_some(self.settings.scan_size.min(fits))
     }
 
-    /// A pass that arms so many bytes at most, up to the next multiple of [`HUGE_PAGE`].
+    /// A pass that arms this many bytes at most, up to the next multiple of [`HUGE_PAGE`].
     pub(crate) fn pass_over(&self, scan_size: u64, scanner: Scanner) -> Pass {
         self.pass_by(&Settings { scan_size, ..self.settings }, scanner)
     }

@@ -44,7 +44,7 @@ impl Exercise {
         Some(made)
     }
 
-    /// Uses each of them so many times.
+    /// Uses each of them this many times.
     pub(crate) fn work(&self, times: u64) {
         for n in 0..times {
             self.counter.add(1);

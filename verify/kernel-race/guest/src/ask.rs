@@ -1,4 +1,4 @@
-//! Talking to whoever drives the machine.
+//! Talking to the program that drives the machine.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};

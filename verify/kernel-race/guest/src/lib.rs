@@ -1,4 +1,4 @@
-//! The language between the guest and whoever drives its machine.
+//! The language between the guest and the program that drives its machine.
 //!
 //! The host puts a list of [`Round`]s into the root file system. The guest's first process runs
 //! each in a process of its own, and writes [`Line`]s to the console.

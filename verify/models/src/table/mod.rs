@@ -15,7 +15,7 @@
 //!
 //! # Assumptions
 //!
-//! 1. Memory is sequentially consistent: whoever reads an entry sees what was written before it was
+//! 1. Memory is sequentially consistent: a thread that reads an entry sees what was written before it was
 //!    stored. The fence is one step: it is a full barrier on the calling and on the fenced CPU, and
 //!    nothing that the caller does lies between its beginning and its end.
 //! 2. A preemption, a migration, a signal and a fence restart a critical section unless it has

@@ -16,7 +16,7 @@
 //! policy THREAD fixed|default                             a thread's own policy changes
 //! pass THREAD TICKS                                       the scan's work begins, at this time in ticks
 //! skip START REASON                                       a line of the kernel's trace
-//! arm START END CHANGED                                   a chunk is armed, so many pages change
+//! arm START END CHANGED                                   a chunk is armed, this many pages change
 //! hint THREAD ADDRESS                                     a thread traps a hint fault
 //! ```
 

@@ -34,7 +34,7 @@ impl Way {
         }
     }
 
-    /// Increments so many times, at least once.
+    /// Increments this many times, at least once.
     pub(crate) fn repeat(self, counter: &Counter, times: u64) {
         let of_c = std::ptr::from_ref(counter).cast_mut().cast();
         match self {

@@ -18,7 +18,7 @@ use touches::Touches;
 const TURN: Duration = Duration::from_millis(4);
 const ROUNDS: usize = 250;
 
-/// An increment in C may take so many times as long as one in Rust, by the minima: other processes,
+/// An increment in C may take this many times as long as one in Rust, by the minima: other processes,
 /// and the processor's store forwarding, which fails by chance, only ever add to a round.
 const LIMIT: f64 = 1.3;
 
@@ -75,7 +75,7 @@ fn touches() -> bool {
     }
 }
 
-/// Lets the ways take turns, each of which repeats what is measured so many times.
+/// Lets the ways take turns, each of which repeats what is measured this many times.
 fn compare<const WAYS: usize>(times: u64, repeat: impl Fn(usize, u64)) -> [Figures; WAYS] {
     let mut samples = [const { Vec::new() }; WAYS];
     for round in 0..ROUNDS {

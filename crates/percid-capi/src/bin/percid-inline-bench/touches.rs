@@ -57,7 +57,7 @@ impl Touches {
         }
     }
 
-    /// Touches so many times, at least once.
+    /// Touches this many times, at least once.
     pub(crate) fn repeat(&self, way: usize, times: u64) {
         match way {
             0 => in_rust(&self.in_rust, times),
