@@ -27,15 +27,15 @@ pub(crate) fn run(options: &Options) -> Verdict {
     for (density, most) in [(Density::Relaxed, cpus.len()), (two, 2), (Density::Strict, 1)] {
         percid::set_density(density);
         testing::compact_table();
-        moves += wander(&counter, &cpus, time);
-        let wandering = testing::table_ids_in_use().ok_or("the table is locked")?;
+        let (made, wandering) = wander(&counter, &cpus, time)?;
+        moves += made;
         std::thread::sleep(QUIET);
         // The last CPU still holds an ID, so that a return to it is no slow path: it is made to
         // ask.
         let last = &cpus[cpus.len() - 1..];
         testing::steal(last[0]).ok_or("CPU without an ID")?.put_back(None);
-        moves += wander(&counter, last, Duration::ZERO);
-        let quiet = testing::table_ids_in_use().ok_or("the table is locked")?;
+        let (made, quiet) = wander(&counter, last, Duration::ZERO)?;
+        moves += made;
         figures.push(format!("{density:?}: wandering={wandering} quiet={quiet}"));
         right &= wandering == most && quiet == 1;
     }
@@ -43,13 +43,15 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if right && counter.sum() == moves * 10 { Ok(figures) } else { Err(figures) }
 }
 
-/// Moves from CPU to CPU, with ten increments on each, at least once over all. Answers how often.
-/// On a machine that hardly runs IDs expire on the way: it goes on until it was fast enough once.
-fn wander(counter: &Counter, cpus: &[u32], time: Duration) -> i64 {
+/// Moves from CPU to CPU, with ten increments on each, at least once over all. Returns how often, and
+/// the most IDs that were in use after a pass over the CPUs: now and then all are taken back, and only
+/// those of the CPUs visited since are in use. On a machine that hardly runs, IDs expire on the way:
+/// it goes on until it was fast enough once.
+fn wander(counter: &Counter, cpus: &[u32], time: Duration) -> Result<(i64, usize), String> {
     const FAST: Duration = Duration::from_millis(30);
     const PATIENCE: Duration = Duration::from_secs(20);
     let (end, latest) = (Instant::now() + time, Instant::now() + PATIENCE);
-    let mut moves = 0;
+    let (mut moves, mut most) = (0, 0);
     loop {
         let began = Instant::now();
         for &cpu in cpus {
@@ -57,9 +59,10 @@ fn wander(counter: &Counter, cpus: &[u32], time: Duration) -> i64 {
             (0..10).for_each(|_| counter.add(1));
             moves += 1;
         }
+        most = most.max(testing::table_ids_in_use().ok_or("the table is locked")?);
         let now = Instant::now();
         if now >= end && (now - began < FAST || now >= latest) {
-            return moves;
+            return Ok((moves, most));
         }
     }
 }

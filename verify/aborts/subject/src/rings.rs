@@ -111,7 +111,7 @@ fn act(operation: Operation, party: Party) {
     match (operation, party) {
         (Operation::Append, Party::Own) => {
             let record = Record::issue(party, 16);
-            if !record.whole().is_some_and(|bytes| percid_ring_append(&log.ring, bytes).is_ok()) {
+            if record.whole().is_none_or(|bytes| percid_ring_append(&log.ring, bytes).is_err()) {
                 LEDGER.refuse(record.item);
             }
         }
