@@ -33,7 +33,7 @@ const BOUND: usize = 64;
 pub enum Pairs {
     /// All.
     All,
-    /// One in [`SAMPLED`], others by each seed.
+    /// One in ten, others by each seed.
     Sample {
         /// Which ones.
         seed: u64,

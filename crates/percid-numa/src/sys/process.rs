@@ -23,8 +23,7 @@ pub(crate) fn last_cpu(thread: u32) -> Option<u32> {
     // The fields up to that one are numbers but for the name, which has 15 bytes or, of a kernel's
     // thread, 63.
     let mut text = [0u8; 1024];
-    let path = format_args!("/proc/self/task/{thread}/stat");
-    cpu_in_stat(file::read_start(path, &mut text)?)
+    cpu_in_stat(file::read_start(format_args!("/proc/self/task/{thread}/stat"), &mut text)?)
 }
 
 /// The field `processor` (the thirty-ninth). The second field is the program's name in parentheses

@@ -73,7 +73,7 @@ pub struct Parameters {
     /// protection).
     pub switches_per_flush: f64,
     /// The shortest time between two trimmings, in nanoseconds; only
-    /// [`LeaveLazily`](super::Way::LeaveLazily) looks at it.
+    /// [`LeaveLazily`](super::MaskPolicy::LeaveLazily) looks at it.
     pub trim_interval_ns: f64,
     /// Switches of each CPU that are measured, after a fifth as many that are not.
     pub switches_per_cpu: u32,

@@ -1,6 +1,6 @@
 //! Records what the scheduler does, from the running kernel.
 //!
-//! There are two ways ([`Way`]). By tracefs the kernel reports everything that a [`Trace`] can
+//! There are two ways ([`Way`]). By tracefs the kernel reports everything that a [`Trace`](crate::Trace) can
 //! hold, but only to users whom it lets into that file system: the superuser, as a rule. By perf
 //! events an ordinary user may watch the commands that they start, and learns less.
 //!

@@ -17,7 +17,7 @@ pub struct Replay {
     /// Address spaces that were replayed and not kept.
     pub spaces_left_out: u64,
     /// Address spaces that were not replayed, because too many lived at once: see
-    /// [`Settings::policy_bytes`].
+    /// [`Settings::policy_bytes`](super::Settings::policy_bytes).
     pub spaces_refused: u64,
     /// From the first event to the last, in nanoseconds.
     pub duration_ns: Ns,
