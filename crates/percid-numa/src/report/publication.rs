@@ -275,7 +275,14 @@ mod tests {
     #[test]
     fn who_waits_costs_nothing_and_who_asks_without_end_a_tenth_of_a_cpu() {
         let _alone = alone();
-        let page = &begin().page;
+        let inner = Inner::new(Settings::default(), Rules::default());
+        // A report that takes much longer than to sleep and to wake again.
+        let make = move || {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(1) {}
+            inner.report()
+        };
+        let page = &Publication::begin(make).expect("a memfd and a thread").page;
         assert!(has_answered(page, ask(page)));
         std::thread::sleep(Duration::from_millis(20));
         let before = ran();
