@@ -12,8 +12,22 @@ use percid_documents::{STEPS, root};
 /// How long a command may take. What takes longer needs time, and the document must say so.
 const LIMIT: Duration = Duration::from_secs(600);
 
+const HELP: &str = "\
+Runs what the documents print, in a clone of the last commit, and says what fails.
+
+usage: percid-documents [DOCUMENT...]
+
+Without a DOCUMENT all of them are checked. Exit status: 0 if every command does
+what the documents promise, 1 if one does not, 2 if there is no result.
+";
+
 fn main() -> ExitCode {
     let named: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    // A document may print this program's own command: it must not replace the clone it runs in.
+    if named.iter().any(|argument| argument.as_os_str() == "--help") {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
     match check(&named) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(failed) => {
