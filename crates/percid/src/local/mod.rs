@@ -677,8 +677,11 @@ mod tests {
             assert!(catch_unwind(AssertUnwindSafe(inside)).is_err(), "{source}");
             let nested = || local.for_each(|_| local.drain(drop));
             assert!(catch_unwind(AssertUnwindSafe(nested)).is_err(), "{source}");
+            // All shards that there are: the thread may have moved to a CPU that has none.
             local.for_each(|value| *value += 1);
-            assert_eq!(local.with(|value| *value), 1, "{source}");
+            let mut values = Vec::new();
+            local.for_each(|value| values.push(*value));
+            assert!(!values.is_empty() && values.iter().all(|&value| value == 1), "{values:?}");
         }
     }
 
