@@ -56,7 +56,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Override => f.write_str("PERCID_SOURCE asks for it"),
             Reason::TableWorks => f.write_str(
-                "the kernel fences critical sections, and is none of those that fail to abort them",
+                "the kernel can fence critical sections and, as far as is known, aborts them",
             ),
             Reason::TableIsNot(why) => write!(f, "percid's table cannot be used: {why}"),
             Reason::BeingChosen => f.write_str("the source is being chosen at this moment"),
