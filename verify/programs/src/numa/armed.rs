@@ -68,13 +68,15 @@ pub(super) fn ends_with(body: impl FnOnce()) -> Result<i32, String> {
     Ok(if libc::WIFSIGNALED(status) { -libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) })
 }
 
-/// Passes until the delay of new regions is over and everything was armed once more.
-pub(super) fn arm_some(balancer: &Balancer) {
-    let end = Instant::now() + 3 * quick().scan_delay;
+/// Passes until the delay of new regions is over and everything was armed once more. Returns how
+/// many pages were armed.
+pub(super) fn arm_some(balancer: &Balancer) -> u64 {
+    let (mut armed, end) = (0, Instant::now() + 3 * quick().scan_delay);
     while Instant::now() < end {
-        balancer.pass();
+        armed += balancer.pass().armed;
         std::thread::sleep(quick().scan_delay / 20);
     }
+    armed
 }
 
 /// Accesses that the balancer has seen to the regions that it has now.

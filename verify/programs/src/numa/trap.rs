@@ -191,7 +191,7 @@ fn vanishing() -> Result<(), String> {
 }
 
 /// A grain cannot be disarmed alone if the process can have no more mappings: then all of them are,
-/// and the next pass arms them again.
+/// and the next passes arm them again.
 fn crowding() -> Result<(), String> {
     let ended = ends_with(|| {
         let Ok(balancer) = balancer() else { pause_forever() };
@@ -208,7 +208,7 @@ fn crowding() -> Result<(), String> {
         drop(crowd);
         let report = balancer.report();
         let times = report.regions.first().map_or(0, |region| region.disarmed_whole);
-        let again: u64 = (0..4).map(|_| balancer.pass().armed).sum();
+        let again = arm_some(&balancer);
         if !crowded || times != 1 || again == 0 {
             eprintln!("crowded={crowded} disarmed_whole={times} armed_again={again}");
             pause_forever();

@@ -1,24 +1,6 @@
 //! Thread-local storage on 64-bit Arm.
 
-use std::arch::{asm, global_asm};
-
-use super::block::LibcRseq;
-
-// See `x86_64.rs`.
-global_asm!(
-    ".pushsection .tdata.percid_0_1, \"awT\", @progbits",
-    ".balign 64",
-    ".hidden percid_0_1_thread",
-    ".globl percid_0_1_thread",
-    ".type percid_0_1_thread, @object",
-    ".size percid_0_1_thread, 128",
-    "percid_0_1_thread:",
-    ".long 0, -1",
-    ".quad 0",
-    ".long 0, 0, -1, 0",
-    ".zero 96",
-    ".popsection",
-);
+use std::arch::asm;
 
 /// The thread pointer.
 #[inline(always)]
@@ -52,8 +34,8 @@ pub(crate) fn own_offset() -> isize {
     offset
 }
 
-/// The C library's rseq symbols; `None` if it has none: a weak reference is null then.
-pub(crate) fn libc_rseq() -> Option<LibcRseq> {
+/// The C library's rseq symbols, offset and size: null where it has none.
+pub(super) fn libc_rseq_symbols() -> (*const isize, *const u32) {
     let (offset, size): (*const isize, *const u32);
     // SAFETY: reads two slots of the global offset table that the linker or loader has filled.
     unsafe {
@@ -69,38 +51,35 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
             options(nostack, preserves_flags, readonly)
         );
     }
-    if offset.is_null() || size.is_null() {
-        return None;
-    }
-    // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
-    Some(unsafe { LibcRseq { offset: *offset, size: *size } })
+    (offset, size)
 }
 
-/// From the thread pointer to the thread-local `__rseq_abi`; see `x86_64.rs`.
+/// Where the references to `__rseq_abi` and to a name that is not defined lead, from the thread
+/// pointer.
 #[cfg(target_env = "gnu")]
-pub(crate) fn shared_offset() -> Option<isize> {
-    let (shared, nobodys): (isize, isize);
+pub(super) fn shared_references() -> Option<(isize, isize)> {
+    let (shared, undefined): (isize, isize);
     // SAFETY: reads two slots of the global offset table that the linker or loader has filled, or
     // what the linker has put in their place.
     unsafe {
         asm!(
             ".weak __rseq_abi",
             ".type __rseq_abi, %tls_object",
-            ".weak percid_0_1_nobodys",
-            ".type percid_0_1_nobodys, %tls_object",
+            ".weak percid_0_1_undefined",
+            ".type percid_0_1_undefined, %tls_object",
             "adrp {shared}, :gottprel:__rseq_abi",
             "ldr {shared}, [{shared}, :gottprel_lo12:__rseq_abi]",
-            "adrp {nobodys}, :gottprel:percid_0_1_nobodys",
-            "ldr {nobodys}, [{nobodys}, :gottprel_lo12:percid_0_1_nobodys]",
+            "adrp {undefined}, :gottprel:percid_0_1_undefined",
+            "ldr {undefined}, [{undefined}, :gottprel_lo12:percid_0_1_undefined]",
             shared = out(reg) shared,
-            nobodys = out(reg) nobodys,
+            undefined = out(reg) undefined,
             options(nostack, preserves_flags, readonly)
         );
     }
-    (shared != nobodys).then_some(shared)
+    Some((shared, undefined))
 }
 
 #[cfg(not(target_env = "gnu"))]
-pub(crate) fn shared_offset() -> Option<isize> {
+pub(super) fn shared_references() -> Option<(isize, isize)> {
     None
 }

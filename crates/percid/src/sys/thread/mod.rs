@@ -19,8 +19,9 @@ mod block;
 
 use std::ptr;
 
-pub(crate) use arch::{libc_rseq, own_offset, shared_offset, token};
+pub(crate) use arch::{own_offset, token};
 pub(crate) use block::Block;
+use block::LibcRseq;
 
 /// The address of the calling thread's block.
 pub(crate) fn own() -> *mut Block {
@@ -30,6 +31,28 @@ pub(crate) fn own() -> *mut Block {
 /// The address at `offset` bytes from the thread pointer.
 pub(crate) fn at(offset: isize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(arch::pointer().wrapping_add_signed(offset))
+}
+
+/// Returns what the C library says about its rseq areas; `None` if it has none: a weak reference is
+/// null then.
+pub(crate) fn libc_rseq() -> Option<LibcRseq> {
+    let (offset, size) = arch::libc_rseq_symbols();
+    if offset.is_null() || size.is_null() {
+        return None;
+    }
+    // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
+    Some(unsafe { LibcRseq { offset: *offset, size: *size } })
+}
+
+/// From the thread pointer to the thread-local `__rseq_abi`; `None` if no library of the program
+/// defines it.
+///
+/// Linkers make different things of a weak reference to thread-local storage that is not defined:
+/// zero, or what zero would be as an address in it. Whatever it is, it is the same for another name
+/// that is not defined. The dynamic loader of musl follows such references without looking.
+pub(crate) fn shared_offset() -> Option<isize> {
+    let (shared, undefined) = arch::shared_references()?;
+    (shared != undefined).then_some(shared)
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
+use std::ptr;
 
-use super::block::{Block, LibcRseq};
+use super::block::Block;
 
 thread_local! {
     // All zero is a valid block whose area is never registered.
@@ -27,11 +28,11 @@ pub(crate) fn own_offset() -> isize {
 }
 
 /// Never asked for: without critical sections there is no use for it.
-pub(crate) fn libc_rseq() -> Option<LibcRseq> {
-    None
+pub(super) fn libc_rseq_symbols() -> (*const isize, *const u32) {
+    (ptr::null(), ptr::null())
 }
 
-/// As [`libc_rseq`].
-pub(crate) fn shared_offset() -> Option<isize> {
+/// As [`libc_rseq_symbols`].
+pub(super) fn shared_references() -> Option<(isize, isize)> {
     None
 }

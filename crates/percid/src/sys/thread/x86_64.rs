@@ -1,24 +1,6 @@
 //! Thread-local storage on x86-64.
 
-use std::arch::{asm, global_asm};
-
-use super::block::LibcRseq;
-
-// The symbol carries the version, so that two versions of percid in one program do not collide.
-global_asm!(
-    ".pushsection .tdata.percid_0_1, \"awT\", @progbits",
-    ".balign 64",
-    ".hidden percid_0_1_thread",
-    ".globl percid_0_1_thread",
-    ".type percid_0_1_thread, @object",
-    ".size percid_0_1_thread, 128",
-    "percid_0_1_thread:",
-    ".long 0, -1",       // cpu_id_start, cpu_id: not registered
-    ".quad 0",           // rseq_cs
-    ".long 0, 0, -1, 0", // flags, node_id, mm_cid: none
-    ".zero 96",
-    ".popsection",
-);
+use std::arch::asm;
 
 /// The thread pointer.
 #[inline(always)]
@@ -49,8 +31,8 @@ pub(crate) fn own_offset() -> isize {
     offset
 }
 
-/// The C library's rseq symbols; `None` if it has none: a weak reference is null then.
-pub(crate) fn libc_rseq() -> Option<LibcRseq> {
+/// The C library's rseq symbols, offset and size: null where it has none.
+pub(super) fn libc_rseq_symbols() -> (*const isize, *const u32) {
     let (offset, size): (*const isize, *const u32);
     // SAFETY: reads two slots of the global offset table that the linker or loader has filled.
     unsafe {
@@ -64,41 +46,33 @@ pub(crate) fn libc_rseq() -> Option<LibcRseq> {
             options(nostack, preserves_flags, readonly)
         );
     }
-    if offset.is_null() || size.is_null() {
-        return None;
-    }
-    // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
-    Some(unsafe { LibcRseq { offset: *offset, size: *size } })
+    (offset, size)
 }
 
-/// From the thread pointer to the thread-local `__rseq_abi`; `None` if no library of the program
-/// defines it.
-///
-/// Linkers make different things of a weak reference to thread-local storage that is not defined:
-/// zero, or what zero would be as an address in it. Whatever it is, it is the same for another name
-/// that is not defined. The dynamic loader of musl follows such references without looking.
+/// Where the references to `__rseq_abi` and to a name that is not defined lead, from the thread
+/// pointer.
 #[cfg(target_env = "gnu")]
-pub(crate) fn shared_offset() -> Option<isize> {
-    let (shared, nobodys): (isize, isize);
+pub(super) fn shared_references() -> Option<(isize, isize)> {
+    let (shared, undefined): (isize, isize);
     // SAFETY: reads two slots of the global offset table that the linker or loader has filled, or
     // what the linker has put in their place.
     unsafe {
         asm!(
             ".weak __rseq_abi",
             ".type __rseq_abi, @tls_object",
-            ".weak percid_0_1_nobodys",
-            ".type percid_0_1_nobodys, @tls_object",
+            ".weak percid_0_1_undefined",
+            ".type percid_0_1_undefined, @tls_object",
             "mov {shared}, qword ptr [rip + __rseq_abi@gottpoff]",
-            "mov {nobodys}, qword ptr [rip + percid_0_1_nobodys@gottpoff]",
+            "mov {undefined}, qword ptr [rip + percid_0_1_undefined@gottpoff]",
             shared = out(reg) shared,
-            nobodys = out(reg) nobodys,
+            undefined = out(reg) undefined,
             options(nostack, preserves_flags, readonly)
         );
     }
-    (shared != nobodys).then_some(shared)
+    Some((shared, undefined))
 }
 
 #[cfg(not(target_env = "gnu"))]
-pub(crate) fn shared_offset() -> Option<isize> {
+pub(super) fn shared_references() -> Option<(isize, isize)> {
     None
 }
