@@ -1,0 +1,22 @@
+//! A catalogue of small faults (*mutants*) in percid's protocols, each with the suites of tests
+//! that must notice it. The runner puts one at a time into a copy of the project and runs its
+//! suites.
+//!
+//! A mutant that no suite notices has *survived*: either a test is missing, or the text that was
+//! changed is not needed, or no execution can tell, and the catalogue has the argument why.
+
+pub mod catalogue;
+pub mod options;
+pub mod outcome;
+pub mod process;
+pub mod selection;
+pub mod suite;
+pub mod tree;
+pub mod trial;
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the project.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").components().collect()
+}

@@ -1,0 +1,148 @@
+//! Suites: what is run to notice a mutant.
+
+use std::fmt;
+
+/// Which command a suite is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Kind {
+    Lib,
+    Loom,
+    Rules,
+    Numa,
+    NumaTests,
+    Capi,
+    Programs,
+    Run,
+    Aborts,
+    Portable,
+}
+
+const KINDS: [(&str, Kind); 10] = [
+    ("lib", Kind::Lib),
+    ("loom", Kind::Loom),
+    ("rules", Kind::Rules),
+    ("numa", Kind::Numa),
+    ("numa-tests", Kind::NumaTests),
+    ("capi", Kind::Capi),
+    ("programs", Kind::Programs),
+    ("run", Kind::Run),
+    ("aborts", Kind::Aborts),
+    ("portable", Kind::Portable),
+];
+
+/// A suite with its arguments, as `lib cell::` or `run stress --seconds 2`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Suite {
+    kind: Kind,
+    arguments: Vec<String>,
+}
+
+/// A command in the folder of the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// What is executed: `cargo`, or a program below the folder of what is built.
+    pub program: Program,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// `RUSTFLAGS`, if any. What is built with flags has a folder of its own.
+    pub flags: Option<&'static str>,
+}
+
+/// What a command executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// The one that `CARGO` names.
+    Cargo,
+    /// A program of this name that was built in debug mode.
+    Built(&'static str),
+}
+
+impl Suite {
+    /// Reads the name of a suite and what follows.
+    ///
+    /// # Errors
+    ///
+    /// Says which names there are.
+    pub fn parse(text: &str) -> Result<Suite, String> {
+        let mut words = text.split_whitespace().map(str::to_owned);
+        let name = words.next().unwrap_or_default();
+        let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {
+            let known = KINDS.map(|(known, _)| known).join(", ");
+            return Err(format!("there is no suite '{name}'; there are {known}"));
+        };
+        Ok(Suite { kind: *kind, arguments: words.collect() })
+    }
+
+    /// The command that builds what the suite runs.
+    pub fn build(&self) -> Line {
+        let mut arguments = match self.kind {
+            Kind::Run => words("build -p percid-programs"),
+            Kind::Aborts => words("build -p percid-aborts"),
+            _ => self.tests(),
+        };
+        if !matches!(self.kind, Kind::Run | Kind::Aborts) {
+            arguments.push("--no-run".to_owned());
+        }
+        self.line(Program::Cargo, arguments)
+    }
+
+    /// The command that must fail if the suite is to notice anything.
+    pub fn run(&self) -> Line {
+        let (program, mut arguments) = match self.kind {
+            Kind::Run => (Program::Built("percid-programs"), Vec::new()),
+            Kind::Aborts => (Program::Built("percid-aborts"), Vec::new()),
+            _ => (Program::Cargo, [self.tests(), vec!["--".to_owned()]].concat()),
+        };
+        arguments.extend(self.arguments.iter().cloned());
+        self.line(program, arguments)
+    }
+
+    /// The tests' command without their names.
+    fn tests(&self) -> Vec<String> {
+        words(match self.kind {
+            Kind::Lib | Kind::Portable => "test -p percid --lib",
+            Kind::Loom => "test -p percid-loom",
+            Kind::Rules => "test -p percid-rules",
+            Kind::Numa => "test -p percid-numa --lib",
+            Kind::NumaTests => "test -p percid-numa-tests",
+            Kind::Capi => "test -p percid-capi",
+            Kind::Programs => "test -p percid-programs --test programs",
+            Kind::Run | Kind::Aborts => "",
+        })
+    }
+
+    fn line(&self, program: Program, arguments: Vec<String>) -> Line {
+        let flags = (self.kind == Kind::Portable).then_some("--cfg percid_portable");
+        Line { program, arguments, flags }
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = KINDS.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(name, _)| name);
+        f.write_str(name)?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {argument}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_is_built_and_then_run() {
+        let suite = Suite::parse("lib cell:: --exact").expect("a suite");
+        assert_eq!(suite.to_string(), "lib cell:: --exact");
+        assert_eq!(suite.build().arguments.join(" "), "test -p percid --lib --no-run");
+        assert_eq!(suite.run().arguments.join(" "), "test -p percid --lib -- cell:: --exact");
+        let program = Suite::parse("run stress --seconds 2").expect("a suite");
+        assert_eq!(program.run().program, Program::Built("percid-programs"));
+        assert_eq!(program.run().arguments, ["stress", "--seconds", "2"]);
+        assert!(Suite::parse("portable").expect("a suite").run().flags.is_some());
+        assert!(Suite::parse("everything").is_err_and(|why| why.contains("loom")));
+    }
+}

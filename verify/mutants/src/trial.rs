@@ -1,0 +1,67 @@
+//! Trying a mutant.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use crate::catalogue::{Expectation, Mutant};
+use crate::outcome::Outcome;
+use crate::process::{self, Ending};
+use crate::suite::Suite;
+use crate::tree::Tree;
+
+/// How long a build may take: the first builds all dependencies.
+const BUILD_LIMIT: Duration = Duration::from_secs(900);
+/// How long a suite may take.
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+/// Tries one mutant: applies it, runs its suites in order until one fails, and restores the file.
+///
+/// # Errors
+///
+/// If the tree cannot be changed, or a command not be started.
+pub fn try_mutant(tree: &Tree, mutant: &Mutant) -> io::Result<Outcome> {
+    let change = (mutant.file.as_str(), mutant.before.as_str(), mutant.after.as_str());
+    let tried = tree.with(change, || match &mutant.expectation {
+        Expectation::Equivalent(_) => Ok(Outcome::Equivalent),
+        Expectation::Noticed(suites) | Expectation::Survives(suites) => first_failure(tree, suites),
+    })?;
+    Ok(tried.unwrap_or_else(|times| Outcome::DoesNotApply { times }))
+}
+
+fn first_failure(tree: &Tree, suites: &[Suite]) -> io::Result<Outcome> {
+    for suite in suites {
+        let built = process::run(tree, &suite.build(), BUILD_LIMIT)?;
+        if built.ending != Ending::Passed {
+            return Ok(Outcome::DoesNotBuild { output: built.output });
+        }
+        let ran = process::run(tree, &suite.run(), RUN_LIMIT)?;
+        // Some suites build more themselves.
+        if ran.output.contains("error: could not compile") {
+            return Ok(Outcome::DoesNotBuild { output: ran.output });
+        }
+        if ran.ending != Ending::Passed {
+            return Ok(Outcome::Noticed {
+                by: suite.to_string(),
+                hung: ran.ending == Ending::Hung,
+            });
+        }
+    }
+    Ok(Outcome::Survived)
+}
+
+/// Returns which of these suites fail although there is no mutant in the tree.
+///
+/// # Errors
+///
+/// As [`try_mutant`].
+pub fn fail_without(tree: &Tree, suites: &BTreeSet<String>) -> io::Result<BTreeSet<String>> {
+    let mut failed = BTreeSet::new();
+    for name in suites {
+        let suite = Suite::parse(name).map_err(io::Error::other)?;
+        if first_failure(tree, &[suite])? != Outcome::Survived {
+            failed.insert(name.clone());
+        }
+    }
+    Ok(failed)
+}
