@@ -59,7 +59,8 @@ pub extern "C" fn percid_version() -> *const c_char {
 /// Every operation that needs it does it, so programs need not. Calling it early in main(), before
 /// threads are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms.
 /// The environment variable PERCID_SOURCE (kernel, table or atomic) overrides the choice; a wish
-/// that cannot be granted is answered by one line on standard error.
+/// that cannot be granted is answered by one line on standard error. A program with more rights than
+/// its caller (set-user-ID, file capabilities) ignores it.
 ///
 /// While another thread (or the code that a signal handler interrupted) is choosing, the answer is
 /// PERCID_SOURCE_ATOMIC; objects that are used meanwhile lose nothing by it. Async-signal-safe.

@@ -50,5 +50,13 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if sum != 1_000_000 {
         return Err(format!("source={} sum={sum} instead of 1000000", choice.source));
     }
-    Ok(format!("source={} reason={:?} sum={sum}", choice.source, choice.reason.to_string()))
+    let reason = choice.reason.to_string();
+    let elevated = elevated();
+    Ok(format!("source={} reason={reason:?} sum={sum} elevated={elevated}", choice.source))
+}
+
+/// Whether the program has rights that its caller has not.
+fn elevated() -> bool {
+    // SAFETY: the call takes a number.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }

@@ -359,6 +359,58 @@ fn an_impossible_wish_is_answered_once() {
     assert!(outcome.messages.contains("is not possible"));
 }
 
+/// A user whom nothing belongs to.
+const STRANGER: u32 = 65534;
+
+/// The programs in a folder that every user may enter, as a file of root with these permissions;
+/// `None` if this process may not give them.
+fn programs_with_mode(mode: u32) -> Option<String> {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let folder = std::env::temp_dir().join(format!("percid-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("its own folder");
+    let file = folder.join(format!("programs-{mode:o}"));
+    std::fs::copy(PROGRAMS, &file).expect("a copy");
+    chown(&file, Some(0), Some(0)).ok()?;
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).ok()?;
+    Some(file.into_os_string().into_string().expect("a name in UTF-8"))
+}
+
+/// Where this is not root, or programs cannot have more rights than their caller (`nosuid`,
+/// `no_new_privs`), nothing is checked.
+#[test]
+fn a_program_with_more_rights_than_its_caller_does_not_obey_the_caller() {
+    use std::os::unix::process::CommandExt;
+    let _alone = alone();
+    let (Some(plain), Some(elevated)) = (programs_with_mode(0o755), programs_with_mode(0o4755))
+    else {
+        println!("no file can be given to root: nothing was checked");
+        return;
+    };
+    let folder = std::path::Path::new(&plain).parent().expect("a folder").to_owned();
+    let run = |file: &str, wish: &str| {
+        let mut command = Command::new(file);
+        command.uid(STRANGER).gid(STRANGER).current_dir("/");
+        run_command(command, &[("PERCID_SOURCE", wish)], "count")
+    };
+    let obeys = run(&plain, "atomic");
+    assert_eq!((obeys.figure("source"), obeys.figure("elevated")), ("atomic", "false"));
+    assert!(run(&plain, "nonsense").messages.contains("nonsense"));
+    let elevated = |wish| run(&elevated, wish);
+    let by_itself = elevated("");
+    let is_elevated = by_itself.figure("elevated") == "true";
+    if !is_elevated {
+        println!("programs get no rights here: nothing was checked");
+    }
+    for wish in ["atomic", "kernel", "nonsense"].into_iter().filter(|_| is_elevated) {
+        let outcome = elevated(wish);
+        assert_eq!(outcome.figure("source"), by_itself.figure("source"), "{wish}");
+        assert!(!outcome.line.contains("PERCID_SOURCE"), "{}", outcome.line);
+        assert_eq!(outcome.messages, "");
+    }
+    std::fs::remove_dir_all(folder).expect("its own folder");
+}
+
 #[test]
 fn every_wish_that_can_be_granted_is() {
     let _alone = alone();

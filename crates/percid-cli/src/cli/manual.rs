@@ -20,7 +20,8 @@ Exit status:
 Environment:
   PERCID_SOURCE=kernel|table|atomic
        where this program's IDs come from, in place of percid's own choice. A source that
-       this machine lacks is named on standard error once and the best possible one is used.";
+       this machine lacks is named on standard error once and the best possible one is used.
+       Programs with more rights than their caller ignore it.";
 
 /// The end of a subcommand's manual: its examples, and what holds for all.
 pub(super) fn manual(examples: &str) -> String {

@@ -121,9 +121,14 @@ fn requested() -> Option<Source> {
     source.ok()
 }
 
-/// The variable's value, unless it is missing or empty. Read without the standard library's lock on
-/// the environment, which the interrupted code might hold.
+/// The variable's value, unless it is missing or empty, or the program has rights that its caller
+/// has not (set-user-ID, file capabilities): then the environment is a stranger's. Read without the
+/// standard library's lock on the environment, which the interrupted code might hold.
 fn variable() -> Option<&'static CStr> {
+    // SAFETY: the call takes a number and has no side effects.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
     // SAFETY: the name is a terminated string.
     let value = unsafe { libc::getenv(c"PERCID_SOURCE".as_ptr()) };
     // SAFETY: the C library returns null or a terminated string of the environment.
