@@ -651,7 +651,9 @@ mod tests {
         assert_eq!(s.enter(5, 5, None, limits(8, 4)), 3, "1 and 2 are still held");
     }
 
+    /// By an assertion that only debug builds have.
     #[test]
+    #[cfg(debug_assertions)]
     #[should_panic(expected = "the ID is in transit")]
     fn freeing_twice_is_caught() {
         let mut s = Storage::new();
