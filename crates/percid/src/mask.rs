@@ -49,7 +49,9 @@ const FAST: usize = 8;
 ///   drain has taken the mark, which then finds it.
 /// * **What a drain may miss**: what is published while it runs. The mark is then set for the next
 ///   one.
-/// * **Stale marks** are possible and cost a needless visit.
+/// * **Stale marks** are possible and cost a needless visit. No ID is visited that is larger than
+///   all that were ever marked. If the memory for IDs from 512 on is refused, all of them up to the
+///   largest that was marked are visited by every drain.
 /// * **Threads**: every method may be called by any number of threads at once.
 /// * **Signals**: `mark` is async-signal-safe and leaves `errno` alone. So is `drain`, as far as
 ///   its visitor is.
@@ -277,6 +279,31 @@ mod tests {
         mask.mark(5);
         assert_eq!(mask.drain(|id| mask.mark(id)), 1);
         assert_eq!(drained(&mask), [5]);
+    }
+
+    #[test]
+    fn no_other_id_is_marked() {
+        let mask = ActiveMask::new();
+        mask.mark(8191);
+        mask.mark(511);
+        let marked = (0..20_000).filter(|&id| mask.is_marked(id));
+        assert_eq!(marked.collect::<Vec<_>>(), [511, 8191]);
+        assert!(!mask.is_marked(u32::MAX));
+    }
+
+    /// The visitor has an array for the IDs that it marks.
+    #[test]
+    fn without_memory_no_id_beyond_the_largest_marked_is_visited() {
+        let mut mask = ActiveMask::new();
+        mask.slow = IdSet::without_memory();
+        let mut visits = [0; 600];
+        mask.mark(599);
+        mask.mark(7);
+        for _ in 0..2 {
+            mask.drain(|id| visits[id as usize] += 1);
+        }
+        assert_eq!((visits[7], visits[599]), (1, 2));
+        assert!(!mask.is_marked(600) && !mask.is_marked(8191));
     }
 
     #[test]

@@ -20,17 +20,20 @@ const FAR_BYTES: usize = (WORDS - NEAR) * 8;
 /// The set. All zero is empty.
 ///
 /// IDs from 512 on are kept in a block of their own, claimed when the first of them comes. If that
-/// is not available, all of them are taken for members forever: no member may be missed, and one
-/// that has nothing costs a visit.
+/// is not available, all of them up to the largest that ever came are taken for members forever: no
+/// member may be missed, and one that has nothing costs a visit. No larger ones, because callers
+/// have arrays for the IDs that they insert.
 #[repr(align(64))]
 #[derive(Debug)]
 pub(crate) struct IdSet {
     near: [AtomicU64; NEAR],
-    /// The address of the block; 0 if there is none, [`ALL`] if there can be none.
+    /// The address of the block; 0 if there is none. Odd if there can be none: then half of it is
+    /// one more than the largest ID that came.
     far: AtomicUsize,
 }
 
-const ALL: usize = 1;
+/// There can be no block, and no ID from 512 on has come.
+const REFUSED: usize = 1;
 
 impl IdSet {
     pub(crate) const fn new() -> IdSet {
@@ -40,8 +43,8 @@ impl IdSet {
     /// Makes `id` a member.
     pub(crate) fn insert(&self, id: u32) {
         let index = id as usize / 64;
-        if index >= NEAR && self.far.load(Acquire) == 0 {
-            self.claim();
+        if index >= NEAR {
+            self.prepare(id);
         }
         if let Some(word) = self.word(index) {
             word.fetch_or(bit(id), AcqRel);
@@ -66,30 +69,34 @@ impl IdSet {
         (0..end).map(|index| (index, self.load(index)))
     }
 
-    /// The members below `end`: where all are taken for members, no more than `end` can be.
+    /// The members below `end`.
     pub(crate) fn words_below(&self, end: u32) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.words().filter_map(move |(index, bits)| {
             let ids = (end as usize).checked_sub(index * 64)?;
-            let below = if ids < 64 { (1 << ids) - 1 } else { u64::MAX };
-            Some((index, bits & below))
+            Some((index, bits & below(ids)))
         })
     }
 
     /// Gives the memory back; the set is empty afterwards.
     pub(crate) fn clear(&mut self) {
         let far = *self.far.get_mut();
-        if far > ALL {
+        if far != 0 && far & REFUSED == 0 {
             // SAFETY: `&mut self`: no other thread uses the set.
             unsafe { Block(far).release(FAR_BYTES) };
         }
         *self = IdSet::new();
     }
 
+    /// A set that the arena has refused its memory.
+    #[cfg(test)]
+    pub(crate) fn without_memory() -> IdSet {
+        IdSet { far: AtomicUsize::new(REFUSED), ..IdSet::new() }
+    }
+
     fn load(&self, index: usize) -> u64 {
         match self.word(index) {
             Some(word) => word.load(Acquire),
-            None if self.far.load(Acquire) == ALL => u64::MAX,
-            None => 0,
+            None => taken_for_members(self.far.load(Acquire), index),
         }
     }
 
@@ -97,20 +104,28 @@ impl IdSet {
         if let Some(word) = self.near.get(index) {
             return Some(word);
         }
-        match self.far.load(Acquire) {
-            0 | ALL => None,
-            far => {
-                let address = far + (index - NEAR).min(WORDS - NEAR - 1) * 8;
-                // SAFETY: the word lies in the set's block, and these types have the same layout.
-                Some(unsafe { &*word(address).cast::<AtomicU64>() })
-            }
+        let far = self.far.load(Acquire);
+        if far == 0 || far & REFUSED != 0 || index >= WORDS {
+            return None;
+        }
+        // SAFETY: the word lies in the set's block, and these types have the same layout.
+        Some(unsafe { &*word(far + (index - NEAR) * 8).cast::<AtomicU64>() })
+    }
+
+    /// Claims the block for the first far ID; without it, notes the largest.
+    #[cold]
+    fn prepare(&self, id: u32) {
+        if self.far.load(Acquire) == 0 {
+            self.claim();
+        }
+        if self.far.load(Acquire) & REFUSED != 0 {
+            self.far.fetch_max((id as usize + 1) << 1 | REFUSED, AcqRel);
         }
     }
 
-    #[cold]
     fn claim(&self) {
         let block = Block::claim(FAR_BYTES);
-        let far = block.map_or(ALL, |block| block.0);
+        let far = block.map_or(REFUSED, |block| block.0);
         if self.far.compare_exchange(0, far, AcqRel, Acquire).is_err() {
             if let Some(block) = block {
                 // SAFETY: the exchange failed, so no other thread has seen this block.
@@ -118,6 +133,17 @@ impl IdSet {
             }
         }
     }
+}
+
+/// The word at `index` of a set without a block.
+fn taken_for_members(far: usize, index: usize) -> u64 {
+    let end = if far & REFUSED == 0 { 0 } else { far >> 1 };
+    below(end.saturating_sub(index * 64))
+}
+
+/// The lowest bits.
+fn below(count: usize) -> u64 {
+    if count < 64 { (1 << count) - 1 } else { u64::MAX }
 }
 
 fn bit(id: u32) -> u64 {
@@ -156,14 +182,27 @@ mod tests {
     }
 
     #[test]
-    fn without_memory_every_far_id_is_a_member() {
-        let set = IdSet { near: [const { AtomicU64::new(0) }; NEAR], far: AtomicUsize::new(ALL) };
+    fn without_memory_far_ids_up_to_the_largest_that_came_are_members() {
+        let set = IdSet::without_memory();
+        assert!(members(&set).is_empty());
         set.insert(600);
         set.insert(3);
         set.remove(600);
+        set.insert(514);
         assert!(set.contains(600) && set.contains(3) && !set.contains(4));
+        assert!(!set.contains(601) && !set.contains(1112) && !set.contains(8191));
+        assert_eq!(members(&set), Vec::from_iter([3].into_iter().chain(512..=600)));
         let below = |end| set.words_below(end).flat_map(|(index, bits)| ids(index, bits));
         assert_eq!(below(514).collect::<Vec<_>>(), [3, 512, 513]);
-        assert_eq!((below(512).count(), below(3).count(), below(8192).count()), (1, 0, 8192 - 511));
+        assert_eq!((below(512).count(), below(3).count(), below(8192).count()), (1, 0, 90));
+    }
+
+    #[test]
+    fn what_no_cpu_can_have_is_no_member() {
+        let mut set = IdSet::new();
+        set.insert(8191);
+        assert!(set.contains(8191) && !set.contains(8191 + 64) && !set.contains(16383));
+        assert!(!set.contains(u32::MAX));
+        set.clear();
     }
 }
