@@ -1,20 +1,20 @@
 //! The choice of the source: made by one thread, seen whole by all who see it, waited for by none.
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use crate::explore;
 use crate::sys::cell::UnsafeCell;
 use crate::try_once::TryOnce;
 
-type Shared = Arc<(TryOnce<(u32, u32)>, AtomicUsize)>;
+type Shared = Arc<(TryOnce<(u64, u64)>, AtomicUsize)>;
 
 /// Two threads ask; `left` is the state they find.
-fn two_threads(left: u32, exists: fn(u32) -> bool) -> Vec<Option<(u32, u32)>> {
-    let once = TryOnce { state: AtomicU32::new(left), value: UnsafeCell::new(None) };
+fn two_threads(left: u64, exists: fn(u64) -> bool) -> Vec<Option<(u64, u64)>> {
+    let once = TryOnce { state: AtomicU64::new(left), value: UnsafeCell::new(None) };
     let shared: Shared = Arc::new((once, AtomicUsize::new(0)));
-    let ask = move |shared: Shared, me: u32| {
+    let ask = move |shared: Shared, me: u64| {
         let decide = || {
             shared.1.fetch_add(1, Relaxed);
             Some((me, !me))
@@ -53,9 +53,9 @@ fn a_child_takes_over_from_a_thread_that_does_not_exist() {
 #[test]
 fn who_cannot_decide_yet_leaves_it_to_the_next() {
     explore::all("once, undecided at first, 2 threads", || {
-        let once = TryOnce { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
+        let once = TryOnce { state: AtomicU64::new(0), value: UnsafeCell::new(None) };
         let shared: Shared = Arc::new((once, AtomicUsize::new(0)));
-        let ask = |shared: &Shared, me: u32| {
+        let ask = |shared: &Shared, me: u64| {
             let decide = || (shared.1.fetch_add(1, Relaxed) > 0).then_some((me, !me));
             shared.0.get_or_decide(|| me, |_| true, decide)
         };

@@ -7,9 +7,9 @@ use super::probe;
 use super::source::{Source, UnknownSource};
 use super::try_once::TryOnce;
 use super::unavailable::Unavailable;
-use crate::sys::atomic::AtomicU32;
+use crate::sys::atomic::AtomicU64;
 use crate::sys::cell::UnsafeCell;
-use crate::sys::{process, stderr};
+use crate::sys::{holder, stderr};
 
 /// Which source the process uses, and why.
 ///
@@ -66,7 +66,7 @@ impl fmt::Display for Reason {
 }
 
 /// The choice of this process.
-static CHOICE: TryOnce<Choice> = TryOnce { state: AtomicU32::new(0), value: UnsafeCell::new(None) };
+static CHOICE: TryOnce<Choice> = TryOnce { state: AtomicU64::new(0), value: UnsafeCell::new(None) };
 
 /// The choice, made now unless it was before; `None` while another thread makes it, or if it cannot
 /// be made yet.
@@ -74,7 +74,7 @@ pub(crate) fn get() -> Option<Choice> {
     // Until the kernel is probed again, every operation of every thread comes through here.
     match CHOICE.get() {
         None if probe::is_resting() => None,
-        None => CHOICE.get_or_decide(process::thread_id, process::has_thread, decide),
+        None => CHOICE.get_or_decide(holder::me, holder::exists, decide),
         choice => choice,
     }
 }

@@ -1,19 +1,20 @@
 //! A value that one thread decides once, and for which no thread waits.
 
 use crate::sys::atomic::{
-    AtomicU32,
+    AtomicU64,
     Ordering::{Acquire, Release},
 };
 use crate::sys::cell::UnsafeCell;
 
-/// No thread has this number: the kernel keeps them below 2^22.
-const DECIDED: u32 = u32::MAX;
+/// No thread has this number (see [`holder`](crate::sys::holder)): the kernel keeps its part of it
+/// below 2^22.
+const DECIDED: u64 = u64::MAX;
 
 /// The value and its state: 0 at first, the number of the deciding thread while one is deciding,
 /// and [`DECIDED`] from then on.
 #[derive(Debug)]
 pub(crate) struct TryOnce<T> {
-    pub(crate) state: AtomicU32,
+    pub(crate) state: AtomicU64,
     pub(crate) value: UnsafeCell<Option<T>>,
 }
 
@@ -31,8 +32,8 @@ impl<T: Copy> TryOnce<T> {
     /// meanwhile.
     pub(crate) fn get_or_decide(
         &self,
-        me: impl FnOnce() -> u32,
-        exists: impl FnOnce(u32) -> bool,
+        me: impl FnOnce() -> u64,
+        exists: impl FnOnce(u64) -> bool,
         decide: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
         // One load: a state that is decided between two of them would be taken for an abandoned

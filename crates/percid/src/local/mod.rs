@@ -36,7 +36,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{
-    AtomicPtr,
+    AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -208,7 +208,7 @@ impl<T> Local<T> {
             make,
             members: IdSet::new(),
             extras: AtomicPtr::new(ptr::null_mut()),
-            visits: VisitLock::new(),
+            visits: VisitLock { visitor: AtomicU64::new(0) },
             values: PhantomData,
         }
     }

@@ -202,7 +202,7 @@ impl RawPool {
             current: AtomicPtr::new(ptr::null_mut()),
             slabs: AtomicPtr::new(ptr::null_mut()),
             spares: BlockList::new(),
-            visits: VisitLock::new(),
+            visits: VisitLock { visitor: AtomicU64::new(0) },
         }
     }
 

@@ -26,7 +26,7 @@ mod chunks;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{
-    AtomicI64,
+    AtomicI64, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -165,7 +165,7 @@ impl<T> Stack<T> {
             shared_limit: shared,
             members: IdSet::new(),
             chunks: Chunks::new(),
-            visits: VisitLock::new(),
+            visits: VisitLock { visitor: AtomicU64::new(0) },
             items: PhantomData,
         }
     }

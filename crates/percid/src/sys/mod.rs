@@ -11,6 +11,7 @@ pub(crate) mod clock;
 pub(crate) mod companion;
 pub(crate) mod cpuset;
 pub(crate) mod file;
+pub(crate) mod holder;
 pub(crate) mod membarrier;
 pub(crate) mod memory;
 pub(crate) mod process;

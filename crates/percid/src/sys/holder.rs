@@ -1,0 +1,126 @@
+//! Who holds something: a thread, by a number that no thread of a child of `fork` has.
+//!
+//! The kernel's thread numbers alone would not do. Where the child begins a new PID namespace (a
+//! container's first process, a fork after `unshare`) its threads have the numbers 1, 2, 3 there,
+//! as threads of its parent may have in theirs. It would take what such a thread holds for its own.
+//!
+//! So the process's *generation* stands before the number: how many forks lie between it and the
+//! process that first asked. A process notes its generation in memory that the kernel wipes in
+//! every child, however it was made, and takes the next one from a count that the child inherits.
+//! Whatever the child's copy of the memory says of a holder was written after the count had
+//! reached that holder's generation; so the child's own is higher. Within a process the kernel's
+//! numbers are enough.
+//!
+//! Where the kernel cannot wipe memory (before Linux 4.14) all generations are 0, and what is left
+//! is the kernel's number.
+
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{
+    AtomicPtr, AtomicU32,
+    Ordering::{AcqRel, Acquire, Relaxed},
+};
+
+use super::{memory, process};
+
+/// The word that a fork wipes: the process's generation, 0 if it has none yet. Null at first. It
+/// never changes afterwards, so that no two threads of a process disagree.
+static GENERATION: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
+
+/// What [`GENERATION`] leads to where there is no such word: always 0.
+static NONE: AtomicU32 = AtomicU32::new(0);
+
+/// The generations that were given out, in this process and its ancestors.
+static GENERATIONS: AtomicU32 = AtomicU32::new(0);
+
+/// The calling thread's number; not 0.
+pub(crate) fn me() -> u64 {
+    u64::from(generation()) << 32 | u64::from(process::thread_id())
+}
+
+/// Whether a thread of this process has that number, as far as the kernel says.
+pub(crate) fn exists(holder: u64) -> bool {
+    (holder >> 32) as u32 == generation() && process::has_thread(holder as u32)
+}
+
+fn generation() -> u32 {
+    let own = word();
+    match own.load(Relaxed) {
+        0 if !ptr::eq(own, &NONE) => {
+            let next = GENERATIONS.fetch_add(1, Relaxed) + 1;
+            // Another thread may be here at once; the first one decides.
+            own.compare_exchange(0, next, Relaxed, Relaxed).map_or_else(|first| first, |_| next)
+        }
+        known => known,
+    }
+}
+
+fn word() -> &'static AtomicU32 {
+    // SAFETY: null, or a word that is there forever.
+    unsafe { GENERATION.load(Acquire).as_ref() }.unwrap_or_else(map)
+}
+
+/// Several threads, or a thread and its signal handler, may be here at once: the first to publish
+/// wins and the others give theirs back.
+#[cold]
+fn map() -> &'static AtomicU32 {
+    let page = memory::map_wiped_on_fork(size_of::<AtomicU32>()).map(NonNull::cast::<AtomicU32>);
+    let own = page.map_or(ptr::from_ref(&NONE).cast_mut(), NonNull::as_ptr);
+    match GENERATION.compare_exchange(ptr::null_mut(), own, AcqRel, Acquire) {
+        // SAFETY: a fresh zeroed mapping that stays, aligned to a page; or the static.
+        Ok(_) => unsafe { &*own },
+        Err(first) => {
+            if let Some(page) = page {
+                // SAFETY: no other thread has seen this mapping: the exchange failed.
+                unsafe { memory::unmap(page.cast(), size_of::<AtomicU32>()) };
+            }
+            // SAFETY: as above.
+            unsafe { &*first }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The exit status of a child that runs `body`.
+    fn in_child(body: impl FnOnce() -> bool) -> i32 {
+        // SAFETY: the child calls async-signal-safe functions only, and exits.
+        match unsafe { libc::fork() } {
+            // SAFETY: ends the child at once.
+            0 => unsafe { libc::_exit(if body() { 7 } else { 1 }) },
+            child => {
+                let mut status = 0;
+                // SAFETY: the status has a valid place.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                libc::WEXITSTATUS(status)
+            }
+        }
+    }
+
+    #[test]
+    fn threads_of_a_process_know_each_other() {
+        let mine = me();
+        assert_eq!(mine, me());
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(mine != me() && exists(mine) && exists(me())));
+        });
+        assert!(!exists(mine & !0xffff_ffff | 1 << 23), "beyond the kernel's largest number");
+    }
+
+    #[test]
+    fn a_child_knows_no_thread_of_its_ancestors() {
+        let mine = me();
+        let number = mine as u32;
+        // The kernel's number taken for granted: in another PID namespace it may be the same.
+        let renamed = move || me() & !0xffff_ffff | u64::from(number);
+        assert_eq!(renamed(), mine);
+        let grandchild = move |theirs| renamed() != mine && renamed() != theirs && !exists(theirs);
+        let child = move || {
+            let theirs = me();
+            renamed() != mine && !exists(mine) && in_child(move || grandchild(theirs)) == 7
+        };
+        assert_eq!(in_child(child), 7);
+        assert_eq!(me(), mine);
+    }
+}
