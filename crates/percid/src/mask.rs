@@ -1,11 +1,7 @@
 //! The active mask: which IDs have something that a remote party must come for.
 
 use std::fmt;
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{AcqRel, Relaxed, SeqCst},
-    fence as barrier,
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::id::fence;
 use crate::id::set::{IdSet, ids};
@@ -123,15 +119,8 @@ impl ActiveMask {
     /// assert_eq!(visited, [1, 5]);
     /// ```
     pub fn drain(&self, visit: impl FnMut(u32)) -> usize {
-        let mut unvisited = Unvisited { mask: self, fast: [0; FAST], visited: 0 };
-        for (bits, word) in unvisited.fast.iter_mut().zip(&self.fast) {
-            *bits = membership::take(word);
-        }
-        if unvisited.fast != [0; FAST] && preserving_errno(fence::all).is_err() {
-            // Without the fence the marks must not be gone while a marker looks at them.
-            unvisited.put_back();
-        }
-        unvisited.visit_all(visit)
+        let taken = membership::take(&self.fast);
+        Unvisited { mask: self, fast: taken, visited: 0 }.visit_all(visit)
     }
 
     #[cold]
@@ -141,10 +130,7 @@ impl ActiveMask {
             Some(word) if preserving_errno(fence::is_available) => membership::set(word, bit(id)),
             _ => {
                 assert!((id as usize) < crate::sys::MAX_CPUS, "no CPU can have the ID {id}");
-                barrier(SeqCst);
-                if !self.slow.contains(id) {
-                    self.slow.insert(id);
-                }
+                membership::insert(&self.slow, id);
             }
         }
     }
@@ -171,26 +157,17 @@ impl Unvisited<'_> {
             }
         }
         for id in self.mask.slow.words().flat_map(|(index, bits)| ids(index, bits)) {
-            self.mask.slow.remove(id);
-            barrier(SeqCst);
+            membership::remove(&self.mask.slow, id);
             self.visited += 1;
             visit(id);
         }
         self.visited
     }
-
-    fn put_back(&self) {
-        for (bits, word) in self.fast.iter().zip(&self.mask.fast) {
-            if *bits != 0 {
-                word.fetch_or(*bits, AcqRel);
-            }
-        }
-    }
 }
 
 impl Drop for Unvisited<'_> {
     fn drop(&mut self) {
-        self.put_back();
+        membership::put_back(&self.mask.fast, &self.fast);
     }
 }
 

@@ -1,4 +1,4 @@
-//! One word of a membership mask: tested before it is set, and drained with the barrier on the
+//! The words of a membership mask: tested before they are set, and drained with the barrier on the
 //! drainer's side.
 //!
 //! # The published system, and its lost barrier
@@ -35,17 +35,28 @@
 //! thread uses by now: a stale bit, or the right one, since what it published lies in that ID's
 //! memory.
 //!
-//! *What if there is no such fence?* Then markers run the full barrier themselves and do not test
-//! first: see [`ActiveMask`](crate::ActiveMask).
+//! *Why do the read-modify-writes have an order of their own?* Not for the processors: whoever has
+//! taken a bit fences before it looks. But the language's memory model knows nothing of that fence,
+//! and what is published may be plain memory: so setting releases and taking acquires. Nobody
+//! learns anything from a bit that is clear, so nothing needs the opposite.
+//!
+//! *What if there is no such fence?* Then markers run the full barrier themselves, between what
+//! they publish and their look at the set, and so do drainers between the removal and their look at
+//! what was published ([`insert`], [`remove`]). The two barriers are in some order. If the marker's
+//! is first, the drainer sees what was published. Else the marker sees the removal, and inserts. If
+//! the kernel refuses the fence to a drainer later, nothing counts as taken: the bits are put back.
 //!
 //! Checked with every interleaving and every outcome of a load in `verify/loom` (where the light
 //! fence is what the heavy one makes of it), and with store buffers in `verify/models`.
 
 use crate::id::fence;
+use crate::id::set::IdSet;
 use crate::sys::atomic::{
     AtomicU64,
-    Ordering::{AcqRel, Relaxed},
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    fence as barrier,
 };
+use crate::sys::preserving_errno;
 
 /// Whether `bit` is set, asked after what it announces was stored. If it is not, [`set`] it.
 #[inline(always)]
@@ -54,13 +65,47 @@ pub(crate) fn is_set(word: &AtomicU64, bit: u64) -> bool {
     word.load(Relaxed) & bit != 0
 }
 
-/// Sets a bit.
-pub(crate) fn set(word: &AtomicU64, bit: u64) {
-    word.fetch_or(bit, AcqRel);
+/// Sets bits.
+pub(crate) fn set(word: &AtomicU64, bits: u64) {
+    word.fetch_or(bits, Release);
 }
 
-/// Takes all bits out. Run [`fence::all`] before looking at what they announce.
-pub(crate) fn take(word: &AtomicU64) -> u64 {
+/// Takes all bits out; what they announce is visible afterwards. None if the kernel refuses the
+/// fence.
+pub(crate) fn take<const N: usize>(words: &[AtomicU64; N]) -> [u64; N] {
+    let taken = words.each_ref().map(take_word);
+    if taken != [0; N] && preserving_errno(fence::all).is_err() {
+        // Without the fence the bits must not be gone while a marker looks at them.
+        put_back(words, &taken);
+        return [0; N];
+    }
+    taken
+}
+
+fn take_word(word: &AtomicU64) -> u64 {
     // An empty word is left alone, so that its line stays where it is.
-    if word.load(Relaxed) == 0 { 0 } else { word.swap(0, AcqRel) }
+    if word.load(Relaxed) == 0 { 0 } else { word.swap(0, Acquire) }
+}
+
+/// Sets again what was taken.
+pub(crate) fn put_back<const N: usize>(words: &[AtomicU64; N], taken: &[u64; N]) {
+    for (word, &bits) in words.iter().zip(taken) {
+        if bits != 0 {
+            set(word, bits);
+        }
+    }
+}
+
+/// Makes `id` a member of a set whose drainers run no fence, after what it announces was stored.
+pub(crate) fn insert(set: &IdSet, id: u32) {
+    barrier(SeqCst);
+    if !set.contains(id) {
+        set.insert(id);
+    }
+}
+
+/// Takes `id` out of such a set; what it announces is visible afterwards.
+pub(crate) fn remove(set: &IdSet, id: u32) {
+    set.remove(id);
+    barrier(SeqCst);
 }

@@ -42,6 +42,9 @@ mod sys {
     pub(crate) mod cell {
         pub(crate) use loom::cell::UnsafeCell;
     }
+    pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
+        body()
+    }
     pub(crate) mod thread {
         use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -70,14 +73,45 @@ mod id {
         /// The negative control: no drainer fences, so `light` is nothing but a barrier to the
         /// compiler.
         pub(crate) static SKIP: AtomicBool = AtomicBool::new(false);
+        /// The kernel refuses the fence.
+        pub(crate) static REFUSE: AtomicBool = AtomicBool::new(false);
 
         pub(crate) fn light() {
-            all();
-        }
-
-        pub(crate) fn all() {
             if !SKIP.load(Relaxed) {
                 fence(SeqCst);
+            }
+        }
+
+        pub(crate) fn all() -> Result<(), i32> {
+            if REFUSE.load(Relaxed) {
+                return Err(1);
+            }
+            light();
+            Ok(())
+        }
+    }
+
+    pub(crate) mod set {
+        use loom::sync::atomic::{
+            AtomicU64,
+            Ordering::{AcqRel, Acquire},
+        };
+
+        /// A set of the first 64 IDs, with the orders of the library's.
+        #[derive(Debug, Default)]
+        pub(crate) struct IdSet(AtomicU64);
+
+        impl IdSet {
+            pub(crate) fn insert(&self, id: u32) {
+                self.0.fetch_or(1 << id, AcqRel);
+            }
+
+            pub(crate) fn remove(&self, id: u32) {
+                self.0.fetch_and(!(1 << id), AcqRel);
+            }
+
+            pub(crate) fn contains(&self, id: u32) -> bool {
+                self.0.load(Acquire) & 1 << id != 0
             }
         }
     }

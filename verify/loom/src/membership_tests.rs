@@ -1,12 +1,14 @@
-//! A word of the active mask: whatever is marked and drained at the same time, no thread is missed.
+//! The words of the active mask: whatever is marked and drained at the same time, no thread is
+//! missed.
 
-use std::sync::atomic::Ordering::Relaxed as Plain;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed as Plain};
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use loom::thread;
 
 use crate::id::fence;
+use crate::id::set::IdSet;
 use crate::{explore, membership};
 
 const BITS: [u64; 2] = [1, 2];
@@ -14,7 +16,7 @@ const BITS: [u64; 2] = [1, 2];
 /// A mask of two IDs and what they have published.
 #[derive(Default)]
 struct Mask {
-    word: AtomicU64,
+    words: [AtomicU64; 1],
     published: [AtomicU64; 2],
 }
 
@@ -26,15 +28,18 @@ impl Mask {
     }
 
     fn mark(&self, id: usize) {
-        if !membership::is_set(&self.word, BITS[id]) {
-            membership::set(&self.word, BITS[id]);
+        if !membership::is_set(&self.words[0], BITS[id]) {
+            membership::set(&self.words[0], BITS[id]);
         }
+    }
+
+    fn is_marked(&self, id: usize) -> bool {
+        self.words[0].load(Relaxed) & BITS[id] != 0
     }
 
     /// Drains; answers what was found.
     fn drain(&self) -> [u64; 2] {
-        let taken = membership::take(&self.word);
-        fence::all();
+        let [taken] = membership::take(&self.words);
         std::array::from_fn(|id| {
             if taken & BITS[id] == 0 { 0 } else { self.published[id].load(Relaxed) }
         })
@@ -50,40 +55,126 @@ fn one_marker_and_a_drain(publish: fn(&Mask)) {
     let marker = thread::spawn(move || publish(&theirs));
     let found = mask.drain()[0];
     marker.join().unwrap();
-    assert!(found == 1 || mask.word.load(Relaxed) & BITS[0] != 0, "the item is missed");
+    assert!(found == 1 || mask.is_marked(0), "the item is missed");
 }
 
-// One test, so that no other runs while the control skips the fence.
+fn two_markers_and_a_drain_then_another() {
+    let mask = Arc::new(Mask::default());
+    mask.mark(0);
+    let markers: Vec<_> = (0..2)
+        .map(|id| {
+            let mask = Arc::clone(&mask);
+            thread::spawn(move || mask.publish(id))
+        })
+        .collect();
+    let first = mask.drain();
+    markers.into_iter().for_each(|marker| marker.join().unwrap());
+    let second = mask.drain();
+    for id in 0..2 {
+        assert_eq!(first[id] | second[id], 1, "the item of ID {id} is missed");
+    }
+}
+
+/// As [`one_marker_and_a_drain`], but the kernel refuses the fence to the drain.
+fn one_marker_and_a_refused_drain() {
+    let mask = Arc::new(Mask::default());
+    mask.mark(0);
+    let theirs = Arc::clone(&mask);
+    let marker = thread::spawn(move || theirs.publish(0));
+    assert_eq!(membership::take(&mask.words), [0]);
+    marker.join().unwrap();
+    assert!(mask.is_marked(0), "the item is missed");
+}
+
+/// Who takes a bit that was clear before sees what it announces, by the language's rules alone.
+fn a_bit_that_is_set_carries_what_it_announces() {
+    let mask = Arc::new(Mask::default());
+    let theirs = Arc::clone(&mask);
+    let marker = thread::spawn(move || {
+        theirs.published[0].store(1, Relaxed);
+        membership::set(&theirs.words[0], BITS[0]);
+    });
+    let [taken] = membership::take(&mask.words);
+    if taken == BITS[0] {
+        assert_eq!(mask.published[0].load(Relaxed), 1, "the item is not visible");
+    }
+    marker.join().unwrap();
+}
+
+/// A mask of one ID whose drainers run no fence.
+#[derive(Default)]
+struct Unfenced {
+    set: IdSet,
+    published: AtomicU64,
+}
+
+fn one_marker_and_a_drain_without_fence(insert: fn(&IdSet), remove: fn(&IdSet)) {
+    let mask = Arc::new(Unfenced::default());
+    insert(&mask.set);
+    let theirs = Arc::clone(&mask);
+    let marker = thread::spawn(move || {
+        theirs.published.store(1, Relaxed);
+        insert(&theirs.set);
+    });
+    let mut found = false;
+    if mask.set.contains(0) {
+        remove(&mask.set);
+        found = mask.published.load(Relaxed) == 1;
+    }
+    marker.join().unwrap();
+    assert!(found || mask.set.contains(0), "the item is missed");
+}
+
+/// Runs `body` while a switch is on.
+fn with(switch: &AtomicBool, body: impl FnOnce()) {
+    switch.store(true, Plain);
+    body();
+    switch.store(false, Plain);
+}
+
+// One test, so that no other runs while a switch is on.
 #[test]
 fn a_drain_misses_no_member_and_needs_the_fence_and_the_order() {
     explore::all("membership, a marker and a drain", || {
         one_marker_and_a_drain(|mask| mask.publish(0));
     });
-    explore::all("membership, two markers and a drain, then another", || {
-        let mask = Arc::new(Mask::default());
-        mask.mark(0);
-        let markers: Vec<_> = (0..2)
-            .map(|id| {
-                let mask = Arc::clone(&mask);
-                thread::spawn(move || mask.publish(id))
-            })
-            .collect();
-        let first = mask.drain();
-        markers.into_iter().for_each(|marker| marker.join().unwrap());
-        let second = mask.drain();
-        for id in 0..2 {
-            assert_eq!(first[id] | second[id], 1, "the item of ID {id} is missed");
-        }
-    });
+    explore::all(
+        "membership, two markers and a drain, then another",
+        two_markers_and_a_drain_then_another,
+    );
     explore::expect_failure("membership, testing before publishing", || {
         one_marker_and_a_drain(|mask| {
             mask.mark(0);
             mask.published[0].store(1, Relaxed);
         });
     });
-    fence::SKIP.store(true, Plain);
-    explore::expect_failure("membership, no fence", || {
-        one_marker_and_a_drain(|mask| mask.publish(0));
+    with(&fence::REFUSE, || {
+        explore::all("membership, a refused fence", one_marker_and_a_refused_drain);
     });
-    fence::SKIP.store(false, Plain);
+    with(&fence::SKIP, || {
+        explore::all("membership, a bit alone", a_bit_that_is_set_carries_what_it_announces);
+        explore::expect_failure("membership, no fence", || {
+            one_marker_and_a_drain(|mask| mask.publish(0));
+        });
+    });
+}
+
+#[test]
+fn without_fence_the_barriers_of_both_sides_are_needed() {
+    let insert: fn(&IdSet) = |set| membership::insert(set, 0);
+    let remove: fn(&IdSet) = |set| membership::remove(set, 0);
+    explore::all("membership without fence, a marker and a drain", move || {
+        one_marker_and_a_drain_without_fence(insert, remove);
+    });
+    explore::expect_failure("membership without fence, no barrier of the marker", move || {
+        let insert_only = |set: &IdSet| {
+            if !set.contains(0) {
+                set.insert(0);
+            }
+        };
+        one_marker_and_a_drain_without_fence(insert_only, remove);
+    });
+    explore::expect_failure("membership without fence, no barrier of the drainer", move || {
+        one_marker_and_a_drain_without_fence(insert, |set| set.remove(0));
+    });
 }
