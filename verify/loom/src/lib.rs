@@ -19,6 +19,8 @@ mod free_list;
 mod lock;
 #[path = "../../../crates/percid/src/membership.rs"]
 mod membership;
+#[path = "../../../crates/percid/src/critical/ring.rs"]
+mod ring_layout;
 #[path = "../../../crates/percid/src/shared_slot.rs"]
 mod shared_slot;
 #[path = "../../../crates/percid/src/id/try_lock.rs"]
@@ -30,6 +32,7 @@ mod explore;
 mod free_list_tests;
 mod lock_tests;
 mod membership_tests;
+mod ring_tests;
 mod shared_slot_tests;
 mod try_lock_tests;
 mod try_once_tests;
@@ -66,6 +69,8 @@ mod sys {
 /// barrier at the point where the thread is. Loom explores all points, since it explores all
 /// orders.
 mod id {
+    pub(crate) use crate::try_lock;
+
     pub(crate) mod fence {
         use loom::sync::atomic::{Ordering::SeqCst, fence};
         use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -115,6 +120,16 @@ mod id {
             }
         }
     }
+}
+
+/// The layout of a ring.
+mod critical {
+    pub(crate) use crate::ring_layout as ring;
+}
+
+/// The memory of rings.
+mod arena {
+    pub(crate) use crate::ring_tests::word;
 }
 
 /// Waiting, in loom's kind.

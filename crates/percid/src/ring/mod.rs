@@ -29,11 +29,7 @@
 mod shard;
 
 use std::fmt;
-use std::sync::atomic::{
-    AtomicU32, AtomicU64,
-    Ordering::{Relaxed, Release},
-    fence as barrier,
-};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::arena::{self, Block};
 use crate::counter::Counter;
@@ -44,6 +40,9 @@ use crate::id::try_lock::{TryLock, TryLockGuard};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
 use crate::sys::preserving_errno;
 use shard::{Reading, Shard};
+
+/// A word of a shard. `verify/loom` has its own.
+type Word = AtomicU64;
 
 /// What happens to a record when a ring is full.
 ///
@@ -379,8 +378,6 @@ impl Ring {
                 return Some(Err(AppendError::Full));
             }
             shard.discard(shard.worth_keeping(request));
-            // What is written from now on is not seen before the tail that made room for it.
-            barrier(Release);
         }
         shard.append(request);
         Some(Ok(()))
@@ -545,6 +542,60 @@ mod tests {
         sources.map(move |source| {
             (source, Ring::with_source(source, bytes, overflow).expect("an available source"))
         })
+    }
+
+    const CAPACITY: u64 = 1024;
+
+    /// A shard whose ends are these, with its memory.
+    fn with_ends(head: u64, tail: u64) -> (Vec<Word>, Shard) {
+        let words = (layout::DATA + CAPACITY as usize) / 8;
+        let memory: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
+        memory[layout::HEAD / 8].store(head, Relaxed);
+        memory[layout::TAIL / 8].store(tail, Relaxed);
+        let shard = Shard { address: memory.as_ptr().expose_provenance(), capacity: CAPACITY };
+        (memory, shard)
+    }
+
+    #[test]
+    fn room_is_what_the_ends_leave_even_if_they_are_of_different_times() {
+        let request = Append::new(&[0; 8], CAPACITY).expect("a record that fits");
+        for (head, tail, expected) in [
+            (0, 0, true),
+            (CAPACITY, 0, false),
+            (CAPACITY, CAPACITY, true),
+            // The tail was loaded after others had appended and discarded.
+            (64, 128, true),
+            (u64::MAX - 7, 8, true),
+            (8, u64::MAX - 7, true),
+            (CAPACITY - 8, u64::MAX - 7, false),
+        ] {
+            let (_memory, shard) = with_ends(head, tail);
+            assert_eq!(shard.has_room(&request), expected, "head {head}, tail {tail}");
+        }
+    }
+
+    /// The tail moves a quarter of the ring at a time, and to the end when the reading ends.
+    #[test]
+    fn a_consumer_gives_room_back_while_it_reads_but_not_for_every_record() {
+        let (memory, shard) = with_ends(0, 0);
+        let request = Append::new(&[7; 8], CAPACITY).expect("a record that fits");
+        let mut records = 0;
+        while shard.has_room(&request) {
+            shard.append(&request);
+            records += 1;
+        }
+        let tail = || memory[layout::TAIL / 8].load(Relaxed);
+        let mut reading = Reading::start(shard, true);
+        let mut buffer = Vec::new();
+        for record in 1..=records {
+            let read = reading.next(&mut buffer).expect("there are so many");
+            assert_eq!((read.number, read.skipped), (record - 1, 0));
+            assert_eq!(tail(), record * request.size / (CAPACITY / 4) * (CAPACITY / 4));
+        }
+        assert!(reading.next(&mut buffer).is_none());
+        assert!(tail() < records * request.size);
+        reading.finish();
+        assert_eq!(tail(), records * request.size);
     }
 
     fn all(ring: &Ring) -> Vec<Vec<u8>> {

@@ -1,0 +1,258 @@
+//! A shard of a ring: whatever is appended, discarded and read at the same time, no record comes out
+//! torn, and who has a part of the ring to itself has it alone.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{
+    AtomicU64,
+    Ordering::{self, Relaxed},
+};
+use loom::thread;
+
+use crate::critical::ring::{Append, DATA, HEAD, TAIL};
+use crate::explore;
+use crate::try_lock::TryLock;
+use shard::{Reading, Shard};
+
+#[path = "../../../crates/percid/src/ring/shard.rs"]
+#[expect(dead_code, reason = "what needs no exploration is not used here")]
+mod shard;
+
+/// The smallest ring there is.
+const CAPACITY: u64 = 128;
+const WORDS: usize = (DATA + CAPACITY as usize) / 8;
+
+/// A word of a shard. If it is one of those that only one thread may use at a time, loom is told of
+/// every use, and fails a test in which one does not come after the other.
+#[derive(Debug)]
+struct Word {
+    value: AtomicU64,
+    alone: Option<UnsafeCell<()>>,
+}
+
+impl Word {
+    fn load(&self, order: Ordering) -> u64 {
+        if let Some(alone) = &self.alone {
+            alone.with(|_| ());
+        }
+        self.value.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        if let Some(alone) = &self.alone {
+            alone.with_mut(|_| ());
+        }
+        self.value.store(value, order);
+    }
+}
+
+/// The words of a shard, which begin at a multiple of [`APART`]: so a place in the shard's address
+/// space, where words have 8 bytes, tells where its word is.
+struct Memory(*mut Word);
+
+/// More than a shard's words take.
+const APART: usize = 1 << 16;
+
+impl Memory {
+    fn layout() -> Layout {
+        Layout::array::<Word>(WORDS).and_then(|words| words.align_to(APART)).expect("a small array")
+    }
+
+    /// `shared`: writers overwrite what is being read.
+    fn new(shared: bool) -> Memory {
+        // SAFETY: the array is not empty.
+        let words = unsafe { alloc(Memory::layout()) }.cast::<Word>();
+        if words.is_null() {
+            handle_alloc_error(Memory::layout());
+        }
+        for index in 0..WORDS {
+            let alone = (!shared && index >= DATA / 8).then(|| UnsafeCell::new(()));
+            // SAFETY: inside the array, which is this value's own.
+            unsafe { words.add(index).write(Word { value: AtomicU64::new(0), alone }) };
+        }
+        Memory(words)
+    }
+
+    fn shard(&self) -> Shard {
+        Shard { address: self.0.expose_provenance(), capacity: CAPACITY }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for index in 0..WORDS {
+            // SAFETY: written in `new`.
+            unsafe { self.0.add(index).drop_in_place() };
+        }
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.0.cast(), Memory::layout()) };
+    }
+}
+
+/// The word at an address of a shard.
+pub(crate) fn word(address: usize) -> *const u8 {
+    let base = std::ptr::with_exposed_provenance::<Word>(address & !(APART - 1));
+    base.wrapping_add(address % APART / 8).cast()
+}
+
+// SAFETY: a pointer to words that any thread may use.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+/// A shard with its lock.
+struct Ring {
+    memory: Memory,
+    lock: TryLock,
+}
+
+impl Ring {
+    fn new(shared: bool) -> Arc<Ring> {
+        let lock = TryLock { taken: loom::sync::atomic::AtomicU32::new(0) };
+        Arc::new(Ring { memory: Memory::new(shared), lock })
+    }
+
+    /// A ring with as many records as fit.
+    fn full(shared: bool) -> Arc<Ring> {
+        let ring = Ring::new(shared);
+        let mut number = 0;
+        while append(ring.shard(), number) {
+            number += 1;
+        }
+        ring
+    }
+
+    fn shard(&self) -> Shard {
+        self.memory.shard()
+    }
+}
+
+/// A record of two words, both of which are its number.
+fn record(number: u64) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&number.to_ne_bytes()));
+    bytes
+}
+
+/// Appends a record of this number, if there is room.
+fn append(shard: Shard, number: u64) -> bool {
+    let bytes = record(number);
+    let request = Append::new(&bytes, CAPACITY).expect("a record that fits");
+    let has_room = shard.has_room(&request);
+    if has_room {
+        shard.append(&request);
+    }
+    has_room
+}
+
+/// Makes room for at least this many records and appends one of them.
+fn discard_and_append(shard: Shard, number: u64, room: u64) {
+    let bytes = record(number);
+    let request = Append::new(&bytes, CAPACITY).expect("a record that fits");
+    shard.discard(CAPACITY - room * request.size - 8);
+    shard.append(&request);
+}
+
+/// Appends whether there is room or not: the negative control.
+fn append_anyway(shard: Shard, number: u64) {
+    let bytes = record(number);
+    shard.append(&Append::new(&bytes, CAPACITY).expect("a record that fits"));
+}
+
+/// Reads as many records as there are, at most; how many there were, all of them whole.
+fn read(shard: Shard, keeps_oldest: bool, most: usize) -> u64 {
+    let mut reading = Reading::start(shard, keeps_oldest);
+    let mut buffer = Vec::new();
+    let mut seen = 0;
+    for _ in 0..most {
+        let Some(read) = reading.next(&mut buffer) else { break };
+        assert_eq!(read.bytes, record(read.number), "record {} is torn", read.number);
+        seen += 1 + read.skipped;
+    }
+    reading.finish();
+    seen
+}
+
+#[test]
+fn a_record_that_is_overwritten_does_not_come_out() {
+    explore::all("ring, a reader is overtaken", || {
+        let ring = Ring::full(true);
+        let theirs = Arc::clone(&ring);
+        let writer = thread::spawn(move || discard_and_append(theirs.shard(), 5, 1));
+        let before = read(ring.shard(), false, 1);
+        writer.join().unwrap();
+        let all = before + read(ring.shard(), false, 9);
+        assert_eq!(all, 6, "each is there, or counted");
+    });
+    explore::expect_failure("ring, a reader is overtaken and the tail stays", || {
+        let ring = Ring::full(true);
+        let theirs = Arc::clone(&ring);
+        let writer = thread::spawn(move || append_anyway(theirs.shard(), 5));
+        read(ring.shard(), false, 1);
+        writer.join().unwrap();
+    });
+}
+
+/// One writer makes room for two records, and it is another that writes the second.
+#[test]
+fn it_does_not_matter_which_writer_has_discarded() {
+    explore::bounded(3, "ring, two writers overtake a reader", || {
+        let ring = Ring::full(true);
+        let writers = [5, 6].map(|number| {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                let Some(_lock) = ring.lock.try_lock() else { return };
+                if !append(ring.shard(), number) {
+                    discard_and_append(ring.shard(), number, 2);
+                }
+            })
+        });
+        read(ring.shard(), false, 1);
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+    });
+}
+
+/// The consumer empties a full ring while a writer waits for room.
+#[test]
+fn what_is_kept_is_nobody_elses_until_it_was_read() {
+    explore::all("ring, a writer follows a reader", || {
+        let ring = Ring::full(false);
+        let theirs = Arc::clone(&ring);
+        let writer = thread::spawn(move || append(theirs.shard(), 5));
+        let before = read(ring.shard(), true, 2);
+        let appended = writer.join().unwrap();
+        assert!(append(ring.shard(), 5 + u64::from(appended)), "two were read");
+        let all = before + read(ring.shard(), true, 9);
+        assert_eq!(all, 6 + u64::from(appended), "each is there once");
+    });
+    explore::expect_failure("ring, a writer does not wait for a reader", || {
+        let ring = Ring::full(false);
+        let theirs = Arc::clone(&ring);
+        let writer = thread::spawn(move || append_anyway(theirs.shard(), 5));
+        read(ring.shard(), true, 2);
+        writer.join().unwrap();
+    });
+}
+
+/// Somebody looks without the lock whether there is room, while there always is.
+#[test]
+fn where_there_is_always_room_nobody_finds_none() {
+    explore::all("ring, room", || {
+        let ring = Ring::new(false);
+        for (end, position) in [(HEAD, 96), (TAIL, 0)] {
+            ring.shard().at(end).store(position, Relaxed);
+        }
+        let theirs = Arc::clone(&ring);
+        let mover = thread::spawn(move || {
+            for (end, position) in [(TAIL, 24), (HEAD, 120)] {
+                theirs.shard().at(end).store(position, Ordering::Release);
+            }
+        });
+        let bytes = record(0);
+        let request = Append::new(&bytes, CAPACITY).expect("a record that fits");
+        assert!(ring.shard().has_room(&request));
+        mover.join().unwrap();
+    });
+}
