@@ -12,6 +12,9 @@
 
 #![cfg(test)]
 
+#[path = "../../../crates/percid/src/id/entry.rs"]
+#[expect(dead_code, reason = "what needs no exploration is not used here")]
+mod entry;
 #[path = "../../../crates/percid/src/arena/free_list.rs"]
 mod free_list;
 #[path = "../../../crates/percid/src/local/lock.rs"]
@@ -19,8 +22,15 @@ mod free_list;
 mod lock;
 #[path = "../../../crates/percid/src/membership.rs"]
 mod membership;
+#[path = "../../../crates/percid/src/id/prepared.rs"]
+mod prepared;
+#[path = "../../../crates/percid/src/critical/waiting/rendezvous.rs"]
+#[expect(dead_code, reason = "the section itself is not compiled here")]
+mod rendezvous;
 #[path = "../../../crates/percid/src/critical/ring.rs"]
 mod ring_layout;
+#[path = "../../../crates/percid/src/id/seen.rs"]
+mod seen;
 #[path = "../../../crates/percid/src/shared_slot.rs"]
 mod shared_slot;
 #[path = "../../../crates/percid/src/id/try_lock.rs"]
@@ -28,10 +38,13 @@ mod try_lock;
 #[path = "../../../crates/percid/src/id/try_once.rs"]
 mod try_once;
 
+mod entry_tests;
 mod explore;
 mod free_list_tests;
 mod lock_tests;
 mod membership_tests;
+mod prepared_tests;
+mod rendezvous_tests;
 mod ring_tests;
 mod shared_slot_tests;
 mod try_lock_tests;

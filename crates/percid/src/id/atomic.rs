@@ -1,23 +1,20 @@
 //! The atomic source: no IDs, only a hint that keeps threads of different CPUs off each other's
 //! lines.
 
-use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{AcqRel, Acquire, Relaxed},
-};
-
+use super::seen::Seen;
 use crate::arena;
+use crate::sys::atomic::AtomicU32;
 use crate::sys::{preserving_errno, thread};
 
 /// Operations for which a thread keeps its hint before it asks for its CPU again.
 const HINT_OPERATIONS: u32 = 64;
 
-/// One more than the largest hint whose memory was opened.
-static IDS_SEEN: AtomicU32 = AtomicU32::new(0);
+/// The hints whose memory was opened.
+static SEEN: Seen = Seen { end: AtomicU32::new(0) };
 
 /// How many hints were ever used: sums visit these.
 pub(crate) fn ids_seen() -> u32 {
-    IDS_SEEN.load(Acquire)
+    SEEN.end()
 }
 
 /// The calling thread's CPU as of up to 63 calls ago.
@@ -41,11 +38,11 @@ pub(crate) fn hint() -> u32 {
 /// The hint, with its memory open; `None` if that is not available.
 pub(crate) fn open_hint() -> Option<u32> {
     let hint = hint();
-    if hint >= IDS_SEEN.load(Relaxed) {
+    if hint >= SEEN.end() {
         if !preserving_errno(|| arena::open_id(hint)) {
             return None;
         }
-        IDS_SEEN.fetch_max(hint + 1, AcqRel);
+        SEEN.add(hint);
     }
     Some(hint)
 }
@@ -53,4 +50,48 @@ pub(crate) fn open_hint() -> Option<u32> {
 /// Opens the memory for the present hint. `false`: there is none.
 pub(crate) fn ensure_id() -> bool {
     open_hint().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::MAX_CPUS;
+    use crate::sys::steps::{self, Step};
+
+    /// Makes the calling thread's hint `hint`, for as many calls as `left`.
+    fn set_hint(hint: u32, left: u32) {
+        // SAFETY: the block is this thread's own.
+        unsafe { ((*thread::own()).hint, (*thread::own()).hint_left) = (hint, left) };
+    }
+
+    #[test]
+    fn a_hint_is_seen_after_its_memory_is_open() {
+        const HINT: u32 = MAX_CPUS as u32;
+        set_hint(HINT, 2);
+        let _watching = steps::watch(|step| {
+            assert_eq!(step, Step::OpenId(HINT));
+            assert!(ids_seen() <= HINT, "sums visit it already");
+            Some(Err(libc::ENOMEM))
+        });
+        assert_eq!(open_hint(), None);
+        assert!(ids_seen() <= HINT);
+    }
+
+    #[test]
+    fn a_hint_serves_for_64_operations() {
+        set_hint(7, 64);
+        let kept = (0..100).take_while(|_| hint() == 7).count();
+        // The thread may be on a CPU of that number by chance.
+        // SAFETY: takes nothing.
+        assert!(kept == 64 || unsafe { libc::sched_getcpu() } == 7, "{kept}");
+        set_hint(7, 0);
+        let here = hint();
+        assert!(here < MAX_CPUS as u32);
+    }
+
+    #[test]
+    fn every_hint_in_use_is_seen() {
+        let hint = open_hint().expect("memory");
+        assert!(hint < ids_seen());
+    }
 }

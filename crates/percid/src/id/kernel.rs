@@ -33,9 +33,11 @@ pub(crate) fn ids_seen() -> u32 {
 /// Admits the calling thread's ID. `false`: it has none, or there is no memory for it.
 #[cold]
 pub(crate) fn ensure_id() -> bool {
-    let Some(id) = current().or_else(register) else {
-        return false;
-    };
+    current().or_else(register).is_some_and(admit)
+}
+
+/// Admits `id`, once its memory is open. `false`: there is no memory for it.
+fn admit(id: u32) -> bool {
     if id < FAST_PATH.kernel_limit() {
         return true;
     }
@@ -48,4 +50,23 @@ pub(crate) fn ensure_id() -> bool {
 
 fn register() -> Option<u32> {
     rseq::register_thread().then(current)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::steps::{self, Step};
+
+    #[test]
+    fn an_id_is_admitted_after_its_memory_is_open() {
+        // An ID that no machine has, so that it is not admitted by other tests.
+        const ID: u32 = crate::sys::MAX_CPUS as u32;
+        let _watching = steps::watch(|step| {
+            assert_eq!(step, Step::OpenId(ID));
+            assert!(FAST_PATH.kernel_limit() <= ID, "sections may use it already");
+            Some(Err(libc::ENOMEM))
+        });
+        assert!(!admit(ID));
+        assert!(FAST_PATH.kernel_limit() <= ID);
+    }
 }

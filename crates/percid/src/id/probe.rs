@@ -25,10 +25,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-use std::sync::atomic::{
-    AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::fence;
@@ -215,14 +212,14 @@ impl Spoilt {
 ///
 /// [`Unavailable::SectionsNotAborted`], or why it is not known.
 pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
-    match KNOWN.load(Acquire) {
+    match KNOWN.load(Relaxed) {
         GOOD => return Ok(()),
         BAD => return Err(Unavailable::SectionsNotAborted),
         _ => {}
     }
     let spoilt = Spoilt::now();
     if spoilt == Spoilt::Skipped || (spoilt == Spoilt::No && !is_in_doubt()) {
-        KNOWN.fetch_max(GOOD, AcqRel);
+        KNOWN.fetch_max(GOOD, Relaxed);
         return Ok(());
     }
     if is_resting() {
@@ -236,14 +233,14 @@ pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
     let probe = run(Duration::from_millis(limit), true)?;
     match probe {
         // One such answer condemns the kernel, whatever another thread found.
-        probe if probe.is_bad() => KNOWN.fetch_max(BAD, AcqRel),
-        probe if probe.is_good() => KNOWN.fetch_max(GOOD, AcqRel),
+        probe if probe.is_bad() => KNOWN.fetch_max(BAD, Relaxed),
+        probe if probe.is_good() => KNOWN.fetch_max(GOOD, Relaxed),
         _ => return Err(Unavailable::SectionsNotProbed),
     };
     sections_can_be_trusted()
 }
 
-/// What was found out; 0 for nothing yet.
+/// What was found out; 0 for nothing yet. Relaxed: it says all by itself.
 static KNOWN: AtomicU32 = AtomicU32::new(0);
 const GOOD: u32 = 1;
 const BAD: u32 = 2;
@@ -261,7 +258,7 @@ pub(crate) fn is_resting() -> bool {
 
 /// Whether a probe has begun that has not answered.
 pub(crate) fn is_unanswered() -> bool {
-    KNOWN.load(Acquire) == 0 && NEXT_TRY_MS.load(Relaxed) != 0
+    KNOWN.load(Relaxed) == 0 && NEXT_TRY_MS.load(Relaxed) != 0
 }
 
 /// How long the probe after this many may take, in milliseconds.
@@ -321,7 +318,8 @@ pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
     }
 }
 
-/// What this thread and the companion share. All zero at first.
+/// What this thread and the companion share. All zero at first. The accesses are relaxed: each word
+/// says something by itself, and what must be seen in order is in the rendezvous.
 #[repr(C)]
 #[derive(Debug)]
 struct Board {
@@ -337,8 +335,6 @@ struct Board {
     ready: AtomicU32,
     /// Nonzero when there are no further rounds.
     over: AtomicU32,
-    /// The last round in which the companion could not do what it had to.
-    failed: AtomicU32,
     /// The `errno` by which the kernel, or a sandbox, refuses what a round needs.
     refused: AtomicU32,
 }
@@ -373,9 +369,9 @@ fn run_on(
     // SAFETY: as above; what both sides change is atomic, or this thread's alone.
     let board = unsafe { place.as_ref() };
     let probe = board.play_all(brief);
-    board.over.store(1, Release);
+    board.over.store(1, Relaxed);
     companion.set_free(board.home.words());
-    let refused = || board.refused.load(Acquire) as i32;
+    let refused = || board.refused.load(Relaxed) as i32;
     let end = companion.end();
     match refused() {
         0 => (Ok(probe), end),
@@ -390,7 +386,7 @@ impl Board {
         let mut probe = Probe::default();
         for round in 1..u32::MAX {
             let known = brief && (probe.is_bad() || probe.is_good());
-            let refused = self.refused.load(Acquire) != 0;
+            let refused = self.refused.load(Relaxed) != 0;
             if known || refused || clock::now_ms() >= self.deadline_ms {
                 break;
             }
@@ -405,7 +401,7 @@ impl Board {
 
     /// One round: whether the section was aborted; `None` if that says nothing.
     fn play(&self, round: u32, spoilt: bool) -> Option<bool> {
-        self.wait_until(|| self.ready.load(Acquire) == round)?;
+        self.wait_until(|| self.ready.load(Relaxed) == round)?;
         let left_ms = self.deadline_ms.saturating_sub(clock::now_ms()).max(1);
         // SAFETY: `run` has seen to the registration and to its place.
         let ending = unsafe {
@@ -417,8 +413,8 @@ impl Board {
             self.rendezvous.give_up(round);
         }
         // The companion must be done with this round before the next begins.
-        self.wait_until(|| self.rendezvous.is_flag_set(round))?;
-        if self.failed.load(Acquire) == round {
+        self.wait_until(|| self.rendezvous.was_done(round).is_some())?;
+        if self.rendezvous.was_done(round) == Some(false) {
             return None;
         }
         match ending {
@@ -431,7 +427,7 @@ impl Board {
     /// Lets others run until `done`; `None` when the time is over, or nothing more is to come.
     fn wait_until(&self, done: impl Fn() -> bool) -> Option<()> {
         while !done() {
-            if self.over.load(Acquire) != 0 || clock::now_ms() >= self.deadline_ms {
+            if self.over.load(Relaxed) != 0 || clock::now_ms() >= self.deadline_ms {
                 return None;
             }
             companion::give_way();
@@ -461,15 +457,14 @@ impl Board {
             cpu => Kind::of(round).act_on(cpu),
         };
         if let Err(errno) = done {
-            self.failed.store(round, Release);
             // Other errors pass: a CPU that has gone away, say.
             if matches!(errno, libc::EPERM | libc::EACCES | libc::ENOSYS) {
-                self.refused.store(errno as u32, Release);
+                self.refused.store(errno as u32, Relaxed);
             }
         }
-        self.rendezvous.set_flag(round);
+        self.rendezvous.set_flag(round, done.is_ok());
         self.leave(cpu);
-        self.ready.store(round + 1, Release);
+        self.ready.store(round + 1, Relaxed);
     }
 }
 
@@ -480,7 +475,7 @@ extern "C" fn companion(board: *mut c_void) -> c_int {
     let board = unsafe { &*board.cast::<Board>() };
     companion::ask_for_short_slice();
     board.leave(board.first_cpu);
-    board.ready.store(1, Release);
+    board.ready.store(1, Relaxed);
     for round in 1..u32::MAX {
         let Some(cpu) = board.wait_for_section(round) else { break };
         board.answer(round, cpu);

@@ -2,14 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Release},
-};
 
+use super::prepared::Prepared;
 use super::unavailable::Unavailable;
 use super::{atomic, kernel, probe, table};
 use crate::critical::FAST_PATH;
+use crate::sys::atomic::AtomicU32;
 use crate::sys::{preserving_errno, rseq};
 
 /// How often an operation is tried before it goes to the shared slot: often enough that a thread
@@ -17,9 +15,8 @@ use crate::sys::{preserving_errno, rseq};
 /// single-steps (which aborts every section) makes progress.
 pub(crate) const RESTART_LIMIT: usize = 8;
 
-/// Nonzero for each source that has been prepared: before that no object may lead into its
-/// sections.
-static READY: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+/// Which sources have been prepared: before that no object may lead into their sections.
+static PREPARED: [Prepared; 3] = [const { Prepared { done: AtomicU32::new(0) } }; 3];
 
 /// Where concurrency IDs come from.
 ///
@@ -75,14 +72,7 @@ impl Source {
     ///
     /// Why it cannot be used.
     pub fn prepare(self) -> Result<(), Unavailable> {
-        preserving_errno(|| {
-            let ready = &READY[self as usize];
-            if ready.load(Acquire) == 0 {
-                self.prepare_first()?;
-                ready.store(1, Release);
-            }
-            Ok(())
-        })
+        preserving_errno(|| PREPARED[self as usize].ensure(|| self.prepare_first()))
     }
 
     #[cold]

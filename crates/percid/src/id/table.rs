@@ -41,12 +41,14 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicPtr, AtomicU32,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire},
 };
 
 use super::activity::Activity;
+use super::entry::Entry;
 use super::fence;
 use super::limits::KnownLimits;
+use super::seen::Seen;
 use super::try_lock::{TryLock, TryLockGuard};
 use super::unavailable::Unavailable;
 use crate::arena;
@@ -93,7 +95,9 @@ impl KnownPlace {
 #[derive(Debug)]
 struct Table {
     cpus: usize,
-    entries: NonNull<AtomicU32>,
+    /// The IDs ever installed, in this process or an ancestor whose data it carries.
+    seen: Seen,
+    entries: NonNull<Entry>,
     header: NonNull<Header>,
     states: NonNull<CpuState>,
     ids: NonNull<IdState>,
@@ -103,13 +107,9 @@ struct Table {
 /// The process's table; null until it is prepared. It is never replaced.
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
 
-/// One more than the largest ID ever installed, in this process or an ancestor whose data it
-/// carries.
-static IDS_SEEN: AtomicU32 = AtomicU32::new(0);
-
 /// How many IDs this source ever installed: sums visit these.
 pub(crate) fn ids_seen() -> u32 {
-    IDS_SEEN.load(Acquire)
+    installed().map_or(0, |table| table.seen.end())
 }
 
 /// Makes the source ready, including the registration for the fence.
@@ -119,7 +119,7 @@ pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailabl
     }
     fence::prepare()?;
     let table = installed().or_else(install).ok_or(Unavailable::NoMemory)?;
-    FAST_PATH.set_table(table.entries.as_ptr());
+    FAST_PATH.set_table(table.entries.as_ptr().cast());
     Ok(())
 }
 
@@ -130,26 +130,11 @@ fn installed() -> Option<&'static Table> {
 
 /// Maps and publishes the table. Two threads may do so at once; the second gives its mapping back.
 fn install() -> Option<&'static Table> {
-    let cpus = affinity::possible_count();
-    let layout = Layout::of(cpus);
-    let start = memory::map_wiped_on_fork(layout.bytes)?;
-    // The description must survive a fork, so it cannot lie in the wiped mapping; and a slow path
-    // in a signal handler must not allocate, so it gets a mapping of its own.
-    let Some(place) = memory::map(size_of::<Table>()) else {
-        // SAFETY: no other thread has seen the mapping.
-        unsafe { memory::unmap(start, layout.bytes) };
-        return None;
-    };
-    let table = place.cast::<Table>();
-    // SAFETY: fresh memory of sufficient size and page alignment.
-    unsafe { table.write(layout.table(cpus, start)) };
+    let table = Table::map(affinity::possible_count())?;
     let won = TABLE.compare_exchange(std::ptr::null_mut(), table.as_ptr(), AcqRel, Acquire);
     if won.is_err() {
-        // SAFETY: the exchange failed, so no other thread has seen either mapping.
-        unsafe {
-            memory::unmap(place, size_of::<Table>());
-            memory::unmap(start, layout.bytes);
-        }
+        // SAFETY: the exchange failed, so no other thread has seen it.
+        unsafe { Table::unmap(table) };
     }
     installed()
 }
@@ -168,7 +153,7 @@ impl Layout {
         // An entry for every CPU number that can be, because the sections do not check theirs, and
         // the kernel's list of possible CPUs may be hidden or out of date (a container moved
         // elsewhere). Entries that are never touched cost no memory.
-        let mut end = (LEADING_ENTRIES + MAX_CPUS) * size_of::<AtomicU32>();
+        let mut end = (LEADING_ENTRIES + MAX_CPUS) * size_of::<Entry>();
         let mut array = |bytes: usize| {
             // Each array starts on a line of its own.
             let start = end.next_multiple_of(64);
@@ -188,7 +173,8 @@ impl Layout {
         unsafe {
             Table {
                 cpus,
-                entries: start.cast::<AtomicU32>().add(LEADING_ENTRIES),
+                seen: Seen { end: AtomicU32::new(0) },
+                entries: start.cast::<Entry>().add(LEADING_ENTRIES),
                 header: start.add(self.header).cast(),
                 states: start.add(self.states).cast(),
                 ids: start.add(self.ids).cast(),
@@ -201,7 +187,7 @@ impl Layout {
 /// The ID of the CPU that runs the calling thread, as a hint: the thread may move at once.
 pub(crate) fn current() -> Option<u32> {
     let cpu = rseq::cpu_id(FAST_PATH.area())?;
-    installed()?.entry(cpu)?.load(Relaxed).checked_sub(1)
+    installed()?.entry(cpu)?.id()
 }
 
 /// Makes sure that the CPU which runs the calling thread has an ID. `false`: it cannot have one
@@ -224,28 +210,47 @@ pub(crate) fn ensure_id() -> bool {
 /// Takes back IDs above the bound and IDs not renewed for 100 ms, with one fence (R7 to R9).
 /// Returns how many, or 0 if another thread is busy with the table.
 pub(crate) fn compact() -> u32 {
-    let Some(mut locked) = installed().and_then(Table::try_lock) else {
-        return 0;
-    };
-    if !locked.ready_to_fence() {
-        return 0;
-    }
-    let now = clock::now_ms();
-    let limits = locked.limits().ask(now);
-    let eviction = locked.space().compact(limits);
-    locked.evict(|space, cpu| space.is_evicted(cpu, eviction, now))
+    installed().and_then(Table::try_lock).map_or(0, |mut locked| locked.compact(clock::now_ms()))
 }
 
 /// What the table has done so far; `None` if another thread is busy with it.
 pub(crate) fn activity() -> Option<Activity> {
-    let mut locked = installed()?.try_lock()?;
-    let so_far = *locked.activity();
-    let space = locked.space();
-    Some(Activity { held: space.in_use() as u32, max_nr_cid: space.max_nr_cid(), ..so_far })
+    Some(installed()?.try_lock()?.activity_now())
 }
 
 impl Table {
-    fn entry(&self, cpu: u32) -> Option<&AtomicU32> {
+    /// A table for `cpus` CPUs; `None` if there is no memory.
+    fn map(cpus: usize) -> Option<NonNull<Table>> {
+        let layout = Layout::of(cpus);
+        let start = memory::map_wiped_on_fork(layout.bytes)?;
+        // The description must survive a fork, so it cannot lie in the wiped mapping; and a slow
+        // path in a signal handler must not allocate, so it gets a mapping of its own.
+        let Some(place) = memory::map(size_of::<Table>()) else {
+            // SAFETY: no other thread has seen the mapping.
+            unsafe { memory::unmap(start, layout.bytes) };
+            return None;
+        };
+        let table = place.cast::<Table>();
+        // SAFETY: fresh memory of sufficient size and page alignment.
+        unsafe { table.write(layout.table(cpus, start)) };
+        Some(table)
+    }
+
+    /// Gives both mappings back.
+    ///
+    /// # Safety
+    ///
+    /// The table comes from [`map`](Table::map), and no thread uses it.
+    unsafe fn unmap(table: NonNull<Table>) {
+        // SAFETY: by contract; the entries begin behind the leading ones.
+        unsafe {
+            let Table { cpus, entries, .. } = *table.as_ref();
+            memory::unmap(entries.sub(LEADING_ENTRIES).cast(), Layout::of(cpus).bytes);
+            memory::unmap(table.cast(), size_of::<Table>());
+        }
+    }
+
+    fn entry(&self, cpu: u32) -> Option<&Entry> {
         // SAFETY: the array has more than `cpus` entries and stays mapped.
         ((cpu as usize) < self.cpus).then(|| unsafe { self.entries.add(cpu as usize).as_ref() })
     }
@@ -289,17 +294,26 @@ impl Locked {
         let Some(cpu) = rseq::cpu_id(FAST_PATH.area()) else {
             return false;
         };
+        let now = clock::now_ms();
+        self.ensure_id_of(cpu, now, |locked| locked.limits().now(cpu, now))
+    }
+
+    fn ensure_id_of(
+        &mut self,
+        cpu: u32,
+        now: u64,
+        limits: impl FnOnce(&mut Locked) -> Limits,
+    ) -> bool {
         let Some(entry) = self.table.entry(cpu) else {
             return false;
         };
-        if entry.load(Relaxed) != 0 {
+        if entry.id().is_some() {
             return true;
         }
         if !self.ready_to_fence() {
             return false;
         }
-        let now = clock::now_ms();
-        let limits = self.limits().now(cpu, now);
+        let limits = limits(self);
         let eviction = self.space().upkeep(limits, now);
         if eviction != Eviction::Nothing {
             self.evict(|space, cpu| space.is_evicted(cpu, eviction, now));
@@ -309,6 +323,22 @@ impl Locked {
             Some(id) => self.install(cpu, id, request.thread, now),
             None => false,
         }
+    }
+
+    /// As the function of this name.
+    fn compact(&mut self, now: u64) -> u32 {
+        if !self.ready_to_fence() {
+            return 0;
+        }
+        let limits = self.limits().ask(now);
+        let eviction = self.space().compact(limits);
+        self.evict(|space, cpu| space.is_evicted(cpu, eviction, now))
+    }
+
+    fn activity_now(&mut self) -> Activity {
+        let so_far = *self.activity();
+        let space = self.space();
+        Activity { held: space.in_use() as u32, max_nr_cid: space.max_nr_cid(), ..so_far }
     }
 
     /// In a child the registration of the parent is not relied upon.
@@ -369,11 +399,10 @@ impl Locked {
             self.space().withdraw(cpu);
             return false;
         }
-        IDS_SEEN.fetch_max(id + 1, AcqRel);
+        self.table.seen.add(id);
         self.activity().given += 1;
-        // Release: a thread that reads the entry sees the memory open and counted.
         if let Some(entry) = self.table.entry(cpu) {
-            entry.store(id + 1, Release);
+            entry.set(id, &self.table.seen);
         }
         remember(cpu);
         true
@@ -382,11 +411,11 @@ impl Locked {
     /// Takes the ID of one CPU away. It is in transit afterwards; `None` if the fence was refused,
     /// in which case the CPU keeps it.
     fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
-        let entry = self.table.entry(cpu)?;
-        let held = entry.swap(0, AcqRel);
+        let (entry, id) = (self.table.entry(cpu)?, self.space().held(cpu)?);
+        entry.unset();
         if fence::cpu(cpu).is_err() {
             // No other CPU can have been given the ID meanwhile, so it may come back.
-            entry.store(held, Release);
+            entry.set(id, &self.table.seen);
             return None;
         }
         self.activity().stolen += 1;
@@ -401,7 +430,7 @@ impl Locked {
         let mut count = 0;
         for cpu in cpus().filter(|&cpu| condemned(&self.space(), cpu)) {
             if let Some(entry) = table.entry(cpu) {
-                entry.store(0, Release);
+                entry.unset();
                 count += 1;
             }
         }
@@ -414,14 +443,14 @@ impl Locked {
             let (Some(entry), Some(id)) = (table.entry(cpu), space.held(cpu)) else {
                 continue;
             };
-            if entry.load(Relaxed) != 0 {
+            if entry.id().is_some() {
                 continue;
             }
             if fenced {
                 space.take(cpu, false);
                 space.free(id);
             } else {
-                entry.store(id + 1, Release);
+                entry.set(id, &table.seen);
             }
         }
         if !fenced {
@@ -481,9 +510,7 @@ pub(crate) mod hooks {
     pub(crate) fn steal(cpu: u32) -> Option<u32> {
         let table = installed()?;
         // Looked at first without the lock, which a thief would otherwise hold most of the time.
-        if table.entry(cpu)?.load(Relaxed) == 0 {
-            return None;
-        }
+        table.entry(cpu)?.id()?;
         let mut locked = table.try_lock()?;
         locked.space().held(cpu)?;
         if locked.ready_to_fence() { locked.take(cpu, true) } else { None }
@@ -492,9 +519,7 @@ pub(crate) mod hooks {
     /// Takes the ID of `cpu` away as compaction does, and keeps it from being reused at once.
     pub(crate) fn evict(cpu: u32) -> Option<u32> {
         let table = installed()?;
-        if table.entry(cpu)?.load(Relaxed) == 0 {
-            return None;
-        }
+        table.entry(cpu)?.id()?;
         let mut locked = table.try_lock()?;
         let id = locked.space().held(cpu)?;
         let evicted = locked.ready_to_fence() && locked.evict(|_, other| other == cpu) == 1;
@@ -533,3 +558,7 @@ pub(crate) mod hooks {
         Some(body())
     }
 }
+
+#[cfg(all(test, not(miri)))]
+#[path = "table_tests.rs"]
+mod tests;

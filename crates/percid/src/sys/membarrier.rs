@@ -4,6 +4,8 @@
 //! 8 to 11 us for one that does.
 
 use super::errno;
+#[cfg(test)]
+use super::steps::{self, Fence, Step};
 
 const CMD_QUERY: i32 = 0;
 const CMD_PRIVATE_EXPEDITED_RSEQ: i32 = 1 << 7;
@@ -54,7 +56,22 @@ pub(crate) fn fence_all() -> Result<(), i32> {
 }
 
 fn call(command: i32, flags: u32, cpu: u32) -> Result<i32, i32> {
+    #[cfg(test)]
+    if let Some(answer) = steps::at(step(command, flags, cpu)) {
+        return answer.map(|()| 0);
+    }
     // SAFETY: the call takes three integers and touches no memory of ours.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, command, flags, cpu) };
     if result < 0 { Err(errno()) } else { Ok(result as i32) }
+}
+
+#[cfg(test)]
+fn step(command: i32, flags: u32, cpu: u32) -> Step {
+    Step::Membarrier(match (command, flags) {
+        (CMD_QUERY, 0) => Fence::Query,
+        (CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0) => Fence::Register,
+        (CMD_PRIVATE_EXPEDITED_RSEQ, FLAG_CPU) => Fence::OfCpu(cpu),
+        (CMD_PRIVATE_EXPEDITED_RSEQ, 0) => Fence::OfAll,
+        other => panic!("no such call: {other:?}"),
+    })
 }

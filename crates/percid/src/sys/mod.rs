@@ -20,6 +20,8 @@ pub(crate) mod rseq;
 mod rseq_area;
 pub(crate) mod signals;
 pub(crate) mod stderr;
+#[cfg(test)]
+pub(crate) mod steps;
 pub(crate) mod thread;
 pub(crate) mod topology;
 

@@ -37,6 +37,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::rseq_area::Area;
+#[cfg(test)]
+use super::steps::{self, Step};
 use super::thread;
 
 /// The four bytes in front of every abort address, which the kernel compares with those given at
@@ -128,13 +130,17 @@ impl fmt::Display for ErrnoName {
 ///
 /// The first call registers the calling thread unless it is registered. Async-signal-safe.
 pub(crate) fn registration() -> Registration {
-    let known = DECIDED.load(Relaxed);
+    decided(&DECIDED, discover)
+}
+
+fn decided(place: &AtomicU32, discover: impl FnOnce() -> Registration) -> Registration {
+    let known = place.load(Relaxed);
     if known != 0 {
         return Registration::unpack(known);
     }
     let found = discover().pack();
     // The second thread adopts the first answer.
-    let first = DECIDED.compare_exchange(0, found, Relaxed, Relaxed).err();
+    let first = place.compare_exchange(0, found, Relaxed, Relaxed).err();
     Registration::unpack(first.unwrap_or(found))
 }
 
@@ -191,15 +197,20 @@ fn discover() -> Registration {
         return Registration::Libc;
     }
     let (result, found) = match thread::shared_offset() {
-        Some(offset) => (register_shared(offset).map(drop), Registration::Shared),
+        Some(offset) => (register_shared(offset, feature_size()).map(drop), Registration::Shared),
         None => (register_own(), Registration::Own),
     };
+    judge(result, found, cpu_id(area_offset(found)).is_some())
+}
+
+/// What the kernel's answer to an attempt says; `in_use` if the area has a CPU number.
+fn judge(result: Result<(), i32>, found: Registration, in_use: bool) -> Registration {
     match result {
         Ok(()) => found,
         // No kernel says so of 32 bytes that are aligned, unless the thread has another
         // registration.
         Err(libc::EINVAL) => Registration::Taken,
-        Err(libc::EPERM) if cpu_id(area_offset(found)).is_some() => Registration::Taken,
+        Err(libc::EPERM) if in_use => Registration::Taken,
         Err(errno) => Registration::Refused(errno),
     }
 }
@@ -211,7 +222,8 @@ pub(crate) fn register_thread() -> bool {
     match registration() {
         Registration::Own => register_own().is_ok(),
         Registration::Shared => thread::shared_offset().is_some_and(|offset| {
-            cpu_id(offset).is_some() || once(|| register_shared(offset).map(drop)).is_ok()
+            cpu_id(offset).is_some()
+                || once(|| register_shared(offset, feature_size()).map(drop)).is_ok()
         }),
         _ => false,
     }
@@ -226,29 +238,30 @@ fn register_own() -> Result<(), i32> {
     if cpu_id(thread::own_offset()).is_some() {
         return Ok(());
     }
-    once(|| {
-        if !thread_end::announce() {
-            return Err(libc::ENOMEM);
+    once(|| register_own_as(own_size(feature_size(), alignment())))
+}
+
+fn register_own_as(preferred: u32) -> Result<(), i32> {
+    if !thread_end::announce() {
+        return Err(libc::ENOMEM);
+    }
+    let area = thread::own().cast();
+    let result = match rseq(area, preferred, 0) {
+        // What is announced was announced when the program started: a process that was moved to
+        // another machine may meet a kernel that wants more.
+        Err(libc::EINVAL) if preferred != ORIGINAL_SIZE => {
+            rseq(area, ORIGINAL_SIZE, 0).map(|()| ORIGINAL_SIZE)
         }
-        let area = thread::own().cast();
-        let preferred = own_size(feature_size(), alignment());
-        let result = match rseq(area, preferred, 0) {
-            // What is announced was announced when the program started: a process that was moved to
-            // another machine may meet a kernel that wants more.
-            Err(libc::EINVAL) if preferred != ORIGINAL_SIZE => {
-                rseq(area, ORIGINAL_SIZE, 0).map(|()| ORIGINAL_SIZE)
-            }
-            other => other.map(|()| preferred),
-        };
-        match result {
-            // SAFETY: the block belongs to this thread.
-            Ok(size) => unsafe { (*thread::own()).registered = size },
-            // A handler that ran between the check and the call has registered this same area.
-            Err(_) if cpu_id(thread::own_offset()).is_some() => {}
-            Err(errno) => return Err(errno),
-        }
-        Ok(())
-    })
+        other => other.map(|()| preferred),
+    };
+    match result {
+        // SAFETY: the block belongs to this thread.
+        Ok(size) => unsafe { (*thread::own()).registered = size },
+        // A handler that ran between the check and the call has registered this same area.
+        Err(_) if cpu_id(thread::own_offset()).is_some() => {}
+        Err(errno) => return Err(errno),
+    }
+    Ok(())
 }
 
 /// How many bytes of percid's own area to register at a kernel that announces `size` and
@@ -268,17 +281,17 @@ fn own_size(size: u32, alignment: u32) -> u32 {
 /// # Errors
 ///
 /// The `errno`: `EINVAL` if another area is registered, `EPERM` also if the signature is another.
-fn register_shared(offset: isize) -> Result<u32, i32> {
+fn register_shared(offset: isize, announced: u32) -> Result<u32, i32> {
     let area = thread::at(offset).cast();
     match rseq(area, ORIGINAL_SIZE, 0) {
         Ok(()) | Err(libc::EBUSY) => return Ok(ORIGINAL_SIZE),
         // The thread has a registration, so the next call only asks: it never registers more than
         // 32 bytes of an area whose size is not known.
-        Err(libc::EINVAL) if feature_size() > ORIGINAL_SIZE => {}
+        Err(libc::EINVAL) if announced > ORIGINAL_SIZE => {}
         Err(errno) => return Err(errno),
     }
-    match rseq(area, feature_size(), 0) {
-        Err(libc::EBUSY) => Ok(feature_size()),
+    match rseq(area, announced, 0) {
+        Err(libc::EBUSY) => Ok(announced),
         Err(errno) => Err(errno),
         Ok(()) => Err(libc::EINVAL),
     }
@@ -298,7 +311,7 @@ fn once(register: impl FnOnce() -> Result<(), i32>) -> Result<(), i32> {
 }
 
 /// Takes the registration of the calling thread's own area back. It is not registered again.
-#[cfg(not(target_env = "gnu"))]
+#[cfg(any(not(target_env = "gnu"), all(test, not(percid_portable))))]
 fn unregister_own() {
     let block = thread::own();
     // A handler that ran between the two steps would run sections without protection.
@@ -333,12 +346,16 @@ pub(crate) fn area() -> Option<(*mut u8, usize)> {
 }
 
 /// The flag of the system call that takes a registration back.
-#[cfg(any(not(target_env = "gnu"), feature = "testing"))]
+#[cfg(any(not(target_env = "gnu"), feature = "testing", all(test, not(percid_portable))))]
 const UNREGISTER: i32 = 1;
 
 /// The system call, for an area in the calling thread's static thread-local storage, which stays as
 /// long as the thread or until the area is unregistered. The kernel checks the alignment.
 fn rseq(area: *mut Area, size: u32, flags: i32) -> Result<(), i32> {
+    #[cfg(test)]
+    if let Some(answer) = steps::at(Step::Rseq(area.addr(), size, flags)) {
+        return answer;
+    }
     // SAFETY: the kernel writes to that many bytes of the area, which is there for that.
     let result = unsafe { libc::syscall(libc::SYS_rseq, area, size, flags, SIGNATURE) };
     if result == 0 { Ok(()) } else { Err(super::errno()) }
@@ -436,7 +453,8 @@ pub(crate) fn registered_size(registration: Registration) -> u32 {
         // SAFETY: the block belongs to this thread.
         Registration::Own => unsafe { (*thread::own()).registered },
         Registration::Shared => {
-            thread::shared_offset().and_then(|offset| register_shared(offset).ok()).unwrap_or(0)
+            let size = |offset| register_shared(offset, feature_size()).ok();
+            thread::shared_offset().and_then(size).unwrap_or(0)
         }
         Registration::Taken | Registration::Refused(_) | Registration::Unsupported => 0,
     }
@@ -490,29 +508,6 @@ impl Mode {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn as_many_bytes_as_announced_if_there_is_room() {
-        // Before Linux 6.3; 6.3 to 6.19; 7.0 on.
-        assert_eq!(own_size(0, 0), 32);
-        assert_eq!(own_size(28, 32), 32);
-        assert_eq!(own_size(33, 64), 33);
-        assert_eq!(own_size(64, 64), 64);
-        // Neither too much nor aligned too far.
-        assert_eq!(own_size(65, 128), 32);
-        assert_eq!(own_size(65, 64), 32);
-        assert_eq!(own_size(40, 128), 32);
-    }
-
-    #[test]
-    fn answers_are_kept_as_numbers() {
-        use Registration::{Libc, Own, Refused, Shared, Taken, Unsupported};
-        for answer in [Libc, Own, Shared, Taken, Unsupported, Refused(1), Refused(libc::ENOSYS)] {
-            assert_ne!(answer.pack(), 0);
-            assert_eq!(Registration::unpack(answer.pack()), answer);
-        }
-    }
-}
+#[cfg(all(test, not(percid_portable)))]
+#[path = "rseq_tests.rs"]
+mod tests;

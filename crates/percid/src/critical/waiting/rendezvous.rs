@@ -1,8 +1,8 @@
 //! What a section that waits and those who watch it share.
 
-use std::sync::atomic::{
+use crate::sys::atomic::{
     AtomicU32, AtomicU64,
-    Ordering::{Acquire, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// What the section and those who watch it share. All zero at first.
@@ -10,7 +10,7 @@ use std::sync::atomic::{
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
     /// The descriptor's version and flags, both 0 (`struct rseq_cs` of `linux/rseq.h`).
-    version_and_flags: u64,
+    pub(super) version_and_flags: u64,
     pub(super) start: u64,
     pub(super) length: u64,
     pub(super) abort: u64,
@@ -18,6 +18,8 @@ pub(crate) struct Rendezvous {
     pub(super) inside: AtomicU64,
     /// The last round whose flag was set.
     pub(super) flag: AtomicU32,
+    /// The last round in which what the flag stands for was not done.
+    pub(super) failed: AtomicU32,
 }
 
 /// No CPU has this number.
@@ -32,23 +34,29 @@ impl Rendezvous {
     /// The CPU on which the section of `round` is or was; `None` before it has begun, [`NOWHERE`]
     /// if it was given up.
     pub(crate) fn cpu(&self, round: u32) -> Option<u32> {
-        let inside = self.inside.load(Acquire);
+        // Relaxed: the word says all, and whoever acts on it asks the kernel to.
+        let inside = self.inside.load(Relaxed);
         (inside as u32 == round).then(|| ((inside >> 32) as u32).wrapping_sub(1))
     }
 
     /// Says that the section of `round` was over before it could say where it was: its CPU is none
     /// that exists.
     pub(crate) fn give_up(&self, round: u32) {
-        self.inside.store(u64::from(round), Release);
+        self.inside.store(u64::from(round), Relaxed);
     }
 
-    /// Sets the flag of `round`.
-    pub(crate) fn set_flag(&self, round: u32) {
+    /// Sets the flag of `round`; `done` says whether what it stands for was done before.
+    pub(crate) fn set_flag(&self, round: u32, done: bool) {
+        if !done {
+            self.failed.store(round, Relaxed);
+        }
+        // Release: who sees the flag sees the line above.
         self.flag.store(round, Release);
     }
 
-    /// Whether the flag of `round` is set.
-    pub(crate) fn is_flag_set(&self, round: u32) -> bool {
-        self.flag.load(Acquire) == round
+    /// Whether what the flag of `round` stands for was done; `None` before it is set.
+    pub(crate) fn was_done(&self, round: u32) -> Option<bool> {
+        let set = self.flag.load(Acquire) == round;
+        set.then(|| self.failed.load(Relaxed) != round)
     }
 }

@@ -1,0 +1,60 @@
+//! The steps of slow paths that tests look at: what has been done when the kernel is asked, and
+//! what is done when it refuses.
+//!
+//! A test sees the steps of its own thread only, so tests do not disturb each other.
+
+use std::cell::RefCell;
+
+/// What a slow path is about to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Call `membarrier` for the fence.
+    Membarrier(Fence),
+    /// Call `rseq` for this area, size and flags.
+    Rseq(usize, u32, i32),
+    /// Open the memory of this ID.
+    OpenId(u32),
+}
+
+/// What is asked of `membarrier`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fence {
+    Query,
+    Register,
+    OfCpu(u32),
+    OfAll,
+}
+
+/// A step's answer in the place of the kernel's; `None` if the kernel is to be asked.
+pub(crate) type Answer = Option<Result<(), i32>>;
+
+type Watcher = Box<dyn FnMut(Step) -> Answer>;
+
+thread_local! {
+    static WATCHER: RefCell<Option<Watcher>> = const { RefCell::new(None) };
+}
+
+/// Calls `watcher` at every step of this thread, until the value is dropped.
+pub(crate) fn watch(watcher: impl FnMut(Step) -> Answer + 'static) -> Watching {
+    WATCHER.with(|place| *place.borrow_mut() = Some(Box::new(watcher)));
+    Watching
+}
+
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct Watching;
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        WATCHER.with(|place| *place.borrow_mut() = None);
+    }
+}
+
+/// What the test of this thread answers to `step`, if there is one.
+pub(crate) fn at(step: Step) -> Answer {
+    // Taken out meanwhile: a watcher may itself come to steps.
+    let mut watcher = WATCHER.with(|place| place.borrow_mut().take())?;
+    let answer = watcher(step);
+    WATCHER.with(|place| *place.borrow_mut() = Some(watcher));
+    answer
+}
