@@ -83,7 +83,7 @@ impl Directory {
     /// Returns how many threads of this process are looking.
     fn lookers(&self) -> u32 {
         let looking = self.looking.load(SeqCst);
-        if (looking >> 32) as u32 == process::id() { looking as u32 } else { 0 }
+        if (looking >> 32) as u32 == process::generation() { looking as u32 } else { 0 }
     }
 
     fn in_use(&self) -> impl Iterator<Item = *const Shared> + '_ {
@@ -93,7 +93,7 @@ impl Directory {
 
     /// Announces the calling thread while it looks at the regions. Async-signal-safe.
     fn look<T>(&self, body: impl FnOnce() -> T) -> T {
-        let own = u64::from(process::id()) << 32;
+        let own = u64::from(process::generation()) << 32;
         let is_own = |looking: u64| looking >> 32 == own >> 32;
         let come = |looking| Some(if is_own(looking) { looking + 1 } else { own + 1 });
         // Not of its own process any more: a handler that interrupted `body` has called `fork`.

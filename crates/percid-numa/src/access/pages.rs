@@ -379,7 +379,7 @@ impl Pages {
         let at = |place: usize| base.as_ptr().wrapping_add(places[place]).cast_const();
         let shared = Shared {
             layout,
-            process: process::id(),
+            process: process::generation(),
             generation: AtomicU32::new(0),
             sequence: AtomicI64::new(0),
             users: [const { AtomicU64::new(0) }; 2],

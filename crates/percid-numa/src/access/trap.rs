@@ -44,7 +44,8 @@ const TRIES_WHILE_ARMING: u32 = 100_000;
 
 /// The trapped regions.
 static TRAPPED: Directory = Directory::new();
-/// The process of the thread that enters a region or takes one out for good; 0 if none does.
+/// The process (its generation) of the thread that enters a region or takes one out for good; 0 if
+/// none does.
 static LOCK: AtomicU32 = AtomicU32::new(0);
 /// The last generation that began. Generations are multiples of 4, and one more while arming is
 /// under way.
@@ -76,7 +77,7 @@ impl DirectoryLock {
     /// Waits for the thread that has it. A child of `fork` does not wait for a thread of its
     /// parent.
     fn wait() -> DirectoryLock {
-        let me = process::id();
+        let me = process::generation();
         let mut free = 0;
         while let Err(holder) = LOCK.compare_exchange(free, me, Acquire, Relaxed) {
             free = if holder == me { 0 } else { holder };
@@ -105,7 +106,7 @@ pub(crate) fn enter(range: &Range<usize>) -> Result<DirectoryLock, usize> {
             .overlapping(range, |there| (ptr::from_ref(there), there.layout.start, there.process))
     };
     while let Some((shared, start, process)) = found() {
-        if process == process::id() {
+        if process == process::generation() {
             return Err(start);
         }
         // SAFETY: what is inherited stays forever.
@@ -136,6 +137,7 @@ pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
     let mut places: Vec<usize> = TRAPPED.places().chain(own).collect();
     places.extend(mapping_budget::places());
     places.extend(fault::places());
+    places.extend(process::places());
     places.into_iter().find(|place| range.contains(place))
 }
 
@@ -369,22 +371,63 @@ mod tests {
             }
         });
         let lock = DirectoryLock::wait();
-        // SAFETY: the child takes the lock, sets a timer, and exits.
+        assert_eq!(in_child(take_the_lock), TAKEN);
+        drop(lock);
+    }
+
+    /// Each process is the first one of a PID namespace: child and parent have number 1.
+    #[test]
+    fn a_child_with_its_parents_number_does_not_wait_for_it() {
+        let parent = || {
+            let _lock = DirectoryLock::wait();
+            let number = process::id();
+            in_next_namespace(|| if process::id() == number { take_the_lock() } else { 1 })
+        };
+        match in_child(|| in_next_namespace(parent)) {
+            NOT_PERMITTED => println!("no PID namespaces for this user: nothing was checked"),
+            outcome => assert_eq!(outcome, TAKEN),
+        }
+    }
+
+    const TAKEN: i32 = 7;
+    const NOT_PERMITTED: i32 = 77;
+
+    /// Does not wait forever: a signal ends it, by a handler, since the first process of a PID
+    /// namespace survives those that have none.
+    fn take_the_lock() -> i32 {
+        extern "C" fn give_up(_: i32) {
+            // SAFETY: ends the process at once.
+            unsafe { libc::_exit(1) };
+        }
+        // SAFETY: plain numbers, and a handler that is async-signal-safe.
+        unsafe { libc::signal(libc::SIGALRM, give_up as *const () as libc::sighandler_t) };
+        // SAFETY: a plain number.
+        unsafe { libc::alarm(20) };
+        drop(DirectoryLock::wait());
+        TAKEN
+    }
+
+    /// What a child of `fork` says; it must not allocate.
+    fn in_child(body: impl FnOnce() -> i32) -> i32 {
+        // SAFETY: the child does what its contract says, and exits.
         match unsafe { libc::fork() } {
-            0 => {
-                // SAFETY: plain numbers; the signal's default effect is wanted.
-                unsafe { libc::alarm(20) };
-                drop(DirectoryLock::wait());
-                // SAFETY: ends the child at once.
-                unsafe { libc::_exit(7) }
-            }
+            // SAFETY: ends the child at once.
+            0 => unsafe { libc::_exit(body()) },
             child => {
                 let mut status = 0;
                 // SAFETY: the status has a valid place.
                 assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status}");
+                if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -1 }
             }
         }
-        drop(lock);
+    }
+
+    /// As [`in_child`], the first process of another PID namespace.
+    fn in_next_namespace(body: impl FnOnce() -> i32) -> i32 {
+        // SAFETY: the calling process has one thread, and expects nothing of its namespaces.
+        let entered = [libc::CLONE_NEWPID, libc::CLONE_NEWPID | libc::CLONE_NEWUSER]
+            .into_iter()
+            .any(|spaces| unsafe { libc::unshare(spaces) } == 0);
+        if entered { in_child(body) } else { NOT_PERMITTED }
     }
 }

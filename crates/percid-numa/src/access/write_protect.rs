@@ -108,7 +108,7 @@ impl Monitor {
             let (regions, thread) = (Directory::new(), AtomicU32::new(0));
             state.write(State { faults, end, regions, nodes, thread });
         }
-        let mut monitor = Monitor { state, mapping, thread: None, process: process::id() };
+        let mut monitor = Monitor { state, mapping, thread: None, process: process::generation() };
         // SAFETY: the lower part of the mapping is the stack's alone; state and stack stay until
         // the thread was joined.
         let started = unsafe { own_stack::start(mapping, STACK, run, state.as_ptr().cast()) };
@@ -182,7 +182,7 @@ fn range(pages: &Pages) -> Range<usize> {
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        if process::id() != self.process {
+        if process::generation() != self.process {
             // The thread is the parent's, and these descriptors may be any others in this process.
             return;
         }

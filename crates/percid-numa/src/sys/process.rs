@@ -1,8 +1,80 @@
-//! The threads of this process.
+//! This process among its ancestors, and its threads.
 
 pub(crate) use std::process::id;
 
-use super::file;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{
+    AtomicPtr, AtomicU32,
+    Ordering::{AcqRel, Acquire, Relaxed},
+};
+
+use super::{file, memory};
+
+/// The word that a fork wipes: this process's generation, 0 if it has none yet. Null at first. It
+/// never changes afterwards, so that no two threads of a process disagree.
+static GENERATION: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
+
+/// What [`GENERATION`] leads to where the kernel cannot wipe memory: always 0.
+static NONE: AtomicU32 = AtomicU32::new(0);
+
+/// The generations that were given out, in this process and its ancestors.
+static GENERATIONS: AtomicU32 = AtomicU32::new(0);
+
+/// Returns a number that this process has, and none of its ancestors and children; not 0. It says
+/// whether what is found in memory was left there by a process that this one is a child of.
+/// Async-signal-safe.
+///
+/// The kernel's numbers would not do: the first process of another PID namespace has number 1, as
+/// its parent may have, and numbers are used again. They are what is left before Linux 4.14, which
+/// cannot wipe memory.
+pub(crate) fn generation() -> u32 {
+    let own = generation_word();
+    match own.load(Relaxed) {
+        0 if ptr::eq(own, &NONE) => id(),
+        0 => {
+            let next = GENERATIONS.fetch_add(1, Relaxed) + 1;
+            // Another thread may be here at once; the first one decides.
+            own.compare_exchange(0, next, Relaxed, Relaxed).map_or_else(|first| first, |_| next)
+        }
+        known => known,
+    }
+}
+
+/// Addresses that [`generation`] reads or writes.
+pub(crate) fn places() -> [usize; 4] {
+    let own = ptr::from_ref(generation_word());
+    [
+        own.addr(),
+        (&raw const GENERATION).addr(),
+        (&raw const GENERATIONS).addr(),
+        (&raw const NONE).addr(),
+    ]
+}
+
+fn generation_word() -> &'static AtomicU32 {
+    // SAFETY: null, or a word that is there forever.
+    unsafe { GENERATION.load(Acquire).as_ref() }.unwrap_or_else(map_generation)
+}
+
+/// Several threads, or a thread and its signal handler, may be here at once: the first to publish
+/// wins and the others give theirs back.
+#[cold]
+fn map_generation() -> &'static AtomicU32 {
+    let page = memory::map_wiped_on_fork(memory::page_size()).map(NonNull::cast::<AtomicU32>);
+    let own = page.map_or(ptr::from_ref(&NONE).cast_mut(), NonNull::as_ptr);
+    match GENERATION.compare_exchange(ptr::null_mut(), own, AcqRel, Acquire) {
+        // SAFETY: a fresh zeroed mapping that stays, aligned to a page; or the static.
+        Ok(_) => unsafe { &*own },
+        Err(first) => {
+            if let Some(page) = page {
+                // SAFETY: no other thread has seen this mapping: the exchange failed.
+                unsafe { memory::unmap(page.cast(), memory::page_size()) };
+            }
+            // SAFETY: as above.
+            unsafe { &*first }
+        }
+    }
+}
 
 /// Returns the calling thread's number, unique among the machine's threads until it ends.
 pub(crate) fn thread_id() -> u32 {
