@@ -56,3 +56,71 @@ impl KnownLimits {
         }
     }
 }
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::id::{Density, set_density};
+
+    /// More threads than this process has.
+    const OLD: u32 = 1_000_000;
+
+    fn never() -> KnownLimits {
+        let (allowed, mine) = (CpuSet::new(), CpuSet::new());
+        KnownLimits { allowed, mine, nr_cpus_allowed: 0, threads: 0, asked_ms: 0 }
+    }
+
+    fn allowed() -> CpuSet {
+        let mut set = CpuSet::new();
+        assert!(affinity::read_allowed(&mut set));
+        set
+    }
+
+    #[test]
+    fn an_answer_serves_for_a_tick_on_the_cpus_that_are_known() {
+        let mut limits = never();
+        let here = allowed().last().expect("a CPU");
+        let known = limits.now(here, 5);
+        assert!((1..OLD).contains(&known.threads));
+        assert_eq!(known.allowed as usize, allowed().len());
+        limits.threads = OLD;
+        assert_eq!(limits.now(here, 5).threads, OLD);
+        assert_ne!(limits.now(here, 6).threads, OLD);
+        limits.threads = OLD;
+        assert_ne!(limits.now(MAX_CPUS as u32 - 1, 6).threads, OLD, "an affinity was widened");
+    }
+
+    #[test]
+    fn at_the_beginning_of_time_nothing_was_asked() {
+        let mut limits = never();
+        let here = allowed().last().expect("a CPU");
+        limits.allowed.insert(here);
+        assert!(limits.now(here, 0).threads < OLD);
+    }
+
+    #[test]
+    fn what_was_ever_allowed_counts() {
+        let mut limits = never();
+        let elsewhere = MAX_CPUS as u32 - 1;
+        limits.allowed.insert(elsewhere);
+        let known = limits.ask(5);
+        assert!(limits.allowed.contains(elsewhere));
+        assert_eq!(known.allowed as usize, allowed().len() + 1);
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_say_bounds_nothing() {
+        let known = never().known();
+        assert_eq!((known.allowed, known.threads), (MAX_CPUS as u32, u32::MAX));
+    }
+
+    #[test]
+    fn the_density_is_what_was_asked_for() {
+        for (density, most) in
+            [(Density::Strict, 0), (Density::AtMost(16), 16), (Density::Relaxed, u32::MAX)]
+        {
+            set_density(density);
+            assert_eq!(never().known().most, most);
+        }
+    }
+}

@@ -278,11 +278,13 @@ fn pause_ms(tries: u32) -> u64 {
 /// probe may need.
 #[inline(never)]
 fn is_in_doubt() -> bool {
-    let faulty = |release| {
-        (process::Release { major: 6, minor: 19 }..process::Release { major: 7, minor: 2 })
-            .contains(&release)
-    };
-    cfg!(target_arch = "aarch64") && process::Release::running().is_none_or(faulty)
+    cfg!(target_arch = "aarch64") && process::Release::running().is_none_or(may_be_faulty)
+}
+
+fn may_be_faulty(release: process::Release) -> bool {
+    let first = process::Release { major: 6, minor: 19 };
+    let behind = process::Release { major: 7, minor: 2 };
+    (first..behind).contains(&release)
 }
 
 /// Probes the kernel: until `limit` is over, or, if `brief`, until the answer is known.
@@ -380,6 +382,15 @@ fn run_on(
     }
 }
 
+/// What a round says whose section began on CPU `there` and whose thread is `here` afterwards.
+fn was_aborted(ending: Ending, here: Option<u32>, there: Option<u32>) -> Option<bool> {
+    match ending {
+        Ending::SawFlag => Some(false),
+        Ending::Aborted if here == there => Some(true),
+        Ending::Aborted | Ending::TimedOut => None,
+    }
+}
+
 impl Board {
     fn play_all(&self, brief: bool) -> Probe {
         let spoilt = Spoilt::now() == Spoilt::WrongDescriptor;
@@ -417,11 +428,7 @@ impl Board {
         if self.rendezvous.was_done(round) == Some(false) {
             return None;
         }
-        match ending {
-            Ending::SawFlag => Some(false),
-            Ending::Aborted if here == self.rendezvous.cpu(round) => Some(true),
-            Ending::Aborted | Ending::TimedOut => None,
-        }
+        was_aborted(ending, here, self.rendezvous.cpu(round))
     }
 
     /// Lets others run until `done`; `None` when the time is over, or nothing more is to come.
@@ -486,6 +493,7 @@ extern "C" fn companion(board: *mut c_void) -> c_int {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::steps;
 
     #[test]
     fn a_good_answer_takes_enough_of_each_kind() {
@@ -497,6 +505,84 @@ mod tests {
         let ignored = Aborts { ignored: 1, ..enough };
         let bad = Probe { fences: ignored, ..good };
         assert!(bad.is_bad() && !bad.is_good());
+    }
+
+    #[test]
+    fn a_round_that_can_have_other_reasons_says_nothing() {
+        use Ending::{Aborted, SawFlag, TimedOut};
+        let (here, elsewhere) = (Some(1), Some(2));
+        assert_eq!(was_aborted(SawFlag, here, here), Some(false));
+        assert_eq!(was_aborted(SawFlag, elsewhere, here), Some(false), "it was there all the time");
+        assert_eq!(was_aborted(Aborted, here, here), Some(true));
+        assert_eq!(was_aborted(Aborted, elsewhere, here), None);
+        assert_eq!(was_aborted(Aborted, here, Some(NOWHERE)), None);
+        assert_eq!(was_aborted(TimedOut, here, here), None);
+    }
+
+    fn board() -> &'static Board {
+        let place = memory::map(size_of::<Board>()).expect("memory").cast::<Board>();
+        // SAFETY: fresh memory that stays forever; all zero is a valid value.
+        unsafe { place.as_ref() }
+    }
+
+    /// The companion's answer to a round whose fence the kernel answers with `answer`.
+    fn answer(round: u32, cpu: u32, answer: Result<(), i32>) -> &'static Board {
+        let board = board();
+        let _watching = steps::watch(move |_| {
+            assert_eq!(board.rendezvous.was_done(round), None, "the flag before the fence");
+            Some(answer)
+        });
+        board.answer(round, cpu);
+        assert_eq!(board.ready.load(Relaxed), round + 1);
+        board
+    }
+
+    #[test]
+    fn the_flag_is_set_when_the_fence_is_done() {
+        // Rounds 3 and 4 fence all CPUs, and one; a number that no CPU has, so that this thread
+        // stays where it is.
+        for round in [3, 4] {
+            let done = |result| {
+                let board = answer(round, 9999, result);
+                (board.rendezvous.was_done(round), board.refused.load(Relaxed) as i32)
+            };
+            assert_eq!(done(Ok(())), (Some(true), 0));
+            assert_eq!(done(Err(libc::EINVAL)), (Some(false), 0), "a CPU that has gone away");
+            for errno in [libc::EPERM, libc::EACCES, libc::ENOSYS] {
+                assert_eq!(done(Err(errno)), (Some(false), errno));
+            }
+        }
+    }
+
+    #[test]
+    fn a_section_that_was_given_up_is_not_answered() {
+        let board = board();
+        board.rendezvous.give_up(3);
+        assert_eq!(board.rendezvous.cpu(3), Some(NOWHERE));
+        let _watching = steps::watch(|step| panic!("{step:?}"));
+        board.answer(3, NOWHERE);
+        assert_eq!(board.rendezvous.was_done(3), Some(false));
+    }
+
+    #[test]
+    fn there_are_rounds_of_every_kind() {
+        assert!(matches!(Kind::of(3), Kind::Fence));
+        assert!(matches!(Kind::of(4), Kind::FenceOfOneCpu));
+        assert!(matches!(Kind::of(5), Kind::Preemption));
+    }
+
+    #[test]
+    fn an_unanswered_probe_takes_longer_and_rests_longer() {
+        assert_eq!([0, 1, 2, 3, 4, 99].map(limit_ms), [40, 80, 160, 320, 320, 320]);
+        assert_eq!([0, 3, 5, 6, 7].map(pause_ms), [400, 3200, 3200, 6400, 12_800]);
+        assert_eq!(pause_ms(u32::MAX), 256 * 3200);
+    }
+
+    #[test]
+    fn releases_in_doubt() {
+        let doubt = |major, minor| may_be_faulty(process::Release { major, minor });
+        assert!(doubt(6, 19) && doubt(7, 0) && doubt(7, 1));
+        assert!(!doubt(6, 18) && !doubt(7, 2) && !doubt(5, 10));
     }
 
     #[test]

@@ -190,3 +190,25 @@ impl FromStr for Source {
         Source::ALL.into_iter().find(|source| source.name() == name).ok_or(UnknownSource)
     }
 }
+
+#[cfg(all(test, not(percid_portable)))]
+mod tests {
+    use super::*;
+    use crate::Counter;
+
+    /// An operation whose CPU has no ID gets one and is tried again: what it counts lies in that
+    /// ID's memory and not in the shared slot.
+    #[test]
+    fn an_operation_is_tried_again_with_the_id_that_it_got() {
+        let Ok(counter) = Counter::with_source(Source::Table) else { return };
+        let rounds = (0..1000).filter(|_| {
+            let forgotten = table::forget_all();
+            counter.add(1);
+            forgotten
+        });
+        // Other tests may hold the table, or take the ID, at any moment.
+        let rounds = rounds.count() as i64;
+        let shared = counter.shared();
+        assert!(shared < (1000 - rounds) + rounds / 2, "{shared} of {rounds}");
+    }
+}

@@ -559,6 +559,13 @@ pub(crate) mod hooks {
     }
 }
 
+/// Takes back the IDs of all CPUs, for tests. `false` if another thread is busy with the table.
+#[cfg(all(test, not(percid_portable)))]
+pub(crate) fn forget_all() -> bool {
+    let all = |space: &Space<'_>, cpu| space.held(cpu).is_some();
+    installed().and_then(Table::try_lock).map(|mut locked| locked.evict(all)).is_some()
+}
+
 #[cfg(all(test, not(miri)))]
 #[path = "table_tests.rs"]
 mod tests;

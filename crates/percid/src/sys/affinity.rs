@@ -82,6 +82,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_thread_can_be_confined_to_a_cpu_that_exists() {
+        std::thread::spawn(|| {
+            let mut home = Affinity([0; MAX_CPUS / 64]);
+            assert!(home.read());
+            let last = home.iter().last().expect("a CPU");
+            assert_eq!(Affinity::confine(last), Ok(()));
+            assert!(home.read());
+            assert_eq!(home.iter().collect::<Vec<_>>(), [last]);
+            assert_eq!(Affinity::confine(MAX_CPUS as u32), Err(libc::EINVAL));
+            assert_eq!(Affinity::confine(MAX_CPUS as u32 - 1), Err(libc::EINVAL));
+        })
+        .join()
+        .expect("no panic");
+    }
+
+    #[test]
     fn the_possible_count_covers_the_allowed_cpus() {
         let mut set = CpuSet::new();
         assert!(read_allowed(&mut set));

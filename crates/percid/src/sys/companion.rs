@@ -204,3 +204,172 @@ pub(crate) fn cpu() -> Option<u32> {
         unsafe { raw_call(libc::SYS_getcpu, [(&raw mut cpu).expose_provenance(), 0, 0, 0]) };
     (answer == 0).then_some(cpu)
 }
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// What a companion of these tests is told, and tells.
+    #[derive(Default)]
+    struct Board {
+        began: AtomicU32,
+        enough: AtomicU32,
+    }
+
+    fn board() -> &'static Board {
+        Box::leak(Box::default())
+    }
+
+    fn start(work: extern "C" fn(*mut c_void) -> c_int, board: &'static Board) -> Companion {
+        // SAFETY: the board stays forever.
+        unsafe { Companion::start(work, ptr(board)).expect("a companion") }
+    }
+
+    fn ptr(board: &'static Board) -> *mut c_void {
+        std::ptr::from_ref(board).cast_mut().cast()
+    }
+
+    extern "C" fn come_and_go(board: *mut c_void) -> c_int {
+        // SAFETY: the board stays forever.
+        unsafe { &*board.cast::<Board>() }.began.store(1, SeqCst);
+        0
+    }
+
+    extern "C" fn stay(board: *mut c_void) -> c_int {
+        end_with_parent();
+        // SAFETY: the board stays forever.
+        let board = unsafe { &*board.cast::<Board>() };
+        board.began.store(1, SeqCst);
+        while board.enough.load(SeqCst) == 0 {
+            give_way();
+        }
+        0
+    }
+
+    fn wait_until(done: impl Fn() -> bool) -> bool {
+        let begin = Instant::now();
+        while !done() {
+            if begin.elapsed() > Duration::from_secs(20) {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+
+    #[test]
+    fn it_shares_the_memory_and_is_no_child_of_the_usual_kind() {
+        let board = board();
+        let companion = start(come_and_go, board);
+        let mut status = 0;
+        // SAFETY: `status` is a valid place.
+        let found = unsafe { libc::waitpid(companion.number, &mut status, 0) };
+        assert_eq!((found, errno()), (-1, libc::ECHILD));
+        assert_eq!(companion.end(), End::Exited);
+        assert_eq!(board.began.load(SeqCst), 1);
+    }
+
+    #[test]
+    fn one_that_does_not_end_is_killed() {
+        assert_eq!(start(stay, board()).end(), End::Killed);
+    }
+
+    #[test]
+    fn another_thread_may_have_waited_for_it() {
+        let companion = start(come_and_go, board());
+        let mut status = 0;
+        // SAFETY: `status` is a valid place.
+        let found = unsafe { libc::waitpid(companion.number, &mut status, libc::__WALL) };
+        assert_eq!(found, companion.number);
+        assert_eq!(companion.end(), End::Exited);
+    }
+
+    #[test]
+    fn it_ends_with_the_thread_that_made_it() {
+        let board = board();
+        let number = std::thread::spawn(move || {
+            let companion = start(stay, board);
+            assert!(wait_until(|| board.began.load(SeqCst) == 1));
+            companion.number
+        });
+        let number = number.join().expect("no panic");
+        let mut status = 0;
+        // SAFETY: `status` is a valid place.
+        let mut gone = || unsafe {
+            libc::waitpid(number, &mut status, libc::__WALL | libc::WNOHANG) == number
+        };
+        let begin = Instant::now();
+        while !gone() && begin.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        board.enough.store(1, SeqCst);
+        assert!(libc::WIFSIGNALED(status), "it went on");
+    }
+
+    #[test]
+    fn it_can_be_let_out_of_a_cpu() {
+        let (board, home) = (board(), libc_affinity(0));
+        let companion = start(stay, board);
+        let last = (0..1024).rev().find(|cpu| home[cpu / 64] >> (cpu % 64) & 1 == 1);
+        let last = last.expect("a CPU");
+        let mut only = [0u64; 16];
+        only[last / 64] = 1 << (last % 64);
+        companion.set_free(&only);
+        assert_eq!(libc_affinity(companion.number), only);
+        companion.set_free(&home);
+        assert_eq!(libc_affinity(companion.number), home);
+        board.enough.store(1, SeqCst);
+        assert_eq!(companion.end(), End::Exited);
+    }
+
+    /// Where 1024 CPUs are enough.
+    fn libc_affinity(number: libc::pid_t) -> [u64; 16] {
+        let mut words = [0u64; 16];
+        // SAFETY: the place has the size that is given.
+        let answer = unsafe { libc::sched_getaffinity(number, 128, words.as_mut_ptr().cast()) };
+        assert_eq!(answer, 0);
+        words
+    }
+
+    /// By then its number may be another process's, which is no child of this one.
+    #[test]
+    fn nothing_but_a_child_is_killed() {
+        let mut pipe = [0; 2];
+        // SAFETY: room for two descriptors.
+        assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+        // SAFETY: the child and its child do nothing but system calls.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: as above. The number goes through the pipe, which stays open as long as its
+            // owner lives; half a minute, if the test dies.
+            unsafe {
+                if libc::fork() == 0 {
+                    let number = libc::getpid();
+                    libc::write(pipe[1], (&raw const number).cast(), 4);
+                    libc::sleep(30);
+                }
+                libc::_exit(0);
+            }
+        }
+        let mut number: libc::pid_t = 0;
+        let mut status = 0;
+        let mut hung_up = libc::pollfd { fd: pipe[0], events: 0, revents: 0 };
+        // SAFETY: valid places; the descriptors are this test's.
+        unsafe {
+            libc::close(pipe[1]);
+            assert_eq!(libc::waitpid(child, &mut status, 0), child);
+            assert_eq!(libc::read(pipe[0], (&raw mut number).cast(), 4), 4);
+        }
+        let companion = Companion { number, stack: NonNull::dangling() };
+        companion.kill();
+        // SAFETY: as above.
+        unsafe {
+            assert_eq!(libc::poll(&mut hung_up, 1, 100), 0, "it was killed");
+            libc::kill(number, libc::SIGKILL);
+            libc::close(pipe[0]);
+        }
+    }
+}

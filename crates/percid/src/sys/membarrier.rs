@@ -75,3 +75,22 @@ fn step(command: i32, flags: u32, cpu: u32) -> Step {
         other => panic!("no such call: {other:?}"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flavour_takes_both_commands() {
+        assert!(has_rseq_flavour(1 << 7 | 1 << 8));
+        assert!(!has_rseq_flavour(1 << 7) && !has_rseq_flavour(1 << 8) && !has_rseq_flavour(0));
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_an_error() {
+        let _watching = steps::watch(|_| Some(Err(libc::EPERM)));
+        assert_eq!(commands(), 0);
+        assert_eq!(register(), Err(libc::EPERM));
+        assert_eq!((fence_cpu(1), fence_all()), (Err(libc::EPERM), Err(libc::EPERM)));
+    }
+}

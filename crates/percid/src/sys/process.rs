@@ -107,6 +107,52 @@ mod tests {
     }
 
     #[test]
+    fn the_name_of_the_program_may_be_anything() {
+        let place = "/proc/self/comm";
+        let name = std::fs::read(place).expect("a name");
+        std::fs::write(place, ") 1 2 (3").expect("renamed");
+        let counted = (0..1000).any(|_| threads().is_some() && threads() == threads_from_stat());
+        std::fs::write(place, name).expect("renamed");
+        assert!(counted);
+    }
+
+    #[test]
+    fn a_thread_exists_until_it_ends() {
+        let (there, end) = (thread_id(), std::thread::spawn(thread_id).join().expect("no panic"));
+        assert!(has_thread(there));
+        // It has been joined, and leaves the process's list a moment later.
+        assert!((0..5000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            !has_thread(end)
+        }));
+        assert!(!has_thread(1) || std::process::id() == 1, "another process's");
+    }
+
+    /// A sandbox that forbids the question has not said that the thread is gone.
+    #[test]
+    fn a_thread_exists_where_the_question_is_refused() {
+        let statement = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+        let mut filter = [
+            // The number of the call; EPERM for tgkill.
+            statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+            statement(libc::BPF_JMP | libc::BPF_JEQ, 0, 1, libc::SYS_tgkill as u32),
+            statement(libc::BPF_RET, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+            statement(libc::BPF_RET, 0, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let refused = std::thread::spawn(move || {
+            let program =
+                libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+            // SAFETY: the program is valid; both concern this thread only.
+            let confined = unsafe {
+                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+                libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) == 0
+            };
+            !confined || has_thread(u32::MAX >> 1)
+        });
+        assert!(refused.join().expect("no panic"));
+    }
+
+    #[test]
     fn releases() {
         let release = |text: &str| Release::parse(text.as_bytes());
         assert_eq!(release("6.18.44-fc"), Some(Release { major: 6, minor: 18 }));

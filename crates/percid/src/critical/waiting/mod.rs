@@ -45,3 +45,66 @@ pub(crate) unsafe fn enter(shared: &Rendezvous, round: u32, tries: u64, spoilt: 
         _ => Ending::TimedOut,
     }
 }
+
+#[cfg(all(test, not(percid_portable)))]
+mod tests {
+    use std::mem::MaybeUninit;
+
+    use super::*;
+    use crate::critical::FAST_PATH;
+    use crate::id::Source;
+    use crate::sys::rseq::SIGNATURE;
+    use crate::sys::thread;
+
+    /// The word of the calling thread's area that leads to the descriptor of its section.
+    fn descriptor_in_use() -> u64 {
+        // SAFETY: the area is this thread's.
+        unsafe { thread::at(FAST_PATH.area()).add(8).cast::<u64>().read_volatile() }
+    }
+
+    fn fresh() -> Rendezvous {
+        // SAFETY: all zero is a valid value.
+        unsafe { MaybeUninit::zeroed().assume_init() }
+    }
+
+    #[test]
+    fn a_section_says_where_it_is_and_sees_its_own_flag_only() {
+        if Source::Table.prepare().is_err() {
+            return;
+        }
+        let shared = fresh();
+        let wait = |round, tries| {
+            // SAFETY: the source is prepared. An abort is no answer: it is tried again.
+            let again = || unsafe { enter(&shared, round, tries, false) };
+            let ending = std::iter::repeat_with(again).find(|&ending| ending != Ending::Aborted);
+            assert_eq!(descriptor_in_use(), 0, "the descriptor is not in use afterwards");
+            ending.expect("an end")
+        };
+        assert_eq!(wait(7, 3), Ending::TimedOut);
+        assert!(shared.cpu(7).is_some_and(|cpu| cpu < crate::sys::MAX_CPUS as u32));
+        assert_eq!(shared.cpu(8), None);
+        shared.set_flag(7, true);
+        assert_eq!(wait(8, 3), Ending::TimedOut, "the flag of another round");
+        shared.set_flag(8, true);
+        assert_eq!(wait(8, 3), Ending::SawFlag);
+        assert_eq!(wait(8, 1), Ending::SawFlag);
+    }
+
+    #[test]
+    fn the_descriptor_covers_the_section_and_its_pad_is_signed() {
+        if Source::Table.prepare().is_err() {
+            return;
+        }
+        let shared = fresh();
+        // SAFETY: the source is prepared.
+        unsafe { enter(&shared, 1, 1, false) };
+        assert_eq!(shared.version_and_flags, 0);
+        assert!(shared.length > 0 && shared.abort > shared.start + shared.length);
+        let signature: *const u32 = std::ptr::with_exposed_provenance(shared.abort as usize - 4);
+        // SAFETY: the four bytes in front of the pad, which are in this program's code.
+        assert_eq!(unsafe { signature.read_unaligned() }, SIGNATURE);
+        // SAFETY: as above.
+        unsafe { enter(&shared, 1, 1, true) };
+        assert_eq!(shared.length, 0, "spoilt");
+    }
+}
