@@ -35,6 +35,9 @@ fn watch(answer: impl Fn(Step) -> Answer + 'static) -> (Rc<RefCell<Vec<Step>>>, 
     let steps = Rc::new(RefCell::new(Vec::new()));
     let note = Rc::clone(&steps);
     let watching = steps::watch(move |step| {
+        if step == Step::BlockSignals {
+            return None;
+        }
         note.borrow_mut().push(step);
         answer(step)
     });
@@ -404,7 +407,16 @@ fn no_handler_of_its_thread_finds_the_table_locked() {
         assert_eq!(libc::sigaction(signal, &action, std::ptr::null_mut()), 0);
     }
     let before = blocked();
-    let locked = table.try_lock().expect("nobody has it");
+    let locked = {
+        let _watching = steps::watch(|step| {
+            assert_eq!(step, Step::BlockSignals);
+            // SAFETY: the header is mapped forever.
+            let taken = unsafe { (*LOCK.load(SeqCst)).lock.taken.load(Relaxed) };
+            assert_eq!(taken, 0, "a handler could run here");
+            None
+        });
+        table.try_lock().expect("nobody has it")
+    };
     assert_ne!(blocked(), before);
     // SAFETY: the handler was installed above.
     unsafe { libc::raise(signal) };
