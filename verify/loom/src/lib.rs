@@ -17,6 +17,8 @@
 mod entry;
 #[path = "../../../crates/percid/src/arena/free_list.rs"]
 mod free_list;
+#[path = "../../../crates/percid/src/arena/frontier.rs"]
+mod frontier;
 #[path = "../../../crates/percid/src/local/lock.rs"]
 #[expect(dead_code, reason = "what needs no exploration is not used here")]
 mod lock;
@@ -41,6 +43,7 @@ mod try_once;
 mod entry_tests;
 mod explore;
 mod free_list_tests;
+mod frontier_tests;
 mod lock_tests;
 mod membership_tests;
 mod prepared_tests;

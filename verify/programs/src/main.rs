@@ -24,6 +24,7 @@ mod id_steps;
 #[cfg(target_arch = "aarch64")]
 mod instructions;
 mod leak;
+mod locked;
 mod mask_order;
 mod memory;
 mod numa;
@@ -77,6 +78,11 @@ const PROGRAMS: &[Program] = &[
     #[cfg(target_arch = "aarch64")]
     program("instructions", instructions::run, "every instruction of every section interrupted"),
     program("leak", leak::run, "forgets an object, for those who look for leaks"),
+    program(
+        "locked",
+        locked::run,
+        "memory that is locked; --confined: by a user who may lock little",
+    ),
     program("mask-order", mask_order::run, "a drain of the active mask misses nobody"),
     program("memory", memory::run, "what ten thousand counters cost"),
     program(
@@ -123,6 +129,8 @@ bursts --seconds 4
 limit=120 forking
 limit=60 handlers --seconds 3
 memory
+locked
+locked --confined
 stack
 limit=60 stress --seconds 5
 limit=60 stress --seconds 5 --source table --evict

@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
 }
 
 /// Every CPU counts in all counters at the same time, so that there are as many IDs as CPUs.
-fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
+pub(crate) fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
     let start = std::sync::Barrier::new(cpus.len());
     std::thread::scope(|scope| {
         for &cpu in cpus {

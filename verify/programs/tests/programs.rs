@@ -331,6 +331,12 @@ fn without_room_in_the_arena_everything_still_counts() {
 }
 
 #[test]
+fn locked_memory_is_little_and_no_reason_to_refuse() {
+    pass("locked");
+    pass("locked --confined");
+}
+
+#[test]
 fn a_bad_environment_ends_in_a_working_program() {
     let _alone = alone();
     for errno in ["EPERM", "ENOSYS"] {

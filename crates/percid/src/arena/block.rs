@@ -11,7 +11,7 @@ use std::sync::atomic::{
 };
 
 use super::free_list::FreeList;
-use super::{EXTENT, EXTENTS, OPEN, OPENING, SHIFT, STRIDE, UNAVAILABLE, extent};
+use super::{EXTENT, EXTENTS, FRONTIER, SHIFT, STRIDE, UNAVAILABLE, open_up_to};
 use crate::sys::memory;
 
 const WORD: usize = 8;
@@ -60,7 +60,7 @@ impl Block {
     /// of a thread that uses the block.
     pub(crate) unsafe fn release(self, bytes: usize) {
         let Some(class) = class(bytes) else { return };
-        for slot in 0..OPEN.load(Acquire) {
+        for slot in 0..FRONTIER.slots.reached() {
             // SAFETY: no thread uses the block, by contract, and its slots are open.
             unsafe { clear(self.0 + slot as usize * STRIDE, WORD << class) };
         }
@@ -69,7 +69,7 @@ impl Block {
 
     /// The address of its shard for `id`, whose memory must have been opened.
     pub(crate) fn of_id(self, id: u32) -> usize {
-        debug_assert!(id + 1 < OPEN.load(Relaxed));
+        debug_assert!(id + 1 < FRONTIER.slots.reached());
         self.0 + (id as usize + 1) * STRIDE
     }
 
@@ -101,7 +101,7 @@ impl Block {
     }
 
     fn first_word(self, slot: u32) -> &'static AtomicI64 {
-        debug_assert!(slot < OPEN.load(Relaxed));
+        debug_assert!(slot < FRONTIER.slots.reached());
         // SAFETY: blocks lie inside slots, and open slots stay mapped for the life of the process.
         unsafe { &*word(self.0 + slot as usize * STRIDE) }
     }
@@ -118,13 +118,13 @@ fn class(bytes: usize) -> Option<usize> {
 
 /// The address of a place whose extent has been reserved.
 fn address(place: Place) -> usize {
-    let base = EXTENT[(place >> SHIFT) as usize].load(Relaxed) & !OPENING;
+    let base = EXTENT[(place >> SHIFT) as usize].load(Relaxed);
     base + (place as usize & (STRIDE - 1))
 }
 
 /// The place of an address in slot 0 of some extent.
 fn place(address: usize) -> Place {
-    let bases = EXTENT.iter().map(|base| base.load(Relaxed) & !OPENING);
+    let bases = EXTENT.iter().map(|base| base.load(Relaxed));
     let found = bases
         .enumerate()
         .find(|&(_, base)| base != UNAVAILABLE && base != 0 && address.wrapping_sub(base) < STRIDE);
@@ -169,15 +169,20 @@ fn fresh_large(class: usize) -> Option<Place> {
     });
     let next = next.ok()?;
     free_remainder(next, start(next));
-    let place = start(next) as Place;
-    extent((place >> SHIFT) as usize)?;
-    Some(place)
+    let place = start(next);
+    open(place, size).then_some(place as Place)
+}
+
+/// Opens the memory of a place and the `size` bytes from there. Returns whether it is open.
+fn open(place: u64, size: u64) -> bool {
+    let offset = place as usize & (STRIDE - 1);
+    open_up_to((place >> SHIFT) as usize, offset + size as usize)
 }
 
 /// Frees what was left over at the end of an extent, as far as it consists of cache lines.
 fn free_remainder(from: u64, to: u64) {
     let mut place = from.next_multiple_of(LINE as u64);
-    while place + LINE as u64 <= to && extent((from >> SHIFT) as usize).is_some() {
+    while place + LINE as u64 <= to && open(place, to - place) {
         let fits = |&class: &usize| {
             let size = (WORD << class) as u64;
             place.is_multiple_of(size.min(PAGE as u64)) && place + size <= to

@@ -10,25 +10,22 @@
 //! stride is the same everywhere, an object's address alone leads to its shards, whichever extent
 //! it lies in.
 //!
-//! Slots are opened as IDs come into being, and a page costs memory when an ID first touches it, on
+//! Slots are opened as IDs come into being, and each only as far as objects need it, by powers of
+//! two: memory that is open and was never touched costs nothing, unless a program locks its memory
+//! (`mlockall`), which fills all that is open. A page costs memory when an ID first touches it, on
 //! the node of the CPU that does. Creating an object takes a pop from a list of freed blocks or an
-//! atomic addition, whatever the number of CPUs. All of it is lock-free and async-signal-safe.
-//!
-//! # Why an ID that was admitted finds its slot open in every extent
-//!
-//! An ID is admitted after [`open_id`]; a block is handed out of an extent after [`extent`]. One
-//! announces the slot and then looks for extents; the other announces the extent and then looks for
-//! slots; both in the one order of sequentially consistent accesses. So at least one of them sees
-//! the other, and opens the slot in the extent before the ID is admitted or the block is handed
-//! out. Opening twice does no harm.
+//! atomic addition, whatever the number of CPUs; only when what is open has to grow, 9 times for an
+//! extent at most, it takes a system call for each ID. All of it is lock-free and
+//! async-signal-safe. Why an ID finds its memory open is said in [`frontier`].
 
 mod block;
 mod free_list;
+mod frontier;
 
 use std::ops::Range;
 use std::sync::atomic::{
     AtomicU32, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
+    Ordering::{AcqRel, Acquire, Relaxed},
 };
 
 #[cfg(test)]
@@ -36,6 +33,7 @@ use crate::sys::steps::{self, Step};
 use crate::sys::{affinity, memory};
 
 pub(crate) use block::{Block, BlockList, word};
+use frontier::{Edge, Frontier};
 
 /// log2 of [`STRIDE`].
 pub(crate) const SHIFT: u32 = 24;
@@ -46,35 +44,38 @@ pub(crate) const STRIDE: usize = 1 << SHIFT;
 /// The most extents of a process: together 1 GiB for every ID.
 const EXTENTS: usize = 64;
 
+/// The fewest bytes of a slot that are opened at once: a multiple of every size of pages.
+const SMALLEST_PIECE: usize = 1 << 16;
+
 /// The addresses of slot 0 of each extent: 0 before the reservation, [`UNAVAILABLE`] if that
-/// failed. With [`OPENING`] added until the slots in use have been opened.
+/// failed.
 static EXTENT: [AtomicUsize; EXTENTS] = [const { AtomicUsize::new(0) }; EXTENTS];
 const UNAVAILABLE: usize = 1;
-const OPENING: usize = 2;
 
-/// How many slots are open, readable and writable, in every extent that blocks come from.
-static OPEN: AtomicU32 = AtomicU32::new(1);
+/// What is open, readable and writable. The shared slot is in use from the start.
+static FRONTIER: Frontier<EXTENTS> =
+    Frontier { slots: edge(1), bytes: [const { edge(0) }; EXTENTS] };
 
-/// How many slots are to be open: those of the IDs that are, or are about to be, admitted.
-static WANTED: AtomicU32 = AtomicU32::new(1);
+const fn edge(start: u32) -> Edge {
+    Edge { wanted: AtomicU32::new(start), reached: AtomicU32::new(start) }
+}
 
-/// The address of slot 0 of an extent whose slots in use are open, reserving it first if need be;
-/// `None` if that is not available.
+/// Makes sure that the bytes below `end` of an extent are open in all slots in use, reserving it
+/// first if need be. Returns whether they are.
+fn open_up_to(index: usize, end: usize) -> bool {
+    let end = end.next_power_of_two().max(SMALLEST_PIECE) as u32;
+    let Some(base) = extent(index) else { return false };
+    FRONTIER.widen(index, end, |slots, bytes| open_slots(base, slots, bytes))
+}
+
+/// The address of slot 0 of an extent, which is reserved first if need be; `None` if that is not
+/// available.
 fn extent(index: usize) -> Option<usize> {
     let place = EXTENT.get(index)?;
-    let mut base = place.load(SeqCst);
-    if base == 0 {
-        base = reserve(place);
-    }
-    if base & OPENING != 0 {
-        let opened = base - OPENING;
-        if !open_slots(opened, 0, WANTED.load(SeqCst)) {
-            return None;
-        }
-        // Others may be here at once, and have done the same.
-        let _ = place.compare_exchange(base, opened, AcqRel, Relaxed);
-        base = opened;
-    }
+    let base = match place.load(Acquire) {
+        0 => reserve(place),
+        base => base,
+    };
     (base != UNAVAILABLE).then_some(base)
 }
 
@@ -84,8 +85,8 @@ fn extent(index: usize) -> Option<usize> {
 fn reserve(place: &AtomicUsize) -> usize {
     let bytes = slots() as usize * STRIDE;
     let start = memory::reserve(bytes);
-    let base = start.map_or(UNAVAILABLE, |start| start.as_ptr().expose_provenance() | OPENING);
-    match place.compare_exchange(0, base, SeqCst, SeqCst) {
+    let base = start.map_or(UNAVAILABLE, |start| start.as_ptr().expose_provenance());
+    match place.compare_exchange(0, base, AcqRel, Acquire) {
         Ok(_) => base,
         Err(theirs) => {
             if let Some(start) = start {
@@ -111,10 +112,15 @@ fn slots() -> u32 {
     }
 }
 
-fn open_slots(base: usize, first: u32, end: u32) -> bool {
-    let start = std::ptr::with_exposed_provenance_mut(base + first as usize * STRIDE);
-    // SAFETY: slots below `slots()` lie inside the reservation, and no more are ever wanted.
-    unsafe { memory::open(start, (end - first) as usize * STRIDE) }
+/// Opens bytes of each of some slots of the extent at `base`.
+fn open_slots(base: usize, mut slots: Range<u32>, bytes: Range<u32>) -> bool {
+    slots.all(|slot| {
+        let start = base + slot as usize * STRIDE + bytes.start as usize;
+        let start = std::ptr::with_exposed_provenance_mut(start);
+        // SAFETY: slots below `slots()` lie inside the reservation, and no more are ever wanted;
+        // nor are more bytes than a slot has.
+        unsafe { memory::open(start, bytes.len()) }
+    })
 }
 
 /// The addresses of the memory that holds an ID's copies of all structures: for `mbind`, or for
@@ -130,9 +136,9 @@ fn open_slots(base: usize, first: u32, end: u32) -> bool {
 /// ```
 pub fn memory_of(id: u32) -> impl Iterator<Item = Range<usize>> {
     let slot = (id as usize + 1) * STRIDE;
-    let in_use = EXTENT.iter().map(|place| place.load(Acquire));
-    let opened = in_use.filter(|base| *base & (UNAVAILABLE | OPENING) == 0 && *base != 0);
-    opened.map(move |base| base + slot..base + slot + STRIDE)
+    let in_use = EXTENT.iter().map(|place| place.load(Acquire)).zip(&FRONTIER.bytes);
+    let opened = in_use.filter(|(_, bytes)| bytes.reached() > 0);
+    opened.map(move |(base, _)| base + slot..base + slot + STRIDE)
 }
 
 /// Opens the memory of `id`. Returns whether it is open; it is not if the ID is beyond the number
@@ -143,22 +149,12 @@ pub(crate) fn open_id(id: u32) -> bool {
         return answer.is_ok();
     }
     let slot = id.saturating_add(1);
-    let open = OPEN.load(Acquire);
-    if slot < open {
+    if slot < FRONTIER.slots.reached() {
         return true;
     }
     if slot >= slots() || extent(0).is_none() {
         return false;
     }
-    WANTED.fetch_max(slot + 1, SeqCst);
-    for place in &EXTENT {
-        match place.load(SeqCst) {
-            // Not there yet; later ones may be, since threads claim them in any order.
-            0 | UNAVAILABLE => {}
-            base if !open_slots(base & !OPENING, open, slot + 1) => return false,
-            _ => {}
-        }
-    }
-    OPEN.fetch_max(slot + 1, AcqRel);
-    true
+    FRONTIER
+        .admit(slot, |index, slots, bytes| open_slots(EXTENT[index].load(Relaxed), slots, bytes))
 }

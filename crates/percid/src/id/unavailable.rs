@@ -69,9 +69,10 @@ impl fmt::Display for Unavailable {
                 "whether this kernel aborts critical sections cannot be found out: clone refused, {}",
                 ErrnoName(*errno)
             ),
-            Unavailable::NoMemory => {
-                f.write_str("no address space, or no memory that a fork wipes (MADV_WIPEONFORK)")
-            }
+            Unavailable::NoMemory => f.write_str(
+                "no address space (RLIMIT_AS; after mlockall, RLIMIT_MEMLOCK), or no memory that a fork wipes \
+                 (MADV_WIPEONFORK)",
+            ),
         }
     }
 }

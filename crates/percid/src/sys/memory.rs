@@ -9,7 +9,8 @@ pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
     let start = map_with(bytes, libc::PROT_NONE, libc::MAP_NORESERVE)?;
     // SAFETY: the range was mapped above. Failure (a kernel without huge pages) is harmless.
     unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
-    // After `mlockall(MCL_FUTURE)` opening a part would fill it with memory at once.
+    // After `mlockall(MCL_FUTURE)` opening a part would fill it with memory at once, on the node of
+    // the CPU that opens it.
     // SAFETY: as above.
     unsafe { libc::munlock(start.as_ptr().cast(), bytes) };
     Some(start)
@@ -70,8 +71,37 @@ pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
 
 fn map_with(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let mapped = map_at_once(bytes, protection, flags);
+    if mapped.is_none() && super::errno() == libc::EAGAIN {
+        return map_unlocked(bytes, protection, flags);
+    }
+    mapped
+}
+
+fn map_at_once(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory in
     // use.
     let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+}
+
+/// Maps memory where all that is mapped is locked (`mlockall(MCL_FUTURE)`) and so much may not be
+/// locked (`RLIMIT_MEMLOCK`), not even address space that cannot be touched. One page may; it is
+/// unlocked, and what a mapping that is not locked grows by does not count.
+fn map_unlocked(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
+    const PAGE: usize = 4096;
+    let page = map_at_once(PAGE, protection, flags)?;
+    let place = page.as_ptr().cast();
+    // SAFETY: the page was mapped above, and no other thread has seen it. Both calls round its
+    // length up to a page of the machine.
+    let grown = unsafe {
+        libc::munlock(place, PAGE);
+        libc::mremap(place, PAGE, bytes, libc::MREMAP_MAYMOVE)
+    };
+    if grown == libc::MAP_FAILED {
+        // SAFETY: the page is still there, and still nobody else's.
+        unsafe { unmap(page, PAGE) };
+        return None;
+    }
+    NonNull::new(grown.cast())
 }
