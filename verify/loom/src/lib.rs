@@ -24,6 +24,9 @@ mod frontier;
 mod lock;
 #[path = "../../../crates/percid/src/membership.rs"]
 mod membership;
+#[path = "../../../crates/percid/src/arena/places.rs"]
+#[expect(dead_code, reason = "what needs no exploration is not used here")]
+mod places;
 #[path = "../../../crates/percid/src/id/prepared.rs"]
 mod prepared;
 #[path = "../../../crates/percid/src/critical/waiting/rendezvous.rs"]
@@ -46,6 +49,7 @@ mod free_list_tests;
 mod frontier_tests;
 mod lock_tests;
 mod membership_tests;
+mod places_tests;
 mod prepared_tests;
 mod rendezvous_tests;
 mod ring_tests;

@@ -11,30 +11,29 @@ use std::sync::atomic::{
 };
 
 use super::free_list::FreeList;
-use super::{EXTENT, EXTENTS, FRONTIER, SHIFT, STRIDE, UNAVAILABLE, open_up_to};
+use super::places::{CLASSES, FIRST, Ground, PAGE, Place, Places, SHIFT, STRIDE, WORD, class};
+use super::{EXTENT, FRONTIER, UNAVAILABLE, open_up_to};
 use crate::sys::memory;
 
-const WORD: usize = 8;
-const LINE: usize = 64;
-const PAGE: usize = 4096;
+/// All places of the process.
+static PLACES: Places = Places {
+    next: AtomicU64::new(FIRST),
+    next_small: AtomicU32::new(0),
+    free: [const { FreeList { head: AtomicU64::new(0) } }; CLASSES],
+};
 
-/// The sizes of blocks: `WORD << class`.
-const CLASSES: usize = (STRIDE / WORD).ilog2() as usize + 1;
+/// The memory that they are places of.
+struct Arena;
 
-/// A place in slot 0 of any extent: the number of the extent, then [`SHIFT`] bits of offset. 0 is
-/// no place: nothing is ever handed out there.
-type Place = u32;
-const _: () = assert!(EXTENTS << SHIFT <= 1 << Place::BITS);
+impl Ground for Arena {
+    fn open(&self, extent: usize, end: usize) -> bool {
+        open_up_to(extent, end)
+    }
 
-/// The first place that was never handed out. The first line stays unused.
-static NEXT: AtomicU64 = AtomicU64::new(LINE as u64);
-
-/// The first place in the present page of small blocks that was never handed out; at a page's start
-/// if there is no such page.
-static NEXT_SMALL: AtomicU32 = AtomicU32::new(0);
-
-/// The freed blocks of each class, linked through their first word in slot 0.
-static FREE: [FreeList; CLASSES] = [const { FreeList { head: AtomicU64::new(0) } }; CLASSES];
+    fn word(&self, place: Place) -> &AtomicI64 {
+        Block(address(place)).first_word(0)
+    }
+}
 
 /// Set once anything was stored in a shared slot through [`Block::shared`]: until then sums need
 /// not touch its pages.
@@ -48,7 +47,7 @@ impl Block {
     /// Takes a block of at least `bytes` bytes, all zero in every slot; `None` if it is too large,
     /// or there is no memory.
     pub(crate) fn claim(bytes: usize) -> Option<Block> {
-        Some(Block(address(find(class(bytes)?)?)))
+        Some(Block(address(PLACES.claim(class(bytes)?, &Arena)?)))
     }
 
     /// Gives the block of `bytes` bytes back.
@@ -64,7 +63,7 @@ impl Block {
             // SAFETY: no thread uses the block, by contract, and its slots are open.
             unsafe { clear(self.0 + slot as usize * STRIDE, WORD << class) };
         }
-        free(class, place(self.0));
+        PLACES.free(class, place(self.0), &Arena);
     }
 
     /// The address of its shard for `id`, whose memory must have been opened.
@@ -112,10 +111,6 @@ pub(crate) fn word(address: usize) -> *const AtomicI64 {
     std::ptr::with_exposed_provenance(address)
 }
 
-fn class(bytes: usize) -> Option<usize> {
-    (bytes <= STRIDE).then(|| bytes.max(WORD).next_power_of_two().ilog2() as usize - 3)
-}
-
 /// The address of a place whose extent has been reserved.
 fn address(place: Place) -> usize {
     let base = EXTENT[(place >> SHIFT) as usize].load(Relaxed);
@@ -129,90 +124,6 @@ fn place(address: usize) -> Place {
         .enumerate()
         .find(|&(_, base)| base != UNAVAILABLE && base != 0 && address.wrapping_sub(base) < STRIDE);
     found.map_or(0, |(index, base)| ((index << SHIFT) + (address - base)) as Place)
-}
-
-/// A place for a block: a freed one, one that was never handed out, or a part of a larger one.
-fn find(class: usize) -> Option<Place> {
-    let fresh = || if WORD << class < LINE { fresh_small(class) } else { fresh_large(class) };
-    take_freed(class).or_else(fresh).or_else(|| split_larger(class))
-}
-
-fn take_freed(class: usize) -> Option<Place> {
-    FREE[class].pop(|place| Block(address(place)).first_word(0))
-}
-
-fn free(class: usize, place: Place) {
-    FREE[class].push(place, Block(address(place)).first_word(0));
-}
-
-/// Halves the next larger block that is free as often as needed. Halves are not joined again.
-fn split_larger(class: usize) -> Option<Place> {
-    let (place, larger) =
-        (class + 1..CLASSES).find_map(|larger| Some((take_freed(larger)?, larger)))?;
-    (class..larger).for_each(|half| free(half, place + (WORD << half) as Place));
-    Some(place)
-}
-
-/// A place that was never handed out, in an extent that is open.
-fn fresh_large(class: usize) -> Option<Place> {
-    let size = (WORD << class) as u64;
-    let start = |next: u64| {
-        let start = next.next_multiple_of(size.min(PAGE as u64));
-        let room = STRIDE as u64 - start % STRIDE as u64;
-        // A block does not reach from one extent into the next.
-        if size <= room { start } else { start + room }
-    };
-    let limit = (EXTENTS as u64) << SHIFT;
-    let next = NEXT.fetch_update(Relaxed, Relaxed, |next| {
-        let end = start(next) + size;
-        (end <= limit).then_some(end)
-    });
-    let next = next.ok()?;
-    free_remainder(next, start(next));
-    let place = start(next);
-    open(place, size).then_some(place as Place)
-}
-
-/// Opens the memory of a place and the `size` bytes from there. Returns whether it is open.
-fn open(place: u64, size: u64) -> bool {
-    let offset = place as usize & (STRIDE - 1);
-    open_up_to((place >> SHIFT) as usize, offset + size as usize)
-}
-
-/// Frees what was left over at the end of an extent, as far as it consists of cache lines.
-fn free_remainder(from: u64, to: u64) {
-    let mut place = from.next_multiple_of(LINE as u64);
-    while place + LINE as u64 <= to && open(place, to - place) {
-        let fits = |&class: &usize| {
-            let size = (WORD << class) as u64;
-            place.is_multiple_of(size.min(PAGE as u64)) && place + size <= to
-        };
-        // A line always does.
-        let Some(class) = (0..CLASSES).rev().find(fits) else { return };
-        free(class, place as Place);
-        place += (WORD << class) as u64;
-    }
-}
-
-fn fresh_small(class: usize) -> Option<Place> {
-    let size = (WORD << class) as Place;
-    let page_class = (PAGE / WORD).ilog2() as usize;
-    loop {
-        let seen = NEXT_SMALL.load(Relaxed);
-        let next = seen.next_multiple_of(size);
-        if !(next as usize).is_multiple_of(PAGE) {
-            if NEXT_SMALL.compare_exchange(seen, next + size, Relaxed, Relaxed).is_ok() {
-                return Some(next);
-            }
-            continue;
-        }
-        let page = find(page_class)?;
-        if NEXT_SMALL.compare_exchange(seen, page + size, Relaxed, Relaxed).is_ok() {
-            return Some(page);
-        }
-        // Another thread has put a page there: this one serves as a block of its size.
-        free(page_class, page);
-    }
 }
 
 /// Zeroes a part of an open slot.
@@ -246,8 +157,7 @@ impl BlockList {
 
     /// Takes the block that was put there last. The first word of its shared slot is zero.
     pub(crate) fn pop(&self) -> Option<Block> {
-        let word = |place| Block(address(place)).first_word(0);
-        self.0.pop(word).map(|place| Block(address(place)))
+        self.0.pop(|place| Arena.word(place)).map(|place| Block(address(place)))
     }
 
     /// Puts a block there. The first word of its shared slot is the list's from now on.

@@ -21,6 +21,7 @@
 mod block;
 mod free_list;
 mod frontier;
+mod places;
 
 use std::ops::Range;
 use std::sync::atomic::{
@@ -34,15 +35,8 @@ use crate::sys::{affinity, memory};
 
 pub(crate) use block::{Block, BlockList, word};
 use frontier::{Edge, Frontier};
-
-/// log2 of [`STRIDE`].
-pub(crate) const SHIFT: u32 = 24;
-
-/// The bytes of a slot: room for two million counters, and the largest object.
-pub(crate) const STRIDE: usize = 1 << SHIFT;
-
-/// The most extents of a process: together 1 GiB for every ID.
-const EXTENTS: usize = 64;
+use places::EXTENTS;
+pub(crate) use places::{SHIFT, STRIDE};
 
 /// The fewest bytes of a slot that are opened at once: a multiple of every size of pages.
 const SMALLEST_PIECE: usize = 1 << 16;

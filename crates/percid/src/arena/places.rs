@@ -1,0 +1,157 @@
+//! Places: which part of the slots belongs to which block.
+//!
+//! Every place is in one of four states: never handed out, in a block in use, in a list of freed
+//! blocks, or in the rest of the page that small blocks are cut from at present. It changes its
+//! state by one exchange of one word, so no two threads get the same. A place is named by one
+//! thread and used by another only by way of such a word, which is exchanged with release order
+//! after the memory was opened and read with acquire order: so whoever gets a place finds it open.
+
+use super::free_list::FreeList;
+use crate::sys::atomic::{
+    AtomicI64, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed},
+};
+
+/// log2 of [`STRIDE`].
+pub(crate) const SHIFT: u32 = 24;
+
+/// The bytes of a slot: room for two million counters, and the largest object.
+pub(crate) const STRIDE: usize = 1 << SHIFT;
+
+/// The most extents of a process: together 1 GiB for every ID.
+pub(crate) const EXTENTS: usize = 64;
+
+pub(crate) const WORD: usize = 8;
+const LINE: usize = 64;
+pub(crate) const PAGE: usize = 4096;
+
+/// The sizes of blocks: `WORD << class`.
+pub(crate) const CLASSES: usize = (STRIDE / WORD).ilog2() as usize + 1;
+
+/// A place in slot 0 of any extent: the number of the extent, then [`SHIFT`] bits of offset. 0 is
+/// no place: nothing is ever handed out there.
+pub(crate) type Place = u32;
+const _: () = assert!(EXTENTS << SHIFT <= 1 << Place::BITS);
+
+/// The first place that is handed out. The first line stays unused.
+pub(crate) const FIRST: u64 = LINE as u64;
+
+/// The class of blocks of at least `bytes` bytes; `None` if there are none that large.
+pub(crate) fn class(bytes: usize) -> Option<usize> {
+    (bytes <= STRIDE).then(|| bytes.max(WORD).next_power_of_two().ilog2() as usize - 3)
+}
+
+/// The memory that places are places of.
+pub(crate) trait Ground {
+    /// Makes sure that an extent is open up to `end`. Returns whether it is.
+    fn open(&self, extent: usize, end: usize) -> bool;
+
+    /// The word at a place that is open.
+    fn word(&self, place: Place) -> &AtomicI64;
+}
+
+/// The states of all places.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// The first place that was never handed out, [`FIRST`] at first.
+    pub(crate) next: AtomicU64,
+    /// The first place in the present page of small blocks that was never handed out; at a page's
+    /// start if there is no such page.
+    pub(crate) next_small: AtomicU32,
+    /// The freed blocks of each class, linked through their first word in slot 0.
+    pub(crate) free: [FreeList; CLASSES],
+}
+
+impl Places {
+    /// A place for a block: a freed one, one that was never handed out, or a part of a larger one.
+    pub(crate) fn claim(&self, class: usize, ground: &impl Ground) -> Option<Place> {
+        let fresh = || match WORD << class < LINE {
+            true => self.fresh_small(class, ground),
+            false => self.fresh_large(class, ground),
+        };
+        self.take_freed(class, ground).or_else(fresh).or_else(|| self.split_larger(class, ground))
+    }
+
+    /// Frees a block.
+    pub(crate) fn free(&self, class: usize, place: Place, ground: &impl Ground) {
+        self.free[class].push(place, ground.word(place));
+    }
+
+    fn take_freed(&self, class: usize, ground: &impl Ground) -> Option<Place> {
+        self.free[class].pop(|place| ground.word(place))
+    }
+
+    /// Halves the next larger block that is free as often as needed. Halves are not joined again.
+    fn split_larger(&self, class: usize, ground: &impl Ground) -> Option<Place> {
+        let (place, larger) = (class + 1..CLASSES)
+            .find_map(|larger| Some((self.take_freed(larger, ground)?, larger)))?;
+        (class..larger).for_each(|half| self.free(half, place + (WORD << half) as Place, ground));
+        Some(place)
+    }
+
+    /// A place that was never handed out, in an extent that is open.
+    fn fresh_large(&self, class: usize, ground: &impl Ground) -> Option<Place> {
+        let size = (WORD << class) as u64;
+        let start = |next: u64| {
+            let start = next.next_multiple_of(size.min(PAGE as u64));
+            let room = STRIDE as u64 - start % STRIDE as u64;
+            // A block does not reach from one extent into the next.
+            if size <= room { start } else { start + room }
+        };
+        let limit = (EXTENTS as u64) << SHIFT;
+        let next = self.next.fetch_update(Relaxed, Relaxed, |next| {
+            let end = start(next) + size;
+            (end <= limit).then_some(end)
+        });
+        let next = next.ok()?;
+        self.free_remainder(next, start(next), ground);
+        let place = start(next);
+        open(place, size, ground).then_some(place as Place)
+    }
+
+    /// Frees what was left over before a block, at the end of an extent or in front of a page, as
+    /// far as it consists of cache lines.
+    fn free_remainder(&self, from: u64, to: u64, ground: &impl Ground) {
+        let mut place = from.next_multiple_of(LINE as u64);
+        while place + LINE as u64 <= to && open(place, to - place, ground) {
+            let fits = |&class: &usize| {
+                let size = (WORD << class) as u64;
+                place.is_multiple_of(size.min(PAGE as u64)) && place + size <= to
+            };
+            // A line always does.
+            let Some(class) = (0..CLASSES).rev().find(fits) else { return };
+            self.free(class, place as Place, ground);
+            place += (WORD << class) as u64;
+        }
+    }
+
+    fn fresh_small(&self, class: usize, ground: &impl Ground) -> Option<Place> {
+        let size = (WORD << class) as Place;
+        let page_class = (PAGE / WORD).ilog2() as usize;
+        loop {
+            // Acquire: the thread that put the page there has opened it.
+            let seen = self.next_small.load(Acquire);
+            let exchange =
+                |now| self.next_small.compare_exchange(seen, now, AcqRel, Relaxed).is_ok();
+            let next = seen.next_multiple_of(size);
+            if !(next as usize).is_multiple_of(PAGE) {
+                if exchange(next + size) {
+                    return Some(next);
+                }
+                continue;
+            }
+            let page = self.claim(page_class, ground)?;
+            if exchange(page + size) {
+                return Some(page);
+            }
+            // Another thread has put a page there: this one serves as a block of its size.
+            self.free(page_class, page, ground);
+        }
+    }
+}
+
+/// Opens the memory of a place and the `size` bytes from there. Returns whether it is open.
+fn open(place: u64, size: u64, ground: &impl Ground) -> bool {
+    let offset = place as usize & (STRIDE - 1);
+    ground.open((place >> SHIFT) as usize, offset + size as usize)
+}

@@ -1,0 +1,138 @@
+//! The places of blocks: no two threads get the same one, each comes open and zeroed, and none is
+//! lost.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use loom::thread;
+
+use crate::explore;
+use crate::free_list::FreeList;
+use crate::places::{Ground, PAGE, Place, Places, class};
+
+/// Pages that the tests use.
+const PAGES: usize = 4;
+/// Words at the start of each that they use.
+const WORDS: usize = 3;
+
+struct Memory {
+    /// 1 for each page that is open.
+    open: [AtomicU32; PAGES],
+    words: [[AtomicI64; WORDS]; PAGES],
+}
+
+impl Ground for Memory {
+    fn open(&self, extent: usize, end: usize) -> bool {
+        assert_eq!((extent, end % PAGE), (0, 0));
+        self.open[..end / PAGE].iter().for_each(|page| page.store(1, Relaxed));
+        true
+    }
+
+    fn word(&self, place: Place) -> &AtomicI64 {
+        let (page, offset) = (place as usize / PAGE, place as usize % PAGE);
+        assert_eq!(self.open[page].load(Relaxed), 1, "place {place} is closed");
+        &self.words[page][offset / 8]
+    }
+}
+
+struct Arena {
+    places: Places,
+    memory: Memory,
+}
+
+impl Arena {
+    /// Page 0 is in use.
+    fn new() -> Arc<Arena> {
+        let free = std::array::from_fn(|_| FreeList { head: AtomicU64::new(0) });
+        let next = AtomicU64::new(PAGE as u64);
+        let places = Places { next, next_small: AtomicU32::new(0), free };
+        let memory = Memory { open: Default::default(), words: Default::default() };
+        Arc::new(Arena { places, memory })
+    }
+
+    /// Claims a block and uses it: it must be open, zeroed and nobody else's.
+    fn claim(&self, bytes: usize) -> Place {
+        let class = class(bytes).expect("a class");
+        let place = self.places.claim(class, &self.memory).expect("room");
+        assert_eq!(self.memory.word(place).swap(-1, Relaxed), 0, "place {place} is in use");
+        place
+    }
+
+    fn release(&self, bytes: usize, place: Place) {
+        assert_eq!(self.memory.word(place).swap(0, Relaxed), -1);
+        self.places.free(class(bytes).expect("a class"), place, &self.memory);
+    }
+
+    /// How many freed blocks there are of a size.
+    fn free(&self, bytes: usize) -> usize {
+        let list = &self.places.free[class(bytes).expect("a class")];
+        std::iter::from_fn(|| list.pop(|place| self.memory.word(place))).count()
+    }
+
+    fn pages_handed_out(&self) -> usize {
+        self.places.next.load(Relaxed) as usize / PAGE - 1
+    }
+}
+
+#[test]
+fn small_blocks_are_cut_from_one_page_and_no_page_is_lost() {
+    explore::all("places, 2 threads, the first small blocks", || {
+        let arena = Arena::new();
+        let theirs = Arc::clone(&arena);
+        let other = thread::spawn(move || theirs.claim(8));
+        let mine = arena.claim(8);
+        assert_ne!(mine, other.join().unwrap());
+        assert_eq!(arena.free(PAGE), arena.pages_handed_out() - 1, "pages that nobody has");
+    });
+}
+
+#[test]
+fn the_next_page_comes_when_one_is_full() {
+    explore::bounded(2, "places, 2 threads, a page that is nearly full", || {
+        let arena = Arena::new();
+        let first = arena.claim(8);
+        arena.places.next_small.store(first + PAGE as Place - 8, Relaxed);
+        let theirs = Arc::clone(&arena);
+        let claim = |arena: &Arena| arena.places.claim(0, &arena.memory).expect("room");
+        let other = thread::spawn(move || claim(&theirs));
+        let mut places = [claim(&arena), other.join().unwrap(), claim(&arena)];
+        places.sort_unstable();
+        // The last word of the first page, and the first two of the one in use now.
+        let page = places[1] / PAGE as Place * PAGE as Place;
+        assert_eq!(places, [first + PAGE as Place - 8, page, page + 8]);
+        assert_eq!(arena.free(PAGE), arena.pages_handed_out() - 2, "pages that nobody has");
+    });
+}
+
+#[test]
+fn pages_are_claimed_freed_and_claimed_again() {
+    explore::bounded(2, "places, 2 threads, pages", || {
+        let arena = Arena::new();
+        let theirs = Arc::clone(&arena);
+        let other = thread::spawn(move || {
+            let place = theirs.claim(PAGE);
+            theirs.release(PAGE, place);
+            theirs.claim(PAGE)
+        });
+        let mine = arena.claim(PAGE);
+        assert_ne!(mine, other.join().unwrap());
+        assert_eq!(arena.free(PAGE), arena.pages_handed_out() - 2, "pages that nobody has");
+    });
+}
+
+#[test]
+fn a_page_that_nobody_waits_for_is_caught() {
+    explore::expect_failure("places, a page that is dropped", || {
+        let arena = Arena::new();
+        let theirs = Arc::clone(&arena);
+        // As a small block's claim, but who finds another's page there leaves its own.
+        let claim = |arena: &Arena| {
+            let page = arena.claim(PAGE);
+            let small = &arena.places.next_small;
+            let _ = small.compare_exchange(0, page + 8, Relaxed, Relaxed);
+        };
+        let other = thread::spawn(move || claim(&theirs));
+        claim(&arena);
+        other.join().unwrap();
+        assert_eq!(arena.free(PAGE), arena.pages_handed_out() - 1, "pages that nobody has");
+    });
+}
