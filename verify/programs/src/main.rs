@@ -27,6 +27,7 @@ mod leak;
 mod locked;
 mod mask_order;
 mod memory;
+mod namespaces;
 mod numa;
 mod options;
 mod pinning;
@@ -86,6 +87,11 @@ const PROGRAMS: &[Program] = &[
     program("mask-order", mask_order::run, "a drain of the active mask misses nobody"),
     program("memory", memory::run, "what ten thousand counters cost"),
     program(
+        "namespaces",
+        namespaces::run,
+        "a child in a PID namespace knows its parent's threads from its own",
+    ),
+    program(
         "numa-follow",
         numa::follow,
         "memory on the wrong node follows the thread that uses it",
@@ -127,6 +133,7 @@ on=aborts bounds
 on=aborts wander
 bursts --seconds 4
 limit=120 forking
+limit=120 namespaces
 limit=60 handlers --seconds 3
 memory
 locked

@@ -273,6 +273,14 @@ fn children_start_fresh() {
 }
 
 #[test]
+fn a_child_in_a_namespace_knows_its_parents_threads_from_its_own() {
+    for source in sources() {
+        let outcome = pass(&format!("namespaces --source {source}"));
+        assert!(outcome.line.contains("skipped:") || outcome.number("children") == 2);
+    }
+}
+
+#[test]
 fn ten_thousand_counters_cost_what_is_promised() {
     for source in sources() {
         pass(&format!("memory --source {source}"));
