@@ -35,15 +35,22 @@
 //! With the atomic source there are no sections: every user exchanges the word, so the exchange
 //! alone is the seizure. `verify/models` explores all of this, and the faults that each step
 //! prevents.
-
-use std::sync::atomic::{
-    AtomicI64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-};
+//!
+//! # What the orders are for
+//!
+//! The exchange that seizes acquires, and the store that gives back releases: so every owner sees
+//! what those before it did. Loading the word needs no order, since the exchange comes after it;
+//! nor does the confirmation, since what sections did is visible when the fence returns. Taking a
+//! mark away needs none: the shard was not touched, and by an exchange the word goes on passing on
+//! what its last owner released. `verify/loom` tries every interleaving of the exchanges.
 
 use crate::backoff::Backoff;
 use crate::id::fence;
 use crate::id::set::ids;
+use crate::sys::atomic::{
+    AtomicI64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// The highest bit: no word that suits a section is negative.
 pub(crate) const SEIZED: i64 = i64::MIN;
@@ -65,6 +72,19 @@ pub(crate) struct Seized<'c> {
     word: &'c AtomicI64,
     /// What the word will be.
     pub(crate) value: i64,
+}
+
+impl Seized<'_> {
+    /// Gives the shard back when `announce` has returned: no other thread works on it before.
+    pub(crate) fn give_back_after(self, announce: impl FnOnce()) {
+        announce();
+        drop(self);
+    }
+}
+
+/// A shard that the calling thread owns by a word of its own, and will give back as `value`.
+pub(crate) fn owned(word: &AtomicI64, value: i64) -> Seized<'_> {
+    Seized { word, value }
 }
 
 impl Drop for Seized<'_> {
@@ -95,7 +115,7 @@ pub(crate) fn visit<'c>(
         let mut marked = Marked { words: [None; 64], bits: 0 };
         for bit in ids(0, wanted) {
             let word = word(bit);
-            let value = word.load(Acquire);
+            let value = word.load(Relaxed);
             match judge(value) {
                 Verdict::Seize => marked.mark(bit, word, value),
                 Verdict::Pass => wanted &= !(1 << bit),
@@ -128,7 +148,7 @@ struct Marked<'c> {
 
 impl<'c> Marked<'c> {
     fn mark(&mut self, bit: u32, word: &'c AtomicI64, value: i64) {
-        if word.compare_exchange(value, value | SEIZED, AcqRel, Relaxed).is_ok() {
+        if word.compare_exchange(value, value | SEIZED, Acquire, Relaxed).is_ok() {
             self.words[bit as usize] = Some((word, value));
             self.bits |= 1 << bit;
         }
@@ -144,7 +164,7 @@ impl<'c> Marked<'c> {
     /// The next shard whose mark has stayed. The others have lost theirs, and will be marked again.
     fn confirm_next(&mut self) -> Option<(u32, Seized<'c>)> {
         while let Some((bit, word, value)) = self.next() {
-            if word.load(Acquire) == value | SEIZED {
+            if word.load(Relaxed) == value | SEIZED {
                 return Some((bit, Seized { word, value }));
             }
         }
@@ -156,7 +176,144 @@ impl Drop for Marked<'_> {
     fn drop(&mut self) {
         while let Some((_, word, value)) = self.next() {
             // If a section has overwritten the mark there is none to take away.
-            let _ = word.compare_exchange(value | SEIZED, value, AcqRel, Relaxed);
+            let _ = word.compare_exchange(value | SEIZED, value, Relaxed, Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::sys::steps::{self, Fence, Step};
+
+    /// The words of three shards, which are there forever.
+    fn words(values: [i64; 3]) -> &'static [AtomicI64; 3] {
+        Box::leak(Box::new(values.map(AtomicI64::new)))
+    }
+
+    fn values(words: &[AtomicI64; 3]) -> [i64; 3] {
+        words.each_ref().map(|word| word.load(Relaxed))
+    }
+
+    /// Seizes what is positive and waits for what is negative.
+    fn judge(value: i64) -> Verdict {
+        match value {
+            1.. => Verdict::Seize,
+            0 => Verdict::Pass,
+            _ => Verdict::Wait,
+        }
+    }
+
+    /// Visits all three, with sections; what it owned, and how many fences there were. `at_fence`
+    /// is what happens until the fence of that number returns, and what the kernel says.
+    fn visit_all(
+        words: &'static [AtomicI64; 3],
+        at_fence: impl Fn(usize) -> Result<(), i32> + 'static,
+    ) -> (Vec<(u32, i64)>, usize) {
+        let fences = Rc::new(Cell::new(0));
+        let count = Rc::clone(&fences);
+        let _watching = steps::watch(move |step| match step {
+            Step::Membarrier(Fence::OfAll) => {
+                count.set(count.get() + 1);
+                Some(at_fence(count.get()))
+            }
+            _ => None,
+        });
+        let mut owned = Vec::new();
+        visit(
+            0b111,
+            true,
+            |bit| &words[bit as usize],
+            judge,
+            |bit, seized| {
+                let word = &words[bit as usize];
+                assert_eq!(word.load(Relaxed), seized.value | SEIZED, "another could take it");
+                owned.push((bit, seized.value));
+                seized.value = 0;
+            },
+        );
+        (owned, fences.get())
+    }
+
+    #[test]
+    fn all_are_marked_before_the_one_fence() {
+        let words = words([5, 0, 7]);
+        let visited = visit_all(words, |_| {
+            assert_eq!(values(words), [5 | SEIZED, 0, 7 | SEIZED]);
+            Ok(())
+        });
+        assert_eq!((visited, values(words)), ((vec![(0, 5), (2, 7)], 1), [0, 0, 0]));
+    }
+
+    #[test]
+    fn a_section_that_commits_over_the_mark_keeps_its_shard_until_the_next_try() {
+        let words = words([5, 0, 7]);
+        let visited = visit_all(words, |fence| {
+            if fence == 1 {
+                words[0].store(6, Relaxed);
+            } else {
+                assert_eq!(values(words), [6 | SEIZED, 0, 0]);
+            }
+            Ok(())
+        });
+        assert_eq!((visited, values(words)), ((vec![(2, 7), (0, 6)], 2), [0, 0, 0]));
+    }
+
+    #[test]
+    fn without_the_fence_the_marks_are_taken_away_and_nothing_is_touched() {
+        let words = words([5, 0, 7]);
+        let visited = visit_all(words, |_| {
+            words[2].store(8, Relaxed);
+            Err(libc::ENOSYS)
+        });
+        assert_eq!((visited, values(words)), ((vec![], 1), [5, 0, 8]));
+    }
+
+    /// A shard that is marked and confirmed later than the one where the visitor fails.
+    #[test]
+    fn a_visitor_that_panics_leaves_no_mark() {
+        let words = words([5, 6, 7]);
+        let visit = || {
+            let word = |bit: u32| &words[bit as usize];
+            visit(0b111, false, word, judge, |bit, _| assert_ne!(bit, 1, "on purpose"));
+        };
+        assert!(std::panic::catch_unwind(visit).is_err());
+        assert_eq!(values(words), [5, 6, 7]);
+    }
+
+    #[test]
+    fn without_sections_there_is_no_fence() {
+        let words = words([5, 6, 0]);
+        let _watching = steps::watch(|step| panic!("{step:?}"));
+        let owned = RefCell::new(Vec::new());
+        let word = |bit: u32| &words[bit as usize];
+        visit(0b111, false, word, judge, |bit, _| owned.borrow_mut().push(bit));
+        assert_eq!(*owned.borrow(), [0, 1]);
+    }
+
+    #[test]
+    fn an_owner_is_waited_for_but_not_forever() {
+        let words = words([-2, 6, 0]);
+        let word = |bit: u32| &words[bit as usize];
+        let mut owned = Vec::new();
+        visit(0b111, false, word, judge, |bit, _| {
+            // The owner of the other shard gives it back when it was found taken.
+            words[0].store(5, Relaxed);
+            owned.push(bit);
+        });
+        assert_eq!(owned, [1, 0]);
+        words[2].store(-2, Relaxed);
+        visit(0b100, false, word, judge, |bit, _| panic!("{bit} is not to be had"));
+    }
+
+    #[test]
+    fn a_shard_is_given_back_after_the_announcement() {
+        let word = AtomicI64::new(SEIZED);
+        let announce = || assert_eq!(word.load(Relaxed), SEIZED);
+        owned(&word, 1).give_back_after(announce);
+        assert_eq!(word.load(Relaxed), 1);
     }
 }

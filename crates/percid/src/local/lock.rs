@@ -1,5 +1,28 @@
 //! What stands in front of the value of a [`Local`](crate::Local)'s shard: see there for the
 //! protocol.
+//!
+//! # What the orders are for
+//!
+//! *No two have a value*: whoever takes the lock does so by an exchange, or by a section that the
+//! visitor's fence has aborted before the visitor's exchange. The exchange acquires and the store
+//! that gives the lock back releases, so each holder sees what those before it did to the value.
+//! Nothing else is needed for that, neither the word that closes the shard nor a barrier.
+//!
+//! *A visitor waits for those who held the lock when it came, and for nobody else*: that is what
+//! closing is for, and the two full barriers. A taker stores its token, then looks whether the
+//! shard is closed; a visitor closes it, then looks for a token. With a barrier between the two on
+//! both sides, one of them sees the other. So a visitor that finds the lock free is not overtaken
+//! by a closure of whatever length, but only by a taker that gives the lock back at once. The
+//! taker's first look keeps those away who come while the shard is closed: without it they could
+//! keep the lock from the visitor for a moment each, one after the other.
+//!
+//! *A value that was taken out stays out*: sections take the lock without an exchange. A section
+//! that begins behind the visitor's fence loads the word that closes the shard, then the state. If
+//! it finds the shard open again, it must find the state as the visitor left it: so the store that
+//! opens releases, and the section's loads stay in this order.
+//!
+//! Other loads need no order: what they tell is asked again by an exchange or a section.
+//! `verify/loom` tries every interleaving of all of this.
 
 use crate::backoff::Backoff;
 use crate::sys::atomic::{
@@ -28,13 +51,13 @@ pub(crate) struct Lock {
 const _: () = assert!(std::mem::offset_of!(Lock, closed) == CLOSED as usize);
 
 impl Lock {
+    /// The state, as a hint unless the shard is the caller's.
     pub(crate) fn state(&self) -> i64 {
-        self.state.load(Acquire)
+        self.state.load(Relaxed)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        // Acquire: a thread that finds a shard open again sees what the visitor did to it.
-        self.closed.load(Acquire) != 0
+        self.closed.load(Relaxed) != 0
     }
 
     /// Takes the lock of a shard that no section works on, if its state is as expected.
@@ -75,6 +98,7 @@ impl Lock {
     }
 
     pub(crate) fn open(&self) {
+        // Release: a section that finds the shard open finds the state as it is now.
         self.closed.store(0, Release);
     }
 

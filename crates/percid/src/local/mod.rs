@@ -383,10 +383,12 @@ impl<T: Send> Local<T> {
         let Acquired { shard, found, id } = acquired;
         let mut held = ShardGuard { shard, released: found, local: PhantomData };
         if found == NONE {
-            held.fill(self.make);
+            // Before there is a value, and before the lock is released: a visit misses no value. If
+            // `make` panics, the member has none, which costs a visit.
             if let Some(id) = id {
                 self.members.insert(id);
             }
+            held.fill(self.make);
         }
         Some(held)
     }

@@ -27,7 +27,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{
     AtomicI64, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed},
 };
 
 use crate::arena::{Block, STRIDE, word};
@@ -421,11 +421,12 @@ impl<T: Send> Stack<T> {
         if shard == 0 {
             return;
         }
-        self.members.insert(((shard - block.0) / STRIDE - 1) as u32);
+        let id = ((shard - block.0) / STRIDE - 1) as u32;
         // SAFETY: the first word of a shard in an open slot, which is this thread's until it is
-        // stored.
+        // given back.
         let top: &AtomicI64 = unsafe { &*word(shard) };
-        top.store(EMPTY, Release);
+        // First a member: a drain must not miss what is pushed as soon as the shard is active.
+        seizure::owned(top, EMPTY).give_back_after(|| self.members.insert(id));
     }
 
     /// Moves a batch from this CPU's part to the shared list. `false`: it has no room.
