@@ -21,6 +21,8 @@ mod membership;
 pub mod pool;
 pub mod ring;
 mod seizure;
+#[cfg(test)]
+mod seizure_tests;
 mod shared_slot;
 mod stack;
 mod sys;
@@ -28,6 +30,8 @@ mod sys;
 #[doc(hidden)]
 pub mod testing;
 mod visit_lock;
+#[cfg(test)]
+mod visit_lock_tests;
 
 pub use counter::Counter;
 pub use histogram::Histogram;

@@ -36,12 +36,16 @@ mod rendezvous;
 mod ring_layout;
 #[path = "../../../crates/percid/src/id/seen.rs"]
 mod seen;
+#[path = "../../../crates/percid/src/seizure.rs"]
+mod seizure;
 #[path = "../../../crates/percid/src/shared_slot.rs"]
 mod shared_slot;
 #[path = "../../../crates/percid/src/id/try_lock.rs"]
 mod try_lock;
 #[path = "../../../crates/percid/src/id/try_once.rs"]
 mod try_once;
+#[path = "../../../crates/percid/src/visit_lock.rs"]
+mod visit_lock;
 
 mod entry_tests;
 mod explore;
@@ -53,9 +57,11 @@ mod places_tests;
 mod prepared_tests;
 mod rendezvous_tests;
 mod ring_tests;
+mod seizure_tests;
 mod shared_slot_tests;
 mod try_lock_tests;
 mod try_once_tests;
+mod visit_lock_tests;
 
 /// What the library's `sys` offers to these files, in loom's kind.
 mod sys {
@@ -64,6 +70,18 @@ mod sys {
     }
     pub(crate) mod cell {
         pub(crate) use loom::cell::UnsafeCell;
+    }
+    pub(crate) mod holder {
+        /// A thread of the parent, at the time of a fork.
+        pub(crate) const GONE: u64 = 1;
+
+        pub(crate) fn me() -> u64 {
+            super::thread::token() as u64
+        }
+
+        pub(crate) fn exists(holder: u64) -> bool {
+            holder != GONE
+        }
     }
     pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
         body()
@@ -93,6 +111,7 @@ mod id {
 
     pub(crate) mod fence {
         use loom::sync::atomic::{Ordering::SeqCst, fence};
+        use std::cell::Cell;
         use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
         /// The negative control: no drainer fences, so `light` is nothing but a barrier to the
@@ -101,6 +120,18 @@ mod id {
         /// The kernel refuses the fence.
         pub(crate) static REFUSE: AtomicBool = AtomicBool::new(false);
 
+        thread_local! {
+            static REFUSING: Cell<bool> = const { Cell::new(false) };
+        }
+
+        /// The kernel refuses the fence to the threads of this test, which are coroutines of one
+        /// thread of the kernel.
+        pub(crate) fn refusing(body: impl FnOnce()) {
+            REFUSING.set(true);
+            body();
+            REFUSING.set(false);
+        }
+
         pub(crate) fn light() {
             if !SKIP.load(Relaxed) {
                 fence(SeqCst);
@@ -108,7 +139,7 @@ mod id {
         }
 
         pub(crate) fn all() -> Result<(), i32> {
-            if REFUSE.load(Relaxed) {
+            if REFUSE.load(Relaxed) || REFUSING.get() {
                 return Err(1);
             }
             light();
@@ -121,6 +152,11 @@ mod id {
             AtomicU64,
             Ordering::{AcqRel, Acquire},
         };
+
+        pub(crate) fn ids(index: usize, bits: u64) -> impl Iterator<Item = u32> {
+            let id = move |bit| index as u32 * 64 + bit;
+            (0..64).filter(move |bit| bits & 1 << bit != 0).map(id)
+        }
 
         /// A set of the first 64 IDs, with the orders of the library's.
         #[derive(Debug, Default)]
@@ -163,6 +199,15 @@ mod backoff {
         pub(crate) fn wait(&mut self) {
             self.rounds += 1;
             loom::thread::yield_now();
+        }
+
+        /// At once: how long threads wait is not explored.
+        pub(crate) fn is_sleeping(&self) -> bool {
+            true
+        }
+
+        pub(crate) fn is_exhausted(&self) -> bool {
+            false
         }
     }
 }

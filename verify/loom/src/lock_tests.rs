@@ -3,7 +3,10 @@
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use loom::sync::atomic::{
+    AtomicI64, AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
 use loom::thread;
 
 use crate::explore;
@@ -129,5 +132,92 @@ fn a_copy_without_a_value_is_passed() {
         let lock = Lock { state: AtomicI64::new(NONE), closed: AtomicU64::new(0) };
         lock.close();
         assert!(!lock.take_closed());
+    });
+}
+
+/// Closes a shard and finds its lock free, while `take` comes. Whoever takes the lock for good has
+/// given it back by then, or is seen to hold it.
+fn a_visitor_comes(take: fn(&Lock) -> bool) {
+    let shard = Arc::new((Shard::new(), AtomicU64::new(0)));
+    let theirs = Arc::clone(&shard);
+    let taker = thread::spawn(move || {
+        let taken = take(&theirs.0.lock);
+        if taken {
+            theirs.1.store(1, Relaxed);
+            theirs.0.lock.release(READY);
+        }
+        taken
+    });
+    shard.0.lock.close();
+    let found_free = shard.0.lock.state.load(Acquire) == READY;
+    let was_there = shard.1.load(Relaxed) == 1;
+    let taken = taker.join().unwrap();
+    assert!(!(found_free && taken && !was_there), "overtaken by who came later");
+}
+
+#[test]
+fn a_visitor_is_not_overtaken_and_needs_both_barriers() {
+    explore::all("lock, a taker comes with a visitor", || {
+        a_visitor_comes(|lock| lock.try_take(READY));
+    });
+    explore::expect_failure("lock, a taker without a barrier", || {
+        a_visitor_comes(|lock| {
+            !lock.is_closed()
+                && lock.state.compare_exchange(READY, 77, Acquire, Relaxed).is_ok()
+                && (!lock.is_closed() || {
+                    lock.release(READY);
+                    false
+                })
+        });
+    });
+}
+
+/// Looks at the lock of a closed shard, while `take` comes.
+fn a_closed_shard(take: fn(&Lock) -> bool) {
+    let lock = Arc::new(Lock { state: AtomicI64::new(READY), closed: AtomicU64::new(1) });
+    let theirs = Arc::clone(&lock);
+    let taker = thread::spawn(move || assert!(!take(&theirs)));
+    assert_eq!(lock.state(), READY, "kept from the visitor");
+    taker.join().unwrap();
+}
+
+#[test]
+fn who_finds_a_shard_closed_leaves_its_lock_alone() {
+    explore::all("lock, a taker at a closed shard", || {
+        a_closed_shard(|lock| lock.try_take(READY));
+    });
+    explore::expect_failure("lock, a taker that looks too late", || {
+        a_closed_shard(|lock| {
+            let taken = lock.state.compare_exchange(READY, 77, Acquire, Relaxed).is_ok();
+            if taken {
+                lock.release(READY);
+            }
+            false
+        });
+    });
+}
+
+/// A drain of a shard behind its fence, and a section that begins by then: it needs no exchange.
+fn a_section_and_a_drain(section: fn(&Lock) -> bool) {
+    let lock = Arc::new(Lock { state: AtomicI64::new(READY), closed: AtomicU64::new(1) });
+    let theirs = Arc::clone(&lock);
+    let section = thread::spawn(move || assert!(!section(&theirs), "the value is gone"));
+    assert!(lock.take_closed());
+    lock.release(NONE);
+    lock.open();
+    section.join().unwrap();
+}
+
+#[test]
+fn a_section_that_finds_the_shard_open_again_finds_no_value() {
+    explore::all("lock, a section and a drain", || {
+        a_section_and_a_drain(|lock| {
+            lock.closed.load(Acquire) == 0 && lock.state.load(Relaxed) == READY
+        });
+    });
+    explore::expect_failure("lock, a section that looks at the state first", || {
+        a_section_and_a_drain(|lock| {
+            lock.state.load(Relaxed) == READY && lock.closed.load(Acquire) == 0
+        });
     });
 }
