@@ -75,15 +75,17 @@ fn two_markers_and_a_drain_then_another() {
     }
 }
 
-/// As [`one_marker_and_a_drain`], but the kernel refuses the fence to the drain.
-fn one_marker_and_a_refused_drain() {
+/// One ID is marked already and another becomes so, while the kernel refuses the fence to a drain.
+fn two_markers_and_a_refused_drain() {
     let mask = Arc::new(Mask::default());
     mask.mark(0);
-    let theirs = Arc::clone(&mask);
-    let marker = thread::spawn(move || theirs.publish(0));
+    let markers = [0, 1].map(|id| {
+        let mask = Arc::clone(&mask);
+        thread::spawn(move || mask.publish(id))
+    });
     assert_eq!(membership::take(&mask.words), [0]);
-    marker.join().unwrap();
-    assert!(mask.is_marked(0), "the item is missed");
+    markers.into_iter().for_each(|marker| marker.join().unwrap());
+    assert!(mask.is_marked(0) && mask.is_marked(1), "an item is missed");
 }
 
 /// Who takes a bit that was clear before sees what it announces, by the language's rules alone.
@@ -149,7 +151,7 @@ fn a_drain_misses_no_member_and_needs_the_fence_and_the_order() {
         });
     });
     with(&fence::REFUSE, || {
-        explore::all("membership, a refused fence", one_marker_and_a_refused_drain);
+        explore::all("membership, a refused fence", two_markers_and_a_refused_drain);
     });
     with(&fence::SKIP, || {
         explore::all("membership, a bit alone", a_bit_that_is_set_carries_what_it_announces);

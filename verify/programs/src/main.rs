@@ -26,6 +26,7 @@ mod instructions;
 mod leak;
 mod locked;
 mod mask_order;
+mod mask_refused;
 mod memory;
 mod namespaces;
 mod numa;
@@ -85,6 +86,7 @@ const PROGRAMS: &[Program] = &[
         "memory that is locked; --confined: by a user who may lock little",
     ),
     program("mask-order", mask_order::run, "a drain of the active mask misses nobody"),
+    program("mask-refused", mask_refused::run, "the active mask where the fence is refused"),
     program("memory", memory::run, "what ten thousand counters cost"),
     program(
         "namespaces",

@@ -120,6 +120,7 @@ fn structures_keep_what_they_promise_with_any_source() {
 #[test]
 fn a_drain_of_the_mask_misses_no_member() {
     pass(&format!("mask-order {}", lasting(5)));
+    pass("mask-refused");
 }
 
 #[test]
