@@ -6,7 +6,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{
-    AtomicU64,
+    AtomicU32, AtomicU64,
     Ordering::{self, Relaxed},
 };
 use loom::thread;
@@ -17,7 +17,6 @@ use crate::try_lock::TryLock;
 use shard::{Reading, Shard};
 
 #[path = "../../../crates/percid/src/ring/shard.rs"]
-#[expect(dead_code, reason = "what needs no exploration is not used here")]
 mod shard;
 
 /// The smallest ring there is.
@@ -49,30 +48,41 @@ impl Word {
 }
 
 /// The words of a shard, which begin at a multiple of [`APART`]: so a place in the shard's address
-/// space, where words have 8 bytes, tells where its word is.
-struct Memory(*mut Word);
+/// space, where words have 8 bytes, tells where its word is. Behind them is its lock.
+struct Memory(*mut Words);
+
+#[repr(C)]
+struct Words {
+    words: [Word; WORDS],
+    lock: TryLock,
+}
+
+/// Where the lock is in the library.
+const LOCK: usize = HEAD + 8;
 
 /// More than a shard's words take.
 const APART: usize = 1 << 16;
 
 impl Memory {
     fn layout() -> Layout {
-        Layout::array::<Word>(WORDS).and_then(|words| words.align_to(APART)).expect("a small array")
+        Layout::new::<Words>().align_to(APART).expect("a small structure")
     }
 
     /// `shared`: writers overwrite what is being read.
     fn new(shared: bool) -> Memory {
-        // SAFETY: the array is not empty.
-        let words = unsafe { alloc(Memory::layout()) }.cast::<Word>();
-        if words.is_null() {
+        // SAFETY: the structure is not empty.
+        let place = unsafe { alloc(Memory::layout()) }.cast::<Words>();
+        if place.is_null() {
             handle_alloc_error(Memory::layout());
         }
-        for index in 0..WORDS {
-            let alone = (!shared && index >= DATA / 8).then(|| UnsafeCell::new(()));
-            // SAFETY: inside the array, which is this value's own.
-            unsafe { words.add(index).write(Word { value: AtomicU64::new(0), alone }) };
-        }
-        Memory(words)
+        let word = |index| Word {
+            value: AtomicU64::new(0),
+            alone: (!shared && index >= DATA / 8).then(|| UnsafeCell::new(())),
+        };
+        let lock = TryLock { taken: AtomicU32::new(0) };
+        // SAFETY: new memory for one.
+        unsafe { place.write(Words { words: std::array::from_fn(word), lock }) };
+        Memory(place)
     }
 
     fn shard(&self) -> Shard {
@@ -82,19 +92,20 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        for index in 0..WORDS {
-            // SAFETY: written in `new`.
-            unsafe { self.0.add(index).drop_in_place() };
-        }
+        // SAFETY: written in `new`.
+        unsafe { self.0.drop_in_place() };
         // SAFETY: allocated in `new` with this layout.
         unsafe { dealloc(self.0.cast(), Memory::layout()) };
     }
 }
 
-/// The word at an address of a shard.
+/// What is at an address of a shard: a word, or the lock.
 pub(crate) fn word(address: usize) -> *const u8 {
-    let base = std::ptr::with_exposed_provenance::<Word>(address & !(APART - 1));
-    base.wrapping_add(address % APART / 8).cast()
+    let place = std::ptr::with_exposed_provenance::<Words>(address & !(APART - 1));
+    match address % APART {
+        LOCK => place.wrapping_byte_add(std::mem::offset_of!(Words, lock)).cast(),
+        offset => place.cast::<Word>().wrapping_add(offset / 8).cast(),
+    }
 }
 
 // SAFETY: a pointer to words that any thread may use.
@@ -102,31 +113,14 @@ unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
-/// A shard with its lock.
-struct Ring {
-    memory: Memory,
-    lock: TryLock,
-}
-
-impl Ring {
-    fn new(shared: bool) -> Arc<Ring> {
-        let lock = TryLock { taken: loom::sync::atomic::AtomicU32::new(0) };
-        Arc::new(Ring { memory: Memory::new(shared), lock })
+/// A ring with as many records as fit.
+fn full(shared: bool) -> Arc<Memory> {
+    let memory = Memory::new(shared);
+    let mut number = 0;
+    while append(memory.shard(), number) {
+        number += 1;
     }
-
-    /// A ring with as many records as fit.
-    fn full(shared: bool) -> Arc<Ring> {
-        let ring = Ring::new(shared);
-        let mut number = 0;
-        while append(ring.shard(), number) {
-            number += 1;
-        }
-        ring
-    }
-
-    fn shard(&self) -> Shard {
-        self.memory.shard()
-    }
+    Arc::new(memory)
 }
 
 /// A record of two words, both of which are its number.
@@ -178,7 +172,7 @@ fn read(shard: Shard, keeps_oldest: bool, most: usize) -> u64 {
 #[test]
 fn a_record_that_is_overwritten_does_not_come_out() {
     explore::all("ring, a reader is overtaken", || {
-        let ring = Ring::full(true);
+        let ring = full(true);
         let theirs = Arc::clone(&ring);
         let writer = thread::spawn(move || discard_and_append(theirs.shard(), 5, 1));
         let before = read(ring.shard(), false, 1);
@@ -187,7 +181,7 @@ fn a_record_that_is_overwritten_does_not_come_out() {
         assert_eq!(all, 6, "each is there, or counted");
     });
     explore::expect_failure("ring, a reader is overtaken and the tail stays", || {
-        let ring = Ring::full(true);
+        let ring = full(true);
         let theirs = Arc::clone(&ring);
         let writer = thread::spawn(move || append_anyway(theirs.shard(), 5));
         read(ring.shard(), false, 1);
@@ -199,11 +193,11 @@ fn a_record_that_is_overwritten_does_not_come_out() {
 #[test]
 fn it_does_not_matter_which_writer_has_discarded() {
     explore::bounded(3, "ring, two writers overtake a reader", || {
-        let ring = Ring::full(true);
+        let ring = full(true);
         let writers = [5, 6].map(|number| {
             let ring = Arc::clone(&ring);
             thread::spawn(move || {
-                let Some(_lock) = ring.lock.try_lock() else { return };
+                let Some(_lock) = ring.shard().lock().try_lock() else { return };
                 if !append(ring.shard(), number) {
                     discard_and_append(ring.shard(), number, 2);
                 }
@@ -214,11 +208,38 @@ fn it_does_not_matter_which_writer_has_discarded() {
     });
 }
 
+/// Two threads use one shard at the same time, and the second finds the lock taken, or not.
+#[test]
+fn one_writer_at_a_time_has_the_lock() {
+    explore::bounded(3, "ring, two writers", || {
+        let ring = full(true);
+        let append = |number| {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                // Of another length each: so what two of them write together is torn.
+                let bytes = &record(7)[..number];
+                let request = Append::new(bytes, CAPACITY).expect("a record that fits");
+                ring.shard().append_locked(&request, true).is_some()
+            })
+        };
+        let writers = [append(8), append(16)];
+        let appended = writers.map(|writer| u64::from(writer.join().unwrap()));
+        let (mut reading, mut buffer) = (Reading::start(ring.shard(), false), Vec::new());
+        let mut all = 0;
+        while let Some(read) = reading.next(&mut buffer) {
+            let expected = if read.number < 5 { record(read.number) } else { record(7) };
+            assert!(expected.starts_with(read.bytes), "record {} is torn", read.number);
+            all += 1 + read.skipped;
+        }
+        assert_eq!(all, 5 + appended[0] + appended[1], "each is there, or counted");
+    });
+}
+
 /// The consumer empties a full ring while a writer waits for room.
 #[test]
 fn what_is_kept_is_nobody_elses_until_it_was_read() {
     explore::all("ring, a writer follows a reader", || {
-        let ring = Ring::full(false);
+        let ring = full(false);
         let theirs = Arc::clone(&ring);
         let writer = thread::spawn(move || append(theirs.shard(), 5));
         let before = read(ring.shard(), true, 2);
@@ -228,7 +249,7 @@ fn what_is_kept_is_nobody_elses_until_it_was_read() {
         assert_eq!(all, 6 + u64::from(appended), "each is there once");
     });
     explore::expect_failure("ring, a writer does not wait for a reader", || {
-        let ring = Ring::full(false);
+        let ring = full(false);
         let theirs = Arc::clone(&ring);
         let writer = thread::spawn(move || append_anyway(theirs.shard(), 5));
         read(ring.shard(), true, 2);
@@ -240,7 +261,7 @@ fn what_is_kept_is_nobody_elses_until_it_was_read() {
 #[test]
 fn where_there_is_always_room_nobody_finds_none() {
     explore::all("ring, room", || {
-        let ring = Ring::new(false);
+        let ring = Arc::new(Memory::new(false));
         for (end, position) in [(HEAD, 96), (TAIL, 0)] {
             ring.shard().at(end).store(position, Relaxed);
         }

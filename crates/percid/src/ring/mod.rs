@@ -372,15 +372,9 @@ impl Ring {
 
     /// Appends to a shard on which no section works; `None` if another thread is using it.
     fn append_locked(&self, shard: Shard, request: &Append) -> Option<Appended> {
-        let _lock = shard.lock().try_lock()?;
-        if !shard.has_room(request) {
-            if self.overflow == Overflow::DropNewest {
-                return Some(Err(AppendError::Full));
-            }
-            shard.discard(shard.worth_keeping(request));
-        }
-        shard.append(request);
-        Some(Ok(()))
+        let overwrite = self.overflow == Overflow::OverwriteOldest;
+        let appended = shard.append_locked(request, overwrite)?;
+        Some(if appended { Ok(()) } else { Err(AppendError::Full) })
     }
 }
 
@@ -574,6 +568,39 @@ mod tests {
         }
     }
 
+    #[test]
+    fn discarding_frees_whole_records_an_eighth_at_a_time() {
+        let (_memory, shard) = with_ends(0, 0);
+        let request = |length| Append::new(&[7; 64][..length], CAPACITY).expect("it fits");
+        assert_eq!(shard.worth_keeping(&request(8)), CAPACITY - CAPACITY / 8);
+        let longest = vec![0; layout::max_record_len(CAPACITY) as usize];
+        let longest = Append::new(&longest, CAPACITY).expect("it fits");
+        assert_eq!(shard.worth_keeping(&longest), CAPACITY - longest.needed);
+        (0..12).for_each(|_| shard.append(&request(64)));
+        let (_, head) = shard.ends();
+        for keep in (0..=head).rev().step_by(8) {
+            shard.discard(keep);
+            let (tail, _) = shard.ends();
+            assert!((keep.saturating_sub(64)..=keep).contains(&(head - tail)), "{keep}: {tail}");
+            assert_eq!(tail % request(64).size, 0);
+        }
+    }
+
+    #[test]
+    fn the_numbers_of_records_come_round() {
+        const LAST: u64 = (1 << 48) - 1;
+        let (memory, shard) = with_ends(0, 0);
+        memory[layout::DATA / 8].store(LAST * layout::ONE, Relaxed);
+        (0..3).for_each(|_| shard.append(&Append::new(b"it", CAPACITY).expect("it fits")));
+        let mut buffer = Vec::new();
+        let mut read = || {
+            let mut reading = Reading::start(shard, true);
+            reading.next(&mut buffer).map(|read| (read.number, read.skipped))
+        };
+        assert_eq!(read(), Some((LAST, LAST)), "none was expected before");
+        assert_eq!((read(), read(), read()), (Some((0, 0)), Some((1, 0)), None));
+    }
+
     /// The tail moves a quarter of the ring at a time, and to the end when the reading ends.
     #[test]
     fn a_consumer_gives_room_back_while_it_reads_but_not_for_every_record() {
@@ -657,6 +684,47 @@ mod tests {
         assert_eq!(all(&ring), [b"one"]);
         ring.append(b"two").expect("room");
         assert_eq!(all(&ring), [b"two"]);
+    }
+
+    /// The shared shard is for threads whose own is in use, and for those without an ID.
+    #[test]
+    fn who_finds_its_shard_in_use_appends_to_the_shared_one() {
+        let ring = || Ring::with_source(Source::Atomic, 1024, Overflow::DropNewest);
+        loop {
+            let ring = ring().expect("atomics");
+            ring.append(b"own").expect("room");
+            let State::Claimed(block, _) = ring.handle.state() else { panic!("it has memory") };
+            let ids = Source::Atomic.ids_seen();
+            let lock = |id: u32| ring.shard_at(block.of_id(id)).lock().try_lock();
+            let of_ids: Vec<_> = (0..ids).map(|id| lock(id).expect("nobody else")).collect();
+            let appended = ring.append(b"shared");
+            let shared = ring.shard_at(block.0).lock().try_lock();
+            let refused = ring.append(b"lost");
+            drop((shared, of_ids));
+            if Source::Atomic.ids_seen() != ids {
+                // The thread may have moved to a CPU that has no lock here.
+                continue;
+            }
+            assert_eq!((appended, refused), (Ok(()), Err(AppendError::Busy)));
+            let mut events = Vec::new();
+            let mut consumer = ring.consumer().expect("no other consumer");
+            consumer.poll(|event| events.push((event.id.is_some(), event.bytes.to_vec())));
+            assert_eq!(events, [(false, b"shared".to_vec()), (true, b"own".to_vec())]);
+            assert_eq!(ring.lost(), 1);
+            return;
+        }
+    }
+
+    #[test]
+    fn the_memory_of_rings_is_used_again() {
+        for (source, ring) in rings(Ring::MAX_BYTES, Overflow::DropNewest) {
+            drop(ring);
+            // More than fit the address space that is set aside for all.
+            for _ in 0..1000 {
+                let ring = Ring::with_source(source, Ring::MAX_BYTES, Overflow::DropNewest);
+                assert_eq!(ring.expect("an available source").append(b""), Ok(()), "{source}");
+            }
+        }
     }
 
     /// Writers of numbered records against a consumer: every record whole, in order by writer and

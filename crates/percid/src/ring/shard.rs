@@ -66,6 +66,20 @@ impl Shard {
         self.capacity - request.needed.max(self.capacity / 8)
     }
 
+    /// Appends under the lock; `None` if another thread has it. Answers whether there was room, or
+    /// was made.
+    pub(crate) fn append_locked(&self, request: &Append, overwrite: bool) -> Option<bool> {
+        let _lock = self.lock().try_lock()?;
+        if !self.has_room(request) {
+            if !overwrite {
+                return Some(false);
+            }
+            self.discard(self.worth_keeping(request));
+        }
+        self.append(request);
+        Some(true)
+    }
+
     /// What the section `append` does. The caller holds the lock and there is room.
     pub(crate) fn append(&self, request: &Append) {
         fence(Release);
