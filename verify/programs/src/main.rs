@@ -15,6 +15,7 @@ mod control;
 mod count;
 mod density;
 mod detached;
+mod errno;
 mod exhaustion;
 mod first_use;
 mod forking;

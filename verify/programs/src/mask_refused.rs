@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use percid::ActiveMask;
 
+use crate::errno;
 use crate::options::Options;
 use crate::sandbox;
 use crate::verdict::Verdict;
@@ -45,7 +46,7 @@ fn refused_to_all() -> Checked {
     let mask = ActiveMask::new();
     refuse_fences(1)?;
     for round in 0..2 {
-        keeping_errno(2, || [NEAR, FAR].map(|id| mask.mark(id)))?;
+        errno::kept(|| [NEAR, FAR].map(|id| mask.mark(id))).ok_or(2)?;
         check(3 + round, drained(&mask)? == (1 << NEAR, 1))?;
         check(5, !mask.is_marked(NEAR) && !mask.is_marked(FAR))?;
     }
@@ -67,28 +68,16 @@ fn refused_to_drains() -> Checked {
 /// Drains; the near members as bits, and how many far ones there were.
 fn drained(mask: &ActiveMask) -> Result<(u64, u64), i32> {
     let (near, far) = (AtomicU64::new(0), AtomicU64::new(0));
-    keeping_errno(20, || {
-        mask.drain(|id| match id {
-            0..64 => _ = near.fetch_or(1 << id, Relaxed),
-            _ => _ = far.fetch_add(1, Relaxed),
-        })
-    })?;
+    let visit = |id| match id {
+        0..64 => _ = near.fetch_or(1 << id, Relaxed),
+        _ => _ = far.fetch_add(1, Relaxed),
+    };
+    errno::kept(|| mask.drain(visit)).ok_or(20)?;
     Ok((near.into_inner(), far.into_inner()))
 }
 
 fn refuse_fences(step: i32) -> Checked {
     check(step, sandbox::install(&[libc::SYS_membarrier], libc::EPERM).is_ok())
-}
-
-fn keeping_errno<T>(step: i32, body: impl FnOnce() -> T) -> Checked {
-    const PROGRAMS: i32 = 77;
-    // SAFETY: the calling thread's own errno.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    unsafe { *errno = PROGRAMS };
-    body();
-    // SAFETY: as above.
-    check(step, unsafe { *errno } == PROGRAMS)
 }
 
 fn check(step: i32, right: bool) -> Checked {

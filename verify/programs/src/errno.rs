@@ -1,0 +1,13 @@
+//! Whether the library leaves `errno` alone.
+
+/// Runs `body`. Returns its result, if `errno` is what it was before.
+pub(crate) fn kept<T>(body: impl FnOnce() -> T) -> Option<T> {
+    const PROGRAMS: i32 = 77;
+    // SAFETY: the calling thread's own errno.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    unsafe { *errno = PROGRAMS };
+    let result = body();
+    // SAFETY: as above.
+    (unsafe { *errno } == PROGRAMS).then_some(result)
+}
