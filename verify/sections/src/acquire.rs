@@ -1,0 +1,94 @@
+//! `acquire`.
+
+use crate::critical::by_mark;
+use crate::exhaust;
+use crate::operation::{Operation, noise};
+use crate::stepping;
+use crate::world::{HERE, Shard, Source, World};
+
+const EXPECTED: usize = 0x51;
+const TOKEN: usize = 0x7000;
+
+/// From the state to the word that closes the shard, as locals have it; and as stacks have it,
+/// which have no such word and expect zero.
+const BESIDE: isize = 8;
+const SAME: isize = 0;
+
+struct Acquire<const CLOSED: isize> {
+    expected: usize,
+    state: u64,
+    closed: u64,
+}
+
+impl<const CLOSED: isize> Operation for Acquire<CLOSED> {
+    fn call(&self, word: usize) -> Option<u64> {
+        // SAFETY: the word is one of the test's world, which has set all that sections read.
+        let shard = unsafe { by_mark!(word, acquire::<CLOSED>(self.expected, TOKEN), else 0) };
+        (shard != 0).then_some(shard as u64)
+    }
+
+    fn shard(&self, slot: usize) -> Shard {
+        let mut shard = noise(slot);
+        shard[CLOSED as usize / 8] = self.closed;
+        shard[0] = self.state;
+        shard
+    }
+
+    fn model(&self, shard: &mut Shard) -> Option<u64> {
+        let free = shard[0] == self.expected as u64 && shard[CLOSED as usize / 8] == 0;
+        if free {
+            shard[0] = TOKEN as u64;
+        }
+        free.then_some(0)
+    }
+
+    fn result_in(&self, result: Option<u64>, address: usize) -> Option<u64> {
+        result.map(|_| address as u64)
+    }
+}
+
+const FREE: Acquire<BESIDE> = Acquire { expected: EXPECTED, state: EXPECTED as u64, closed: 0 };
+
+#[test]
+fn acquire() {
+    let mut runs = exhaust::all(&FREE);
+    runs += exhaust::all(&Acquire::<SAME> { expected: 0, state: 0, closed: 0 });
+    println!("{runs} runs");
+}
+
+#[test]
+fn acquire_what_is_closed_or_taken() {
+    exhaust::all(&Acquire::<BESIDE> { closed: 1, ..FREE });
+    exhaust::briefly(&Acquire::<BESIDE> { closed: 1 << 40, ..FREE });
+    exhaust::briefly(&Acquire::<BESIDE> { state: TOKEN as u64 + 8, ..FREE });
+    exhaust::briefly(&Acquire::<BESIDE> { state: 0, ..FREE });
+    exhaust::briefly(&Acquire::<SAME> { expected: 0, state: 1, closed: 1 });
+}
+
+/// A visitor takes the value out of a shard that it has closed, stores that there is none, and
+/// opens the shard again, all between two instructions of a section on another CPU. The section
+/// must not believe what the state was before: a shard that it finds open is one whose state it has
+/// still to read.
+#[test]
+fn acquire_after_the_shard_was_closed() {
+    for source in [Source::Kernel, Source::Table] {
+        let world = World::new();
+        let closed = Acquire::<BESIDE> { closed: 1, ..FREE };
+        let (mut number, mut reached) = (0, true);
+        while reached {
+            for slot in 0..world.read().len() {
+                world.write(slot, &closed.shard(slot));
+            }
+            world.put(HERE);
+            let mut taken = None;
+            reached =
+                stepping::run(&mut || taken = closed.call(world.word(source)), number, &mut |_| {
+                    world.store(HERE.slot, 0, 0);
+                    world.store(HERE.slot, BESIDE as usize / 8, 0);
+                });
+            assert_eq!(taken, None, "{source:?}: opened in front of instruction {number}");
+            number += 1;
+        }
+        assert!(number > 8, "{number} instructions");
+    }
+}

@@ -1,0 +1,100 @@
+//! `append`.
+
+use crate::critical::by_mark;
+use crate::critical::ring::{Append as Request, HEAD};
+use crate::exhaust;
+use crate::operation::Operation;
+use crate::ring::{CAPACITY, data, forget_free_part, head, shard, size, tail};
+use crate::world::Shard;
+
+struct Append<'a> {
+    record: &'a [u8],
+    tail: u64,
+    before: &'a [u64],
+}
+
+impl Append<'_> {
+    fn request(&self) -> Request {
+        Request::new(self.record, CAPACITY).expect("a record that fits")
+    }
+}
+
+impl Operation for Append<'_> {
+    fn call(&self, word: usize) -> Option<u64> {
+        let request = self.request();
+        // SAFETY: the word is one of the test's world, which has set all that sections read.
+        unsafe { by_mark!(word, append(&request), else false) }.then_some(0)
+    }
+
+    fn shard(&self, slot: usize) -> Shard {
+        shard(slot, self.tail, self.before)
+    }
+
+    fn model(&self, shard: &mut Shard) -> Option<u64> {
+        let (head, length) = (head(shard), self.record.len() as u64);
+        if head - tail(shard) + size(length) + 8 > CAPACITY {
+            return None;
+        }
+        let number = shard[data(head)] >> 16;
+        shard[data(head)] = number << 16 | length;
+        let (words, rest) = self.record.as_chunks::<8>();
+        for (index, word) in words.iter().enumerate() {
+            shard[data(head + 8 + 8 * index as u64)] = u64::from_le_bytes(*word);
+        }
+        if !rest.is_empty() {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            shard[data(head + size(length) - 8)] = u64::from_le_bytes(word);
+        }
+        shard[data(head + size(length))] = (number + 1) << 16;
+        shard[HEAD / 8] = head + size(length);
+        Some(0)
+    }
+
+    fn forget_free_parts(&self, shard: &mut Shard) {
+        forget_free_part(shard);
+    }
+}
+
+/// Lengths with and without a rest, none, and the longest.
+const LENGTHS: [usize; 7] = [0, 3, 8, 16, 23, 40, 112];
+/// At the beginning, somewhere in a later lap, and just before the end: tail, and the records in
+/// front.
+const PLACES: [(u64, &[u64]); 3] =
+    [(0, &[]), (7 * CAPACITY + 64, &[24, 5]), (3 * CAPACITY - 64, &[16, 9])];
+
+fn record() -> Vec<u8> {
+    (1..=200).collect()
+}
+
+#[test]
+fn append() {
+    let record = record();
+    let at = |length: usize, (tail, before)| Append { record: &record[..length], tail, before };
+    let runs = exhaust::all(&at(0, PLACES[0])) + exhaust::all(&at(23, PLACES[2]));
+    println!("{runs} runs");
+}
+
+#[test]
+fn append_records_of_all_lengths() {
+    let record = record();
+    for length in LENGTHS {
+        for (tail, before) in PLACES {
+            exhaust::briefly(&Append { record: &record[..length], tail, before });
+        }
+    }
+}
+
+/// Exactly as much as is free, and eight bytes more.
+#[test]
+fn append_in_the_last_room() {
+    let record = record();
+    let before = [112, 112, 112, 48];
+    let used: u64 = before.into_iter().map(size).sum();
+    let fits = (CAPACITY - used - 16) as usize;
+    let tail = 5 * CAPACITY + 8;
+    exhaust::briefly(&Append { record: &record[..fits], tail, before: &before });
+    let too_long = Append { record: &record[..fits + 1], tail, before: &before };
+    assert_eq!(too_long.model(&mut too_long.shard(0)), None);
+    exhaust::all(&too_long);
+}

@@ -1,0 +1,44 @@
+//! What the kernel does to a thread that it has preempted, before the thread runs on.
+
+use crate::descriptors::Descriptor;
+use crate::stepping::Stop;
+use crate::world::World;
+
+/// In front of every abort pad.
+#[cfg(target_arch = "x86_64")]
+const SIGNATURE: u32 = 0x5305_3053;
+#[cfg(target_arch = "aarch64")]
+const SIGNATURE: u32 = 0xd428_bc00;
+
+/// How a preempted thread goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resumed {
+    /// Where it was.
+    There,
+    /// At the pad of the section in which it was.
+    AtThePad,
+    /// The kernel would have ended it: what it declared is no section.
+    Ended,
+}
+
+/// Preempts the thread where it stands.
+pub(crate) fn preempt(stop: &mut Stop<'_>, world: &World) -> Resumed {
+    let declared = world.take_declaration();
+    if declared == 0 {
+        return Resumed::There;
+    }
+    // SAFETY: what a section declares is a descriptor of this program; a mutant that declares
+    // something else ends here, which is noticed as well.
+    let section = unsafe { *std::ptr::with_exposed_provenance::<Descriptor>(declared) };
+    if !section.contains(stop.place()) {
+        return Resumed::There;
+    }
+    // SAFETY: as above.
+    let signature =
+        unsafe { std::ptr::with_exposed_provenance::<u32>(section.abort - 4).read_unaligned() };
+    if signature != SIGNATURE || section.version_and_flags != [0; 2] {
+        return Resumed::Ended;
+    }
+    stop.go_to(section.abort);
+    Resumed::AtThePad
+}

@@ -1,0 +1,42 @@
+//! Every critical section of percid, of Rust and of C, stopped at every instruction by a kernel that
+//! the test plays.
+//!
+//! The sections are the library's own files, compiled here once more. They are given an rseq area,
+//! a table and memory of the test's own ([`world`]), of which the real kernel knows nothing, so
+//! that it never interferes. The test runs a section up to each of its instructions in turn
+//! ([`stepping`]) and does there what the kernel does to a thread that it preempts ([`kernel`]), on
+//! the same CPU or with a move to another one, or what another thread does meanwhile. What must be
+//! true then is said by a model of each operation in Rust ([`operation`]); `exhaust` tries all.
+//!
+//! What this cannot show is what the real kernel does, which is the matter of `verify/aborts`, and
+//! the orders in which a 64-bit Arm processor makes stores and loads visible: those are read off
+//! the instructions (`orders`).
+#![cfg(test)]
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+
+#[path = "../../../crates/percid/src/critical/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "only the sections are used here")]
+mod critical;
+
+/// What the sections need of the library's arena.
+mod arena {
+    pub(crate) const SHIFT: u32 = 24;
+}
+
+/// What the sections need of the library's `sys`.
+mod sys {
+    pub(crate) mod thread;
+}
+
+mod acquire;
+mod add;
+mod append;
+mod descriptors;
+mod discard;
+mod exhaust;
+mod kernel;
+mod operation;
+mod ring;
+mod stack;
+mod stepping;
+mod world;

@@ -1,0 +1,85 @@
+//! Stopping a thread at one instruction of what it does.
+//!
+//! x86-64: the processor traps after every instruction, so that all are counted, however often a
+//! loop comes to them. 64-bit Arm, where user space cannot ask for that: every instruction of every
+//! section, the three in front and the one behind become traps, each until the thread comes to it
+//! first.
+
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64.rs"]
+mod arch;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod arch;
+
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// A thread that stands in front of an instruction.
+#[derive(Debug)]
+pub(crate) struct Stop<'a> {
+    context: &'a mut libc::ucontext_t,
+}
+
+impl Stop<'_> {
+    /// The address of the instruction.
+    pub(crate) fn place(&self) -> usize {
+        arch::place(self.context)
+    }
+
+    /// Lets the thread go on elsewhere.
+    pub(crate) fn go_to(&mut self, place: usize) {
+        arch::go_to(self.context, place);
+    }
+}
+
+/// What is run, and what happens where it is stopped.
+struct Run<'a> {
+    /// Instructions until then.
+    left: usize,
+    act: &'a mut dyn FnMut(&mut Stop<'_>),
+    done: bool,
+}
+
+static RUN: AtomicPtr<Run<'static>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Runs `call`, and does `act` in front of the instruction of this number. `false`: it has fewer.
+///
+/// `act` must not panic: it is done in a signal handler.
+pub(crate) fn run(
+    call: &mut dyn FnMut(),
+    number: usize,
+    act: &mut dyn FnMut(&mut Stop<'_>),
+) -> bool {
+    let mut run = Run { left: number, act, done: false };
+    RUN.store((&raw mut run).cast(), Relaxed);
+    install();
+    arch::step_through(call);
+    RUN.store(std::ptr::null_mut(), Relaxed);
+    run.done
+}
+
+fn install() {
+    // SAFETY: a handler of the right kind, for a signal that nothing else here uses.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as extern "C" fn(_, _, _) as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        assert_eq!(libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut()), 0);
+    }
+}
+
+extern "C" fn handler(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: `run` keeps it there for as long as the thread is stepped, and waits meanwhile.
+    let run = unsafe { RUN.load(Relaxed).as_mut() };
+    // SAFETY: the kernel's, for this handler alone.
+    let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    let Some(run) = run.filter(|run| !run.done) else { return arch::end(context) };
+    arch::arrived(context);
+    if run.left > 0 {
+        run.left -= 1;
+        return;
+    }
+    run.done = true;
+    arch::end(context);
+    (run.act)(&mut Stop { context });
+}
