@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::instructions;
 use crate::suite::Suite;
 
 /// What becomes of a mutant.
@@ -75,7 +76,11 @@ pub fn read(folder: &Path) -> Result<Vec<Mutant>, String> {
     for file in files {
         let room = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&file).map_err(error)?;
-        all.extend(parse(&room, &text)?);
+        all.extend(if file.ends_with(instructions::FILE) {
+            instructions::read(&crate::root(), &text)?
+        } else {
+            parse(&room, &text)?
+        });
     }
     check_names(&all)?;
     Ok(all)

@@ -6,6 +6,7 @@
 //! changed is not needed, or no execution can tell, and the catalogue has the argument why.
 
 pub mod catalogue;
+pub mod instructions;
 pub mod options;
 pub mod outcome;
 pub mod process;

@@ -15,9 +15,11 @@ enum Kind {
     Run,
     Aborts,
     Portable,
+    Sections,
+    SectionsArm,
 }
 
-const KINDS: [(&str, Kind); 10] = [
+const KINDS: [(&str, Kind); 12] = [
     ("lib", Kind::Lib),
     ("loom", Kind::Loom),
     ("rules", Kind::Rules),
@@ -28,7 +30,14 @@ const KINDS: [(&str, Kind); 10] = [
     ("run", Kind::Run),
     ("aborts", Kind::Aborts),
     ("portable", Kind::Portable),
+    ("sections", Kind::Sections),
+    ("sections-arm", Kind::SectionsArm),
 ];
+
+/// Tests of another architecture, in an emulator of user space.
+const ARM: &str = "test -p percid-sections --target aarch64-unknown-linux-gnu \
+    --config target.aarch64-unknown-linux-gnu.linker=\"aarch64-linux-gnu-gcc\" \
+    --config target.aarch64-unknown-linux-gnu.runner=[\"qemu-aarch64\",\"-L\",\"/usr/aarch64-linux-gnu\"]";
 
 /// A suite with its arguments, as `lib cell::` or `run stress --seconds 2`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,6 +116,8 @@ impl Suite {
             Kind::NumaTests => "test -p percid-numa-tests",
             Kind::Capi => "test -p percid-capi",
             Kind::Programs => "test -p percid-programs --test programs",
+            Kind::Sections => "test -p percid-sections",
+            Kind::SectionsArm => ARM,
             Kind::Run | Kind::Aborts => "",
         })
     }

@@ -16,7 +16,7 @@ macro_rules! index {
             "b.hs ",
             $exit,
             "\n",
-            "add {index:w}, {index:w}, #1",
+            "add {index:w}, {index:w}, #1\n",
         )
     };
     (table, $exit:literal) => {
@@ -26,6 +26,7 @@ macro_rules! index {
             "ldr {index:w}, [{work}, {index}, lsl #2]\n",
             "cbz {index:w}, ",
             $exit,
+            "\n",
         )
     };
 }

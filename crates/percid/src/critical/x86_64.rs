@@ -17,7 +17,7 @@ macro_rules! index {
             "jae ",
             $exit,
             "\n",
-            "inc {index:e}",
+            "inc {index:e}\n",
         )
     };
     (table, $exit:literal) => {
@@ -28,6 +28,7 @@ macro_rules! index {
             "test {index:e}, {index:e}\n",
             "jz ",
             $exit,
+            "\n",
         )
     };
 }
