@@ -25,6 +25,9 @@ mod arena {
 
 /// What the sections need of the library's `sys`.
 mod sys {
+    pub(crate) mod atomic {
+        pub(crate) use std::sync::atomic::*;
+    }
     pub(crate) mod thread;
 }
 
