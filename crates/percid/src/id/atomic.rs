@@ -4,7 +4,7 @@
 use super::seen::Seen;
 use crate::arena;
 use crate::sys::atomic::AtomicU32;
-use crate::sys::{preserving_errno, thread};
+use crate::sys::{affinity, preserving_errno, thread};
 
 /// Operations for which a thread keeps its hint before it asks for its CPU again.
 const HINT_OPERATIONS: u32 = 64;
@@ -25,8 +25,7 @@ pub(crate) fn hint() -> u32 {
     unsafe {
         let left = (*block).hint_left.wrapping_sub(1);
         if left >= HINT_OPERATIONS {
-            let cpu = preserving_errno(|| libc::sched_getcpu());
-            (*block).hint = u32::try_from(cpu).unwrap_or(0);
+            (*block).hint = preserving_errno(affinity::current_cpu);
             (*block).hint_left = HINT_OPERATIONS;
         } else {
             (*block).hint_left = left;

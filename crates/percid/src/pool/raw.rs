@@ -571,13 +571,15 @@ mod tests {
 
     #[test]
     fn no_object_is_lent_to_two() {
+        const LOANS: usize = if cfg!(miri) { 100 } else { 20_000 };
+        const DRAINS: usize = if cfg!(miri) { 10 } else { 50 };
         for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
             let layout = Layout::new::<[AtomicU32; 16]>();
             let pool = RawPool::with_source(source, layout, 8).expect("an available source");
             std::thread::scope(|scope| {
                 for _ in 0..4 {
                     scope.spawn(|| {
-                        for _ in 0..20_000 {
+                        for _ in 0..LOANS {
                             let objects = [get(&pool), get(&pool)];
                             for object in objects {
                                 // SAFETY: zeroed memory of this layout, or what was left behind
@@ -591,7 +593,7 @@ mod tests {
                         }
                     });
                 }
-                (0..50).for_each(|_| _ = pool.drain());
+                (0..DRAINS).for_each(|_| _ = pool.drain());
             });
         }
     }

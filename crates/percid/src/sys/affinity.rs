@@ -1,6 +1,10 @@
 //! Which CPUs there may ever be, and which the calling thread may use.
 
 use super::cpuset::CpuSet;
+#[cfg(miri)]
+use super::described::affinity_bytes;
+#[cfg(miri)]
+pub(crate) use super::described::current_cpu;
 use super::{MAX_CPUS, file};
 
 /// Puts the CPUs the calling thread may run on into `set`; `false` if the kernel does not say.
@@ -50,8 +54,16 @@ impl Affinity {
     }
 }
 
+/// The CPU that runs the calling thread, which may be out of date at once.
+#[cfg(not(miri))]
+pub(crate) fn current_cpu() -> u32 {
+    // SAFETY: the call takes nothing.
+    u32::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0)
+}
+
 /// Asks for the thread's affinity and returns how many bytes the kernel's mask has. The raw call is
 /// used because the C library hides that.
+#[cfg(not(miri))]
 fn affinity_bytes(words: &mut [u64]) -> Option<usize> {
     // SAFETY: the kernel writes at most the given number of bytes.
     let bytes = unsafe {

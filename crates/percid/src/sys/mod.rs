@@ -10,9 +10,12 @@ pub(crate) mod cell;
 pub(crate) mod clock;
 pub(crate) mod companion;
 pub(crate) mod cpuset;
+#[cfg(any(test, miri))]
+pub(crate) mod described;
 pub(crate) mod file;
 pub(crate) mod holder;
 pub(crate) mod membarrier;
+#[cfg_attr(miri, path = "memory_in_miri.rs")]
 pub(crate) mod memory;
 pub(crate) mod process;
 mod raw_call;

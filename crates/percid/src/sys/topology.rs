@@ -45,10 +45,7 @@ fn last_level_cache(cpu: u32) -> Option<u32> {
 pub(crate) fn node(cpu: u32) -> Option<u32> {
     (0..online_nodes()?).find(|node| {
         let link = Path::format(format_args!("/sys/devices/system/cpu/cpu{cpu}/node{node}"));
-        // SAFETY: the path is a terminated string.
-        link.as_ref()
-            .and_then(Path::as_c_str)
-            .is_some_and(|path| unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 })
+        link.as_ref().and_then(Path::as_c_str).is_some_and(file::exists)
     })
 }
 

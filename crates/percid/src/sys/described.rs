@@ -1,0 +1,70 @@
+//! A machine described in memory: what tests of the parsers read in place of `/proc` and `/sys`,
+//! and what Miri, which has neither, reads always.
+
+use std::cell::Cell;
+use std::ffi::CStr;
+
+/// Files by their paths. A directory is a file without text.
+pub(crate) type Files = &'static [(&'static str, &'static str)];
+
+/// Four CPUs, which are two cores of two threads on a node each. The second core has been
+/// unplugged from its caches.
+#[rustfmt::skip]
+pub(crate) const MACHINE: Files = &[
+    ("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Described CPU @ 1.00GHz\nmodel\t\t: 1\n"),
+    ("/proc/self/stat", "7 (a) b (c) R 1 7 7 0 -1 4194304 90 0 0 0 1 2 0 0 20 0 3 0 99 8192 1"),
+    ("/sys/devices/system/cpu/possible", "0-3\n"),
+    ("/sys/devices/system/cpu/cpu0/cache/index0/level", "1\n"),
+    ("/sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list", "0,2\n"),
+    ("/sys/devices/system/cpu/cpu0/cache/index1/level", "2\n"),
+    ("/sys/devices/system/cpu/cpu0/cache/index1/shared_cpu_list", "0,2\n"),
+    ("/sys/devices/system/cpu/cpu0/cache/index2/level", "3\n"),
+    ("/sys/devices/system/cpu/cpu0/cache/index2/shared_cpu_list", "0-3\n"),
+    ("/sys/devices/system/cpu/cpu0/node0", ""),
+    ("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,2\n"),
+    ("/sys/devices/system/cpu/cpu1/node1", ""),
+    ("/sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "1,3\n"),
+    ("/sys/devices/system/cpu/cpu2/node0", ""),
+    ("/sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "0,2\n"),
+    ("/sys/devices/system/cpu/cpu3/node1", ""),
+    ("/sys/devices/system/cpu/cpu3/topology/thread_siblings_list", "1,3\n"),
+    ("/sys/devices/system/node/online", "0-1\n"),
+];
+
+thread_local! {
+    static FILES: Cell<Option<Files>> = const { Cell::new(if cfg!(miri) { Some(MACHINE) } else { None }) };
+}
+
+/// Runs `body` on a machine that has these files and no others.
+pub(crate) fn with<T>(files: Files, body: impl FnOnce() -> T) -> T {
+    let before = FILES.replace(Some(files));
+    let result = body();
+    FILES.set(before);
+    result
+}
+
+/// The described machine's file of this name, if it has one; `None` where the kernel is to be
+/// asked.
+pub(crate) fn file(path: &CStr) -> Option<Option<&'static str>> {
+    let files = FILES.get()?;
+    let path = path.to_bytes();
+    let found = files.iter().find(|(name, _)| name.as_bytes() == path);
+    Some(found.map(|&(_, text)| text))
+}
+
+/// The CPU of the calling thread: another one at each call, as if threads wandered all the time.
+#[cfg(miri)]
+pub(crate) fn current_cpu() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    CALLS.fetch_add(1, Relaxed) % 4
+}
+
+/// The affinity of the calling thread: all of [`MACHINE`]'s CPUs. Returns the size of the kernel's
+/// mask in bytes.
+#[cfg(miri)]
+pub(crate) fn affinity_bytes(words: &mut [u64]) -> Option<usize> {
+    words[0] = 0b1111;
+    Some(8)
+}
