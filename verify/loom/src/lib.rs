@@ -29,6 +29,8 @@ mod membership;
 mod places;
 #[path = "../../../crates/percid/src/id/prepared.rs"]
 mod prepared;
+#[path = "../../../crates/percid/src/id/published.rs"]
+mod published;
 #[path = "../../../crates/percid/src/critical/waiting/rendezvous.rs"]
 #[expect(dead_code, reason = "the section itself is not compiled here")]
 mod rendezvous;
@@ -55,6 +57,7 @@ mod lock_tests;
 mod membership_tests;
 mod places_tests;
 mod prepared_tests;
+mod published_tests;
 mod rendezvous_tests;
 mod ring_tests;
 mod seizure_tests;

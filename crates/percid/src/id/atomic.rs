@@ -72,7 +72,10 @@ mod tests {
             assert!(ids_seen() <= HINT, "sums visit it already");
             Some(Err(libc::ENOMEM))
         });
+        // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
+        unsafe { *libc::__errno_location() = 1234 };
         assert_eq!(open_hint(), None);
+        assert_eq!(crate::sys::errno(), 1234);
         assert!(ids_seen() <= HINT);
     }
 

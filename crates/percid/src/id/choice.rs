@@ -71,10 +71,18 @@ static CHOICE: TryOnce<Choice> = TryOnce { state: AtomicU64::new(0), value: Unsa
 /// The choice, made now unless it was before; `None` while another thread makes it, or if it cannot
 /// be made yet.
 pub(crate) fn get() -> Option<Choice> {
+    get_from(&CHOICE, probe::is_resting, decide)
+}
+
+fn get_from(
+    place: &TryOnce<Choice>,
+    is_resting: impl FnOnce() -> bool,
+    decide: impl FnOnce() -> Option<Choice>,
+) -> Option<Choice> {
     // Until the kernel is probed again, every operation of every thread comes through here.
-    match CHOICE.get() {
-        None if probe::is_resting() => None,
-        None => CHOICE.get_or_decide(holder::me, holder::exists, decide),
+    match place.get() {
+        None if is_resting() => None,
+        None => place.get_or_decide(holder::me, holder::exists, decide),
         choice => choice,
     }
 }
@@ -88,8 +96,20 @@ pub(crate) fn pending() -> Choice {
 /// `None` if it is not known yet whether critical sections can be trusted, which every source but
 /// one needs.
 fn decide() -> Option<Choice> {
-    let Some(source) = requested() else { return automatic() };
-    match source.prepare() {
+    let automatic = || automatic(Source::Table.prepare());
+    match requested() {
+        Some(source) => on_request(source, source.prepare(), automatic),
+        None => automatic(),
+    }
+}
+
+/// The source that was asked for, if it could be prepared.
+fn on_request(
+    source: Source,
+    prepared: Result<(), Unavailable>,
+    automatic: impl FnOnce() -> Option<Choice>,
+) -> Option<Choice> {
+    match prepared {
         Ok(()) => Some(Choice { source, reason: Reason::Override }),
         Err(Unavailable::SectionsNotProbed) => None,
         Err(why) => {
@@ -103,8 +123,8 @@ fn decide() -> Option<Choice> {
 ///
 /// The kernel's IDs are never chosen: those of Linux 6.4 to 6.18 can be handed out twice
 /// (docs/aba.md), those before 6.13 and from 6.19 on are cold or exceed their bound.
-fn automatic() -> Option<Choice> {
-    match Source::Table.prepare() {
+fn automatic(table: Result<(), Unavailable>) -> Option<Choice> {
+    match table {
         Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableWorks }),
         Err(Unavailable::SectionsNotProbed) => None,
         Err(why) => Some(Choice { source: Source::Atomic, reason: Reason::TableIsNot(why) }),
@@ -133,4 +153,36 @@ fn variable() -> Option<&'static CStr> {
     let value = unsafe { libc::getenv(c"PERCID_SOURCE".as_ptr()) };
     // SAFETY: the C library returns null or a terminated string of the environment.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATOMIC: Choice = Choice { source: Source::Atomic, reason: Reason::Override };
+
+    #[test]
+    fn the_table_where_it_works() {
+        let automatic = |table| automatic(table).map(|choice| choice.source);
+        assert_eq!(automatic(Ok(())), Some(Source::Table));
+        assert_eq!(automatic(Err(Unavailable::SectionsNotAborted)), Some(Source::Atomic));
+        assert_eq!(automatic(Err(Unavailable::SectionsNotProbed)), None, "not known yet");
+    }
+
+    #[test]
+    fn a_wish_where_it_is_possible() {
+        let wish = |prepared, automatic| on_request(Source::Atomic, prepared, || automatic);
+        assert_eq!(wish(Ok(()), None), Some(ATOMIC));
+        assert_eq!(wish(Err(Unavailable::SectionsNotProbed), Some(ATOMIC)), None, "not known yet");
+        assert_eq!(wish(Err(Unavailable::NoMemory), Some(ATOMIC)), Some(ATOMIC));
+    }
+
+    #[test]
+    fn while_the_probe_rests_nothing_is_decided_and_what_was_decided_stays() {
+        let place = TryOnce { state: AtomicU64::new(0), value: UnsafeCell::new(None) };
+        assert_eq!(get_from(&place, || true, || unreachable!("it rests")), None);
+        assert_eq!(get_from(&place, || false, || None), None);
+        assert_eq!(get_from(&place, || false, || Some(ATOMIC)), Some(ATOMIC));
+        assert_eq!(get_from(&place, || true, || unreachable!("it is decided")), Some(ATOMIC));
+    }
 }

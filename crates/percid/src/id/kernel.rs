@@ -19,6 +19,16 @@ pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailabl
     if rseq::has_mm_cid(registration) { Ok(()) } else { Err(Unavailable::NoKernelIds) }
 }
 
+/// The kernel's ID of the calling thread, as a hint, if it was admitted: the thread may have got
+/// another one since it made sure of that.
+pub(crate) fn current_admitted() -> Option<u32> {
+    current().and_then(admitted)
+}
+
+fn admitted(id: u32) -> Option<u32> {
+    (id < FAST_PATH.kernel_limit()).then_some(id)
+}
+
 /// The kernel's ID of the calling thread, as a hint: it may change at once.
 pub(crate) fn current() -> Option<u32> {
     let area = FAST_PATH.area();
@@ -67,6 +77,7 @@ mod tests {
             Some(Err(libc::ENOMEM))
         });
         assert!(!admit(ID));
+        assert_eq!(admitted(ID), None);
         assert!(FAST_PATH.kernel_limit() <= ID);
     }
 }

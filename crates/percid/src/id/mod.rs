@@ -10,6 +10,7 @@ pub(crate) mod kernel;
 mod limits;
 mod prepared;
 pub(crate) mod probe;
+mod published;
 mod seen;
 pub(crate) mod set;
 pub(crate) mod source;

@@ -579,6 +579,20 @@ mod tests {
     }
 
     #[test]
+    fn no_handler_runs_in_the_middle_of_a_probe() {
+        static BLOCKED: AtomicU32 = AtomicU32::new(0);
+        let _watching = steps::watch(|step| {
+            if step == steps::Step::BlockSignals {
+                BLOCKED.fetch_add(1, Relaxed);
+            }
+            None
+        });
+        if run(Duration::from_millis(1), true).is_ok() {
+            assert_eq!(BLOCKED.load(Relaxed), 1);
+        }
+    }
+
+    #[test]
     fn releases_in_doubt() {
         let doubt = |major, minor| may_be_faulty(process::Release { major, minor });
         assert!(doubt(6, 19) && doubt(7, 0) && doubt(7, 1));

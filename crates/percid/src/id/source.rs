@@ -139,9 +139,7 @@ impl Source {
     /// have one.
     pub(crate) fn ensure_id_hint(self) -> Option<u32> {
         match self {
-            Source::Kernel => {
-                self.ensure_id().then(kernel::current)?.filter(|&id| id < kernel::ids_seen())
-            }
+            Source::Kernel => self.ensure_id().then(kernel::current_admitted)?,
             Source::Table => (0..RESTART_LIMIT).find_map(|_| {
                 table::ensure_id();
                 table::current()
@@ -194,7 +192,26 @@ impl FromStr for Source {
 #[cfg(all(test, not(percid_portable)))]
 mod tests {
     use super::*;
+    use std::sync::atomic::Ordering::Release;
+
     use crate::Counter;
+    use crate::sys::{errno, steps};
+
+    #[test]
+    fn preparing_leaves_errno_alone() {
+        if Source::Table.prepare().is_err() {
+            return;
+        }
+        // Others that find it unprepared prepare it again.
+        PREPARED[Source::Table as usize].done.store(0, Release);
+        // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
+        unsafe { *libc::__errno_location() = 1234 };
+        let watching = steps::watch(|_| Some(Err(libc::EPERM)));
+        assert!(Source::Table.prepare().is_err());
+        drop(watching);
+        assert_eq!(errno(), 1234);
+        assert_eq!(Source::Table.prepare(), Ok(()));
+    }
 
     /// An operation whose CPU has no ID gets one and is tried again: what it counts lies in that
     /// ID's memory and not in the shared slot.

@@ -37,27 +37,24 @@
 //! registers for the fence again. The objects' memory is the parent's copy, so a sum includes what
 //! the parent had counted.
 
-use std::mem::MaybeUninit;
-use std::ptr::NonNull;
-use std::sync::atomic::{
-    AtomicPtr, AtomicU32,
-    Ordering::{AcqRel, Acquire},
-};
-
 use super::activity::Activity;
 use super::entry::Entry;
 use super::fence;
 use super::limits::KnownLimits;
+use super::published::Published;
 use super::seen::Seen;
 use super::try_lock::{TryLock, TryLockGuard};
 use super::unavailable::Unavailable;
 use crate::arena;
 use crate::critical::FAST_PATH;
+use crate::sys::atomic::{AtomicPtr, AtomicU32};
 use crate::sys::topology::{self, Place};
 use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, rseq, signals, thread};
 use percid_rules::space::{
     Counts, CpuState, Distance, Eviction, Grant, IdState, Limits, Request, Space,
 };
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
 
 /// The unset entries in front of entry 0, found by threads whose `cpu_id` is -1 (not registered) or
 /// -2 (registration failed); more than two only to keep the alignment.
@@ -104,8 +101,8 @@ struct Table {
     places: NonNull<KnownPlace>,
 }
 
-/// The process's table; null until it is prepared. It is never replaced.
-static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
+/// The process's table, once it is prepared.
+static TABLE: Published<Table> = Published { place: AtomicPtr::new(ptr::null_mut()) };
 
 /// How many IDs this source ever installed: sums visit these.
 pub(crate) fn ids_seen() -> u32 {
@@ -124,17 +121,17 @@ pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailabl
 }
 
 fn installed() -> Option<&'static Table> {
-    // SAFETY: the pointer is null or leads to a `Table` that is never moved or freed.
-    unsafe { TABLE.load(Acquire).as_ref() }
+    TABLE.get()
 }
 
 /// Maps and publishes the table. Two threads may do so at once; the second gives its mapping back.
 fn install() -> Option<&'static Table> {
     let table = Table::map(affinity::possible_count())?;
-    let won = TABLE.compare_exchange(std::ptr::null_mut(), table.as_ptr(), AcqRel, Acquire);
-    if won.is_err() {
-        // SAFETY: the exchange failed, so no other thread has seen it.
-        unsafe { Table::unmap(table) };
+    // SAFETY: it is never unmapped if it was published, and nobody has seen it if not.
+    unsafe {
+        if !TABLE.publish(table) {
+            Table::unmap(table);
+        }
     }
     installed()
 }

@@ -86,6 +86,10 @@ pub(crate) fn possible_count() -> usize {
         return pretended;
     }
     let last = file::last_number(c"/sys/devices/system/cpu/possible");
+    count(last)
+}
+
+fn count(last: Option<u32>) -> usize {
     last.map_or(MAX_CPUS, |last| last as usize + 1).clamp(1, MAX_CPUS)
 }
 
@@ -107,6 +111,11 @@ mod tests {
         })
         .join()
         .expect("no panic");
+    }
+
+    #[test]
+    fn there_is_no_cpu_without_a_place_in_the_table() {
+        assert_eq!((count(Some(1)), count(None), count(Some(70_000))), (2, MAX_CPUS, MAX_CPUS));
     }
 
     #[test]

@@ -174,6 +174,7 @@ fn of_a_shared_area_32_bytes_are_registered_and_more_are_asked_for_only() {
     assert_eq!(ask(33, &[EPERM]), (Err(libc::EPERM), vec![32]));
     assert_eq!(ask(33, &[EINVAL, EBUSY]), (Ok(33), vec![32, 33]));
     assert_eq!(ask(33, &[EINVAL, EINVAL]), (Err(libc::EINVAL), vec![32, 33]));
+    assert_eq!(ask(33, &[EINVAL, Ok(())]), (Err(libc::EINVAL), vec![32, 33]), "never");
     assert_eq!(ask(33, &[EINVAL, EPERM]), (Err(libc::EPERM), vec![32, 33]));
 }
 

@@ -1,7 +1,8 @@
 //! The steps of slow paths that tests look at: what has been done when the kernel is asked, and
 //! what is done when it refuses.
 //!
-//! A test sees the steps of its own thread only, so tests do not disturb each other.
+//! A test sees the steps of its own thread only, so tests do not disturb each other; and those of a
+//! companion that the thread has started, which shares its thread-local storage.
 
 use std::cell::RefCell;
 
@@ -57,6 +58,10 @@ pub(crate) fn at(step: Step) -> Answer {
     // Taken out meanwhile: a watcher may itself come to steps.
     let mut watcher = WATCHER.with(|place| place.borrow_mut().take())?;
     let answer = watcher(step);
+    if let Some(Err(errno)) = answer {
+        // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
+        unsafe { *libc::__errno_location() = errno };
+    }
     WATCHER.with(|place| *place.borrow_mut() = Some(watcher));
     answer
 }

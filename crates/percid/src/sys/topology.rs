@@ -60,6 +60,22 @@ fn first_number(path: std::fmt::Arguments<'_>) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    /// The caches of CPU 0 as text: the highest level up to 3, and the first CPU of its list.
+    #[test]
+    fn the_last_level_cache_is_the_highest_up_to_the_third() {
+        let read = |index: u32, name: &str| {
+            let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}");
+            std::fs::read_to_string(file).ok()
+        };
+        let cache = |index| {
+            let level: u32 = read(index, "level")?.trim().parse().ok()?;
+            let list = crate::sys::cpuset::CpuSet::parse(&read(index, "shared_cpu_list")?)?;
+            (level <= 3).then_some((level, list.iter().next()))
+        };
+        let highest = (0..8).filter_map(cache).max_by_key(|&(level, _)| level);
+        assert_eq!(super::place(0).l3, highest.and_then(|(_, first)| first));
+    }
+
     #[test]
     fn this_cpu_has_a_core() {
         let mut allowed = crate::sys::cpuset::CpuSet::new();
