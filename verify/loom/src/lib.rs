@@ -40,6 +40,8 @@ mod ring_layout;
 mod seen;
 #[path = "../../../crates/percid/src/seizure.rs"]
 mod seizure;
+#[path = "../../../crates/percid/src/id/set_words.rs"]
+mod set_words;
 #[path = "../../../crates/percid/src/shared_slot.rs"]
 mod shared_slot;
 #[path = "../../../crates/percid/src/id/try_lock.rs"]
@@ -61,6 +63,7 @@ mod published_tests;
 mod rendezvous_tests;
 mod ring_tests;
 mod seizure_tests;
+mod set_words_tests;
 mod shared_slot_tests;
 mod try_lock_tests;
 mod try_once_tests;
@@ -151,31 +154,30 @@ mod id {
     }
 
     pub(crate) mod set {
-        use loom::sync::atomic::{
-            AtomicU64,
-            Ordering::{AcqRel, Acquire},
-        };
+        use loom::sync::atomic::AtomicU64;
+
+        use crate::set_words;
 
         pub(crate) fn ids(index: usize, bits: u64) -> impl Iterator<Item = u32> {
             let id = move |bit| index as u32 * 64 + bit;
             (0..64).filter(move |bit| bits & 1 << bit != 0).map(id)
         }
 
-        /// A set of the first 64 IDs, with the orders of the library's.
+        /// A set of the first 64 IDs, with the accesses of the library's.
         #[derive(Debug, Default)]
         pub(crate) struct IdSet(AtomicU64);
 
         impl IdSet {
             pub(crate) fn insert(&self, id: u32) {
-                self.0.fetch_or(1 << id, AcqRel);
+                set_words::insert(&self.0, 1 << id);
             }
 
             pub(crate) fn remove(&self, id: u32) {
-                self.0.fetch_and(!(1 << id), AcqRel);
+                set_words::remove(&self.0, 1 << id);
             }
 
             pub(crate) fn contains(&self, id: u32) -> bool {
-                self.0.load(Acquire) & 1 << id != 0
+                set_words::members(&self.0) & 1 << id != 0
             }
         }
     }

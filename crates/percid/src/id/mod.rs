@@ -13,6 +13,7 @@ pub(crate) mod probe;
 mod published;
 mod seen;
 pub(crate) mod set;
+mod set_words;
 pub(crate) mod source;
 pub(crate) mod table;
 pub(crate) mod try_lock;

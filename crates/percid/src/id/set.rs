@@ -1,10 +1,8 @@
 //! A set of IDs that any thread may change at any time.
 
-use std::sync::atomic::{
-    AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire},
-};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use super::set_words;
 use crate::arena::{Block, word};
 use crate::sys::MAX_CPUS;
 
@@ -47,14 +45,14 @@ impl IdSet {
             self.prepare(id);
         }
         if let Some(word) = self.word(index) {
-            word.fetch_or(bit(id), AcqRel);
+            set_words::insert(word, bit(id));
         }
     }
 
     /// Makes `id` a member no longer.
     pub(crate) fn remove(&self, id: u32) {
         if let Some(word) = self.word(id as usize / 64) {
-            word.fetch_and(!bit(id), AcqRel);
+            set_words::remove(word, bit(id));
         }
     }
 
@@ -65,7 +63,7 @@ impl IdSet {
 
     /// The members as words: ID 64 i + k is bit k of word i.
     pub(crate) fn words(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let end = if self.far.load(Acquire) == 0 { NEAR } else { WORDS };
+        let end = if set_words::published(&self.far) == 0 { NEAR } else { WORDS };
         (0..end).map(|index| (index, self.load(index)))
     }
 
@@ -95,8 +93,8 @@ impl IdSet {
 
     fn load(&self, index: usize) -> u64 {
         match self.word(index) {
-            Some(word) => word.load(Acquire),
-            None => taken_for_members(self.far.load(Acquire), index),
+            Some(word) => set_words::members(word),
+            None => taken_for_members(set_words::published(&self.far), index),
         }
     }
 
@@ -104,7 +102,7 @@ impl IdSet {
         if let Some(word) = self.near.get(index) {
             return Some(word);
         }
-        let far = self.far.load(Acquire);
+        let far = set_words::published(&self.far);
         if far == 0 || far & REFUSED != 0 || index >= WORDS {
             return None;
         }
@@ -115,22 +113,22 @@ impl IdSet {
     /// Claims the block for the first far ID; without it, notes the largest.
     #[cold]
     fn prepare(&self, id: u32) {
-        if self.far.load(Acquire) == 0 {
+        if set_words::published(&self.far) == 0 {
             self.claim();
         }
-        if self.far.load(Acquire) & REFUSED != 0 {
-            self.far.fetch_max((id as usize + 1) << 1 | REFUSED, AcqRel);
+        if set_words::published(&self.far) & REFUSED != 0 {
+            // Relaxed: the number says all.
+            self.far.fetch_max((id as usize + 1) << 1 | REFUSED, Relaxed);
         }
     }
 
     fn claim(&self) {
         let block = Block::claim(FAR_BYTES);
         let far = block.map_or(REFUSED, |block| block.0);
-        if self.far.compare_exchange(0, far, AcqRel, Acquire).is_err() {
-            if let Some(block) = block {
-                // SAFETY: the exchange failed, so no other thread has seen this block.
-                unsafe { block.release(FAR_BYTES) };
-            }
+        let published = set_words::publish(&self.far, far);
+        if let Some(block) = block.filter(|_| !published) {
+            // SAFETY: no other thread has seen this block.
+            unsafe { block.release(FAR_BYTES) };
         }
     }
 }

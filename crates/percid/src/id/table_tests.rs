@@ -236,7 +236,6 @@ fn a_thread_that_moved_takes_its_id_along_and_disturbs_nobody() {
 fn a_thread_notes_where_it_took_an_id() {
     let (table, mut locked) = two_ids();
     let (steps, _watching) = watch(granted);
-    let me = || thread::token() as u64;
     remember(9);
     assert!(locked.ensure_id_of(4, NOW, |_| limits(2, 2)));
     assert_eq!((came_from(), entries(table)[4]), (Some(4), Some(0)));
@@ -247,8 +246,17 @@ fn a_thread_notes_where_it_took_an_id() {
     assert_eq!(came_from(), Some(6));
     // What another thread took on the CPU where this one was stays there.
     locked.evict(|_, cpu| cpu == 6);
-    assert_eq!(enter(&mut locked, request(6, me() + 2, None), limits(2, 2), NOW + 9), Some(0));
-    remember(6);
+    drop(locked);
+    let address = ptr::from_ref(table).expose_provenance();
+    let another = std::thread::spawn(move || {
+        let (_, _watching) = watch(granted);
+        // SAFETY: the table is never unmapped.
+        let table: &'static Table = unsafe { &*ptr::with_exposed_provenance(address) };
+        let mut locked = table.try_lock().expect("nobody has it");
+        locked.ensure_id_of(6, NOW + 9, |_| limits(2, 2))
+    });
+    assert!(another.join().expect("no panic"));
+    let mut locked = table.try_lock().expect("nobody has it");
     assert!(locked.ensure_id_of(8, NOW + 9, |_| limits(2, 2)));
     assert_eq!(fences(&steps).last(), Some(&Fence::OfCpu(1)));
 }
