@@ -78,7 +78,7 @@ pub(crate) fn by_id(cell: Block, source: Option<Source>) -> impl Iterator<Item =
 
 /// The total of the IDs and the shared slot.
 pub(crate) fn sum(cell: Block, source: Option<Source>) -> i64 {
-    by_id(cell, source).fold(cell.shared_value(), i64::wrapping_add)
+    shared_slot::sum(cell.shared_if_used(), || of_ids(cell, source))
 }
 
 /// Takes the total and leaves zero, or what is added meanwhile.
@@ -87,12 +87,20 @@ pub(crate) fn sum(cell: Block, source: Option<Source>) -> i64 {
 pub(crate) fn take(cell: Block, source: Option<Source>) -> i64 {
     loop {
         // An empty cell is left alone, so that its shared slot stays untouched.
-        if cell.shared_value() == 0 && by_id(cell, source).fold(0, i64::wrapping_add) == 0 {
+        if sum(cell, source) == 0 {
             return 0;
         }
-        let of_ids = || by_id(cell, source).fold(0, i64::wrapping_add);
-        if let Some(taken) = shared_slot::take(cell.shared(), of_ids) {
+        if let Some(taken) = shared_slot::take(cell.shared(), || of_ids(cell, source)) {
             return taken;
         }
     }
+}
+
+/// What was added without an ID, less what was taken.
+pub(crate) fn shared(cell: Block) -> i64 {
+    shared_slot::sum(cell.shared_if_used(), || 0)
+}
+
+fn of_ids(cell: Block, source: Option<Source>) -> i64 {
+    by_id(cell, source).fold(0, i64::wrapping_add)
 }

@@ -184,7 +184,7 @@ impl Counter {
         match self.handle.state() {
             State::Unclaimed => 0,
             State::Inline(count) => count,
-            State::Claimed(block, _) => block.shared_value(),
+            State::Claimed(block, _) => cell::shared(block),
         }
     }
 

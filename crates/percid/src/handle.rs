@@ -6,40 +6,21 @@
 //! the source was prepared, so a thread that sees a mark (by an acquiring load) sees what that
 //! source's sections read.
 
-use std::sync::atomic::{
-    AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed},
-};
+mod word;
+
+use std::sync::atomic::AtomicUsize;
 
 use crate::arena::Block;
-use crate::critical::{KERNEL, MARKS, TABLE};
 use crate::id::{Source, Unavailable, choice, fence};
 use crate::sys::preserving_errno;
 
-/// The mark of the atomic source, beside those that sections know.
-const ATOMIC: usize = 4;
-
-const _: () = assert!(TABLE | KERNEL | ATOMIC == MARKS);
-
-/// Marks an object without memory: the highest bit, which is clear in every user-space address.
-const INLINE: usize = 1 << 63;
+pub(crate) use word::State;
+use word::{ATOMIC, Word};
 
 /// The word of a handle.
 #[repr(transparent)]
 pub(crate) struct Handle {
-    word: AtomicUsize,
-}
-
-/// What the word means.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum State {
-    /// Not used yet.
-    Unclaimed,
-    /// It has memory, and uses this source; `None` while the source is being chosen, when
-    /// everything goes to the shared slot.
-    Claimed(Block, Option<Source>),
-    /// There was no memory: the word itself is a count, 60 bits of it.
-    Inline(i64),
+    word: Word,
 }
 
 /// The word that the sections of a source know a block by, for slow paths.
@@ -56,37 +37,10 @@ pub(crate) enum Needs {
     Fence,
 }
 
-impl State {
-    fn decode(word: usize) -> State {
-        if word & INLINE != 0 {
-            // The count lies in bits 3 to 62: shift the mark out at the top, then the marks below.
-            return State::Inline((word << 1) as i64 >> 4);
-        }
-        let source = match word & MARKS {
-            KERNEL => Some(Source::Kernel),
-            TABLE => Some(Source::Table),
-            ATOMIC => Some(Source::Atomic),
-            _ => None,
-        };
-        if word == 0 { State::Unclaimed } else { State::Claimed(Block(word & !MARKS), source) }
-    }
-
-    fn encode(self) -> usize {
-        match self {
-            State::Unclaimed => 0,
-            State::Claimed(block, None) => block.0,
-            State::Claimed(block, Some(Source::Kernel)) => block.0 | KERNEL,
-            State::Claimed(block, Some(Source::Table)) => block.0 | TABLE,
-            State::Claimed(block, Some(Source::Atomic)) => block.0 | ATOMIC,
-            State::Inline(count) => INLINE | ((count as usize) << 4 >> 1),
-        }
-    }
-}
-
 impl Handle {
     /// A handle that was never used.
     pub(crate) const fn new() -> Handle {
-        Handle { word: AtomicUsize::new(0) }
+        Handle { word: Word { value: AtomicUsize::new(0) } }
     }
 
     /// A handle to `bytes` bytes per ID that uses `source`.
@@ -106,15 +60,14 @@ impl Handle {
             }
             let block = Block::claim(bytes).ok_or(Unavailable::NoMemory)?;
             let word = State::Claimed(block, Some(source)).encode();
-            Ok(Handle { word: AtomicUsize::new(word) })
+            Ok(Handle { word: Word { value: AtomicUsize::new(word) } })
         })
     }
 
     /// The word, for a fast path.
     #[inline(always)]
     pub(crate) fn word(&self) -> usize {
-        // Acquire: a thread that sees the mark of a source sees what its sections read.
-        self.word.load(Acquire)
+        self.word.get()
     }
 
     /// The block, if the object uses the atomic source: the short way of its slow paths, which are
@@ -127,49 +80,29 @@ impl Handle {
 
     /// What the word means now.
     pub(crate) fn state(&self) -> State {
-        State::decode(self.word())
+        self.word.state()
     }
 
     /// Claims memory and settles the source as far as that is possible now: what is returned is
     /// `Claimed` or `Inline`. To be called with `errno` preserved.
     #[cold]
     pub(crate) fn settle(&self, needs: Needs, bytes: usize) -> State {
-        loop {
-            let seen = self.state();
-            let next = match seen {
-                State::Unclaimed => match Block::claim(bytes) {
-                    Some(block) => State::Claimed(block, None),
-                    None => State::Inline(0),
-                },
-                State::Claimed(block, None) => match choice::get() {
-                    Some(choice) => State::Claimed(block, Some(fitting(choice.source, needs))),
-                    None => return seen,
-                },
-                settled => return settled,
-            };
-            // A failed exchange means that another thread took this step; a block that was claimed
-            // for nothing goes back.
-            if !self.replace(seen, next) {
-                if let (State::Unclaimed, State::Claimed(block, _)) = (seen, next) {
-                    // SAFETY: the exchange failed, so no other thread has seen this block.
-                    unsafe { block.release(bytes) };
-                }
-            }
-        }
+        self.word.settle(
+            || Block::claim(bytes),
+            // SAFETY: it was claimed with this size, and no other thread has seen it.
+            |block| unsafe { block.release(bytes) },
+            || choice::get().map(|choice| fitting(choice.source, needs)),
+        )
     }
 
     /// Takes a step from one state to another, unless another thread was faster.
     pub(crate) fn replace(&self, seen: State, next: State) -> bool {
-        self.word.compare_exchange(seen.encode(), next.encode(), AcqRel, Relaxed).is_ok()
+        self.word.replace(seen, next)
     }
 
     /// Adds to the count of an object without memory.
     pub(crate) fn count_inline(&self, n: i64) {
-        while let seen @ State::Inline(count) = self.state() {
-            if self.replace(seen, State::Inline(count.wrapping_add(n))) {
-                return;
-            }
-        }
+        self.word.count_inline(n);
     }
 
     /// Gives the memory back.
@@ -182,7 +115,7 @@ impl Handle {
             // SAFETY: by contract, and the word that names the block goes.
             unsafe { block.release(bytes) };
         }
-        *self.word.get_mut() = 0;
+        *self.word.value.get_mut() = 0;
     }
 }
 
@@ -190,24 +123,4 @@ impl Handle {
 fn fitting(source: Source, needs: Needs) -> Source {
     let fenced = needs == Needs::Sections || source == Source::Atomic || fence::prepare().is_ok();
     if fenced { source } else { Source::Atomic }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_survive_a_round_trip() {
-        for source in [None, Some(Source::Kernel), Some(Source::Table), Some(Source::Atomic)] {
-            let word = State::Claimed(Block(0x7fff_ffff_fff8), source).encode();
-            let State::Claimed(block, decoded) = State::decode(word) else { panic!("{word:x}") };
-            assert_eq!((block.0, decoded), (0x7fff_ffff_fff8, source));
-        }
-        for count in [0, 1, -1, 1 << 58, -(1 << 58)] {
-            let word = State::Inline(count).encode();
-            assert_eq!(word & MARKS, 0, "the fast path must not take a count for an address");
-            let State::Inline(decoded) = State::decode(word) else { panic!("{word:x}") };
-            assert_eq!(decoded, count);
-        }
-    }
 }

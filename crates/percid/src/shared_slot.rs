@@ -3,12 +3,23 @@
 
 use crate::sys::atomic::{
     AtomicI64,
-    Ordering::{AcqRel, Acquire, Relaxed},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// Adds to a word of the shared slot. Wraps around.
 pub(crate) fn add(word: &AtomicI64, n: i64) {
     word.fetch_add(n, Relaxed);
+}
+
+/// The total of a shared word and the words of the IDs. `word` may be missing as long as no thread
+/// ever wrote to it. `of_ids` adds up the words of the IDs.
+///
+/// It is never less than what was added before, less what was taken meanwhile: whatever lowered the
+/// shared word is seen in the words of the IDs, since these are read later.
+pub(crate) fn sum(word: Option<&AtomicI64>, of_ids: impl FnOnce() -> i64) -> i64 {
+    // Acquire: who sees it lowered by a take sees at least what that one saw of the IDs.
+    let shared = word.map_or(0, |word| word.load(Acquire));
+    shared.wrapping_add(of_ids())
 }
 
 /// Takes the total of a shared word and the words of the IDs, without writing to the words of the
@@ -22,10 +33,10 @@ pub(crate) fn add(word: &AtomicI64, n: i64) {
 ///
 /// `of_ids` adds up the words of the IDs; it is called after the shared word was read.
 pub(crate) fn take(word: &AtomicI64, of_ids: impl FnOnce() -> i64) -> Option<i64> {
-    // Acquire: a thread that sees it lowered by another take sees at least what that one saw of the
-    // IDs.
+    // Acquire: as in `sum`.
     let before = word.load(Acquire);
     let total = before.wrapping_add(of_ids());
     let lowered = before.wrapping_sub(total);
-    word.compare_exchange(before, lowered, AcqRel, Relaxed).ok().map(|_| total)
+    // Release: for those who acquire above. Nothing is read afterwards.
+    word.compare_exchange(before, lowered, Release, Relaxed).ok().map(|_| total)
 }

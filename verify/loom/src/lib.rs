@@ -19,6 +19,8 @@ mod entry;
 mod free_list;
 #[path = "../../../crates/percid/src/arena/frontier.rs"]
 mod frontier;
+#[path = "../../../crates/percid/src/handle/word.rs"]
+mod handle_word;
 #[path = "../../../crates/percid/src/local/lock.rs"]
 #[expect(dead_code, reason = "what needs no exploration is not used here")]
 mod lock;
@@ -55,6 +57,7 @@ mod entry_tests;
 mod explore;
 mod free_list_tests;
 mod frontier_tests;
+mod handle_tests;
 mod lock_tests;
 mod membership_tests;
 mod places_tests;
@@ -114,6 +117,13 @@ mod sys {
 /// orders.
 mod id {
     pub(crate) use crate::try_lock;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Source {
+        Kernel,
+        Table,
+        Atomic,
+    }
 
     pub(crate) mod fence {
         use loom::sync::atomic::{Ordering::SeqCst, fence};
@@ -183,14 +193,21 @@ mod id {
     }
 }
 
-/// The layout of a ring.
+/// The layout of a ring, and the marks of the sources.
 mod critical {
     pub(crate) use crate::ring_layout as ring;
+
+    pub(crate) const TABLE: usize = 1;
+    pub(crate) const KERNEL: usize = 2;
+    pub(crate) const MARKS: usize = 7;
 }
 
-/// The memory of rings.
+/// The memory of rings, and the name of a block.
 mod arena {
     pub(crate) use crate::ring_tests::word;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Block(pub(crate) usize);
 }
 
 /// Waiting, in loom's kind.

@@ -22,6 +22,7 @@ impl Words {
     fn take(&self) -> i64 {
         loop {
             if let Some(taken) = shared_slot::take(&self.shared, || self.total_of_ids()) {
+                assert!(taken >= 0, "what was taken before was taken again: {taken}");
                 return taken;
             }
             thread::yield_now();
@@ -34,7 +35,9 @@ impl Words {
     }
 
     fn total(&self) -> i64 {
-        self.shared.load(Relaxed) + self.total_of_ids()
+        let total = shared_slot::sum(Some(&self.shared), || self.total_of_ids());
+        assert!(total >= 0, "less than was ever added: {total}");
+        total
     }
 }
 
@@ -52,6 +55,33 @@ fn takes_and_additions_add_up() {
         let taken = words.take();
         let taken = taken + other.join().unwrap();
         assert_eq!(taken + words.total(), 111);
+    });
+}
+
+#[test]
+fn a_sum_beside_a_take_counts_nothing_as_taken_that_it_has_not_seen() {
+    explore::all("shared_slot, a taker, who adds, and who sums", || {
+        let words = Arc::new(Words::default());
+        let (adding, taking) = (Arc::clone(&words), Arc::clone(&words));
+        let others = [
+            thread::spawn(move || adding.add_as(0, 1)),
+            thread::spawn(move || assert!((0..=1).contains(&taking.take()))),
+        ];
+        words.total();
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn a_take_beside_a_take_takes_nothing_back() {
+    explore::bounded(3, "shared_slot, 2 takers, and who adds", || {
+        let words = Arc::new(Words::default());
+        let (adding, taking) = (Arc::clone(&words), Arc::clone(&words));
+        let adding = thread::spawn(move || adding.add_as(0, 1));
+        let taking = thread::spawn(move || taking.take());
+        let mine = words.take();
+        adding.join().unwrap();
+        assert_eq!(mine + taking.join().unwrap() + words.total(), 1);
     });
 }
 

@@ -5,10 +5,7 @@
 //! aligned to cache lines, and those of a page and more to pages, which are given back to the
 //! kernel when they are freed.
 
-use std::sync::atomic::{
-    AtomicI64, AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed},
-};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::free_list::FreeList;
 use super::places::{CLASSES, FIRST, Ground, PAGE, Place, Places, SHIFT, STRIDE, WORD, class};
@@ -86,12 +83,10 @@ impl Block {
         self.first_word(0)
     }
 
-    /// The value of the first word in the shared slot; its page is not touched as long as no thread
-    /// ever updated one.
-    pub(crate) fn shared_value(self) -> i64 {
-        // Acquire: a thread that sees it lowered by a take sees what was taken from the words of
-        // the IDs.
-        if SHARED_USED.load(Acquire) == 0 { 0 } else { self.first_word(0).load(Acquire) }
+    /// The first word in the shared slot, for reading; `None`, and its page is not touched, as long
+    /// as no thread ever updated one, or none whose update this thread must see.
+    pub(crate) fn shared_if_used(self) -> Option<&'static AtomicI64> {
+        (SHARED_USED.load(Relaxed) != 0).then(|| self.first_word(0))
     }
 
     /// The first word of `id`'s shard, whose memory must have been opened.

@@ -12,7 +12,7 @@
 
 use crate::sys::atomic::{
     AtomicI64, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// The list. An all-zero head is the empty list.
@@ -26,6 +26,7 @@ impl FreeList {
     /// Takes a cell from the list and zeroes its word. `word` finds the word of an offset that was
     /// pushed.
     pub(crate) fn pop<'w>(&self, word: impl Fn(u32) -> &'w AtomicI64) -> Option<u32> {
+        // Acquire: for the link.
         let mut head = self.head.load(Acquire);
         loop {
             let offset = head as u32;
@@ -35,7 +36,8 @@ impl FreeList {
             let link = word(offset).load(Relaxed) as u32;
             let tag = (head >> 32).wrapping_add(1);
             let next = tag << 32 | u64::from(link);
-            match self.head.compare_exchange_weak(head, next, AcqRel, Acquire) {
+            // Relaxed, if it succeeds: since the tag changes, this is the head that was acquired.
+            match self.head.compare_exchange_weak(head, next, Relaxed, Acquire) {
                 Ok(_) => {
                     word(offset).store(0, Relaxed);
                     return Some(offset);

@@ -1,0 +1,142 @@
+//! The word of a handle: what an object is at the moment, in one word.
+
+use crate::arena::Block;
+use crate::critical::{KERNEL, MARKS, TABLE};
+use crate::id::Source;
+use crate::sys::atomic::{
+    AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// The mark of the atomic source, beside those that sections know.
+pub(super) const ATOMIC: usize = 4;
+
+const _: () = assert!(TABLE | KERNEL | ATOMIC == MARKS);
+
+/// Marks an object without memory: the highest bit, which is clear in every user-space address.
+const INLINE: usize = 1 << 63;
+
+/// What the word means.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum State {
+    /// Not used yet.
+    Unclaimed,
+    /// It has memory, and uses this source; `None` while the source is being chosen, when
+    /// everything goes to the shared slot.
+    Claimed(Block, Option<Source>),
+    /// There was no memory: the word itself is a count, 60 bits of it.
+    Inline(i64),
+}
+
+impl State {
+    fn decode(word: usize) -> State {
+        if word & INLINE != 0 {
+            // The count lies in bits 3 to 62: shift the mark out at the top, then the marks below.
+            return State::Inline((word << 1) as i64 >> 4);
+        }
+        let source = match word & MARKS {
+            KERNEL => Some(Source::Kernel),
+            TABLE => Some(Source::Table),
+            ATOMIC => Some(Source::Atomic),
+            _ => None,
+        };
+        if word == 0 { State::Unclaimed } else { State::Claimed(Block(word & !MARKS), source) }
+    }
+
+    pub(crate) fn encode(self) -> usize {
+        match self {
+            State::Unclaimed => 0,
+            State::Claimed(block, None) => block.0,
+            State::Claimed(block, Some(Source::Kernel)) => block.0 | KERNEL,
+            State::Claimed(block, Some(Source::Table)) => block.0 | TABLE,
+            State::Claimed(block, Some(Source::Atomic)) => block.0 | ATOMIC,
+            State::Inline(count) => INLINE | ((count as usize) << 4 >> 1),
+        }
+    }
+}
+
+/// The word.
+#[repr(transparent)]
+pub(crate) struct Word {
+    pub(crate) value: AtomicUsize,
+}
+
+impl Word {
+    /// The word as it is, for a fast path.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> usize {
+        // Acquire: a thread that sees the mark of a source sees what its sections read.
+        self.value.load(Acquire)
+    }
+
+    /// What the word means now.
+    pub(crate) fn state(&self) -> State {
+        State::decode(self.get())
+    }
+
+    /// Takes the steps that can be taken now: claims memory, and chooses the source, which is
+    /// prepared by then. `give_back` gets a block that no other thread has seen.
+    pub(crate) fn settle(
+        &self,
+        claim: impl Fn() -> Option<Block>,
+        give_back: impl Fn(Block),
+        choose: impl Fn() -> Option<Source>,
+    ) -> State {
+        loop {
+            let seen = self.state();
+            let next = match seen {
+                State::Unclaimed => match claim() {
+                    Some(block) => State::Claimed(block, None),
+                    None => State::Inline(0),
+                },
+                State::Claimed(block, None) => match choose() {
+                    Some(source) => State::Claimed(block, Some(source)),
+                    None => return seen,
+                },
+                settled => return settled,
+            };
+            // A failed exchange means that another thread took this step; a block that was claimed
+            // for nothing goes back.
+            if !self.replace(seen, next) {
+                if let (State::Unclaimed, State::Claimed(block, _)) = (seen, next) {
+                    give_back(block);
+                }
+            }
+        }
+    }
+
+    /// Takes a step from one state to another, unless another thread was faster.
+    pub(crate) fn replace(&self, seen: State, next: State) -> bool {
+        // Release: see `get`. What this thread saw of the state before it has acquired.
+        self.value.compare_exchange(seen.encode(), next.encode(), Release, Relaxed).is_ok()
+    }
+
+    /// Adds to the count of an object without memory.
+    pub(crate) fn count_inline(&self, n: i64) {
+        while let seen @ State::Inline(count) = self.state() {
+            if self.replace(seen, State::Inline(count.wrapping_add(n))) {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_round_trip() {
+        for source in [None, Some(Source::Kernel), Some(Source::Table), Some(Source::Atomic)] {
+            let word = State::Claimed(Block(0x7fff_ffff_fff8), source).encode();
+            let State::Claimed(block, decoded) = State::decode(word) else { panic!("{word:x}") };
+            assert_eq!((block.0, decoded), (0x7fff_ffff_fff8, source));
+        }
+        for count in [0, 1, -1, 1 << 58, -(1 << 58)] {
+            let word = State::Inline(count).encode();
+            assert_eq!(word & MARKS, 0, "the fast path must not take a count for an address");
+            let State::Inline(decoded) = State::decode(word) else { panic!("{word:x}") };
+            assert_eq!(decoded, count);
+        }
+    }
+}
