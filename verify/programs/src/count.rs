@@ -12,14 +12,14 @@ use crate::verdict::Verdict;
 static COUNTER: Counter = Counter::new();
 
 /// A value of `errno` that no call of the library leaves behind.
-const ERRNO: i32 = 4242;
+pub(crate) const ERRNO: i32 = 4242;
 
-fn errno() -> i32 {
+pub(crate) fn errno() -> i32 {
     // SAFETY: the C library's pointer to the calling thread's own errno.
     unsafe { *libc::__errno_location() }
 }
 
-fn set_errno(value: i32) {
+pub(crate) fn set_errno(value: i32) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = value };
 }

@@ -163,7 +163,11 @@ impl BlockList {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+
     use super::*;
+    use crate::arena::places::EXTENTS;
 
     /// Every claim in turn, its first and last word written, so that an overlap would be seen.
     #[test]
@@ -205,5 +209,114 @@ mod tests {
         assert!(place(block.0) as usize >= STRIDE, "not in the first extent");
         // SAFETY: no thread uses the block any more.
         unsafe { block.release(STRIDE) };
+    }
+
+    #[test]
+    fn a_released_block_is_zero_even_if_it_is_locked_and_its_neighbour_is_not_touched() {
+        assert!(crate::arena::open_id(0));
+        for bytes in [2048, PAGE, 4 * PAGE] {
+            let [first, second] = [(); 2].map(|()| Block::claim(bytes).expect("room"));
+            let words = |block: Block| {
+                let last = block.at(bytes - WORD);
+                [block.word_of_id(0), last.word_of_id(0), last.first_word(0), block.first_word(0)]
+            };
+            for block in [first, second] {
+                words(block).iter().for_each(|word| word.store(5, Relaxed));
+            }
+            let start = std::ptr::with_exposed_provenance::<libc::c_void>(first.of_id(0));
+            // SAFETY: the block is mapped.
+            assert_eq!(unsafe { libc::mlock(start, bytes) }, 0);
+            // SAFETY: no thread uses the block any more. Its memory stays mapped.
+            unsafe { first.release(bytes) };
+            // The last one is the list's.
+            assert!(words(first)[..3].iter().all(|word| word.load(Relaxed) == 0), "{bytes}");
+            assert!(words(second).iter().all(|word| word.load(Relaxed) == 5), "{bytes}");
+            // SAFETY: as above.
+            unsafe {
+                libc::munlock(start, bytes);
+                second.release(bytes);
+            }
+        }
+    }
+
+    /// Words that come when they are looked at.
+    struct Anywhere {
+        words: RefCell<HashMap<Place, &'static AtomicI64>>,
+        open: RefCell<[usize; EXTENTS]>,
+    }
+
+    impl Ground for Anywhere {
+        fn open(&self, extent: usize, end: usize) -> bool {
+            let open = &mut self.open.borrow_mut()[extent];
+            *open = end.max(*open);
+            end <= STRIDE
+        }
+
+        fn word(&self, place: Place) -> &AtomicI64 {
+            let (extent, offset) = ((place >> SHIFT) as usize, place as usize % STRIDE);
+            assert!(offset + WORD <= self.open.borrow()[extent], "place {place:x} is closed");
+            let new = || Box::leak(Box::new(AtomicI64::new(0)));
+            self.words.borrow_mut().entry(place).or_insert_with(|| new())
+        }
+    }
+
+    fn places() -> (Places, Anywhere) {
+        let free = std::array::from_fn(|_| FreeList { head: AtomicU64::new(0) });
+        let places = Places { next: AtomicU64::new(FIRST), next_small: AtomicU32::new(0), free };
+        let open = RefCell::new([0; EXTENTS]);
+        (places, Anywhere { words: RefCell::new(HashMap::new()), open })
+    }
+
+    /// The bytes of all freed blocks.
+    fn freed(places: &Places, ground: &Anywhere) -> u64 {
+        let of = |class: usize| {
+            let pop = || places.free[class].pop(|place| ground.word(place));
+            std::iter::from_fn(pop).count() as u64 * (WORD << class) as u64
+        };
+        (0..CLASSES).map(of).sum()
+    }
+
+    #[test]
+    fn blocks_lie_in_one_extent_and_what_is_left_over_is_free() {
+        let (places, ground) = places();
+        let mut claimed = 0;
+        for bytes in [64, PAGE, 1 << 20, 128, STRIDE, 3 * PAGE, STRIDE / 2, STRIDE, PAGE / 2] {
+            let class = class(bytes).expect("a class");
+            let place = places.claim(class, &ground).expect("room") as usize;
+            let size = WORD << class;
+            assert_eq!(place >> SHIFT, (place + size - 1) >> SHIFT, "{bytes}");
+            assert_eq!(place % size.min(PAGE), 0, "{bytes}");
+            assert!(place % STRIDE + size <= ground.open.borrow()[place >> SHIFT], "{bytes}");
+            claimed += size as u64;
+        }
+        assert_eq!(claimed + freed(&places, &ground), places.next.load(Relaxed) - FIRST);
+    }
+
+    #[test]
+    fn larger_blocks_are_halved_when_nothing_else_is_left() {
+        let (places, ground) = places();
+        let claim = |bytes| places.claim(class(bytes).expect("a class"), &ground);
+        let all: Vec<Place> = std::iter::from_fn(|| claim(STRIDE)).collect();
+        assert_eq!(all.len(), EXTENTS - 1, "the first line is nobody's");
+        assert_eq!(freed(&places, &ground), STRIDE as u64 - FIRST);
+        places.free(CLASSES - 1, all[5], &ground);
+        let mut pages: Vec<Place> = std::iter::from_fn(|| claim(PAGE)).collect();
+        pages.sort_unstable();
+        assert!(pages.into_iter().eq((all[5]..all[6]).step_by(PAGE)));
+        assert_eq!(claim(WORD), None, "it is full");
+    }
+
+    #[test]
+    fn small_blocks_fill_a_page_of_their_own() {
+        let (places, ground) = places();
+        let claim = |bytes| places.claim(class(bytes).expect("a class"), &ground).expect("room");
+        let first = claim(8);
+        assert_eq!(first as usize % PAGE, 0);
+        claim(64);
+        let last = first + (PAGE - WORD) as Place;
+        assert!((first + 8..=last).step_by(WORD).all(|place| claim(8) == place));
+        let next = claim(32);
+        assert_eq!(next as usize % PAGE, 0);
+        assert_eq!((claim(8), claim(32)), (next + 32, next + 64));
     }
 }

@@ -152,3 +152,44 @@ pub(crate) fn open_id(id: u32) -> bool {
     FRONTIER
         .admit(slot, |index, slots, bytes| open_slots(EXTENT[index].load(Relaxed), slots, bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_beyond_the_possible_cpus_have_no_memory() {
+        let last = slots() - 2;
+        assert!(open_id(last));
+        assert!(!open_id(last + 1) && !open_id(u32::MAX) && !open_id(u32::MAX - 1));
+        assert_eq!(FRONTIER.slots.reached(), slots());
+    }
+
+    #[test]
+    fn who_reserves_second_adopts_the_first_and_keeps_nothing() {
+        let size = || {
+            let statm = std::fs::read_to_string("/proc/self/statm").expect("/proc");
+            let pages = statm.split(' ').next().and_then(|pages| pages.parse::<usize>().ok());
+            pages.expect("a number of pages") * 4096
+        };
+        let (theirs, before) = (AtomicUsize::new(1 << 40), size());
+        (0..200).for_each(|_| assert_eq!(reserve(&theirs), 1 << 40));
+        // Other tests reserve some meanwhile.
+        assert!(size() < before + 150 * slots() as usize * STRIDE);
+    }
+
+    #[test]
+    fn the_memory_of_an_id_is_where_its_shards_are() {
+        let block = Block::claim(STRIDE).expect("room");
+        assert!(open_id(0));
+        let shard = block.of_id(0);
+        let of_id = |address| memory_of(0).any(|range| range.contains(&address));
+        assert!(of_id(shard) && of_id(shard + STRIDE - 1) && !of_id(block.0));
+        // What was not reserved is nobody's.
+        assert!(memory_of(0).all(|range| range.len() == STRIDE && range.start > 2 * STRIDE));
+        // SAFETY: the block is this test's, and its slot is open to the end.
+        unsafe { &*word(shard + STRIDE - 8) }.store(1, Relaxed);
+        // SAFETY: no thread uses the block any more.
+        unsafe { block.release(STRIDE) };
+    }
+}

@@ -59,3 +59,19 @@ impl FastPath {
         self.kernel_limit.fetch_max(limit, Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_the_kernels_ids_never_falls() {
+        let it = FastPath {
+            area: AtomicIsize::new(0),
+            table: AtomicPtr::new(ptr::null_mut()),
+            kernel_limit: AtomicU32::new(0),
+        };
+        [3, 5, 4].into_iter().for_each(|limit| it.raise_kernel_limit(limit));
+        assert_eq!(it.kernel_limit(), 5);
+    }
+}

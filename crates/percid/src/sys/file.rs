@@ -164,4 +164,61 @@ mod tests {
         assert_eq!(first_number(c"/proc/no such file"), None);
         assert_eq!(last_number(c"/proc/no such file"), None);
     }
+
+    /// A file of this test, gone when the value is dropped.
+    struct File(std::path::PathBuf);
+
+    impl File {
+        fn with(name: &str, text: &str) -> File {
+            let path = std::env::temp_dir().join(format!("percid-{}-{name}", std::process::id()));
+            std::fs::write(&path, text).expect("a file");
+            File(path)
+        }
+
+        fn ends(&self) -> (Option<u32>, Option<u32>) {
+            let path = std::ffi::CString::new(self.0.as_os_str().as_encoded_bytes());
+            let path = path.expect("a name without zeros");
+            (first_number(&path), last_number(&path))
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    #[test]
+    fn numbers_across_the_pieces_that_are_read() {
+        for before in 50..70 {
+            let file = File::with("pieces", &format!("{}123456-98765", " ".repeat(before)));
+            assert_eq!(file.ends(), (Some(123_456), Some(98_765)));
+        }
+        assert_eq!(File::with("one", "17").ends(), (Some(17), Some(17)));
+        assert_eq!(File::with("none", "none\n").ends(), (None, None));
+    }
+
+    #[test]
+    fn descriptors_are_closed_and_not_inherited() {
+        let fd = open(c"/proc/self/status").expect("/proc");
+        // SAFETY: the call takes a descriptor.
+        let flags = unsafe { libc::fcntl(fd as i32, libc::F_GETFD) };
+        assert_eq!(flags, libc::FD_CLOEXEC);
+        close(fd);
+        let count = || std::fs::read_dir("/proc/self/fd").expect("/proc").count();
+        let before = count();
+        (0..200).for_each(|_| _ = first_number(c"/proc/self/status"));
+        // Other tests open some meanwhile.
+        assert!(count() < before + 150);
+    }
+
+    #[test]
+    fn a_path_has_95_bytes_at_most() {
+        let path = |length: usize| Path::format(format_args!("{}", "x".repeat(length)));
+        let longest = path(95).expect("it fits");
+        assert_eq!(longest.as_c_str().expect("it is terminated").count_bytes(), 95);
+        assert!(path(96).is_none());
+        let parts = Path::format(format_args!("/sys/{}/{}", 17, "id")).expect("it fits");
+        assert_eq!(parts.as_c_str(), Some(c"/sys/17/id"));
+    }
 }

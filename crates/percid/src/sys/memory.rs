@@ -105,3 +105,102 @@ fn map_unlocked(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>
     }
     NonNull::new(grown.cast())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+    const PAGE: usize = 4096;
+
+    fn byte(start: NonNull<u8>, offset: usize) -> &'static AtomicU8 {
+        // SAFETY: the tests unmap what they do not use any more.
+        unsafe { start.add(offset).cast().as_ref() }
+    }
+
+    /// Whether the mapping that an address lies in has a flag, by the names of `smaps`.
+    fn has(start: NonNull<u8>, offset: usize, flag: &str) -> bool {
+        let address = start.addr().get() + offset;
+        let smaps = std::fs::read_to_string("/proc/self/smaps").expect("/proc");
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        let mut inside = false;
+        for line in smaps.lines() {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            if let Some((Some(start), Some(end))) = range.map(|(a, b)| (number(a), number(b))) {
+                inside = (start..end).contains(&address);
+            }
+            if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| inside) {
+                return flags.split_whitespace().any(|other| other == flag);
+            }
+        }
+        panic!("no mapping at {address:x}");
+    }
+
+    #[test]
+    fn a_reservation_opens_in_parts_without_huge_pages() {
+        let start = reserve(1 << 30).expect("address space");
+        assert!(!has(start, 0, "rd") && !has(start, 0, "wr"));
+        // SAFETY: inside the reservation.
+        assert!(unsafe { open(start.as_ptr().add(PAGE), PAGE) });
+        let writable = [0, 1, 2].map(|page| has(start, page * PAGE, "wr"));
+        assert_eq!(writable, [false, true, false]);
+        byte(start, PAGE).store(1, Relaxed);
+        // A kernel without huge pages has no such flag either.
+        let huge = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+        assert_eq!(has(start, PAGE, "nh"), huge);
+        // Else opening it would be held against a limit on memory.
+        assert!(has(start, PAGE, "nr"));
+        // SAFETY: nobody uses it.
+        unsafe { unmap(start, 1 << 30) };
+    }
+
+    #[test]
+    fn a_mapping_that_grew_from_a_page_is_zeroed_and_not_locked() {
+        let read_write = libc::PROT_READ | libc::PROT_WRITE;
+        let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let start = map_unlocked(1 << 20, read_write, private).expect("memory");
+        for offset in [0, PAGE, (1 << 20) - 1] {
+            assert_eq!(byte(start, offset).fetch_add(1, Relaxed), 0);
+        }
+        assert!(!has(start, 0, "lo"));
+        // SAFETY: nobody uses it.
+        unsafe { unmap(start, 1 << 20) };
+        assert_eq!(map_unlocked(1 << 60, libc::PROT_NONE, private), None);
+    }
+
+    #[test]
+    fn what_is_locked_is_not_discarded() {
+        let start = map(2 * PAGE).expect("memory");
+        let at = |offset| byte(start, offset).load(Relaxed);
+        [0, PAGE].into_iter().for_each(|page| byte(start, page).store(7, Relaxed));
+        // SAFETY: whole pages of a mapping of this test.
+        unsafe {
+            assert!(discard(start.as_ptr().expose_provenance(), PAGE));
+            assert_eq!((at(0), at(PAGE)), (0, 7));
+            assert_eq!(libc::mlock(start.as_ptr().cast(), 2 * PAGE), 0);
+            assert!(!discard(start.addr().get() + PAGE, PAGE));
+            assert_eq!(at(PAGE), 7);
+            unmap(start, 2 * PAGE);
+        }
+    }
+
+    #[test]
+    fn a_child_finds_zeroes_in_what_a_fork_wipes() {
+        let (wiped, kept) = (map_wiped_on_fork(PAGE).expect("memory"), map(PAGE).expect("memory"));
+        [wiped, kept].into_iter().for_each(|start| byte(start, 8).store(3, Relaxed));
+        let at = |start| byte(start, 8).load(Relaxed);
+        // SAFETY: the child reads two bytes and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let right = (at(wiped), at(kept)) == (0, 3);
+            // SAFETY: it ends the child.
+            unsafe { libc::_exit(if right { 42 } else { 1 }) };
+        }
+        let mut status = 0;
+        // SAFETY: the child is this thread's, and there is room for its status.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((libc::WEXITSTATUS(status), at(wiped)), (42, 3));
+        // SAFETY: nobody uses them any more.
+        [wiped, kept].into_iter().for_each(|start| unsafe { unmap(start, PAGE) });
+    }
+}

@@ -50,3 +50,19 @@ pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
     unsafe { *place = before };
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errno_is_put_back() {
+        let set = |value| {
+            // SAFETY: as in `errno`.
+            unsafe { *libc::__errno_location() = value };
+        };
+        set(4242);
+        preserving_errno(|| set(libc::EAGAIN));
+        assert_eq!(errno(), 4242);
+    }
+}

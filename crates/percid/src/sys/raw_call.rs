@@ -66,3 +66,43 @@ pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> is
     let answer = unsafe { libc::syscall(number, a, b, c, d) } as isize;
     if answer < 0 { -(super::errno() as isize) } else { answer }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_and_answers_are_the_kernels_and_errno_is_nobodys() {
+        let mut pipe = [0; 2];
+        // SAFETY: there is room for two descriptors.
+        assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+        let [from, to] = pipe.map(|fd| fd as usize);
+        let text = b"percid";
+        let mut back = [0u8; 8];
+        let place = back.as_mut_ptr().expose_provenance();
+        let before = crate::sys::errno();
+        // SAFETY: descriptors, and buffers of the lengths given, which outlive the calls.
+        unsafe {
+            let text = text.as_ptr().expose_provenance();
+            assert_eq!(raw_call(libc::SYS_write, [to, text, 6, 0]), 6);
+            assert_eq!(raw_call(libc::SYS_read, [from, place, 8, 0]), 6);
+            // The fourth argument: not a place in a pipe.
+            assert_eq!(raw_call(libc::SYS_pread64, [from, place, 8, 0]), -(libc::ESPIPE as isize));
+            assert_eq!(raw_call(libc::SYS_close, [from, 0, 0, 0]), 0);
+            assert_eq!(raw_call(libc::SYS_close, [to, 0, 0, 0]), 0);
+            assert_eq!(raw_call(libc::SYS_close, [usize::MAX, 0, 0, 0]), -(libc::EBADF as isize));
+        }
+        assert_eq!((&back[..6], crate::sys::errno()), (&text[..], before));
+    }
+
+    #[test]
+    fn the_fourth_argument_arrives() {
+        let file = std::fs::File::open("/proc/self/exe").expect("this program");
+        let mut magic = [0u8; 3];
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as usize;
+        let place = magic.as_mut_ptr().expose_provenance();
+        // SAFETY: an open file and a buffer of three bytes.
+        assert_eq!(unsafe { raw_call(libc::SYS_pread64, [fd, place, 3, 1]) }, 3);
+        assert_eq!(&magic, b"ELF");
+    }
+}

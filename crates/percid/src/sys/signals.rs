@@ -42,3 +42,38 @@ fn change(how: i32, set: &u64, before: Option<&mut u64>) {
         libc::syscall(libc::SYS_rt_sigprocmask, how, set as *const u64, before, KERNEL_SIGSET_BYTES)
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The signals that the calling thread has blocked.
+    fn blocked() -> u64 {
+        let status = std::fs::read_to_string("/proc/thread-self/status").expect("/proc");
+        let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+        u64::from_str_radix(line.expect("a line of it").trim(), 16).expect("a number")
+    }
+
+    #[test]
+    fn all_signals_are_blocked_but_those_that_the_thread_raises_itself() {
+        let before = blocked();
+        assert_eq!(before & 1 << (libc::SIGUSR1 - 1), 0, "else nothing is seen here");
+        let guard = block_all();
+        let unblocked = [libc::SIGKILL, libc::SIGSTOP].into_iter().chain(SYNCHRONOUS);
+        let unblocked = unblocked.fold(0, |set, signal| set | 1u64 << (signal - 1));
+        // The C library's own two among them.
+        assert_eq!(blocked(), !unblocked);
+        assert_eq!(!blocked() & 1 << (libc::SIGSYS - 1), 1 << (libc::SIGSYS - 1));
+        drop(guard);
+        assert_eq!(blocked(), before);
+    }
+
+    #[test]
+    fn what_was_blocked_before_stays_blocked() {
+        let outer = block_all();
+        let all = blocked();
+        drop(block_all());
+        assert_eq!(blocked(), all);
+        drop(outer);
+    }
+}

@@ -31,3 +31,22 @@ pub(crate) fn say(message: fmt::Arguments<'_>) {
         libc::syscall(libc::SYS_write, libc::STDERR_FILENO, line.bytes.as_ptr(), line.used + 1)
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line() -> Line {
+        Line { bytes: [0; 256], used: 0 }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_off_before_its_end() {
+        let mut line = line();
+        for part in ["percid: ", &"x".repeat(247), "y", &"z".repeat(300)] {
+            line.write_str(part).expect("never refused");
+        }
+        assert_eq!((line.used, &line.bytes[..8], line.bytes[254]), (255, &b"percid: "[..], b'x'));
+        assert_eq!(line.bytes[255], 0, "the line end goes there");
+    }
+}
