@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use super::set_words;
 use crate::arena::{Block, word};
 use crate::sys::MAX_CPUS;
+#[cfg(test)]
+use crate::sys::steps::{self, Step};
 
 /// The words that lie in the set itself: enough for the IDs below 512.
 const NEAR: usize = 8;
@@ -40,6 +42,8 @@ impl IdSet {
 
     /// Makes `id` a member.
     pub(crate) fn insert(&self, id: u32) {
+        #[cfg(test)]
+        steps::at(Step::Insert(id));
         let index = id as usize / 64;
         if index >= NEAR {
             self.prepare(id);
@@ -51,6 +55,8 @@ impl IdSet {
 
     /// Makes `id` a member no longer.
     pub(crate) fn remove(&self, id: u32) {
+        #[cfg(test)]
+        steps::at(Step::Remove(id));
         if let Some(word) = self.word(id as usize / 64) {
             set_words::remove(word, bit(id));
         }

@@ -6,7 +6,7 @@
 //! not more.
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 use crate::arena::{Block, BlockList};
 
@@ -23,24 +23,25 @@ pub(crate) type Item = MaybeUninit<u64>;
 pub(crate) struct Chunks {
     filled: BlockList,
     empty: BlockList,
-    /// The items in filled chunks, about: changed after the lists.
-    items: AtomicUsize,
+    /// The items in filled chunks, about: it is not changed together with the lists, and may be
+    /// negative for a moment.
+    items: AtomicIsize,
 }
 
 impl Chunks {
     pub(crate) const fn new() -> Chunks {
-        Chunks { filled: BlockList::new(), empty: BlockList::new(), items: AtomicUsize::new(0) }
+        Chunks { filled: BlockList::new(), empty: BlockList::new(), items: AtomicIsize::new(0) }
     }
 
     /// How many items there are, about.
     pub(crate) fn items(&self) -> usize {
-        self.items.load(Relaxed)
+        self.items.load(Relaxed).max(0) as usize
     }
 
     /// Takes a chunk that has items; `None` if there is none.
     pub(crate) fn take(&self) -> Option<Chunk> {
         let chunk = Chunk(self.filled.pop()?);
-        self.items.fetch_sub(chunk.len(), Relaxed);
+        self.items.fetch_sub(chunk.len() as isize, Relaxed);
         Some(chunk)
     }
 
@@ -54,8 +55,7 @@ impl Chunks {
         match chunk.len() {
             0 => self.empty.push(chunk.0),
             items => {
-                // First, so that the number never falls below zero.
-                self.items.fetch_add(items, Relaxed);
+                self.items.fetch_add(items as isize, Relaxed);
                 self.filled.push(chunk.0);
             }
         }

@@ -676,6 +676,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
+    use crate::sys::steps::{self, Step};
 
     fn with_every_source(capacity: u32, test: impl Fn(Stack<u64>, Source)) {
         for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
@@ -756,11 +757,115 @@ mod tests {
         assert_eq!(stack.drain(drop), 30);
     }
 
+    /// Also where there are items that it could take: those of the shared list.
     #[test]
     fn a_drain_inside_a_drain_does_nothing() {
         let stack = Stack::new(4);
-        stack.push(1).expect("room");
-        assert_eq!(stack.drain(|_| assert_eq!(stack.drain(drop), 0)), 1);
+        (0..100).for_each(|item| stack.push(item).expect("room"));
+        assert_eq!(stack.drain(|_| assert_eq!(stack.drain(drop), 0)), 100);
+    }
+
+    /// The tops of all shards that there are.
+    fn tops(stack: &Stack<u64>) -> Vec<i64> {
+        let State::Claimed(block, Some(source)) = stack.handle.state() else { return Vec::new() };
+        (0..source.ids_seen()).map(|id| block.word_of_id(id).load(Relaxed)).collect()
+    }
+
+    /// A stack for the steps of its own thread, which are watched: it is there forever.
+    fn watched(capacity: u32, source: Source) -> &'static Stack<u64> {
+        Box::leak(Box::new(Stack::with_source(source, capacity).expect("an available source")))
+    }
+
+    #[test]
+    fn a_shard_is_a_member_before_it_is_active_and_until_it_is_not() {
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+            let stack = watched(8, source);
+            let seen = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+            let note = std::rc::Rc::clone(&seen);
+            let _watching = steps::watch(move |step| {
+                if let Step::Insert(id) | Step::Remove(id) = step {
+                    let top = tops(stack)[id as usize];
+                    note.borrow_mut().push((matches!(step, Step::Insert(_)), top));
+                }
+                None
+            });
+            // On the same CPU all the time, sooner or later.
+            let right = (0..100).any(|_| {
+                seen.borrow_mut().clear();
+                stack.push(5).expect("room");
+                stack.drain(drop);
+                // The one item was taken out when the membership ends.
+                *seen.borrow() == [(true, ACTIVATING), (false, 2 | SEIZED)]
+            });
+            assert!(right, "{source}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_drain_without_the_fence_leaves_everything_as_it_is() {
+        for source in [Source::Table, Source::Kernel] {
+            if source.prepare().is_err() {
+                continue;
+            }
+            let stack = watched(64, source);
+            (0..10).for_each(|item| stack.push(item).expect("room"));
+            let watching = steps::watch(|step| match step {
+                Step::Membarrier(_) => Some(Err(libc::ENOSYS)),
+                _ => None,
+            });
+            assert_eq!(stack.drain(drop), 0, "{source}");
+            drop(watching);
+            assert!(tops(stack).iter().all(|&top| top >= 0), "{source}: a mark is left");
+            let mut drained = Vec::new();
+            assert_eq!(stack.drain(|item| drained.push(item)), 10, "{source}");
+            drained.sort_unstable();
+            assert_eq!(drained, (0..10).collect::<Vec<_>>(), "{source}");
+        }
+    }
+
+    /// In a child of `fork`: what a thread of the parent owned may be in any state.
+    #[test]
+    fn what_another_thread_owned_at_a_fork_is_left_alone() {
+        with_every_source(8, |stack, source| {
+            stack.push(7).expect("room");
+            let State::Claimed(block, Some(_)) = stack.handle.state() else { panic!("{source}") };
+            let id = tops(&stack).iter().position(|&top| top == 2).expect("where it was pushed");
+            let word = block.word_of_id(id as u32);
+            word.store(2 | SEIZED, Relaxed);
+            assert_eq!(stack.drain(drop), 0, "{source}");
+            assert_eq!(word.load(Relaxed), 2 | SEIZED, "{source}");
+            let item = Arc::new(());
+            let of_arcs = Stack::with_source(source, 8).expect("an available source");
+            assert!(of_arcs.push(Arc::clone(&item)).is_ok());
+            let State::Claimed(block, Some(_)) = of_arcs.handle.state() else { panic!("{source}") };
+            for id in 0..source.ids_seen() {
+                let word = block.word_of_id(id);
+                word.store(word.load(Relaxed) | SEIZED, Relaxed);
+            }
+            drop(of_arcs);
+            assert_eq!(Arc::strong_count(&item), 2, "{source}");
+        });
+    }
+
+    #[test]
+    fn errno_is_left_alone() {
+        // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
+        let errno = || unsafe { &mut *libc::__errno_location() };
+        for push in [true, false] {
+            let stack = Stack::new(4);
+            // Every step of the first use fails, as far as errno goes.
+            let _watching = steps::watch(move |_| {
+                *errno() = libc::EILSEQ;
+                None
+            });
+            *errno() = libc::EDOM;
+            if push {
+                stack.push(1u64).expect("room");
+            } else {
+                assert_eq!(stack.pop(), None);
+            }
+            assert_eq!(*errno(), libc::EDOM);
+        }
     }
 
     #[test]

@@ -17,6 +17,10 @@ pub(crate) enum Step {
     BlockSignals,
     /// Open the memory of this ID.
     OpenId(u32),
+    /// Make this ID a member of a set.
+    Insert(u32),
+    /// Make it one no longer.
+    Remove(u32),
 }
 
 /// What is asked of `membarrier`.
