@@ -12,6 +12,8 @@
 
 #![cfg(test)]
 
+#[path = "../../../crates/percid/src/pool/cut.rs"]
+mod cut;
 #[path = "../../../crates/percid/src/id/entry.rs"]
 #[expect(dead_code, reason = "what needs no exploration is not used here")]
 mod entry;
@@ -53,6 +55,7 @@ mod try_once;
 #[path = "../../../crates/percid/src/visit_lock.rs"]
 mod visit_lock;
 
+mod cut_tests;
 mod entry_tests;
 mod explore;
 mod free_list_tests;

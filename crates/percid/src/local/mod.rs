@@ -379,15 +379,18 @@ impl<T: Send> Local<T> {
         if let Some(shard) = self.handle.atomic_block().and_then(take_at_hint) {
             return Some(ShardGuard { shard, released: READY, local: PhantomData });
         }
-        let acquired = preserving_errno(|| self.acquire_slowly().or_else(|| self.acquire_extra()))?;
-        let Acquired { shard, found, id } = acquired;
-        let mut held = ShardGuard { shard, released: found, local: PhantomData };
-        if found == NONE {
+        let acquired = preserving_errno(|| {
+            let acquired = self.acquire_slowly().or_else(|| self.acquire_extra())?;
             // Before there is a value, and before the lock is released: a visit misses no value. If
             // `make` panics, the member has none, which costs a visit.
-            if let Some(id) = id {
+            if let Acquired { found: NONE, id: Some(id), .. } = acquired {
                 self.members.insert(id);
             }
+            Some(acquired)
+        })?;
+        let Acquired { shard, found, .. } = acquired;
+        let mut held = ShardGuard { shard, released: found, local: PhantomData };
+        if found == NONE {
             held.fill(self.make);
         }
         Some(held)
@@ -583,6 +586,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
+    use crate::sys::steps::{self, Fence, Step};
 
     fn sources() -> impl Iterator<Item = Source> {
         Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
@@ -686,6 +690,149 @@ mod tests {
             local.for_each(|value| values.push(*value));
             assert!(!values.is_empty() && values.iter().all(|&value| value == 1), "{values:?}");
         }
+    }
+
+    /// A local for the steps of its own thread, which are watched: it is there forever.
+    fn watched<T>(source: Source, make: fn() -> T) -> &'static Local<T> {
+        Box::leak(Box::new(Local::with_source(source, make).expect("an available source")))
+    }
+
+    /// The locks of all shards of IDs: state and whether it is closed.
+    fn locks<T>(local: &Local<T>) -> Vec<(i64, bool)> {
+        let State::Claimed(block, Some(source)) = local.handle.state() else { return Vec::new() };
+        let shard = |id| -> NonNull<Shard<T>> { shard_at(block.of_id(id)) };
+        // SAFETY: shards stay mapped as long as the handle.
+        let lock = |id| unsafe { &(*shard(id).as_ptr()).lock };
+        (0..source.ids_seen()).map(|id| (lock(id).state(), lock(id).is_closed())).collect()
+    }
+
+    #[test]
+    fn a_shard_is_a_member_before_it_has_a_value_and_as_long() {
+        for source in sources() {
+            let token = thread::token() as i64;
+            let local = watched(source, || 0u64);
+            let seen = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+            let note = std::rc::Rc::clone(&seen);
+            let _watching = steps::watch(move |step| {
+                if let Step::Insert(id) | Step::Remove(id) = step {
+                    let member = local.members.contains(id);
+                    note.borrow_mut().push((member, locks(local)[id as usize]));
+                }
+                None
+            });
+            local.with(|_| assert!(local.members.words().any(|(_, bits)| bits != 0), "{source}"));
+            let inserted = [(false, (token, false))];
+            assert_eq!(seen.borrow().as_slice(), inserted, "{source}");
+            let no_members = || local.members.words().all(|(_, bits)| bits == 0);
+            local.drain(|_| assert!(no_members(), "{source}: removed too late"));
+            assert_eq!(seen.borrow()[1..], [(true, (token, true))], "{source}");
+            assert!(locks(local).iter().all(|&lock| lock == (NONE, false)), "{source}");
+        }
+    }
+
+    /// Its ID, if it has one, is a member when the value is made.
+    #[test]
+    fn a_value_that_is_being_made_is_waited_for() {
+        static LOCAL: Local<u64> = Local::new(make);
+        fn make() -> u64 {
+            let State::Claimed(_, source) = LOCAL.handle.state() else { return 0 };
+            let members = LOCAL.members.words().map(|(_, bits)| u64::from(bits.count_ones()));
+            if source.is_some() { members.sum() } else { 1 }
+        }
+        assert_eq!(LOCAL.with(|value| *value), 1);
+    }
+
+    #[test]
+    fn all_are_closed_before_the_one_fence_and_none_without_it() {
+        for source in [Source::Table, Source::Kernel] {
+            if source.prepare().is_err() {
+                continue;
+            }
+            for refused in [false, true] {
+                let local = watched(source, || 7u64);
+                local.with(|_| ());
+                let fences = std::rc::Rc::new(std::cell::Cell::new(0));
+                let count = std::rc::Rc::clone(&fences);
+                let watching = steps::watch(move |step| {
+                    if step != Step::Membarrier(Fence::OfAll) {
+                        return None;
+                    }
+                    count.set(count.get() + 1);
+                    let members = locks(local).into_iter().filter(|lock| lock.0 != NONE);
+                    assert!(members.clone().count() > 0 && members.clone().all(|lock| lock.1));
+                    Some(if refused { Err(libc::EINVAL) } else { Ok(()) })
+                });
+                let mut visited = 0;
+                local.for_each(|value| visited += *value);
+                assert_eq!((visited, fences.get()), (if refused { 0 } else { 7 }, 1), "{source}");
+                drop(watching);
+                assert!(locks(local).iter().all(|lock| !lock.1), "{source}: closed forever");
+                let mut visited = 0;
+                local.for_each(|value| visited += *value);
+                assert_eq!(visited, 7, "{source}");
+            }
+        }
+    }
+
+    /// A section that took the lock before the fence keeps it for as long as it likes.
+    #[test]
+    fn a_holder_is_waited_for() {
+        for source in sources() {
+            let local = Local::with_source(source, || 0u64).expect("an available source");
+            let (inside, both) = (std::sync::Barrier::new(2), AtomicUsize::new(0));
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    local.with(|value| {
+                        inside.wait();
+                        // Long enough for the visitor to come, most of the time.
+                        std::thread::sleep(std::time::Duration::from_millis(20));
+                        *value = 5;
+                        both.fetch_add(1, Relaxed);
+                    });
+                });
+                inside.wait();
+                let mut sum = 0;
+                local.for_each(|value| {
+                    assert_eq!(both.load(Relaxed), 1, "{source}: two have the value");
+                    sum += *value;
+                });
+                assert_eq!(sum, 5, "{source}");
+            });
+        }
+    }
+
+    /// In a child of `fork`: what a thread of the parent was using may be in any state.
+    #[test]
+    fn a_value_in_use_at_a_fork_is_not_dropped() {
+        static KEPT: std::sync::LazyLock<Arc<()>> = std::sync::LazyLock::new(Default::default);
+        for (count, source) in sources().enumerate() {
+            let local = Local::with_source(source, || Arc::clone(&KEPT)).expect("available");
+            local.with(|_| ());
+            let State::Claimed(block, Some(_)) = local.handle.state() else { panic!("{source}") };
+            for id in 0..source.ids_seen() {
+                let shard: NonNull<Shard<Arc<()>>> = shard_at(block.of_id(id));
+                // SAFETY: shards stay mapped as long as the handle.
+                let lock = unsafe { &(*shard.as_ptr()).lock };
+                lock.try_take(READY);
+            }
+            drop(local);
+            assert_eq!(Arc::strong_count(&KEPT), 2 + count, "{source}");
+        }
+    }
+
+    #[test]
+    fn errno_is_left_alone() {
+        // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
+        let errno = || unsafe { &mut *libc::__errno_location() };
+        let local = Local::new(|| 0u64);
+        // Every step of the first use fails, as far as errno goes.
+        let _watching = steps::watch(move |_| {
+            *errno() = libc::EILSEQ;
+            None
+        });
+        *errno() = libc::EDOM;
+        local.with(|value| *value += 1);
+        assert_eq!(*errno(), libc::EDOM);
     }
 
     /// Both would wait for the other's closure, and for the lock of visitors.

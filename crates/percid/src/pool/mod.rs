@@ -1,5 +1,6 @@
 //! Pools: objects that are used again instead of being made anew.
 
+mod cut;
 mod raw;
 
 use std::fmt;

@@ -18,6 +18,7 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use super::cut::Cut;
 use crate::arena::{Block, BlockList};
 use crate::id::{Source, Unavailable};
 use crate::stack::Stack;
@@ -48,16 +49,12 @@ struct Slab {
     /// The word of the list of spares.
     link: AtomicU64,
     start: *mut u8,
-    /// Objects that were cut from it; at or above the number that fit, there is no more to cut.
-    cut: AtomicU32,
+    cut: Cut,
     /// Nonzero while it is on the list of spares.
     spare: AtomicU32,
     /// The slab of the same pool that was made before.
     older: *mut Slab,
 }
-
-/// More objects than any slab has.
-const CLOSED: u32 = 1 << 30;
 
 /// Why an object was not taken back.
 ///
@@ -319,20 +316,15 @@ impl RawPool {
     ///
     /// The caller holds that many objects of the slab.
     unsafe fn retire(&self, slab: &Slab, idle: u32) -> bool {
-        let cut = slab.cut.load(Acquire);
-        let complete = idle == cut.min(self.per_slab());
         // From here on no object is cut from it.
-        let closed = || slab.cut.compare_exchange(cut, CLOSED, AcqRel, Relaxed).is_ok();
-        if !complete || !closed() {
-            return false;
-        }
+        let Some(count) = slab.cut.close(idle, self.per_slab()) else { return false };
         // SAFETY: all its objects are the caller's.
         let discarded = unsafe { memory::discard(slab.start.addr(), self.slab_bytes()) };
         if discarded {
-            slab.cut.store(0, Release);
+            slab.cut.open(0);
             self.spare(slab);
         } else {
-            slab.cut.store(cut, Release);
+            slab.cut.open(count);
         }
         discarded
     }
@@ -351,8 +343,7 @@ impl RawPool {
             let current = self.current.load(Acquire);
             // SAFETY: null, or a slab, which stays forever.
             if let Some(slab) = unsafe { current.as_ref() } {
-                let index = slab.cut.fetch_add(1, AcqRel);
-                if index < self.per_slab() {
+                if let Some(index) = slab.cut.next(self.per_slab()) {
                     return NonNull::new(self.object_of(slab, index));
                 }
             }
