@@ -178,8 +178,8 @@ impl<T> fmt::Debug for Pool<T> {
 /// let words = percid::Pool::new(String::new, 64);
 /// let mut word: percid::pool::Pooled<'_, String> = words.get();
 /// word.push('a');
-/// drop(word);
-/// assert_eq!(*words.get(), "a", "the same object again");
+/// drop(word); // goes back as it is
+/// assert_eq!(words.drain(), 1);
 /// ```
 pub struct Pooled<'p, T: Send> {
     object: ManuallyDrop<Box<T>>,
@@ -241,9 +241,13 @@ mod tests {
     #[test]
     fn an_object_is_used_again_as_it_was() {
         let pool = Pool::new(|| 0u64, 64);
-        *pool.get() = 7;
-        assert_eq!(*pool.get(), 7);
-        assert_eq!((pool.drain(), pool.drain()), (1, 0));
+        // On the same CPU both times, sooner or later.
+        let again = (0..100).any(|_| {
+            *pool.get() = 7;
+            *pool.get() == 7
+        });
+        assert!(again && pool.drain() > 0);
+        assert_eq!(pool.drain(), 0);
         assert_eq!(*pool.get(), 0);
     }
 

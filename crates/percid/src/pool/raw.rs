@@ -485,6 +485,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::sys::steps::{self, Step};
 
     fn pool(size: usize, align: usize) -> RawPool {
         RawPool::new(Layout::from_size_align(size, align).expect("a layout"), 16)
@@ -516,19 +517,78 @@ mod tests {
 
     #[test]
     fn misuse_is_refused_and_changes_nothing() {
-        let (one, other) = (pool(32, 8), pool(32, 8));
-        let object = get(&one);
-        // SAFETY: the pointers came from pools, and no thread uses the objects.
-        unsafe {
-            assert_eq!(other.put(object), Err(Misuse::WrongPool));
-            assert_eq!(one.put(object), Ok(()));
-            assert_eq!(one.put(object), Err(Misuse::DoublePut));
-            assert_eq!(other.put(object), Err(Misuse::WrongPool));
-            assert_eq!(get(&one), object);
-            assert_ne!(get(&one), object, "it was there once only");
-            drop(one);
-            assert_eq!(other.put(object), Err(Misuse::Gone));
+        let other = pool(32, 8);
+        // On the same CPU all the time, sooner or later.
+        let again = (0..100).any(|_| {
+            let one = pool(32, 8);
+            let object = get(&one);
+            // SAFETY: the pointers came from pools, and no thread uses the objects.
+            unsafe {
+                assert_eq!(other.put(object), Err(Misuse::WrongPool));
+                assert_eq!(one.put(object), Ok(()));
+                assert_eq!(one.put(object), Err(Misuse::DoublePut));
+                assert_eq!(other.put(object), Err(Misuse::WrongPool));
+                let (first, second) = (get(&one), get(&one));
+                assert!(first != second, "it was there once only");
+                drop(one);
+                assert_eq!(other.put(object), Err(Misuse::Gone));
+                first == object
+            }
+        });
+        assert!(again, "an object that was put back is not lent again");
+    }
+
+    /// What a pool cannot give back stays in use: the kernel refuses to drop locked memory.
+    #[test]
+    fn a_slab_that_the_kernel_keeps_is_used_again() {
+        let pool = pool(1000, 8);
+        let objects: HashSet<_> = (0..20).map(|_| get(&pool)).collect();
+        let slab = pool.slabs().remove(0);
+        let start = ptr::with_exposed_provenance::<libc::c_void>(slab.start);
+        // SAFETY: memory of the pool.
+        if unsafe { libc::mlock(start, slab.len()) } != 0 {
+            println!("memory cannot be locked here: nothing was checked");
+            return;
         }
+        // SAFETY: the objects came from this pool and no thread uses them.
+        objects.iter().for_each(|&object| unsafe { pool.put(object) }.expect("it was lent"));
+        assert_eq!(pool.drain(), 0);
+        let cut_before = pool.slabs().len();
+        let again: HashSet<_> = (0..20).map(|_| get(&pool)).collect();
+        assert!(!again.is_disjoint(&objects), "they are gone");
+        let all: HashSet<_> = again.union(&objects).collect();
+        let more: HashSet<_> = (0..100).map(|_| get(&pool)).collect();
+        assert!(more.iter().all(|object| !again.contains(object)), "lent twice");
+        assert!(cut_before == 1 && all.len() < 40);
+        // SAFETY: as above.
+        unsafe { libc::munlock(start, slab.len()) };
+    }
+
+    /// An object is idle before another thread can have it: else that one's mark would be
+    /// overwritten.
+    #[test]
+    fn an_object_is_marked_before_it_is_pushed() {
+        let pool: &'static RawPool = Box::leak(Box::new(pool(32, 8)));
+        let object = get(pool);
+        let mark = header(object).addr();
+        let seen = std::rc::Rc::new(std::cell::Cell::new(0));
+        let note = std::rc::Rc::clone(&seen);
+        let _watching = steps::watch(move |step| {
+            if let Step::Insert(_) = step {
+                // SAFETY: headers can be read at any time.
+                note.set(unsafe { (*ptr::with_exposed_provenance::<Header>(mark)).mark });
+            }
+            None
+        });
+        // Until the push has activated a part, for which it needs an ID.
+        while seen.get() == 0 {
+            // SAFETY: the object came from this pool, and no thread uses it.
+            unsafe { pool.put(object) }.expect("it was lent");
+            pool.idle.drain(drop);
+            // SAFETY: as above.
+            unsafe { (*header(object)).mark = pool.lent() };
+        }
+        assert_eq!(seen.get(), pool.idle_mark());
     }
 
     #[test]

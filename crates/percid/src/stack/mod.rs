@@ -776,6 +776,17 @@ mod tests {
         Box::leak(Box::new(Stack::with_source(source, capacity).expect("an available source")))
     }
 
+    /// Pushes these items, all of them to parts: for a moment an ID may not be to be had.
+    fn push_to_parts(stack: &Stack<u64>, items: std::ops::Range<u64>) {
+        loop {
+            items.clone().for_each(|item| stack.push(item).expect("room"));
+            if stack.chunks.items() == 0 {
+                return;
+            }
+            stack.drain(drop);
+        }
+    }
+
     #[test]
     fn a_shard_is_a_member_before_it_is_active_and_until_it_is_not() {
         for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
@@ -808,7 +819,7 @@ mod tests {
                 continue;
             }
             let stack = watched(64, source);
-            (0..10).for_each(|item| stack.push(item).expect("room"));
+            push_to_parts(stack, 0..10);
             let watching = steps::watch(|step| match step {
                 Step::Membarrier(_) => Some(Err(libc::ENOSYS)),
                 _ => None,
@@ -827,24 +838,33 @@ mod tests {
     #[test]
     fn what_another_thread_owned_at_a_fork_is_left_alone() {
         with_every_source(8, |stack, source| {
-            stack.push(7).expect("room");
+            push_to_parts(&stack, 7..8);
             let State::Claimed(block, Some(_)) = stack.handle.state() else { panic!("{source}") };
             let id = tops(&stack).iter().position(|&top| top == 2).expect("where it was pushed");
             let word = block.word_of_id(id as u32);
             word.store(2 | SEIZED, Relaxed);
             assert_eq!(stack.drain(drop), 0, "{source}");
             assert_eq!(word.load(Relaxed), 2 | SEIZED, "{source}");
-            let item = Arc::new(());
-            let of_arcs = Stack::with_source(source, 8).expect("an available source");
-            assert!(of_arcs.push(Arc::clone(&item)).is_ok());
-            let State::Claimed(block, Some(_)) = of_arcs.handle.state() else { panic!("{source}") };
-            for id in 0..source.ids_seen() {
-                let word = block.word_of_id(id);
-                word.store(word.load(Relaxed) | SEIZED, Relaxed);
-            }
-            drop(of_arcs);
-            assert_eq!(Arc::strong_count(&item), 2, "{source}");
         });
+        static DROPPED: AtomicUsize = AtomicUsize::new(0);
+        struct Item;
+        impl Drop for Item {
+            fn drop(&mut self) {
+                DROPPED.fetch_add(1, Relaxed);
+            }
+        }
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+            let stack = Stack::with_source(source, 8).expect("an available source");
+            (0..5).for_each(|_| assert!(stack.push(Item).is_ok()));
+            let State::Claimed(block, Some(_)) = stack.handle.state() else { panic!("{source}") };
+            (0..source.ids_seen()).for_each(|id| {
+                block.word_of_id(id).fetch_or(SEIZED, Relaxed);
+            });
+            let in_parts = 5 - stack.chunks.items();
+            DROPPED.store(0, Relaxed);
+            drop(stack);
+            assert_eq!(DROPPED.load(Relaxed), 5 - in_parts, "{source}");
+        }
     }
 
     #[test]
