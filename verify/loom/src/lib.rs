@@ -26,6 +26,8 @@ mod handle_word;
 #[path = "../../../crates/percid/src/local/lock.rs"]
 #[expect(dead_code, reason = "what needs no exploration is not used here")]
 mod lock;
+#[path = "../../../crates/percid-numa/src/access/lookers.rs"]
+mod lookers;
 #[path = "../../../crates/percid/src/membership.rs"]
 mod membership;
 #[path = "../../../crates/percid/src/arena/places.rs"]
@@ -62,6 +64,7 @@ mod free_list_tests;
 mod frontier_tests;
 mod handle_tests;
 mod lock_tests;
+mod lookers_tests;
 mod membership_tests;
 mod places_tests;
 mod prepared_tests;
@@ -93,6 +96,11 @@ mod sys {
 
         pub(crate) fn exists(holder: u64) -> bool {
             holder != GONE
+        }
+    }
+    pub(crate) mod process {
+        pub(crate) fn generation() -> u32 {
+            1
         }
     }
     pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {

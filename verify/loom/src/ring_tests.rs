@@ -257,6 +257,19 @@ fn what_is_kept_is_nobody_elses_until_it_was_read() {
     });
 }
 
+/// The consumer comes while a record is appended: it gets all of it, or nothing.
+#[test]
+fn a_record_is_there_when_it_is_whole() {
+    explore::all("ring, a record that is being appended", || {
+        let ring = Arc::new(Memory::new(false));
+        let theirs = Arc::clone(&ring);
+        let writer = thread::spawn(move || assert!(append(theirs.shard(), 0)));
+        let before = read(ring.shard(), true, 9);
+        writer.join().unwrap();
+        assert_eq!(before + read(ring.shard(), true, 9), 1);
+    });
+}
+
 /// Somebody looks without the lock whether there is room, while there always is.
 #[test]
 fn where_there_is_always_room_nobody_finds_none() {

@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{
     AtomicPtr, AtomicU64, AtomicUsize,
-    Ordering::{Relaxed, Release, SeqCst},
+    Ordering::{Acquire, Relaxed, Release},
 };
 use std::time::{Duration, Instant};
 
+use crate::access::lookers::Lookers;
 use crate::access::pages::{Pages, Shared};
-use crate::sys::process;
 
 /// A handler is nearly always running and soon done: none that still runs takes this long.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -25,9 +25,7 @@ pub(crate) struct Directory {
     regions: [AtomicPtr<Shared>; MOST],
     /// No region is at or above this place.
     used: AtomicUsize,
-    /// How many threads are looking; in the upper half, the process that they belong to. A child of
-    /// `fork` has none of the threads that were looking in its parent.
-    looking: AtomicU64,
+    looking: Lookers,
 }
 
 impl Directory {
@@ -35,7 +33,7 @@ impl Directory {
         Directory {
             regions: [const { AtomicPtr::new(ptr::null_mut()) }; MOST],
             used: AtomicUsize::new(0),
-            looking: AtomicU64::new(0),
+            looking: Lookers { word: AtomicU64::new(0) },
         }
     }
 
@@ -47,7 +45,7 @@ impl Directory {
         };
         let place = (0..MOST).find(free);
         if let Some(place) = place {
-            self.used.fetch_max(place + 1, SeqCst);
+            self.used.fetch_max(place + 1, Release);
         }
         place.is_some()
     }
@@ -57,7 +55,7 @@ impl Directory {
     pub(crate) fn remove(&self, shared: &Shared) {
         let region = ptr::from_ref(shared).cast_mut();
         for place in &self.regions {
-            let _ = place.compare_exchange(region, ptr::null_mut(), SeqCst, Relaxed);
+            let _ = place.compare_exchange(region, ptr::null_mut(), Relaxed, Relaxed);
         }
     }
 
@@ -70,8 +68,7 @@ impl Directory {
     /// memory of what was taken out must stay.
     pub(crate) fn wait_for_lookers(&self) -> bool {
         let end = Instant::now() + PATIENCE;
-        // SeqCst: a handler that announced itself too late to be seen here sees the empty place.
-        while self.lookers() != 0 {
+        while self.looking.count() != 0 {
             if Instant::now() > end {
                 return false;
             }
@@ -80,28 +77,9 @@ impl Directory {
         true
     }
 
-    /// Returns how many threads of this process are looking.
-    fn lookers(&self) -> u32 {
-        let looking = self.looking.load(SeqCst);
-        if (looking >> 32) as u32 == process::generation() { looking as u32 } else { 0 }
-    }
-
     fn in_use(&self) -> impl Iterator<Item = *const Shared> + '_ {
-        let places = &self.regions[..self.used.load(SeqCst)];
-        places.iter().map(|place| place.load(SeqCst).cast_const())
-    }
-
-    /// Announces the calling thread while it looks at the regions. Async-signal-safe.
-    fn look<T>(&self, body: impl FnOnce() -> T) -> T {
-        let own = u64::from(process::generation()) << 32;
-        let is_own = |looking: u64| looking >> 32 == own >> 32;
-        let come = |looking| Some(if is_own(looking) { looking + 1 } else { own + 1 });
-        // Not of its own process any more: a handler that interrupted `body` has called `fork`.
-        let go = |looking| is_own(looking).then(|| looking - 1);
-        let _ = self.looking.fetch_update(SeqCst, SeqCst, come);
-        let result = body();
-        let _ = self.looking.fetch_update(SeqCst, SeqCst, go);
-        result
+        let places = &self.regions[..self.used.load(Acquire)];
+        places.iter().map(|place| place.load(Acquire).cast_const())
     }
 
     /// Hands the region and the grain at an address to `body`. Async-signal-safe.
@@ -110,7 +88,7 @@ impl Directory {
         address: usize,
         body: impl FnOnce(Option<(&Shared, usize)>) -> T,
     ) -> T {
-        self.look(|| {
+        self.looking.look(|| {
             let found = self.in_use().find_map(|region| {
                 // SAFETY: what was entered stays while a thread looks (see `wait_for_lookers`).
                 let shared = unsafe { region.as_ref() }?;
@@ -126,7 +104,7 @@ impl Directory {
         range: &Range<usize>,
         body: impl FnOnce(&Shared) -> T,
     ) -> Option<T> {
-        self.look(|| {
+        self.looking.look(|| {
             // SAFETY: as in `look_up`.
             let mut regions = self.in_use().filter_map(|region| unsafe { region.as_ref() });
             regions.find(|shared| shared.layout.overlaps(range)).map(body)

@@ -4,6 +4,7 @@ use std::fmt;
 
 pub(crate) mod directory;
 pub(crate) mod entry;
+pub(crate) mod lookers;
 pub(crate) mod mapping_budget;
 pub(crate) mod pages;
 pub(crate) mod trap;

@@ -1,5 +1,6 @@
 //! All that talks to the kernel and to the C library.
 
+pub(crate) mod atomic;
 pub(crate) mod clock;
 pub(crate) mod fault;
 mod file;

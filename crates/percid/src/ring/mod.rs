@@ -599,6 +599,26 @@ mod tests {
         };
         assert_eq!(read(), Some((LAST, LAST)), "none was expected before");
         assert_eq!((read(), read(), read()), (Some((0, 0)), Some((1, 0)), None));
+        // The last before the first is overwritten.
+        let (_, head) = shard.ends();
+        memory[(layout::DATA + head as usize) / 8].store((LAST - 1) * layout::ONE, Relaxed);
+        shard.append(&Append::new(b"it", CAPACITY).expect("it fits"));
+        assert_eq!(read(), Some((LAST - 1, LAST - 3)));
+        memory[(layout::DATA + head as usize + 16) / 8].store(0, Relaxed);
+        shard.append(&Append::new(b"it", CAPACITY).expect("it fits"));
+        assert_eq!(read(), Some((0, 1)));
+    }
+
+    #[test]
+    fn where_the_newest_are_kept_the_tail_is_the_writers() {
+        let (_memory, shard) = with_ends(0, 0);
+        let request = Append::new(&[7; 200], CAPACITY).expect("it fits");
+        (0..4).for_each(|_| shard.append(&request));
+        let mut reading = Reading::start(shard, false);
+        let mut buffer = Vec::new();
+        assert!((0..4).all(|_| reading.next(&mut buffer).is_some()));
+        reading.finish();
+        assert_eq!(shard.ends(), (0, 4 * request.size));
     }
 
     /// The tail moves a quarter of the ring at a time, and to the end when the reading ends.

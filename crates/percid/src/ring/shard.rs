@@ -171,7 +171,7 @@ impl Reading {
         };
         self.position += size_of_record(length as u64);
         let skipped = number.wrapping_sub(self.expected) % COUNT;
-        self.expected = (number + 1) % COUNT;
+        self.expected = number + 1;
         self.save();
         // SAFETY: the buffer has at least `length` bytes, all initialised.
         let bytes = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), length) };
