@@ -253,7 +253,10 @@ typedef struct percid_local percid_local;
  * Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after
  * it has returned visits the ID and finds what was stored, unless another drain has taken the
  * mark, which then finds it. What is published while a drain runs is marked for the next one.
- * Stale marks are possible and cost a needless visit.
+ * Stale marks are possible and cost a needless visit. No ID is visited that is larger than all
+ * that were ever marked. If the memory for IDs from 512 on is refused, all of them up to the
+ * largest that was marked are visited by every drain, and are members for
+ * percid_mask_is_marked().
  * Threads: any number of threads may use it at once.
  * Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback
  * is.

@@ -49,6 +49,10 @@ unsafe fn counter<'a>(counter: *const Counter) -> Option<&'a percid::Counter> {
 ///
 /// C and C++ programs have this as an inline function, see percid_inline.h; the function is for
 /// those who cannot include that file.
+///
+/// # Safety
+///
+/// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_add(counter: *mut Counter, n: i64) {
     // SAFETY: the caller's pointer.
@@ -57,6 +61,10 @@ pub unsafe extern "C" fn percid_counter_add(counter: *mut Counter, n: i64) {
 
 /// Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an
 /// aborted critical section, PERCID_SOURCE_ATOMIC. The same by a call: 1 ns more.
+///
+/// # Safety
+///
+/// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_add_slow(counter: *mut Counter, n: i64) {
     // SAFETY: the caller's pointer.
@@ -71,6 +79,10 @@ pub unsafe extern "C" fn percid_counter_add_slow(counter: *mut Counter, n: i64) 
 /// Returns 0; -EINVAL if `counter` is NULL or no source has this number; -ENOSYS, -ENOTSUP, -EPERM
 /// or another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On
 /// error it is left alone.
+///
+/// # Safety
+///
+/// `counter` is [memory](crate#safety) for a counter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, source: c_int) -> c_int {
     let Some(source) = self::source(source).filter(|_| !counter.is_null()) else {
@@ -90,6 +102,10 @@ pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, sourc
 ///
 /// It contains every increment that happens before it, so it is exact after joining threads; it may
 /// miss increments that run at the same time. Costs the reading of one word for every ID ever used.
+///
+/// # Safety
+///
+/// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_sum(counter: *const Counter) -> i64 {
     // SAFETY: the caller's pointer.
@@ -102,6 +118,10 @@ pub unsafe extern "C" fn percid_counter_sum(counter: *const Counter) -> i64 {
 /// An increment that runs at the same time is either contained in the result or in the value that
 /// remains: the results of all calls and the last sum add up to what was added. Costs what a sum
 /// costs.
+///
+/// # Safety
+///
+/// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_take(counter: *mut Counter) -> i64 {
     // SAFETY: the caller's pointer.
@@ -114,6 +134,11 @@ pub unsafe extern "C" fn percid_counter_take(counter: *mut Counter) -> i64 {
 /// written and `values` may be NULL; 0 is returned if `counter` is NULL.
 ///
 /// Costs what a sum costs.
+///
+/// # Safety
+///
+/// `counter` is [an object](crate#safety). `values` is [memory](crate#safety) for `capacity` of
+/// them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_by_id(
     counter: *const Counter,
@@ -135,6 +160,10 @@ pub unsafe extern "C" fn percid_counter_by_id(
 }
 
 /// What was added without an ID, less what percid_counter_take() has taken; 0 for NULL.
+///
+/// # Safety
+///
+/// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_shared(counter: *const Counter) -> i64 {
     // SAFETY: the caller's pointer.
@@ -147,6 +176,10 @@ pub unsafe extern "C" fn percid_counter_shared(counter: *const Counter) -> i64 {
 /// No other thread may use the counter meanwhile: an increment that is in flight would go to a
 /// thread that gets the memory next. Counters that live as long as the process need not be
 /// destroyed. Costs the reading of one word for every ID ever used. Not for signal handlers.
+///
+/// # Safety
+///
+/// `counter` is [an object](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_destroy(counter: *mut Counter) {
     if counter.is_null() {

@@ -70,6 +70,10 @@ unsafe fn histogram<'a>(histogram: *const Histogram) -> Option<&'a percid::Histo
 ///
 /// C and C++ programs have this as an inline function, see percid_inline.h; the function is for
 /// those who cannot include that file.
+///
+/// # Safety
+///
+/// `histogram` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_record(histogram: *mut Histogram, value: u64) {
     // SAFETY: the caller's pointer.
@@ -77,6 +81,10 @@ pub unsafe extern "C" fn percid_histogram_record(histogram: *mut Histogram, valu
 }
 
 /// Counts a value `times` times, in one step. As percid_histogram_record().
+///
+/// # Safety
+///
+/// `histogram` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_record_many(
     histogram: *mut Histogram,
@@ -88,6 +96,10 @@ pub unsafe extern "C" fn percid_histogram_record_many(
 }
 
 /// Everything but the common case of percid_histogram_record_many(). The same by a call: 1 ns more.
+///
+/// # Safety
+///
+/// `histogram` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_record_slow(
     histogram: *mut Histogram,
@@ -103,6 +115,10 @@ pub unsafe extern "C" fn percid_histogram_record_slow(
 /// Makes `histogram`, whose content does not matter, an empty histogram that uses this source,
 /// whatever the process has chosen: for measurements and tests. Returns what
 /// percid_counter_with_source() does.
+///
+/// # Safety
+///
+/// `histogram` is [memory](crate#safety) for a histogram.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_with_source(
     histogram: *mut Histogram,
@@ -126,6 +142,10 @@ pub unsafe extern "C" fn percid_histogram_with_source(
 ///
 /// It contains every record that happens before it, and may miss those that run at the same time.
 /// Returns 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
+///
+/// # Safety
+///
+/// `histogram` is [an object](crate#safety). `snapshot` is [memory](crate#safety) for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_snapshot(
     histogram: *const Histogram,
@@ -137,6 +157,10 @@ pub unsafe extern "C" fn percid_histogram_snapshot(
 
 /// As percid_histogram_snapshot(), and removes what the snapshot contains: every record is in
 /// exactly one of the snapshots taken, or still there.
+///
+/// # Safety
+///
+/// `histogram` is [an object](crate#safety). `snapshot` is [memory](crate#safety) for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_take(
     histogram: *mut Histogram,
@@ -147,6 +171,10 @@ pub unsafe extern "C" fn percid_histogram_take(
 }
 
 /// How many values could not be recorded because the first use found no memory; 0 for NULL.
+///
+/// # Safety
+///
+/// `histogram` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_unrecorded(histogram: *const Histogram) -> u64 {
     // SAFETY: the caller's pointer.
@@ -155,6 +183,10 @@ pub unsafe extern "C" fn percid_histogram_unrecorded(histogram: *const Histogram
 
 /// Gives the histogram's memory back and makes it a new one. NULL is allowed. No other thread may
 /// use it meanwhile.
+///
+/// # Safety
+///
+/// `histogram` is [an object](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_destroy(histogram: *mut Histogram) {
     if histogram.is_null() {
@@ -167,6 +199,10 @@ pub unsafe extern "C" fn percid_histogram_destroy(histogram: *mut Histogram) {
 
 /// Stores a snapshot without values in `snapshot`, to merge others into. Returns 0, or -EINVAL for
 /// NULL.
+///
+/// # Safety
+///
+/// `snapshot` is [memory](crate#safety) for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_create(snapshot: *mut *mut Snapshot) -> c_int {
     if snapshot.is_null() {
@@ -177,6 +213,10 @@ pub unsafe extern "C" fn percid_snapshot_create(snapshot: *mut *mut Snapshot) ->
 }
 
 /// Frees a snapshot. NULL is allowed.
+///
+/// # Safety
+///
+/// `snapshot` is [a result](crate#safety), which no thread uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_free(snapshot: *mut Snapshot) {
     if !snapshot.is_null() {
@@ -186,6 +226,10 @@ pub unsafe extern "C" fn percid_snapshot_free(snapshot: *mut Snapshot) {
 }
 
 /// How many values were recorded; 0 for NULL.
+///
+/// # Safety
+///
+/// `snapshot` is [a result](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_count(snapshot: *const Snapshot) -> u64 {
     // SAFETY: the caller's pointer.
@@ -195,6 +239,10 @@ pub unsafe extern "C" fn percid_snapshot_count(snapshot: *const Snapshot) -> u64
 /// Stores in `value` what a share `q` of the values does not exceed: 0.5 for the median, 0 for the
 /// smallest, 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for NULL or a
 /// `q` that is no number.
+///
+/// # Safety
+///
+/// `snapshot` is [a result](crate#safety). `value` is [memory](crate#safety) for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_quantile(
     snapshot: *const Snapshot,
@@ -209,6 +257,10 @@ pub unsafe extern "C" fn percid_snapshot_quantile(
 }
 
 /// Stores the smallest value, up to 1/128. Returns what percid_snapshot_quantile() does.
+///
+/// # Safety
+///
+/// `snapshot` is [a result](crate#safety). `value` is [memory](crate#safety) for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_min(snapshot: *const Snapshot, value: *mut u64) -> c_int {
     // SAFETY: the caller's pointers.
@@ -216,6 +268,10 @@ pub unsafe extern "C" fn percid_snapshot_min(snapshot: *const Snapshot, value: *
 }
 
 /// Stores the largest value, up to 1/128. Returns what percid_snapshot_quantile() does.
+///
+/// # Safety
+///
+/// `snapshot` is [a result](crate#safety). `value` is [memory](crate#safety) for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_max(snapshot: *const Snapshot, value: *mut u64) -> c_int {
     // SAFETY: the caller's pointers.
@@ -223,6 +279,10 @@ pub unsafe extern "C" fn percid_snapshot_max(snapshot: *const Snapshot, value: *
 }
 
 /// Stores the mean value, up to 1/128. Returns what percid_snapshot_quantile() does.
+///
+/// # Safety
+///
+/// `snapshot` is [a result](crate#safety). `mean` is [memory](crate#safety) for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_mean(snapshot: *const Snapshot, mean: *mut f64) -> c_int {
     // SAFETY: the caller's pointers.
@@ -232,6 +292,11 @@ pub unsafe extern "C" fn percid_snapshot_mean(snapshot: *const Snapshot, mean: *
 /// The buckets that have values, from the smallest: writes the first `capacity` of them to
 /// `buckets` and returns how many there are. With `capacity` 0 nothing is written and `buckets` may
 /// be NULL; 0 is returned if `snapshot` is NULL.
+///
+/// # Safety
+///
+/// `snapshot` is [a result](crate#safety). `buckets` is [memory](crate#safety) for `capacity` of
+/// them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_buckets(
     snapshot: *const Snapshot,
@@ -255,6 +320,10 @@ pub unsafe extern "C" fn percid_snapshot_buckets(
 
 /// Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or
 /// -EINVAL for NULL.
+///
+/// # Safety
+///
+/// `snapshot` and `other` are [results](crate#safety), of which no other thread uses the first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_merge(
     snapshot: *mut Snapshot,

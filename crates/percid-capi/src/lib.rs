@@ -7,9 +7,26 @@
 //! Every function ends in a return: panics are caught at the border (`barrier`), memory that is not
 //! available is an error. What the caller must promise is said once, in the introduction of the
 //! header (`cbindgen.toml`), and where a function asks for more.
+//!
+//! # Safety
+//!
+//! Every unsafe function says of each of its arguments which of these the caller promises. The
+//! header leaves that out: its introduction says the same in C's words. All of it holds for as long
+//! as the call lasts.
+//!
+//! * *An object*: NULL, or the aligned address of a counter or histogram that was initialised as its
+//!   type says or by `..._with_source`, has not been moved or copied while another thread used it,
+//!   and is changed by these functions only.
+//! * *A handle*: NULL, or what a function that creates such an object has stored; also after the
+//!   object was destroyed, but no other thread destroys it during the call.
+//! * *A result*: NULL, or a snapshot or report that a function of this library has stored and that
+//!   was not freed; no other thread changes or frees it.
+//! * *Memory* for so many values: NULL (or anything, where their number is 0), or aligned memory
+//!   that may be written and that no other thread uses. It need not be initialised.
+//! * *A callback*: NULL, or a function that may be called with the values that its parameter's
+//!   documentation names and with the argument named here, and that returns: it does not unwind or
+//!   jump.
 
-// The header's introduction says what holds for pointers, and these comments are for C programmers.
-#![allow(clippy::missing_safety_doc)]
 // The header has these comments as they are, and its lists of errors are indented.
 #![allow(rustdoc::invalid_rust_codeblocks)]
 

@@ -75,6 +75,11 @@ static LOCALS: Registry<Local> = Registry::new();
 /// its memory is freed. Either may be NULL, and both get `context`; any thread may call them.
 ///
 /// Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `local` becomes NULL.
+///
+/// # Safety
+///
+/// `local` is [memory](crate#safety) for a handle. `make` and `drop` are [callbacks](crate#safety)
+/// with `context`, on any thread, until the object is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_create(
     local: *mut *mut Local,
@@ -98,6 +103,10 @@ pub unsafe extern "C" fn percid_local_create(
 /// Returns 0; -ENOMEM if another value is needed and there is no memory for it; the error of
 /// `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Waits for no thread. Costs some 20
 /// instructions, a call, and the callback.
+///
+/// # Safety
+///
+/// `local` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_with(
     local: *mut Local,
@@ -136,6 +145,10 @@ pub unsafe extern "C" fn percid_local_with(
 /// using a value (so it must not be called by one of this object: -EDEADLK, and a line on standard
 /// error that says where), and for other visits. Costs one fence of all CPUs, some 10 us, for every
 /// 64 IDs.
+///
+/// # Safety
+///
+/// `local` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_for_each(
     local: *mut Local,
@@ -162,6 +175,10 @@ pub unsafe extern "C" fn percid_local_for_each(
 /// Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
 /// object. New ones are made when they are needed. Returns how many there were, or what
 /// percid_local_for_each() does.
+///
+/// # Safety
+///
+/// `local` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_drain(
     local: *mut Local,
@@ -190,6 +207,10 @@ pub unsafe extern "C" fn percid_local_drain(
 /// Destroys the object and drops its values. No other thread may use it meanwhile.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+///
+/// # Safety
+///
+/// `local` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_destroy(local: *mut Local) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.

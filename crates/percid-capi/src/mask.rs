@@ -31,6 +31,10 @@ static MASKS: Registry<Mask> = Registry::new();
 
 /// Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error
 /// `mask` becomes NULL.
+///
+/// # Safety
+///
+/// `mask` is [memory](crate#safety) for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
     // SAFETY: the caller's pointer.
@@ -43,6 +47,10 @@ pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
 /// the mask is destroyed. Costs a call, a load and a test if the bit is set, else one locked
 /// instruction. The first call that sets a bit registers the process for the kernel's fence: 2 us
 /// early in main(), 20 ms later.
+///
+/// # Safety
+///
+/// `mask` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
     // SAFETY: the caller's handle.
@@ -57,6 +65,10 @@ pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
 }
 
 /// Whether `id` is a member at this moment: 1 or 0, or what percid_mask_mark() returns.
+///
+/// # Safety
+///
+/// `mask` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_int {
     // SAFETY: the caller's handle.
@@ -71,6 +83,10 @@ pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_
 /// visible to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
 ///
 /// Costs one fence of all CPUs, some 10 us, if there is any member; else 9 loads.
+///
+/// # Safety
+///
+/// `mask` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_drain(
     mask: *mut Mask,
@@ -91,6 +107,10 @@ pub unsafe extern "C" fn percid_mask_drain(
 /// Destroys a mask. No other thread may use it meanwhile.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+///
+/// # Safety
+///
+/// `mask` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_destroy(mask: *mut Mask) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.

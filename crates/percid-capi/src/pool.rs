@@ -42,6 +42,10 @@ static POOLS: Registry<Pool> = Registry::new();
 /// and any number that IDs share.
 ///
 /// Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `pool` becomes NULL.
+///
+/// # Safety
+///
+/// `pool` is [memory](crate#safety) for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_create(
     pool: *mut *mut Pool,
@@ -64,6 +68,10 @@ pub unsafe extern "C" fn percid_pool_create(
 ///
 /// NULL if there is no memory, or there is no such pool. Async-signal-safe. Costs some 25
 /// instructions and a call.
+///
+/// # Safety
+///
+/// `pool` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
     // SAFETY: the caller's handle.
@@ -80,6 +88,11 @@ pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
 /// -EXDEV if it belongs to another pool, -ESTALE if its memory is gone (its pool was destroyed, or
 /// it was put before a drain), -EBADF if `pool` is destroyed, -EINVAL for NULL. What was never an
 /// object of a pool must not be put. Async-signal-safe. Costs some 25 instructions and a call.
+///
+/// # Safety
+///
+/// `pool` is [a handle](crate#safety). `object` is NULL or was lent by percid_pool_get() of any
+/// pool, and no thread uses it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -> c_int {
     // SAFETY: the caller's handle.
@@ -103,6 +116,10 @@ pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -
 ///
 /// Waits for a drain by another thread. Costs a fence of all CPUs, some 10 us, for every 64 IDs,
 /// and some work for every idle object.
+///
+/// # Safety
+///
+/// `pool` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_drain(pool: *mut Pool) -> i64 {
     // SAFETY: the caller's handle.
@@ -117,6 +134,11 @@ pub unsafe extern "C" fn percid_pool_drain(pool: *mut Pool) -> i64 {
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle and its objects stay
 /// recognisable: every function answers -EBADF, -ESTALE, or NULL.
+///
+/// # Safety
+///
+/// `pool` is [a handle](crate#safety), which no other thread uses; nor does any thread use an
+/// object that the pool has lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_destroy(pool: *mut Pool) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.

@@ -85,6 +85,10 @@ pub extern "C" fn percid_source_name(source: c_int) -> *const c_char {
 /// is written and `text` may be NULL. 512 bytes are enough for every line of this version.
 ///
 /// Async-signal-safe; costs a microsecond.
+///
+/// # Safety
+///
+/// `text` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_reason(text: *mut c_char, size: usize) -> usize {
     guard(0, || {

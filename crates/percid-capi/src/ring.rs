@@ -52,6 +52,10 @@ static RINGS: Registry<Ring> = Registry::new();
 /// `overflow` is one of enum percid_overflow.
 ///
 /// Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `ring` becomes NULL.
+///
+/// # Safety
+///
+/// `ring` is [memory](crate#safety) for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_create(
     ring: *mut *mut Ring,
@@ -85,6 +89,11 @@ fn policy(number: c_int) -> Option<percid::Overflow> {
 /// no room now: then it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0);
 /// -EBADF if the ring is destroyed. Async-signal-safe, does not wait. Costs some 30 instructions, 6
 /// for each word, and a call.
+///
+/// # Safety
+///
+/// `ring` is [a handle](crate#safety). `record` is NULL or points to `length` bytes that no thread
+/// writes to meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_append(
     ring: *mut Ring,
@@ -113,6 +122,10 @@ pub unsafe extern "C" fn percid_ring_append(
 
 /// The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if
 /// there is no such ring.
+///
+/// # Safety
+///
+/// `ring` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize {
     // SAFETY: the caller's handle.
@@ -124,6 +137,10 @@ pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize 
 ///
 /// -EBUSY if another thread is polling (or the caller further up its stack), -EINVAL for NULL,
 /// -EBADF if the ring is destroyed.
+///
+/// # Safety
+///
+/// `ring` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_poll(
     ring: *mut Ring,
@@ -154,6 +171,10 @@ pub unsafe extern "C" fn percid_ring_poll(
 
 /// How many records were lost so far: not appended, or found overwritten by the consumer. 0 if
 /// there is no such ring. Costs the reading of one word for every ID ever used.
+///
+/// # Safety
+///
+/// `ring` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
     // SAFETY: the caller's handle.
@@ -163,6 +184,10 @@ pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
 /// Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+///
+/// # Safety
+///
+/// `ring` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_destroy(ring: *mut Ring) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.

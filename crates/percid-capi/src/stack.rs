@@ -32,6 +32,10 @@ static STACKS: Registry<Stack> = Registry::new();
 /// and about `shared` in the shared list: PERCID_UNBOUNDED for any number.
 ///
 /// Returns 0, -EINVAL for NULL or another capacity, or -ENOMEM; on error `stack` becomes NULL.
+///
+/// # Safety
+///
+/// `stack` is [memory](crate#safety) for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_create(
     stack: *mut *mut Stack,
@@ -51,6 +55,10 @@ pub unsafe extern "C" fn percid_stack_create(
 /// Returns 0; -ENOSPC if there is no room: this CPU's part is full, and the shared list as well, or
 /// there is no memory for it; -EINVAL for NULL; -EBADF if the stack is destroyed.
 /// Async-signal-safe. Costs some 20 instructions and a call.
+///
+/// # Safety
+///
+/// `stack` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void) -> c_int {
     // SAFETY: the caller's handle.
@@ -68,6 +76,10 @@ pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void)
 ///
 /// NULL if there is none, or no such stack. Items in the parts of other CPUs are not found.
 /// Async-signal-safe. Costs some 20 instructions and a call.
+///
+/// # Safety
+///
+/// `stack` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
     // SAFETY: the caller's handle.
@@ -84,6 +96,10 @@ pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
 ///
 /// -EINVAL for NULL, -EBADF if the stack is destroyed. Waits for a drain by another thread; called
 /// by `visit` it does nothing. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+///
+/// # Safety
+///
+/// `stack` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_drain(
     stack: *mut Stack,
@@ -103,6 +119,11 @@ pub unsafe extern "C" fn percid_stack_drain(
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Then its handle stays
 /// recognisable: every function answers -EBADF, or NULL.
+///
+/// # Safety
+///
+/// `stack` is [a handle](crate#safety), which no other thread uses. `visit` is [a
+/// callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_destroy(
     stack: *mut Stack,

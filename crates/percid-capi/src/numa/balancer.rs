@@ -109,6 +109,11 @@ pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) ->
 /// longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
 /// settings have members that this version of the library does not know, and they are not 0;
 /// -ENOMEM. On error `balancer` becomes NULL.
+///
+/// # Safety
+///
+/// `balancer` is [memory](crate#safety) for a handle. `settings` is NULL or points to as many bytes
+/// as the `size` in it says, all of them written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_create(
     balancer: *mut *mut Balancer,
@@ -128,6 +133,10 @@ pub unsafe extern "C" fn percid_numa_create(
 
 /// Returns whether there is anything to balance, that is, several nodes with memory: 1 or 0.
 /// -EINVAL for NULL, -EBADF if the balancer is destroyed.
+///
+/// # Safety
+///
+/// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_has_nodes(balancer: *const Balancer) -> c_int {
     // SAFETY: the caller's handle.
@@ -140,6 +149,10 @@ pub unsafe extern "C" fn percid_numa_has_nodes(balancer: *const Balancer) -> c_i
 ///
 /// Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL;
 /// -EBADF if the balancer is destroyed.
+///
+/// # Safety
+///
+/// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_start(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle.
@@ -156,6 +169,10 @@ pub unsafe extern "C" fn percid_numa_start(balancer: *mut Balancer) -> c_int {
 ///
 /// Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is
 /// destroyed.
+///
+/// # Safety
+///
+/// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_stop(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle.
@@ -173,6 +190,10 @@ pub unsafe extern "C" fn percid_numa_stop(balancer: *mut Balancer) -> c_int {
 ///
 /// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of
 /// /proc/self/maps and about 0.2 us for every page that is armed; with one node nothing.
+///
+/// # Safety
+///
+/// `balancer` is [a handle](crate#safety). `passed` is [memory](crate#safety) for a structure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_pass(balancer: *mut Balancer, passed: *mut Passed) -> c_int {
     // SAFETY: the caller's handle.
@@ -190,6 +211,10 @@ pub unsafe extern "C" fn percid_numa_pass(balancer: *mut Balancer, passed: *mut 
 /// for this batch at most.
 ///
 /// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed.
+///
+/// # Safety
+///
+/// `balancer` is [a handle](crate#safety). `batch` is [memory](crate#safety) for a structure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_move_batch(
     balancer: *mut Balancer,
@@ -221,6 +246,10 @@ unsafe fn store<T>(place: *mut T, value: T) -> c_int {
 /// regions stay usable, are not looked after any more, and must be unregistered as before.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+///
+/// # Safety
+///
+/// `balancer` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_destroy(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.

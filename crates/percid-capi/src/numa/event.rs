@@ -100,6 +100,11 @@ impl Decision {
 ///
 /// Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer`
 /// is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
+///
+/// # Safety
+///
+/// `balancer` is [a handle](crate#safety). `events` is [memory](crate#safety) for `capacity` of
+/// them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_take_events(
     balancer: *mut Balancer,

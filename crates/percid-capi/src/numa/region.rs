@@ -123,6 +123,11 @@ impl Drop for Region {
 ///     -EPERM    the balancer belongs to the parent of this process
 ///
 /// Costs a reading of /proc/self/maps.
+///
+/// # Safety
+///
+/// `region` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety). Nothing is
+/// asked of the range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_register(
     region: *mut *mut Region,
@@ -159,6 +164,11 @@ pub unsafe extern "C" fn percid_numa_register(
 ///     -EBUSY    another handler of SIGSEGV was installed after percid's
 ///
 /// The first access to 64 KiB of armed memory costs 4 us.
+///
+/// # Safety
+///
+/// `region` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety). The
+/// program keeps the promises above.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_register_trapped(
     region: *mut *mut Region,
@@ -195,6 +205,11 @@ pub unsafe extern "C" fn percid_numa_register_trapped(
 ///     -EALREADY         another user of userfaultfd monitors the memory
 ///     -EUSERS           the balancer has 256 such regions already
 ///     -EIO              the kernel refused for another reason
+///
+/// # Safety
+///
+/// `region` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety). Nothing is
+/// asked of the range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_register_written(
     region: *mut *mut Region,
@@ -271,6 +286,10 @@ fn text(error: c_int) -> Option<&'static CStr> {
 ///
 /// Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
 /// then two system calls.
+///
+/// # Safety
+///
+/// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_touch(region: *mut Region, offset: usize) {
     // SAFETY: the caller's handle.
@@ -280,6 +299,10 @@ pub unsafe extern "C" fn percid_numa_touch(region: *mut Region, offset: usize) {
 }
 
 /// Returns where a region starts; NULL if there is no such region.
+///
+/// # Safety
+///
+/// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_region_start(region: *const Region) -> *mut c_void {
     // SAFETY: the caller's handle.
@@ -288,6 +311,10 @@ pub unsafe extern "C" fn percid_numa_region_start(region: *const Region) -> *mut
 }
 
 /// Returns how many bytes a region has; 0 if there is no such region.
+///
+/// # Safety
+///
+/// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_region_bytes(region: *const Region) -> usize {
     // SAFETY: the caller's handle.
@@ -296,6 +323,10 @@ pub unsafe extern "C" fn percid_numa_region_bytes(region: *const Region) -> usiz
 
 /// Returns how access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF
 /// if it is unregistered.
+///
+/// # Safety
+///
+/// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_region_access(region: *const Region) -> c_int {
     // SAFETY: the caller's handle.
@@ -310,6 +341,10 @@ pub unsafe extern "C" fn percid_numa_region_access(region: *const Region) -> c_i
 /// Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
 /// unregistered. Waits for the piece that is being armed, or the batch that is being moved, at this
 /// moment.
+///
+/// # Safety
+///
+/// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_exclude_begin(
     region: *mut Region,
@@ -333,6 +368,10 @@ pub unsafe extern "C" fn percid_numa_exclude_begin(
 ///
 /// Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as
 /// percid_numa_exclude_begin().
+///
+/// # Safety
+///
+/// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_exclude_end(
     region: *mut Region,
@@ -375,6 +414,10 @@ unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_in
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays
 /// recognisable.
+///
+/// # Safety
+///
+/// `region` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_unregister(region: *mut Region) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.

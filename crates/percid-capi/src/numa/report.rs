@@ -151,6 +151,10 @@ pub struct Failure {
 ///
 /// Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes
 /// NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
+///
+/// # Safety
+///
+/// `report` is [memory](crate#safety) for a pointer. `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_create(
     report: *mut *mut Report,
@@ -171,6 +175,10 @@ pub unsafe extern "C" fn percid_numa_report_create(
 }
 
 /// Frees a report. NULL is allowed.
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety), which no thread uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_free(report: *mut Report) {
     if !report.is_null() {
@@ -181,6 +189,10 @@ pub unsafe extern "C" fn percid_numa_report_free(report: *mut Report) {
 
 /// Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_numa_totals).
 /// Returns 0, or -EINVAL for NULL.
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety). `totals` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_totals(
     report: *const Report,
@@ -208,6 +220,10 @@ pub unsafe extern "C" fn percid_numa_report_totals(
 /// Writes the first `capacity` of the nodes that have memory, ascending, to `nodes`, and returns
 /// how many there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and
 /// `nodes` may be NULL; 0 is returned if `report` is NULL.
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety). `nodes` is [memory](crate#safety) for `capacity` of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_nodes(
     report: *const Report,
@@ -221,6 +237,10 @@ pub unsafe extern "C" fn percid_numa_report_nodes(
 }
 
 /// Returns how many regions a report has; 0 if it is NULL.
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_regions(report: *const Report) -> usize {
     // SAFETY: the caller's pointer.
@@ -231,6 +251,10 @@ pub unsafe extern "C" fn percid_numa_report_regions(report: *const Report) -> us
 /// there, in `figures`. `size` is sizeof(percid_numa_figures).
 ///
 /// Returns 0, -EINVAL for NULL, -ERANGE if there are no more than `index` regions.
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety). `figures` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_region(
     report: *const Report,
@@ -269,6 +293,10 @@ pub unsafe extern "C" fn percid_numa_report_region(
 /// The pages of a region on each node that has any, at the time of the report: writes the first
 /// `capacity` nodes to `nodes` and returns how many there are. With `capacity` 0 nothing is written
 /// and `nodes` may be NULL; 0 is returned if there is no such region.
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety). `nodes` is [memory](crate#safety) for `capacity` of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_pages(
     report: *const Report,
@@ -285,6 +313,10 @@ pub unsafe extern "C" fn percid_numa_report_pages(
 
 /// How much each node has used a region of late: accesses that were seen, halved every sequence. As
 /// percid_numa_report_pages().
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety). `nodes` is [memory](crate#safety) for `capacity` of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_use(
     report: *const Report,
@@ -301,6 +333,11 @@ pub unsafe extern "C" fn percid_numa_report_use(
 
 /// The pages of a region that could not be looked up, armed or moved, by errno. As
 /// percid_numa_report_pages().
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety). `failures` is [memory](crate#safety) for `capacity` of
+/// them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_failures(
     report: *const Report,
@@ -317,6 +354,10 @@ pub unsafe extern "C" fn percid_numa_report_failures(
 
 /// Returns how often a region was left out for a reason (one of enum percid_numa_reason), or was
 /// scanned for the last one; 0 if there is no such region or reason.
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_report_skipped(
     report: *const Report,

@@ -155,6 +155,10 @@ pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid_numa::
 /// Fills `settings` with the defaults. `size` is sizeof(percid_numa_settings).
 ///
 /// Returns 0, or -EINVAL for NULL or a size that this structure never had.
+///
+/// # Safety
+///
+/// `settings` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_numa_settings_init(settings: *mut Settings, size: usize) -> c_int {
     if size < size_of::<Settings>() {
