@@ -98,3 +98,22 @@ fn append_in_the_last_room() {
     assert_eq!(too_long.model(&mut too_long.shard(0)), None);
     exhaust::all(&too_long);
 }
+
+/// Nothing behind a record is read: it may be the last of what is mapped.
+#[test]
+fn append_reads_nothing_behind_the_record() {
+    const PAGE: usize = 4096;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping of two pages, the second of which is closed.
+    let page = unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let pages = libc::mmap(std::ptr::null_mut(), 2 * PAGE, access, flags, -1, 0);
+        assert_ne!(pages, libc::MAP_FAILED);
+        assert_eq!(libc::mprotect(pages.byte_add(PAGE), PAGE, libc::PROT_NONE), 0);
+        std::slice::from_raw_parts(pages.cast::<u8>(), PAGE)
+    };
+    for length in LENGTHS {
+        let (tail, before) = PLACES[0];
+        exhaust::briefly(&Append { record: &page[PAGE - length..], tail, before });
+    }
+}

@@ -34,6 +34,7 @@ mod sys {
 mod acquire;
 mod add;
 mod append;
+mod controls;
 mod descriptors;
 mod discard;
 mod exhaust;
