@@ -117,6 +117,24 @@ mod tests {
     }
 
     #[test]
+    fn the_releases_of_a_generation_hint_at_it() {
+        for generation in Generation::ALL {
+            let words = generation.releases().split(' ');
+            let releases: std::vec::Vec<&str> =
+                words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).collect();
+            assert!(!releases.is_empty(), "{generation}");
+            for release in releases {
+                assert_eq!(Generation::hinted_by(release), Some(generation), "{release}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_fills_its_column() {
+        assert_eq!(std::format!("{:>11}|", Generation::CacheCold), " cache-cold|");
+    }
+
+    #[test]
     fn no_two_have_the_same_name() {
         let names = Generation::ALL.map(Generation::name);
         let distinct = std::collections::BTreeSet::from(names);

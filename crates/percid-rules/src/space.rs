@@ -602,6 +602,19 @@ mod tests {
     }
 
     #[test]
+    fn an_id_that_is_held_back_is_not_handed_out() {
+        let mut s = Storage::new();
+        s.enter(0, 1, None, limits(8, 2));
+        s.leave(0);
+        assert_eq!(s.space().in_use(), 0);
+        s.space().hold_back(0);
+        assert_eq!(s.space().in_use(), 1);
+        assert_eq!(s.enter(0, 1, None, limits(8, 2)), 1, "not its recent one");
+        s.space().free(0);
+        assert_eq!(s.enter(1, 2, None, limits(8, 2)), 0);
+    }
+
+    #[test]
     fn without_a_trace_the_oldest_is_stolen() {
         let mut s = Storage::new();
         for (cpu, thread) in [(2, 10), (1, 11)] {

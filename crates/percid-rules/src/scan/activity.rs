@@ -89,4 +89,13 @@ mod tests {
         assert!(!activity.has(width, 7));
         assert_eq!(activity.len(), 0);
     }
+
+    #[test]
+    fn a_thread_of_both_windows_is_one() {
+        let (mut activity, width) = (Activity::default(), Width::Bits128);
+        activity.add(1 << width.bit(7));
+        activity.end_window();
+        activity.add(1 << width.bit(7));
+        assert_eq!((activity.has(width, 7), activity.len()), (true, 1));
+    }
 }

@@ -26,23 +26,22 @@ pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
     let mut candidates = candidates(pass);
     candidates.sort_unstable();
     let offset = core::mem::take(&mut pass.scan.offset);
-    let (mut idle, mut left) = (0, 0);
+    let (mut idle_before, mut is_over) = (false, true);
     for (rank, index) in candidates {
-        let idle_before = idle;
-        idle += u32::from(rank == Rank::Idle);
-        if idle_before > 0 || pass.scan.offset != 0 {
+        if idle_before || pass.scan.offset != 0 {
             pass.note(index, Reason::PidInactive);
-            left += 1;
+            is_over = false;
             continue;
         }
+        idle_before = rank == Rank::Idle;
         let mut at =
             if rank == Rank::Begun { offset } else { pass.scan.regions[index].range.start };
         if pass.arm_from(index, &mut at) == Scanned::BudgetSpent {
             pass.scan.offset = at;
-            left += 1;
+            is_over = false;
         }
     }
-    if left == 0 {
+    if is_over {
         pass.scan.next_sequence();
     }
 }

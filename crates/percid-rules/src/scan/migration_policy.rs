@@ -159,6 +159,7 @@ pub fn decide(before: PageHistory, access: PageAccess, at: &Context) -> Decision
 
 #[cfg(test)]
 mod tests {
+    use std::format;
     use std::println;
     use std::vec::Vec;
 
@@ -265,6 +266,48 @@ mod tests {
         let (without, with) = (moves(false), moves(true));
         println!("moves in 100000 looks: {without} without the backoff, {with} with it");
         assert!(without > 10_000 && with < 100, "{without}, {with}");
+    }
+
+    #[test]
+    fn private_is_whom_nobody_was_before() {
+        for home in [0, 1] {
+            let at = Context { home, ..LATE };
+            let first = decide(PageHistory::default(), by(7, 0), &at);
+            assert_eq!((first.local, first.private), (home == 0, true), "the first");
+            assert!(decide(first.history, by(7, 1), &at).private, "the same");
+            assert!(!decide(first.history, by(8, 0), &at).private, "another one");
+        }
+    }
+
+    #[test]
+    fn nobody_is_not_thread_0() {
+        assert!(!PageHistory::default().is_by(0));
+        assert!(PageHistory::default().after(by(0, 0)).is_by(0));
+    }
+
+    #[test]
+    fn a_page_that_has_stayed_is_counted_again_from_one() {
+        let record = PageHistory::default().after(by(7, 3)).after(by(7, 3)).moved().moved();
+        assert_eq!((record.streak(), record.moves()), (2, 2));
+        let stayed = record.stayed();
+        assert_eq!((stayed.streak(), stayed.moves(), stayed.node()), (1, 1, Some(3)));
+        assert!(stayed.is_by(7));
+        assert_eq!(stayed.stayed().stayed().moves(), 0);
+    }
+
+    #[test]
+    fn moves_are_counted_up_to_two() {
+        let record = PageHistory::default().after(by(7, 3)).moved().moved().moved();
+        assert_eq!(record.moves(), 2);
+        // A word of another origin may say 3.
+        let strange = PageHistory::from_word(record.word() | 3 << 29);
+        assert!(!decide(strange, by(7, 3), &LATE).moves);
+    }
+
+    #[test]
+    fn a_history_shows_its_parts() {
+        let record = PageHistory::default().after(by(7, 3)).moved();
+        assert_eq!(format!("{record:?}"), "PageHistory(Some(3), 1 in a row, moved 1 times)");
     }
 
     #[test]

@@ -74,6 +74,7 @@ mod tests {
     fn well_placed_memory_is_scanned_less_and_other_memory_more() {
         assert_eq!(after_a_second(1, 4, 4, 0, 0), 1300, "private");
         assert_eq!(after_a_second(8, 2, 5, 5, 0), 1100, "local");
+        assert_eq!(after_a_second(9, 0, 5, 5, 0), 1300, "all of it");
         assert_eq!(after_a_second(3, 7, 5, 5, 0), 800, "neither");
     }
 

@@ -154,3 +154,30 @@ impl Memory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What keeps a region with these rights, in the notation of `/proc/PID/maps`, from a scan.
+    fn obstacle(rights: &str, file: bool) -> Option<Reason> {
+        let has = |right| rights.contains(right);
+        let (readable, writable, executable) = (has('r'), has('w'), has('x'));
+        let traits = Traits { file, readable, writable, executable, ..Traits::ANONYMOUS };
+        traits.obstacle(true)
+    }
+
+    #[test]
+    fn what_cannot_be_used_or_written_is_left_alone() {
+        for file in [false, true] {
+            assert_eq!(obstacle("---", file), Some(Reason::Inaccessible));
+            for rights in ["-w-", "--x", "-wx", "rw-", "rwx"] {
+                assert_eq!(obstacle(rights, file), None, "{rights} {file}");
+            }
+            for rights in ["r--", "r-x"] {
+                let expected = file.then_some(Reason::SharedRo);
+                assert_eq!(obstacle(rights, file), expected, "{rights} {file}");
+            }
+        }
+    }
+}

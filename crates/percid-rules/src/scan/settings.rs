@@ -171,4 +171,33 @@ mod tests {
         let swapped = Settings { period_max: Duration::ZERO, ..good };
         assert_eq!(swapped.check(), Err(BadSetting::Periods));
     }
+
+    #[test]
+    fn the_largest_settings_work() {
+        let year = Duration::from_secs(31_536_000);
+        let largest = Settings {
+            scan_delay: year,
+            period_min: year,
+            period_max: year,
+            scan_size: i64::MAX as u64 / 8,
+            ..Settings::default()
+        };
+        assert_eq!(largest.check(), Ok(()));
+        let longer = Settings { scan_delay: year + Duration::from_nanos(1), ..largest };
+        assert_eq!(longer.check(), Err(BadSetting::TooLong("scan_delay")));
+        let larger = Settings { scan_size: largest.scan_size + 1, ..largest };
+        assert_eq!(larger.check(), Err(BadSetting::ScanSize));
+    }
+
+    #[test]
+    fn a_bad_setting_says_what_is_wrong() {
+        for (bad, text) in [
+            (BadSetting::Zero("batch"), "batch is 0: expected a number of bytes"),
+            (BadSetting::TooLong("scan_delay"), "scan_delay is longer than a year"),
+            (BadSetting::Periods, "period_min is longer than period_max"),
+            (BadSetting::ScanSize, "scan_size is larger than 1152921504606846975 bytes"),
+        ] {
+            assert_eq!(std::format!("{bad}"), text);
+        }
+    }
 }

@@ -172,7 +172,8 @@ mod tests {
         let fixed = Rules { force_inactive: false, ..Rules::LINUX_6_12 };
         let scan = grown(&[(0, 1)]);
         assert_eq!(pass(&mut scan.clone(), 2, &fixed), [done(0, "arm 0..1")]);
-        for (sequence, what) in [(8, "pid_inactive"), (9, "arm 0..1")] {
+        let turns = [(6, "arm 0..1"), (7, "pid_inactive"), (8, "pid_inactive"), (9, "arm 0..1")];
+        for (sequence, what) in turns {
             let mut old = scan.clone();
             old.sequence = sequence;
             assert_eq!(pass(&mut old, 2, &fixed), [done(0, what)], "{sequence}");
@@ -232,6 +233,84 @@ mod tests {
         scan.used_by(4 * MIB, 1);
         scan.remap([(0..2 * MIB, Traits::ANONYMOUS), (3 * MIB..5 * MIB, Traits::ANONYMOUS)]);
         assert_eq!((scan.users(0), scan.users(3 * MIB)), (1, 0));
+    }
+
+    #[test]
+    fn a_region_is_removed_by_its_start_alone() {
+        let mut scan = grown(&[(0, 1), (2, 5), (6, 8)]);
+        assert_eq!(scan.bytes(), 6 * MIB);
+        assert!(!scan.remove(3 * MIB));
+        assert!(scan.remove(2 * MIB));
+        assert_eq!(scan.bytes(), 3 * MIB);
+        assert!(scan.add(2 * MIB..6 * MIB, Traits::ANONYMOUS), "there is room again");
+    }
+
+    #[test]
+    fn changed_traits_count_in_the_next_pass() {
+        let mut scan = grown(&[(0, 1), (1, 2)]);
+        scan.set_traits(MIB, Traits { movable: false, ..Traits::ANONYMOUS });
+        let seen = pass(&mut scan, 2, &Rules::BASE);
+        assert_eq!(seen, [done(0, "pid_inactive"), done(1, "unsuitable")]);
+    }
+
+    #[test]
+    fn a_sequence_is_over_when_all_regions_were_walked() {
+        let mut scan = Scan::new();
+        assert!(scan.add(0..300 * MIB, Traits::ANONYMOUS));
+        pass(&mut scan, 0, &Rules::BASE);
+        assert_eq!(scan.sequence(), 0, "256 MiB were armed");
+        pass(&mut scan, 0, &Rules::BASE);
+        assert_eq!(scan.sequence(), 1);
+        pass(&mut scan, 2, &Rules::BASE);
+        pass(&mut scan, 2, &Rules::BASE);
+        assert_eq!(scan.sequence(), 2);
+    }
+
+    /// The fix lets windows end whoever scans. Before it they ended only for users, so that those
+    /// who came back after a long time still counted.
+    #[test]
+    fn windows_end_for_those_who_do_not_use_the_region_by_a_fix() {
+        let visits = |rules: &Rules| {
+            let mut scan = grown(&[(0, 1)]);
+            scan.used_by(0, 1 << Width::Bits64.bit(ME.thread));
+            let other = ME.thread + 1;
+            assert_ne!(Width::Bits64.bit(other), Width::Bits64.bit(ME.thread));
+            for second in [30, 31] {
+                let seen = pass_by(&mut scan, other, second, rules);
+                assert_eq!(seen, [done(0, "pid_inactive")]);
+            }
+            [30, 30, 30].map(|second| pass(&mut scan, second, rules) == [done(0, "arm 0..1")])
+        };
+        let fixed = Rules { force_inactive: false, once_per_sequence: false, ..Rules::SELECTIVE };
+        assert_eq!(visits(&Rules::BASE), [true, true, false], "each of its visits ends one");
+        assert_eq!(visits(&fixed), [false; 3]);
+    }
+
+    #[test]
+    fn the_order_by_activity_first_completes_what_was_begun() {
+        for (end, rest) in [(300, "arm 256..300"), (256, "arm 256..256")] {
+            let mut scan = grown(&[(0, end), (400, 401)]);
+            let rules = Rules { order: Order::Activity, ..Rules::SELECTIVE };
+            let begun = pass(&mut scan, 2, &rules);
+            assert_eq!(begun, [done(0, "arm 0..256"), done(400, "pid_inactive")]);
+            scan.used_by(400 * MIB, 1 << rules.width.bit(ME.thread));
+            assert_eq!(pass(&mut scan, 2, &rules), [done(0, rest), done(400, "arm 400..401")]);
+        }
+    }
+
+    /// The region at 0 is blind in sequence 5 and starves in sequence 9. Two threads use the other.
+    #[test]
+    fn the_order_by_activity_takes_the_blind_and_the_starving_for_used() {
+        let rules = Rules { order: Order::Activity, ..Rules::LINUX_6_12 };
+        for sequence in [5, 9] {
+            let mut scan = grown(&[(0, 1)]);
+            scan.sequence = sequence;
+            assert!(scan.add(4 * MIB..5 * MIB, Traits::ANONYMOUS));
+            pass(&mut scan, 0, &rules);
+            scan.used_by(4 * MIB, 0b11);
+            let armed = [done(0, "arm 0..1"), done(4, "arm 4..5")];
+            assert_eq!(pass(&mut scan, 2, &rules), armed, "{sequence}");
+        }
     }
 
     #[test]
