@@ -89,6 +89,8 @@ mod tests {
         set_hint(7, 0);
         let here = hint();
         assert!(here < MAX_CPUS as u32);
+        // SAFETY: the block is this thread's own.
+        assert_eq!(unsafe { (*thread::own()).hint_left }, 64);
     }
 
     #[test]

@@ -231,16 +231,22 @@ pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
     // kernel alone.
     NEXT_TRY_MS.store(clock::now_ms() + limit + pause_ms(tries), Relaxed);
     let probe = run(Duration::from_millis(limit), true)?;
-    match probe {
-        // One such answer condemns the kernel, whatever another thread found.
-        probe if probe.is_bad() => KNOWN.fetch_max(BAD, Relaxed),
-        probe if probe.is_good() => KNOWN.fetch_max(GOOD, Relaxed),
-        _ => return Err(Unavailable::SectionsNotProbed),
-    };
+    let answer = judge(&probe).ok_or(Unavailable::SectionsNotProbed)?;
+    KNOWN.fetch_max(answer, Relaxed);
     sections_can_be_trusted()
 }
 
-/// What was found out; 0 for nothing yet. Relaxed: it says all by itself.
+/// What to note of a probe; `None` if it has no answer.
+fn judge(probe: &Probe) -> Option<u32> {
+    match () {
+        () if probe.is_bad() => Some(BAD),
+        () if probe.is_good() => Some(GOOD),
+        () => None,
+    }
+}
+
+/// What was found out; 0 for nothing yet. Of several answers the highest: one that condemns the
+/// kernel stays, whatever another thread found. Relaxed: it says all by itself.
 static KNOWN: AtomicU32 = AtomicU32::new(0);
 const GOOD: u32 = 1;
 const BAD: u32 = 2;
@@ -500,7 +506,7 @@ mod tests {
         let enough = Aborts { aborted: ENOUGH, ignored: 0, undecided: 9 };
         let good = Probe { fences: enough, fences_of_one_cpu: enough, preemptions: enough };
         assert!(good.is_good() && !good.is_bad());
-        let few = Aborts { aborted: ENOUGH - 1, ..enough };
+        let few = Aborts { aborted: 1, ..enough };
         assert!(!Probe { preemptions: few, ..good }.is_good());
         let ignored = Aborts { ignored: 1, ..enough };
         let bad = Probe { fences: ignored, ..good };
@@ -562,6 +568,32 @@ mod tests {
         let _watching = steps::watch(|step| panic!("{step:?}"));
         board.answer(3, NOWHERE);
         assert_eq!(board.rendezvous.was_done(3), Some(false));
+    }
+
+    /// A kernel that only pretends to move a thread has preempted nobody.
+    #[test]
+    fn a_preemption_is_seen_and_not_believed() {
+        const NOT_HERE: u32 = 9999;
+        let act = |answer| {
+            let _watching = steps::watch(move |step| {
+                assert_eq!(step, steps::Step::Confine(NOT_HERE));
+                Some(answer)
+            });
+            Kind::Preemption.act_on(NOT_HERE)
+        };
+        assert_eq!(act(Ok(())), Err(libc::EAGAIN));
+        assert_eq!(act(Err(libc::EPERM)), Err(libc::EPERM));
+    }
+
+    #[test]
+    fn one_answer_condemns_and_some_of_each_kind_acquit() {
+        let ignored = Aborts { ignored: 1, ..Aborts::default() };
+        let enough = Aborts { aborted: ENOUGH, ..Aborts::default() };
+        let good = Probe { fences: enough, fences_of_one_cpu: enough, preemptions: enough };
+        assert_eq!(judge(&good), Some(GOOD));
+        assert_eq!(judge(&Probe { preemptions: ignored, ..good }), Some(BAD));
+        assert_eq!(judge(&Probe { preemptions: Aborts::default(), ..good }), None);
+        assert!(BAD > GOOD, "whatever another thread found");
     }
 
     #[test]

@@ -108,6 +108,11 @@ fn an_id_is_given_when_its_memory_is_open_and_sums_visit_it() {
     assert_eq!(table.seen.end(), 2);
     let activity = locked.activity_now();
     assert_eq!((activity.given, activity.held, activity.max_nr_cid), (2, 2, 2));
+    // A smaller ID that comes later hides no larger one.
+    let (_, _watching) = watch(granted);
+    assert_eq!(locked.evict(|_, cpu| cpu == 3), 1);
+    assert_eq!(enter(&mut locked, request(3, ME, None), limits(8, 8), NOW), Some(0));
+    assert_eq!(table.seen.end(), 2);
 }
 
 #[test]

@@ -33,6 +33,10 @@ impl Affinity {
     ///
     /// The `errno`: `EINVAL` if the thread may not run there.
     pub(crate) fn confine(cpu: u32) -> Result<(), i32> {
+        #[cfg(test)]
+        if let Some(answer) = super::steps::at(super::steps::Step::Confine(cpu)) {
+            return answer;
+        }
         let mut words = [0u64; MAX_CPUS / 64];
         *words.get_mut(cpu as usize / 64).ok_or(libc::EINVAL)? = 1 << (cpu % 64);
         // SAFETY: the kernel reads the given number of bytes.

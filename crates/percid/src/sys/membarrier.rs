@@ -86,6 +86,14 @@ mod tests {
         assert!(!has_rseq_flavour(1 << 7) && !has_rseq_flavour(1 << 8) && !has_rseq_flavour(0));
     }
 
+    #[cfg(not(miri))]
+    #[test]
+    fn who_has_registered_may_fence() {
+        if has_rseq_flavour(commands()) && register().is_ok() {
+            assert_eq!((fence_all(), fence_cpu(0)), (Ok(()), Ok(())));
+        }
+    }
+
     #[test]
     fn what_the_kernel_refuses_is_an_error() {
         let _watching = steps::watch(|_| Some(Err(libc::EPERM)));

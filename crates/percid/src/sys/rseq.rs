@@ -473,7 +473,11 @@ pub(crate) fn usable_size(registration: Registration) -> u32 {
 
 /// Whether the kernel keeps a concurrency ID in the registered area.
 pub(crate) fn has_mm_cid(registration: Registration) -> bool {
-    usable_size(registration) >= 28
+    holds_mm_cid(usable_size(registration))
+}
+
+fn holds_mm_cid(usable: u32) -> bool {
+    usable as usize >= std::mem::offset_of!(Area, mm_cid) + size_of::<u32>()
 }
 
 /// How the kernel keeps a registered area up to date.

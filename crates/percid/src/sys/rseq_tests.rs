@@ -232,6 +232,8 @@ fn how_much_of_an_area_is_in_use() {
     let usable = usable_size(Libc);
     assert!((20..=32).contains(&usable));
     assert_eq!(has_mm_cid(Libc), feature_size() >= 28);
+    // Before Linux 6.3; 6.3 on; larger areas.
+    assert_eq!([20, 28, 32].map(holds_mm_cid), [false, true, true]);
     assert_eq!((Mode::of(0), Mode::of(33)), (None, Some(Mode::Fast)));
     assert_ne!(Mode::of(32), Some(Mode::Fast));
 }

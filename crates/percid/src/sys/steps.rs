@@ -13,6 +13,8 @@ pub(crate) enum Step {
     Membarrier(Fence),
     /// Call `rseq` for this area, size and flags.
     Rseq(usize, u32, i32),
+    /// Confine this thread to this CPU.
+    Confine(u32),
     /// Block the signals of this thread.
     BlockSignals,
     /// Open the memory of this ID.
