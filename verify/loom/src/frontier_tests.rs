@@ -102,6 +102,8 @@ fn what_another_has_reached_is_open() {
         arena.admit(2);
         other.join().unwrap();
         arena.check(3, 2);
+        let reached = [&arena.frontier.slots, &arena.frontier.bytes[0]].map(Edge::reached);
+        assert_eq!(reached, [3, 2], "what was reached is taken back");
     });
 }
 

@@ -146,7 +146,7 @@ pub(crate) fn open_id(id: u32) -> bool {
     if slot < FRONTIER.slots.reached() {
         return true;
     }
-    if slot >= slots() || extent(0).is_none() {
+    if slot >= slots() {
         return false;
     }
     FRONTIER
@@ -163,6 +163,17 @@ mod tests {
         assert!(open_id(last));
         assert!(!open_id(last + 1) && !open_id(u32::MAX) && !open_id(u32::MAX - 1));
         assert_eq!(FRONTIER.slots.reached(), slots());
+    }
+
+    /// The last extent is no other test's.
+    #[test]
+    fn an_extent_that_cannot_be_had_keeps_no_id_from_the_others() {
+        let last = EXTENTS - 1;
+        let taken = EXTENT[last].compare_exchange(0, UNAVAILABLE, Relaxed, Relaxed);
+        assert!(taken.is_ok() && !open_up_to(last, 64));
+        assert_eq!(FRONTIER.bytes[last].wanted.load(Relaxed), 0, "IDs would be refused for it");
+        assert!(memory_of(0).all(|range| range.start > STRIDE + UNAVAILABLE));
+        assert!(!open_up_to(EXTENTS, 64), "there are no more");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::sys::atomic::{
     AtomicU64,
-    Ordering::{Acquire, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 use crate::sys::cell::UnsafeCell;
 
@@ -43,12 +43,13 @@ impl<T: Copy> TryOnce<T> {
             return self.get();
         }
         let me = me();
+        // Relaxed, here and where it is given up: who takes over gets no value from those before.
         let abandoned = state == 0 || (state != me && !exists(state));
-        if !abandoned || self.state.compare_exchange(state, me, Acquire, Acquire).is_err() {
+        if !abandoned || self.state.compare_exchange(state, me, Relaxed, Relaxed).is_err() {
             return self.get();
         }
         let Some(value) = decide() else {
-            self.state.store(0, Release);
+            self.state.store(0, Relaxed);
             return None;
         };
         // SAFETY: this thread has the right to write, from its exchange until it stores `DECIDED`.

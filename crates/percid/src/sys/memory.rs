@@ -184,23 +184,62 @@ mod tests {
         }
     }
 
+    /// Whether `body` is true in a child of `fork`, where no other thread runs. It must not
+    /// allocate.
+    fn in_a_child(body: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child does what may be done in a signal handler, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let status = if body() { 42 } else { 1 };
+            // SAFETY: it ends the child.
+            unsafe { libc::_exit(status) };
+        }
+        let mut status = 0;
+        // SAFETY: the child is this thread's, and there is room for its status.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        libc::WEXITSTATUS(status) == 42
+    }
+
     #[test]
     fn a_child_finds_zeroes_in_what_a_fork_wipes() {
         let (wiped, kept) = (map_wiped_on_fork(PAGE).expect("memory"), map(PAGE).expect("memory"));
         [wiped, kept].into_iter().for_each(|start| byte(start, 8).store(3, Relaxed));
         let at = |start| byte(start, 8).load(Relaxed);
-        // SAFETY: the child reads two bytes and ends.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let right = (at(wiped), at(kept)) == (0, 3);
-            // SAFETY: it ends the child.
-            unsafe { libc::_exit(if right { 42 } else { 1 }) };
-        }
-        let mut status = 0;
-        // SAFETY: the child is this thread's, and there is room for its status.
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!((libc::WEXITSTATUS(status), at(wiped)), (42, 3));
+        assert!(in_a_child(|| (at(wiped), at(kept)) == (0, 3)));
+        assert_eq!(at(wiped), 3);
         // SAFETY: nobody uses them any more.
         [wiped, kept].into_iter().for_each(|start| unsafe { unmap(start, PAGE) });
+    }
+
+    #[test]
+    fn what_cannot_grow_leaves_nothing_behind() {
+        let size = || crate::sys::file::first_number(c"/proc/self/statm");
+        assert!(in_a_child(|| {
+            let before = size();
+            let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let refused = |_| map_unlocked(1 << 60, libc::PROT_NONE, private).is_none();
+            (0..10).all(refused) && before.is_some() && size() == before
+        }));
+    }
+
+    #[test]
+    fn what_is_reserved_is_not_filled_where_all_is_locked() {
+        const BYTES: usize = 64 << 20;
+        let resident = |start: NonNull<u8>| {
+            let mut pages = [1u8; 16];
+            // SAFETY: the range is mapped, and there is a byte for each of its pages.
+            let known = unsafe {
+                libc::mincore(start.as_ptr().cast(), pages.len() * PAGE, pages.as_mut_ptr())
+            };
+            (known == 0).then(|| pages.iter().filter(|page| **page & 1 != 0).count())
+        };
+        assert!(in_a_child(|| {
+            // SAFETY: the call takes a flag.
+            let locked = unsafe { libc::mlockall(libc::MCL_FUTURE) } == 0;
+            let (Some(start), Some(other)) = (reserve(BYTES), map(16 * PAGE)) else { return false };
+            // SAFETY: inside the reservation.
+            let opened = unsafe { open(start.as_ptr(), BYTES) };
+            locked && opened && resident(start) == Some(0) && resident(other) == Some(16)
+        }));
     }
 }
