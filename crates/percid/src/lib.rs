@@ -19,6 +19,7 @@ pub mod machine;
 mod mask;
 mod membership;
 pub mod pool;
+mod push_list;
 pub mod ring;
 mod seizure;
 #[cfg(test)]

@@ -82,6 +82,11 @@ impl Seized<'_> {
     }
 }
 
+/// Tries to own a shard by a word of the caller's, which suits no section and no visitor.
+pub(crate) fn claim(word: &AtomicI64, value: i64, own: i64) -> bool {
+    word.compare_exchange(value, own, Acquire, Relaxed).is_ok()
+}
+
 /// A shard that the calling thread owns by a word of its own, and will give back as `value`.
 pub(crate) fn owned(word: &AtomicI64, value: i64) -> Seized<'_> {
     Seized { word, value }

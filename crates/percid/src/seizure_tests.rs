@@ -113,6 +113,23 @@ fn without_sections_there_is_no_fence() {
     assert_eq!(*owned.borrow(), [0, 1]);
 }
 
+/// The owner takes its time: it gives the shard back while the visitor looks for the fiftieth time.
+#[test]
+fn an_owner_that_takes_its_time_is_waited_for() {
+    let words = words([-2, 0, 0]);
+    let looks = Cell::new(0);
+    let judge = |value| {
+        looks.set(looks.get() + 1);
+        if looks.get() == 50 {
+            words[0].store(5, Relaxed);
+        }
+        judge(value)
+    };
+    let mut owned = Vec::new();
+    visit(1, false, |_| &words[0], judge, |_, seized| owned.push(seized.value));
+    assert_eq!(owned, [5]);
+}
+
 #[test]
 fn an_owner_is_waited_for_but_not_forever() {
     let words = words([-2, 6, 0]);

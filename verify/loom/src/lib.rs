@@ -37,6 +37,8 @@ mod places;
 mod prepared;
 #[path = "../../../crates/percid/src/id/published.rs"]
 mod published;
+#[path = "../../../crates/percid/src/push_list.rs"]
+mod push_list;
 #[path = "../../../crates/percid/src/critical/waiting/rendezvous.rs"]
 #[expect(dead_code, reason = "the section itself is not compiled here")]
 mod rendezvous;
@@ -69,6 +71,7 @@ mod membership_tests;
 mod places_tests;
 mod prepared_tests;
 mod published_tests;
+mod push_list_tests;
 mod rendezvous_tests;
 mod ring_tests;
 mod seizure_tests;

@@ -221,3 +221,20 @@ fn a_section_that_finds_the_shard_open_again_finds_no_value() {
         });
     });
 }
+
+/// Where there is no value yet, a taker that finds the shard closed makes none up.
+#[test]
+fn who_gives_a_lock_back_puts_back_what_was_there() {
+    explore::all("lock, a taker without a value and a drain", || {
+        let lock = Arc::new(Lock { state: AtomicI64::new(NONE), closed: AtomicU64::new(0) });
+        let theirs = Arc::clone(&lock);
+        let taker = thread::spawn(move || {
+            if theirs.try_take(NONE) {
+                theirs.release(NONE);
+            }
+        });
+        lock.close();
+        taker.join().unwrap();
+        assert_eq!(lock.state(), NONE, "there is no value");
+    });
+}

@@ -95,6 +95,28 @@ fn a_drain_has_a_shard_alone_and_misses_nothing() {
     });
 }
 
+/// Whoever activates what a drain has left passes on what the drain did, to the first user.
+#[test]
+fn an_activation_passes_on_what_was_there_before() {
+    explore::bounded(3, "seizure, a drain, an activation and a user", || {
+        let shard = Shard::new(1);
+        let (drain, activation) = (Arc::clone(&shard), Arc::clone(&shard));
+        let drain = thread::spawn(move || drain.drain());
+        let activation = thread::spawn(move || {
+            if seizure::claim(&activation.word, 0, SEIZED) {
+                // Empty now: the word counts from one.
+                activation.change(1);
+                seizure::owned(&activation.word, 1).give_back_after(|| ());
+            }
+        });
+        let pushed = i64::from(shard.push());
+        let drained = drain.join().unwrap();
+        activation.join().unwrap();
+        let activated = i64::from(shard.word.load(Relaxed) > 0 && drained > 0);
+        assert_eq!(shard.left() + drained, 1 + pushed + activated);
+    });
+}
+
 /// A visitor that marks the shard and gives up, between two users: the second one sees what the
 /// first one did.
 #[test]

@@ -79,3 +79,60 @@ fn skipped() -> bool {
     #[cfg(not(feature = "testing"))]
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::sys::steps::{self, Answer, Fence, Step};
+
+    /// What is asked of the kernel in `body`, and what `body` returns. `answer` is told how often
+    /// it was asked before.
+    fn asked<T>(
+        answer: impl Fn(usize, Fence) -> Answer + 'static,
+        body: impl FnOnce() -> T,
+    ) -> (Vec<Fence>, T) {
+        let asked = Rc::new(RefCell::new(Vec::new()));
+        let note = Rc::clone(&asked);
+        let _watching = steps::watch(move |step| {
+            let Step::Membarrier(fence) = step else { return None };
+            note.borrow_mut().push(fence);
+            answer(note.borrow().len() - 1, fence)
+        });
+        let result = body();
+        (asked.take(), result)
+    }
+
+    #[test]
+    fn a_process_that_is_not_registered_registers_and_fences_again() {
+        let refuse = |before, _| Some(if before == 0 { Err(libc::EPERM) } else { Ok(()) });
+        let (steps, done) = asked(refuse, all);
+        assert_eq!(steps, [Fence::OfAll, Fence::Register, Fence::OfAll]);
+        assert_eq!(done, Ok(()));
+    }
+
+    #[test]
+    fn a_fence_that_is_refused_is_refused() {
+        assert_eq!(asked(|_, _| Some(Err(libc::EPERM)), all).1, Err(libc::EPERM));
+        let (steps, done) = asked(|_, _| Some(Err(libc::ENOSYS)), all);
+        assert_eq!((steps, done), (vec![Fence::OfAll], Err(libc::ENOSYS)));
+        assert_eq!(asked(|_, _| Some(Err(libc::EINVAL)), || cpu(0)).1, Err(libc::EINVAL));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        if !membarrier::has_rseq_flavour(membarrier::commands()) {
+            return;
+        }
+        let refused = |which: Fence| {
+            let answer = move |_, fence| (fence == which).then_some(Err(libc::EPERM));
+            asked(answer, prepare).1
+        };
+        assert_eq!(refused(Fence::Query), Err(Unavailable::NoMembarrier));
+        for step in [Fence::Register, Fence::OfCpu(0)] {
+            assert_eq!(refused(step), Err(Unavailable::MembarrierRefused(libc::EPERM)));
+        }
+    }
+}

@@ -108,20 +108,13 @@ impl Lock {
     /// By an exchange: a thread that took the lock before it saw that the shard is closed is about
     /// to put back what it found, so finding the lock free is not enough.
     ///
-    /// # Panics
-    ///
-    /// If the calling thread holds it.
+    /// The calling thread does not hold it.
     pub(crate) fn take_closed(&self) -> bool {
         let token = thread::token() as i64;
         let mut backoff = Backoff::default();
         loop {
-            let state = self.state();
-            assert!(
-                state != token,
-                "percid::Local: a visit inside `with` of the same object would wait for itself"
-            );
             let taken = || self.state.compare_exchange(READY, token, Acquire, Relaxed).is_ok();
-            match state {
+            match self.state() {
                 NONE => return false,
                 READY if taken() => return true,
                 _ => backoff.wait(),

@@ -35,16 +35,14 @@ mod lock;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{
-    AtomicPtr, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Acquire};
 
 use crate::arena::{Block, STRIDE};
 use crate::critical::by_mark;
 use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable, fence};
+use crate::push_list;
 use crate::sys::{memory, preserving_errno, thread};
 use crate::visit_lock::VisitLock;
 use lock::{CLOSED, Lock, NONE, READY};
@@ -85,7 +83,7 @@ use lock::{CLOSED, Lock, NONE, READY};
 ///   that interrupts a closure the handler gets another value. The others are not.
 /// * **Fork**: the child has a copy of every value. Values that other threads of the parent were
 ///   using stay taken in the child: `with` uses others, but `for_each` and `drain` would wait
-///   forever, as with any lock.
+///   forever, as with any lock (or panic, in a thread whose stack lies where that one's was).
 /// * **Memory**: 256 bytes for the handle; for every ID that used it the size of `T` and 16 bytes,
 ///   rounded up to a power of two; at least a page for an extra one.
 /// * **Cost**: `with` some 30 instructions beside the closure, three of them stores, none locked;
@@ -436,15 +434,10 @@ impl<T: Send> Local<T> {
         // SAFETY: fresh zeroed memory, large enough and aligned to a page; all zero is a valid
         // lock, and the value counts as none.
         unsafe { (*extra.as_ptr()).shard.lock.take_fresh() };
-        let mut first = self.extras.load(Relaxed);
-        loop {
-            // SAFETY: no other thread knows the extra before the exchange.
-            unsafe { (*extra.as_ptr()).next = first };
-            match self.extras.compare_exchange_weak(first, extra.as_ptr(), Release, Relaxed) {
-                Ok(_) => return Some(Acquired { shard: extra.cast(), found: NONE, id: None }),
-                Err(now) => first = now,
-            }
-        }
+        // SAFETY: no other thread knows the extra before it is pushed.
+        let link = |next| unsafe { (*extra.as_ptr()).next = next };
+        push_list::push(&self.extras, extra.as_ptr(), link);
+        Some(Acquired { shard: extra.cast(), found: NONE, id: None })
     }
 }
 
@@ -583,7 +576,7 @@ impl<T> fmt::Debug for Local<T> {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use super::*;
     use crate::sys::steps::{self, Fence, Step};
@@ -834,6 +827,54 @@ mod tests {
         *errno() = libc::EDOM;
         local.with(|value| *value += 1);
         assert_eq!(*errno(), libc::EDOM);
+    }
+
+    #[test]
+    fn a_drain_that_panics_has_taken_the_value_out() {
+        static KEPT: std::sync::LazyLock<Arc<()>> = std::sync::LazyLock::new(Default::default);
+        let local = Local::new(|| Arc::clone(&KEPT));
+        local.with(|_| ());
+        let thrown = catch_unwind(AssertUnwindSafe(|| local.drain(|_| panic!("on purpose"))));
+        assert!(thrown.is_err());
+        assert_eq!(Arc::strong_count(&KEPT), 1);
+        local.for_each(|_| panic!("it is gone"));
+        drop(local);
+        assert_eq!(Arc::strong_count(&KEPT), 1);
+    }
+
+    /// A second visitor would open what the first one has closed. It does not come to its fence.
+    #[test]
+    fn one_visits_at_a_time() {
+        for source in [Source::Table, Source::Kernel] {
+            if source.prepare().is_err() {
+                continue;
+            }
+            let local = watched(source, || 0u64);
+            make_one(local);
+            let (inside, left) = (std::sync::Barrier::new(2), AtomicUsize::new(0));
+            let left: &'static AtomicUsize = Box::leak(Box::new(left));
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    inside.wait();
+                    let _watching = steps::watch(move |step| {
+                        if step == Step::Membarrier(Fence::OfAll) {
+                            assert_eq!(left.load(Relaxed), 1, "two visit");
+                        }
+                        None
+                    });
+                    local.for_each(|_| ());
+                });
+                let mut first = true;
+                local.for_each(|_| {
+                    if std::mem::take(&mut first) {
+                        inside.wait();
+                        // Time for the other one to come; most often enough.
+                        std::thread::sleep(std::time::Duration::from_millis(50));
+                        left.store(1, Relaxed);
+                    }
+                });
+            });
+        }
     }
 
     /// Both would wait for the other's closure, and for the lock of visitors.

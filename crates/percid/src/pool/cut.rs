@@ -33,12 +33,10 @@ impl Cut {
     /// of `fit`. What is returned is for [`open`](Cut::open), if nothing comes of it.
     pub(super) fn close(&self, idle: u32, fit: u32) -> Option<u32> {
         let count = self.count.load(Relaxed);
-        let closed = idle == count.min(fit) && self.exchange(count);
-        closed.then_some(count)
-    }
-
-    fn exchange(&self, count: u32) -> bool {
-        self.count.compare_exchange(count, CLOSED, Relaxed, Relaxed).is_ok()
+        if idle != count.min(fit) {
+            return None;
+        }
+        self.count.compare_exchange(count, CLOSED, Relaxed, Relaxed).ok()
     }
 
     /// Opens a slab that the caller has closed: `count` objects are cut.

@@ -21,9 +21,9 @@ use std::sync::atomic::{
 use super::cut::Cut;
 use crate::arena::{Block, BlockList};
 use crate::id::{Source, Unavailable};
+use crate::push_list;
 use crate::stack::Stack;
 use crate::sys::{memory, preserving_errno};
-use crate::visit_lock::VisitLock;
 
 /// What stands in front of every object.
 #[repr(C)]
@@ -137,7 +137,6 @@ pub struct RawPool {
     slabs: AtomicPtr<Slab>,
     /// Slabs without objects, to be used again.
     spares: BlockList,
-    visits: VisitLock,
 }
 
 impl RawPool {
@@ -199,7 +198,6 @@ impl RawPool {
             current: AtomicPtr::new(ptr::null_mut()),
             slabs: AtomicPtr::new(ptr::null_mut()),
             spares: BlockList::new(),
-            visits: VisitLock { visitor: AtomicU64::new(0) },
         }
     }
 
@@ -276,7 +274,7 @@ impl RawPool {
 
     /// Gives the memory of all slabs without objects in use back to the kernel, and returns how
     /// many idle objects were in them. Idle objects of other slabs stay. What this may miss, see
-    /// [`Stack`].
+    /// [`Stack`]; and slabs whose objects another drain has at this moment.
     ///
     /// ```
     /// use percid::pool::RawPool;
@@ -290,7 +288,6 @@ impl RawPool {
     /// # Ok::<(), percid::pool::Misuse>(())
     /// ```
     pub fn drain(&self) -> usize {
-        let Some(_visiting) = self.visits.lock() else { return 0 };
         let mut idle: HashMap<*const Slab, Vec<usize>> = HashMap::new();
         self.idle.drain(|address| {
             let object = ptr::with_exposed_provenance_mut::<u8>(address);
@@ -381,19 +378,13 @@ impl RawPool {
             return None;
         };
         let slab = ptr::with_exposed_provenance_mut::<Slab>(block.0);
-        let mut older = self.slabs.load(Relaxed);
         // SAFETY: a fresh block in the shared slot, large enough, aligned to a cache line and
-        // zeroed, which is right for all fields but these. The link is not written: a thread that
-        // lost a race for the block may still read it.
-        unsafe {
-            (&raw mut (*slab).start).write(start.as_ptr());
-            (&raw mut (*slab).older).write(older);
-        }
-        while let Err(now) = self.slabs.compare_exchange_weak(older, slab, AcqRel, Relaxed) {
-            older = now;
-            // SAFETY: no other thread knows the slab before the exchange.
-            unsafe { (*slab).older = older };
-        }
+        // zeroed, which is right for all fields but this and `older`. The link is not written: a
+        // thread that lost a race for the block may still read it.
+        unsafe { (&raw mut (*slab).start).write(start.as_ptr()) };
+        // SAFETY: no other thread knows the slab before it is pushed.
+        let link = |older| unsafe { (&raw mut (*slab).older).write(older) };
+        push_list::push(&self.slabs, slab, link);
         Some(slab)
     }
 
@@ -557,6 +548,9 @@ mod tests {
         let again: HashSet<_> = (0..20).map(|_| get(&pool)).collect();
         assert!(!again.is_disjoint(&objects), "they are gone");
         let all: HashSet<_> = again.union(&objects).collect();
+        let more: HashSet<_> = (0..20).map(|_| get(&pool)).collect();
+        assert!(more.is_disjoint(&again), "lent twice");
+        assert_eq!(pool.slabs().len(), 1, "the rest of the slab is lost");
         let more: HashSet<_> = (0..100).map(|_| get(&pool)).collect();
         assert!(more.iter().all(|object| !again.contains(object)), "lent twice");
         assert!(cut_before == 1 && all.len() < 40);

@@ -130,3 +130,24 @@ impl Chunk {
         std::ptr::with_exposed_provenance_mut(self.0.0 + index * 8)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_come_and_go_one_by_one() {
+        let mut chunks = Chunks::new();
+        for item in 0..100 {
+            chunks.push(MaybeUninit::new(item)).expect("memory");
+        }
+        assert_eq!(chunks.items(), 100);
+        // SAFETY: whole words were pushed.
+        let pop = || chunks.pop().map(|item| unsafe { item.assume_init() });
+        let mut all: Vec<u64> = std::iter::from_fn(pop).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..100).collect::<Vec<_>>());
+        assert_eq!(chunks.items(), 0);
+        chunks.clear();
+    }
+}

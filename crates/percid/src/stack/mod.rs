@@ -574,8 +574,7 @@ impl Shard {
 fn acquire_at_hint(block: Block) -> usize {
     let Some(id) = Source::Atomic.ensure_id_hint() else { return 0 };
     let word = block.word_of_id(id);
-    let won = word.compare_exchange(0, ACTIVATING, Acquire, Relaxed).is_ok();
-    if won { block.of_id(id) } else { 0 }
+    if seizure::claim(word, 0, ACTIVATING) { block.of_id(id) } else { 0 }
 }
 
 /// The slots of a shard that the calling thread owns.
@@ -865,6 +864,31 @@ mod tests {
             drop(stack);
             assert_eq!(DROPPED.load(Relaxed), 5 - in_parts, "{source}");
         }
+    }
+
+    #[test]
+    fn a_full_part_takes_no_more_and_nothing_is_lost_on_the_way_to_it() {
+        with_every_source(4, |stack, source| {
+            push_to_parts(&stack, 0..2);
+            (0..100).for_each(|item| stack.push(item).expect("room"));
+            assert!(tops(&stack).iter().all(|&top| top <= stack.full()), "{source}");
+            let State::Claimed(block, Some(_)) = stack.handle.state() else { panic!("{source}") };
+            let mut chunk = stack.chunks.fresh().expect("memory");
+            (0..20).for_each(|item| chunk.push(into_word(item)));
+            // Sooner or later there is no room, and the rest stays in the chunk.
+            let before = stack.chunks.items();
+            let stowed: usize = (0..10)
+                .map(|_| {
+                    let items = chunk.len();
+                    stack.stow(block, source, &mut chunk);
+                    items - chunk.len()
+                })
+                .sum();
+            assert_eq!(chunk.len() + stowed, 20, "{source}");
+            stack.chunks.put(chunk);
+            assert!(stack.chunks.items() >= before, "{source}");
+            assert_eq!(stack.drain(drop), 122, "{source}");
+        });
     }
 
     #[test]

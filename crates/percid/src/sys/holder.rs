@@ -44,11 +44,16 @@ pub(crate) fn exists(holder: u64) -> bool {
 
 fn generation() -> u32 {
     let own = word();
-    match own.load(Relaxed) {
-        0 if !ptr::eq(own, &NONE) => {
-            let next = GENERATIONS.fetch_add(1, Relaxed) + 1;
-            // Another thread may be here at once; the first one decides.
-            own.compare_exchange(0, next, Relaxed, Relaxed).map_or_else(|first| first, |_| next)
+    if ptr::eq(own, &NONE) { 0 } else { decided(own, || GENERATIONS.fetch_add(1, Relaxed) + 1) }
+}
+
+/// What was stored first in a word that was 0.
+fn decided(word: &AtomicU32, next: impl FnOnce() -> u32) -> u32 {
+    match word.load(Relaxed) {
+        0 => {
+            let next = next();
+            // Another thread may be here at once, or a signal handler of this one.
+            word.compare_exchange(0, next, Relaxed, Relaxed).map_or_else(|first| first, |_| next)
         }
         known => known,
     }
@@ -96,6 +101,16 @@ mod tests {
                 libc::WEXITSTATUS(status)
             }
         }
+    }
+
+    #[test]
+    fn the_first_of_two_threads_decides() {
+        let word = AtomicU32::new(0);
+        let other_comes = || {
+            assert_eq!(decided(&word, || 5), 5);
+            6
+        };
+        assert_eq!((decided(&word, other_comes), decided(&word, || 7)), (5, 5));
     }
 
     #[test]
