@@ -150,9 +150,10 @@ fn discard_and_append(shard: Shard, number: u64, room: u64) {
 }
 
 /// Appends whether there is room or not: the negative control.
-fn append_anyway(shard: Shard, number: u64) {
+fn append_anyway(shard: Shard, number: u64) -> u64 {
     let bytes = record(number);
     shard.append(&Append::new(&bytes, CAPACITY).expect("a record that fits"));
+    1
 }
 
 /// Reads as many records as there are, at most; how many there were, all of them whole.
@@ -169,23 +170,89 @@ fn read(shard: Shard, keeps_oldest: bool, most: usize) -> u64 {
     seen
 }
 
+/// A ring with its writer and its consumer, who are there at the same time.
+#[derive(Clone, Copy)]
+struct Pair {
+    name: &'static str,
+    ring: fn() -> Arc<Memory>,
+    write: fn(Shard) -> u64,
+    read: fn(Shard) -> u64,
+    /// What must hold when both have ended, by what they answered.
+    check: fn(Shard, u64, u64),
+}
+
+impl Pair {
+    /// Each of them is the first to run once: loom does not try an order in which a store comes
+    /// before another thread's load if the storing thread has loaded the same word in between.
+    fn explore(self) {
+        explore::all(self.name, move || self.run(true));
+        explore::all(self.name, move || self.run(false));
+    }
+
+    fn run(&self, writer_first: bool) {
+        let ring = (self.ring)();
+        let (first, second) =
+            if writer_first { (self.write, self.read) } else { (self.read, self.write) };
+        let theirs = Arc::clone(&ring);
+        let thread = thread::spawn(move || second(theirs.shard()));
+        let first = first(ring.shard());
+        let second = thread.join().unwrap();
+        let (wrote, seen) = if writer_first { (first, second) } else { (second, first) };
+        (self.check)(ring.shard(), wrote, seen);
+    }
+}
+
 #[test]
 fn a_record_that_is_overwritten_does_not_come_out() {
-    explore::all("ring, a reader is overtaken", || {
-        let ring = full(true);
-        let theirs = Arc::clone(&ring);
-        let writer = thread::spawn(move || discard_and_append(theirs.shard(), 5, 1));
-        let before = read(ring.shard(), false, 1);
-        writer.join().unwrap();
-        let all = before + read(ring.shard(), false, 9);
-        assert_eq!(all, 6, "each is there, or counted");
-    });
+    const OVERTAKEN: Pair = Pair {
+        name: "ring, a reader is overtaken",
+        ring: || full(true),
+        write: |shard| {
+            discard_and_append(shard, 5, 1);
+            1
+        },
+        read: |shard| read(shard, false, 1),
+        check: |shard, _, seen| {
+            assert_eq!(seen + read(shard, false, 9), 6, "each is there, or counted");
+        },
+    };
+    OVERTAKEN.explore();
     explore::expect_failure("ring, a reader is overtaken and the tail stays", || {
-        let ring = full(true);
-        let theirs = Arc::clone(&ring);
-        let writer = thread::spawn(move || append_anyway(theirs.shard(), 5));
-        read(ring.shard(), false, 1);
-        writer.join().unwrap();
+        let write = |shard| append_anyway(shard, 5);
+        Pair { write, check: |_, _, _| (), ..OVERTAKEN }.run(true);
+    });
+}
+
+/// The consumer comes while a record is appended: it gets all of it, or nothing.
+#[test]
+fn a_record_is_there_when_it_is_whole() {
+    Pair {
+        name: "ring, a record that is being appended",
+        ring: || Arc::new(Memory::new(false)),
+        write: |shard| u64::from(append(shard, 0)),
+        read: |shard| read(shard, true, 9),
+        check: |shard, wrote, seen| assert_eq!((wrote, seen + read(shard, true, 9)), (1, 1)),
+    }
+    .explore();
+}
+
+/// The consumer empties a full ring while a writer waits for room.
+#[test]
+fn what_is_kept_is_nobody_elses_until_it_was_read() {
+    const FOLLOWS: Pair = Pair {
+        name: "ring, a writer follows a reader",
+        ring: || full(false),
+        write: |shard| u64::from(append(shard, 5)),
+        read: |shard| read(shard, true, 2),
+        check: |shard, wrote, seen| {
+            assert!(append(shard, 5 + wrote), "two were read");
+            assert_eq!(seen + read(shard, true, 9), 6 + wrote, "each is there once");
+        },
+    };
+    FOLLOWS.explore();
+    explore::expect_failure("ring, a writer does not wait for a reader", || {
+        let write = |shard| append_anyway(shard, 5);
+        Pair { write, check: |_, _, _| (), ..FOLLOWS }.run(false);
     });
 }
 
@@ -235,41 +302,6 @@ fn one_writer_at_a_time_has_the_lock() {
     });
 }
 
-/// The consumer empties a full ring while a writer waits for room.
-#[test]
-fn what_is_kept_is_nobody_elses_until_it_was_read() {
-    explore::all("ring, a writer follows a reader", || {
-        let ring = full(false);
-        let theirs = Arc::clone(&ring);
-        let writer = thread::spawn(move || append(theirs.shard(), 5));
-        let before = read(ring.shard(), true, 2);
-        let appended = writer.join().unwrap();
-        assert!(append(ring.shard(), 5 + u64::from(appended)), "two were read");
-        let all = before + read(ring.shard(), true, 9);
-        assert_eq!(all, 6 + u64::from(appended), "each is there once");
-    });
-    explore::expect_failure("ring, a writer does not wait for a reader", || {
-        let ring = full(false);
-        let theirs = Arc::clone(&ring);
-        let writer = thread::spawn(move || append_anyway(theirs.shard(), 5));
-        read(ring.shard(), true, 2);
-        writer.join().unwrap();
-    });
-}
-
-/// The consumer comes while a record is appended: it gets all of it, or nothing.
-#[test]
-fn a_record_is_there_when_it_is_whole() {
-    explore::all("ring, a record that is being appended", || {
-        let ring = Arc::new(Memory::new(false));
-        let theirs = Arc::clone(&ring);
-        let writer = thread::spawn(move || assert!(append(theirs.shard(), 0)));
-        let before = read(ring.shard(), true, 9);
-        writer.join().unwrap();
-        assert_eq!(before + read(ring.shard(), true, 9), 1);
-    });
-}
-
 /// Somebody looks without the lock whether there is room, while there always is.
 #[test]
 fn where_there_is_always_room_nobody_finds_none() {
@@ -279,14 +311,14 @@ fn where_there_is_always_room_nobody_finds_none() {
             ring.shard().at(end).store(position, Relaxed);
         }
         let theirs = Arc::clone(&ring);
-        let mover = thread::spawn(move || {
-            for (end, position) in [(TAIL, 24), (HEAD, 120)] {
-                theirs.shard().at(end).store(position, Ordering::Release);
-            }
+        let looker = thread::spawn(move || {
+            let bytes = record(0);
+            let request = Append::new(&bytes, CAPACITY).expect("a record that fits");
+            assert!(theirs.shard().has_room(&request));
         });
-        let bytes = record(0);
-        let request = Append::new(&bytes, CAPACITY).expect("a record that fits");
-        assert!(ring.shard().has_room(&request));
-        mover.join().unwrap();
+        for (end, position) in [(TAIL, 24), (HEAD, 120)] {
+            ring.shard().at(end).store(position, Ordering::Release);
+        }
+        looker.join().unwrap();
     });
 }

@@ -113,6 +113,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_longest_record_fits_four_times_and_into_a_header() {
+        let longest = [1 << 7, 1 << 18, 1 << 19, 1 << 23].map(max_record_len);
+        assert_eq!(longest, [16, (1 << 16) - 16, (1 << 16) - 1, (1 << 16) - 1]);
+    }
+
+    #[test]
     fn the_rest_of_every_length() {
         let bytes: Vec<u8> = (1..=40).collect();
         for length in 0..=40 {
