@@ -17,6 +17,8 @@ mod cut;
 #[path = "../../../crates/percid/src/id/entry.rs"]
 #[expect(dead_code, reason = "what needs no exploration is not used here")]
 mod entry;
+#[path = "../../../crates/percid-numa/src/report/exchange.rs"]
+mod exchange;
 #[path = "../../../crates/percid/src/arena/free_list.rs"]
 mod free_list;
 #[path = "../../../crates/percid/src/arena/frontier.rs"]
@@ -61,6 +63,7 @@ mod visit_lock;
 
 mod cut_tests;
 mod entry_tests;
+mod exchange_tests;
 mod explore;
 mod free_list_tests;
 mod frontier_tests;

@@ -1,6 +1,7 @@
 //! What a balancer has done and seen, in plain numbers.
 
 pub(crate) mod event;
+mod exchange;
 mod json;
 pub(crate) mod publication;
 

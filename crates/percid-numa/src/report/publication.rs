@@ -28,6 +28,7 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
+use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::report::Report;
+use crate::report::exchange::Exchange;
 use crate::report::json::Json;
 use crate::sys::{futex, memfd, memory, process, signals};
 
@@ -58,10 +60,11 @@ struct Header {
     magic: [u8; 8],
     version: u32,
     process: u32,
-    requests: AtomicU32,
-    answers: AtomicU32,
-    length: AtomicU64,
+    exchange: Exchange,
 }
+
+// The format says where everything is.
+const _: () = assert!(offset_of!(Header, exchange) == 16 && size_of::<Header>() == 32);
 
 /// What others see.
 #[derive(Debug)]
@@ -89,9 +92,11 @@ impl Page {
             magic: MAGIC,
             version: VERSION,
             process: process::id(),
-            requests: AtomicU32::new(0),
-            answers: AtomicU32::new(0),
-            length: AtomicU64::new(0),
+            exchange: Exchange {
+                requests: AtomicU32::new(0),
+                answers: AtomicU32::new(0),
+                length: AtomicU64::new(0),
+            },
         };
         // SAFETY: the mapping is a new page, and no reader looks at the file before it is sealed.
         unsafe { header.write(first) };
@@ -99,15 +104,14 @@ impl Page {
         Ok(page)
     }
 
-    fn header(&self) -> &Header {
-        // SAFETY: it was written in `new` and stays mapped. Fields that are not atomic are never
-        // read again.
-        unsafe { self.header.as_ref() }
+    fn exchange(&self) -> &Exchange {
+        // SAFETY: it was written in `new` and stays mapped; all of it is atomic.
+        unsafe { &(*self.header.as_ptr()).exchange }
     }
 
     /// Answers until it is over.
     fn serve(&self, make: impl Fn() -> Report) {
-        let requests = &self.header().requests;
+        let requests = &self.exchange().requests;
         let (mut seen, mut answers) = (0, 0);
         while self.over.load(SeqCst) == 0 {
             let asked = requests.load(SeqCst);
@@ -123,14 +127,11 @@ impl Page {
     }
 
     fn answer(&self, make: &impl Fn() -> Report, answers: &mut u32) {
-        let header = self.header();
-        *answers = answers.wrapping_add(1);
-        header.answers.store(*answers, SeqCst);
-        let report = Json(&make()).to_string();
-        let written = self.file.write_all_at(report.as_bytes(), REPORT_AT).is_ok();
-        header.length.store(if written { report.len() as u64 } else { 0 }, SeqCst);
-        *answers = answers.wrapping_add(1);
-        header.answers.store(*answers, SeqCst);
+        self.exchange().answer(answers, || {
+            let report = Json(&make()).to_string();
+            let written = self.file.write_all_at(report.as_bytes(), REPORT_AT).is_ok();
+            if written { report.len() as u64 } else { 0 }
+        });
     }
 
     fn rest(&self, time: Duration) {
@@ -144,8 +145,8 @@ impl Page {
         self.over.store(1, SeqCst);
         futex::wake(&self.over);
         // As a request it cannot be missed between two looks.
-        self.header().requests.fetch_add(1, SeqCst);
-        futex::wake(&self.header().requests);
+        self.exchange().requests.fetch_add(1, SeqCst);
+        futex::wake(&self.exchange().requests);
     }
 }
 
@@ -211,21 +212,21 @@ mod tests {
 
     /// Requests a report as another process would. Returns the count to wait for.
     fn ask(page: &Page) -> u32 {
-        let before = page.header().answers.load(SeqCst);
-        page.header().requests.fetch_add(1, SeqCst);
-        futex::wake(&page.header().requests);
+        let before = page.exchange().answers.load(SeqCst);
+        page.exchange().requests.fetch_add(1, SeqCst);
+        futex::wake(&page.exchange().requests);
         before + 2 + before % 2
     }
 
     fn has_answered(page: &Page, count: u32) -> bool {
         (0..10_000).any(|_| {
             std::thread::sleep(Duration::from_millis(1));
-            page.header().answers.load(SeqCst) == count
+            page.exchange().answers.load(SeqCst) == count
         })
     }
 
     fn text(page: &Page) -> String {
-        let mut bytes = vec![0; page.header().length.load(SeqCst) as usize];
+        let mut bytes = vec![0; page.exchange().length.load(SeqCst) as usize];
         page.file.read_exact_at(&mut bytes, REPORT_AT).expect("as long as the header says");
         String::from_utf8(bytes).expect("UTF-8")
     }
@@ -244,7 +245,7 @@ mod tests {
         let _alone = alone();
         let page = &begin().page;
         std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(page.header().answers.load(SeqCst), 0, "no request yet");
+        assert_eq!(page.exchange().answers.load(SeqCst), 0, "no request yet");
         for _ in 0..3 {
             assert!(has_answered(page, ask(page)));
             let text = text(page);
@@ -252,13 +253,47 @@ mod tests {
         }
     }
 
+    /// The reader sees an odd count, and requests another one, while a report is made.
+    #[test]
+    fn a_request_during_a_report_gets_one_of_its_own() {
+        let _alone = alone();
+        let page = Arc::new(Page::new().expect("a memfd"));
+        let inner = Inner::new(Settings::default(), Rules::default());
+        let counts = Arc::new(Mutex::new(Vec::new()));
+        let (of_thread, made) = (Arc::clone(&page), Arc::clone(&counts));
+        let make = move || {
+            let answers = of_thread.exchange().answers.load(SeqCst);
+            lock(&made).push(answers);
+            if answers == 1 {
+                of_thread.exchange().requests.fetch_add(1, SeqCst);
+            }
+            inner.report()
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| page.serve(&make));
+            ask(&page);
+            let answered = has_answered(&page, 4);
+            page.end();
+            assert!(answered, "{:?}", lock(&counts));
+        });
+        assert_eq!(*lock(&counts), [1, 3]);
+    }
+
+    #[test]
+    fn a_thread_that_is_about_to_sleep_sees_the_end() {
+        let page = Page::new().expect("a memfd");
+        page.end();
+        assert_eq!(page.exchange().requests.load(SeqCst), 1, "it will not sleep at 0");
+        page.serve(|| panic!("no report is wanted any more"));
+    }
+
     #[test]
     fn what_others_write_into_the_header_is_not_believed() {
         let _alone = alone();
         let page = &begin().page;
         assert!(has_answered(page, ask(page)));
-        page.header().answers.store(77, SeqCst);
-        page.header().length.store(u64::MAX, SeqCst);
+        page.exchange().answers.store(77, SeqCst);
+        page.exchange().length.store(u64::MAX, SeqCst);
         ask(page);
         assert!(has_answered(page, 4), "the second answer, whatever is written there");
         assert!(text(page).ends_with("]}"));
