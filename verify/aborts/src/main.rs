@@ -1,5 +1,9 @@
-//! `percid-aborts` runs all suites and prints one summary line for each: `PASS NAME: figures`, or
-//! `FAIL NAME: figures` and what is wrong.
+//! `percid-aborts` runs all suites, or those that it is told, and prints one summary line for each:
+//! `PASS NAME: figures`, or `FAIL NAME: figures` and what is wrong.
+//!
+//! `percid-aborts PART... [OPERATION...]`: of the parts `instructions`, `controls`, `fast-paths` and
+//! `descriptors` these, and of the instructions those that these operations come to, with a tenth
+//! of the pairs.
 
 use std::process::ExitCode;
 
@@ -11,30 +15,88 @@ fn main() -> ExitCode {
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn main() -> ExitCode {
-    use percid_aborts::{build, campaign::Pairs, subject::Cpus, suite};
-
-    // Built and run before this thread is confined to one CPU.
-    let descriptors = suite::descriptors();
-    let prepared = build::SUBJECT.make().and_then(|program| Ok((program, Cpus::choose()?)));
-    let (program, cpus) = match prepared {
-        Ok(prepared) => prepared,
+    match choice::Choice::of(std::env::args().skip(1)).and_then(|choice| choice.run()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("percid-aborts: {error}");
-            return ExitCode::from(2);
-        }
-    };
-    let verdicts = [
-        ("instructions", suite::instructions(&program, cpus, Pairs::All)),
-        ("controls", suite::controls(&program, cpus, Pairs::All)),
-        ("fast-paths", suite::fast_paths(&program)),
-        ("descriptors", descriptors),
-    ];
-    for (name, verdict) in &verdicts {
-        match verdict {
-            Ok(line) => println!("PASS {name}: {line}"),
-            Err(line) => println!("FAIL {name}: {line}"),
+            ExitCode::from(2)
         }
     }
-    let passed = verdicts.iter().all(|(_, verdict)| verdict.is_ok());
-    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod choice {
+    use percid_aborts::suite::Verdict;
+    use percid_aborts::{build, campaign::Pairs, subject::Cpus, suite};
+    use percid_subject::Operation;
+
+    const PARTS: [&str; 4] = ["instructions", "controls", "fast-paths", "descriptors"];
+
+    /// What the command line asks for.
+    pub(super) struct Choice {
+        parts: Vec<&'static str>,
+        operations: Vec<Operation>,
+    }
+
+    impl Choice {
+        pub(super) fn of(arguments: impl Iterator<Item = String>) -> Result<Choice, String> {
+            let mut choice = Choice { parts: Vec::new(), operations: Vec::new() };
+            for argument in arguments {
+                let part = PARTS.into_iter().find(|part| *part == argument);
+                let operation =
+                    Operation::PERCID.into_iter().find(|one| format!("{one:?}") == argument);
+                choice.parts.extend(part);
+                choice.operations.extend(operation);
+                if part.is_none() && operation.is_none() {
+                    let operations = Operation::PERCID;
+                    return Err(format!(
+                        "there is no '{argument}'; parts: {PARTS:?}, operations: {operations:?}"
+                    ));
+                }
+            }
+            if choice.parts.is_empty() {
+                let all = choice.operations.is_empty();
+                choice.parts.extend(if all { &PARTS[..] } else { &PARTS[..1] });
+            }
+            Ok(choice)
+        }
+
+        /// Whether everything passed.
+        pub(super) fn run(&self) -> Result<bool, String> {
+            // Built and run before this thread is confined to one CPU.
+            let descriptors = self.has("descriptors").then(suite::descriptors);
+            let program = build::SUBJECT.make()?;
+            let cpus = Cpus::choose()?;
+            let mut passed = true;
+            for &part in &self.parts {
+                let verdict: Verdict = match part {
+                    "instructions" if self.operations.is_empty() => {
+                        suite::instructions(&program, cpus, &Operation::PERCID, Pairs::All)
+                    }
+                    "instructions" => {
+                        let pairs = Pairs::Sample { seed: 1 };
+                        suite::instructions(&program, cpus, &self.operations, pairs)
+                    }
+                    "controls" => suite::controls(&program, cpus, Pairs::All),
+                    "fast-paths" => suite::fast_paths(&program),
+                    _ => continue,
+                };
+                passed &= say(part, &verdict);
+            }
+            Ok(passed & descriptors.is_none_or(|verdict| say("descriptors", &verdict)))
+        }
+
+        fn has(&self, part: &str) -> bool {
+            self.parts.contains(&part)
+        }
+    }
+
+    fn say(part: &str, verdict: &Verdict) -> bool {
+        match verdict {
+            Ok(line) => println!("PASS {part}: {line}"),
+            Err(line) => println!("FAIL {part}: {line}"),
+        }
+        verdict.is_ok()
+    }
 }

@@ -35,23 +35,24 @@ const WITHOUT_FENCE: [(Operation, Injection); 8] = [
 /// How many findings are shown.
 const SHOWN: usize = 10;
 
-/// Every instruction of every section of percid, with every source that this machine has.
-pub fn instructions(program: &Path, cpus: Cpus, pairs: Pairs) -> Verdict {
+/// Every instruction that these operations of percid come to, with every source that this machine
+/// has. If they are all there are, they must come to every instruction of every section.
+pub fn instructions(program: &Path, cpus: Cpus, operations: &[Operation], pairs: Pairs) -> Verdict {
     let mut all = Tally::default();
     let mut sources = Vec::new();
     for source in [Source::Kernel, Source::Table] {
         if source.prepare().is_ok() {
             let source = source.to_string();
-            all.add(campaign::run(program, cpus, &source, &Operation::PERCID, pairs)?);
+            all.add(campaign::run(program, cpus, &source, operations, pairs)?);
             sources.push(source);
         }
     }
     if sources.is_empty() {
         return Ok("skipped: this machine has no critical sections".to_owned());
     }
-    let own = own_sections(program, cpus)?;
     // A source that is missing here leaves its sections unvisited.
-    if sources.len() == 2 {
+    if sources.len() == 2 && operations == Operation::PERCID {
+        let own = own_sections(program, cpus)?;
         for place in campaign::forgotten(program, &all, &own)? {
             all.violations.push(format!("no operation comes through {place}"));
         }

@@ -12,6 +12,7 @@ use percid_aborts::build;
 use percid_aborts::campaign::Pairs;
 use percid_aborts::subject::Cpus;
 use percid_aborts::suite::{self, Verdict};
+use percid_subject::Operation;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -50,7 +51,7 @@ fn expect(verdict: Verdict) {
 #[test]
 fn every_instruction_may_be_interrupted() {
     let _alone = alone();
-    expect(suite::instructions(&subject(), cpus(), pairs()));
+    expect(suite::instructions(&subject(), cpus(), &Operation::PERCID, pairs()));
 }
 
 #[test]

@@ -14,7 +14,7 @@ const TOKEN: usize = 0x7000;
 const BESIDE: isize = 8;
 const SAME: isize = 0;
 
-struct Acquire<const CLOSED: isize> {
+pub(crate) struct Acquire<const CLOSED: isize> {
     expected: usize,
     state: u64,
     closed: u64,
@@ -47,7 +47,8 @@ impl<const CLOSED: isize> Operation for Acquire<CLOSED> {
     }
 }
 
-const FREE: Acquire<BESIDE> = Acquire { expected: EXPECTED, state: EXPECTED as u64, closed: 0 };
+pub(crate) const FREE: Acquire<BESIDE> =
+    Acquire { expected: EXPECTED, state: EXPECTED as u64, closed: 0 };
 
 #[test]
 fn acquire() {

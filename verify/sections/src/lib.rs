@@ -40,6 +40,8 @@ mod discard;
 mod exhaust;
 mod kernel;
 mod operation;
+#[cfg(target_arch = "aarch64")]
+mod orders;
 mod ring;
 mod stack;
 mod stepping;

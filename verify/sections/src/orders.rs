@@ -1,0 +1,73 @@
+//! 64-bit Arm: the orders that other processors must see, read off the instructions. An emulator on
+//! another architecture shows none of them, and a processor of this one shows a missing one only
+//! now and then.
+
+use crate::acquire;
+use crate::append;
+use crate::descriptors::Descriptor;
+use crate::operation::Operation;
+use crate::world::{HERE, Source, World};
+
+/// `dmb ishst`.
+const STORE_BARRIER: u32 = 0xd503_3abf;
+
+/// `ldar` of 64 bits.
+fn is_acquiring(instruction: u32) -> bool {
+    instruction & 0xffff_fc00 == 0xc8df_fc00
+}
+
+/// `stlr` of 64 bits.
+fn is_releasing(instruction: u32) -> bool {
+    instruction & 0xffff_fc00 == 0xc89f_fc00
+}
+
+/// `str` of 64 bits, to a register and an offset, a small one, or another register.
+fn is_store(instruction: u32) -> bool {
+    instruction & 0xffc0_0000 == 0xf900_0000
+        || instruction & 0xffe0_0c00 == 0xf800_0000
+        || instruction & 0xffe0_0c00 == 0xf820_0800
+        || is_releasing(instruction)
+}
+
+/// The instructions of the section that an operation comes through.
+fn instructions(operation: &dyn Operation, source: Source) -> &'static [u32] {
+    let world = World::new();
+    for slot in 0..world.read().len() {
+        world.write(slot, &operation.shard(slot));
+    }
+    world.put(HERE);
+    assert!(operation.call(world.word(source)).is_some());
+    let declared = std::ptr::with_exposed_provenance::<Descriptor>(world.take_declaration());
+    // SAFETY: a section has declared it; its instructions are part of this program.
+    unsafe {
+        let Descriptor { start, length, .. } = *declared;
+        std::slice::from_raw_parts(std::ptr::with_exposed_provenance(start), length / 4)
+    }
+}
+
+/// A thread that finds a shard open or a value free sees what was done to it before: both loads
+/// acquire, and the first keeps the second behind it.
+#[test]
+fn acquire_reads_the_shard_with_acquiring_loads() {
+    for source in [Source::Kernel, Source::Table] {
+        let code = instructions(&acquire::FREE, source);
+        let acquiring = code.iter().filter(|&&one| is_acquiring(one)).count();
+        assert_eq!(acquiring, 2, "{code:x?}");
+        // The state is compared with a register right behind its load, and then comes the commit.
+        let [.., state, _, _, commit] = code else { panic!("{code:x?}") };
+        assert!(is_acquiring(*state) && is_store(*commit), "{code:x?}");
+    }
+}
+
+/// A consumer that sees the head sees the record: the commit releases. And one that sees new bytes
+/// where an old record was sees that the tail has moved: nothing is stored in front of the barrier.
+#[test]
+fn append_publishes_in_order() {
+    for source in [Source::Kernel, Source::Table] {
+        let code = instructions(&append::SHORT, source);
+        assert!(code.last().is_some_and(|&commit| is_releasing(commit)), "{code:x?}");
+        let barrier = code.iter().position(|&one| one == STORE_BARRIER);
+        let first_store = code.iter().position(|&one| is_store(one)).expect("it stores");
+        assert!(barrier.is_some_and(|barrier| barrier < first_store), "{code:x?}");
+    }
+}
