@@ -34,6 +34,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn errno_is_put_back() {
+        // SAFETY: the calling thread's own.
+        let errno = || unsafe { &mut *libc::__errno_location() };
+        *errno() = 4711;
+        assert_eq!(preserved(|| std::mem::replace(errno(), 1)), 4711);
+        assert_eq!(*errno(), 4711);
+    }
+
+    #[test]
     fn reasons_become_errors() {
         let refused = Registration::Refused(libc::EPERM);
         assert_eq!(of_unavailable(Unavailable::NoRseq(refused)), -libc::EPERM);

@@ -36,7 +36,7 @@ const SLAB: usize = 64 * 1024;
 /// The records of one type of objects, and those of them that are free.
 #[derive(Debug)]
 pub(crate) struct Registry<T> {
-    /// The first free record, and how often the list was changed in the upper bits, so that a pop
+    /// The first free record, and in the upper bits how often one was given back, so that a pop
     /// which was interrupted for long does not mistake a list for the one it has seen.
     free: AtomicU64,
     objects: PhantomData<fn() -> T>,
@@ -148,19 +148,25 @@ impl<T> Registry<T> {
     fn take(&self) -> Option<*mut Record<T>> {
         let mut first = self.free.load(Acquire);
         loop {
-            let (record, changes) = unpack::<T>(first);
-            if record.is_null() {
-                return None;
-            }
-            // SAFETY: records stay forever; if another thread has taken this one, the exchange
-            // fails.
-            let next = unsafe { (*record).next.load(Relaxed) };
-            let changed = next | (changes + 1) << SHIFT;
-            match self.free.compare_exchange_weak(first, changed, AcqRel, Acquire) {
-                Ok(_) => return Some(record),
+            match self.try_take(first) {
+                Ok(record) => return record,
                 Err(now) => first = now,
             }
         }
+    }
+
+    /// Takes the first free record, if the list is still what it was seen to be; else the error is
+    /// what it is now. The list may have lost records meanwhile and got the first one back: that
+    /// has changed the upper bits.
+    fn try_take(&self, first: u64) -> Result<Option<*mut Record<T>>, u64> {
+        let (record, changes) = unpack::<T>(first);
+        if record.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: records stay forever; if another thread has taken this one, the exchange fails.
+        let next = unsafe { (*record).next.load(Relaxed) };
+        let rest = next | changes << SHIFT;
+        self.free.compare_exchange_weak(first, rest, AcqRel, Acquire).map(|_| Some(record))
     }
 
     fn give_back(&self, record: *mut Record<T>) {
@@ -265,6 +271,20 @@ mod tests {
         // SAFETY: `handle` is a place for one.
         let result = unsafe { HANDLES.create(&mut handle, || Err(-libc::ERANGE)) };
         assert_eq!((result, handle), (-libc::ERANGE, ptr::null_mut()));
+    }
+
+    #[test]
+    fn a_list_that_has_its_first_record_back_is_another() {
+        static HANDLES: Registry<Arc<u32>> = Registry::new();
+        HANDLES.more();
+        let seen = HANDLES.free.load(Relaxed);
+        let first = HANDLES.take().expect("a record");
+        let second = HANDLES.take().expect("a record");
+        assert_ne!(first, second);
+        HANDLES.give_back(first);
+        // It would make the second record, which is in use, the first free one.
+        assert!(HANDLES.try_take(seen).is_err());
+        assert_eq!(HANDLES.take(), Some(first));
     }
 
     #[test]

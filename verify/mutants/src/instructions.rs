@@ -83,9 +83,9 @@ fn of_section(section: &Section, source: &str) -> Result<Vec<Mutant>, String> {
     let place = format!("{}: {}", section.file, section.begins);
     let source = match &section.behind {
         None => Some(source),
-        Some(behind) => source.split_once(behind.as_str()).and_then(|(_, behind)| {
+        Some(behind) => source.split_once(behind.as_str()).map(|(_, behind)| {
             let end = behind.match_indices(&section.begins).nth(1);
-            Some(&behind[..end.map_or(behind.len(), |(end, _)| end)])
+            &behind[..end.map_or(behind.len(), |(end, _)| end)]
         }),
     };
     let text = source.and_then(|source| block(source, &section.begins));
@@ -155,14 +155,13 @@ pub fn changes(text: &str) -> Vec<Change> {
             continue;
         }
         changes.push(change(format!("exchange-{number} {this} | {other}"), &|at| {
-            let from = if at == index {
-                next
-            } else if at == next {
-                index
-            } else {
-                at
+            let from = match at {
+                _ if at == index => next,
+                _ if at == next => index,
+                same => same,
             };
-            parts[from].text.clone()
+            // A line of C stays continued, or not.
+            parts[from].body().to_owned() + parts[at].end()
         }));
     }
     changes
@@ -203,6 +202,16 @@ impl Part {
             }
         }
         format!("`{}`", found.split("\\n").next().unwrap_or_default().trim())
+    }
+
+    /// Without what ends the line.
+    fn body(&self) -> &str {
+        let line = self.text.trim_end();
+        line.strip_suffix('\\').unwrap_or(line).trim_end()
+    }
+
+    fn end(&self) -> &str {
+        &self.text[self.body().len()..]
     }
 
     /// As a comment of the assembler, up to the end of its line.
@@ -325,6 +334,8 @@ mod tests {
                 "leave-out-2 `jz %l[slow]`"
             ]
         );
+        let last = "    \"incl -\" MARK \"(%%ecx)\\n\\t\" \\\n";
+        assert!(changes[1].after.contains(last), "{}", changes[1].after);
         assert!(changes[0].after.contains("\"/* incl -\" MARK \"(%%ecx) */\\n\\t\""));
     }
 }

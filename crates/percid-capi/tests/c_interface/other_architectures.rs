@@ -52,6 +52,9 @@ fn the_increment_is_inline_on_arm() {
             let text = std::fs::read_to_string(&assembly.path).expect("assembly");
             let inline = text.contains("__rseq_cs") && text.to_lowercase().contains("tpidr_el0");
             assert_eq!(inline, !kind.contains("NO_INLINE"), "{compiler} {kind}");
+            // A thread that sees an object's mark must see what the sections of that source read.
+            let acquires = text.contains("ldar") || text.contains("ldapr");
+            assert_eq!(acquires, inline, "{compiler} {kind}");
         }
     }
 }

@@ -141,9 +141,14 @@ macro_rules! sections {
             ///
             /// ```text
             /// shard = word + index * stride
-            /// if *(shard + CLOSED) != 0 or *shard != expected: leave
+            /// if *(shard + CLOSED) != 0: leave
+            /// if *shard != expected: leave
             /// *shard = token                            // commits
             /// ```
+            ///
+            /// In this order: what was read of a shard while it was closed may be wrong when it is
+            /// open again, so the state must be read after it was found open. A visitor does its
+            /// last store to the state before it opens the shard.
             ///
             /// # Safety
             ///
