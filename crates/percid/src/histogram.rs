@@ -487,6 +487,58 @@ mod tests {
     }
 
     #[test]
+    fn the_stated_error_is_half_a_bucket() {
+        assert_eq!(Histogram::RELATIVE_ERROR, 1.0 / 128.0);
+        let (low, high) = bounds(bucket(1 << 20));
+        assert_eq!((high - low + 1) as f64 / 2.0, low as f64 * Histogram::RELATIVE_ERROR);
+    }
+
+    #[test]
+    fn a_source_that_was_asked_for_is_used() {
+        let histogram = Histogram::with_source(Source::Atomic).expect("always available");
+        let State::Claimed(_, source) = histogram.handle.state() else { panic!("claimed") };
+        assert_eq!(source, Some(Source::Atomic));
+    }
+
+    #[test]
+    fn without_memory_values_are_counted_as_unrecorded() {
+        let histogram = Histogram::new();
+        assert_eq!(histogram.unrecorded(), 0);
+        assert!(histogram.handle.replace(State::Unclaimed, State::Inline(0)));
+        histogram.record(5);
+        histogram.record_many(6, 3);
+        assert_eq!((histogram.unrecorded(), histogram.snapshot().count()), (4, 0));
+    }
+
+    #[test]
+    fn a_dropped_histograms_memory_is_zeroed_and_reused() {
+        let place = |histogram: &Histogram| match histogram.handle.state() {
+            State::Claimed(block, _) => block.0,
+            other => panic!("{other:?}"),
+        };
+        // Other tests claim blocks too: until one of ours comes round again.
+        let reused = (0..1000).any(|_| {
+            let first: Histogram = [1, 1000].into_iter().collect();
+            let before = place(&first);
+            drop(first);
+            let mut second = Histogram::new();
+            second.extend([7]);
+            assert_eq!(second.snapshot().count(), 1);
+            place(&second) == before
+        });
+        assert!(reused);
+    }
+
+    #[test]
+    fn what_is_printed_says_what_was_recorded() {
+        let histogram: Histogram = (1..=100).collect();
+        let text = "Snapshot { count: 100, min: Some(1), median: Some(50), p99: Some(99), \
+                    max: Some(100) }";
+        assert_eq!(format!("{:?}", histogram.snapshot()), text);
+        assert_eq!(format!("{histogram:?}"), format!("Histogram({text})"));
+    }
+
+    #[test]
     fn ranks() {
         let ranks = |count| [0.0, 0.07, 0.5, 0.501, 0.99, 1.0, f64::NAN].map(|q| rank(q, count));
         assert_eq!(ranks(100), [1, 7, 50, 51, 99, 100, 1]);
@@ -504,6 +556,10 @@ mod tests {
         let buckets: Vec<_> = both.buckets().map(|it| (it.low, it.high, it.count)).collect();
         assert_eq!(buckets, [(5, 5, 1), (7, 7, 3)]);
         assert_eq!(both.mean(), Some(6.5));
+        let mut others = Snapshot::new();
+        others.extend([one.snapshot(), other.snapshot()]);
+        assert_eq!(others, both);
+        assert_eq!([one.snapshot(), other.snapshot()].into_iter().collect::<Snapshot>(), both);
     }
 
     #[test]

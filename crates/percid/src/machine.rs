@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::id::{Unavailable, probe};
-use crate::sys::{affinity, membarrier as fence, preserving_errno, process, rseq, topology};
+use crate::sys::{affinity, file, membarrier as fence, preserving_errno, process, rseq, topology};
 
 pub use crate::id::probe::{Aborts, Probe};
 pub use crate::sys::cpuset::CpuSet;
@@ -155,7 +155,7 @@ pub fn probe(limit: Duration) -> Result<Probe, Unavailable> {
 
 /// The CPUs that may ever exist, from sysfs.
 fn possible() -> Option<CpuSet> {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
+    let list = file::find_line(c"/sys/devices/system/cpu/possible", |_| true)?;
     CpuSet::parse(&list).filter(|set| !set.is_empty())
 }
 
@@ -198,7 +198,52 @@ fn read_membarrier() -> Membarrier {
 
 /// x86 calls the line `model name`; other architectures have none or their own.
 fn cpu_model() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    let line = file::find_line(c"/proc/cpuinfo", |line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::described;
+
+    #[test]
+    fn a_described_machine_is_read() {
+        described::with(described::MACHINE, || {
+            assert_eq!(possible(), Some(CpuSet::from_iter(0..4)));
+            assert_eq!(cpu_model().as_deref(), Some("Described CPU @ 1.00GHz"));
+            let allowed = CpuSet::from_iter([2]);
+            let Cpu { number, core, l3, node, .. } = describe(2, &allowed);
+            assert_eq!((number, core, l3, node), (2, Some(0), Some(2), Some(0)));
+            assert_eq!([1, 2, 3].map(|cpu| describe(cpu, &allowed).allowed), [false, true, false]);
+        });
+    }
+
+    #[test]
+    fn a_machine_that_says_nothing_is_read() {
+        described::with(&[("/sys/devices/system/cpu/possible", "\n")], || {
+            assert_eq!((possible(), cpu_model()), (None, None));
+        });
+        described::with(&[("/proc/cpuinfo", "model name\nprocessor : 1\n")], || {
+            assert_eq!((possible(), cpu_model()), (None, None));
+        });
+    }
+
+    #[test]
+    fn this_machine_is_consistent() {
+        let machine = read();
+        assert!(machine.cpus.iter().any(|cpu| cpu.allowed));
+        assert_eq!(machine.cpus.len(), machine.possible.len());
+        let Rseq { registration, registered_size, mode, .. } = machine.rseq;
+        let is_registered = registration.succeeded();
+        assert_eq!((registered_size >= 32, mode.is_some()), (is_registered, is_registered));
+        // The four fields of the original interface are 20 bytes.
+        assert_eq!(machine.rseq.fields.len() >= 4, is_registered);
+        assert_eq!(machine.rseq.fields.contains(&"mm_cid"), rseq::has_mm_cid(registration));
+        let Membarrier { commands, rseq, per_cpu } = machine.membarrier;
+        assert_eq!(rseq, commands >> 7 & 3 == 3, "the command and its registration");
+        assert!(rseq || !per_cpu);
+        // Linux 5.10 brought the flavour and the fence of one CPU together.
+        assert_eq!(rseq, per_cpu);
+    }
 }

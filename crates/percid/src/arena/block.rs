@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::free_list::FreeList;
+use super::is_zero::is_zero;
 use super::places::{CLASSES, FIRST, Ground, PAGE, Place, Places, SHIFT, STRIDE, WORD, class};
 use super::{EXTENT, FRONTIER, UNAVAILABLE, open_up_to};
 use crate::sys::memory;
@@ -132,11 +133,10 @@ unsafe fn clear(start: usize, bytes: usize) {
         return;
     }
     for address in (start..start + bytes).step_by(WORD) {
-        // SAFETY: the word lies in an open slot.
-        let word = unsafe { &*word(address) };
         // Reading first keeps pages that were never touched from costing memory.
-        if word.load(Relaxed) != 0 {
-            word.store(0, Relaxed);
+        if !is_zero(address) {
+            // SAFETY: the word lies in an open slot.
+            unsafe { &*word(address) }.store(0, Relaxed);
         }
     }
 }

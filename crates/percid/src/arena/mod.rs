@@ -21,6 +21,7 @@
 mod block;
 mod free_list;
 mod frontier;
+mod is_zero;
 mod places;
 
 use std::ops::Range;

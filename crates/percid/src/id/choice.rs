@@ -9,7 +9,7 @@ use super::try_once::TryOnce;
 use super::unavailable::Unavailable;
 use crate::sys::atomic::AtomicU64;
 use crate::sys::cell::UnsafeCell;
-use crate::sys::{holder, stderr};
+use crate::sys::{holder, process, stderr};
 
 /// Which source the process uses, and why.
 ///
@@ -145,8 +145,7 @@ fn requested() -> Option<Source> {
 /// has not (set-user-ID, file capabilities): then the environment is a stranger's. Read without the
 /// standard library's lock on the environment, which the interrupted code might hold.
 fn variable() -> Option<&'static CStr> {
-    // SAFETY: the call takes a number and has no side effects.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+    if process::auxiliary(libc::AT_SECURE) != 0 {
         return None;
     }
     // SAFETY: the name is a terminated string.

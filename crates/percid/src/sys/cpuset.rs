@@ -195,6 +195,29 @@ mod tests {
     }
 
     #[test]
+    fn empty_parts_of_a_list_say_nothing() {
+        assert_eq!(CpuSet::parse("0,,3,").map(|set| set.to_string()).as_deref(), Some("0,3"));
+    }
+
+    #[test]
+    fn sets_are_joined_and_counted() {
+        let mut set = CpuSet::from_iter([1, 70]);
+        set.add_all(&CpuSet::from_iter([1, 8191]));
+        assert_eq!(set, CpuSet::from_iter([1, 70, 8191]));
+        assert_eq!((set.len(), set.is_empty()), (3, false));
+        set.extend([2, 8192, u32::MAX]);
+        assert_eq!(format!("{set:?}"), "CpuSet(1-2,70,8191)");
+        assert_eq!((CpuSet::default().len(), CpuSet::default().is_empty()), (0, true));
+    }
+
+    #[test]
+    fn words_are_the_kernels() {
+        let mut set = CpuSet::new();
+        (set.words_mut()[0], set.words_mut()[2]) = (0b101, 1 << 63);
+        assert_eq!(set, CpuSet::from_iter([0, 2, 191]));
+    }
+
+    #[test]
     fn members() {
         let set: CpuSet = [0, 64, 200].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 64, 200]);

@@ -7,8 +7,8 @@ use std::ffi::CStr;
 /// Files by their paths. A directory is a file without text.
 pub(crate) type Files = &'static [(&'static str, &'static str)];
 
-/// Four CPUs, which are two cores of two threads on a node each. The second core has been
-/// unplugged from its caches.
+/// Four CPUs, which are two cores of two threads on a node each. CPU 1 has no caches, CPU 2 has no
+/// third level, and CPU 3 has a fourth one.
 #[rustfmt::skip]
 pub(crate) const MACHINE: Files = &[
     ("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Described CPU @ 1.00GHz\nmodel\t\t: 1\n"),
@@ -24,8 +24,16 @@ pub(crate) const MACHINE: Files = &[
     ("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,2\n"),
     ("/sys/devices/system/cpu/cpu1/node1", ""),
     ("/sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "1,3\n"),
+    ("/sys/devices/system/cpu/cpu2/cache/index0/level", "1\n"),
+    ("/sys/devices/system/cpu/cpu2/cache/index0/shared_cpu_list", "0,2\n"),
+    ("/sys/devices/system/cpu/cpu2/cache/index1/level", "2\n"),
+    ("/sys/devices/system/cpu/cpu2/cache/index1/shared_cpu_list", "2\n"),
     ("/sys/devices/system/cpu/cpu2/node0", ""),
     ("/sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "0,2\n"),
+    ("/sys/devices/system/cpu/cpu3/cache/index0/level", "3\n"),
+    ("/sys/devices/system/cpu/cpu3/cache/index0/shared_cpu_list", "3\n"),
+    ("/sys/devices/system/cpu/cpu3/cache/index1/level", "4\n"),
+    ("/sys/devices/system/cpu/cpu3/cache/index1/shared_cpu_list", "0-3\n"),
     ("/sys/devices/system/cpu/cpu3/node1", ""),
     ("/sys/devices/system/cpu/cpu3/topology/thread_siblings_list", "1,3\n"),
     ("/sys/devices/system/node/online", "0-1\n"),

@@ -107,6 +107,23 @@ pub(crate) fn last_number(path: &CStr) -> Option<u32> {
     numbers.end().or(last)
 }
 
+/// The first line of a file of which `is_it` says so, without its end. Allocates, so it is not
+/// async-signal-safe.
+pub(crate) fn find_line(path: &CStr, is_it: impl Fn(&str) -> bool) -> Option<String> {
+    let mut line = Vec::new();
+    let found = for_each_byte(path, |byte| {
+        if byte != b'\n' {
+            line.push(byte);
+            return ControlFlow::Continue(());
+        }
+        match String::from_utf8(std::mem::take(&mut line)) {
+            Ok(line) if is_it(&line) => ControlFlow::Break(line),
+            _ => ControlFlow::Continue(()),
+        }
+    })?;
+    found.or_else(|| String::from_utf8(line).ok().filter(|last| is_it(last)))
+}
+
 /// A terminated path built on the stack.
 pub(crate) struct Path {
     bytes: [u8; 96],
@@ -143,6 +160,7 @@ impl Write for Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::described;
 
     fn all(text: &str) -> Vec<u32> {
         let mut numbers = Numbers::default();
@@ -157,6 +175,71 @@ mod tests {
         assert_eq!(all("17"), [17]);
         assert_eq!(all("-,\n"), [0u32; 0]);
         assert_eq!(all("99999999999999999999 1"), [u32::MAX, 1]);
+    }
+
+    #[test]
+    fn the_first_and_the_last_number_of_a_file() {
+        let ends = |text| {
+            let files: described::Files = Vec::leak(Vec::from([("/list", text)]));
+            described::with(files, || (first_number(c"/list"), last_number(c"/list")))
+        };
+        assert_eq!(ends("3-5,17\n"), (Some(3), Some(17)));
+        assert_eq!(ends("3-5,17"), (Some(3), Some(17)), "without an end of line");
+        assert_eq!(ends("12"), (Some(12), Some(12)));
+        assert_eq!(ends("no\n"), (None, None));
+        assert_eq!(ends(""), (None, None));
+    }
+
+    #[test]
+    fn lines_are_found_by_what_they_say() {
+        described::with(&[("/lines", "one: 1\ntwo: 2\n\ntwo: 3\nlast")], || {
+            let find = |start: &str| find_line(c"/lines", |line| line.starts_with(start));
+            assert_eq!(find("two").as_deref(), Some("two: 2"));
+            assert_eq!(find("").as_deref(), Some("one: 1"));
+            assert_eq!(find("last").as_deref(), Some("last"), "without an end of line");
+            assert_eq!(find("three"), None);
+            assert_eq!(find_line(c"/others", |_| true), None);
+        });
+    }
+
+    /// The buffer has 64 bytes: several times as many, and an end of the file in its middle.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no files")]
+    fn a_file_is_read_to_its_end_and_closed() {
+        let path = format!("/tmp/percid-file-{}", std::process::id());
+        let text: Vec<u8> = (0..1000).map(|place| (place % 251) as u8).collect();
+        std::fs::write(&path, &text).expect("a temporary file");
+        let c_path = std::ffi::CString::new(path.clone()).expect("no zero");
+        let read = || {
+            let mut bytes = Vec::new();
+            for_each_byte(&c_path, |byte| {
+                bytes.push(byte);
+                ControlFlow::<()>::Continue(())
+            })
+            .map(|_| bytes)
+        };
+        assert!(exists(&c_path));
+        // More often than a process may open files.
+        assert!((0..2000).all(|_| read().as_ref() == Some(&text)));
+        let tenth = for_each_byte(&c_path, |byte| match byte {
+            9 => ControlFlow::Break("found"),
+            _ => ControlFlow::Continue(()),
+        });
+        assert_eq!(tenth, Some(Some("found")));
+        std::fs::remove_file(&path).expect("it was there");
+        assert!(!exists(&c_path) && read().is_none());
+    }
+
+    #[test]
+    fn a_path_fits_or_is_refused() {
+        let of = |length: usize| {
+            let path = Path::format(format_args!("/{:0>1$}", "", length - 1))?;
+            path.as_c_str().map(|path| path.to_bytes().len())
+        };
+        assert_eq!([1, 50, 95].map(of), [Some(1), Some(50), Some(95)]);
+        assert_eq!([96, 97, 200].map(of), [None; 3]);
+        let path = Path::format(format_args!("/cpu{}/node{}", 17, 3)).expect("room");
+        assert_eq!(path.as_c_str(), Some(c"/cpu17/node3"));
     }
 
     #[test]

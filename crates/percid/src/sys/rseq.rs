@@ -36,6 +36,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use super::process;
 use super::rseq_area::Area;
 #[cfg(test)]
 use super::steps::{self, Step};
@@ -433,14 +434,12 @@ pub(crate) fn mm_cid(offset: isize) -> u32 {
 /// How many bytes of the area the kernel fills: 0 or 20 on kernels that only know the original
 /// fields, 28 with `node_id` and `mm_cid`.
 pub(crate) fn feature_size() -> u32 {
-    // SAFETY: the call only reads the auxiliary vector.
-    unsafe { libc::getauxval(AT_RSEQ_FEATURE_SIZE) as u32 }
+    process::auxiliary(AT_RSEQ_FEATURE_SIZE) as u32
 }
 
 /// The alignment the kernel wants of larger areas; 0 on kernels that do not say.
 pub(crate) fn alignment() -> u32 {
-    // SAFETY: as in `feature_size`.
-    unsafe { libc::getauxval(AT_RSEQ_ALIGN) as u32 }
+    process::auxiliary(AT_RSEQ_ALIGN) as u32
 }
 
 /// How many bytes are registered for the calling thread; 0 if none.

@@ -60,20 +60,61 @@ fn first_number(path: std::fmt::Arguments<'_>) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    /// The caches of CPU 0 as text: the highest level up to 3, and the first CPU of its list.
+    use super::*;
+    use crate::sys::described::{self, Files, MACHINE};
+
     #[test]
-    fn the_last_level_cache_is_the_highest_up_to_the_third() {
-        let read = |index: u32, name: &str| {
-            let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}");
-            std::fs::read_to_string(file).ok()
+    fn a_described_machine_is_understood() {
+        described::with(MACHINE, || {
+            let place = |core, l3, node| Place { core: Some(core), l3: Some(l3), node: Some(node) };
+            assert_eq!(super::place(0), place(0, 0, 0));
+            assert_eq!(super::place(1), Place { l3: None, ..place(1, 0, 1) });
+            assert_eq!(super::place(2), place(0, 2, 0), "its second level is its last");
+            assert_eq!(super::place(3), place(1, 3, 1), "what is behind the third does not count");
+            assert_eq!(super::place(4), Place::default());
+        });
+    }
+
+    /// A cache's level and the CPUs that share it, in the order of the kernel's numbers.
+    #[test]
+    fn the_last_level_is_the_highest_up_to_the_third() {
+        let behind = |caches: &[(&'static str, &'static str)]| {
+            let files: Vec<_> = caches
+                .iter()
+                .enumerate()
+                .flat_map(|(index, &(level, list))| {
+                    let name = |file| {
+                        let cache = "/sys/devices/system/cpu/cpu7/cache/index";
+                        &*format!("{cache}{index}/{file}").leak()
+                    };
+                    [(name("level"), level), (name("shared_cpu_list"), list)]
+                })
+                .collect();
+            let files: Files = files.leak();
+            described::with(files, || last_level_cache(7))
         };
-        let cache = |index| {
-            let level: u32 = read(index, "level")?.trim().parse().ok()?;
-            let list = crate::sys::cpuset::CpuSet::parse(&read(index, "shared_cpu_list")?)?;
-            (level <= 3).then_some((level, list.iter().next()))
+        assert_eq!(behind(&[]), None);
+        assert_eq!(behind(&[("1", "7"), ("1", "6"), ("2", "5"), ("3", "4")]), Some(4));
+        assert_eq!(behind(&[("1", "7"), ("1", "6")]), Some(7), "the first one of its level");
+        assert_eq!(behind(&[("3", "4"), ("2", "5"), ("1", "6")]), Some(4));
+        assert_eq!(behind(&[("3", "4"), ("4", "0")]), Some(4));
+        assert_eq!(behind(&[("2", "5"), ("3", "")]), Some(5), "the list is empty");
+        assert_eq!(behind(&[("", "5"), ("3", "4")]), None, "the level is missing");
+    }
+
+    #[test]
+    fn a_node_is_found_up_to_the_last_that_is_online() {
+        let on = |online: &'static str| {
+            let files: Files = Vec::leak(Vec::from([
+                ("/sys/devices/system/node/online", online),
+                ("/sys/devices/system/cpu/cpu7/node2", ""),
+            ]));
+            described::with(files, || [node(7), node(6)])
         };
-        let highest = (0..8).filter_map(cache).max_by_key(|&(level, _)| level);
-        assert_eq!(super::place(0).l3, highest.and_then(|(_, first)| first));
+        assert_eq!(on("0,2\n"), [Some(2), None]);
+        assert_eq!(on("0-3\n"), [Some(2), None]);
+        assert_eq!(on("0-1\n"), [None, None]);
+        assert_eq!(on("\n"), [None, None]);
     }
 
     #[test]
@@ -81,7 +122,7 @@ mod tests {
         let mut allowed = crate::sys::cpuset::CpuSet::new();
         assert!(crate::sys::affinity::read_allowed(&mut allowed));
         let cpu = allowed.last().expect("a CPU");
-        assert!(super::place(cpu).core.is_some_and(|core| core <= cpu));
-        assert_eq!(super::place(crate::sys::MAX_CPUS as u32 - 1), super::Place::default());
+        assert!(place(cpu).core.is_some_and(|core| core <= cpu));
+        assert_eq!(place(crate::sys::MAX_CPUS as u32 - 1), Place::default());
     }
 }
