@@ -4,9 +4,9 @@
 //! # What the orders are for
 //!
 //! *No two have a value*: whoever takes the lock does so by an exchange, or by a section that the
-//! visitor's fence has aborted before the visitor's exchange. The exchange acquires and the store
-//! that gives the lock back releases, so each holder sees what those before it did to the value.
-//! Nothing else is needed for that, neither the word that closes the shard nor a barrier.
+//! visitor's fence has aborted before the visitor's exchange. The exchange acquires (a taker's by the
+//! barrier that follows) and the store that gives the lock back releases, so each holder sees what
+//! those before it did to the value. The word that closes the shard is not needed for that.
 //!
 //! *A visitor waits for those who held the lock when it came, and for nobody else*: that is what
 //! closing is for, and the two full barriers. A taker stores its token, then looks whether the
@@ -64,12 +64,12 @@ impl Lock {
     pub(crate) fn try_take(&self, expected: i64) -> bool {
         let token = thread::token() as i64;
         if self.is_closed()
-            || self.state.compare_exchange(expected, token, Acquire, Relaxed).is_err()
+            || self.state.compare_exchange(expected, token, Relaxed, Relaxed).is_err()
         {
             return false;
         }
         // With the barrier in `close`: if it was closed in between, either this is seen here, or
-        // the visitor sees the token.
+        // the visitor sees the token. It also makes the exchange acquire.
         fence(SeqCst);
         let closed = self.is_closed();
         if closed {
