@@ -355,6 +355,89 @@ mod tests {
         assert!(remove(&pages));
     }
 
+    /// A thread that faults in between finds the bit set or an odd generation, not a crash.
+    #[test]
+    fn bits_are_set_before_rights_are_taken_and_while_the_generation_is_odd() {
+        let start = memory();
+        let pages = pages(start);
+        assert!(insert(&pages));
+        let generation = || pages.generation.load(Relaxed);
+        let before = generation();
+        let mark = || {
+            // SAFETY: this test's own memory, which has its rights as yet.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(start).write_volatile(1) };
+            assert!(generation() % 2 == 1 && generation() != before);
+            pages.arm(0, 0);
+        };
+        arm(&pages, start, 1 << 16, mark).expect("mapped");
+        let after = generation();
+        assert!(after.is_multiple_of(2) && after != before);
+        // The kernel cannot write there, and could before.
+        assert_eq!(the_kernel_writes(start), Err(libc::EFAULT));
+        assert_eq!(disarm(&pages, 0..pages.layout.grains()), Ok(()));
+        assert!(!pages.is_armed(0) && the_kernel_writes(start).is_ok());
+        assert!(remove(&pages));
+    }
+
+    /// Has the kernel write to a place.
+    fn the_kernel_writes(place: usize) -> Result<(), i32> {
+        let place: *mut u64 = ptr::with_exposed_provenance_mut(place);
+        let (how, none) = (libc::SIG_BLOCK, ptr::null::<u64>());
+        // SAFETY: asks for the signals that are blocked, eight bytes; the kernel looks at the place.
+        let done = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, none, place, 8) };
+        if done == 0 { Ok(()) } else { Err(crate::sys::errno()) }
+    }
+
+    /// A child of `fork` inherits an arming that no thread will end.
+    #[test]
+    fn a_thread_waits_for_an_arming_and_not_forever() {
+        let start = memory();
+        let pages = pages(start);
+        assert!(insert(&pages));
+        pages.generation.store(next_generation() + 1, SeqCst);
+        let times = (0..).take_while(|_| catch(fault::ACCESS_ERROR, start)).count();
+        assert_eq!(times, TRIES_WHILE_ARMING as usize - 1);
+        assert!(remove(&pages));
+    }
+
+    #[test]
+    fn what_cannot_be_disarmed_stays_armed() {
+        let start = memory();
+        let pages = pages(start);
+        assert!(insert(&pages));
+        (0..4).for_each(|grain| assert!(pages.arm(grain, 0)));
+        mapping_budget::set(&pages, pages.edges());
+        let hole = pages.layout.grain(2);
+        // SAFETY: this test's own memory, which it does not use.
+        unsafe { libc::munmap(ptr::with_exposed_provenance_mut(hole.start), hole.len()) };
+        assert_eq!(disarm(&pages, 0..4), Err(libc::ENOMEM));
+        assert_eq!([0, 1, 2, 3].map(|grain| pages.is_armed(grain)), [false, false, true, false]);
+        assert!(!catch(fault::ACCESS_ERROR, hole.start), "the handler cannot either");
+        assert!(pages.is_armed(2));
+        assert!(remove(&pages));
+        assert_eq!(pages.mappings.load(Relaxed), 0, "what is taken out adds no mappings");
+    }
+
+    /// A thread that does not find a region any more compares the number of removals.
+    #[test]
+    fn the_number_changes_before_a_region_cannot_be_found() {
+        for _ in 0..100 {
+            let pages = pages(memory());
+            assert!(insert(&pages));
+            let before = REMOVED.load(SeqCst);
+            let looks = std::sync::atomic::AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    looks.store(true, SeqCst);
+                    while TRAPPED.has(&pages) {}
+                    assert_ne!(REMOVED.load(SeqCst), before);
+                });
+                while !looks.load(SeqCst) {}
+                assert!(remove(&pages));
+            });
+        }
+    }
+
     #[test]
     fn one_thread_has_the_lock_and_a_child_does_not_wait_for_it() {
         let inside = std::sync::atomic::AtomicBool::new(false);

@@ -337,6 +337,106 @@ mod tests {
         assert!(monitor.remove(&pages));
     }
 
+    /// What the monitor does, done by the test: everything happens when it says so.
+    fn state() -> Option<State> {
+        let faults = match Userfaultfd::open() {
+            Ok(faults) => faults,
+            Err(refusal) => {
+                println!("skipped: {refusal:?}");
+                return None;
+            }
+        };
+        // SAFETY: the call takes a number and flags; what it opens is this test's own.
+        let end = unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC)) };
+        let nodes = [const { AtomicU16::new(UNKNOWN) }; MAX_CPUS];
+        Some(State { faults, end, regions: Directory::new(), nodes, thread: AtomicU32::new(0) })
+    }
+
+    /// Lets `answer` run while a thread waits to write to protected memory, which must go on then.
+    fn while_a_writer_waits(state: &State, pages: &Pages, answer: impl FnOnce()) {
+        let all = range(pages);
+        let start = all.start;
+        assert_eq!((state.faults.register(&all), state.faults.protect(&all)), (Ok(()), Ok(())));
+        let writer = std::thread::spawn(move || {
+            // SAFETY: the page of a test, which stays, whatever is mapped there.
+            unsafe { std::ptr::with_exposed_provenance_mut::<u8>(start).write_volatile(9) };
+        });
+        let mut poll =
+            libc::pollfd { fd: state.faults.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry.
+        assert_eq!(unsafe { libc::poll(&mut poll, 1, 60_000) }, 1, "a message of the writer");
+        answer();
+        let went_on = (0..20_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            writer.is_finished()
+        });
+        assert!(went_on, "the writer waits forever");
+    }
+
+    #[test]
+    fn a_writer_goes_on_where_there_is_no_region_any_more() {
+        let Some(state) = state() else { return };
+        let (_, pages) = memory();
+        while_a_writer_waits(&state, &pages, || state.answer_all());
+    }
+
+    #[test]
+    fn a_writer_goes_on_where_its_memory_was_replaced() {
+        let Some(state) = state() else { return };
+        let (word, pages) = memory();
+        assert!(state.regions.insert(&pages));
+        let replace = || {
+            let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let place = word.as_ptr().cast();
+            let rights = libc::PROT_READ | libc::PROT_WRITE;
+            // SAFETY: this test's own page, which holds nothing of interest.
+            unsafe { libc::mmap(place, pages.layout.bytes, rights, flags, -1, 0) };
+            state.answer_all();
+        };
+        while_a_writer_waits(&state, &pages, replace);
+    }
+
+    #[test]
+    fn a_writer_goes_on_whose_message_comes_with_the_end() {
+        let Some(state) = state() else { return };
+        let (_, pages) = memory();
+        let end = || {
+            // SAFETY: eight bytes, as such a descriptor demands.
+            unsafe { libc::write(state.end.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
+            std::thread::scope(|scope| {
+                scope.spawn(|| _ = run(std::ptr::from_ref(&state).cast_mut().cast()));
+            });
+        };
+        while_a_writer_waits(&state, &pages, end);
+    }
+
+    #[test]
+    fn a_child_leaves_its_parents_monitor_alone() {
+        let Some(monitor) = monitor() else { return };
+        // SAFETY: the child sets a timer, drops a value that it must not touch, and exits.
+        match unsafe { libc::fork() } {
+            0 => {
+                // SAFETY: a plain number; the signal's default effect is wanted.
+                unsafe { libc::alarm(20) };
+                drop(monitor);
+                // SAFETY: ends the child at once.
+                unsafe { libc::_exit(7) }
+            }
+            child => {
+                let mut status = 0;
+                // SAFETY: the status has a valid place.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status}");
+            }
+        }
+        let (word, pages) = memory();
+        monitor.insert(&pages).expect("private memory");
+        pages.arm(0, 0);
+        monitor.protect(&range(&pages)).expect("registered");
+        word.store(5, Relaxed);
+        assert!(!pages.is_armed(0) && monitor.remove(&pages));
+    }
+
     #[test]
     fn one_monitor_has_the_memory() {
         let (Some(one), Some(other)) = (monitor(), monitor()) else { return };
