@@ -37,14 +37,10 @@ impl Operation for Append<'_> {
         }
         let number = shard[data(head)] >> 16;
         shard[data(head)] = number << 16 | length;
-        let (words, rest) = self.record.as_chunks::<8>();
-        for (index, word) in words.iter().enumerate() {
-            shard[data(head + 8 + 8 * index as u64)] = u64::from_le_bytes(*word);
-        }
-        if !rest.is_empty() {
+        for (index, bytes) in self.record.chunks(8).enumerate() {
             let mut word = [0; 8];
-            word[..rest.len()].copy_from_slice(rest);
-            shard[data(head + size(length) - 8)] = u64::from_le_bytes(word);
+            word[..bytes.len()].copy_from_slice(bytes);
+            shard[data(head + 8 + 8 * index as u64)] = u64::from_le_bytes(word);
         }
         shard[data(head + size(length))] = (number + 1) << 16;
         shard[HEAD / 8] = head + size(length);
