@@ -316,7 +316,8 @@ impl RawPool {
         // From here on no object is cut from it.
         let Some(count) = slab.cut.close(idle, self.per_slab()) else { return false };
         // SAFETY: all its objects are the caller's.
-        let discarded = unsafe { memory::discard(slab.start.addr(), self.slab_bytes()) };
+        let discarded =
+            unsafe { memory::discard(slab.start.expose_provenance(), self.slab_bytes()) };
         if discarded {
             slab.cut.open(0);
             self.spare(slab);
@@ -456,7 +457,7 @@ impl Drop for RawPool {
             // SAFETY: slabs stay forever; `&mut self`: no other thread uses this pool's. If the
             // kernel refuses (locked memory) the headers go, by which objects are recognised.
             unsafe {
-                if !memory::discard((*slab).start.addr(), self.slab_bytes()) {
+                if !memory::discard((*slab).start.expose_provenance(), self.slab_bytes()) {
                     (*slab).start.write_bytes(0, self.slab_bytes());
                 }
                 slab = (*slab).older;

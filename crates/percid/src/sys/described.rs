@@ -1,16 +1,17 @@
 //! A machine described in memory: what tests of the parsers read in place of `/proc` and `/sys`,
 //! and what Miri, which has neither, reads always.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::CStr;
 
 /// Files by their paths. A directory is a file without text.
-pub(crate) type Files = &'static [(&'static str, &'static str)];
+pub(crate) type Files<'a> = [(&'a str, &'a str)];
 
 /// Four CPUs, which are two cores of two threads on a node each. CPU 1 has no caches, CPU 2 has no
 /// third level, and CPU 3 has a fourth one.
 #[rustfmt::skip]
-pub(crate) const MACHINE: Files = &[
+pub(crate) const MACHINE: &Files<'static> = &[
     ("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Described CPU @ 1.00GHz\nmodel\t\t: 1\n"),
     ("/proc/self/stat", "7 (a) b (c) R 1 7 7 0 -1 4194304 90 0 0 0 1 2 0 0 20 0 3 0 99 8192 1"),
     ("/sys/devices/system/cpu/possible", "0-3\n"),
@@ -40,24 +41,31 @@ pub(crate) const MACHINE: Files = &[
 ];
 
 thread_local! {
-    static FILES: Cell<Option<Files>> = const { Cell::new(if cfg!(miri) { Some(MACHINE) } else { None }) };
+    static FILES: RefCell<Option<HashMap<String, String>>> = const { RefCell::new(None) };
 }
 
 /// Runs `body` on a machine that has these files and no others.
-pub(crate) fn with<T>(files: Files, body: impl FnOnce() -> T) -> T {
-    let before = FILES.replace(Some(files));
+pub(crate) fn with<T>(files: &Files<'_>, body: impl FnOnce() -> T) -> T {
+    let before = FILES.replace(Some(owned(files)));
     let result = body();
     FILES.set(before);
     result
 }
 
+fn owned(files: &Files<'_>) -> HashMap<String, String> {
+    files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect()
+}
+
 /// The described machine's file of this name, if it has one; `None` where the kernel is to be
 /// asked.
-pub(crate) fn file(path: &CStr) -> Option<Option<&'static str>> {
-    let files = FILES.get()?;
-    let path = path.to_bytes();
-    let found = files.iter().find(|(name, _)| name.as_bytes() == path);
-    Some(found.map(|&(_, text)| text))
+pub(crate) fn file(path: &CStr) -> Option<Option<String>> {
+    FILES.with_borrow_mut(|files| {
+        if cfg!(miri) && files.is_none() {
+            *files = Some(owned(MACHINE));
+        }
+        let path = path.to_str().unwrap_or_default();
+        files.as_ref().map(|files| files.get(path).cloned())
+    })
 }
 
 /// The CPU of the calling thread: another one at each call, as if threads wandered all the time.

@@ -61,7 +61,7 @@ fn first_number(path: std::fmt::Arguments<'_>) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::described::{self, Files, MACHINE};
+    use crate::sys::described::{self, MACHINE};
 
     #[test]
     fn a_described_machine_is_understood() {
@@ -78,20 +78,16 @@ mod tests {
     /// A cache's level and the CPUs that share it, in the order of the kernel's numbers.
     #[test]
     fn the_last_level_is_the_highest_up_to_the_third() {
-        let behind = |caches: &[(&'static str, &'static str)]| {
-            let files: Vec<_> = caches
-                .iter()
-                .enumerate()
-                .flat_map(|(index, &(level, list))| {
-                    let name = |file| {
-                        let cache = "/sys/devices/system/cpu/cpu7/cache/index";
-                        &*format!("{cache}{index}/{file}").leak()
-                    };
-                    [(name("level"), level), (name("shared_cpu_list"), list)]
-                })
+        let behind = |caches: &[(&str, &str)]| {
+            let cache =
+                |index, file| format!("/sys/devices/system/cpu/cpu7/cache/index{index}/{file}");
+            let paths: Vec<_> = (0..caches.len())
+                .map(|index| (cache(index, "level"), cache(index, "shared_cpu_list")))
                 .collect();
-            let files: Files = files.leak();
-            described::with(files, || last_level_cache(7))
+            let files: Vec<_> = std::iter::zip(&paths, caches)
+                .flat_map(|(paths, texts)| [(&*paths.0, texts.0), (&*paths.1, texts.1)])
+                .collect();
+            described::with(&files, || last_level_cache(7))
         };
         assert_eq!(behind(&[]), None);
         assert_eq!(behind(&[("1", "7"), ("1", "6"), ("2", "5"), ("3", "4")]), Some(4));
@@ -104,12 +100,12 @@ mod tests {
 
     #[test]
     fn a_node_is_found_up_to_the_last_that_is_online() {
-        let on = |online: &'static str| {
-            let files: Files = Vec::leak(Vec::from([
+        let on = |online| {
+            let files = [
                 ("/sys/devices/system/node/online", online),
                 ("/sys/devices/system/cpu/cpu7/node2", ""),
-            ]));
-            described::with(files, || [node(7), node(6)])
+            ];
+            described::with(&files, || [node(7), node(6)])
         };
         assert_eq!(on("0,2\n"), [Some(2), None]);
         assert_eq!(on("0-3\n"), [Some(2), None]);
