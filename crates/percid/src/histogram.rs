@@ -468,6 +468,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a snapshot takes Miri some seconds")]
     fn every_source_records() {
         for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
             let histogram = Histogram::with_source(source).expect("an available source");
@@ -511,6 +512,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a snapshot takes Miri some seconds")]
     fn a_dropped_histograms_memory_is_zeroed_and_reused() {
         let place = |histogram: &Histogram| match histogram.handle.state() {
             State::Claimed(block, _) => block.0,
@@ -530,6 +532,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a snapshot takes Miri some seconds")]
     fn what_is_printed_says_what_was_recorded() {
         let histogram: Histogram = (1..=100).collect();
         let text = "Snapshot { count: 100, min: Some(1), median: Some(50), p99: Some(99), \

@@ -275,10 +275,11 @@ mod tests {
 
     #[test]
     fn no_other_id_is_marked() {
+        const BEYOND: u32 = if cfg!(miri) { 8200 } else { 20_000 };
         let mask = ActiveMask::new();
         mask.mark(8191);
         mask.mark(511);
-        let marked = (0..20_000).filter(|&id| mask.is_marked(id));
+        let marked = (0..BEYOND).filter(|&id| mask.is_marked(id));
         assert_eq!(marked.collect::<Vec<_>>(), [511, 8191]);
         assert!(!mask.is_marked(u32::MAX));
     }

@@ -245,6 +245,7 @@ mod tests {
 
     /// Who is first at a page of two nodes is left to chance: with the backoff it hardly moves.
     #[test]
+    #[cfg_attr(miri, ignore = "200,000 looks take Miri minutes")]
     fn a_page_that_two_nodes_share_by_chance_hardly_moves() {
         let moves = |backoff: bool| {
             // Marsaglia's xorshift, with a fixed seed.
