@@ -1,9 +1,10 @@
-//! Checks that every file, item and test that `docs/requirements.md` names exists, and that every
-//! public item of the libraries has an example.
+//! Checks that every file, item, test and mutant that `docs/requirements.md` names exists, and that
+//! every public item of the libraries has an example.
 
 #![cfg(test)]
 
 mod examples;
+mod mutants;
 mod root;
 
 use std::fs;
