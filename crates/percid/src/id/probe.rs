@@ -388,9 +388,11 @@ fn run_on(
     }
 }
 
-/// What a round says whose section began on CPU `there` and whose thread is `here` afterwards.
-fn was_aborted(ending: Ending, here: Option<u32>, there: Option<u32>) -> Option<bool> {
+/// What a round says whose section began on CPU `there` and whose thread is `here` afterwards;
+/// nothing if what had to abort it was not `done`.
+fn was_aborted(done: bool, ending: Ending, here: Option<u32>, there: Option<u32>) -> Option<bool> {
     match ending {
+        _ if !done => None,
         Ending::SawFlag => Some(false),
         Ending::Aborted if here == there => Some(true),
         Ending::Aborted | Ending::TimedOut => None,
@@ -431,10 +433,8 @@ impl Board {
         }
         // The companion must be done with this round before the next begins.
         self.wait_until(|| self.rendezvous.was_done(round).is_some())?;
-        if self.rendezvous.was_done(round) == Some(false) {
-            return None;
-        }
-        was_aborted(ending, here, self.rendezvous.cpu(round))
+        let done = self.rendezvous.was_done(round)?;
+        was_aborted(done, ending, here, self.rendezvous.cpu(round))
     }
 
     /// Lets others run until `done`; `None` when the time is over, or nothing more is to come.
@@ -517,12 +517,18 @@ mod tests {
     fn a_round_that_can_have_other_reasons_says_nothing() {
         use Ending::{Aborted, SawFlag, TimedOut};
         let (here, elsewhere) = (Some(1), Some(2));
-        assert_eq!(was_aborted(SawFlag, here, here), Some(false));
-        assert_eq!(was_aborted(SawFlag, elsewhere, here), Some(false), "it was there all the time");
-        assert_eq!(was_aborted(Aborted, here, here), Some(true));
-        assert_eq!(was_aborted(Aborted, elsewhere, here), None);
-        assert_eq!(was_aborted(Aborted, here, Some(NOWHERE)), None);
-        assert_eq!(was_aborted(TimedOut, here, here), None);
+        assert_eq!(was_aborted(true, SawFlag, here, here), Some(false));
+        assert_eq!(
+            was_aborted(true, SawFlag, elsewhere, here),
+            Some(false),
+            "it was there all the time"
+        );
+        assert_eq!(was_aborted(true, Aborted, here, here), Some(true));
+        assert_eq!(was_aborted(true, Aborted, elsewhere, here), None);
+        assert_eq!(was_aborted(true, Aborted, here, Some(NOWHERE)), None);
+        assert_eq!(was_aborted(true, TimedOut, here, here), None);
+        assert_eq!(was_aborted(false, SawFlag, here, here), None);
+        assert_eq!(was_aborted(false, Aborted, here, here), None);
     }
 
     fn board() -> &'static Board {

@@ -180,7 +180,8 @@ mod tests {
         assert!(set.contains(700) && !set.contains(701));
         set.remove(64);
         set.remove(700);
-        assert_eq!(members(&set), [0, 63, 511, 512, 8191]);
+        set.remove(0);
+        assert_eq!(members(&set), [63, 511, 512, 8191]);
         set.clear();
         assert!(members(&set).is_empty());
     }
