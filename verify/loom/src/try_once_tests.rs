@@ -33,7 +33,8 @@ fn two_threads(left: u64, exists: fn(u64) -> bool) -> Vec<Option<(u64, u64)>> {
 #[test]
 fn one_decides_and_nobody_sees_half() {
     explore::all("once, 2 threads", || {
-        let answers = two_threads(0, |_| true);
+        // Nobody has the number that stands for the decision.
+        let answers = two_threads(0, |number| number < 16);
         let last = answers[2].expect("decided");
         assert_eq!(last.1, !last.0);
         assert!(answers.iter().flatten().all(|&answer| answer == last));
@@ -73,6 +74,18 @@ fn who_cannot_decide_yet_leaves_it_to_the_next() {
 fn while_the_decider_lives_nobody_else_decides() {
     explore::all("once, being decided, 2 threads", || {
         assert_eq!(two_threads(5, |_| true), [None, None, None]);
+    });
+}
+
+#[test]
+fn a_handler_leaves_the_decision_to_what_it_interrupts() {
+    explore::all("once, in the middle of one's own decision", || {
+        let once: TryOnce<u32> = TryOnce { state: AtomicU64::new(7), value: UnsafeCell::new(None) };
+        // Whatever the kernel says of the thread.
+        for exists in [true, false] {
+            let answer = once.get_or_decide(|| 7, |_| exists, || unreachable!("it is not ours"));
+            assert_eq!((answer, once.state.load(Relaxed)), (None, 7));
+        }
     });
 }
 
