@@ -12,6 +12,8 @@
 
 #![cfg(test)]
 
+#[path = "../../../crates/percid/src/pool/current.rs"]
+mod current;
 #[path = "../../../crates/percid/src/pool/cut.rs"]
 mod cut;
 #[path = "../../../crates/percid/src/id/entry.rs"]
@@ -54,6 +56,8 @@ mod seizure;
 mod set_words;
 #[path = "../../../crates/percid/src/shared_slot.rs"]
 mod shared_slot;
+#[path = "../../../crates/percid/src/pool/spare.rs"]
+mod spare;
 #[path = "../../../crates/percid/src/id/try_lock.rs"]
 mod try_lock;
 #[path = "../../../crates/percid/src/id/try_once.rs"]
@@ -61,6 +65,7 @@ mod try_once;
 #[path = "../../../crates/percid/src/visit_lock.rs"]
 mod visit_lock;
 
+mod current_tests;
 mod cut_tests;
 mod entry_tests;
 mod exchange_tests;
@@ -80,6 +85,7 @@ mod ring_tests;
 mod seizure_tests;
 mod set_words_tests;
 mod shared_slot_tests;
+mod spare_tests;
 mod try_lock_tests;
 mod try_once_tests;
 mod visit_lock_tests;

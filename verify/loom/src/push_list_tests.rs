@@ -4,10 +4,7 @@ use std::ptr;
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{
-    AtomicPtr,
-    Ordering::{Acquire, Relaxed},
-};
+use loom::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use loom::thread;
 
 use crate::{explore, push_list};
@@ -42,7 +39,7 @@ impl List {
     }
 
     fn len(&self) -> usize {
-        let (mut next, mut len) = (self.first.load(Acquire), 0);
+        let (mut next, mut len) = (push_list::first(&self.first), 0);
         // SAFETY: nodes live as long as the list.
         while let Some(node) = unsafe { next.as_ref() } {
             // SAFETY: that no other thread writes it is what is checked.

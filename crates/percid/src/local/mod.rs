@@ -35,7 +35,7 @@ mod lock;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Acquire};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use crate::arena::{Block, STRIDE};
 use crate::critical::by_mark;
@@ -232,7 +232,7 @@ impl<T> Local<T> {
 
     /// The extra shards.
     fn extras(&self) -> impl Iterator<Item = NonNull<Shard<T>>> {
-        let mut next = self.extras.load(Acquire);
+        let mut next = push_list::first(&self.extras);
         std::iter::from_fn(move || {
             let extra = NonNull::new(next)?;
             // SAFETY: extras stay where they are until the handle is dropped; `next` is never

@@ -1,7 +1,9 @@
 //! Pools: objects that are used again instead of being made anew.
 
+mod current;
 mod cut;
 mod raw;
+mod spare;
 
 use std::fmt;
 use std::mem::ManuallyDrop;

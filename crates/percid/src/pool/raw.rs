@@ -13,12 +13,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{
-    AtomicPtr, AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use super::current::Current;
 use super::cut::Cut;
+use super::spare::SpareMark;
 use crate::arena::{Block, BlockList};
 use crate::id::{Source, Unavailable};
 use crate::push_list;
@@ -50,8 +49,7 @@ struct Slab {
     link: AtomicU64,
     start: *mut u8,
     cut: Cut,
-    /// Nonzero while it is on the list of spares.
-    spare: AtomicU32,
+    spare: SpareMark,
     /// The slab of the same pool that was made before.
     older: *mut Slab,
 }
@@ -131,8 +129,7 @@ pub struct RawPool {
     object: Layout,
     /// From one object to the next in a slab.
     stride: usize,
-    /// The slab that objects are cut from.
-    current: AtomicPtr<Slab>,
+    current: Current<Slab>,
     /// All slabs, the newest first.
     slabs: AtomicPtr<Slab>,
     /// Slabs without objects, to be used again.
@@ -195,7 +192,7 @@ impl RawPool {
             number: POOLS.fetch_add(1, Relaxed),
             object,
             stride: (object.size() + HEADER).next_multiple_of(align),
-            current: AtomicPtr::new(ptr::null_mut()),
+            current: Current { slab: AtomicPtr::new(ptr::null_mut()) },
             slabs: AtomicPtr::new(ptr::null_mut()),
             spares: BlockList::new(),
         }
@@ -329,7 +326,7 @@ impl RawPool {
 
     /// Puts a slab that can be cut on the list of spares, unless it is there.
     fn spare(&self, slab: &Slab) {
-        if slab.spare.swap(1, AcqRel) == 0 {
+        if slab.spare.set() {
             self.spares.push(Block(ptr::from_ref(slab).expose_provenance()));
         }
     }
@@ -338,7 +335,7 @@ impl RawPool {
     #[cold]
     fn cut(&self) -> Option<NonNull<u8>> {
         loop {
-            let current = self.current.load(Acquire);
+            let current = self.current.get();
             // SAFETY: null, or a slab, which stays forever.
             if let Some(slab) = unsafe { current.as_ref() } {
                 if let Some(index) = slab.cut.next(self.per_slab()) {
@@ -346,7 +343,7 @@ impl RawPool {
                 }
             }
             let slab = self.take_spare().or_else(|| self.new_slab())?;
-            if self.current.compare_exchange(current, slab, AcqRel, Relaxed).is_err() {
+            if !self.current.replace(current, slab) {
                 // SAFETY: slabs stay forever.
                 self.spare(unsafe { &*slab });
             }
@@ -367,7 +364,7 @@ impl RawPool {
     fn take_spare(&self) -> Option<*mut Slab> {
         let slab = ptr::with_exposed_provenance_mut::<Slab>(self.spares.pop()?.0);
         // SAFETY: slabs stay forever; this one is on no list any more.
-        unsafe { (*slab).spare.store(0, Release) };
+        unsafe { (*slab).spare.clear() };
         Some(slab)
     }
 
@@ -403,7 +400,7 @@ impl RawPool {
     /// assert!(pool.slabs().iter().any(|slab| slab.contains(&object.addr().get())));
     /// ```
     pub fn slabs(&self) -> Vec<Range<usize>> {
-        let newest = self.slabs.load(Acquire);
+        let newest = push_list::first(&self.slabs);
         // SAFETY: null, or a slab, which stays forever.
         let slabs = std::iter::successors(unsafe { newest.as_ref() }, |slab| unsafe {
             slab.older.as_ref()
