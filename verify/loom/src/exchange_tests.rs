@@ -42,7 +42,7 @@ impl Report {
         let length = self.exchange.length.load(Relaxed);
         fence(Acquire);
         let after = self.exchange.answers.load(Relaxed);
-        let is_whole = before % 2 == 0 && before == after;
+        let is_whole = before.is_multiple_of(2) && before == after;
         (is_whole || !checks).then_some((before, [length, one, other]))
     }
 }

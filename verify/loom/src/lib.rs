@@ -47,6 +47,7 @@ mod push_list;
 #[expect(dead_code, reason = "the section itself is not compiled here")]
 mod rendezvous;
 #[path = "../../../crates/percid/src/critical/ring.rs"]
+#[expect(dead_code, reason = "the words are loom's")]
 mod ring_layout;
 #[path = "../../../crates/percid/src/id/seen.rs"]
 mod seen;
@@ -218,7 +219,10 @@ mod id {
 
 /// The layout of a ring, and the marks of the sources.
 mod critical {
-    pub(crate) use crate::ring_layout as ring;
+    pub(crate) mod ring {
+        pub(crate) use crate::ring_layout::*;
+        pub(crate) use crate::ring_tests::Word;
+    }
 
     pub(crate) const TABLE: usize = 1;
     pub(crate) const KERNEL: usize = 2;

@@ -26,20 +26,20 @@ const WORDS: usize = (DATA + CAPACITY as usize) / 8;
 /// A word of a shard. If it is one of those that only one thread may use at a time, loom is told of
 /// every use, and fails a test in which one does not come after the other.
 #[derive(Debug)]
-struct Word {
+pub(crate) struct Word {
     value: AtomicU64,
     alone: Option<UnsafeCell<()>>,
 }
 
 impl Word {
-    fn load(&self, order: Ordering) -> u64 {
+    pub(crate) fn load(&self, order: Ordering) -> u64 {
         if let Some(alone) = &self.alone {
             alone.with(|_| ());
         }
         self.value.load(order)
     }
 
-    fn store(&self, value: u64, order: Ordering) {
+    pub(crate) fn store(&self, value: u64, order: Ordering) {
         if let Some(alone) = &self.alone {
             alone.with_mut(|_| ());
         }

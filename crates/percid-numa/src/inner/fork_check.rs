@@ -57,9 +57,7 @@ impl Drop for ForkCheck {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_child_is_elsewhere_and_the_parent_stays_here() {
-        let fork_check = ForkCheck::new();
+    fn tells_child_and_parent_apart(fork_check: &ForkCheck) {
         assert!(!fork_check.is_child());
         // SAFETY: the child only reads memory and exits.
         match unsafe { libc::fork() } {
@@ -73,5 +71,15 @@ mod tests {
             }
         }
         assert!(!fork_check.is_child());
+    }
+
+    #[test]
+    fn a_child_is_elsewhere_and_the_parent_stays_here() {
+        tells_child_and_parent_apart(&ForkCheck::new());
+    }
+
+    #[test]
+    fn a_child_is_elsewhere_too_where_the_kernel_cannot_wipe_memory() {
+        tells_child_and_parent_apart(&ForkCheck { mark: None, number: process::id() });
     }
 }

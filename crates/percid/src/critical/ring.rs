@@ -1,5 +1,8 @@
 //! What a ring's sections find in memory.
 
+/// A word of it. `verify/loom` has its own.
+pub(crate) type Word = crate::sys::atomic::AtomicU64;
+
 /// Where the position of the next record is: a number of bytes that only grows.
 pub(crate) const HEAD: usize = 0;
 /// Where the position of the oldest record is, on another cache line: with

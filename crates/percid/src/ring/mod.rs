@@ -41,9 +41,6 @@ use crate::id::{RESTART_LIMIT, Source, Unavailable};
 use crate::sys::preserving_errno;
 use shard::{Reading, Shard};
 
-/// A word of a shard. `verify/loom` has its own.
-type Word = AtomicU64;
-
 /// What happens to a record when a ring is full.
 ///
 /// ```
@@ -541,9 +538,9 @@ mod tests {
     const CAPACITY: u64 = 1024;
 
     /// A shard whose ends are these, with its memory.
-    fn with_ends(head: u64, tail: u64) -> (Vec<Word>, Shard) {
+    fn with_ends(head: u64, tail: u64) -> (Vec<layout::Word>, Shard) {
         let words = (layout::DATA + CAPACITY as usize) / 8;
-        let memory: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
+        let memory: Vec<layout::Word> = (0..words).map(|_| layout::Word::new(0)).collect();
         memory[layout::HEAD / 8].store(head, Relaxed);
         memory[layout::TAIL / 8].store(tail, Relaxed);
         let shard = Shard { address: memory.as_ptr().expose_provenance(), capacity: CAPACITY };

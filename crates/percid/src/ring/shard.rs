@@ -20,9 +20,8 @@
 //!
 //! Checked with every interleaving and every outcome of a load in `verify/loom`.
 
-use super::Word;
 use crate::arena::word;
-use crate::critical::ring::{Append, DATA, HEAD, NUMBERS, ONE, TAIL, size_of_record};
+use crate::critical::ring::{Append, DATA, HEAD, NUMBERS, ONE, TAIL, Word, size_of_record};
 use crate::id::try_lock::TryLock;
 use crate::sys::atomic::{
     Ordering::{Acquire, Relaxed, Release},
