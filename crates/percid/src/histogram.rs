@@ -459,7 +459,8 @@ mod tests {
 
     #[test]
     fn what_is_reported_is_as_close_as_stated() {
-        for value in probes() {
+        let ends = (0..BUCKETS).map(bounds).flat_map(|(low, high)| [low, high]);
+        for value in probes().chain(ends) {
             let (low, high) = bounds(bucket(value));
             let reported = Bucket { low, high, count: 1 }.middle();
             let error = reported.abs_diff(value) as f64;
@@ -551,18 +552,23 @@ mod tests {
 
     #[test]
     fn snapshots_add_up() {
-        let (one, other) = (Histogram::new(), Histogram::new());
-        one.record(5);
-        other.record_many(7, 3);
-        let mut both = one.snapshot();
-        both.merge(&other.snapshot());
+        let (mut one, mut other) = (Snapshot::new(), Snapshot::new());
+        (one.counts[5], other.counts[7]) = (1, 3);
+        let both: Snapshot = [one.clone(), other.clone()].into_iter().collect();
         let buckets: Vec<_> = both.buckets().map(|it| (it.low, it.high, it.count)).collect();
         assert_eq!(buckets, [(5, 5, 1), (7, 7, 3)]);
-        assert_eq!(both.mean(), Some(6.5));
-        let mut others = Snapshot::new();
-        others.extend([one.snapshot(), other.snapshot()]);
-        assert_eq!(others, both);
-        assert_eq!([one.snapshot(), other.snapshot()].into_iter().collect::<Snapshot>(), both);
+        assert_eq!((both.min(), both.mean(), both.max()), (Some(5), Some(6.5), Some(7)));
+        one.extend([other]);
+        assert_eq!(one, both);
+    }
+
+    #[test]
+    fn the_largest_value_has_a_word_of_the_block() {
+        let histogram = Histogram::new();
+        histogram.record_many(u64::MAX, 3);
+        let State::Claimed(block, source) = histogram.handle.state() else { panic!("claimed") };
+        let last = block.at((BUCKETS - 1) * WORD);
+        assert_eq!((cell::sum(last, source), cell::take(last, source)), (3, 3));
     }
 
     #[test]
