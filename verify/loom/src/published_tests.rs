@@ -13,6 +13,9 @@ use crate::published::Published;
 fn two_threads(publish: fn(&Published<AtomicU32>, NonNull<AtomicU32>) -> bool) {
     let shared = Arc::new(Published { place: AtomicPtr::new(ptr::null_mut()) });
     let work = move |shared: &Published<AtomicU32>, number: u32| {
+        if let Some(theirs) = shared.get() {
+            assert_ne!(theirs.load(Relaxed), 0, "seen before it was made");
+        }
         // It stays forever, as what is published in the library does.
         let made = Box::leak(Box::new(AtomicU32::new(0)));
         made.store(number, Relaxed);

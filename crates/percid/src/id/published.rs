@@ -4,7 +4,7 @@ use std::ptr::{self, NonNull};
 
 use crate::sys::atomic::{
     AtomicPtr,
-    Ordering::{AcqRel, Acquire},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// Null before. It is never replaced.
@@ -21,13 +21,13 @@ impl<T: 'static> Published<T> {
     }
 
     /// Publishes `made` unless another thread was faster. Returns whether it did: if not, no other
-    /// thread has seen `made`.
+    /// thread has seen `made`. Release: the other side of [`get`](Published::get).
     ///
     /// # Safety
     ///
     /// If it is published it stays valid forever, and is changed through shared references only.
     pub(crate) unsafe fn publish(&self, made: NonNull<T>) -> bool {
         let null = ptr::null_mut();
-        self.place.compare_exchange(null, made.as_ptr(), AcqRel, Acquire).is_ok()
+        self.place.compare_exchange(null, made.as_ptr(), Release, Relaxed).is_ok()
     }
 }

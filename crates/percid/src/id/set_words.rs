@@ -2,7 +2,7 @@
 
 use crate::sys::atomic::{
     AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// Adds members. Release: whoever finds them sees what was done before.
@@ -23,7 +23,7 @@ pub(crate) fn members(word: &AtomicU64) -> u64 {
 /// Publishes a block unless there is one, or can be none. Returns whether it did. Release: whoever
 /// finds the block finds it empty.
 pub(crate) fn publish(far: &AtomicUsize, block: usize) -> bool {
-    far.compare_exchange(0, block, Release, Acquire).is_ok()
+    far.compare_exchange(0, block, Release, Relaxed).is_ok()
 }
 
 /// What was published: the other side of that.
