@@ -59,8 +59,8 @@ fn far(publish: fn(&AtomicUsize, usize) -> bool) {
             publish(&shared.0, mine);
         }
         let word = &shared.1[set_words::published(&shared.0) - 1];
-        set_words::insert(word, 1 << mine);
         assert_eq!(set_words::members(word) & !0b110, 0, "a member that never came");
+        set_words::insert(word, 1 << mine);
     };
     let theirs = Arc::clone(&shared);
     let other = thread::spawn(move || work(&theirs, 1));
