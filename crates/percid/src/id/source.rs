@@ -72,15 +72,20 @@ impl Source {
     ///
     /// Why it cannot be used.
     pub fn prepare(self) -> Result<(), Unavailable> {
-        preserving_errno(|| PREPARED[self as usize].ensure(|| self.prepare_first()))
+        preserving_errno(|| {
+            PREPARED[self as usize].ensure(|| self.prepare_where(probe::sections_can_be_trusted))
+        })
     }
 
     #[cold]
-    fn prepare_first(self) -> Result<(), Unavailable> {
+    fn prepare_where(
+        self,
+        sections_can_be_trusted: impl FnOnce() -> Result<(), Unavailable>,
+    ) -> Result<(), Unavailable> {
         let registration = rseq::registration();
         FAST_PATH.set_area(rseq::area_offset(registration));
         if self != Source::Atomic {
-            probe::sections_can_be_trusted()?;
+            sections_can_be_trusted()?;
         }
         match self {
             Source::Kernel => kernel::prepare(registration),
@@ -196,6 +201,14 @@ mod tests {
 
     use crate::Counter;
     use crate::sys::{errno, steps};
+
+    #[test]
+    fn without_aborts_there_are_no_sections() {
+        let refused = Err(Unavailable::SectionsNotAborted);
+        assert_eq!(Source::Kernel.prepare_where(|| refused), refused);
+        assert_eq!(Source::Table.prepare_where(|| refused), refused);
+        assert_eq!(Source::Atomic.prepare_where(|| unreachable!("it has none")), Ok(()));
+    }
 
     #[test]
     fn preparing_leaves_errno_alone() {
