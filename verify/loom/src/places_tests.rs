@@ -87,18 +87,17 @@ fn small_blocks_are_cut_from_one_page_and_no_page_is_lost() {
 
 #[test]
 fn the_next_page_comes_when_one_is_full() {
-    explore::bounded(2, "places, 2 threads, a page that is nearly full", || {
+    explore::bounded(2, "places, 2 threads, a page that is full", || {
         let arena = Arena::new();
         let first = arena.claim(8);
-        arena.places.next_small.store(first + PAGE as Place - 8, Relaxed);
+        arena.places.next_small.store(first + PAGE as Place, Relaxed);
         let theirs = Arc::clone(&arena);
-        let claim = |arena: &Arena| arena.places.claim(0, &arena.memory).expect("room");
-        let other = thread::spawn(move || claim(&theirs));
-        let mut places = [claim(&arena), other.join().unwrap(), claim(&arena)];
+        let other = thread::spawn(move || theirs.claim(8));
+        let mut places = [arena.claim(8), other.join().unwrap(), arena.claim(8)];
         places.sort_unstable();
-        // The last word of the first page, and the first two of the one in use now.
-        let page = places[1] / PAGE as Place * PAGE as Place;
-        assert_eq!(places, [first + PAGE as Place - 8, page, page + 8]);
+        // The first three words of the page that is in use now.
+        let page = places[0] / PAGE as Place * PAGE as Place;
+        assert_eq!(places, [0, 8, 16].map(|offset| page + offset));
         assert_eq!(arena.free(PAGE), arena.pages_handed_out() - 2, "pages that nobody has");
     });
 }

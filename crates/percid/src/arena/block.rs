@@ -239,6 +239,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn half_a_page_comes_back_and_the_other_half_keeps_its_values() {
+        let first = Block::claim(PAGE).expect("room");
+        let halves = [first, first.at(PAGE / 2)].map(|half| half.first_word(0));
+        halves.iter().for_each(|word| word.store(5, Relaxed));
+        // SAFETY: no thread uses the page, and no other block does.
+        unsafe { first.release(PAGE / 2) };
+        assert_eq!(halves[1].load(Relaxed), 5);
+        // SAFETY: as above.
+        unsafe { first.at(PAGE / 2).release(PAGE / 2) };
+    }
+
     /// Words that come when they are looked at.
     struct Anywhere {
         words: RefCell<HashMap<Place, &'static AtomicI64>>,

@@ -9,7 +9,7 @@
 use super::free_list::FreeList;
 use crate::sys::atomic::{
     AtomicI64, AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed},
+    Ordering::{AcqRel, Relaxed},
 };
 
 /// log2 of [`STRIDE`].
@@ -129,8 +129,8 @@ impl Places {
         let size = (WORD << class) as Place;
         let page_class = (PAGE / WORD).ilog2() as usize;
         loop {
-            // Acquire: the thread that put the page there has opened it.
-            let seen = self.next_small.load(Acquire);
+            let seen = self.next_small.load(Relaxed);
+            // Acquire: the thread that put the page there has opened it. Release: so has this one.
             let exchange =
                 |now| self.next_small.compare_exchange(seen, now, AcqRel, Relaxed).is_ok();
             let next = seen.next_multiple_of(size);
