@@ -873,6 +873,10 @@ mod tests {
                         left.store(1, Relaxed);
                     }
                 });
+                if first {
+                    inside.wait();
+                }
+                assert!(!first, "{source}: nothing was visited");
             });
         }
     }
