@@ -17,7 +17,8 @@ pub(crate) struct VisitLock {
 impl VisitLock {
     /// Waits until no other thread holds the lock, and takes it. `None` if the calling thread holds
     /// it already, further up its stack. A holder that was a thread of the parent, at the time of a
-    /// fork, is not waited for.
+    /// fork, is not waited for; nor is the calling thread's own visit, if it has forked inside that
+    /// and goes on in the child.
     pub(crate) fn lock(&self) -> Option<VisitGuard<'_>> {
         let me = holder::me();
         let mut backoff = Backoff::default();
