@@ -390,6 +390,19 @@ mod tests {
         assert!(remove(&pages));
     }
 
+    /// A late fault has come between the two steps of arming, and cleared the bit.
+    #[test]
+    fn a_grain_without_rights_that_is_not_armed_gets_them_back() {
+        let start = memory();
+        let pages = pages(start);
+        assert!(insert(&pages));
+        arm(&pages, start, 1 << 16, || ()).expect("mapped");
+        assert_eq!(the_kernel_writes(start), Err(libc::EFAULT));
+        assert!(catch(fault::ACCESS_ERROR, start));
+        assert_eq!(the_kernel_writes(start), Ok(()));
+        assert!(remove(&pages));
+    }
+
     /// Has the kernel write to a place.
     fn the_kernel_writes(place: usize) -> Result<(), i32> {
         let place: *mut u64 = ptr::with_exposed_provenance_mut(place);
