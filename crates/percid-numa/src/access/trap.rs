@@ -398,6 +398,8 @@ mod tests {
         assert!(insert(&pages));
         arm(&pages, start, 1 << 16, || ()).expect("mapped");
         assert_eq!(the_kernel_writes(start), Err(libc::EFAULT));
+        assert!(!catch(1, start), "an access to nothing");
+        assert_eq!(the_kernel_writes(start), Err(libc::EFAULT));
         assert!(catch(fault::ACCESS_ERROR, start));
         assert_eq!(the_kernel_writes(start), Ok(()));
         assert!(remove(&pages));
@@ -439,6 +441,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|grain| pages.is_armed(grain)), [false, false, true, false]);
         assert!(!catch(fault::ACCESS_ERROR, hole.start), "the handler cannot either");
         assert!(pages.is_armed(2));
+        mapping_budget::set(&pages, pages.edges());
         assert!(remove(&pages));
         assert_eq!(pages.mappings.load(Relaxed), 0, "what is taken out adds no mappings");
     }
