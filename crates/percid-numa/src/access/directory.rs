@@ -150,6 +150,26 @@ mod tests {
     }
 
     #[test]
+    fn a_child_waits_for_no_thread_of_its_parent() {
+        let directory = Directory::new();
+        let status = directory.look_up(0, |_| {
+            // SAFETY: the child looks whether threads look, and exits.
+            match unsafe { libc::fork() } {
+                // SAFETY: ends the child at once.
+                0 => unsafe { libc::_exit(i32::from(directory.wait_for_lookers())) },
+                child => {
+                    let mut status = 0;
+                    // SAFETY: the status has a valid place.
+                    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                    libc::WEXITSTATUS(status)
+                }
+            }
+        });
+        assert_eq!(status, 1);
+        assert!(directory.wait_for_lookers());
+    }
+
+    #[test]
     fn a_full_directory_says_so_and_places_are_used_again() {
         let directory = Directory::new();
         let all: Vec<Pages> = (0..MOST + 1).map(|place| pages(place << 20)).collect();

@@ -311,8 +311,13 @@ mod tests {
         restore_rights(&pages, start, 1 << 16).expect("mapped");
         pages.disarm(0);
         let passed_on = (0..late).map(|_| catch(fault::ACCESS_ERROR, start)).collect();
-        assert!(remove(&pages));
+        remove_at_last(&pages);
         passed_on
+    }
+
+    /// Other tests look, too, for as long as a busy machine makes them.
+    fn remove_at_last(pages: &Pages) {
+        assert!(remove(pages) || (0..60).any(|_| TRAPPED.wait_for_lookers()));
     }
 
     #[test]
@@ -330,7 +335,7 @@ mod tests {
             let pages = pages(start);
             assert!(insert(&pages));
             assert!(catch(fault::ACCESS_ERROR, start), "life {life}");
-            assert!(remove(&pages));
+            remove_at_last(&pages);
         }
     }
 
@@ -363,7 +368,7 @@ mod tests {
         for _ in 0..2 * TRIES {
             std::thread::scope(|scope| assert!(scope.spawn(late).join().expect("no panic")));
         }
-        assert!(remove(&pages));
+        remove_at_last(&pages);
     }
 
     /// A thread that faults in between finds the bit set or an odd generation, not a crash.
@@ -387,7 +392,7 @@ mod tests {
         assert_eq!(the_kernel_writes(start), Err(libc::EFAULT));
         assert_eq!(disarm(&pages, 0..pages.layout.grains()), Ok(()));
         assert!(!pages.is_armed(0) && the_kernel_writes(start).is_ok());
-        assert!(remove(&pages));
+        remove_at_last(&pages);
     }
 
     /// A late fault has come between the two steps of arming, and cleared the bit.
@@ -402,7 +407,7 @@ mod tests {
         assert_eq!(the_kernel_writes(start), Err(libc::EFAULT));
         assert!(catch(fault::ACCESS_ERROR, start));
         assert_eq!(the_kernel_writes(start), Ok(()));
-        assert!(remove(&pages));
+        remove_at_last(&pages);
     }
 
     /// Has the kernel write to a place.
@@ -417,14 +422,10 @@ mod tests {
     /// A child of `fork` inherits an arming that no thread will end.
     #[test]
     fn a_thread_waits_for_an_arming_and_not_forever() {
-        let start = memory();
-        let pages = pages(start);
-        assert!(insert(&pages));
-        pages.generation.store(next_generation() + 1, SeqCst);
+        let (place, generation) = (memory(), next_generation() + 1);
         let tries = 0..2 * TRIES_WHILE_ARMING;
-        let times = tries.take_while(|_| catch(fault::ACCESS_ERROR, start)).count();
+        let times = tries.take_while(|_| !is_a_crash(place, generation)).count();
         assert_eq!(times, TRIES_WHILE_ARMING as usize - 1);
-        assert!(remove(&pages));
     }
 
     #[test]
@@ -442,7 +443,7 @@ mod tests {
         assert!(!catch(fault::ACCESS_ERROR, hole.start), "the handler cannot either");
         assert!(pages.is_armed(2));
         mapping_budget::set(&pages, pages.edges());
-        assert!(remove(&pages));
+        remove_at_last(&pages);
         assert_eq!(pages.mappings.load(Relaxed), 0, "what is taken out adds no mappings");
     }
 
@@ -463,7 +464,7 @@ mod tests {
                 while !looks.load(SeqCst) {
                     std::hint::spin_loop();
                 }
-                assert!(remove(&pages));
+                remove_at_last(&pages);
             });
         }
     }
