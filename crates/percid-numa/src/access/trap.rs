@@ -429,6 +429,16 @@ mod tests {
     }
 
     #[test]
+    fn what_a_handler_looks_at_stays() {
+        let start = memory();
+        let pages = pages(start);
+        assert!(insert(&pages));
+        let stays = TRAPPED.look_up(start, |found| found.is_some() && !remove(&pages));
+        assert!(stays, "it would be unmapped under the handler");
+        remove_at_last(&pages);
+    }
+
+    #[test]
     fn what_cannot_be_disarmed_stays_armed() {
         let start = memory();
         let pages = pages(start);
