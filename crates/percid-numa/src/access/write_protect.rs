@@ -366,7 +366,7 @@ mod tests {
         // SAFETY: one entry.
         assert_eq!(unsafe { libc::poll(&mut poll, 1, 60_000) }, 1, "a message of the writer");
         answer();
-        let went_on = (0..20_000).any(|_| {
+        let went_on = (0..10_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
             writer.is_finished()
         });
@@ -408,6 +408,22 @@ mod tests {
             });
         };
         while_a_writer_waits(&state, &pages, end);
+    }
+
+    #[test]
+    fn what_is_refused_is_another_monitors_to_have() {
+        let (Some(one), Some(other)) = (monitor(), monitor()) else { return };
+        let mut entered = Vec::new();
+        let refused = loop {
+            let (_, pages) = memory();
+            match one.insert(&pages) {
+                Ok(()) => entered.push(pages),
+                Err(error) => break (pages, error),
+            }
+        };
+        assert_eq!(refused.1, RegisterError::TooManyWritten);
+        assert_eq!(other.insert(&refused.0), Ok(()));
+        assert!(other.remove(&refused.0) && entered.iter().all(|pages| one.remove(pages)));
     }
 
     #[test]
