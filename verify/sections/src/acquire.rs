@@ -50,15 +50,15 @@ impl<const CLOSED: isize> Operation for Acquire<CLOSED> {
 pub(crate) const FREE: Acquire<BESIDE> =
     Acquire { expected: EXPECTED, state: EXPECTED as u64, closed: 0 };
 
-#[test]
-fn acquire() {
+/// A value that is free.
+pub fn acquire() {
     let mut runs = exhaust::all(&FREE);
     runs += exhaust::all(&Acquire::<SAME> { expected: 0, state: 0, closed: 0 });
     println!("{runs} runs");
 }
 
-#[test]
-fn acquire_what_is_closed_or_taken() {
+/// A value that is not to be had.
+pub fn acquire_what_is_closed_or_taken() {
     exhaust::all(&Acquire::<BESIDE> { closed: 1, ..FREE });
     exhaust::briefly(&Acquire::<BESIDE> { closed: 1 << 40, ..FREE });
     exhaust::briefly(&Acquire::<BESIDE> { state: TOKEN as u64 + 8, ..FREE });
@@ -70,11 +70,13 @@ fn acquire_what_is_closed_or_taken() {
 /// opens the shard again, all between two instructions of a section on another CPU. The section
 /// must not believe what the state was before: a shard that it finds open is one whose state it has
 /// still to read.
-#[test]
-fn acquire_after_the_shard_was_closed() {
+pub fn acquire_after_the_shard_was_closed() {
     for source in [Source::Kernel, Source::Table] {
         let world = World::new();
-        let closed = Acquire::<BESIDE> { closed: 1, ..FREE };
+        // By way of a table, so that there is one copy of the section.
+        let closed: &dyn Operation = &Acquire::<BESIDE> { closed: 1, ..FREE };
+        let closed = std::hint::black_box(closed);
+        let section = exhaust::section_of(closed, &world, source);
         let (mut number, mut reached) = (0, true);
         while reached {
             for slot in 0..world.read().len() {
@@ -82,11 +84,15 @@ fn acquire_after_the_shard_was_closed() {
             }
             world.put(HERE);
             let mut taken = None;
-            reached =
-                stepping::run(&mut || taken = closed.call(world.word(source)), number, &mut |_| {
+            reached = stepping::run(
+                section,
+                &mut || taken = closed.call(world.word(source)),
+                number,
+                &mut |_| {
                     world.store(HERE.slot, 0, 0);
                     world.store(HERE.slot, BESIDE as usize / 8, 0);
-                });
+                },
+            );
             assert_eq!(taken, None, "{source:?}: opened in front of instruction {number}");
             number += 1;
         }

@@ -50,12 +50,12 @@ fn add(language: Language) {
     println!("{runs} runs");
 }
 
-#[test]
-fn add_in_rust() {
+/// Counters of Rust.
+pub fn add_in_rust() {
     add(Language::Rust);
 }
 
-#[test]
-fn add_in_c() {
+/// Counters of C.
+pub fn add_in_c() {
     add(Language::C);
 }

@@ -67,16 +67,16 @@ fn record() -> Vec<u8> {
     (1..=200).collect()
 }
 
-#[test]
-fn append() {
+/// Without a record, and over the end of the ring.
+pub fn append() {
     let record = record();
     let at = |length: usize, (tail, before)| Append { record: &record[..length], tail, before };
     let runs = exhaust::all(&at(0, PLACES[0])) + exhaust::all(&at(23, PLACES[2]));
     println!("{runs} runs");
 }
 
-#[test]
-fn append_records_of_all_lengths() {
+/// Everywhere in the ring.
+pub fn append_records_of_all_lengths() {
     let record = record();
     for length in LENGTHS {
         for (tail, before) in PLACES {
@@ -86,8 +86,7 @@ fn append_records_of_all_lengths() {
 }
 
 /// Exactly as much as is free, and eight bytes more.
-#[test]
-fn append_in_the_last_room() {
+pub fn append_in_the_last_room() {
     let record = record();
     let before = [112, 112, 112, 48];
     let used: u64 = before.into_iter().map(size).sum();
@@ -100,8 +99,7 @@ fn append_in_the_last_room() {
 }
 
 /// Nothing behind a record is read: it may be the last of what is mapped.
-#[test]
-fn append_reads_nothing_behind_the_record() {
+pub fn append_reads_nothing_behind_the_record() {
     const PAGE: usize = 4096;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping of two pages, the second of which is closed.

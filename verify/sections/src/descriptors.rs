@@ -35,3 +35,8 @@ impl Descriptor {
 pub(crate) fn at(place: usize) -> Option<&'static Descriptor> {
     all().iter().find(|section| section.contains(place))
 }
+
+/// The section whose descriptor has this address.
+pub(crate) fn of(address: usize) -> Option<&'static Descriptor> {
+    all().iter().find(|section| std::ptr::from_ref(*section).addr() == address)
+}

@@ -1,7 +1,7 @@
 //! An operation, stopped at every instruction in every way.
 
 use crate::arena::SHIFT;
-use crate::descriptors;
+use crate::descriptors::{self, Descriptor};
 use crate::kernel::{self, Resumed};
 use crate::operation::Operation;
 use crate::stepping;
@@ -33,13 +33,13 @@ pub(crate) fn all(operation: &dyn Operation) -> usize {
 pub(crate) fn briefly(operation: &dyn Operation) {
     for source in [Source::Kernel, Source::Table] {
         let world = World::new();
-        Case { operation, world: &world, source }.uninterrupted();
+        Case::new(operation, &world, source).uninterrupted();
     }
 }
 
 fn with(operation: &dyn Operation, source: Source) -> usize {
     let world = World::new();
-    let case = Case { operation, world: &world, source };
+    let case = Case::new(operation, &world, source);
     case.uninterrupted();
     let same = case.at_every_instruction(HERE, false);
     let moved = case.at_every_instruction(ELSEWHERE, false);
@@ -51,9 +51,28 @@ struct Case<'a> {
     operation: &'a dyn Operation,
     world: &'a World,
     source: Source,
+    section: &'static Descriptor,
 }
 
-impl Case<'_> {
+/// The section that an operation comes through.
+pub(crate) fn section_of(
+    operation: &dyn Operation,
+    world: &World,
+    source: Source,
+) -> &'static Descriptor {
+    for slot in 0..world.read().len() {
+        world.write(slot, &operation.shard(slot));
+    }
+    world.put(HERE);
+    operation.call(world.word(source));
+    descriptors::of(world.take_declaration()).expect("the operation declares its section")
+}
+
+impl<'a> Case<'a> {
+    fn new(operation: &'a dyn Operation, world: &'a World, source: Source) -> Case<'a> {
+        let section = section_of(operation, world, source);
+        Case { operation, world, source, section }
+    }
     fn call(&self) -> Option<u64> {
         self.operation.call(self.world.word(self.source))
     }
@@ -79,7 +98,7 @@ impl Case<'_> {
         let before = self.prepare();
         let mut result = None;
         // Stepped all the same, so that a loop without an end ends the test.
-        let endless = stepping::run(&mut || result = self.call(), MANY, &mut |_| {
+        let endless = stepping::run(self.section, &mut || result = self.call(), MANY, &mut |_| {
             std::process::abort();
         });
         assert!(!endless);
@@ -134,18 +153,19 @@ impl Case<'_> {
         let mut then = self.prepare();
         let (mut result, mut resumed) = (None, Resumed::There);
         let (mut inside, mut declared) = (false, false);
-        let stopped = stepping::run(&mut || result = self.call(), number, &mut |stop| {
-            then = self.world.read();
-            let section = descriptors::at(stop.place());
-            inside = section.is_some();
-            declared =
-                section.is_some_and(|it| std::ptr::from_ref(it).addr() == self.world.declaration());
-            self.world.put(to);
-            resumed = kernel::preempt(stop, self.world);
-            if handled {
-                self.call();
-            }
-        });
+        let stopped =
+            stepping::run(self.section, &mut || result = self.call(), number, &mut |stop| {
+                then = self.world.read();
+                let section = descriptors::at(stop.place());
+                inside = section.is_some();
+                declared = section
+                    .is_some_and(|it| std::ptr::from_ref(it).addr() == self.world.declaration());
+                self.world.put(to);
+                resumed = kernel::preempt(stop, self.world);
+                if handled {
+                    self.call();
+                }
+            });
         let now = self.world.read();
         stopped.then_some(Ran { result, then, now, resumed, inside, declared })
     }

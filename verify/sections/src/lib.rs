@@ -8,10 +8,11 @@
 //! the same CPU or with a move to another one, or what another thread does meanwhile. What must be
 //! true then is said by a model of each operation in Rust ([`operation`]); `exhaust` tries all.
 //!
+//! The tests are in `tests/`, so that the library's own are not among them.
+//!
 //! What this cannot show is what the real kernel does, which is the matter of `verify/aborts`, and
 //! the orders in which a 64-bit Arm processor makes stores and loads visible: those are read off
 //! the instructions (`orders`).
-#![cfg(test)]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 #[path = "../../../crates/percid/src/critical/mod.rs"]
@@ -31,18 +32,18 @@ mod sys {
     pub(crate) mod thread;
 }
 
-mod acquire;
-mod add;
-mod append;
-mod controls;
+pub mod acquire;
+pub mod add;
+pub mod append;
+pub mod controls;
 mod descriptors;
-mod discard;
-mod exhaust;
-mod kernel;
-mod operation;
+pub mod discard;
+pub mod exhaust;
+pub mod kernel;
+pub mod operation;
 #[cfg(target_arch = "aarch64")]
-mod orders;
+pub mod orders;
 mod ring;
-mod stack;
-mod stepping;
-mod world;
+pub mod stack;
+pub mod stepping;
+pub mod world;

@@ -5,8 +5,9 @@
 use crate::acquire;
 use crate::append;
 use crate::descriptors::Descriptor;
+use crate::exhaust;
 use crate::operation::Operation;
-use crate::world::{HERE, Source, World};
+use crate::world::{Source, World};
 
 /// `dmb ishst`.
 const STORE_BARRIER: u32 = 0xd503_3abf;
@@ -31,24 +32,14 @@ fn is_store(instruction: u32) -> bool {
 
 /// The instructions of the section that an operation comes through.
 fn instructions(operation: &dyn Operation, source: Source) -> &'static [u32] {
-    let world = World::new();
-    for slot in 0..world.read().len() {
-        world.write(slot, &operation.shard(slot));
-    }
-    world.put(HERE);
-    assert!(operation.call(world.word(source)).is_some());
-    let declared = std::ptr::with_exposed_provenance::<Descriptor>(world.take_declaration());
-    // SAFETY: a section has declared it; its instructions are part of this program.
-    unsafe {
-        let Descriptor { start, length, .. } = *declared;
-        std::slice::from_raw_parts(std::ptr::with_exposed_provenance(start), length / 4)
-    }
+    let Descriptor { start, length, .. } = *exhaust::section_of(operation, &World::new(), source);
+    // SAFETY: the section is part of this program.
+    unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(start), length / 4) }
 }
 
 /// A thread that finds a shard open or a value free sees what was done to it before: both loads
 /// acquire, and the first keeps the second behind it.
-#[test]
-fn acquire_reads_the_shard_with_acquiring_loads() {
+pub fn acquire_reads_the_shard_with_acquiring_loads() {
     for source in [Source::Kernel, Source::Table] {
         let code = instructions(&acquire::FREE, source);
         let acquiring = code.iter().filter(|&&one| is_acquiring(one)).count();
@@ -61,8 +52,7 @@ fn acquire_reads_the_shard_with_acquiring_loads() {
 
 /// A consumer that sees the head sees the record: the commit releases. And one that sees new bytes
 /// where an old record was sees that the tail has moved: nothing is stored in front of the barrier.
-#[test]
-fn append_publishes_in_order() {
+pub fn append_publishes_in_order() {
     for source in [Source::Kernel, Source::Table] {
         let code = instructions(&append::SHORT, source);
         assert!(code.last().is_some_and(|&commit| is_releasing(commit)), "{code:x?}");

@@ -80,25 +80,25 @@ impl Operation for Pop {
     }
 }
 
-#[test]
-fn push() {
+/// Where there is room, and where there is none.
+pub fn push() {
     let runs = exhaust::all(&Push(3)) + exhaust::all(&Push(7));
     println!("{runs} runs");
 }
 
-#[test]
-fn push_at_any_top() {
+/// Whatever the top is.
+pub fn push_at_any_top() {
     TOPS.into_iter().for_each(|top| exhaust::briefly(&Push(top)));
 }
 
-#[test]
-fn pop() {
+/// Where there is an item, and where there is none.
+pub fn pop() {
     let runs = exhaust::all(&Pop(3)) + exhaust::all(&Pop(1));
     println!("{runs} runs");
 }
 
-#[test]
-fn pop_at_any_top() {
+/// Whatever the top is.
+pub fn pop_at_any_top() {
     // Nothing is behind the words of the test, so no such top can be.
     let tops = TOPS.into_iter().filter(|&top| top != i64::MAX);
     tops.for_each(|top| exhaust::briefly(&Pop(top)));

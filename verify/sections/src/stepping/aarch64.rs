@@ -3,7 +3,7 @@
 use std::arch::asm;
 use std::sync::Mutex;
 
-use crate::descriptors;
+use crate::descriptors::Descriptor;
 
 /// `brk #0`.
 const TRAP: u32 = 0xd420_0000;
@@ -42,24 +42,18 @@ pub(super) fn end(_: &mut libc::ucontext_t) {
     }
 }
 
-pub(super) fn step_through(call: &mut dyn FnMut()) {
-    plant();
+pub(super) fn step_through(section: &Descriptor, call: &mut dyn FnMut()) {
+    plant(section);
     call();
     // SAFETY: all zeros is a context, and it is not looked at.
     end(&mut unsafe { std::mem::zeroed() });
 }
 
-fn plant() {
+fn plant(section: &Descriptor) {
     let mut planted = PLANTED.lock().expect("no panic");
-    for section in descriptors::all() {
-        let first = section.start - IN_FRONT * STEP;
-        for place in (first..=section.start + section.length).step_by(STEP) {
-            if planted.iter().all(|&(other, _)| other != place) {
-                planted.push((place, read(place)));
-            }
-        }
-    }
-    for &(place, _) in planted.iter() {
+    let first = section.start - IN_FRONT * STEP;
+    for place in (first..=section.start + section.length).step_by(STEP) {
+        planted.push((place, read(place)));
         write(place, TRAP);
     }
 }

@@ -1,7 +1,7 @@
 //! Stopping a thread at one instruction of what it does.
 //!
 //! x86-64: the processor traps after every instruction, so that all are counted, however often a
-//! loop comes to them. 64-bit Arm, where user space cannot ask for that: every instruction of every
+//! loop comes to them. 64-bit Arm, where user space cannot ask for that: every instruction of the
 //! section, the three in front and the one behind become traps, each until the thread comes to it
 //! first.
 
@@ -12,6 +12,7 @@ mod arch;
 #[path = "x86_64.rs"]
 mod arch;
 
+use crate::descriptors::Descriptor;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// A thread that stands in front of an instruction.
@@ -42,10 +43,12 @@ struct Run<'a> {
 
 static RUN: AtomicPtr<Run<'static>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Runs `call`, and does `act` in front of the instruction of this number. `false`: it has fewer.
+/// Runs `call`, which comes through a section, and does `act` in front of the instruction of this
+/// number. `false`: it has fewer.
 ///
 /// `act` must not panic: it is done in a signal handler.
 pub(crate) fn run(
+    section: &Descriptor,
     call: &mut dyn FnMut(),
     number: usize,
     act: &mut dyn FnMut(&mut Stop<'_>),
@@ -53,7 +56,7 @@ pub(crate) fn run(
     let mut run = Run { left: number, act, done: false };
     RUN.store((&raw mut run).cast(), Relaxed);
     install();
-    arch::step_through(call);
+    arch::step_through(section, call);
     RUN.store(std::ptr::null_mut(), Relaxed);
     run.done
 }

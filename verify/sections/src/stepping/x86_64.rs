@@ -2,6 +2,8 @@
 
 use std::arch::asm;
 
+use crate::descriptors::Descriptor;
+
 const PLACE: usize = libc::REG_RIP as usize;
 const FLAGS: usize = libc::REG_EFL as usize;
 const TRAP: i64 = 0x100;
@@ -24,7 +26,7 @@ extern "C" fn enter(call: &mut &mut dyn FnMut()) {
     call();
 }
 
-pub(super) fn step_through(mut call: &mut dyn FnMut()) {
+pub(super) fn step_through(_: &Descriptor, mut call: &mut dyn FnMut()) {
     // SAFETY: a call of a function, with a flag set that traps after each instruction of it; the
     // handler changes nothing but what `act` does. The stack is aligned and the red zone is not
     // used.

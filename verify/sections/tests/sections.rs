@@ -1,0 +1,27 @@
+//! Every test by its name.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+
+macro_rules! tests {
+    ($($module:ident: $($name:ident)*;)*) => {
+        $(mod $module {
+            $(#[test]
+            fn $name() {
+                percid_sections::$module::$name();
+            })*
+        })*
+    };
+}
+
+tests! {
+    acquire: acquire acquire_what_is_closed_or_taken acquire_after_the_shard_was_closed;
+    add: add_in_rust add_in_c;
+    append: append append_records_of_all_lengths append_in_the_last_room append_reads_nothing_behind_the_record;
+    controls: what_is_no_section_is_found_out what_a_section_does_not_do_is_found_out;
+    discard: discard discard_all_but_so_many_bytes;
+    stack: push push_at_any_top pop pop_at_any_top;
+}
+
+#[cfg(target_arch = "aarch64")]
+tests! {
+    orders: acquire_reads_the_shard_with_acquiring_loads append_publishes_in_order;
+}
