@@ -8,11 +8,13 @@
 //! the same CPU or with a move to another one, or what another thread does meanwhile. What must be
 //! true then is said by a model of each operation in Rust ([`operation`]); `exhaust` tries all.
 //!
-//! The tests are in `tests/`, so that the library's own are not among them.
+//! The tests are in `tests/`: the library's files have some of their own, which need the rest of the
+//! library.
 //!
 //! What this cannot show is what the real kernel does, which is the matter of `verify/aborts`, and
 //! the orders in which a 64-bit Arm processor makes stores and loads visible: those are read off
 //! the instructions (`orders`).
+#![cfg(not(test))]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 #[path = "../../../crates/percid/src/critical/mod.rs"]
