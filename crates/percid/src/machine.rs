@@ -206,6 +206,7 @@ fn cpu_model() -> Option<String> {
 mod tests {
     use super::*;
     use crate::sys::described;
+    use crate::sys::steps::{self, Fence, Step};
 
     #[test]
     fn a_described_machine_is_read() {
@@ -245,5 +246,29 @@ mod tests {
         assert!(rseq || !per_cpu);
         // Linux 5.10 brought the flavour and the fence of one CPU together.
         assert_eq!(rseq, per_cpu);
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_not_offered() {
+        // The answer to a query that is let through without the kernel is: no commands.
+        for refused in [Fence::Query, Fence::Register, Fence::OfCpu(0)] {
+            let _watching = steps::watch(move |step| match step {
+                Step::Membarrier(Fence::Query) if refused == Fence::Query => Some(Ok(())),
+                Step::Membarrier(Fence::Query) => None,
+                Step::Membarrier(fence) if fence == refused => Some(Err(libc::EINVAL)),
+                _ => Some(Ok(())),
+            });
+            assert!(!read_membarrier().per_cpu, "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_probe_tries_something() {
+        // On a busy machine the time may be over before the first try.
+        let tried = || match probe(Duration::from_millis(20)) {
+            Ok(probe) => probe != Probe::default(),
+            Err(_) => true,
+        };
+        assert!((0..500).any(|_| tried()));
     }
 }
