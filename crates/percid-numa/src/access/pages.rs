@@ -525,6 +525,16 @@ mod tests {
     }
 
     #[test]
+    fn a_wish_is_counted_once() {
+        let pages = pages(8 * 4096, 12);
+        for _ in 0..3 {
+            pages.note_use(3, PageAccess { thread: 9, node: 1 });
+            assert_eq!(pages.pending(), 1);
+        }
+        assert_eq!((pages.take_wanted(8, &mut 0).len(), pages.pending()), (1, 0));
+    }
+
+    #[test]
     fn every_wish_has_its_turn() {
         let pages = pages(1000 * 4096, 12);
         for grain in [3, 70, 71, 640] {
