@@ -3,6 +3,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::seizure::*;
 use crate::sys::atomic::{AtomicI64, Ordering::Relaxed};
@@ -132,8 +135,20 @@ fn an_owner_that_takes_its_time_is_waited_for() {
     assert_eq!(owned, [5]);
 }
 
+/// Far longer than anything here takes.
+const FOREVER: Duration = Duration::from_secs(60);
+
 #[test]
 fn an_owner_is_waited_for_but_not_forever() {
+    let (done, end) = mpsc::channel();
+    thread::spawn(move || {
+        visit_what_is_owned();
+        let _ = done.send(());
+    });
+    end.recv_timeout(FOREVER).expect("it ends, and well");
+}
+
+fn visit_what_is_owned() {
     let words = words([-2, 6, 0]);
     let word = |bit: u32| &words[bit as usize];
     let mut owned = Vec::new();

@@ -1,11 +1,27 @@
 //! Who is waited for, and who is not.
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use crate::sys::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sys::holder;
 use crate::visit_lock::VisitLock;
 
+/// Far longer than anything here takes.
+const FOREVER: Duration = Duration::from_secs(60);
+
 #[test]
-fn it_is_waited_for_while_the_visitor_lives_and_not_longer() {
+fn a_visitor_is_waited_for_while_it_lives_and_not_longer() {
+    let (done, end) = mpsc::channel();
+    thread::spawn(move || {
+        visit_after_others();
+        let _ = done.send(());
+    });
+    end.recv_timeout(FOREVER).expect("it ends, and well");
+}
+
+fn visit_after_others() {
     let lock = VisitLock { visitor: AtomicU64::new(0) };
     let visit = lock.lock();
     assert!(visit.is_some() && lock.lock().is_none(), "by this thread, further up its stack");

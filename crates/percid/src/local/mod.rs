@@ -818,6 +818,7 @@ mod tests {
     fn errno_is_left_alone() {
         // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
         let errno = || unsafe { &mut *libc::__errno_location() };
+        while crate::id::choice::get().is_none() {}
         let local = Local::new(|| 0u64);
         // Every step of the first use fails, as far as errno goes.
         let _watching = steps::watch(move |_| {

@@ -717,6 +717,24 @@ mod tests {
         assert!((10..10 + ITEMS + 4 * 64).contains(&kept), "{kept}");
     }
 
+    /// Also where the thread's part cannot be had: then all that it pushes goes there.
+    #[test]
+    fn the_shared_list_is_bounded() {
+        with_every_source(4, |mut stack, source| {
+            stack.shared_limit = 10;
+            push_to_parts(&stack, 0..1);
+            let State::Claimed(block, Some(_)) = stack.handle.state() else { panic!("{source}") };
+            let change = |change: fn(&AtomicI64)| {
+                (0..source.ids_seen()).for_each(|id| change(block.word_of_id(id)));
+            };
+            change(|word| _ = word.fetch_or(SEIZED, Relaxed));
+            let kept = (0..1000).filter(|&item| stack.push(item).is_ok()).count();
+            assert!((10..10 + ITEMS + 4 * 64).contains(&kept), "{source}: {kept}");
+            change(|word| _ = word.fetch_and(i64::MAX, Relaxed));
+            assert_eq!(stack.drain(drop), kept + 1, "{source}");
+        });
+    }
+
     #[test]
     fn it_goes_on_after_a_drain() {
         with_every_source(16, |stack, source| {
@@ -746,14 +764,15 @@ mod tests {
 
     #[test]
     fn a_visitor_that_panics_keeps_the_rest() {
-        let stack = Stack::new(64);
-        (0..40).for_each(|item| stack.push(item).expect("room"));
-        let seen = AtomicUsize::new(0);
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            stack.drain(|_| assert!(seen.fetch_add(1, Relaxed) < 9, "enough"));
-        }));
-        assert!(result.is_err());
-        assert_eq!(stack.drain(drop), 30);
+        with_every_source(64, |stack, source| {
+            push_to_parts(&stack, 0..40);
+            let seen = AtomicUsize::new(0);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                stack.drain(|_| assert!(seen.fetch_add(1, Relaxed) < 9, "enough"));
+            }));
+            assert!(result.is_err());
+            assert_eq!(stack.drain(drop), 30, "{source}");
+        });
     }
 
     /// Also where there are items that it could take: those of the shared list.
@@ -895,6 +914,7 @@ mod tests {
     fn errno_is_left_alone() {
         // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
         let errno = || unsafe { &mut *libc::__errno_location() };
+        while crate::id::choice::get().is_none() {}
         for push in [true, false] {
             let stack = Stack::new(4);
             // Every step of the first use fails, as far as errno goes.
