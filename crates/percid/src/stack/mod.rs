@@ -370,7 +370,8 @@ impl<T: Send> Stack<T> {
             else {
                 return None;
             };
-            let source = source?;
+            // While the source is being chosen everything goes to the shared list.
+            let Some(source) = source else { return self.chunks.pop() };
             for _ in 0..RESTART_LIMIT {
                 if let Some(item) = self.try_pop(block, source) {
                     return Some(item);
@@ -715,6 +716,17 @@ mod tests {
         let kept = stack.drain(drop);
         assert_eq!(refused + kept, 10_000);
         assert!((10..10 + ITEMS + 4 * 64).contains(&kept), "{kept}");
+    }
+
+    #[test]
+    fn a_batch_that_does_not_fit_goes_back_to_the_shared_list() {
+        with_every_source(4, |stack, source| {
+            for item in 0..20 {
+                stack.chunks.push(into_word(item)).expect("memory");
+            }
+            assert!(stack.pop().is_some(), "{source}");
+            assert_eq!(stack.drain(drop), 19, "{source}");
+        });
     }
 
     /// Also where the thread's part cannot be had: then all that it pushes goes there.
