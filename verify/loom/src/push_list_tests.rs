@@ -65,6 +65,19 @@ fn two_push_and_a_third_looks() {
 }
 
 #[test]
+fn who_waits_for_nodes_sees_them_whole() {
+    explore::all("push list, a thread pushes and another waits", || {
+        let list = List::new();
+        let theirs = Arc::clone(&list);
+        let other = thread::spawn(move || [0, 1].map(|index| theirs.push(index)));
+        while list.len() < 2 {
+            thread::yield_now();
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
 fn pushing_without_an_exchange_is_caught() {
     explore::expect_failure("push list, a store", || {
         let list = List::new();
