@@ -51,3 +51,25 @@ pub(crate) fn set(shared: &Shared, now: i64) {
 pub(crate) fn places() -> [usize; 2] {
     [&raw const ADDED as usize, &raw const MOST as usize]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::pages::{Layout, Pages};
+    use crate::sys::memory;
+    use percid_rules::scan::Width;
+
+    /// Other tests add and remove a few of their own.
+    #[test]
+    fn what_a_region_adds_is_given_back() {
+        let (start, bytes, shift, width) = (1 << 20, 1 << 16, 16, Width::Bits64);
+        let layout = Layout { start, bytes, shift, nodes: 1, rights: 0, width, backoff: false };
+        let pages = Pages::new(layout, &[0], memory::map).expect("memory");
+        let most = MOST.load(Relaxed);
+        assert!(fits(most / 2) && !fits(2 * most));
+        add(&pages, 2 * most);
+        assert!(!fits(1) && fits(0) && is_short());
+        set(&pages, 0);
+        assert!(fits(most / 2));
+    }
+}
