@@ -163,3 +163,60 @@ pub(crate) fn pause() {
     // SAFETY: the call takes nothing.
     unsafe { libc::sched_yield() };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::{errno, memory};
+    use std::sync::atomic::AtomicI32;
+
+    /// Whether another signal could interrupt the handler: 1, or 0 once it was seen not to.
+    static OPEN: AtomicI32 = AtomicI32::new(2);
+
+    /// Gives the rights back, and changes `errno` as a call that fails does.
+    fn give_back(_: i32, address: usize) -> bool {
+        let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: asks only; the place is valid, and filled by the call.
+        let is_open = unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), blocked.as_mut_ptr());
+            libc::sigismember(blocked.as_ptr(), libc::SIGUSR1) == 0
+        };
+        OPEN.store(i32::from(is_open), Relaxed);
+        let page = memory::page_size();
+        // SAFETY: the rights that the page of the test had.
+        let done = unsafe { memory::protect(address & !(page - 1), page, 3) };
+        // SAFETY: there is no such descriptor.
+        unsafe { libc::close(-1) };
+        done.is_ok()
+    }
+
+    /// What a fault leaves behind: 0 if it is nothing.
+    fn fault_once() -> i32 {
+        let page = memory::map(memory::page_size()).expect("memory");
+        if !install(give_back) {
+            return 2;
+        }
+        // SAFETY: the page is this test's own, and its fault is handled; the thread's own errno.
+        unsafe {
+            let _ = memory::protect(page.as_ptr() as usize, memory::page_size(), libc::PROT_NONE);
+            *libc::__errno_location() = 77;
+            page.as_ptr().write_volatile(1);
+        }
+        if errno() != 77 { 3 } else { OPEN.load(Relaxed) }
+    }
+
+    #[test]
+    fn a_handler_leaves_errno_alone_and_is_not_interrupted() {
+        // SAFETY: the child installs a handler, faults, and exits.
+        match unsafe { libc::fork() } {
+            // SAFETY: ends the child at once.
+            0 => unsafe { libc::_exit(fault_once()) },
+            child => {
+                let mut status = 0;
+                // SAFETY: the status has a valid place.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                assert_eq!(status, 0);
+            }
+        }
+    }
+}
