@@ -82,7 +82,7 @@ pub fn acquire_after_the_shard_was_closed() {
             for slot in 0..world.read().len() {
                 world.write(slot, &closed.shard(slot));
             }
-            world.put(HERE);
+            world.put(HERE, source);
             let mut taken = None;
             reached = stepping::run(
                 section,

@@ -63,7 +63,7 @@ pub(crate) fn section_of(
     for slot in 0..world.read().len() {
         world.write(slot, &operation.shard(slot));
     }
-    world.put(HERE);
+    world.put(HERE, source);
     operation.call(world.word(source));
     descriptors::of(world.take_declaration()).expect("the operation declares its section")
 }
@@ -81,7 +81,7 @@ impl<'a> Case<'a> {
         for slot in 0..self.world.read().len() {
             self.world.write(slot, &self.operation.shard(slot));
         }
-        self.world.put(HERE);
+        self.world.put(HERE, self.source);
         self.world.take_declaration();
         self.world.read()
     }
@@ -110,7 +110,7 @@ impl<'a> Case<'a> {
 
     fn without_an_index(&self, place: Place) {
         let before = self.prepare();
-        self.world.put(place);
+        self.world.put(place, self.source);
         assert_eq!(self.call(), None, "{:?} at {place:?}", self.source);
         assert_eq!(self.world.read(), before, "{:?} at {place:?}", self.source);
     }
@@ -160,7 +160,7 @@ impl<'a> Case<'a> {
                 inside = section.is_some();
                 declared = section
                     .is_some_and(|it| std::ptr::from_ref(it).addr() == self.world.declaration());
-                self.world.put(to);
+                self.world.put(to, self.source);
                 resumed = kernel::preempt(stop, self.world);
                 if handled {
                     self.call();

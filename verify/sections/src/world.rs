@@ -86,9 +86,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> World {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        // A fault may make a section run forever.
-        // SAFETY: takes a number.
-        unsafe { libc::alarm(60) };
+        limit(60);
         let area = Box::<Area>::default();
         let offset = (&raw const *area).expose_provenance().wrapping_sub(thread::pointer());
         FAST_PATH.set_area(offset as isize);
@@ -97,10 +95,15 @@ impl World {
         World { area, memory: map(), _alone: alone }
     }
 
-    /// Puts the thread somewhere.
-    pub(crate) fn put(&self, place: Place) {
-        self.area.cpu_id.store(place.cpu, Relaxed);
-        self.area.mm_cid.store(place.mm_cid, Relaxed);
+    /// Puts the thread somewhere, as a source sees it. The other source would lead it to the first
+    /// ID's slot.
+    pub(crate) fn put(&self, place: Place, source: Source) {
+        let (cpu, mm_cid) = match source {
+            Source::Kernel => (0, place.mm_cid),
+            Source::Table => (place.cpu, 0),
+        };
+        self.area.cpu_id.store(cpu, Relaxed);
+        self.area.mm_cid.store(mm_cid, Relaxed);
     }
 
     /// The address of a word of the shared slot's shard, with the mark of a source.
@@ -151,9 +154,19 @@ impl Drop for World {
         // SAFETY: the mapping is this value's own.
         unsafe {
             libc::munmap(self.memory.cast(), SLOTS << SHIFT);
-            libc::alarm(0);
         }
+        limit(0);
     }
+}
+
+/// Ends the process after so many seconds of its CPU time, or no longer if 0: a fault may make a
+/// section run forever.
+fn limit(seconds: libc::time_t) {
+    let none = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let end = libc::timeval { tv_sec: seconds, ..none };
+    let timer = libc::itimerval { it_interval: none, it_value: end };
+    // SAFETY: reads the timer.
+    assert_eq!(unsafe { libc::setitimer(libc::ITIMER_PROF, &timer, ptr::null_mut()) }, 0);
 }
 
 /// Address space for all slots, of which only the shards may be touched.
