@@ -212,6 +212,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_released_block_is_zero_even_if_it_is_locked_and_its_neighbour_is_not_touched() {
         assert!(crate::arena::open_id(0));
         for bytes in [2048, PAGE, 4 * PAGE] {

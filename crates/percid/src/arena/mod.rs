@@ -178,6 +178,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn who_reserves_second_adopts_the_first_and_keeps_nothing() {
         let size = || {
             let statm = std::fs::read_to_string("/proc/self/statm").expect("/proc");

@@ -80,6 +80,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_hint_serves_for_64_operations() {
         set_hint(7, 64);
         let kept = (0..100).take_while(|_| hint() == 7).count();

@@ -529,6 +529,7 @@ mod tests {
 
     /// What a pool cannot give back stays in use: the kernel refuses to drop locked memory.
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_slab_that_the_kernel_keeps_is_used_again() {
         let pool = pool(1000, 8);
         let objects: HashSet<_> = (0..20).map(|_| get(&pool)).collect();

@@ -102,6 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_thread_can_be_confined_to_a_cpu_that_exists() {
         std::thread::spawn(|| {
             let mut home = Affinity([0; MAX_CPUS / 64]);

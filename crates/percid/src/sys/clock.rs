@@ -15,6 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn it_counts_milliseconds_of_the_monotonic_clock() {
         let exact = || {
             let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

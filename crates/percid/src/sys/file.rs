@@ -281,6 +281,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn descriptors_are_closed_and_not_inherited() {
         let fd = open(c"/proc/self/status").expect("/proc");
         // SAFETY: the call takes a descriptor.

@@ -67,7 +67,7 @@ pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> is
     if answer < 0 { -(super::errno() as isize) } else { answer }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
 
