@@ -271,6 +271,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn numbers_across_the_pieces_that_are_read() {
         for before in 50..70 {
             let file = File::with("pieces", &format!("{}123456-98765", " ".repeat(before)));
