@@ -37,7 +37,12 @@ use crate::sys::{affinity, memory};
 pub(crate) use block::{Block, BlockList, word};
 use frontier::{Edge, Frontier};
 use places::EXTENTS;
-pub(crate) use places::{SHIFT, STRIDE};
+#[cfg(any(
+    feature = "capi",
+    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable))
+))]
+pub(crate) use places::SHIFT;
+pub(crate) use places::STRIDE;
 
 /// The fewest bytes of a slot that are opened at once: a multiple of every size of pages.
 const SMALLEST_PIECE: usize = 1 << 16;
