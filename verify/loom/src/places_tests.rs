@@ -86,6 +86,22 @@ fn small_blocks_are_cut_from_one_page_and_no_page_is_lost() {
 }
 
 #[test]
+fn a_page_is_cut_by_several_threads_at_once() {
+    explore::all("places, 2 threads, a page that is there", || {
+        let arena = Arena::new();
+        let first = arena.claim(8);
+        let claim = |arena: &Arc<Arena>| {
+            let arena = Arc::clone(arena);
+            move || arena.claim(8)
+        };
+        let others = [thread::spawn(claim(&arena)), thread::spawn(claim(&arena))];
+        let mut places = others.map(|other| other.join().unwrap());
+        places.sort_unstable();
+        assert_eq!(places, [first + 8, first + 16]);
+    });
+}
+
+#[test]
 fn the_next_page_comes_when_one_is_full() {
     explore::bounded(2, "places, 2 threads, a page that is full", || {
         let arena = Arena::new();
