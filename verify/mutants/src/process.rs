@@ -16,7 +16,7 @@ pub enum Ending {
     Passed,
     /// With another one, or by a signal.
     Failed,
-    /// It was killed, because its time was over.
+    /// It was killed, because its time was over or the machine's memory nearly used up.
     Hung,
 }
 
@@ -31,8 +31,12 @@ pub struct Ended {
 
 /// How often a running command is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// How much memory must be left to the machine, in KiB: a loop that a mutant does not end may fill
+/// it all.
+const MEMORY_LEFT: u64 = 1 << 20;
 
-/// Runs a command in a tree. It and what it started are killed when `limit` is over.
+/// Runs a command in a tree. It and what it started are killed when `limit` is over,
+/// or when they leave the machine no memory.
 ///
 /// # Errors
 ///
@@ -82,13 +86,20 @@ fn wait(mut child: Child, limit: Duration) -> std::io::Result<Ending> {
             kill_group(&child);
             return Ok(if status.success() { Ending::Passed } else { Ending::Failed });
         }
-        if Instant::now() > end {
+        if Instant::now() > end || available_memory().is_some_and(|left| left < MEMORY_LEFT) {
             kill_group(&child);
             child.wait()?;
             return Ok(Ending::Hung);
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// What the kernel says is available, in KiB.
+fn available_memory() -> Option<u64> {
+    let all = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = all.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 fn kill_group(child: &Child) {
