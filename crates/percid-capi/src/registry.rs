@@ -254,6 +254,24 @@ mod tests {
     }
 
     #[test]
+    fn an_old_handle_does_no_harm_to_a_later_object_in_its_place() {
+        static HANDLES: Registry<Arc<u32>> = Registry::new();
+        let object = Arc::new(7);
+        let old: [_; 3] = std::array::from_fn(|_| {
+            let handle = create(&HANDLES, &object);
+            // SAFETY: no thread uses the object.
+            assert_eq!(unsafe { HANDLES.destroy(handle) }, 0);
+            handle
+        });
+        let present = create(&HANDLES, &object);
+        for handle in old {
+            // SAFETY: as above.
+            assert_eq!(unsafe { HANDLES.destroy(handle) }, -libc::EBADF);
+            assert_eq!(value(present), Ok(7));
+        }
+    }
+
+    #[test]
     fn null_is_no_handle() {
         static HANDLES: Registry<Arc<u32>> = Registry::new();
         assert_eq!(value(ptr::null()), Err(-libc::EINVAL));
