@@ -557,6 +557,21 @@ mod tests {
         unsafe { libc::munlock(start, slab.len()) };
     }
 
+    /// No machine has the memory for eight of these.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri gives up where there is no memory")]
+    fn errno_is_left_alone_where_there_is_no_memory() {
+        // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
+        let errno = || unsafe { &mut *libc::__errno_location() };
+        let pool = pool(MAX_SIZE, 8);
+        *errno() = libc::EDOM;
+        let object = pool.get();
+        assert_eq!(*errno(), libc::EDOM);
+        if object.is_some() {
+            println!("the kernel promises any memory here: nothing was checked");
+        }
+    }
+
     /// An object is idle before another thread can have it: else that one's mark would be
     /// overwritten.
     #[test]
