@@ -65,6 +65,8 @@ mod try_lock;
 mod try_once;
 #[path = "../../../crates/percid/src/visit_lock.rs"]
 mod visit_lock;
+#[path = "../../../crates/percid-numa/src/access/wishes.rs"]
+mod wishes;
 
 mod current_tests;
 mod cut_tests;
@@ -90,6 +92,7 @@ mod spare_tests;
 mod try_lock_tests;
 mod try_once_tests;
 mod visit_lock_tests;
+mod wishes_tests;
 
 /// What the library's `sys` offers to these files, in loom's kind.
 mod sys {

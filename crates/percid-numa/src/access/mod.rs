@@ -8,6 +8,7 @@ pub(crate) mod lookers;
 pub(crate) mod mapping_budget;
 pub(crate) mod pages;
 pub(crate) mod trap;
+mod wishes;
 pub(crate) mod write_protect;
 
 /// How the balancer learns which threads use a region.

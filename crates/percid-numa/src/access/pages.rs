@@ -14,13 +14,14 @@ use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicI64, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 use std::sync::{Mutex, MutexGuard};
 
 use percid_rules::scan::migration_policy::{Context, PageAccess, PageHistory, decide};
 use percid_rules::scan::{AccessCounts, Width};
 
+use crate::access::wishes;
 use crate::sys::{memory, nodes, process};
 
 /// The home of a grain that is nowhere yet.
@@ -256,11 +257,10 @@ impl Shared {
     fn want(&self, grain: usize, wanted: bool) {
         let (word, bit) = (&self.wanted()[grain / 64], 1u64 << (grain % 64));
         if wanted {
-            // Release: the thread that moves it sees the record.
-            if word.fetch_or(bit, Release) & bit == 0 {
+            if wishes::make(word, bit) {
                 self.pending.fetch_add(1, Relaxed);
             }
-        } else if word.load(Relaxed) & bit != 0 && word.fetch_and(!bit, AcqRel) & bit != 0 {
+        } else if wishes::take_back(word, bit) {
             self.pending.fetch_sub(1, Relaxed);
         }
     }
@@ -280,10 +280,10 @@ impl Shared {
             while bits != 0 && taken.len() < most {
                 let grain = index * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                self.want(grain, false);
-                // Acquire, by clearing the bit: sees the record that goes with it, or a later one.
-                let record = PageHistory::from_word(self.records()[grain].load(Relaxed));
-                taken.extend(record.node().map(|node| (grain, node)));
+                let (word, bit) = (&self.wanted()[index], 1u64 << (grain % 64));
+                let (was_there, record) = wishes::take(word, bit, &self.records()[grain]);
+                self.pending.fetch_sub(u64::from(was_there), Relaxed);
+                taken.extend(PageHistory::from_word(record).node().map(|node| (grain, node)));
             }
             if taken.len() == most || self.pending() == 0 {
                 break;
