@@ -3,7 +3,7 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{
     AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed},
+    Ordering::{Acquire, Relaxed, SeqCst},
     fence,
 };
 use loom::thread;
@@ -66,5 +66,30 @@ fn what_is_read_at_one_even_count_is_a_whole_report() {
     explore::all("exchange, a reader and a report", || a_reader_and_a_report(true));
     explore::expect_failure("exchange, a reader that does not compare the counts", || {
         a_reader_and_a_report(false);
+    });
+}
+
+/// An end, and the thread that answers: it may take the last request for a reader's, and looks
+/// whether it is over when it has answered. If not, it falls asleep.
+fn an_end(end: fn(&Exchange, &AtomicU32)) {
+    let report = Report::new();
+    let over = Arc::new(AtomicU32::new(0));
+    let (theirs, over_there) = (Arc::clone(&report), Arc::clone(&over));
+    let thread = thread::spawn(move || {
+        let is_asked = theirs.exchange.requests.load(SeqCst) == 1;
+        is_asked && over_there.load(SeqCst) == 0
+    });
+    end(&report.exchange, &over);
+    assert!(!thread.join().unwrap(), "it sleeps forever");
+}
+
+#[test]
+fn whoever_sees_the_last_request_sees_that_it_is_over() {
+    explore::all("exchange, an end", || an_end(Exchange::end));
+    explore::expect_failure("exchange, an end that requests first", || {
+        an_end(|exchange, over| {
+            exchange.requests.fetch_add(1, SeqCst);
+            over.store(1, SeqCst);
+        });
     });
 }

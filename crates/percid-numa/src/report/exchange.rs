@@ -1,4 +1,5 @@
-//! The words through which a reader requests a report and learns whether it has read a whole one.
+//! The words through which a reader requests a report and learns whether it has read a whole one,
+//! and through which the thread that answers learns that it is to end.
 //!
 //! # Proof
 //!
@@ -8,11 +9,16 @@
 //! later report, the fences show it that report's odd count, or a later one. If it began at an even
 //! count, it sees all of that report.
 //!
+//! The end is said by a word of its own, and then by a request, which keeps the thread from falling
+//! asleep, or wakes it. In this order: a thread that took that request for a reader's and has answered
+//! it looks for the end again, and finds it. The other way round it could find that it is not over,
+//! and fall asleep after the last wake.
+//!
 //! Checked with every interleaving and every outcome of a load in `verify/loom`.
 
 use crate::sys::atomic::{
     AtomicU32, AtomicU64,
-    Ordering::{Relaxed, Release},
+    Ordering::{Relaxed, Release, SeqCst},
     fence,
 };
 
@@ -35,5 +41,12 @@ impl Exchange {
         self.length.store(write(), Relaxed);
         *answers = answers.wrapping_add(1);
         self.answers.store(*answers, Release);
+    }
+
+    /// Says in `over` that the thread that answers is to end, and requests that it looks there.
+    pub(crate) fn end(&self, over: &AtomicU32) {
+        over.store(1, SeqCst);
+        // As a request it cannot be missed between two looks.
+        self.requests.fetch_add(1, SeqCst);
     }
 }

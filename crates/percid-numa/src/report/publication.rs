@@ -142,10 +142,8 @@ impl Page {
     }
 
     fn end(&self) {
-        self.over.store(1, SeqCst);
+        self.exchange().end(&self.over);
         futex::wake(&self.over);
-        // As a request it cannot be missed between two looks.
-        self.exchange().requests.fetch_add(1, SeqCst);
         futex::wake(&self.exchange().requests);
     }
 }
