@@ -1,5 +1,7 @@
-//! The mark of spare slabs: a slab is on their list once at most.
+//! The mark of spare slabs: a slab is on their list once at most, and one at a time stores in its
+//! link.
 
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 use loom::thread;
@@ -12,20 +14,28 @@ use crate::spare::SpareMark;
 struct Spares {
     list: FreeList,
     link: AtomicI64,
+    /// Written whenever the link is: loom tries no two stores to one word in another order than
+    /// they are carried out in, but it sees that nothing orders these.
+    beside_the_link: UnsafeCell<()>,
     mark: SpareMark,
 }
+
+// SAFETY: who may write beside the link when is what is checked.
+unsafe impl Sync for Spares {}
 
 impl Spares {
     fn new() -> Arc<Spares> {
         let list = FreeList { head: AtomicU64::new(0) };
         let mark = SpareMark { set: AtomicU32::new(0) };
-        let spares = Spares { list, link: AtomicI64::new(0), mark };
+        let (link, beside_the_link) = (AtomicI64::new(0), UnsafeCell::new(()));
+        let spares = Spares { list, link, beside_the_link, mark };
         spares.put();
         Arc::new(spares)
     }
 
     fn put(&self) {
         if self.mark.set() {
+            self.store_in_the_link();
             self.list.push(1, &self.link);
         }
     }
@@ -33,9 +43,14 @@ impl Spares {
     fn take(&self, clear: fn(&SpareMark)) -> bool {
         let taken = self.list.pop(|_| &self.link).is_some();
         if taken {
+            self.store_in_the_link();
             clear(&self.mark);
         }
         taken
+    }
+
+    fn store_in_the_link(&self) {
+        self.beside_the_link.with_mut(|_| ());
     }
 }
 
