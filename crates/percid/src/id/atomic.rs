@@ -18,6 +18,7 @@ pub(crate) fn ids_seen() -> u32 {
 }
 
 /// The calling thread's CPU as of up to 63 calls ago.
+#[inline]
 pub(crate) fn hint() -> u32 {
     let block = thread::own();
     // SAFETY: the block is this thread's own. A signal handler that runs between these accesses
@@ -25,7 +26,7 @@ pub(crate) fn hint() -> u32 {
     unsafe {
         let left = (*block).hint_left.wrapping_sub(1);
         if left >= HINT_OPERATIONS {
-            (*block).hint = preserving_errno(affinity::current_cpu);
+            (*block).hint = current_cpu();
             (*block).hint_left = HINT_OPERATIONS;
         } else {
             (*block).hint_left = left;
@@ -34,16 +35,26 @@ pub(crate) fn hint() -> u32 {
     }
 }
 
+/// Out of line: the 63 calls between need no place for `errno`.
+#[cold]
+fn current_cpu() -> u32 {
+    preserving_errno(affinity::current_cpu)
+}
+
 /// The hint, with its memory open; `None` if that is not available.
+#[inline]
 pub(crate) fn open_hint() -> Option<u32> {
     let hint = hint();
-    if hint >= SEEN.end() {
-        if !preserving_errno(|| arena::open_id(hint)) {
-            return None;
-        }
+    (hint < SEEN.end() || open(hint)).then_some(hint)
+}
+
+#[cold]
+fn open(hint: u32) -> bool {
+    let is_open = preserving_errno(|| arena::open_id(hint));
+    if is_open {
         SEEN.add(hint);
     }
-    Some(hint)
+    is_open
 }
 
 /// Opens the memory for the present hint. `false`: there is none.
