@@ -169,6 +169,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_wish_where_it_is_possible() {
         let wish = |prepared, automatic| on_request(Source::Atomic, prepared, || automatic);
         assert_eq!(wish(Ok(()), None), Some(ATOMIC));
