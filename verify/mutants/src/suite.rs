@@ -111,7 +111,8 @@ impl Suite {
     fn tests(&self) -> Vec<String> {
         words(match self.kind {
             Kind::Lib | Kind::Portable => {
-                "test -p percid --lib --config profile.dev.package.percid.opt-level=0"
+                "test -p percid --lib --features testing \
+                 --config profile.dev.package.percid.opt-level=0"
             }
             Kind::Loom => "test -p percid-loom",
             Kind::Rules => "test -p percid-rules",

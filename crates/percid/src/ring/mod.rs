@@ -686,6 +686,24 @@ mod tests {
         }
     }
 
+    /// A thread whose CPU has lost its ID takes the slow path, and finds room there.
+    #[cfg(feature = "testing")]
+    #[test]
+    fn a_record_without_an_id_is_not_one_without_room() {
+        if Source::Table.prepare().is_err() {
+            return;
+        }
+        let ring = Ring::with_source(Source::Table, 1 << 16, Overflow::DropNewest).expect("it is");
+        let mut losses = 0;
+        for _ in 0..200 {
+            let lost = crate::testing::steal(crate::sys::affinity::current_cpu());
+            losses += u32::from(lost.is_some());
+            assert_eq!(ring.append(b"there is room"), Ok(()));
+            lost.into_iter().for_each(|id| id.put_back(None));
+        }
+        assert!(losses > 0, "no CPU ever lost its ID");
+    }
+
     #[test]
     fn a_full_ring_keeps_the_newest_if_told_so() {
         for (source, ring) in rings(1024, Overflow::OverwriteOldest) {
