@@ -550,6 +550,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn the_flag_is_set_when_the_fence_is_done() {
         // Rounds 3 and 4 fence all CPUs, and one; a number that no CPU has, so that this thread
         // stays where it is.
@@ -567,6 +568,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_section_that_was_given_up_is_not_answered() {
         let board = board();
         board.rendezvous.give_up(3);
@@ -578,6 +580,7 @@ mod tests {
 
     /// A kernel that only pretends to move a thread has preempted nobody.
     #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_preemption_is_seen_and_not_believed() {
         const NOT_HERE: u32 = 9999;
         let act = |answer| {
