@@ -485,6 +485,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "its objects take Miri some minutes")]
     fn objects_are_zeroed_aligned_and_apart() {
         for (size, align) in [(0, 1), (1, 1), (24, 8), (64, 64), (100, 4096), (200_000, 16)] {
             let pool = pool(size, align);
@@ -575,6 +576,7 @@ mod tests {
     /// An object is idle before another thread can have it: else that one's mark would be
     /// overwritten.
     #[test]
+    #[cfg_attr(miri, ignore = "its pool stays, which is a leak")]
     fn an_object_is_marked_before_it_is_pushed() {
         let pool: &'static RawPool = Box::leak(Box::new(pool(32, 8)));
         let object = get(pool);
