@@ -39,3 +39,22 @@ pub(crate) unsafe fn append(_word: usize, _request: &Append) -> bool {
 pub(crate) unsafe fn discard(_word: usize, _keep: u64, _mask: u64) -> bool {
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No word is marked here, so that no operation comes this way. One that did would find out that
+    /// nothing was done.
+    #[test]
+    fn nothing_is_done_and_nothing_else_is_claimed() {
+        let request = Append::new(b"record", 1024).expect("a record that fits");
+        // SAFETY: nothing is asked of the caller.
+        unsafe {
+            assert!(!add(0, 1) && !push(0, &1, MaybeUninit::new(7)));
+            assert!(!append(0, &request) && !discard(0, 0, 1023));
+            assert!(pop(0).is_none());
+            assert_eq!(acquire::<8>(0, 0, 1), 0);
+        }
+    }
+}
