@@ -119,7 +119,7 @@ impl Suite {
             Kind::Numa => {
                 "test -p percid-numa --lib --config profile.dev.package.percid-numa.opt-level=0"
             }
-            Kind::NumaTests => "test -p percid-numa-tests",
+            Kind::NumaTests => "test -p percid-numa-checks",
             Kind::Capi => "test -p percid-capi",
             Kind::Programs => "test -p percid-programs --test programs",
             Kind::Sections => "test -p percid-sections",

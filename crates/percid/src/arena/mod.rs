@@ -124,8 +124,8 @@ fn open_slots(base: usize, mut slots: Range<u32>, bytes: Range<u32>) -> bool {
 }
 
 /// The addresses of the memory that holds an ID's copies of all structures: for `mbind`, or for
-/// NUMA balancing. There are more ranges when there are more structures; none goes away.
-/// Async-signal-safe.
+/// NUMA balancing. With more structures there are more ranges, and the last ones grow; none goes
+/// away. Async-signal-safe.
 ///
 /// ```
 /// use percid::{Counter, Source};
@@ -136,9 +136,12 @@ fn open_slots(base: usize, mut slots: Range<u32>, bytes: Range<u32>) -> bool {
 /// ```
 pub fn memory_of(id: u32) -> impl Iterator<Item = Range<usize>> {
     let slot = (id as usize + 1) * STRIDE;
-    let in_use = EXTENT.iter().map(|place| place.load(Acquire)).zip(&FRONTIER.bytes);
-    let opened = in_use.filter(|(_, bytes)| bytes.reached() > 0);
-    opened.map(move |(base, _)| base + slot..base + slot + STRIDE)
+    let reached = FRONTIER.bytes.iter().map(|bytes| bytes.reached() as usize);
+    let in_use = EXTENT.iter().zip(reached).filter(|(_, bytes)| *bytes > 0);
+    in_use.map(move |(place, bytes)| {
+        let start = place.load(Acquire) + slot;
+        start..start + bytes
+    })
 }
 
 /// Opens the memory of `id`. Returns whether it is open; it is not if the ID is beyond the number
