@@ -20,30 +20,33 @@ fn seen(balancer: &Balancer) -> u64 {
     balancer.report().regions.iter().map(|region| region.local + region.remote).sum()
 }
 
-/// A page that this balancer arms is seen at the next touch by the thread that has the ID.
-fn own_pages_are_seen(source: Source) {
+/// Whether the pages of an ID are armed by a pass, and seen at the next touch by the thread that has
+/// the ID. They may not be if the thread got another ID meanwhile, which the kernel may give it with
+/// every turn on a CPU, or if it did without one: what that ID has in the arena may be nothing.
+fn own_pages_are_seen(source: Source) -> bool {
     let counters: Vec<Counter> =
         (0..2000).map(|_| Counter::with_source(source).expect("an available source")).collect();
     counters.iter().for_each(|counter| counter.add(1));
     let balancer = balancer();
     let ids: IdRegions = balancer.register_ids(source).expect("memory of percid's own");
-    let mine = source.current_id().expect("an ID");
-    assert!(!ids.of_id(mine).is_empty());
+    // None while another thread, which does not run, is giving out the table's IDs.
+    let Some(mine) = source.current_id() else { return false };
+    let registered = !ids.of_id(mine).is_empty();
     assert!(ids.of_id(source.ids_seen() + 1).is_empty());
     ids.touch();
     assert_eq!(seen(&balancer), 0, "nothing is armed yet");
     let armed = balancer.pass().armed;
-    assert!(armed >= 2000 * 8 / 4096, "{armed} pages of 2000 counters");
+    let all_armed = armed >= 2000 * 8 / 4096;
     ids.touch();
-    assert!(seen(&balancer) > 0);
     counters.iter().for_each(|counter| counter.add(1));
     assert!(counters.iter().all(|counter| counter.sum() == 2));
+    registered && all_armed && seen(&balancer) > 0
 }
 
 #[test]
 fn what_an_id_has_in_the_arena_is_seen_when_its_thread_says_so() {
     for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
-        own_pages_are_seen(source);
+        assert!((0..100).any(|_| own_pages_are_seen(source)), "{source:?}: never in 100 attempts");
     }
 }
 
