@@ -1,5 +1,5 @@
 /*
- * Memory that follows its threads: percid_numa_balancer.
+ * Memory that follows its threads: percid_balancer.
  *
  *     cc -O2 -pthread numa.c $(pkg-config --cflags --libs percid) -o numa && ./numa
  *
@@ -25,7 +25,7 @@ enum { WORKERS = 4, TABLE = 16 << 20, MOST_NODES = 64 };
 struct worker {
     pthread_t thread;
     uint64_t *table;
-    percid_numa_region *region;
+    percid_region *region;
     uint64_t sum;
 };
 
@@ -40,7 +40,7 @@ static void *work(void *argument)
         for (size_t at = 0; at < TABLE; at += page) {
             /* Once for every page is enough. It costs a call, unless the balancer wants to know who
              * uses this page. */
-            percid_numa_touch(worker->region, at);
+            percid_region_touch(worker->region, at);
             const uint64_t *const part = worker->table + at / sizeof *worker->table;
             for (size_t i = 0; i < words; i++) {
                 worker->sum += part[i];
@@ -51,19 +51,19 @@ static void *work(void *argument)
 }
 
 /* Says where the tables are. Returns whether all of their pages are somewhere. */
-static int tell(const char *when, percid_numa_balancer *balancer)
+static int tell(const char *when, percid_balancer *balancer)
 {
-    percid_numa_report *report;
+    percid_report *report;
     int right = 1;
-    if (percid_numa_report_create(&report, balancer) != 0) {
+    if (percid_report_create(&report, balancer) != 0) {
         return 0;
     }
     printf("%s\n", when);
-    for (size_t i = 0; i < percid_numa_report_regions(report); i++) {
-        percid_numa_figures figures;
-        percid_numa_on_node nodes[MOST_NODES];
-        percid_numa_report_region(report, i, &figures, sizeof figures);
-        const size_t count = percid_numa_report_pages(report, i, nodes, MOST_NODES);
+    for (size_t i = 0; i < percid_report_regions(report); i++) {
+        percid_region_figures figures;
+        percid_on_node nodes[MOST_NODES];
+        percid_report_region(report, i, &figures, sizeof figures);
+        const size_t count = percid_report_pages(report, i, nodes, MOST_NODES);
         uint64_t pages = figures.absent;
         printf("  table %zu:", i);
         for (size_t node = 0; node < count && node < MOST_NODES; node++) {
@@ -74,12 +74,12 @@ static int tell(const char *when, percid_numa_balancer *balancer)
                figures.local_uses + figures.remote_uses, figures.remote_uses, figures.moved);
         right &= pages == TABLE / page;
     }
-    percid_numa_report_free(report);
+    percid_report_free(report);
     return right;
 }
 
 /* A table that the calling thread fills, and that the balancer looks after. */
-static int prepare(struct worker *worker, percid_numa_balancer *balancer)
+static int prepare(struct worker *worker, percid_balancer *balancer)
 {
     /* Regions are whole pages. */
     void *const memory = aligned_alloc(page, TABLE);
@@ -89,9 +89,9 @@ static int prepare(struct worker *worker, percid_numa_balancer *balancer)
     }
     memset(memory, 1, TABLE);
     worker->table = memory;
-    const int result = percid_numa_register(&worker->region, balancer, memory, TABLE);
+    const int result = percid_region_register(&worker->region, balancer, memory, TABLE);
     if (result != 0) {
-        fprintf(stderr, "cannot be balanced: %s\n", percid_numa_error(result));
+        fprintf(stderr, "cannot be balanced: %s\n", percid_region_error(result));
     }
     return result == 0;
 }
@@ -99,10 +99,10 @@ static int prepare(struct worker *worker, percid_numa_balancer *balancer)
 int main(void)
 {
     static struct worker workers[WORKERS];
-    percid_numa_balancer *balancer;
+    percid_balancer *balancer;
     page = (size_t)sysconf(_SC_PAGESIZE);
     /* Without settings it has the kernel's: a region is left alone for a second, for instance. */
-    if (percid_numa_create(&balancer, NULL) != 0) {
+    if (percid_balancer_create(&balancer, NULL) != 0) {
         return EXIT_FAILURE;
     }
     for (int i = 0; i < WORKERS; i++) {
@@ -117,8 +117,8 @@ int main(void)
         }
     }
     /* From here on a thread of the balancer's does the rest. */
-    right &= percid_numa_start(balancer) == 0;
-    const int has_nodes = percid_numa_has_nodes(balancer);
+    right &= percid_balancer_start(balancer) == 0;
+    const int has_nodes = percid_balancer_has_nodes(balancer);
     const struct timespec some_time = {has_nodes ? 10 : 0, 200 * 1000 * 1000};
     nanosleep(&some_time, NULL);
     atomic_store(&done, 1);
@@ -130,9 +130,9 @@ int main(void)
         puts("this machine has one node: nothing was moved");
     }
     for (int i = 0; i < WORKERS; i++) {
-        percid_numa_unregister(workers[i].region);
+        percid_region_unregister(workers[i].region);
         free(workers[i].table);
     }
-    percid_numa_destroy(balancer);
+    percid_balancer_destroy(balancer);
     return right ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -26,15 +26,17 @@
  * Pointers  A pointer is NULL or points to what its type says, for as long as the call lasts. NULL
  *           is answered by -EINVAL where there is an answer, by 0 or by doing nothing where there
  *           is not.
+ * Names     percid_<type>_<verb>, where the type is what the function works on;
+ *           percid_<verb> for the whole process. What shall be made comes first.
  * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask and
- *           percid_numa_balancer are made by percid_..._create(), percid_numa_region by
- *           percid_numa_register(), and are no addresses. One that was destroyed is recognised
+ *           percid_balancer are made by percid_..._create(), percid_region by
+ *           percid_region_register(), and are no addresses. One that was destroyed is recognised
  *           forever and answered by -EBADF.
  * Callbacks are given the `argument` of the call. They must return: no exceptions, no longjmp().
  * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Some cannot, and
  *           end the process as abort() does: the snapshots of histograms, percid_ring_poll() and
  *           percid_pool_drain(), when malloc() has less than a few ten KiB left; and what begins
- *           with percid_numa, but for touches.
+ *           with percid_balancer, percid_region or percid_report, but for touches.
  * Threads   Every function may be called by any number of threads at once, on the same object too.
  *           Only creating and destroying an object excludes every other use of it.
  * Signals   "Async-signal-safe" functions may be called in a signal handler that interrupts
@@ -98,106 +100,106 @@ typedef enum percid_overflow {
 /**
  * Which of the published fixes a balancer's scan has. The numbers are fixed.
  */
-typedef enum percid_numa_rules {
+typedef enum percid_scan_rules {
     /**
      * Linux 6.6, before the published series: a region that the scanning thread does not use may
      * never be scanned.
      */
-    PERCID_NUMA_RULES_BASE = 1,
+    PERCID_SCAN_RULES_BASE = 1,
     /**
      * The published series (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
      */
-    PERCID_NUMA_RULES_SELECTIVE = 2,
+    PERCID_SCAN_RULES_SELECTIVE = 2,
     /**
      * The series and the fixes that followed, as in Linux 6.12. The default.
      */
-    PERCID_NUMA_RULES_FIXED = 3,
-} percid_numa_rules;
+    PERCID_SCAN_RULES_FIXED = 3,
+} percid_scan_rules;
 
 /**
  * How a balancer learns which threads use a region. The numbers are fixed.
  */
-typedef enum percid_numa_access {
+typedef enum percid_access {
     /**
-     * The program says so, by percid_numa_touch().
+     * The program says so, by percid_region_touch().
      */
-    PERCID_NUMA_ACCESS_REPORTED = 1,
+    PERCID_ACCESS_REPORTED = 1,
     /**
      * By faults: armed pages have no access rights.
      */
-    PERCID_NUMA_ACCESS_TRAPPED = 2,
+    PERCID_ACCESS_TRAPPED = 2,
     /**
      * By write protection: a thread that writes to an armed page waits until it was noted; reads
      * are not seen.
      */
-    PERCID_NUMA_ACCESS_WRITTEN = 3,
-} percid_numa_access;
+    PERCID_ACCESS_WRITTEN = 3,
+} percid_access;
 
 /**
  * What an event says. The numbers are fixed; later versions may add some.
  */
-typedef enum percid_numa_event_kind {
+typedef enum percid_balancer_event_kind {
     /**
      * A pass begins: `thread`, `sequence`.
      */
-    PERCID_NUMA_EVENT_KIND_PASS = 1,
+    PERCID_BALANCER_EVENT_KIND_PASS = 1,
     /**
-     * A region was left out, or was not (PERCID_NUMA_REASON_IGNORE_PID_INACTIVE): `region`,
+     * A region was left out, or was not (PERCID_SCAN_REASON_IGNORE_PID_INACTIVE): `region`,
      * `reason`.
      */
-    PERCID_NUMA_EVENT_KIND_SKIPPED = 2,
+    PERCID_BALANCER_EVENT_KIND_SKIPPED = 2,
     /**
      * A part of a region was armed: `region`, `start`, `end`, `pages`.
      */
-    PERCID_NUMA_EVENT_KIND_ARMED = 3,
+    PERCID_BALANCER_EVENT_KIND_ARMED = 3,
     /**
      * Pages were moved: `region`, `pages`, `failed`.
      */
-    PERCID_NUMA_EVENT_KIND_MOVED = 4,
+    PERCID_BALANCER_EVENT_KIND_MOVED = 4,
     /**
      * The memory of a region is not mapped any more, or something else is mapped there. From now
      * on the region is left alone: `region`.
      */
-    PERCID_NUMA_EVENT_KIND_GONE = 5,
+    PERCID_BALANCER_EVENT_KIND_GONE = 5,
     /**
      * Another SIGSEGV handler has taken the place of percid's: trapped regions are not armed.
      */
-    PERCID_NUMA_EVENT_KIND_HANDLER_REPLACED = 6,
-} percid_numa_event_kind;
+    PERCID_BALANCER_EVENT_KIND_HANDLER_REPLACED = 6,
+} percid_balancer_event_kind;
 
 /**
  * Why a region was not scanned; but the last one says why it was. The numbers are fixed.
  */
-typedef enum percid_numa_reason {
+typedef enum percid_scan_reason {
     /**
      * Its pages cannot migrate, or a memory policy places them.
      */
-    PERCID_NUMA_REASON_UNSUITABLE = 1,
+    PERCID_SCAN_REASON_UNSUITABLE = 1,
     /**
      * A file's pages that cannot be written.
      */
-    PERCID_NUMA_REASON_SHARED_RO = 2,
+    PERCID_SCAN_REASON_SHARED_RO = 2,
     /**
      * It has no access rights, so no access can be seen.
      */
-    PERCID_NUMA_REASON_INACCESSIBLE = 3,
+    PERCID_SCAN_REASON_INACCESSIBLE = 3,
     /**
      * It is too new.
      */
-    PERCID_NUMA_REASON_SCAN_DELAY = 4,
+    PERCID_SCAN_REASON_SCAN_DELAY = 4,
     /**
      * It was scanned in this sequence already.
      */
-    PERCID_NUMA_REASON_SEQ_COMPLETED = 5,
+    PERCID_SCAN_REASON_SEQ_COMPLETED = 5,
     /**
      * The scanning thread did not use it of late.
      */
-    PERCID_NUMA_REASON_PID_INACTIVE = 6,
+    PERCID_SCAN_REASON_PID_INACTIVE = 6,
     /**
      * The same, but its scan had begun and is completed.
      */
-    PERCID_NUMA_REASON_IGNORE_PID_INACTIVE = 7,
-} percid_numa_reason;
+    PERCID_SCAN_REASON_IGNORE_PID_INACTIVE = 7,
+} percid_scan_reason;
 
 /**
  * Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of
@@ -209,9 +211,9 @@ typedef enum percid_numa_reason {
  * and reason.
  *
  * Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread,
- * which percid_numa_start() starts, or by the caller of percid_numa_move_batch(); a thread of the
- * program that faults or maps memory meanwhile waits for one batch at most.
- * Signals: only percid_numa_touch(), and access to registered memory, are async-signal-safe. The
+ * which percid_balancer_start() starts, or by the caller of percid_balancer_move_batch(); a thread
+ * of the program that faults or maps memory meanwhile waits for one batch at most.
+ * Signals: only percid_region_touch(), and access to registered memory, are async-signal-safe. The
  * balancer's own thread blocks all signals.
  * Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed
  * are caught, and its regions may be unregistered. To balance the child, create another balancer.
@@ -221,7 +223,7 @@ typedef enum percid_numa_reason {
  * checkers do not look where handles point: unregister regions and destroy the balancer before
  * they count.
  */
-typedef struct percid_numa_balancer percid_numa_balancer;
+typedef struct percid_balancer percid_balancer;
 
 /**
  * A value for every CPU that asks for one, to be used by any function.
@@ -285,20 +287,20 @@ typedef struct percid_mask percid_mask;
 typedef struct percid_pool percid_pool;
 
 /**
- * Memory that a balancer looks after, from percid_numa_register() to percid_numa_unregister().
+ * Memory that a balancer looks after, from percid_region_register() to percid_region_unregister().
  *
  * Threads: any number of threads may use it at once.
- * Signals: percid_numa_touch() is async-signal-safe and leaves errno alone; the rest is not.
+ * Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
  * Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
  * Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node.
  */
-typedef struct percid_numa_region percid_numa_region;
+typedef struct percid_region percid_region;
 
 /**
  * What a balancer had done and seen at some time. It belongs to the caller who made it, and does
  * not change; any number of threads may read it.
  */
-typedef struct percid_numa_report percid_numa_report;
+typedef struct percid_report percid_report;
 
 /**
  * A ring of byte records for every CPU, emptied by one consumer at a time.
@@ -425,15 +427,15 @@ typedef struct percid_event {
 } percid_event;
 
 /**
- * The constants and rules of a balancer, filled by percid_numa_settings_init() and then changed as
- * wanted.
+ * The constants and rules of a balancer, filled by percid_balancer_settings_init() and then
+ * changed as wanted.
  *
  * Later versions may add members at the end. Those of the scan have the published values at first
  * (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
  */
-typedef struct percid_numa_settings {
+typedef struct percid_balancer_settings {
     /**
-     * The size of this structure in bytes, which percid_numa_settings_init() stores. Leave it
+     * The size of this structure in bytes, which percid_balancer_settings_init() stores. Leave it
      * alone.
      */
     size_t size;
@@ -478,7 +480,7 @@ typedef struct percid_numa_settings {
      */
     int backoff;
     /**
-     * One of enum percid_numa_rules; PERCID_NUMA_RULES_FIXED.
+     * One of enum percid_scan_rules; PERCID_SCAN_RULES_FIXED.
      */
     int rules;
     /**
@@ -489,12 +491,12 @@ typedef struct percid_numa_settings {
      * Must be 0.
      */
     int reserved;
-} percid_numa_settings;
+} percid_balancer_settings;
 
 /**
  * What a pass did.
  */
-typedef struct percid_numa_passed {
+typedef struct percid_pass {
     /**
      * Pages that were armed.
      */
@@ -507,12 +509,12 @@ typedef struct percid_numa_passed {
      * How long it took, in nanoseconds.
      */
     uint64_t took_ns;
-} percid_numa_passed;
+} percid_pass;
 
 /**
  * What became of a batch of pages.
  */
-typedef struct percid_numa_batch {
+typedef struct percid_batch {
     /**
      * Pages that were moved.
      */
@@ -525,19 +527,19 @@ typedef struct percid_numa_batch {
      * 1 if more pages are to move, else 0.
      */
     int more;
-} percid_numa_batch;
+} percid_batch;
 
 /**
  * A decision of a balancer, or what became of one. Members that its kind does not name are 0.
  * Later versions may add kinds, but no members.
  */
-typedef struct percid_numa_event {
+typedef struct percid_balancer_event {
     /**
-     * One of enum percid_numa_event_kind.
+     * One of enum percid_balancer_event_kind.
      */
     int kind;
     /**
-     * One of enum percid_numa_reason.
+     * One of enum percid_scan_reason.
      */
     int reason;
     /**
@@ -572,12 +574,12 @@ typedef struct percid_numa_event {
      * 0.
      */
     uint32_t reserved;
-} percid_numa_event;
+} percid_balancer_event;
 
 /**
  * What a balancer has done in all. Later versions may add members at the end.
  */
-typedef struct percid_numa_totals {
+typedef struct percid_balancer_totals {
     /**
      * How often all regions have been walked.
      */
@@ -618,12 +620,12 @@ typedef struct percid_numa_totals {
      * Events that were lost because they were not taken in time.
      */
     uint64_t events_lost;
-} percid_numa_totals;
+} percid_balancer_totals;
 
 /**
  * What was done to a region, and what was seen there. Later versions may add members at the end.
  */
-typedef struct percid_numa_figures {
+typedef struct percid_region_figures {
     /**
      * Where it starts.
      */
@@ -633,7 +635,7 @@ typedef struct percid_numa_figures {
      */
     size_t bytes;
     /**
-     * How access to it is seen: one of enum percid_numa_access.
+     * How access to it is seen: one of enum percid_access.
      */
     int access;
     /**
@@ -693,12 +695,12 @@ typedef struct percid_numa_figures {
      * Time spent on moving, in nanoseconds.
      */
     uint64_t move_time_ns;
-} percid_numa_figures;
+} percid_region_figures;
 
 /**
  * A count of something on a node.
  */
-typedef struct percid_numa_on_node {
+typedef struct percid_on_node {
     /**
      * The node.
      */
@@ -711,12 +713,12 @@ typedef struct percid_numa_on_node {
      * How often.
      */
     uint64_t count;
-} percid_numa_on_node;
+} percid_on_node;
 
 /**
  * Pages of a region that could not be looked up, armed or moved.
  */
-typedef struct percid_numa_failure {
+typedef struct percid_region_failure {
     /**
      * The errno that the kernel gave, above 0.
      */
@@ -729,7 +731,7 @@ typedef struct percid_numa_failure {
      * How many pages.
      */
     uint64_t pages;
-} percid_numa_failure;
+} percid_region_failure;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1198,30 +1200,30 @@ int64_t percid_mask_drain(struct percid_mask *mask,
 int percid_mask_destroy(struct percid_mask *mask);
 
 /**
- * Fills `settings` with the defaults. `size` is sizeof(percid_numa_settings).
+ * Fills `settings` with the defaults. `size` is sizeof(percid_balancer_settings).
  *
  * Returns 0, or -EINVAL for NULL or a size that this structure never had.
  */
-int percid_numa_settings_init(struct percid_numa_settings *settings, size_t size);
+int percid_balancer_settings_init(struct percid_balancer_settings *settings, size_t size);
 
 /**
  * Stores a new balancer without regions in `balancer`, with these settings, or with the defaults
  * if `settings` is NULL.
  *
  * Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not,
- * or settings that percid_numa_settings_init() has not filled; -ERANGE if the shortest period is
- * longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
+ * or settings that percid_balancer_settings_init() has not filled; -ERANGE if the shortest period
+ * is longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
  * settings have members that this version of the library does not know, and they are not 0;
  * -ENOMEM. On error `balancer` becomes NULL.
  */
-int percid_numa_create(struct percid_numa_balancer **balancer,
-                       const struct percid_numa_settings *settings);
+int percid_balancer_create(struct percid_balancer **balancer,
+                           const struct percid_balancer_settings *settings);
 
 /**
  * Returns whether there is anything to balance, that is, several nodes with memory: 1 or 0.
  * -EINVAL for NULL, -EBADF if the balancer is destroyed.
  */
-int percid_numa_has_nodes(const struct percid_numa_balancer *balancer);
+int percid_balancer_has_nodes(const struct percid_balancer *balancer);
 
 /**
  * Starts a thread that makes passes and moves pages, unless it runs already or there is nothing to
@@ -1231,7 +1233,7 @@ int percid_numa_has_nodes(const struct percid_numa_balancer *balancer);
  * Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL;
  * -EBADF if the balancer is destroyed.
  */
-int percid_numa_start(struct percid_numa_balancer *balancer);
+int percid_balancer_start(struct percid_balancer *balancer);
 
 /**
  * Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays
@@ -1240,7 +1242,7 @@ int percid_numa_start(struct percid_numa_balancer *balancer);
  * Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is
  * destroyed.
  */
-int percid_numa_stop(struct percid_numa_balancer *balancer);
+int percid_balancer_stop(struct percid_balancer *balancer);
 
 /**
  * Makes a pass on behalf of the calling thread: arms the regions that are due, and moves nothing.
@@ -1250,7 +1252,7 @@ int percid_numa_stop(struct percid_numa_balancer *balancer);
  * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of
  * /proc/self/maps and about 0.2 us for every page that is armed; with one node nothing.
  */
-int percid_numa_pass(struct percid_numa_balancer *balancer, struct percid_numa_passed *passed);
+int percid_balancer_pass(struct percid_balancer *balancer, struct percid_pass *passed);
 
 /**
  * Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`,
@@ -1259,7 +1261,7 @@ int percid_numa_pass(struct percid_numa_balancer *balancer, struct percid_numa_p
  *
  * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed.
  */
-int percid_numa_move_batch(struct percid_numa_balancer *balancer, struct percid_numa_batch *batch);
+int percid_balancer_move_batch(struct percid_balancer *balancer, struct percid_batch *batch);
 
 /**
  * Stops a balancer's thread and destroys the balancer. No other thread may use it meanwhile. Its
@@ -1267,17 +1269,17 @@ int percid_numa_move_batch(struct percid_numa_balancer *balancer, struct percid_
  *
  * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
  */
-int percid_numa_destroy(struct percid_numa_balancer *balancer);
+int percid_balancer_destroy(struct percid_balancer *balancer);
 
 /**
  * Registers `bytes` bytes of memory from `start` on, whose use the program reports by
- * percid_numa_touch(), and stores the region in `region`.
+ * percid_region_touch(), and stores the region in `region`.
  *
  * The range begins and ends at multiples of the page size, and consists of mappings of the same
  * kind and access rights. The memory may be unmapped while it is registered: the balancer notices
  * that, and leaves the region alone.
  *
- * Returns 0, or one of these, and then `region` becomes NULL; percid_numa_error() has a text for
+ * Returns 0, or one of these, and then `region` becomes NULL; percid_region_error() has a text for
  * each:
  *
  *     -EINVAL   `region` or `balancer` is NULL, the range is empty, or is not made of whole pages
@@ -1292,10 +1294,10 @@ int percid_numa_destroy(struct percid_numa_balancer *balancer);
  *
  * Costs a reading of /proc/self/maps.
  */
-int percid_numa_register(struct percid_numa_region **region,
-                         struct percid_numa_balancer *balancer,
-                         const void *start,
-                         size_t bytes);
+int percid_region_register(struct percid_region **region,
+                           struct percid_balancer *balancer,
+                           const void *start,
+                           size_t bytes);
 
 /**
  * Registers memory whose use is seen by faults, so that the program need not report it: armed
@@ -1312,7 +1314,7 @@ int percid_numa_register(struct percid_numa_region **region,
  *     fail with EFAULT, or do half of its work;
  *   - no child of vfork() and no other process that shares the address space uses it.
  *
- * Returns what percid_numa_register() does, or
+ * Returns what percid_region_register() does, or
  *
  *     -EDEADLK  the range holds the calling thread's stack, or data of percid's handler: a fault
  *               there could not be handled
@@ -1323,10 +1325,10 @@ int percid_numa_register(struct percid_numa_region **region,
  *
  * The first access to 64 KiB of armed memory costs 4 us.
  */
-int percid_numa_register_trapped(struct percid_numa_region **region,
-                                 struct percid_numa_balancer *balancer,
-                                 const void *start,
-                                 size_t bytes);
+int percid_region_register_trapped(struct percid_region **region,
+                                   struct percid_balancer *balancer,
+                                   const void *start,
+                                   size_t bytes);
 
 /**
  * Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed
@@ -1338,7 +1340,7 @@ int percid_numa_register_trapped(struct percid_numa_region **region,
  * when a thread ends would be lost. Checkpoints of the process fail, other users of userfaultfd
  * cannot have the same memory, and a debugger that writes to an armed page waits forever.
  *
- * Returns what percid_numa_register() does, or
+ * Returns what percid_region_register() does, or
  *
  *     -EDEADLK          the range holds the calling thread's stack
  *     -ENODEV           the memory is a file's, shared with other processes, or may not be written
@@ -1351,18 +1353,18 @@ int percid_numa_register_trapped(struct percid_numa_region **region,
  *     -EUSERS           the balancer has 256 such regions already
  *     -EIO              the kernel refused for another reason
  */
-int percid_numa_register_written(struct percid_numa_region **region,
-                                 struct percid_numa_balancer *balancer,
-                                 const void *start,
-                                 size_t bytes);
+int percid_region_register_written(struct percid_region **region,
+                                   struct percid_balancer *balancer,
+                                   const void *start,
+                                   size_t bytes);
 
 /**
- * Says in a few words what an error of percid_numa_register(), percid_numa_register_trapped() or
- * percid_numa_register_written() means; NULL if the number is none of them.
+ * Says in a few words what an error of percid_region_register(), percid_region_register_trapped()
+ * or percid_region_register_written() means; NULL if the number is none of them.
  *
  * Async-signal-safe; costs a call.
  */
-const char *percid_numa_error(int error);
+const char *percid_region_error(int error);
 
 /**
  * Says that the calling thread uses the memory `offset` bytes from the region's start. To be
@@ -1373,43 +1375,44 @@ const char *percid_numa_error(int error);
  * Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
  * then two system calls.
  */
-void percid_numa_touch(struct percid_numa_region *region, size_t offset);
+void percid_region_touch(struct percid_region *region, size_t offset);
 
 /**
  * Returns where a region starts; NULL if there is no such region.
  */
-void *percid_numa_region_start(const struct percid_numa_region *region);
+void *percid_region_start(const struct percid_region *region);
 
 /**
  * Returns how many bytes a region has; 0 if there is no such region.
  */
-size_t percid_numa_region_bytes(const struct percid_numa_region *region);
+size_t percid_region_bytes(const struct percid_region *region);
 
 /**
- * Returns how access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF
+ * Returns how access to a region is seen: one of enum percid_access. -EINVAL for NULL, -EBADF
  * if it is unregistered.
  */
-int percid_numa_region_access(const struct percid_numa_region *region);
+int percid_region_access(const struct percid_region *region);
 
 /**
  * Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until
- * percid_numa_exclude_end(): for buffers that are given to system calls, which fail with EFAULT at
- * armed memory. Whole grains of 64 KiB around the part are disarmed, and not armed again
+ * percid_region_exclude_end(): for buffers that are given to system calls, which fail with EFAULT
+ * at armed memory. Whole grains of 64 KiB around the part are disarmed, and not armed again
  * meanwhile. A part may be excluded several times.
  *
  * Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
  * unregistered. Waits for the piece that is being armed, or the batch that is being moved, at this
  * moment.
  */
-int percid_numa_exclude_begin(struct percid_numa_region *region, size_t offset, size_t bytes);
+int percid_region_exclude_begin(struct percid_region *region, size_t offset, size_t bytes);
 
 /**
- * Lets a part be armed again that percid_numa_exclude_begin() has excluded with the same numbers.
+ * Lets a part be armed again that percid_region_exclude_begin() has excluded with the same
+ * numbers.
  *
  * Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as
- * percid_numa_exclude_begin().
+ * percid_region_exclude_begin().
  */
-int percid_numa_exclude_end(struct percid_numa_region *region, size_t offset, size_t bytes);
+int percid_region_exclude_end(struct percid_region *region, size_t offset, size_t bytes);
 
 /**
  * Unregisters memory, which is disarmed and can be used for anything then. Exclusions need not be
@@ -1419,7 +1422,7 @@ int percid_numa_exclude_end(struct percid_numa_region *region, size_t offset, si
  * Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays
  * recognisable.
  */
-int percid_numa_unregister(struct percid_numa_region *region);
+int percid_region_unregister(struct percid_region *region);
 
 /**
  * Takes the decisions that were not taken yet, the oldest first: writes up to `capacity` of them
@@ -1429,92 +1432,87 @@ int percid_numa_unregister(struct percid_numa_region *region);
  * Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer`
  * is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
  */
-int64_t percid_numa_take_events(struct percid_numa_balancer *balancer,
-                                struct percid_numa_event *events,
-                                size_t capacity);
+int64_t percid_balancer_take_events(struct percid_balancer *balancer,
+                                    struct percid_balancer_event *events,
+                                    size_t capacity);
 
 /**
- * Stores a report in `report`, to be freed by percid_numa_report_free().
+ * Stores a report in `report`, to be freed by percid_report_free().
  *
  * Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes
  * NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
  */
-int percid_numa_report_create(struct percid_numa_report **report,
-                              const struct percid_numa_balancer *balancer);
+int percid_report_create(struct percid_report **report, const struct percid_balancer *balancer);
 
 /**
  * Frees a report. NULL is allowed.
  */
-void percid_numa_report_free(struct percid_numa_report *report);
+void percid_report_free(struct percid_report *report);
 
 /**
- * Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_numa_totals).
+ * Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_balancer_totals).
  * Returns 0, or -EINVAL for NULL.
  */
-int percid_numa_report_totals(const struct percid_numa_report *report,
-                              struct percid_numa_totals *totals,
-                              size_t size);
+int percid_report_totals(const struct percid_report *report,
+                         struct percid_balancer_totals *totals,
+                         size_t size);
 
 /**
  * Writes the first `capacity` of the nodes that have memory, ascending, to `nodes`, and returns
  * how many there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and
  * `nodes` may be NULL; 0 is returned if `report` is NULL.
  */
-size_t percid_numa_report_nodes(const struct percid_numa_report *report,
-                                uint32_t *nodes,
-                                size_t capacity);
+size_t percid_report_nodes(const struct percid_report *report, uint32_t *nodes, size_t capacity);
 
 /**
  * Returns how many regions a report has; 0 if it is NULL.
  */
-size_t percid_numa_report_regions(const struct percid_numa_report *report);
+size_t percid_report_regions(const struct percid_report *report);
 
 /**
  * Stores what was done to the region of number `index` (by ascending address), and what was seen
- * there, in `figures`. `size` is sizeof(percid_numa_figures).
+ * there, in `figures`. `size` is sizeof(percid_region_figures).
  *
  * Returns 0, -EINVAL for NULL, -ERANGE if there are no more than `index` regions.
  */
-int percid_numa_report_region(const struct percid_numa_report *report,
-                              size_t index,
-                              struct percid_numa_figures *figures,
-                              size_t size);
+int percid_report_region(const struct percid_report *report,
+                         size_t index,
+                         struct percid_region_figures *figures,
+                         size_t size);
 
 /**
  * The pages of a region on each node that has any, at the time of the report: writes the first
  * `capacity` nodes to `nodes` and returns how many there are. With `capacity` 0 nothing is written
  * and `nodes` may be NULL; 0 is returned if there is no such region.
  */
-size_t percid_numa_report_pages(const struct percid_numa_report *report,
-                                size_t index,
-                                struct percid_numa_on_node *nodes,
-                                size_t capacity);
+size_t percid_report_pages(const struct percid_report *report,
+                           size_t index,
+                           struct percid_on_node *nodes,
+                           size_t capacity);
 
 /**
  * How much each node has used a region of late: accesses that were seen, halved every sequence. As
- * percid_numa_report_pages().
+ * percid_report_pages().
  */
-size_t percid_numa_report_use(const struct percid_numa_report *report,
-                              size_t index,
-                              struct percid_numa_on_node *nodes,
-                              size_t capacity);
+size_t percid_report_use(const struct percid_report *report,
+                         size_t index,
+                         struct percid_on_node *nodes,
+                         size_t capacity);
 
 /**
  * The pages of a region that could not be looked up, armed or moved, by errno. As
- * percid_numa_report_pages().
+ * percid_report_pages().
  */
-size_t percid_numa_report_failures(const struct percid_numa_report *report,
-                                   size_t index,
-                                   struct percid_numa_failure *failures,
-                                   size_t capacity);
+size_t percid_report_failures(const struct percid_report *report,
+                              size_t index,
+                              struct percid_region_failure *failures,
+                              size_t capacity);
 
 /**
- * Returns how often a region was left out for a reason (one of enum percid_numa_reason), or was
+ * Returns how often a region was left out for a reason (one of enum percid_scan_reason), or was
  * scanned for the last one; 0 if there is no such region or reason.
  */
-uint64_t percid_numa_report_skipped(const struct percid_numa_report *report,
-                                    size_t index,
-                                    int reason);
+uint64_t percid_report_skipped(const struct percid_report *report, size_t index, int reason);
 
 /**
  * Returns the published name of a reason, such as "pid_inactive"; NULL if there is none of this
@@ -1522,7 +1520,7 @@ uint64_t percid_numa_report_skipped(const struct percid_numa_report *report,
  *
  * Async-signal-safe; costs a call.
  */
-const char *percid_numa_reason_name(int reason);
+const char *percid_scan_reason_name(int reason);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -160,17 +160,17 @@ private:
     {
         percid_mask_destroy(mask);
     }
-    static void destroy(percid_numa_balancer *balancer) noexcept
+    static void destroy(percid_balancer *balancer) noexcept
     {
-        percid_numa_destroy(balancer);
+        percid_balancer_destroy(balancer);
     }
-    static void destroy(percid_numa_region *region) noexcept
+    static void destroy(percid_region *region) noexcept
     {
-        percid_numa_unregister(region);
+        percid_region_unregister(region);
     }
-    static void destroy(percid_numa_report *report) noexcept
+    static void destroy(percid_report *report) noexcept
     {
-        percid_numa_report_free(report);
+        percid_report_free(report);
     }
     static void destroy(percid_snapshot *snapshot) noexcept
     {
@@ -805,52 +805,54 @@ private:
     detail::owner<percid_mask> mask_;
 };
 
-/* Memory that follows its threads, on machines with several nodes: see percid_numa_balancer. */
+/* Memory that follows its threads, on machines with several nodes: see percid_balancer. All that a
+ * balancer has and makes is in this namespace, by C's names without percid_ and without what the
+ * name of a class says already. */
 namespace numa {
 
 /* Which of the published fixes a balancer's scan has. */
 enum class rules : int {
     /* Linux 6.6, before the published series. */
-    base = PERCID_NUMA_RULES_BASE,
+    base = PERCID_SCAN_RULES_BASE,
     /* The published series, Linux 6.7. */
-    selective = PERCID_NUMA_RULES_SELECTIVE,
+    selective = PERCID_SCAN_RULES_SELECTIVE,
     /* With the fixes that followed, as in Linux 6.12. The default. */
-    fixed = PERCID_NUMA_RULES_FIXED,
+    fixed = PERCID_SCAN_RULES_FIXED,
 };
 
 /* How a balancer learns who uses a region. */
 enum class access : int {
     /* The program says so, by region::touch(). */
-    reported = PERCID_NUMA_ACCESS_REPORTED,
-    /* By faults. A program that asks for it promises what percid_numa_register_trapped() says. */
-    trapped = PERCID_NUMA_ACCESS_TRAPPED,
+    reported = PERCID_ACCESS_REPORTED,
+    /* By faults. A program that asks for it promises what percid_region_register_trapped() says. */
+    trapped = PERCID_ACCESS_TRAPPED,
     /* Writes only; who writes to an armed page waits until that was noted. */
-    written = PERCID_NUMA_ACCESS_WRITTEN,
+    written = PERCID_ACCESS_WRITTEN,
 };
 
 /* Why a region was not scanned; but the last one says why it was. */
 enum class reason : int {
-    unsuitable = PERCID_NUMA_REASON_UNSUITABLE,
-    shared_ro = PERCID_NUMA_REASON_SHARED_RO,
-    inaccessible = PERCID_NUMA_REASON_INACCESSIBLE,
-    scan_delay = PERCID_NUMA_REASON_SCAN_DELAY,
-    seq_completed = PERCID_NUMA_REASON_SEQ_COMPLETED,
-    pid_inactive = PERCID_NUMA_REASON_PID_INACTIVE,
-    ignore_pid_inactive = PERCID_NUMA_REASON_IGNORE_PID_INACTIVE,
+    unsuitable = PERCID_SCAN_REASON_UNSUITABLE,
+    shared_ro = PERCID_SCAN_REASON_SHARED_RO,
+    inaccessible = PERCID_SCAN_REASON_INACCESSIBLE,
+    scan_delay = PERCID_SCAN_REASON_SCAN_DELAY,
+    seq_completed = PERCID_SCAN_REASON_SEQ_COMPLETED,
+    pid_inactive = PERCID_SCAN_REASON_PID_INACTIVE,
+    ignore_pid_inactive = PERCID_SCAN_REASON_IGNORE_PID_INACTIVE,
 };
 
 /* The published name. */
 inline const char *name(reason which) noexcept
 {
-    return percid_numa_reason_name(static_cast<int>(which));
+    return percid_scan_reason_name(static_cast<int>(which));
 }
 
-/* The constants and rules of a balancer: the members of percid_numa_settings, with their defaults.
- * */
-struct settings : percid_numa_settings {
-    settings() noexcept : percid_numa_settings()
+/* The constants and rules of a balancer: the members of percid_balancer_settings, with their
+ * defaults. */
+struct settings : percid_balancer_settings {
+    settings() noexcept : percid_balancer_settings()
     {
-        percid_numa_settings_init(this, sizeof(percid_numa_settings));
+        percid_balancer_settings_init(this, sizeof(percid_balancer_settings));
     }
 
     /* Chooses the rules. */
@@ -861,22 +863,23 @@ struct settings : percid_numa_settings {
     }
 };
 
-/* A decision of a balancer: kind, one of percid_numa_event_kind, and the members that it names. */
-using event = percid_numa_event;
+/* A decision of a balancer: kind, one of percid_balancer_event_kind, and the members that it
+ * names. */
+using event = percid_balancer_event;
 
 /* What a pass did: armed, skipped, took_ns. */
-using passed = percid_numa_passed;
+using passed = percid_pass;
 
 /* What became of a batch of pages: moved, failed, more. */
-using batch = percid_numa_batch;
+using batch = percid_batch;
 
 /* What a balancer has done in all, and with a region. */
-using totals = percid_numa_totals;
-using figures = percid_numa_figures;
+using totals = percid_balancer_totals;
+using figures = percid_region_figures;
 
 /* A node and a count; an errno and a number of pages. */
-using on_node = percid_numa_on_node;
-using failure = percid_numa_failure;
+using on_node = percid_on_node;
+using failure = percid_region_failure;
 
 /* What a balancer had done and seen at some time. The functions that return vectors may throw
  * std::bad_alloc; those for a region of an index that there is not answer with nothing. */
@@ -885,53 +888,53 @@ public:
     numa::totals totals() const noexcept
     {
         numa::totals found{};
-        percid_numa_report_totals(report_.get(), &found, sizeof found);
+        percid_report_totals(report_.get(), &found, sizeof found);
         return found;
     }
 
     /* The nodes that have memory, ascending. */
     std::vector<std::uint32_t> nodes() const
     {
-        std::vector<std::uint32_t> found(percid_numa_report_nodes(report_.get(), nullptr, 0));
-        percid_numa_report_nodes(report_.get(), found.data(), found.size());
+        std::vector<std::uint32_t> found(percid_report_nodes(report_.get(), nullptr, 0));
+        percid_report_nodes(report_.get(), found.data(), found.size());
         return found;
     }
 
     /* How many regions there are, by ascending address. */
     std::size_t regions() const noexcept
     {
-        return percid_numa_report_regions(report_.get());
+        return percid_report_regions(report_.get());
     }
 
     std::optional<numa::figures> region(std::size_t index) const noexcept
     {
         numa::figures found{};
-        const int result = percid_numa_report_region(report_.get(), index, &found, sizeof found);
+        const int result = percid_report_region(report_.get(), index, &found, sizeof found);
         return result == 0 ? std::optional<numa::figures>(found) : std::nullopt;
     }
 
     /* The pages of a region on each node that has any. */
     std::vector<on_node> pages(std::size_t index) const
     {
-        return list<on_node>(percid_numa_report_pages, index);
+        return list<on_node>(percid_report_pages, index);
     }
 
     /* How much each node has used a region of late. */
     std::vector<on_node> use(std::size_t index) const
     {
-        return list<on_node>(percid_numa_report_use, index);
+        return list<on_node>(percid_report_use, index);
     }
 
     /* The pages of a region that could not be looked up, armed or moved, by errno. */
     std::vector<failure> failures(std::size_t index) const
     {
-        return list<failure>(percid_numa_report_failures, index);
+        return list<failure>(percid_report_failures, index);
     }
 
     /* How often a region was left out for a reason. */
     std::uint64_t skipped(std::size_t index, reason which) const noexcept
     {
-        return percid_numa_report_skipped(report_.get(), index, static_cast<int>(which));
+        return percid_report_skipped(report_.get(), index, static_cast<int>(which));
     }
 
 private:
@@ -940,7 +943,7 @@ private:
     report() noexcept = default;
 
     template <class T>
-    std::vector<T> list(std::size_t (*of)(const percid_numa_report *, std::size_t, T *, std::size_t),
+    std::vector<T> list(std::size_t (*of)(const percid_report *, std::size_t, T *, std::size_t),
                         std::size_t index) const
     {
         std::vector<T> found(of(report_.get(), index, nullptr, 0));
@@ -948,7 +951,7 @@ private:
         return found;
     }
 
-    detail::owner<percid_numa_report> report_;
+    detail::owner<percid_report> report_;
 };
 
 /* Keeps the memory of its regions near the threads that use it. Regions may outlive it, and are
@@ -958,38 +961,38 @@ public:
     /* With the published constants and all fixes. Throws if there is no memory for it. */
     balancer()
     {
-        detail::check(percid_numa_create(balancer_.place(), nullptr), "percid::numa::balancer");
+        detail::check(percid_balancer_create(balancer_.place(), nullptr), "percid::numa::balancer");
     }
 
     /* Throws for settings that cannot be used. */
     explicit balancer(const settings &chosen)
     {
-        detail::check(percid_numa_create(balancer_.place(), &chosen), "percid::numa::balancer");
+        detail::check(percid_balancer_create(balancer_.place(), &chosen), "percid::numa::balancer");
     }
 
     /* Whether there is anything to balance: several nodes with memory. */
     bool has_nodes() const noexcept
     {
-        return percid_numa_has_nodes(balancer_.get()) == 1;
+        return percid_balancer_has_nodes(balancer_.get()) == 1;
     }
 
     /* Starts a thread that makes passes and moves pages by itself. Throws if there can be none. */
     void start()
     {
-        detail::check(percid_numa_start(balancer_.get()), "percid::numa::balancer::start");
+        detail::check(percid_balancer_start(balancer_.get()), "percid::numa::balancer::start");
     }
 
     /* Ends that thread and waits for it. */
     void stop() noexcept
     {
-        percid_numa_stop(balancer_.get());
+        percid_balancer_stop(balancer_.get());
     }
 
     /* Makes a pass on behalf of the calling thread. */
     numa::passed pass() noexcept
     {
         numa::passed done{};
-        percid_numa_pass(balancer_.get(), &done);
+        percid_balancer_pass(balancer_.get(), &done);
         return done;
     }
 
@@ -997,7 +1000,7 @@ public:
     numa::batch move_batch() noexcept
     {
         numa::batch done{};
-        percid_numa_move_batch(balancer_.get(), &done);
+        percid_balancer_move_batch(balancer_.get(), &done);
         return done;
     }
 
@@ -1006,7 +1009,7 @@ public:
     std::vector<event> take_events(std::size_t most = 4096)
     {
         std::vector<event> events(most);
-        const std::int64_t count = percid_numa_take_events(balancer_.get(), events.data(), events.size());
+        const std::int64_t count = percid_balancer_take_events(balancer_.get(), events.data(), events.size());
         events.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
         return events;
     }
@@ -1015,29 +1018,29 @@ public:
     numa::report report() const
     {
         numa::report made;
-        detail::check(percid_numa_report_create(made.report_.place(), balancer_.get()), "percid::numa::report");
+        detail::check(percid_report_create(made.report_.place(), balancer_.get()), "percid::numa::report");
         return made;
     }
 
 private:
     friend class region;
 
-    detail::owner<percid_numa_balancer> balancer_;
+    detail::owner<percid_balancer> balancer_;
 };
 
 /* Memory that a balancer looks after for as long as this object lives. */
 class region {
 public:
     /* Registers memory of whole pages. Throws std::system_error, with the text of
-     * percid_numa_error(). */
+     * percid_region_error(). */
     region(balancer &by, const void *start, std::size_t bytes, numa::access how = numa::access::reported)
     {
-        const auto add = how == numa::access::trapped   ? percid_numa_register_trapped
-                         : how == numa::access::written ? percid_numa_register_written
-                                                        : percid_numa_register;
+        const auto add = how == numa::access::trapped   ? percid_region_register_trapped
+                         : how == numa::access::written ? percid_region_register_written
+                                                        : percid_region_register;
         const int result = add(region_.place(), by.balancer_.get(), start, bytes);
         if (result < 0) {
-            const char *const why = percid_numa_error(result);
+            const char *const why = percid_region_error(result);
             detail::check(result, why == nullptr ? "percid::numa::region" : why);
         }
     }
@@ -1046,28 +1049,28 @@ public:
      * Async-signal-safe. */
     void touch(std::size_t offset) noexcept
     {
-        percid_numa_touch(region_.get(), offset);
+        percid_region_touch(region_.get(), offset);
     }
 
     void *start() const noexcept
     {
-        return percid_numa_region_start(region_.get());
+        return percid_region_start(region_.get());
     }
 
     std::size_t bytes() const noexcept
     {
-        return percid_numa_region_bytes(region_.get());
+        return percid_region_bytes(region_.get());
     }
 
     numa::access access() const noexcept
     {
-        return static_cast<numa::access>(percid_numa_region_access(region_.get()));
+        return static_cast<numa::access>(percid_region_access(region_.get()));
     }
 
 private:
     friend class exclusion;
 
-    detail::owner<percid_numa_region> region_;
+    detail::owner<percid_region> region_;
 };
 
 /* A part of a trapped region stays accessible for as long as this object lives, for system calls.
@@ -1078,7 +1081,7 @@ public:
     exclusion(region &of, std::size_t offset, std::size_t bytes)
         : region_(of.region_.get()), offset_(offset), bytes_(bytes)
     {
-        detail::check(percid_numa_exclude_begin(region_, offset, bytes), "percid::numa::exclusion");
+        detail::check(percid_region_exclude_begin(region_, offset, bytes), "percid::numa::exclusion");
     }
 
     exclusion(const exclusion &) = delete;
@@ -1086,11 +1089,11 @@ public:
 
     ~exclusion()
     {
-        percid_numa_exclude_end(region_, offset_, bytes_);
+        percid_region_exclude_end(region_, offset_, bytes_);
     }
 
 private:
-    percid_numa_region *region_;
+    percid_region *region_;
     std::size_t offset_;
     std::size_t bytes_;
 };

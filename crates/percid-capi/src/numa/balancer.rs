@@ -20,9 +20,9 @@ use crate::registry::Registry;
 /// and reason.
 ///
 /// Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread,
-/// which percid_numa_start() starts, or by the caller of percid_numa_move_batch(); a thread of the
-/// program that faults or maps memory meanwhile waits for one batch at most.
-/// Signals: only percid_numa_touch(), and access to registered memory, are async-signal-safe. The
+/// which percid_balancer_start() starts, or by the caller of percid_balancer_move_batch(); a thread
+/// of the program that faults or maps memory meanwhile waits for one batch at most.
+/// Signals: only percid_region_touch(), and access to registered memory, are async-signal-safe. The
 /// balancer's own thread blocks all signals.
 /// Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed
 /// are caught, and its regions may be unregistered. To balance the child, create another balancer.
@@ -105,8 +105,8 @@ pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) ->
 /// if `settings` is NULL.
 ///
 /// Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not,
-/// or settings that percid_numa_settings_init() has not filled; -ERANGE if the shortest period is
-/// longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
+/// or settings that percid_balancer_settings_init() has not filled; -ERANGE if the shortest period
+/// is longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
 /// settings have members that this version of the library does not know, and they are not 0;
 /// -ENOMEM. On error `balancer` becomes NULL.
 ///
@@ -115,7 +115,7 @@ pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) ->
 /// `balancer` is [memory](crate#safety) for a handle. `settings` is NULL or points to as many bytes
 /// as the `size` in it says, all of them written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_create(
+pub unsafe extern "C" fn percid_balancer_create(
     balancer: *mut *mut Balancer,
     settings: *const Settings,
 ) -> c_int {
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn percid_numa_create(
 ///
 /// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_has_nodes(balancer: *const Balancer) -> c_int {
+pub unsafe extern "C" fn percid_balancer_has_nodes(balancer: *const Balancer) -> c_int {
     // SAFETY: the caller's handle.
     unsafe { of(balancer, |balancer| c_int::from(balancer.balancer.has_nodes())) }
 }
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn percid_numa_has_nodes(balancer: *const Balancer) -> c_i
 ///
 /// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_start(balancer: *mut Balancer) -> c_int {
+pub unsafe extern "C" fn percid_balancer_start(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle.
     unsafe {
         of(balancer, |balancer| match balancer.balancer.start() {
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn percid_numa_start(balancer: *mut Balancer) -> c_int {
 ///
 /// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_stop(balancer: *mut Balancer) -> c_int {
+pub unsafe extern "C" fn percid_balancer_stop(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle.
     unsafe {
         of(balancer, |balancer| {
@@ -195,7 +195,10 @@ pub unsafe extern "C" fn percid_numa_stop(balancer: *mut Balancer) -> c_int {
 ///
 /// `balancer` is [a handle](crate#safety). `passed` is [memory](crate#safety) for a structure.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_pass(balancer: *mut Balancer, passed: *mut Passed) -> c_int {
+pub unsafe extern "C" fn percid_balancer_pass(
+    balancer: *mut Balancer,
+    passed: *mut Passed,
+) -> c_int {
     // SAFETY: the caller's handle.
     unsafe {
         of(balancer, |balancer| {
@@ -216,7 +219,7 @@ pub unsafe extern "C" fn percid_numa_pass(balancer: *mut Balancer, passed: *mut 
 ///
 /// `balancer` is [a handle](crate#safety). `batch` is [memory](crate#safety) for a structure.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_move_batch(
+pub unsafe extern "C" fn percid_balancer_move_batch(
     balancer: *mut Balancer,
     batch: *mut Batch,
 ) -> c_int {
@@ -251,7 +254,7 @@ unsafe fn store<T>(place: *mut T, value: T) -> c_int {
 ///
 /// `balancer` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_destroy(balancer: *mut Balancer) -> c_int {
+pub unsafe extern "C" fn percid_balancer_destroy(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.
     unsafe { BALANCERS.destroy(balancer) }
 }

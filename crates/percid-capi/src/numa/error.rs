@@ -4,8 +4,8 @@ use std::ffi::c_int;
 
 use percid_numa::{BadSetting, RegisterError};
 
-/// Why memory cannot be registered. `percid_numa_register()` documents them; `percid_numa_error()`
-/// has the texts.
+/// Why memory cannot be registered. `percid_region_register()` documents them;
+/// `percid_region_error()` has the texts.
 pub(crate) fn of_register(why: RegisterError) -> c_int {
     match why {
         RegisterError::Empty | RegisterError::NotAligned { .. } => -libc::EINVAL,

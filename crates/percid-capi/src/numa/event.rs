@@ -18,7 +18,7 @@ use crate::registry::Registry;
 pub enum EventKind {
     /// A pass begins: `thread`, `sequence`.
     Pass = 1,
-    /// A region was left out, or was not (PERCID_NUMA_REASON_IGNORE_PID_INACTIVE): `region`,
+    /// A region was left out, or was not (PERCID_SCAN_REASON_IGNORE_PID_INACTIVE): `region`,
     /// `reason`.
     Skipped = 2,
     /// A part of a region was armed: `region`, `start`, `end`, `pages`.
@@ -37,9 +37,9 @@ pub enum EventKind {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Decision {
-    /// One of enum percid_numa_event_kind.
+    /// One of enum percid_balancer_event_kind.
     pub kind: c_int,
-    /// One of enum percid_numa_reason.
+    /// One of enum percid_scan_reason.
     pub reason: c_int,
     /// The address at which the region starts.
     pub region: u64,
@@ -106,7 +106,7 @@ impl Decision {
 /// `balancer` is [a handle](crate#safety). `events` is [memory](crate#safety) for `capacity` of
 /// them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_take_events(
+pub unsafe extern "C" fn percid_balancer_take_events(
     balancer: *mut Balancer,
     events: *mut Decision,
     capacity: usize,

@@ -17,7 +17,7 @@ use crate::registry::Registry;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// The program says so, by percid_numa_touch().
+    /// The program says so, by percid_region_touch().
     Reported = 1,
     /// By faults: armed pages have no access rights.
     Trapped = 2,
@@ -36,10 +36,10 @@ impl Access {
     }
 }
 
-/// Memory that a balancer looks after, from percid_numa_register() to percid_numa_unregister().
+/// Memory that a balancer looks after, from percid_region_register() to percid_region_unregister().
 ///
 /// Threads: any number of threads may use it at once.
-/// Signals: percid_numa_touch() is async-signal-safe and leaves errno alone; the rest is not.
+/// Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
 /// Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
 /// Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node.
 #[derive(Debug)]
@@ -103,13 +103,13 @@ impl Drop for Region {
 }
 
 /// Registers `bytes` bytes of memory from `start` on, whose use the program reports by
-/// percid_numa_touch(), and stores the region in `region`.
+/// percid_region_touch(), and stores the region in `region`.
 ///
 /// The range begins and ends at multiples of the page size, and consists of mappings of the same
 /// kind and access rights. The memory may be unmapped while it is registered: the balancer notices
 /// that, and leaves the region alone.
 ///
-/// Returns 0, or one of these, and then `region` becomes NULL; percid_numa_error() has a text for
+/// Returns 0, or one of these, and then `region` becomes NULL; percid_region_error() has a text for
 /// each:
 ///
 ///     -EINVAL   `region` or `balancer` is NULL, the range is empty, or is not made of whole pages
@@ -129,7 +129,7 @@ impl Drop for Region {
 /// `region` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety). Nothing is
 /// asked of the range.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_register(
+pub unsafe extern "C" fn percid_region_register(
     region: *mut *mut Region,
     balancer: *mut Balancer,
     start: *const c_void,
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn percid_numa_register(
 ///     fail with EFAULT, or do half of its work;
 ///   - no child of vfork() and no other process that shares the address space uses it.
 ///
-/// Returns what percid_numa_register() does, or
+/// Returns what percid_region_register() does, or
 ///
 ///     -EDEADLK  the range holds the calling thread's stack, or data of percid's handler: a fault
 ///               there could not be handled
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn percid_numa_register(
 /// `region` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety). The
 /// program keeps the promises above.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_register_trapped(
+pub unsafe extern "C" fn percid_region_register_trapped(
     region: *mut *mut Region,
     balancer: *mut Balancer,
     start: *const c_void,
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn percid_numa_register_trapped(
 /// when a thread ends would be lost. Checkpoints of the process fail, other users of userfaultfd
 /// cannot have the same memory, and a debugger that writes to an armed page waits forever.
 ///
-/// Returns what percid_numa_register() does, or
+/// Returns what percid_region_register() does, or
 ///
 ///     -EDEADLK          the range holds the calling thread's stack
 ///     -ENODEV           the memory is a file's, shared with other processes, or may not be written
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn percid_numa_register_trapped(
 /// `region` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety). Nothing is
 /// asked of the range.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_register_written(
+pub unsafe extern "C" fn percid_region_register_written(
     region: *mut *mut Region,
     balancer: *mut Balancer,
     start: *const c_void,
@@ -242,12 +242,12 @@ unsafe fn add(
     unsafe { REGIONS.create(region, make) }
 }
 
-/// Says in a few words what an error of percid_numa_register(), percid_numa_register_trapped() or
-/// percid_numa_register_written() means; NULL if the number is none of them.
+/// Says in a few words what an error of percid_region_register(), percid_region_register_trapped()
+/// or percid_region_register_written() means; NULL if the number is none of them.
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
-pub extern "C" fn percid_numa_error(error: c_int) -> *const c_char {
+pub extern "C" fn percid_region_error(error: c_int) -> *const c_char {
     text(error).map_or(std::ptr::null(), CStr::as_ptr)
 }
 
@@ -291,7 +291,7 @@ fn text(error: c_int) -> Option<&'static CStr> {
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_touch(region: *mut Region, offset: usize) {
+pub unsafe extern "C" fn percid_region_touch(region: *mut Region, offset: usize) {
     // SAFETY: the caller's handle.
     if let Ok(region) = unsafe { Registry::object(region) } {
         guard((), || region.region.touch(offset));
@@ -304,7 +304,7 @@ pub unsafe extern "C" fn percid_numa_touch(region: *mut Region, offset: usize) {
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_region_start(region: *const Region) -> *mut c_void {
+pub unsafe extern "C" fn percid_region_start(region: *const Region) -> *mut c_void {
     // SAFETY: the caller's handle.
     let start = unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().start);
     std::ptr::with_exposed_provenance_mut(start)
@@ -316,26 +316,26 @@ pub unsafe extern "C" fn percid_numa_region_start(region: *const Region) -> *mut
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_region_bytes(region: *const Region) -> usize {
+pub unsafe extern "C" fn percid_region_bytes(region: *const Region) -> usize {
     // SAFETY: the caller's handle.
     unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().len())
 }
 
-/// Returns how access to a region is seen: one of enum percid_numa_access. -EINVAL for NULL, -EBADF
+/// Returns how access to a region is seen: one of enum percid_access. -EINVAL for NULL, -EBADF
 /// if it is unregistered.
 ///
 /// # Safety
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_region_access(region: *const Region) -> c_int {
+pub unsafe extern "C" fn percid_region_access(region: *const Region) -> c_int {
     // SAFETY: the caller's handle.
     unsafe { of(region, |region| Access::of(region.region.access()) as c_int) }
 }
 
 /// Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until
-/// percid_numa_exclude_end(): for buffers that are given to system calls, which fail with EFAULT at
-/// armed memory. Whole grains of 64 KiB around the part are disarmed, and not armed again
+/// percid_region_exclude_end(): for buffers that are given to system calls, which fail with EFAULT
+/// at armed memory. Whole grains of 64 KiB around the part are disarmed, and not armed again
 /// meanwhile. A part may be excluded several times.
 ///
 /// Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
@@ -346,7 +346,7 @@ pub unsafe extern "C" fn percid_numa_region_access(region: *const Region) -> c_i
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_exclude_begin(
+pub unsafe extern "C" fn percid_region_exclude_begin(
     region: *mut Region,
     offset: usize,
     bytes: usize,
@@ -364,16 +364,17 @@ pub unsafe extern "C" fn percid_numa_exclude_begin(
     }
 }
 
-/// Lets a part be armed again that percid_numa_exclude_begin() has excluded with the same numbers.
+/// Lets a part be armed again that percid_region_exclude_begin() has excluded with the same
+/// numbers.
 ///
 /// Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as
-/// percid_numa_exclude_begin().
+/// percid_region_exclude_begin().
 ///
 /// # Safety
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_exclude_end(
+pub unsafe extern "C" fn percid_region_exclude_end(
     region: *mut Region,
     offset: usize,
     bytes: usize,
@@ -419,7 +420,7 @@ unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_in
 ///
 /// `region` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_unregister(region: *mut Region) -> c_int {
+pub unsafe extern "C" fn percid_region_unregister(region: *mut Region) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.
     unsafe { REGIONS.destroy(region) }
 }

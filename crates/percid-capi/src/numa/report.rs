@@ -90,7 +90,7 @@ pub struct Figures {
     pub start: *mut c_void,
     /// How many bytes it has.
     pub bytes: usize,
-    /// How access to it is seen: one of enum percid_numa_access.
+    /// How access to it is seen: one of enum percid_access.
     pub access: c_int,
     /// 1 if its memory is no longer what was registered, and is left alone; else 0.
     pub gone: c_int,
@@ -147,7 +147,7 @@ pub struct Failure {
     pub pages: u64,
 }
 
-/// Stores a report in `report`, to be freed by percid_numa_report_free().
+/// Stores a report in `report`, to be freed by percid_report_free().
 ///
 /// Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes
 /// NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
@@ -156,7 +156,7 @@ pub struct Failure {
 ///
 /// `report` is [memory](crate#safety) for a pointer. `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_create(
+pub unsafe extern "C" fn percid_report_create(
     report: *mut *mut Report,
     balancer: *const Balancer,
 ) -> c_int {
@@ -180,21 +180,21 @@ pub unsafe extern "C" fn percid_numa_report_create(
 ///
 /// `report` is [a result](crate#safety), which no thread uses any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_free(report: *mut Report) {
+pub unsafe extern "C" fn percid_report_free(report: *mut Report) {
     if !report.is_null() {
         // SAFETY: the caller's pointer, which came from a box and is not used any more.
         preserved(|| guard((), || drop(unsafe { Box::from_raw(report) })));
     }
 }
 
-/// Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_numa_totals).
+/// Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_balancer_totals).
 /// Returns 0, or -EINVAL for NULL.
 ///
 /// # Safety
 ///
 /// `report` is [a result](crate#safety). `totals` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_totals(
+pub unsafe extern "C" fn percid_report_totals(
     report: *const Report,
     totals: *mut Totals,
     size: usize,
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn percid_numa_report_totals(
 ///
 /// `report` is [a result](crate#safety). `nodes` is [memory](crate#safety) for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_nodes(
+pub unsafe extern "C" fn percid_report_nodes(
     report: *const Report,
     nodes: *mut u32,
     capacity: usize,
@@ -242,13 +242,13 @@ pub unsafe extern "C" fn percid_numa_report_nodes(
 ///
 /// `report` is [a result](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_regions(report: *const Report) -> usize {
+pub unsafe extern "C" fn percid_report_regions(report: *const Report) -> usize {
     // SAFETY: the caller's pointer.
     unsafe { report.as_ref() }.map_or(0, |report| report.0.regions.len())
 }
 
 /// Stores what was done to the region of number `index` (by ascending address), and what was seen
-/// there, in `figures`. `size` is sizeof(percid_numa_figures).
+/// there, in `figures`. `size` is sizeof(percid_region_figures).
 ///
 /// Returns 0, -EINVAL for NULL, -ERANGE if there are no more than `index` regions.
 ///
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn percid_numa_report_regions(report: *const Report) -> us
 ///
 /// `report` is [a result](crate#safety). `figures` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_region(
+pub unsafe extern "C" fn percid_report_region(
     report: *const Report,
     index: usize,
     figures: *mut Figures,
@@ -298,7 +298,7 @@ pub unsafe extern "C" fn percid_numa_report_region(
 ///
 /// `report` is [a result](crate#safety). `nodes` is [memory](crate#safety) for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_pages(
+pub unsafe extern "C" fn percid_report_pages(
     report: *const Report,
     index: usize,
     nodes: *mut OnNode,
@@ -312,13 +312,13 @@ pub unsafe extern "C" fn percid_numa_report_pages(
 }
 
 /// How much each node has used a region of late: accesses that were seen, halved every sequence. As
-/// percid_numa_report_pages().
+/// percid_report_pages().
 ///
 /// # Safety
 ///
 /// `report` is [a result](crate#safety). `nodes` is [memory](crate#safety) for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_use(
+pub unsafe extern "C" fn percid_report_use(
     report: *const Report,
     index: usize,
     nodes: *mut OnNode,
@@ -332,14 +332,14 @@ pub unsafe extern "C" fn percid_numa_report_use(
 }
 
 /// The pages of a region that could not be looked up, armed or moved, by errno. As
-/// percid_numa_report_pages().
+/// percid_report_pages().
 ///
 /// # Safety
 ///
 /// `report` is [a result](crate#safety). `failures` is [memory](crate#safety) for `capacity` of
 /// them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_failures(
+pub unsafe extern "C" fn percid_report_failures(
     report: *const Report,
     index: usize,
     failures: *mut Failure,
@@ -352,14 +352,14 @@ pub unsafe extern "C" fn percid_numa_report_failures(
     unsafe { list(found, failures, capacity) }
 }
 
-/// Returns how often a region was left out for a reason (one of enum percid_numa_reason), or was
+/// Returns how often a region was left out for a reason (one of enum percid_scan_reason), or was
 /// scanned for the last one; 0 if there is no such region or reason.
 ///
 /// # Safety
 ///
 /// `report` is [a result](crate#safety).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_report_skipped(
+pub unsafe extern "C" fn percid_report_skipped(
     report: *const Report,
     index: usize,
     reason: c_int,
@@ -378,7 +378,7 @@ pub unsafe extern "C" fn percid_numa_report_skipped(
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
-pub extern "C" fn percid_numa_reason_name(reason: c_int) -> *const c_char {
+pub extern "C" fn percid_scan_reason_name(reason: c_int) -> *const c_char {
     let found = Reason::ALL.iter().find(|(number, ..)| *number as c_int == reason);
     found.map_or(ptr::null(), |(_, _, name)| name.as_ptr())
 }
@@ -420,9 +420,9 @@ mod tests {
         for (number, reason) in (1..).zip(percid_numa::Reason::ALL) {
             assert_eq!(Reason::number(reason), number);
             // SAFETY: names are terminated strings.
-            let name = unsafe { CStr::from_ptr(percid_numa_reason_name(number)) };
+            let name = unsafe { CStr::from_ptr(percid_scan_reason_name(number)) };
             assert_eq!(name.to_bytes(), reason.name().as_bytes());
         }
-        assert!([-1, 0, 8].into_iter().all(|number| percid_numa_reason_name(number).is_null()));
+        assert!([-1, 0, 8].into_iter().all(|number| percid_scan_reason_name(number).is_null()));
     }
 }

@@ -22,15 +22,15 @@ pub enum RuleSet {
     Fixed = 3,
 }
 
-/// The constants and rules of a balancer, filled by percid_numa_settings_init() and then changed as
-/// wanted.
+/// The constants and rules of a balancer, filled by percid_balancer_settings_init() and then
+/// changed as wanted.
 ///
 /// Later versions may add members at the end. Those of the scan have the published values at first
 /// (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The size of this structure in bytes, which percid_numa_settings_init() stores. Leave it
+    /// The size of this structure in bytes, which percid_balancer_settings_init() stores. Leave it
     /// alone.
     pub size: usize,
     /// A new region is left alone for this long, in nanoseconds; 1 s.
@@ -55,7 +55,7 @@ pub struct Settings {
     /// Not 0: pages that were moved before need longer evidence to be moved again. 1, percid's own
     /// addition.
     pub backoff: c_int,
-    /// One of enum percid_numa_rules; PERCID_NUMA_RULES_FIXED.
+    /// One of enum percid_scan_rules; PERCID_SCAN_RULES_FIXED.
     pub rules: c_int,
     /// The bits of the sets of threads that used a region of late: 64, as published, or 128.
     pub width: c_int,
@@ -152,7 +152,7 @@ pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid_numa::
         .map_err(error::of_setting)
 }
 
-/// Fills `settings` with the defaults. `size` is sizeof(percid_numa_settings).
+/// Fills `settings` with the defaults. `size` is sizeof(percid_balancer_settings).
 ///
 /// Returns 0, or -EINVAL for NULL or a size that this structure never had.
 ///
@@ -160,7 +160,10 @@ pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid_numa::
 ///
 /// `settings` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_numa_settings_init(settings: *mut Settings, size: usize) -> c_int {
+pub unsafe extern "C" fn percid_balancer_settings_init(
+    settings: *mut Settings,
+    size: usize,
+) -> c_int {
     if size < size_of::<Settings>() {
         return -libc::EINVAL;
     }

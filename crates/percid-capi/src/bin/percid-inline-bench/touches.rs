@@ -5,9 +5,9 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use percid_capi::numa::balancer::{percid_numa_create, percid_numa_destroy};
+use percid_capi::numa::balancer::{percid_balancer_create, percid_balancer_destroy};
 use percid_capi::numa::region::{
-    self, percid_numa_register, percid_numa_touch, percid_numa_unregister,
+    self, percid_region_register, percid_region_touch, percid_region_unregister,
 };
 use percid_numa::{Balancer, Region};
 
@@ -20,7 +20,7 @@ unsafe extern "C" {
 
 /// The C half calls it, and is linked behind the library.
 #[used]
-static CALLED_BY_C: unsafe extern "C" fn(*mut region::Region, usize) = percid_numa_touch;
+static CALLED_BY_C: unsafe extern "C" fn(*mut region::Region, usize) = percid_region_touch;
 
 /// A region, as Rust and as C know it.
 pub(crate) struct Touches {
@@ -46,9 +46,9 @@ impl Touches {
         let (mut balancer, mut in_c) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the places are valid, and a region outlives its balancer.
         let result = unsafe {
-            percid_numa_create(&mut balancer, ptr::null());
-            let result = percid_numa_register(&mut in_c, balancer, start.cast(), BYTES);
-            percid_numa_destroy(balancer);
+            percid_balancer_create(&mut balancer, ptr::null());
+            let result = percid_region_register(&mut in_c, balancer, start.cast(), BYTES);
+            percid_balancer_destroy(balancer);
             result
         };
         match result {
@@ -70,7 +70,7 @@ impl Touches {
 impl Drop for Touches {
     fn drop(&mut self) {
         // SAFETY: no thread uses it any more.
-        unsafe { percid_numa_unregister(self.in_c) };
+        unsafe { percid_region_unregister(self.in_c) };
     }
 }
 

@@ -13,8 +13,8 @@
 
 enum { PAGES = 64, THREADS = 4, PASSES = 20, DEEP = 256 << 10 };
 
-static percid_numa_balancer *balancer;
-static percid_numa_region *region;
+static percid_balancer *balancer;
+static percid_region *region;
 static size_t page;
 static char *memory;
 
@@ -27,51 +27,51 @@ static char *map(size_t bytes)
 
 static void settings(void)
 {
-    percid_numa_settings settings;
-    percid_numa_balancer *other;
+    percid_balancer_settings settings;
+    percid_balancer *other;
     memset(&settings, 0x55, sizeof settings);
-    CHECK(percid_numa_settings_init(NULL, sizeof settings) == -EINVAL);
-    CHECK(percid_numa_settings_init(&settings, sizeof settings - 1) == -EINVAL);
-    CHECK(percid_numa_settings_init(&settings, sizeof settings) == 0);
+    CHECK(percid_balancer_settings_init(NULL, sizeof settings) == -EINVAL);
+    CHECK(percid_balancer_settings_init(&settings, sizeof settings - 1) == -EINVAL);
+    CHECK(percid_balancer_settings_init(&settings, sizeof settings) == 0);
     CHECK(settings.size == sizeof settings && settings.scan_delay_ns == UINT64_C(1000000000));
     CHECK(settings.scan_size == UINT64_C(256) << 20 && settings.max_rate == UINT64_C(2560) << 20);
     CHECK(settings.period_min_ns == UINT64_C(1000000000) && settings.period_max_ns == UINT64_C(60000000000));
     CHECK(settings.batch == UINT64_C(2) << 20 && settings.bandwidth == UINT64_C(2560) << 20);
     CHECK(settings.batch_time_ns == 10000000);
     CHECK(settings.backoff == 1 && settings.width == 64 && settings.reserved == 0);
-    CHECK(settings.rules == PERCID_NUMA_RULES_FIXED);
+    CHECK(settings.rules == PERCID_SCAN_RULES_FIXED);
 
-    settings.rules = PERCID_NUMA_RULES_SELECTIVE;
+    settings.rules = PERCID_SCAN_RULES_SELECTIVE;
     settings.width = 128;
-    CHECK(percid_numa_create(&other, &settings) == 0 && percid_numa_destroy(other) == 0);
+    CHECK(percid_balancer_create(&other, &settings) == 0 && percid_balancer_destroy(other) == 0);
     settings.width = 63;
-    CHECK(percid_numa_create(&other, &settings) == -EINVAL && other == NULL);
+    CHECK(percid_balancer_create(&other, &settings) == -EINVAL && other == NULL);
     settings.width = 64;
     settings.period_min_ns = settings.period_max_ns + 1;
-    CHECK(percid_numa_create(&other, &settings) == -ERANGE && other == NULL);
-    CHECK(percid_numa_create(NULL, &settings) == -EINVAL && percid_numa_create(NULL, NULL) == -EINVAL);
+    CHECK(percid_balancer_create(&other, &settings) == -ERANGE && other == NULL);
+    CHECK(percid_balancer_create(NULL, &settings) == -EINVAL && percid_balancer_create(NULL, NULL) == -EINVAL);
 }
 
 /* A structure of a version to come. */
 static void larger_settings(void)
 {
     struct {
-        percid_numa_settings known;
+        percid_balancer_settings known;
         uint64_t later;
     } larger;
-    percid_numa_balancer *other;
+    percid_balancer *other;
     larger.later = 1;
-    CHECK(percid_numa_settings_init(&larger.known, sizeof larger) == 0 && larger.later == 0);
-    CHECK(percid_numa_create(&other, &larger.known) == 0 && percid_numa_destroy(other) == 0);
+    CHECK(percid_balancer_settings_init(&larger.known, sizeof larger) == 0 && larger.later == 0);
+    CHECK(percid_balancer_create(&other, &larger.known) == 0 && percid_balancer_destroy(other) == 0);
     larger.later = 1;
-    CHECK(percid_numa_create(&other, &larger.known) == -E2BIG && other == NULL);
+    CHECK(percid_balancer_create(&other, &larger.known) == -E2BIG && other == NULL);
 }
 
 static int refused(void *start, size_t bytes)
 {
-    percid_numa_region *none = region;
-    const int result = percid_numa_register(&none, balancer, start, bytes);
-    const char *const text = percid_numa_error(result);
+    percid_region *none = region;
+    const int result = percid_region_register(&none, balancer, start, bytes);
+    const char *const text = percid_region_error(result);
     CHECK(none == NULL && text != NULL);
     printf("%s: %s\n", strerror(-result), text);
     return result;
@@ -91,11 +91,11 @@ static void own_stack(void)
 {
     const uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(page - 1);
     const size_t pages = DEEP / 2 / page;
-    percid_numa_region *none = region;
+    percid_region *none = region;
     CHECK(reach_down() == 0);
     /* From half as deep to this very page: the library's own frames are there. */
     const void *const start = (const void *)(here - pages * page);
-    CHECK(percid_numa_register_trapped(&none, balancer, start, (pages + 1) * page) == -EDEADLK && none == NULL);
+    CHECK(percid_region_register_trapped(&none, balancer, start, (pages + 1) * page) == -EDEADLK && none == NULL);
 }
 
 static void refusals(void)
@@ -109,7 +109,7 @@ static void refusals(void)
     CHECK(refused(other + 3 * page, 2 * page) == -ENXIO && refused(NULL, page) == -ENXIO);
     CHECK(refused((void *)(UINTPTR_MAX - page + 1), 2 * page) == -ENXIO);
     CHECK(refused(other + 6 * page, 2 * page) == -EXDEV);
-    CHECK(percid_numa_error(0) == NULL && percid_numa_error(1) == NULL && percid_numa_error(-EPIPE) == NULL);
+    CHECK(percid_region_error(0) == NULL && percid_region_error(1) == NULL && percid_region_error(-EPIPE) == NULL);
     CHECK(munmap(other, 8 * page) == 0);
 }
 
@@ -117,7 +117,7 @@ static void *use(void *unused)
 {
     for (int round = 0; round < 1000; round++) {
         for (size_t at = 0; at < PAGES * page; at += page / 2) {
-            percid_numa_touch(region, at);
+            percid_region_touch(region, at);
             __atomic_fetch_add(&memory[at], 1, __ATOMIC_RELAXED);
         }
     }
@@ -127,109 +127,109 @@ static void *use(void *unused)
 static void threads(void)
 {
     pthread_t users[THREADS];
-    CHECK(percid_numa_start(balancer) == 0 && percid_numa_start(balancer) == 0);
+    CHECK(percid_balancer_start(balancer) == 0 && percid_balancer_start(balancer) == 0);
     for (int i = 0; i < THREADS; i++) {
         CHECK(pthread_create(&users[i], NULL, use, NULL) == 0);
     }
     for (int i = 0; i < PASSES; i++) {
-        percid_numa_batch batch;
+        percid_batch batch;
         errno = 77;
-        CHECK(percid_numa_pass(balancer, NULL) == 0);
-        CHECK(percid_numa_move_batch(balancer, &batch) == 0 && (batch.more == 0 || batch.more == 1));
+        CHECK(percid_balancer_pass(balancer, NULL) == 0);
+        CHECK(percid_balancer_move_batch(balancer, &batch) == 0 && (batch.more == 0 || batch.more == 1));
         CHECK(errno == 77);
     }
     for (int i = 0; i < THREADS; i++) {
         CHECK(pthread_join(users[i], NULL) == 0);
     }
-    CHECK(percid_numa_stop(balancer) == 0 && percid_numa_stop(balancer) == 0);
+    CHECK(percid_balancer_stop(balancer) == 0 && percid_balancer_stop(balancer) == 0);
 }
 
 static void report(void)
 {
-    percid_numa_report *report;
-    percid_numa_totals totals;
-    percid_numa_figures figures;
-    percid_numa_on_node nodes[1024];
-    CHECK(percid_numa_report_create(&report, balancer) == 0);
-    CHECK(percid_numa_report_totals(report, &totals, sizeof totals) == 0);
+    percid_report *report;
+    percid_balancer_totals totals;
+    percid_region_figures figures;
+    percid_on_node nodes[1024];
+    CHECK(percid_report_create(&report, balancer) == 0);
+    CHECK(percid_report_totals(report, &totals, sizeof totals) == 0);
     CHECK(totals.threads >= 1 && totals.age_ns > 0 && totals.period_ns > 0);
-    CHECK(percid_numa_report_regions(report) == 1);
-    CHECK(percid_numa_report_region(report, 0, &figures, sizeof figures) == 0);
+    CHECK(percid_report_regions(report) == 1);
+    CHECK(percid_report_region(report, 0, &figures, sizeof figures) == 0);
     CHECK(figures.start == memory && figures.bytes == PAGES * page && figures.gone == 0);
-    CHECK(figures.access == PERCID_NUMA_ACCESS_REPORTED);
+    CHECK(figures.access == PERCID_ACCESS_REPORTED);
     /* Every page was written. */
-    const size_t count = percid_numa_report_pages(report, 0, nodes, 1024);
+    const size_t count = percid_report_pages(report, 0, nodes, 1024);
     uint64_t pages = 0;
-    CHECK(count >= 1 && percid_numa_report_pages(report, 0, NULL, 0) == count);
+    CHECK(count >= 1 && percid_report_pages(report, 0, NULL, 0) == count);
     for (size_t i = 0; i < count; i++) {
         pages += nodes[i].count;
     }
     CHECK(pages == PAGES && figures.absent == 0);
 
-    const size_t there = percid_numa_report_nodes(report, NULL, 0);
-    CHECK(percid_numa_has_nodes(balancer) == (there > 1));
+    const size_t there = percid_report_nodes(report, NULL, 0);
+    CHECK(percid_balancer_has_nodes(balancer) == (there > 1));
     if (there == 1) {
         CHECK(figures.scanned == 0 && figures.moved == 0 && totals.passes == 0);
-        CHECK(percid_numa_report_use(report, 0, NULL, 0) == 0);
+        CHECK(percid_report_use(report, 0, NULL, 0) == 0);
     }
-    for (int reason = 1; percid_numa_reason_name(reason) != NULL; reason++) {
-        CHECK(there > 1 || percid_numa_report_skipped(report, 0, reason) == 0);
+    for (int reason = 1; percid_scan_reason_name(reason) != NULL; reason++) {
+        CHECK(there > 1 || percid_report_skipped(report, 0, reason) == 0);
     }
 
     /* A program of another version. */
     char first[16] = {0};
-    CHECK(percid_numa_report_totals(report, (percid_numa_totals *)(void *)nodes, sizeof nodes) == 0);
+    CHECK(percid_report_totals(report, (percid_balancer_totals *)(void *)nodes, sizeof nodes) == 0);
     CHECK(nodes[0].count == totals.passes && nodes[1023].count == 0);
-    percid_numa_totals shorter;
+    percid_balancer_totals shorter;
     memset(&shorter, 0x55, sizeof shorter);
-    CHECK(percid_numa_report_totals(report, &shorter, sizeof first) == 0);
+    CHECK(percid_report_totals(report, &shorter, sizeof first) == 0);
     CHECK(shorter.passes == totals.passes && shorter.period_ns == UINT64_C(0x5555555555555555));
 
-    CHECK(percid_numa_report_region(report, 1, &figures, sizeof figures) == -ERANGE);
-    CHECK(percid_numa_report_region(report, 0, NULL, 0) == -EINVAL);
-    CHECK(percid_numa_report_totals(report, NULL, sizeof totals) == -EINVAL);
-    CHECK(percid_numa_report_pages(report, 1, nodes, 1024) == 0);
-    CHECK(percid_numa_report_failures(report, 1, NULL, 0) == 0);
-    CHECK(percid_numa_report_skipped(report, 1, 1) == 0 && percid_numa_report_skipped(report, 0, 99) == 0);
-    percid_numa_report_free(report);
+    CHECK(percid_report_region(report, 1, &figures, sizeof figures) == -ERANGE);
+    CHECK(percid_report_region(report, 0, NULL, 0) == -EINVAL);
+    CHECK(percid_report_totals(report, NULL, sizeof totals) == -EINVAL);
+    CHECK(percid_report_pages(report, 1, nodes, 1024) == 0);
+    CHECK(percid_report_failures(report, 1, NULL, 0) == 0);
+    CHECK(percid_report_skipped(report, 1, 1) == 0 && percid_report_skipped(report, 0, 99) == 0);
+    percid_report_free(report);
 }
 
 static void excluded_parts(void)
 {
-    const size_t bytes = percid_numa_region_bytes(region);
-    CHECK(percid_numa_exclude_begin(region, 0, bytes) == 0);
-    CHECK(percid_numa_exclude_begin(region, page, page) == 0);
-    CHECK(percid_numa_exclude_begin(region, page, page) == 0);
-    CHECK(percid_numa_exclude_begin(region, bytes, 0) == 0);
-    CHECK(percid_numa_exclude_begin(region, bytes, 1) == -ERANGE);
-    CHECK(percid_numa_exclude_begin(region, SIZE_MAX, 2) == -ERANGE);
-    CHECK(percid_numa_exclude_end(region, page, page) == 0 && percid_numa_exclude_end(region, page, page) == 0);
-    CHECK(percid_numa_exclude_end(region, page, page) == -ENOENT);
-    CHECK(percid_numa_exclude_end(region, bytes, 1) == -ERANGE);
-    CHECK(percid_numa_exclude_end(region, bytes, 0) == 0);
+    const size_t bytes = percid_region_bytes(region);
+    CHECK(percid_region_exclude_begin(region, 0, bytes) == 0);
+    CHECK(percid_region_exclude_begin(region, page, page) == 0);
+    CHECK(percid_region_exclude_begin(region, page, page) == 0);
+    CHECK(percid_region_exclude_begin(region, bytes, 0) == 0);
+    CHECK(percid_region_exclude_begin(region, bytes, 1) == -ERANGE);
+    CHECK(percid_region_exclude_begin(region, SIZE_MAX, 2) == -ERANGE);
+    CHECK(percid_region_exclude_end(region, page, page) == 0 && percid_region_exclude_end(region, page, page) == 0);
+    CHECK(percid_region_exclude_end(region, page, page) == -ENOENT);
+    CHECK(percid_region_exclude_end(region, bytes, 1) == -ERANGE);
+    CHECK(percid_region_exclude_end(region, bytes, 0) == 0);
     /* The first is left to the end of the region. */
 }
 
 static void child(void)
 {
-    percid_numa_event event;
-    percid_numa_region *another = region;
-    percid_numa_touch(region, 0);
+    percid_balancer_event event;
+    percid_region *another = region;
+    percid_region_touch(region, 0);
     memory[0]++;
-    CHECK(percid_numa_register(&another, balancer, memory, page) == -EPERM && another == NULL);
-    CHECK(percid_numa_take_events(balancer, &event, 1) == 0);
-    CHECK(percid_numa_start(balancer) == 0 && percid_numa_pass(balancer, NULL) == 0);
-    CHECK(percid_numa_exclude_begin(region, 0, 1) == 0 && percid_numa_exclude_end(region, 0, 1) == 0);
-    CHECK(percid_numa_unregister(region) == 0 && percid_numa_destroy(balancer) == 0);
+    CHECK(percid_region_register(&another, balancer, memory, page) == -EPERM && another == NULL);
+    CHECK(percid_balancer_take_events(balancer, &event, 1) == 0);
+    CHECK(percid_balancer_start(balancer) == 0 && percid_balancer_pass(balancer, NULL) == 0);
+    CHECK(percid_region_exclude_begin(region, 0, 1) == 0 && percid_region_exclude_end(region, 0, 1) == 0);
+    CHECK(percid_region_unregister(region) == 0 && percid_balancer_destroy(balancer) == 0);
     _exit(0);
 }
 
 static void children(void)
 {
     int status = 1;
-    percid_numa_event event;
+    percid_balancer_event event;
     /* Where there are nodes this leaves some that are the parent's. */
-    CHECK(percid_numa_take_events(balancer, &event, 1) == percid_numa_has_nodes(balancer));
+    CHECK(percid_balancer_take_events(balancer, &event, 1) == percid_balancer_has_nodes(balancer));
     CHECK(fflush(stdout) == 0);
     const pid_t process = fork();
     CHECK(process >= 0);
@@ -237,47 +237,47 @@ static void children(void)
         child();
     }
     CHECK(waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    CHECK(percid_numa_take_events(balancer, &event, 1) == percid_numa_has_nodes(balancer));
+    CHECK(percid_balancer_take_events(balancer, &event, 1) == percid_balancer_has_nodes(balancer));
 }
 
 static void misuse(void)
 {
-    percid_numa_report *report;
-    percid_numa_event event;
-    CHECK(percid_numa_register(NULL, balancer, memory, page) == -EINVAL);
-    CHECK(percid_numa_register(&region, NULL, memory, page) == -EINVAL && region == NULL);
-    percid_numa_touch(NULL, 0);
-    CHECK(percid_numa_region_start(NULL) == NULL && percid_numa_region_bytes(NULL) == 0);
-    CHECK(percid_numa_region_access(NULL) == -EINVAL && percid_numa_unregister(NULL) == -EINVAL);
-    CHECK(percid_numa_exclude_begin(NULL, 0, 1) == -EINVAL && percid_numa_exclude_end(NULL, 0, 1) == -EINVAL);
-    CHECK(percid_numa_has_nodes(NULL) == -EINVAL && percid_numa_start(NULL) == -EINVAL);
-    CHECK(percid_numa_stop(NULL) == -EINVAL && percid_numa_pass(NULL, NULL) == -EINVAL);
-    CHECK(percid_numa_move_batch(NULL, NULL) == -EINVAL && percid_numa_destroy(NULL) == -EINVAL);
-    CHECK(percid_numa_take_events(NULL, &event, 1) == -EINVAL);
-    CHECK(percid_numa_take_events(balancer, NULL, 1) == -EINVAL);
-    CHECK(percid_numa_report_create(NULL, balancer) == -EINVAL);
-    CHECK(percid_numa_report_create(&report, NULL) == -EINVAL && report == NULL);
-    CHECK(percid_numa_report_regions(NULL) == 0 && percid_numa_report_nodes(NULL, NULL, 0) == 0);
-    CHECK(percid_numa_report_pages(NULL, 0, NULL, 0) == 0 && percid_numa_report_skipped(NULL, 0, 1) == 0);
-    CHECK(percid_numa_report_totals(NULL, NULL, 0) == -EINVAL);
-    CHECK(percid_numa_report_region(NULL, 0, NULL, 0) == -EINVAL);
-    percid_numa_report_free(NULL);
-    CHECK(percid_numa_reason_name(0) == NULL && percid_numa_reason_name(8) == NULL);
-    CHECK(strcmp(percid_numa_reason_name(PERCID_NUMA_REASON_PID_INACTIVE), "pid_inactive") == 0);
+    percid_report *report;
+    percid_balancer_event event;
+    CHECK(percid_region_register(NULL, balancer, memory, page) == -EINVAL);
+    CHECK(percid_region_register(&region, NULL, memory, page) == -EINVAL && region == NULL);
+    percid_region_touch(NULL, 0);
+    CHECK(percid_region_start(NULL) == NULL && percid_region_bytes(NULL) == 0);
+    CHECK(percid_region_access(NULL) == -EINVAL && percid_region_unregister(NULL) == -EINVAL);
+    CHECK(percid_region_exclude_begin(NULL, 0, 1) == -EINVAL && percid_region_exclude_end(NULL, 0, 1) == -EINVAL);
+    CHECK(percid_balancer_has_nodes(NULL) == -EINVAL && percid_balancer_start(NULL) == -EINVAL);
+    CHECK(percid_balancer_stop(NULL) == -EINVAL && percid_balancer_pass(NULL, NULL) == -EINVAL);
+    CHECK(percid_balancer_move_batch(NULL, NULL) == -EINVAL && percid_balancer_destroy(NULL) == -EINVAL);
+    CHECK(percid_balancer_take_events(NULL, &event, 1) == -EINVAL);
+    CHECK(percid_balancer_take_events(balancer, NULL, 1) == -EINVAL);
+    CHECK(percid_report_create(NULL, balancer) == -EINVAL);
+    CHECK(percid_report_create(&report, NULL) == -EINVAL && report == NULL);
+    CHECK(percid_report_regions(NULL) == 0 && percid_report_nodes(NULL, NULL, 0) == 0);
+    CHECK(percid_report_pages(NULL, 0, NULL, 0) == 0 && percid_report_skipped(NULL, 0, 1) == 0);
+    CHECK(percid_report_totals(NULL, NULL, 0) == -EINVAL);
+    CHECK(percid_report_region(NULL, 0, NULL, 0) == -EINVAL);
+    percid_report_free(NULL);
+    CHECK(percid_scan_reason_name(0) == NULL && percid_scan_reason_name(8) == NULL);
+    CHECK(strcmp(percid_scan_reason_name(PERCID_SCAN_REASON_PID_INACTIVE), "pid_inactive") == 0);
 }
 
 /* Handles stay recognisable. */
-static void after_the_end(percid_numa_region *gone)
+static void after_the_end(percid_region *gone)
 {
-    percid_numa_report *report;
-    percid_numa_event event;
-    percid_numa_touch(gone, 0);
-    CHECK(percid_numa_unregister(gone) == -EBADF && percid_numa_region_access(gone) == -EBADF);
-    CHECK(percid_numa_region_bytes(gone) == 0 && percid_numa_exclude_end(gone, 0, 1) == -EBADF);
-    CHECK(percid_numa_destroy(balancer) == -EBADF && percid_numa_pass(balancer, NULL) == -EBADF);
-    CHECK(percid_numa_start(balancer) == -EBADF && percid_numa_take_events(balancer, &event, 1) == -EBADF);
-    CHECK(percid_numa_report_create(&report, balancer) == -EBADF && report == NULL);
-    CHECK(percid_numa_register(&region, balancer, memory, page) == -EBADF && region == NULL);
+    percid_report *report;
+    percid_balancer_event event;
+    percid_region_touch(gone, 0);
+    CHECK(percid_region_unregister(gone) == -EBADF && percid_region_access(gone) == -EBADF);
+    CHECK(percid_region_bytes(gone) == 0 && percid_region_exclude_end(gone, 0, 1) == -EBADF);
+    CHECK(percid_balancer_destroy(balancer) == -EBADF && percid_balancer_pass(balancer, NULL) == -EBADF);
+    CHECK(percid_balancer_start(balancer) == -EBADF && percid_balancer_take_events(balancer, &event, 1) == -EBADF);
+    CHECK(percid_report_create(&report, balancer) == -EBADF && report == NULL);
+    CHECK(percid_region_register(&region, balancer, memory, page) == -EBADF && region == NULL);
 }
 
 #ifdef PRETENDED_NODES
@@ -294,10 +294,10 @@ int main(void)
     memory = map(PAGES * page);
     settings();
     larger_settings();
-    CHECK(percid_numa_create(&balancer, NULL) == 0);
-    CHECK(percid_numa_register(&region, balancer, memory, PAGES * page) == 0);
-    CHECK(percid_numa_region_start(region) == memory && percid_numa_region_bytes(region) == PAGES * page);
-    CHECK(percid_numa_region_access(region) == PERCID_NUMA_ACCESS_REPORTED);
+    CHECK(percid_balancer_create(&balancer, NULL) == 0);
+    CHECK(percid_region_register(&region, balancer, memory, PAGES * page) == 0);
+    CHECK(percid_region_start(region) == memory && percid_region_bytes(region) == PAGES * page);
+    CHECK(percid_region_access(region) == PERCID_ACCESS_REPORTED);
     refusals();
     own_stack();
     threads();
@@ -305,16 +305,16 @@ int main(void)
     excluded_parts();
     children();
 
-    percid_numa_region *const first = region;
+    percid_region *const first = region;
     misuse();
-    CHECK(percid_numa_unregister(first) == 0);
+    CHECK(percid_region_unregister(first) == 0);
     /* A region may outlive its balancer, and be registered again with another. */
-    CHECK(percid_numa_register_trapped(&region, balancer, memory, PAGES * page) == 0);
-    percid_numa_region *const orphan = region;
-    CHECK(percid_numa_region_access(orphan) == PERCID_NUMA_ACCESS_TRAPPED);
-    CHECK(percid_numa_destroy(balancer) == 0);
-    percid_numa_touch(orphan, 0);
-    CHECK(percid_numa_region_start(orphan) == memory && percid_numa_unregister(orphan) == 0);
+    CHECK(percid_region_register_trapped(&region, balancer, memory, PAGES * page) == 0);
+    percid_region *const orphan = region;
+    CHECK(percid_region_access(orphan) == PERCID_ACCESS_TRAPPED);
+    CHECK(percid_balancer_destroy(balancer) == 0);
+    percid_region_touch(orphan, 0);
+    CHECK(percid_region_start(orphan) == memory && percid_region_unregister(orphan) == 0);
     after_the_end(first);
     puts("ok");
     return 0;

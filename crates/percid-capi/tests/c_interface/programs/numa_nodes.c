@@ -19,7 +19,7 @@ enum { PAGES = 256, MOST_PASSES = 1000 };
 /* A grain of trapped memory. */
 static const size_t GRAIN = 64 << 10;
 
-static percid_numa_balancer *balancer;
+static percid_balancer *balancer;
 static size_t page;
 
 /* From a multiple of a grain on, so that none is cut. */
@@ -43,22 +43,22 @@ static int stay_on(unsigned cpu)
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-static percid_numa_figures figures(percid_numa_report **report)
+static percid_region_figures figures(percid_report **report)
 {
-    percid_numa_figures figures;
-    CHECK(percid_numa_report_create(report, balancer) == 0);
-    CHECK(percid_numa_report_regions(*report) == 1);
-    CHECK(percid_numa_report_region(*report, 0, &figures, sizeof figures) == 0);
+    percid_region_figures figures;
+    CHECK(percid_report_create(report, balancer) == 0);
+    CHECK(percid_report_regions(*report) == 1);
+    CHECK(percid_report_region(*report, 0, &figures, sizeof figures) == 0);
     return figures;
 }
 
 /* Makes passes until so many pages are armed anew, and answers whether that came about. */
 static int arm(uint64_t pages)
 {
-    percid_numa_passed passed;
+    percid_pass passed;
     uint64_t armed = 0;
     for (int i = 0; i < MOST_PASSES && armed < pages; i++) {
-        CHECK(percid_numa_pass(balancer, &passed) == 0);
+        CHECK(percid_balancer_pass(balancer, &passed) == 0);
         armed += passed.armed;
     }
     return armed == pages;
@@ -66,71 +66,72 @@ static int arm(uint64_t pages)
 
 static void events(const char *memory)
 {
-    percid_numa_event event;
+    percid_balancer_event event;
     uint64_t armed = 0, passes = 0, kinds = 0;
     /* One by one: what a call leaves is there for the next. */
-    while (percid_numa_take_events(balancer, &event, 1) == 1) {
-        CHECK(event.kind >= PERCID_NUMA_EVENT_KIND_PASS && event.kind <= PERCID_NUMA_EVENT_KIND_HANDLER_REPLACED);
-        CHECK(event.kind == PERCID_NUMA_EVENT_KIND_PASS || event.region == (uintptr_t)memory);
-        CHECK((event.reason != 0) == (event.kind == PERCID_NUMA_EVENT_KIND_SKIPPED));
-        CHECK(event.reason == 0 || percid_numa_reason_name(event.reason) != NULL);
+    while (percid_balancer_take_events(balancer, &event, 1) == 1) {
+        CHECK(event.kind >= PERCID_BALANCER_EVENT_KIND_PASS);
+        CHECK(event.kind <= PERCID_BALANCER_EVENT_KIND_HANDLER_REPLACED);
+        CHECK(event.kind == PERCID_BALANCER_EVENT_KIND_PASS || event.region == (uintptr_t)memory);
+        CHECK((event.reason != 0) == (event.kind == PERCID_BALANCER_EVENT_KIND_SKIPPED));
+        CHECK(event.reason == 0 || percid_scan_reason_name(event.reason) != NULL);
         kinds |= UINT64_C(1) << event.kind;
-        if (event.kind == PERCID_NUMA_EVENT_KIND_PASS) {
+        if (event.kind == PERCID_BALANCER_EVENT_KIND_PASS) {
             CHECK(event.thread == (uint32_t)getpid());
             passes++;
         }
-        if (event.kind == PERCID_NUMA_EVENT_KIND_ARMED) {
+        if (event.kind == PERCID_BALANCER_EVENT_KIND_ARMED) {
             CHECK(event.start >= event.region && event.end > event.start);
             armed += event.pages;
         }
     }
-    CHECK(passes > 0 && armed >= PAGES && (kinds >> PERCID_NUMA_EVENT_KIND_MOVED & 1) == 1);
-    CHECK(percid_numa_take_events(balancer, &event, 1) == 0);
+    CHECK(passes > 0 && armed >= PAGES && (kinds >> PERCID_BALANCER_EVENT_KIND_MOVED & 1) == 1);
+    CHECK(percid_balancer_take_events(balancer, &event, 1) == 0);
 }
 
 static void reported(void)
 {
     char *const memory = map(PAGES * page);
-    percid_numa_region *region;
-    percid_numa_report *report;
-    CHECK(percid_numa_register(&region, balancer, memory, PAGES * page) == 0);
+    percid_region *region;
+    percid_report *report;
+    CHECK(percid_region_register(&region, balancer, memory, PAGES * page) == 0);
     CHECK(arm(PAGES));
     CHECK(stay_on(1));
     for (size_t i = 0; i < PAGES; i++) {
         /* An armed page counts once. */
         errno = 77;
-        percid_numa_touch(region, i * page);
-        percid_numa_touch(region, i * page + 1);
+        percid_region_touch(region, i * page);
+        percid_region_touch(region, i * page + 1);
         CHECK(errno == 77);
     }
-    percid_numa_touch(region, PAGES * page);
-    percid_numa_touch(region, SIZE_MAX);
-    percid_numa_figures now = figures(&report);
+    percid_region_touch(region, PAGES * page);
+    percid_region_touch(region, SIZE_MAX);
+    percid_region_figures now = figures(&report);
     CHECK(now.scanned == PAGES && now.local_uses + now.remote_uses == PAGES);
     CHECK(now.remote_uses == PAGES && now.private_uses == PAGES && now.shared_uses == 0);
-    percid_numa_on_node node = {9, 9, 9};
-    CHECK(percid_numa_report_use(report, 0, &node, 1) == 1 && node.node == 1 && node.count == PAGES);
-    percid_numa_totals totals;
-    CHECK(percid_numa_report_totals(report, &totals, sizeof totals) == 0 && totals.passes > 0);
-    percid_numa_report_free(report);
+    percid_on_node node = {9, 9, 9};
+    CHECK(percid_report_use(report, 0, &node, 1) == 1 && node.node == 1 && node.count == PAGES);
+    percid_balancer_totals totals;
+    CHECK(percid_report_totals(report, &totals, sizeof totals) == 0 && totals.passes > 0);
+    percid_report_free(report);
 
     /* All are to move to a node that is not there: the kernel says so. */
-    percid_numa_batch batch = {0, 0, 1};
+    percid_batch batch = {0, 0, 1};
     uint64_t failed = 0;
     CHECK(now.pending == PAGES);
     while (batch.more) {
-        CHECK(percid_numa_move_batch(balancer, &batch) == 0 && batch.moved == 0);
+        CHECK(percid_balancer_move_batch(balancer, &batch) == 0 && batch.moved == 0);
         failed += batch.failed;
     }
     now = figures(&report);
-    percid_numa_failure failure;
+    percid_region_failure failure;
     CHECK(failed == PAGES && now.moved == 0 && now.pending == 0);
-    CHECK(percid_numa_report_failures(report, 0, &failure, 1) == 1);
+    CHECK(percid_report_failures(report, 0, &failure, 1) == 1);
     CHECK(failure.error > 0 && failure.pages == PAGES);
     printf("%d pages not moved: %s\n", PAGES, strerror(failure.error));
-    percid_numa_report_free(report);
+    percid_report_free(report);
     events(memory);
-    CHECK(percid_numa_unregister(region) == 0 && munmap(memory, PAGES * page) == 0);
+    CHECK(percid_region_unregister(region) == 0 && munmap(memory, PAGES * page) == 0);
 }
 
 /* What a system call says about a page of the region. */
@@ -149,56 +150,56 @@ static void trapped(void)
 {
     const size_t bytes = PAGES * page;
     char *const memory = map(bytes);
-    percid_numa_region *region;
-    percid_numa_report *report;
-    CHECK(percid_numa_register_trapped(&region, balancer, memory, bytes) == 0);
-    CHECK(percid_numa_exclude_begin(region, GRAIN, 1) == 0);
+    percid_region *region;
+    percid_report *report;
+    CHECK(percid_region_register_trapped(&region, balancer, memory, bytes) == 0);
+    CHECK(percid_region_exclude_begin(region, GRAIN, 1) == 0);
     CHECK(arm((bytes - GRAIN) / page));
     /* Excluded, armed. */
     CHECK(is_accessible(memory + GRAIN) && !is_accessible(memory + 2 * GRAIN));
-    CHECK(percid_numa_exclude_begin(region, 2 * GRAIN, 2) == 0 && is_accessible(memory + 2 * GRAIN));
-    CHECK(percid_numa_exclude_end(region, GRAIN, 1) == 0 && percid_numa_exclude_end(region, 2 * GRAIN, 2) == 0);
+    CHECK(percid_region_exclude_begin(region, 2 * GRAIN, 2) == 0 && is_accessible(memory + 2 * GRAIN));
+    CHECK(percid_region_exclude_end(region, GRAIN, 1) == 0 && percid_region_exclude_end(region, 2 * GRAIN, 2) == 0);
     for (size_t at = 0; at < bytes; at += page) {
         memory[at]++;
     }
     /* Those that were excluded were not armed when they were used. */
-    const percid_numa_figures now = figures(&report);
-    CHECK(now.access == PERCID_NUMA_ACCESS_TRAPPED && now.local_uses + now.remote_uses == bytes / GRAIN - 2);
-    percid_numa_report_free(report);
+    const percid_region_figures now = figures(&report);
+    CHECK(now.access == PERCID_ACCESS_TRAPPED && now.local_uses + now.remote_uses == bytes / GRAIN - 2);
+    percid_report_free(report);
     CHECK(arm(bytes / page) && !is_accessible(memory + GRAIN) && !is_accessible(memory));
     /* With something excluded. */
-    CHECK(percid_numa_exclude_begin(region, 0, bytes) == 0);
-    CHECK(percid_numa_unregister(region) == 0 && is_accessible(memory + GRAIN));
+    CHECK(percid_region_exclude_begin(region, 0, bytes) == 0);
+    CHECK(percid_region_unregister(region) == 0 && is_accessible(memory + GRAIN));
     CHECK(munmap(memory, bytes) == 0);
 }
 
 static void gone(void)
 {
     char *const memory = map(PAGES * page);
-    percid_numa_region *region;
-    percid_numa_report *report;
-    percid_numa_event event = {0};
-    CHECK(percid_numa_register(&region, balancer, memory, PAGES * page) == 0);
+    percid_region *region;
+    percid_report *report;
+    percid_balancer_event event = {0};
+    CHECK(percid_region_register(&region, balancer, memory, PAGES * page) == 0);
     CHECK(munmap(memory, PAGES * page) == 0);
-    while (percid_numa_take_events(balancer, &event, 1) == 1) {
+    while (percid_balancer_take_events(balancer, &event, 1) == 1) {
     }
-    CHECK(percid_numa_pass(balancer, NULL) == 0);
+    CHECK(percid_balancer_pass(balancer, NULL) == 0);
     do {
-        CHECK(percid_numa_take_events(balancer, &event, 1) == 1);
-    } while (event.kind != PERCID_NUMA_EVENT_KIND_GONE);
+        CHECK(percid_balancer_take_events(balancer, &event, 1) == 1);
+    } while (event.kind != PERCID_BALANCER_EVENT_KIND_GONE);
     CHECK(event.region == (uintptr_t)memory && figures(&report).gone == 1);
-    percid_numa_report_free(report);
-    CHECK(percid_numa_unregister(region) == 0);
+    percid_report_free(report);
+    CHECK(percid_region_unregister(region) == 0);
 }
 
 int main(void)
 {
-    percid_numa_settings settings;
+    percid_balancer_settings settings;
     percid_testing_pretend_nodes(PRETENDED_NODES);
     page = (size_t)sysconf(_SC_PAGESIZE);
-    CHECK(percid_numa_settings_init(&settings, sizeof settings) == 0);
+    CHECK(percid_balancer_settings_init(&settings, sizeof settings) == 0);
     settings.scan_delay_ns = 0;
-    CHECK(percid_numa_create(&balancer, &settings) == 0 && percid_numa_has_nodes(balancer) == 1);
+    CHECK(percid_balancer_create(&balancer, &settings) == 0 && percid_balancer_has_nodes(balancer) == 1);
     if (!stay_on(1)) {
         puts("skipped: there is no second CPU\nok");
         return 0;
@@ -206,7 +207,7 @@ int main(void)
     reported();
     trapped();
     gone();
-    CHECK(percid_numa_start(balancer) == 0 && percid_numa_destroy(balancer) == 0);
+    CHECK(percid_balancer_start(balancer) == 0 && percid_balancer_destroy(balancer) == 0);
     puts("ok");
     return 0;
 }
