@@ -13,6 +13,8 @@ pub(crate) struct Compiled {
     pub(crate) archive: PathBuf,
     /// The system's libraries that it needs, as options of the linker.
     pub(crate) native_libraries: Vec<String>,
+    /// A static library to be put into percid's, as no compiler can be relied on to have it.
+    pub(crate) unwinder: Option<PathBuf>,
 }
 
 pub(crate) fn static_library(options: &Options) -> Result<Compiled, Failure> {
@@ -23,9 +25,25 @@ pub(crate) fn static_library(options: &Options) -> Result<Compiled, Failure> {
     }
     let artifacts = String::from_utf8_lossy(&output.stdout);
     let archive = archive(&artifacts).ok_or("Cargo does not say where the library is")?;
-    let native_libraries =
-        native_libraries(&diagnostics).ok_or("rustc does not say what the library needs")?;
-    Ok(Compiled { archive, native_libraries })
+    let needed = needed(&diagnostics).ok_or("rustc does not say what the library needs")?;
+    let unwinder = needed.contains(&"-lunwind").then(|| unwinder(options)).transpose()?;
+    let native_libraries = not_added_by_compilers(&needed);
+    Ok(Compiled { archive, native_libraries, unwinder })
+}
+
+/// For musl, Rust brings an unwinder, LLVM's. That of gcc may be one for glibc (Debian's musl-gcc),
+/// so percid has its own, which only its own panics ever use.
+fn unwinder(options: &Options) -> Result<PathBuf, Failure> {
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--print", "target-libdir"]);
+    rustc.args(options.target.iter().flat_map(|target| ["--target", target]));
+    let output = rustc.output().map_err(|error| format!("cannot run rustc: {error}"))?;
+    let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    let library = folder.join("self-contained/libunwind.a");
+    match library.is_file() {
+        true => Ok(library),
+        false => Err(format!("rustc has no unwinder for this target: no {}", library.display())),
+    }
 }
 
 fn command(options: &Options) -> Command {
@@ -52,13 +70,17 @@ fn archive(artifacts: &str) -> Option<PathBuf> {
     strings.find(|string| string.ends_with("/libpercid_capi.a")).map(PathBuf::from)
 }
 
-/// The library of the unwinder and the C library are left out: every C compiler adds them in the
-/// form (shared or static) that fits.
-fn native_libraries(diagnostics: &str) -> Option<Vec<String>> {
+/// What rustc says that the library needs.
+fn needed(diagnostics: &str) -> Option<Vec<&str>> {
     let (_, rest) = diagnostics.split_once("native-static-libs: ")?;
-    let list = rest.lines().next()?;
-    let needed = list.split_whitespace().filter(|&one| one != "-lgcc_s" && one != "-lc");
-    Some(needed.map(str::to_owned).collect())
+    Some(rest.lines().next()?.split_whitespace().collect())
+}
+
+/// Without the library of the unwinder and the C library: every C compiler adds its own in the form
+/// (shared or static) that fits.
+fn not_added_by_compilers(needed: &[&str]) -> Vec<String> {
+    let added = ["-lgcc_s", "-lunwind", "-lc"];
+    needed.iter().filter(|one| !added.contains(one)).map(|&one| one.to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -77,9 +99,11 @@ mod tests {
 
     #[test]
     fn the_unwinder_is_left_to_the_c_compiler() {
-        let expected = ["-lrt", "-lm"].map(str::to_owned).to_vec();
         let diagnostics = "warning: x\nnote: native-static-libs: -lgcc_s -lrt -lm -lc\n\n";
-        assert_eq!(native_libraries(diagnostics), Some(expected));
-        assert_eq!(native_libraries(""), None);
+        let needed = needed(diagnostics).expect("a list");
+        assert_eq!(needed, ["-lgcc_s", "-lrt", "-lm", "-lc"]);
+        assert_eq!(not_added_by_compilers(&needed), ["-lrt", "-lm"]);
+        assert!(not_added_by_compilers(&["-lunwind", "-lc"]).is_empty());
+        assert_eq!(super::needed(""), None);
     }
 }

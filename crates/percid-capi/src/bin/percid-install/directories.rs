@@ -4,6 +4,14 @@ use std::path::{Path, PathBuf, absolute};
 
 use crate::options::Options;
 
+/// A place for files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Folder {
+    Include,
+    Lib,
+    PkgConfig,
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Directories {
     pub(crate) prefix: PathBuf,
@@ -25,6 +33,14 @@ impl Directories {
             None => lib.join("pkgconfig"),
         };
         Directories { lib, pkg_config, include: below(&options.includedir, "include"), prefix }
+    }
+
+    pub(crate) fn path(&self, folder: Folder) -> &Path {
+        match folder {
+            Folder::Include => &self.include,
+            Folder::Lib => &self.lib,
+            Folder::PkgConfig => &self.pkg_config,
+        }
     }
 }
 

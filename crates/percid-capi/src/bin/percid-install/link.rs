@@ -11,30 +11,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::Failure;
 use crate::compile::Compiled;
-use crate::options::Options;
+use crate::files::{SHARED, SONAME, STATIC};
+use crate::options::{LibraryType, Options};
 use crate::symbols::{MAP, exported};
-use crate::{Failure, SONAME};
 
-/// The libraries, still outside their places.
-#[derive(Debug)]
-pub(crate) struct Products {
-    pub(crate) archive: PathBuf,
-    pub(crate) shared: PathBuf,
-}
-
-pub(crate) fn products(compiled: &Compiled, options: &Options) -> Result<Products, Failure> {
+/// Makes the libraries that are asked for, under the names they will have. Returns the folder they
+/// are in.
+pub(crate) fn libraries(compiled: &Compiled, options: &Options) -> Result<PathBuf, Failure> {
     // The archive lies where Cargo puts this program as well: the folder must not have its name.
     let folder = compiled.archive.with_file_name("percid-install-files");
     fs::create_dir_all(&folder)
         .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let workplace = Workplace { tools: Tools::find(options)?, folder };
     let strip = options.profile != "dev";
-    let object = workplace.object(&compiled.archive, strip)?;
-    Ok(Products {
-        archive: workplace.archive(&object)?,
-        shared: workplace.shared(&object, &compiled.native_libraries)?,
-    })
+    let object = workplace.object(compiled, strip)?;
+    for library in &options.library_types {
+        match library {
+            LibraryType::Staticlib => workplace.archive(&object)?,
+            LibraryType::Cdylib => workplace.shared(&object, &compiled.native_libraries)?,
+        }
+    }
+    Ok(workplace.folder)
 }
 
 /// The programs of the C toolchain.
@@ -80,14 +79,14 @@ struct Workplace {
 impl Workplace {
     /// One relocatable object of all that the exported functions need. GNU ld, since others cannot
     /// collect garbage in one.
-    fn object(&self, archive: &Path, strip: bool) -> Result<PathBuf, Failure> {
+    fn object(&self, compiled: &Compiled, strip: bool) -> Result<PathBuf, Failure> {
         let linked = self.folder.join("linked.o");
         let wanted =
             exported(MAP).into_iter().map(|symbol| format!("-Wl,--require-defined={symbol}"));
         let mut compiler = Command::new(&self.tools.compiler);
         compiler.args(["-r", "-nostdlib", "-fuse-ld=bfd"]);
         compiler.args(["-Wl,--gc-sections", "-Wl,--force-group-allocation"]).args(wanted);
-        run(compiler.arg("-o").arg(&linked).arg(archive))?;
+        run(compiler.arg("-o").arg(&linked).arg(&compiled.archive).args(&compiled.unwinder))?;
 
         let names = self.write("exported.txt", &(exported(MAP).join("\n") + "\n"))?;
         let object = self.folder.join("percid.o");
@@ -100,18 +99,17 @@ impl Workplace {
         Ok(object)
     }
 
-    fn archive(&self, object: &Path) -> Result<PathBuf, Failure> {
-        let archive = self.folder.join("libpercid.a");
+    fn archive(&self, object: &Path) -> Result<(), Failure> {
+        let archive = self.folder.join(STATIC);
         // `ar` adds to what is there.
         let _ = fs::remove_file(&archive);
-        run(Command::new(&self.tools.archiver).arg("rcsD").arg(&archive).arg(object))?;
-        Ok(archive)
+        run(Command::new(&self.tools.archiver).arg("rcsD").arg(&archive).arg(object))
     }
 
     /// The library stays loaded for the life of the process, as threads keep pointers into it, and
     /// it binds its own symbols to itself: percid_fast_path must be one.
-    fn shared(&self, object: &Path, native_libraries: &[String]) -> Result<PathBuf, Failure> {
-        let shared = self.folder.join("libpercid.so");
+    fn shared(&self, object: &Path, native_libraries: &[String]) -> Result<(), Failure> {
+        let shared = self.folder.join(SHARED);
         let map = self.write("percid.map", MAP)?;
         let mut compiler = Command::new(&self.tools.compiler);
         compiler.args(["-shared", "-fuse-ld=bfd"]).arg("-o").arg(&shared).arg(object);
@@ -125,8 +123,7 @@ impl Workplace {
             "-Wl,--build-id",
         ]);
         compiler.args(["-Wl,-z,nodelete", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack"]);
-        run(compiler.arg("-Wl,--as-needed").args(native_libraries))?;
-        Ok(shared)
+        run(compiler.arg("-Wl,--as-needed").args(native_libraries))
     }
 
     fn write(&self, name: &str, content: &str) -> Result<PathBuf, Failure> {

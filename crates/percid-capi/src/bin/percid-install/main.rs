@@ -7,9 +7,11 @@
 
 mod compile;
 mod directories;
+mod files;
 mod link;
 mod options;
 mod pkg_config;
+mod setting;
 mod symbols;
 
 use std::fs;
@@ -19,19 +21,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use directories::Directories;
-use options::{Asked, LibraryType, Options};
-
-/// The binary interface: the first number is in the soname and grows when a program has to be
-/// compiled again, the second when something is added.
-const INTERFACE: &str = "1.0.0";
-const SONAME: &str = "libpercid.so.1";
-
-/// The files that programs include, by their names.
-const HEADERS: [(&str, &str); 3] = [
-    ("percid.h", include_str!("../../../include/percid.h")),
-    ("percid_inline.h", include_str!("../../../include/percid_inline.h")),
-    ("percid.hpp", include_str!("../../../include/percid.hpp")),
-];
+use files::{Content, FILES};
+use options::{Asked, Options};
+use setting::Setting;
 
 /// What went wrong, for people.
 type Failure = String;
@@ -62,27 +54,24 @@ fn install(options: &Options) -> Result<(), Failure> {
         eprintln!("percid-install: compiling");
     }
     let compiled = compile::static_library(options)?;
-    let products = link::products(&compiled, options)?;
+    let products = link::libraries(&compiled, options)?;
     let directories = Directories::of(options);
+    let setting = Setting {
+        directories: &directories,
+        library_types: &options.library_types,
+        native_libraries: &compiled.native_libraries,
+    };
     let destination = Destination { root: options.destdir.as_deref(), quiet: options.quiet };
-    for (name, text) in HEADERS {
-        destination.write(&directories.include.join(name), text.as_bytes())?;
-    }
-    for kind in &options.library_types {
-        match kind {
-            LibraryType::Staticlib => {
-                destination.copy(&products.archive, &directories.lib.join("libpercid.a"), 0o644)?;
-            }
-            LibraryType::Cdylib => {
-                let file = format!("libpercid.so.{INTERFACE}");
-                destination.copy(&products.shared, &directories.lib.join(&file), 0o755)?;
-                destination.link(&file, &directories.lib.join(SONAME))?;
-                destination.link(SONAME, &directories.lib.join("libpercid.so"))?;
-            }
+    for file in FILES.iter().filter(|file| file.belongs_to(&options.library_types)) {
+        let path = directories.path(file.folder).join(file.name);
+        match file.content {
+            Content::Text(text) => destination.write(&path, text.as_bytes())?,
+            Content::Written(text) => destination.write(&path, text(&setting).as_bytes())?,
+            Content::Product(mode) => destination.copy(&products.join(file.name), &path, mode)?,
+            Content::Link(target) => destination.link(target, &path)?,
         }
     }
-    let description = pkg_config::file(&directories, &compiled.native_libraries, options);
-    destination.write(&directories.pkg_config.join("percid.pc"), description.as_bytes())
+    Ok(())
 }
 
 /// Where the files go.

@@ -2,20 +2,17 @@
 
 use std::path::Path;
 
-use crate::directories::Directories;
-use crate::options::{LibraryType, Options};
+use crate::options::LibraryType;
+use crate::setting::Setting;
 
 /// The text of `percid.pc`.
-pub(crate) fn file(
-    directories: &Directories,
-    native_libraries: &[String],
-    options: &Options,
-) -> String {
+pub(crate) fn file(setting: &Setting<'_>) -> String {
+    let directories = setting.directories;
     let prefix = &directories.prefix;
-    let needed = native_libraries.join(" ");
+    let needed = setting.native_libraries.join(" ");
     // Without a shared library every program is linked with the static one and needs what that
     // needs.
-    let shared = options.library_types.contains(&LibraryType::Cdylib);
+    let shared = setting.has(LibraryType::Cdylib);
     let (public, private) = if shared { ("", needed.as_str()) } else { (needed.as_str(), "") };
     let lines = [
         format!("prefix={}", prefix.display()),
@@ -43,15 +40,20 @@ fn from_prefix(directory: &Path, prefix: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directories::Directories;
+    use crate::options::Options;
 
     fn described(types: &[LibraryType]) -> String {
         let options = Options {
             prefix: "/usr".into(),
             includedir: Some("/opt/include".into()),
-            library_types: types.to_vec(),
             ..Options::default()
         };
-        file(&Directories::of(&options), &["-lrt".to_owned(), "-lm".to_owned()], &options)
+        file(&Setting {
+            directories: &Directories::of(&options),
+            library_types: types,
+            native_libraries: &["-lrt".to_owned(), "-lm".to_owned()],
+        })
     }
 
     #[test]

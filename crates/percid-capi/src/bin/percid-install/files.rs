@@ -1,0 +1,78 @@
+//! What is installed: one line for each file.
+
+use crate::directories::Folder::{self, Include, Lib, PkgConfig};
+use crate::options::LibraryType::{self, Cdylib, Staticlib};
+use crate::pkg_config;
+use crate::setting::Setting;
+
+/// The name that programs ask the dynamic linker for. Its number grows when they have to be
+/// compiled again.
+pub(crate) const SONAME: &str = "libpercid.so.1";
+
+/// The shared library itself. Its second number grows when something is added.
+pub(crate) const SHARED: &str = "libpercid.so.1.0.0";
+
+/// The static library.
+pub(crate) const STATIC: &str = "libpercid.a";
+
+/// Every file, in any order.
+pub(crate) const FILES: &[File] = &[
+    text(Include, "percid.h", include_str!("../../../include/percid.h")),
+    text(Include, "percid_inline.h", include_str!("../../../include/percid_inline.h")),
+    text(Include, "percid.hpp", include_str!("../../../include/percid.hpp")),
+    product(Lib, SHARED, 0o755).only_with(Cdylib),
+    link(Lib, SONAME, SHARED).only_with(Cdylib),
+    link(Lib, "libpercid.so", SONAME).only_with(Cdylib),
+    product(Lib, STATIC, 0o644).only_with(Staticlib),
+    written(PkgConfig, "percid.pc", pkg_config::file),
+];
+
+/// A file that is installed.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) folder: Folder,
+    pub(crate) name: &'static str,
+    pub(crate) content: Content,
+    /// The library without which it is not installed.
+    with: Option<LibraryType>,
+}
+
+/// What is in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Content {
+    /// This text.
+    Text(&'static str),
+    /// A text that depends on what is installed where.
+    Written(fn(&Setting<'_>) -> String),
+    /// What the build has made under the file's name, installed with this mode.
+    Product(u32),
+    /// A symbolic link to a file beside it.
+    Link(&'static str),
+}
+
+impl File {
+    /// Whether it belongs to an installation of these libraries.
+    pub(crate) fn belongs_to(&self, libraries: &[LibraryType]) -> bool {
+        self.with.is_none_or(|library| libraries.contains(&library))
+    }
+
+    const fn only_with(self, library: LibraryType) -> File {
+        File { with: Some(library), ..self }
+    }
+}
+
+const fn text(folder: Folder, name: &'static str, text: &'static str) -> File {
+    File { folder, name, content: Content::Text(text), with: None }
+}
+
+const fn written(folder: Folder, name: &'static str, text: fn(&Setting<'_>) -> String) -> File {
+    File { folder, name, content: Content::Written(text), with: None }
+}
+
+const fn product(folder: Folder, name: &'static str, mode: u32) -> File {
+    File { folder, name, content: Content::Product(mode), with: None }
+}
+
+const fn link(folder: Folder, name: &'static str, target: &'static str) -> File {
+    File { folder, name, content: Content::Link(target), with: None }
+}

@@ -1,0 +1,19 @@
+//! What is known when the files that tell about an installation are written.
+
+use crate::directories::Directories;
+use crate::options::LibraryType;
+
+/// What is installed where.
+#[derive(Debug)]
+pub(crate) struct Setting<'s> {
+    pub(crate) directories: &'s Directories,
+    pub(crate) library_types: &'s [LibraryType],
+    /// The system's libraries that percid needs, as options of the linker.
+    pub(crate) native_libraries: &'s [String],
+}
+
+impl Setting<'_> {
+    pub(crate) fn has(&self, library: LibraryType) -> bool {
+        self.library_types.contains(&library)
+    }
+}
