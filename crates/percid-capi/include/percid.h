@@ -17,6 +17,11 @@
  *     local       a value for any function     ring        of byte records
  *     mask        which IDs have work to do   numa        memory that follows its threads
  *
+ * Names     percid_<type>_<verb> is a function for objects of a type, or one that reads or makes a
+ *           structure of this name: percid_counter_add(), percid_machine_read(). What concerns the
+ *           whole process has no type: percid_init(), percid_version(), percid_reason(),
+ *           percid_current_id(), percid_compact() and percid_set_density().
+ *
  * What holds everywhere, unless a function says otherwise:
  *
  * Errors    Functions that can fail return an int (or int64_t where they count): 0 or more is
@@ -61,6 +66,9 @@
 /** An empty histogram, for a static or any other initialisation. */
 #define PERCID_HISTOGRAM_INIT {0}
 
+/** How far a value that a snapshot reports can be from the recorded one, as a share of it. */
+#define PERCID_HISTOGRAM_RELATIVE_ERROR (1.0 / 128)
+
 /** Any number. */
 #define PERCID_UNBOUNDED SIZE_MAX
 
@@ -82,6 +90,236 @@ typedef enum percid_source {
      */
     PERCID_SOURCE_ATOMIC = 3,
 } percid_source;
+
+/**
+ * Why the process uses the source that percid_init() returns. The numbers are fixed.
+ */
+typedef enum percid_choice {
+    /**
+     * PERCID_SOURCE, in the environment, asks for it.
+     */
+    PERCID_CHOICE_OVERRIDE = 1,
+    /**
+     * The table works here: the default.
+     */
+    PERCID_CHOICE_TABLE_WORKS = 2,
+    /**
+     * The table does not work here; percid_source_unavailable() says why not.
+     */
+    PERCID_CHOICE_TABLE_IS_NOT = 3,
+    /**
+     * Another thread, or the code that this signal handler interrupted, is choosing right now.
+     */
+    PERCID_CHOICE_BEING_CHOSEN = 4,
+    /**
+     * Whether the kernel aborts critical sections is not known yet; a later use tries again.
+     */
+    PERCID_CHOICE_NOT_KNOWN_YET = 5,
+    /**
+     * For none of the reasons that this version of the interface has a number for.
+     */
+    PERCID_CHOICE_OTHER = 6,
+} percid_choice;
+
+/**
+ * Why a source cannot be used. The numbers are fixed.
+ */
+typedef enum percid_unavailable {
+    /**
+     * It can be used.
+     */
+    PERCID_UNAVAILABLE_NO = 0,
+    /**
+     * No registered rseq area: enum percid_registration, in percid_machine, says more.
+     */
+    PERCID_UNAVAILABLE_NO_RSEQ = 1,
+    /**
+     * The rseq area holds no mm_cid: a kernel before Linux 6.3.
+     */
+    PERCID_UNAVAILABLE_NO_KERNEL_IDS = 2,
+    /**
+     * The rseq area is shared with another library: in threads that are not registered its mm_cid
+     * says 0.
+     */
+    PERCID_UNAVAILABLE_SHARED_AREA = 3,
+    /**
+     * The kernel has no fence for critical sections: a kernel before Linux 5.10.
+     */
+    PERCID_UNAVAILABLE_NO_MEMBARRIER = 4,
+    /**
+     * The kernel has the fence and refuses it to this process.
+     */
+    PERCID_UNAVAILABLE_MEMBARRIER_REFUSED = 5,
+    /**
+     * The kernel does not abort critical sections when it must, so what they count would be lost.
+     */
+    PERCID_UNAVAILABLE_SECTIONS_NOT_ABORTED = 6,
+    /**
+     * Whether the kernel aborts critical sections could not be found out in the time that a first
+     * use may take. The next use tries again, longer.
+     */
+    PERCID_UNAVAILABLE_SECTIONS_NOT_PROBED = 7,
+    /**
+     * Whether the kernel aborts critical sections cannot be found out: a child process was refused.
+     */
+    PERCID_UNAVAILABLE_PROBE_REFUSED = 8,
+    /**
+     * The memory for the table, or for the copies of all structures, is not available.
+     */
+    PERCID_UNAVAILABLE_NO_MEMORY = 9,
+    /**
+     * For none of the reasons that this version of the interface has a number for.
+     */
+    PERCID_UNAVAILABLE_OTHER = 10,
+} percid_unavailable;
+
+/**
+ * Who registers the threads of this process for restartable sequences (rseq).
+ */
+typedef enum percid_registration {
+    /**
+     * The C library registers every thread when it starts.
+     */
+    PERCID_REGISTRATION_LIBC = 1,
+    /**
+     * percid registers each thread when it first needs to, since the C library does not.
+     */
+    PERCID_REGISTRATION_OWN = 2,
+    /**
+     * Some library of the program defines the thread-local area __rseq_abi, and percid shares it.
+     * Only PERCID_SOURCE_TABLE works there.
+     */
+    PERCID_REGISTRATION_SHARED = 3,
+    /**
+     * Another library has registered an area of its own that cannot be found, and a thread has
+     * only one.
+     */
+    PERCID_REGISTRATION_TAKEN = 4,
+    /**
+     * The kernel refuses.
+     */
+    PERCID_REGISTRATION_REFUSED = 5,
+    /**
+     * percid has no critical sections for this architecture.
+     */
+    PERCID_REGISTRATION_UNSUPPORTED = 6,
+    /**
+     * None that this version of the interface has a number for.
+     */
+    PERCID_REGISTRATION_OTHER = 7,
+} percid_registration;
+
+/**
+ * How the kernel keeps a registered rseq area up to date.
+ */
+typedef enum percid_rseq_mode {
+    /**
+     * No area is registered.
+     */
+    PERCID_RSEQ_MODE_NONE = 0,
+    /**
+     * The only mode of a kernel that announces at most 32 bytes.
+     */
+    PERCID_RSEQ_MODE_SINGLE = 1,
+    /**
+     * 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every
+     * switch, for libraries that rely on it.
+     */
+    PERCID_RSEQ_MODE_COMPATIBLE = 2,
+    /**
+     * More than 32 bytes are registered: IDs are written when they change, and a process that
+     * writes to a field of the kernel's is killed.
+     */
+    PERCID_RSEQ_MODE_FAST = 3,
+    /**
+     * None that this version of the interface has a number for.
+     */
+    PERCID_RSEQ_MODE_OTHER = 4,
+} percid_rseq_mode;
+
+/**
+ * The fields of an rseq area: bits.
+ */
+typedef enum percid_rseq_field {
+    /**
+     * cpu_id_start
+     */
+    PERCID_RSEQ_FIELD_CPU_ID_START = 1,
+    /**
+     * cpu_id
+     */
+    PERCID_RSEQ_FIELD_CPU_ID = 2,
+    /**
+     * rseq_cs
+     */
+    PERCID_RSEQ_FIELD_RSEQ_CS = 4,
+    /**
+     * flags
+     */
+    PERCID_RSEQ_FIELD_FLAGS = 8,
+    /**
+     * node_id (Linux 6.3)
+     */
+    PERCID_RSEQ_FIELD_NODE_ID = 16,
+    /**
+     * mm_cid (Linux 6.3)
+     */
+    PERCID_RSEQ_FIELD_MM_CID = 32,
+} percid_rseq_field;
+
+/**
+ * How a kernel hands out its own IDs, PERCID_SOURCE_KERNEL.
+ */
+typedef enum percid_generation {
+    /**
+     * It has none.
+     */
+    PERCID_GENERATION_NONE = 0,
+    /**
+     * Linux 6.3: the first free ID at every switch into the process; nothing is remembered.
+     */
+    PERCID_GENERATION_FIRST_FREE = 1,
+    /**
+     * Linux 6.4 to 6.12: a CPU keeps its ID for a while, but gets another one after every pause.
+     */
+    PERCID_GENERATION_CACHE_COLD = 2,
+    /**
+     * Linux 6.13: cache-local, but never dense again once threads or allowed CPUs have become
+     * fewer.
+     */
+    PERCID_GENERATION_NOT_COMPACTING = 3,
+    /**
+     * Linux 6.14 to 6.18: cache-local and dense.
+     */
+    PERCID_GENERATION_CACHE_LOCAL = 4,
+    /**
+     * Linux 6.19 and later: an ID belongs to a thread or to a CPU, and may exceed the density
+     * bound.
+     */
+    PERCID_GENERATION_OWNED = 5,
+    /**
+     * None that this version of the interface has a number for.
+     */
+    PERCID_GENERATION_OTHER = 6,
+} percid_generation;
+
+/**
+ * Whether the running kernel aborts critical sections.
+ */
+typedef enum percid_verdict {
+    /**
+     * Too little was seen.
+     */
+    PERCID_VERDICT_UNDECIDED = 0,
+    /**
+     * It aborted often enough, of each kind, to be trusted.
+     */
+    PERCID_VERDICT_GOOD = 1,
+    /**
+     * It ignored what must abort a section, so updates would be lost.
+     */
+    PERCID_VERDICT_BAD = 2,
+} percid_verdict;
 
 /**
  * What happens to a record when a ring is full.
@@ -340,6 +578,205 @@ typedef struct percid_snapshot percid_snapshot;
  * before they count.
  */
 typedef struct percid_stack percid_stack;
+
+/**
+ * How often the slow path of percid's table ran in this process, and what it took from whom. It
+ * may grow.
+ *
+ * A program whose threads wander sees by two of these, a second apart, what its IDs cost: a slow
+ * path takes 1 us or less, a steal from a CPU that runs the process some 10 us. A child of fork()
+ * starts at zero.
+ */
+typedef struct percid_activity {
+    /**
+     * IDs given to CPUs that had none: the slow paths that succeeded.
+     */
+    uint64_t given;
+    /**
+     * Of these, the ones taken from another CPU, with a fence of that CPU.
+     */
+    uint64_t stolen;
+    /**
+     * IDs taken back because they had expired or lay above the bound.
+     */
+    uint64_t evicted;
+    /**
+     * Fences of all CPUs for that.
+     */
+    uint64_t evictions;
+    /**
+     * IDs held by CPUs at the moment.
+     */
+    uint32_t held;
+    /**
+     * New IDs are below this at the moment.
+     */
+    uint32_t max_nr_cid;
+} percid_activity;
+
+/**
+ * Addresses.
+ */
+typedef struct percid_range {
+    /**
+     * The first one.
+     */
+    void *start;
+    /**
+     * How many bytes.
+     */
+    size_t bytes;
+} percid_range;
+
+/**
+ * Everything that percid's choices depend on. It may grow.
+ */
+typedef struct percid_machine {
+    /**
+     * The kernel's release, such as "6.18.44"; empty if it does not say.
+     */
+    char kernel_release[72];
+    /**
+     * The processor's name, as /proc/cpuinfo has it; empty if it has none.
+     */
+    char cpu_model[128];
+    /**
+     * The architecture that the library was built for, such as "x86_64".
+     */
+    char arch[16];
+    /**
+     * Who registers the threads: one of enum percid_registration.
+     */
+    int registration;
+    /**
+     * The kernel's errno if that is PERCID_REGISTRATION_REFUSED, else 0.
+     */
+    int registration_error;
+    /**
+     * How many bytes are registered for the calling thread; 0 if none.
+     */
+    uint32_t rseq_registered_size;
+    /**
+     * How the kernel keeps them up to date: one of enum percid_rseq_mode.
+     */
+    int rseq_mode;
+    /**
+     * The fields that are live in the registered area: bits of enum percid_rseq_field.
+     */
+    uint32_t rseq_fields;
+    /**
+     * The size of the fields this kernel fills, in bytes; 0 on kernels that do not say.
+     */
+    uint32_t rseq_feature_size;
+    /**
+     * The alignment this kernel wants of larger areas, in bytes; 0 on kernels that do not say.
+     */
+    uint32_t rseq_align;
+    /**
+     * The largest size and alignment, in bytes, of an area that percid registers itself.
+     */
+    uint32_t rseq_max_own_size;
+    /**
+     * The bit mask of commands that membarrier() reports; 0 if the kernel has none.
+     */
+    uint32_t membarrier_commands;
+    /**
+     * 1 if the private expedited rseq flavour, which aborts critical sections, is among them.
+     */
+    int membarrier_rseq;
+    /**
+     * 1 if it can fence one CPU alone.
+     */
+    int membarrier_per_cpu;
+    /**
+     * How the kernel's own IDs behave, as its release suggests: one of enum percid_generation. A
+     * hint: distributions take changes of the scheduler back into older releases.
+     */
+    int generation;
+    /**
+     * How many CPUs may ever exist.
+     */
+    uint32_t possible_cpus;
+    /**
+     * The largest number of one.
+     */
+    uint32_t last_possible_cpu;
+    /**
+     * How many CPUs the calling thread may run on.
+     */
+    uint32_t allowed_cpus;
+} percid_machine;
+
+/**
+ * One CPU and whom it shares with. It may grow.
+ */
+typedef struct percid_cpu {
+    /**
+     * The kernel's number of it.
+     */
+    uint32_t number;
+    /**
+     * 1 if the calling thread may run on it.
+     */
+    int allowed;
+    /**
+     * The smallest CPU of its core; -1 if the kernel does not say, of one that is unplugged for
+     * instance.
+     */
+    int32_t core;
+    /**
+     * The smallest CPU behind its last-level cache, or -1.
+     */
+    int32_t l3;
+    /**
+     * The number of its NUMA node, or -1.
+     */
+    int32_t node;
+} percid_cpu;
+
+/**
+ * What became of the tries of one kind.
+ */
+typedef struct percid_aborts {
+    /**
+     * The section was aborted, as it must be.
+     */
+    uint64_t aborted;
+    /**
+     * The section went on as if nothing had happened: the kernel's fault.
+     */
+    uint64_t ignored;
+    /**
+     * Nothing can be said: the thread was moved, or nothing happened in time.
+     */
+    uint64_t undecided;
+} percid_aborts;
+
+/**
+ * What a probe of the kernel saw. It may grow.
+ */
+typedef struct percid_probe {
+    /**
+     * Fences of all CPUs.
+     */
+    struct percid_aborts fences;
+    /**
+     * Fences of the section's CPU alone.
+     */
+    struct percid_aborts fences_of_one_cpu;
+    /**
+     * Preemptions on the section's CPU.
+     */
+    struct percid_aborts preemptions;
+    /**
+     * What follows from it: one of enum percid_verdict.
+     */
+    int verdict;
+    /**
+     * 0.
+     */
+    int reserved;
+} percid_probe;
 
 /**
  * A signed 64-bit counter that every CPU updates in memory of its own.
@@ -738,6 +1175,65 @@ extern "C" {
 #endif // __cplusplus
 
 /**
+ * The name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
+ *
+ * Async-signal-safe; costs a call.
+ */
+const char *percid_source_name(int source);
+
+/**
+ * The source of a name: one of enum percid_source; -EINVAL for NULL or another name.
+ *
+ * Async-signal-safe; costs a call.
+ */
+int percid_source_by_name(const char *name);
+
+/**
+ * Prepares the process to use a source, whatever it has chosen, and so finds out whether it can.
+ *
+ * Returns 0 if it can; -EINVAL if no source has this number; else an error for the reason, which
+ * percid_source_unavailable() and percid_source_reason() tell: -ENOSYS, -ENOTSUP, -EPERM or
+ * another errno of the kernel's, -EAGAIN if the next call may find out more, or -ENOMEM.
+ *
+ * The first call for PERCID_SOURCE_TABLE registers the process for the kernel's fence: 2 us while
+ * the process has one thread, about 20 ms afterwards. Once it has succeeded it costs a call.
+ * Async-signal-safe.
+ */
+int percid_source_prepare(int source);
+
+/**
+ * Why a source cannot be used: one of enum percid_unavailable, which is 0 if it can be used; or
+ * -EINVAL if no source has this number. Does what percid_source_prepare() does.
+ */
+int percid_source_unavailable(int source);
+
+/**
+ * Writes one line for people into `text`: why a source cannot be used. It is empty if it can be
+ * used, or if no source has this number.
+ *
+ * Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line
+ * without the zero, as percid_reason() does. Does what percid_source_prepare() does.
+ */
+size_t percid_source_reason(int source, char *text, size_t size);
+
+/**
+ * The ID that a source gives to the calling thread now, whatever source the process has chosen: as
+ * percid_current_id(), and -EINVAL if no source has this number.
+ *
+ * Async-signal-safe; costs some 15 ns once the CPU has an ID.
+ */
+int percid_source_current_id(int source);
+
+/**
+ * How many IDs of a source the process has used: all that ever existed are below. 0 if no source
+ * has this number.
+ *
+ * What a program keeps for each ID has this many entries at least; another ID may come at any
+ * time. Async-signal-safe; costs a call.
+ */
+uint32_t percid_source_ids_seen(int source);
+
+/**
  * The version of the library that the program runs with, such as "0.1.0". Never NULL.
  *
  * Async-signal-safe; costs a call.
@@ -759,13 +1255,6 @@ const char *percid_version(void);
 enum percid_source percid_init(void);
 
 /**
- * The name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
- *
- * Async-signal-safe; costs a call.
- */
-const char *percid_source_name(int source);
-
-/**
  * Writes one line for people into `text`: why the process uses the source that percid_init()
  * returns.
  *
@@ -776,6 +1265,13 @@ const char *percid_source_name(int source);
  * Async-signal-safe; costs a microsecond.
  */
 size_t percid_reason(char *text, size_t size);
+
+/**
+ * Why the process uses the source that percid_init() returns, for programs to look at.
+ *
+ * Async-signal-safe; costs a call, the first time what percid_init() does.
+ */
+enum percid_choice percid_choice_read(void);
 
 /**
  * The ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
@@ -812,6 +1308,56 @@ uint32_t percid_compact(void);
  * Async-signal-safe; costs a call.
  */
 void percid_set_density(uint32_t most);
+
+/**
+ * Stores in `activity`, of `size` bytes, what percid's table has done so far.
+ *
+ * Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if PERCID_SOURCE_TABLE was not used so far, or
+ * another thread is busy with the table at this moment. Async-signal-safe; costs some loads for
+ * every possible CPU.
+ */
+int percid_activity_read(struct percid_activity *activity, size_t size);
+
+/**
+ * The memory that holds an ID's copies of all structures, for mbind() for instance: writes the
+ * first `capacity` of its ranges to `ranges` and returns how many there are. With `capacity` 0
+ * nothing is written and `ranges` may be NULL.
+ *
+ * With more structures there are more ranges, and the last ones grow; none goes away. An ID that
+ * no CPU has had yet has the addresses, but nothing behind them. Async-signal-safe; costs a call
+ * and some loads.
+ */
+size_t percid_id_memory(uint32_t id, struct percid_range *ranges, size_t capacity);
+
+/**
+ * Stores in `machine`, of `size` bytes, what the machine and the kernel offer now.
+ *
+ * Returns 0, or -EINVAL for NULL or no bytes. Reads some ten small files for every possible CPU;
+ * registers the calling thread for rseq if the C library has not, and the process for the fence
+ * (20 ms if it has several threads); allocates, so it is not async-signal-safe.
+ */
+int percid_machine_read(struct percid_machine *machine, size_t size);
+
+/**
+ * The CPUs that may ever exist, ascending: writes the first `capacity` of them to `cpus`, each in
+ * `size` bytes (that is sizeof(percid_cpu)), and returns how many there are. With `capacity` 0
+ * nothing is written and `cpus` may be NULL. Costs what percid_machine_read() does.
+ */
+size_t percid_machine_cpus(struct percid_cpu *cpus, size_t size, size_t capacity);
+
+/**
+ * Finds out whether the running kernel aborts critical sections when it must, by trying it for at
+ * most so many milliseconds, and stores what it saw in `probe`, of `size` bytes.
+ *
+ * percid does this by itself where architecture and release leave doubt; here it can be asked for.
+ * A child process (clone() with CLONE_VM, gone at the end) fences or preempts a section of the
+ * calling thread some hundred to some ten thousand times a second. All signals that can be are
+ * blocked for the calling thread meanwhile.
+ *
+ * Returns 0; -EINVAL for NULL or no bytes; or why it cannot be tried, as
+ * percid_source_prepare() does.
+ */
+int percid_machine_probe(uint32_t milliseconds, struct percid_probe *probe, size_t size);
 
 /**
  * Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an

@@ -24,6 +24,7 @@
 #define PERCID_HPP
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -95,6 +96,124 @@ inline std::uint32_t compact() noexcept
 inline void set_density(std::uint32_t most) noexcept
 {
     percid_set_density(most);
+}
+
+/* Why a source cannot be used: see enum percid_unavailable. */
+enum class unavailable : int {
+    no = PERCID_UNAVAILABLE_NO,
+    no_rseq = PERCID_UNAVAILABLE_NO_RSEQ,
+    no_kernel_ids = PERCID_UNAVAILABLE_NO_KERNEL_IDS,
+    shared_area = PERCID_UNAVAILABLE_SHARED_AREA,
+    no_membarrier = PERCID_UNAVAILABLE_NO_MEMBARRIER,
+    membarrier_refused = PERCID_UNAVAILABLE_MEMBARRIER_REFUSED,
+    sections_not_aborted = PERCID_UNAVAILABLE_SECTIONS_NOT_ABORTED,
+    sections_not_probed = PERCID_UNAVAILABLE_SECTIONS_NOT_PROBED,
+    probe_refused = PERCID_UNAVAILABLE_PROBE_REFUSED,
+    no_memory = PERCID_UNAVAILABLE_NO_MEMORY,
+    other = PERCID_UNAVAILABLE_OTHER,
+};
+
+/* Why the process uses the source that init() returns: see enum percid_choice. */
+enum class choice : int {
+    override_ = PERCID_CHOICE_OVERRIDE,
+    table_works = PERCID_CHOICE_TABLE_WORKS,
+    table_is_not = PERCID_CHOICE_TABLE_IS_NOT,
+    being_chosen = PERCID_CHOICE_BEING_CHOSEN,
+    not_known_yet = PERCID_CHOICE_NOT_KNOWN_YET,
+    other = PERCID_CHOICE_OTHER,
+};
+
+inline choice read_choice() noexcept
+{
+    return static_cast<choice>(percid_choice_read());
+}
+
+/* The source of a name; nothing if there is none of that name. */
+inline std::optional<source> source_by_name(const char *text) noexcept
+{
+    const int found = percid_source_by_name(text);
+    return found < 0 ? std::nullopt : std::optional<source>(static_cast<source>(found));
+}
+
+/* Prepares the process to use a source: no if it can. */
+inline unavailable prepare(source which) noexcept
+{
+    return static_cast<unavailable>(percid_source_unavailable(static_cast<int>(which)));
+}
+
+/* One line for people: why a source cannot be used; empty if it can. May throw std::bad_alloc. */
+inline std::string reason(source which)
+{
+    std::string line(percid_source_reason(static_cast<int>(which), nullptr, 0), '\0');
+    percid_source_reason(static_cast<int>(which), line.data(), line.size() + 1);
+    return line;
+}
+
+/* The ID that a source gives to the calling thread now, whatever the process has chosen: a hint. */
+inline std::optional<std::uint32_t> current_id(source which) noexcept
+{
+    const int id = percid_source_current_id(static_cast<int>(which));
+    return id < 0 ? std::nullopt : std::optional<std::uint32_t>(static_cast<std::uint32_t>(id));
+}
+
+/* How many IDs of a source the process has used: all that ever existed are below. */
+inline std::uint32_t ids_seen(source which) noexcept
+{
+    return percid_source_ids_seen(static_cast<int>(which));
+}
+
+/* What percid's table has had to do so far. */
+using activity = percid_activity;
+
+/* Nothing if the table was not used, or another thread is busy with it at this moment. */
+inline std::optional<activity> read_activity() noexcept
+{
+    activity now{};
+    return percid_activity_read(&now, sizeof now) == 0 ? std::optional<activity>(now) : std::nullopt;
+}
+
+/* Addresses: start and bytes. */
+using range = percid_range;
+
+/* The memory that holds an ID's copies of all structures. May throw std::bad_alloc. */
+inline std::vector<range> memory_of(std::uint32_t id)
+{
+    std::vector<range> ranges(percid_id_memory(id, nullptr, 0));
+    /* There may be more by now. */
+    percid_id_memory(id, ranges.data(), ranges.size());
+    return ranges;
+}
+
+/* What the machine and the kernel offer; see percid_machine. */
+using machine = percid_machine;
+
+inline machine read_machine() noexcept
+{
+    machine now{};
+    percid_machine_read(&now, sizeof now);
+    return now;
+}
+
+/* A CPU and whom it shares with. */
+using cpu = percid_cpu;
+
+/* The CPUs that may ever exist, ascending. May throw std::bad_alloc. */
+inline std::vector<cpu> read_cpus()
+{
+    std::vector<cpu> found(percid_machine_cpus(nullptr, sizeof(cpu), 0));
+    percid_machine_cpus(found.data(), sizeof(cpu), found.size());
+    return found;
+}
+
+/* What a probe of the kernel saw: see percid_probe. */
+using kernel_probe = percid_probe;
+
+/* Tries for so long whether the kernel aborts critical sections; nothing if it cannot be tried. */
+inline std::optional<kernel_probe> probe_machine(std::chrono::milliseconds limit) noexcept
+{
+    kernel_probe seen{};
+    const auto most = static_cast<std::uint32_t>(limit.count());
+    return percid_machine_probe(most, &seen, sizeof seen) == 0 ? std::optional<kernel_probe>(seen) : std::nullopt;
 }
 
 namespace detail {

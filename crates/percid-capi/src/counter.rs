@@ -4,7 +4,8 @@ use std::ffi::c_int;
 
 use crate::barrier::guard;
 use crate::errno;
-use crate::process::source;
+use crate::list;
+use crate::source::source;
 
 /// A signed 64-bit counter that every CPU updates in memory of its own.
 ///
@@ -147,16 +148,8 @@ pub unsafe extern "C" fn percid_counter_by_id(
 ) -> usize {
     // SAFETY: the caller's pointer.
     let Some(counter) = (unsafe { self::counter(counter) }) else { return 0 };
-    let capacity = if values.is_null() { 0 } else { capacity };
-    guard(0, || {
-        counter.by_id().enumerate().fold(0, |_, (id, value)| {
-            if id < capacity {
-                // SAFETY: the caller gives memory for `capacity` values.
-                unsafe { values.add(id).write(value) };
-            }
-            id + 1
-        })
-    })
+    // SAFETY: as above.
+    guard(0, || unsafe { list::write(counter.by_id(), values, capacity) })
 }
 
 /// What was added without an ID, less what percid_counter_take() has taken; 0 for NULL.

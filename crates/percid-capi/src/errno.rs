@@ -9,7 +9,9 @@ use percid::machine::Registration;
 pub(crate) fn of_unavailable(why: Unavailable) -> c_int {
     match why {
         Unavailable::NoRseq(Registration::Refused(errno))
-        | Unavailable::MembarrierRefused(errno) => -errno,
+        | Unavailable::MembarrierRefused(errno)
+        | Unavailable::ProbeRefused(errno) => -errno,
+        Unavailable::SectionsNotProbed => -libc::EAGAIN,
         Unavailable::NoKernelIds | Unavailable::SharedArea => -libc::ENOTSUP,
         Unavailable::NoMemory => -libc::ENOMEM,
         // `Unavailable` may grow; a machine without the means is what there is so far.
@@ -50,6 +52,8 @@ mod tests {
         assert_eq!(of_unavailable(Unavailable::NoKernelIds), -libc::ENOTSUP);
         assert_eq!(of_unavailable(Unavailable::NoMembarrier), -libc::ENOSYS);
         assert_eq!(of_unavailable(Unavailable::MembarrierRefused(libc::EPERM)), -libc::EPERM);
+        assert_eq!(of_unavailable(Unavailable::ProbeRefused(libc::EPERM)), -libc::EPERM);
+        assert_eq!(of_unavailable(Unavailable::SectionsNotProbed), -libc::EAGAIN);
         assert_eq!(of_unavailable(Unavailable::NoMemory), -libc::ENOMEM);
     }
 }

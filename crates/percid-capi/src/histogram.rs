@@ -6,7 +6,8 @@ use percid::histogram::Snapshot as Counts;
 
 use crate::barrier::guard;
 use crate::errno;
-use crate::process::source;
+use crate::list;
+use crate::source::source;
 
 /// A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
 ///
@@ -305,17 +306,12 @@ pub unsafe extern "C" fn percid_snapshot_buckets(
 ) -> usize {
     // SAFETY: the caller's pointer.
     let Some(snapshot) = (unsafe { snapshot.as_ref() }) else { return 0 };
-    let capacity = if buckets.is_null() { 0 } else { capacity };
-    guard(0, || {
-        snapshot.0.buckets().enumerate().fold(0, |_, (index, bucket)| {
-            if index < capacity {
-                let percid::histogram::Bucket { low, high, count, .. } = bucket;
-                // SAFETY: the caller gives memory for `capacity` buckets.
-                unsafe { buckets.add(index).write(Bucket { low, high, count }) };
-            }
-            index + 1
-        })
-    })
+    let of = |bucket| {
+        let percid::histogram::Bucket { low, high, count, .. } = bucket;
+        Bucket { low, high, count }
+    };
+    // SAFETY: as above.
+    guard(0, || unsafe { list::write(snapshot.0.buckets().map(of), buckets, capacity) })
 }
 
 /// Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or

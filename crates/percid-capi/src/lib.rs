@@ -31,7 +31,12 @@
 #![allow(rustdoc::invalid_rust_codeblocks)]
 
 // The header's order.
+pub mod source;
+
 pub mod process;
+
+pub mod activity;
+pub mod machine;
 
 pub mod counter;
 pub mod histogram;
@@ -54,5 +59,7 @@ pub mod testing;
 mod barrier;
 mod callback;
 mod errno;
+mod list;
 mod registry;
 mod sized;
+mod text;

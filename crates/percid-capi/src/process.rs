@@ -1,43 +1,41 @@
-//! What concerns the whole process: the source of IDs, and the calling thread's ID.
+//! What concerns the whole process: its choice of a source, and the calling thread's ID.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::fmt::{self, Write};
 
 use crate::barrier::guard;
+use crate::source::Source;
+use crate::text;
 
-/// Where concurrency IDs come from. The numbers are fixed.
+/// Why the process uses the source that percid_init() returns. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// The kernel's own: `mm_cid` of the rseq area (Linux 6.3 and later).
-    Kernel = 1,
-    /// percid's table from CPU to ID (Linux 5.10 and later).
-    Table = 2,
-    /// None: the CPU number is a mere hint, and every update is one atomic instruction.
-    Atomic = 3,
+pub enum Choice {
+    /// PERCID_SOURCE, in the environment, asks for it.
+    Override = 1,
+    /// The table works here: the default.
+    TableWorks = 2,
+    /// The table does not work here; percid_source_unavailable() says why not.
+    TableIsNot = 3,
+    /// Another thread, or the code that this signal handler interrupted, is choosing right now.
+    BeingChosen = 4,
+    /// Whether the kernel aborts critical sections is not known yet; a later use tries again.
+    NotKnownYet = 5,
+    /// For none of the reasons that this version of the interface has a number for.
+    Other = 6,
 }
 
-impl Source {
-    fn of(source: percid::Source) -> Source {
-        match source {
-            percid::Source::Kernel => Source::Kernel,
-            percid::Source::Table => Source::Table,
-            percid::Source::Atomic => Source::Atomic,
+impl Choice {
+    fn of(reason: percid::id::Reason) -> Choice {
+        use percid::id::Reason;
+        match reason {
+            Reason::Override => Choice::Override,
+            Reason::TableWorks => Choice::TableWorks,
+            Reason::TableIsNot(_) => Choice::TableIsNot,
+            Reason::BeingChosen => Choice::BeingChosen,
+            Reason::NotKnownYet => Choice::NotKnownYet,
+            _ => Choice::Other,
         }
     }
-
-    fn name(self) -> &'static CStr {
-        match self {
-            Source::Kernel => c"kernel",
-            Source::Table => c"table",
-            Source::Atomic => c"atomic",
-        }
-    }
-}
-
-/// The source of a number that C passes, unless there is none of that number.
-pub(crate) fn source(number: c_int) -> Option<percid::Source> {
-    percid::Source::ALL.into_iter().find(|&source| Source::of(source) as c_int == number)
 }
 
 const VERSION: &CStr =
@@ -69,14 +67,6 @@ pub extern "C" fn percid_init() -> Source {
     guard(Source::Atomic, || Source::of(percid::init().source))
 }
 
-/// The name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
-///
-/// Async-signal-safe; costs a call.
-#[unsafe(no_mangle)]
-pub extern "C" fn percid_source_name(source: c_int) -> *const c_char {
-    self::source(source).map_or(std::ptr::null(), |source| Source::of(source).name().as_ptr())
-}
-
 /// Writes one line for people into `text`: why the process uses the source that percid_init()
 /// returns.
 ///
@@ -91,13 +81,16 @@ pub extern "C" fn percid_source_name(source: c_int) -> *const c_char {
 /// `text` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_reason(text: *mut c_char, size: usize) -> usize {
-    guard(0, || {
-        let mut line = Line { text, room: if text.is_null() { 0 } else { size }, length: 0 };
-        // `Line` takes everything.
-        let _ = write!(line, "{}", percid::init().reason);
-        line.end();
-        line.length
-    })
+    // SAFETY: the caller's memory.
+    guard(0, || unsafe { text::write(text, size, percid::init().reason) })
+}
+
+/// Why the process uses the source that percid_init() returns, for programs to look at.
+///
+/// Async-signal-safe; costs a call, the first time what percid_init() does.
+#[unsafe(no_mangle)]
+pub extern "C" fn percid_choice_read() -> Choice {
+    guard(Choice::Other, || Choice::of(percid::init().reason))
 }
 
 /// The ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
@@ -146,74 +139,24 @@ pub extern "C" fn percid_set_density(most: u32) {
     });
 }
 
-/// A line of text in the caller's memory, cut off where that ends.
-struct Line {
-    text: *mut c_char,
-    room: usize,
-    length: usize,
-}
-
-impl Write for Line {
-    fn write_str(&mut self, part: &str) -> fmt::Result {
-        let free = self.room.saturating_sub(1).saturating_sub(self.length);
-        let copied = part.len().min(free);
-        if copied > 0 {
-            // SAFETY: the caller of `percid_reason` gives `room` bytes, of which `length` and
-            // `copied` together leave one over.
-            unsafe {
-                let end = self.text.add(self.length).cast::<u8>();
-                end.copy_from_nonoverlapping(part.as_ptr(), copied);
-            }
-        }
-        self.length += part.len();
-        Ok(())
-    }
-}
-
-impl Line {
-    /// Writes the zero.
-    fn end(&mut self) {
-        if let Some(last) = self.room.checked_sub(1) {
-            // SAFETY: below `room`.
-            unsafe { *self.text.add(last.min(self.length)) = 0 };
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn sources_have_fixed_numbers_and_names() {
-        for (number, name) in [(1, c"kernel"), (2, c"table"), (3, c"atomic")] {
-            // SAFETY: names are terminated strings.
-            assert_eq!(unsafe { CStr::from_ptr(percid_source_name(number)) }, name);
-            let source = source(number).expect("a source of this number");
-            assert_eq!(source.to_string().as_bytes(), name.to_bytes());
-        }
-        assert!([-1, 0, 4].into_iter().all(|number| percid_source_name(number).is_null()));
+    fn the_reason_is_one_that_has_a_number() {
+        let reason = percid::init().reason;
+        assert_eq!(percid_choice_read(), Choice::of(reason));
+        assert_ne!(percid_choice_read(), Choice::Other);
+        let why = percid::id::Unavailable::NoMembarrier;
+        assert_eq!(Choice::of(percid::id::Reason::TableIsNot(why)), Choice::TableIsNot);
     }
 
     #[test]
-    fn a_reason_is_cut_off_where_the_memory_ends() {
-        // SAFETY: nothing is written.
-        let length = unsafe { percid_reason(std::ptr::null_mut(), 0) };
-        assert!((10..512).contains(&length));
-        let whole = reason_in(512, length);
-        for size in 1..=length + 1 {
-            assert_eq!(reason_in(size, length), whole[..whole.len().min(size - 1)], "{size}");
-        }
-        assert_eq!(whole, percid::init().reason.to_string().into_bytes());
-    }
-
-    /// The line that `size` bytes hold, having checked that nothing lies beyond.
-    fn reason_in(size: usize, length: usize) -> Vec<u8> {
-        let mut memory = [0x55_u8; 513];
-        // SAFETY: `memory` is larger than `size`.
-        assert_eq!(unsafe { percid_reason(memory.as_mut_ptr().cast(), size) }, length);
-        assert!(memory[size..].iter().all(|&byte| byte == 0x55));
-        let text = CStr::from_bytes_until_nul(&memory[..size]).expect("a zero within the size");
-        text.to_bytes().to_vec()
+    fn the_reason_is_written_as_it_reads() {
+        let mut memory = [0_u8; 512];
+        // SAFETY: so many bytes.
+        let length = unsafe { percid_reason(memory.as_mut_ptr().cast(), 512) };
+        assert_eq!(&memory[..length], percid::init().reason.to_string().as_bytes());
     }
 }

@@ -7,11 +7,21 @@ const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c
 const THREADED: &str = "-pthread";
 
 /// A program for each structure. Those that come first are valid C99.
-pub(crate) const STRUCTURES: [&str; 8] =
-    ["counters.c", "histogram.c", "stack.c", "pool.c", "local.c", "ring.c", "mask.c", "numa.c"];
+pub(crate) const STRUCTURES: [&str; 9] = [
+    "counters.c",
+    "histogram.c",
+    "machine.c",
+    "stack.c",
+    "pool.c",
+    "local.c",
+    "ring.c",
+    "mask.c",
+    "numa.c",
+];
 
 /// The programs for the C++ wrapper.
-pub(crate) const WRAPPER: [&str; 3] = ["wrapper.cpp", "structures.cpp", "balancers.cpp"];
+pub(crate) const WRAPPER: [&str; 4] =
+    ["wrapper.cpp", "machine.cpp", "structures.cpp", "balancers.cpp"];
 
 #[test]
 fn the_header_is_valid_in_every_dialect_of_c() {

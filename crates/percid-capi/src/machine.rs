@@ -1,0 +1,421 @@
+//! What the machine and the kernel offer, for people and reports to look at.
+
+use std::ffi::{c_char, c_int};
+use std::time::Duration;
+
+use percid::machine::{self as known, CpuSet};
+
+use crate::barrier::guard;
+use crate::errno;
+use crate::sized;
+use crate::text;
+
+/// Who registers the threads of this process for restartable sequences (rseq).
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Registration {
+    /// The C library registers every thread when it starts.
+    Libc = 1,
+    /// percid registers each thread when it first needs to, since the C library does not.
+    Own = 2,
+    /// Some library of the program defines the thread-local area __rseq_abi, and percid shares it.
+    /// Only PERCID_SOURCE_TABLE works there.
+    Shared = 3,
+    /// Another library has registered an area of its own that cannot be found, and a thread has
+    /// only one.
+    Taken = 4,
+    /// The kernel refuses.
+    Refused = 5,
+    /// percid has no critical sections for this architecture.
+    Unsupported = 6,
+    /// None that this version of the interface has a number for.
+    Other = 7,
+}
+
+/// How the kernel keeps a registered rseq area up to date.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RseqMode {
+    /// No area is registered.
+    None = 0,
+    /// The only mode of a kernel that announces at most 32 bytes.
+    Single = 1,
+    /// 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every
+    /// switch, for libraries that rely on it.
+    Compatible = 2,
+    /// More than 32 bytes are registered: IDs are written when they change, and a process that
+    /// writes to a field of the kernel's is killed.
+    Fast = 3,
+    /// None that this version of the interface has a number for.
+    Other = 4,
+}
+
+/// The fields of an rseq area: bits.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RseqField {
+    /// cpu_id_start
+    CpuIdStart = 1,
+    /// cpu_id
+    CpuId = 2,
+    /// rseq_cs
+    RseqCs = 4,
+    /// flags
+    Flags = 8,
+    /// node_id (Linux 6.3)
+    NodeId = 16,
+    /// mm_cid (Linux 6.3)
+    MmCid = 32,
+}
+
+/// How a kernel hands out its own IDs, PERCID_SOURCE_KERNEL.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// It has none.
+    None = 0,
+    /// Linux 6.3: the first free ID at every switch into the process; nothing is remembered.
+    FirstFree = 1,
+    /// Linux 6.4 to 6.12: a CPU keeps its ID for a while, but gets another one after every pause.
+    CacheCold = 2,
+    /// Linux 6.13: cache-local, but never dense again once threads or allowed CPUs have become
+    /// fewer.
+    NotCompacting = 3,
+    /// Linux 6.14 to 6.18: cache-local and dense.
+    CacheLocal = 4,
+    /// Linux 6.19 and later: an ID belongs to a thread or to a CPU, and may exceed the density
+    /// bound.
+    Owned = 5,
+    /// None that this version of the interface has a number for.
+    Other = 6,
+}
+
+/// Everything that percid's choices depend on. It may grow.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Machine {
+    /// The kernel's release, such as "6.18.44"; empty if it does not say.
+    pub kernel_release: [c_char; 72],
+    /// The processor's name, as /proc/cpuinfo has it; empty if it has none.
+    pub cpu_model: [c_char; 128],
+    /// The architecture that the library was built for, such as "x86_64".
+    pub arch: [c_char; 16],
+    /// Who registers the threads: one of enum percid_registration.
+    pub registration: c_int,
+    /// The kernel's errno if that is PERCID_REGISTRATION_REFUSED, else 0.
+    pub registration_error: c_int,
+    /// How many bytes are registered for the calling thread; 0 if none.
+    pub rseq_registered_size: u32,
+    /// How the kernel keeps them up to date: one of enum percid_rseq_mode.
+    pub rseq_mode: c_int,
+    /// The fields that are live in the registered area: bits of enum percid_rseq_field.
+    pub rseq_fields: u32,
+    /// The size of the fields this kernel fills, in bytes; 0 on kernels that do not say.
+    pub rseq_feature_size: u32,
+    /// The alignment this kernel wants of larger areas, in bytes; 0 on kernels that do not say.
+    pub rseq_align: u32,
+    /// The largest size and alignment, in bytes, of an area that percid registers itself.
+    pub rseq_max_own_size: u32,
+    /// The bit mask of commands that membarrier() reports; 0 if the kernel has none.
+    pub membarrier_commands: u32,
+    /// 1 if the private expedited rseq flavour, which aborts critical sections, is among them.
+    pub membarrier_rseq: c_int,
+    /// 1 if it can fence one CPU alone.
+    pub membarrier_per_cpu: c_int,
+    /// How the kernel's own IDs behave, as its release suggests: one of enum percid_generation. A
+    /// hint: distributions take changes of the scheduler back into older releases.
+    pub generation: c_int,
+    /// How many CPUs may ever exist.
+    pub possible_cpus: u32,
+    /// The largest number of one.
+    pub last_possible_cpu: u32,
+    /// How many CPUs the calling thread may run on.
+    pub allowed_cpus: u32,
+}
+
+/// One CPU and whom it shares with. It may grow.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Cpu {
+    /// The kernel's number of it.
+    pub number: u32,
+    /// 1 if the calling thread may run on it.
+    pub allowed: c_int,
+    /// The smallest CPU of its core; -1 if the kernel does not say, of one that is unplugged for
+    /// instance.
+    pub core: i32,
+    /// The smallest CPU behind its last-level cache, or -1.
+    pub l3: i32,
+    /// The number of its NUMA node, or -1.
+    pub node: i32,
+}
+
+/// What became of the tries of one kind.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Aborts {
+    /// The section was aborted, as it must be.
+    pub aborted: u64,
+    /// The section went on as if nothing had happened: the kernel's fault.
+    pub ignored: u64,
+    /// Nothing can be said: the thread was moved, or nothing happened in time.
+    pub undecided: u64,
+}
+
+/// Whether the running kernel aborts critical sections.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Too little was seen.
+    Undecided = 0,
+    /// It aborted often enough, of each kind, to be trusted.
+    Good = 1,
+    /// It ignored what must abort a section, so updates would be lost.
+    Bad = 2,
+}
+
+/// What a probe of the kernel saw. It may grow.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Probe {
+    /// Fences of all CPUs.
+    pub fences: Aborts,
+    /// Fences of the section's CPU alone.
+    pub fences_of_one_cpu: Aborts,
+    /// Preemptions on the section's CPU.
+    pub preemptions: Aborts,
+    /// What follows from it: one of enum percid_verdict.
+    pub verdict: c_int,
+    /// 0.
+    pub reserved: c_int,
+}
+
+/// Stores in `machine`, of `size` bytes, what the machine and the kernel offer now.
+///
+/// Returns 0, or -EINVAL for NULL or no bytes. Reads some ten small files for every possible CPU;
+/// registers the calling thread for rseq if the C library has not, and the process for the fence
+/// (20 ms if it has several threads); allocates, so it is not async-signal-safe.
+///
+/// # Safety
+///
+/// `machine` is [memory](crate#safety) for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_machine_read(machine: *mut Machine, size: usize) -> c_int {
+    if machine.is_null() || size == 0 {
+        return -libc::EINVAL;
+    }
+    // SAFETY: the caller's memory.
+    guard(-libc::EFAULT, || unsafe { sized::store(machine, size, &Machine::of(&read())) })
+}
+
+/// The CPUs that may ever exist, ascending: writes the first `capacity` of them to `cpus`, each in
+/// `size` bytes (that is sizeof(percid_cpu)), and returns how many there are. With `capacity` 0
+/// nothing is written and `cpus` may be NULL. Costs what percid_machine_read() does.
+///
+/// # Safety
+///
+/// `cpus` is [memory](crate#safety) for `capacity` times `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_machine_cpus(
+    cpus: *mut Cpu,
+    size: usize,
+    capacity: usize,
+) -> usize {
+    let capacity = if cpus.is_null() { 0 } else { capacity };
+    guard(0, || {
+        let found = read().cpus;
+        for (index, cpu) in found.iter().take(capacity).enumerate() {
+            // SAFETY: the caller gives memory for `capacity` of `size` bytes.
+            unsafe { sized::store(cpus.byte_add(index * size), size, &Cpu::of(cpu)) };
+        }
+        found.len()
+    })
+}
+
+/// Finds out whether the running kernel aborts critical sections when it must, by trying it for at
+/// most so many milliseconds, and stores what it saw in `probe`, of `size` bytes.
+///
+/// percid does this by itself where architecture and release leave doubt; here it can be asked for.
+/// A child process (clone() with CLONE_VM, gone at the end) fences or preempts a section of the
+/// calling thread some hundred to some ten thousand times a second. All signals that can be are
+/// blocked for the calling thread meanwhile.
+///
+/// Returns 0; -EINVAL for NULL or no bytes; or why it cannot be tried, as
+/// percid_source_prepare() does.
+///
+/// # Safety
+///
+/// `probe` is [memory](crate#safety) for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_machine_probe(
+    milliseconds: u32,
+    probe: *mut Probe,
+    size: usize,
+) -> c_int {
+    if probe.is_null() || size == 0 {
+        return -libc::EINVAL;
+    }
+    guard(-libc::EFAULT, || match known::probe(Duration::from_millis(milliseconds.into())) {
+        // SAFETY: the caller's memory.
+        Ok(seen) => unsafe { sized::store(probe, size, &Probe::of(seen)) },
+        Err(why) => errno::of_unavailable(why),
+    })
+}
+
+/// Reads files, and leaves `errno` alone.
+fn read() -> known::Machine {
+    errno::preserved(known::read)
+}
+
+impl Machine {
+    fn of(machine: &known::Machine) -> Machine {
+        let known::Machine { kernel_release, cpu_model, arch, rseq, membarrier, .. } = machine;
+        let count = |set: &CpuSet| u32::try_from(set.len()).unwrap_or(u32::MAX);
+        let (registration, registration_error) = Registration::of(rseq.registration);
+        let generation = percid::id::Generation::hinted_by(kernel_release);
+        Machine {
+            kernel_release: text::array(kernel_release),
+            cpu_model: text::array(cpu_model.as_deref().unwrap_or_default()),
+            arch: text::array(arch),
+            registration: registration as c_int,
+            registration_error,
+            rseq_registered_size: rseq.registered_size,
+            rseq_mode: RseqMode::of(rseq.mode) as c_int,
+            rseq_fields: rseq.fields.iter().map(|name| RseqField::bit(name)).sum(),
+            rseq_feature_size: rseq.feature_size,
+            rseq_align: rseq.align,
+            rseq_max_own_size: rseq.max_own_size,
+            membarrier_commands: membarrier.commands,
+            membarrier_rseq: membarrier.rseq.into(),
+            membarrier_per_cpu: membarrier.per_cpu.into(),
+            generation: Generation::of(generation) as c_int,
+            possible_cpus: count(&machine.possible),
+            last_possible_cpu: machine.possible.last().unwrap_or(0),
+            allowed_cpus: count(&machine.allowed),
+        }
+    }
+}
+
+impl Registration {
+    /// The number, and the errno that belongs to it.
+    fn of(registration: known::Registration) -> (Registration, c_int) {
+        match registration {
+            known::Registration::Libc => (Registration::Libc, 0),
+            known::Registration::Own => (Registration::Own, 0),
+            known::Registration::Shared => (Registration::Shared, 0),
+            known::Registration::Taken => (Registration::Taken, 0),
+            known::Registration::Refused(errno) => (Registration::Refused, errno),
+            known::Registration::Unsupported => (Registration::Unsupported, 0),
+            _ => (Registration::Other, 0),
+        }
+    }
+}
+
+impl RseqMode {
+    fn of(mode: Option<known::Mode>) -> RseqMode {
+        match mode {
+            None => RseqMode::None,
+            Some(known::Mode::Single) => RseqMode::Single,
+            Some(known::Mode::Compatible) => RseqMode::Compatible,
+            Some(known::Mode::Fast) => RseqMode::Fast,
+            Some(_) => RseqMode::Other,
+        }
+    }
+}
+
+impl RseqField {
+    fn bit(name: &str) -> u32 {
+        match name {
+            "cpu_id_start" => RseqField::CpuIdStart as u32,
+            "cpu_id" => RseqField::CpuId as u32,
+            "rseq_cs" => RseqField::RseqCs as u32,
+            "flags" => RseqField::Flags as u32,
+            "node_id" => RseqField::NodeId as u32,
+            "mm_cid" => RseqField::MmCid as u32,
+            _ => 0,
+        }
+    }
+}
+
+impl Generation {
+    fn of(generation: Option<percid::id::Generation>) -> Generation {
+        use percid::id::Generation as Known;
+        match generation {
+            None => Generation::None,
+            Some(Known::FirstFree) => Generation::FirstFree,
+            Some(Known::CacheCold) => Generation::CacheCold,
+            Some(Known::NotCompacting) => Generation::NotCompacting,
+            Some(Known::CacheLocal) => Generation::CacheLocal,
+            Some(Known::Owned) => Generation::Owned,
+            Some(_) => Generation::Other,
+        }
+    }
+}
+
+impl Cpu {
+    fn of(cpu: &known::Cpu) -> Cpu {
+        let number =
+            |known: Option<u32>| known.and_then(|known| known.try_into().ok()).unwrap_or(-1);
+        Cpu {
+            number: cpu.number,
+            allowed: cpu.allowed.into(),
+            core: number(cpu.core),
+            l3: number(cpu.l3),
+            node: number(cpu.node),
+        }
+    }
+}
+
+impl Probe {
+    fn of(seen: known::Probe) -> Probe {
+        let verdict = match (seen.is_good(), seen.is_bad()) {
+            (true, _) => Verdict::Good,
+            (_, true) => Verdict::Bad,
+            _ => Verdict::Undecided,
+        };
+        Probe {
+            fences: Aborts::of(seen.fences),
+            fences_of_one_cpu: Aborts::of(seen.fences_of_one_cpu),
+            preemptions: Aborts::of(seen.preemptions),
+            verdict: verdict as c_int,
+            reserved: 0,
+        }
+    }
+}
+
+impl Aborts {
+    fn of(tries: known::Aborts) -> Aborts {
+        let known::Aborts { aborted, ignored, undecided, .. } = tries;
+        Aborts { aborted, ignored, undecided }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_and_generation_has_a_number() {
+        let fields = known::read().rseq.fields;
+        let bits: u32 = fields.iter().map(|name| RseqField::bit(name)).sum();
+        assert_eq!(bits.count_ones() as usize, fields.len());
+        for (number, generation) in (1..).zip(percid::id::Generation::ALL) {
+            assert_eq!(Generation::of(Some(generation)) as c_int, number);
+        }
+    }
+
+    #[test]
+    fn a_verdict_is_what_the_probe_says() {
+        let verdict = |aborted, ignored| {
+            let mut seen = known::Probe::default();
+            for kind in [&mut seen.fences, &mut seen.fences_of_one_cpu, &mut seen.preemptions] {
+                kind.aborted = aborted;
+            }
+            seen.preemptions.ignored = ignored;
+            Probe::of(seen).verdict
+        };
+        assert_eq!(verdict(0, 0), Verdict::Undecided as c_int);
+        assert_eq!(verdict(100, 0), Verdict::Good as c_int);
+        assert_eq!(verdict(100, 1), Verdict::Bad as c_int);
+    }
+}

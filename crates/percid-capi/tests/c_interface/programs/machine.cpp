@@ -1,0 +1,58 @@
+// Sources, the table's activity, an ID's memory and the machine, from C++.
+#include <chrono>
+#include <iostream>
+
+#include <percid.hpp>
+
+#include "check.h"
+
+namespace {
+
+void sources()
+{
+    for (const auto which : {percid::source::kernel, percid::source::table, percid::source::atomic}) {
+        const percid::unavailable why = percid::prepare(which);
+        CHECK(percid::source_by_name(percid::name(which)) == which);
+        CHECK((why == percid::unavailable::no) == percid::reason(which).empty());
+        if (why != percid::unavailable::no) {
+            continue;
+        }
+        percid::counter counter(which);
+        counter.add();
+        const auto id = percid::current_id(which);
+        CHECK(!id || *id < percid::ids_seen(which));
+    }
+    CHECK(percid::prepare(percid::source::atomic) == percid::unavailable::no);
+    CHECK(!percid::source_by_name("mutex"));
+}
+
+void process()
+{
+    percid::static_counter counter;
+    counter.add();
+    if (percid::init() == percid::source::table) {
+        CHECK(percid::read_activity()->held > 0);
+    }
+    CHECK(percid::read_choice() != percid::choice::other);
+    CHECK(!percid::memory_of(0).empty() && percid::memory_of(0)[0].bytes >= 4096);
+}
+
+void machine()
+{
+    const percid::machine now = percid::read_machine();
+    const auto cpus = percid::read_cpus();
+    CHECK(now.kernel_release[0] != 0 && cpus.size() == now.possible_cpus);
+    const auto seen = percid::probe_machine(std::chrono::milliseconds(10));
+    CHECK(!seen || seen->verdict != PERCID_VERDICT_BAD || seen->fences.ignored + seen->preemptions.ignored +
+                                                                  seen->fences_of_one_cpu.ignored > 0);
+}
+
+} // namespace
+
+int main()
+{
+    sources();
+    process();
+    machine();
+    std::cout << "ok\n";
+}
