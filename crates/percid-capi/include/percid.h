@@ -69,6 +69,12 @@
 /** How far a value that a snapshot reports can be from the recorded one, as a share of it. */
 #define PERCID_HISTOGRAM_RELATIVE_ERROR (1.0 / 128)
 
+/** The fewest bytes of a ring. */
+#define PERCID_RING_MIN_BYTES 128
+
+/** The most bytes of a ring: 8 MiB. */
+#define PERCID_RING_MAX_BYTES 8388608
+
 /** Any number. */
 #define PERCID_UNBOUNDED SIZE_MAX
 
@@ -1518,6 +1524,21 @@ int percid_snapshot_merge(struct percid_snapshot *snapshot, const struct percid_
 int percid_stack_create(struct percid_stack **stack, uint32_t capacity, size_t shared);
 
 /**
+ * As percid_stack_create(), for a source, whatever the process has chosen: for measurements and
+ * tests. IDs share any number of items.
+ *
+ * Returns 0, -EINVAL for NULL, another capacity or a number that is no source's, -ENOMEM, or why
+ * the source cannot be used, as percid_source_prepare() does; on error `stack` becomes NULL.
+ */
+int percid_stack_create_with_source(struct percid_stack **stack, int source, uint32_t capacity);
+
+/**
+ * How many items every ID keeps at most; 0 if there is no such stack. Async-signal-safe; costs a
+ * call.
+ */
+uint32_t percid_stack_capacity(const struct percid_stack *stack);
+
+/**
  * Pushes an item, which must not be NULL.
  *
  * Returns 0; -ENOSPC if there is no room: this CPU's part is full, and the shared list as well, or
@@ -1565,6 +1586,44 @@ int percid_stack_destroy(struct percid_stack *stack,
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `pool` becomes NULL.
  */
 int percid_pool_create(struct percid_pool **pool, size_t size, size_t align, uint32_t capacity);
+
+/**
+ * As percid_pool_create(), for a source, whatever the process has chosen: for measurements and
+ * tests.
+ *
+ * Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
+ * why the source cannot be used, as percid_source_prepare() does; on error `pool` becomes NULL.
+ */
+int percid_pool_create_with_source(struct percid_pool **pool,
+                                   int source,
+                                   size_t size,
+                                   size_t align,
+                                   uint32_t capacity);
+
+/**
+ * The size of the pool's objects in bytes, as it was created; 0 if there is no such pool.
+ * Async-signal-safe; costs a call.
+ */
+size_t percid_pool_size(const struct percid_pool *pool);
+
+/**
+ * The alignment of the pool's objects in bytes, as it was created; 0 if there is no such pool.
+ * Async-signal-safe; costs a call.
+ */
+size_t percid_pool_align(const struct percid_pool *pool);
+
+/**
+ * The addresses of the pool's memory: writes the first `capacity` of its slabs to `slabs`, in no
+ * order, and returns how many there are. With `capacity` 0 nothing is written and `slabs` may be
+ * NULL; 0 is returned if there is no such pool.
+ *
+ * For mbind() or a NUMA balancer: they are whole pages, and stay the pool's until the process
+ * ends. Another slab may come with any percid_pool_get(). Allocates, so it is not
+ * async-signal-safe; costs some nanoseconds a slab.
+ */
+size_t percid_pool_slabs(const struct percid_pool *pool,
+                         struct percid_range *slabs,
+                         size_t capacity);
 
 /**
  * Lends an object: zeroed if it is new, and as it was put if it is used again.
@@ -1620,6 +1679,21 @@ int percid_local_create(struct percid_local **local,
                         void *context);
 
 /**
+ * As percid_local_create(), for a source, whatever the process has chosen: for measurements and
+ * tests.
+ *
+ * Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
+ * why the source cannot be used, as percid_source_prepare() does; on error `local` becomes NULL.
+ */
+int percid_local_create_with_source(struct percid_local **local,
+                                    int source,
+                                    size_t size,
+                                    size_t align,
+                                    int (*make)(void *value, void *context),
+                                    void (*drop)(void *value, void *context),
+                                    void *context);
+
+/**
  * Lends a value to `visit`, which must return.
  *
  * Returns 0; -ENOMEM if another value is needed and there is no memory for it; the error of
@@ -1667,6 +1741,18 @@ int percid_local_destroy(struct percid_local *local);
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `ring` becomes NULL.
  */
 int percid_ring_create(struct percid_ring **ring, size_t bytes, int overflow);
+
+/**
+ * As percid_ring_create(), for a source, whatever the process has chosen: for measurements and
+ * tests.
+ *
+ * Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
+ * why the source cannot be used, as percid_source_prepare() does; on error `ring` becomes NULL.
+ */
+int percid_ring_create_with_source(struct percid_ring **ring,
+                                   int source,
+                                   size_t bytes,
+                                   int overflow);
 
 /**
  * Appends a record of `length` bytes.

@@ -566,6 +566,19 @@ public:
         detail::check(percid_stack_create(stack_.place(), capacity, shared), "percid::stack");
     }
 
+    /* For a source, whatever the process has chosen. Throws if it cannot be used. */
+    stack(source which, std::uint32_t capacity)
+    {
+        detail::check(percid_stack_create_with_source(stack_.place(), static_cast<int>(which), capacity),
+                      "percid::stack");
+    }
+
+    /* How many items every ID keeps at most. */
+    std::uint32_t capacity() const noexcept
+    {
+        return percid_stack_capacity(stack_.get());
+    }
+
     /* Pushes an item that is not null. False if there is no room for it. Async-signal-safe. */
     [[nodiscard]] bool push(P item) noexcept
     {
@@ -631,6 +644,23 @@ public:
         detail::check(percid_pool_create(pool_.place(), sizeof(T), alignof(T), capacity), "percid::pool");
     }
 
+    /* For a source, whatever the process has chosen. Throws if it cannot be used. */
+    pool(source which, std::uint32_t capacity)
+    {
+        detail::check(percid_pool_create_with_source(pool_.place(), static_cast<int>(which), sizeof(T), alignof(T),
+                                                     capacity),
+                      "percid::pool");
+    }
+
+    /* The addresses of the pool's memory, in no order. May throw std::bad_alloc. */
+    std::vector<range> slabs() const
+    {
+        std::vector<range> found(percid_pool_slabs(pool_.get(), nullptr, 0));
+        /* There may be more by now. */
+        percid_pool_slabs(pool_.get(), found.data(), found.size());
+        return found;
+    }
+
     /* Constructs an object. Throws std::bad_alloc, and what its constructor throws. */
     template <class... A>
     [[nodiscard]] pointer make(A &&...arguments)
@@ -674,6 +704,15 @@ public:
     explicit local(std::function<T()> make) : make_(std::make_unique<std::function<T()>>(std::move(make)))
     {
         detail::check(percid_local_create(local_.place(), sizeof(T), alignof(T), construct, destroy, make_.get()),
+                      "percid::local");
+    }
+
+    /* For a source, whatever the process has chosen. Throws if it cannot be used. */
+    explicit local(source which, std::function<T()> make = [] { return T(); })
+        : make_(std::make_unique<std::function<T()>>(std::move(make)))
+    {
+        detail::check(percid_local_create_with_source(local_.place(), static_cast<int>(which), sizeof(T), alignof(T),
+                                                      construct, destroy, make_.get()),
                       "percid::local");
     }
 
@@ -840,6 +879,14 @@ public:
     ring(std::size_t bytes, overflow policy)
     {
         detail::check(percid_ring_create(ring_.place(), bytes, static_cast<int>(policy)), "percid::ring");
+    }
+
+    /* For a source, whatever the process has chosen. Throws if it cannot be used. */
+    ring(source which, std::size_t bytes, overflow policy)
+    {
+        detail::check(percid_ring_create_with_source(ring_.place(), static_cast<int>(which), bytes,
+                                                     static_cast<int>(policy)),
+                      "percid::ring");
     }
 
     /* Appends a record. False if it is lost: there is no room, or it is too long.

@@ -37,6 +37,10 @@ const _: () = {
     // SAFETY: both are eight bytes.
     let word: u64 = unsafe { std::mem::transmute(percid::Histogram::new()) };
     assert!(word == 0, "PERCID_HISTOGRAM_INIT is a new histogram");
+    assert!(
+        percid::Histogram::RELATIVE_ERROR == 1.0 / 128.0,
+        "PERCID_HISTOGRAM_RELATIVE_ERROR is the library's"
+    );
 };
 
 /// What a histogram had recorded at some time: 29.5 KiB that belong to the caller.

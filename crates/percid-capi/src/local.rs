@@ -8,6 +8,7 @@ use crate::barrier::guard;
 use crate::callback::{Make, Visit};
 use crate::errno;
 use crate::registry::Registry;
+use crate::source::source;
 
 /// Values are at least so far apart that no two CPUs write to one cache line, or to two that the
 /// processor fetches together.
@@ -92,6 +93,35 @@ pub unsafe extern "C" fn percid_local_create(
     let new = || {
         let layout = layout(size, align).ok_or(-libc::EINVAL)?;
         let values = percid::Local::new(|| None);
+        Ok(Local { values, kind: Kind { layout, make, drop, context } })
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { LOCALS.create(local, new) }
+}
+
+/// As percid_local_create(), for a source, whatever the process has chosen: for measurements and
+/// tests.
+///
+/// Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
+/// why the source cannot be used, as percid_source_prepare() does; on error `local` becomes NULL.
+///
+/// # Safety
+///
+/// As [`percid_local_create`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_local_create_with_source(
+    local: *mut *mut Local,
+    source: c_int,
+    size: usize,
+    align: usize,
+    make: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void) -> c_int>,
+    drop: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void)>,
+    context: *mut c_void,
+) -> c_int {
+    let new = || {
+        let layout = layout(size, align).ok_or(-libc::EINVAL)?;
+        let source = self::source(source).ok_or(-libc::EINVAL)?;
+        let values = percid::Local::with_source(source, || None).map_err(errno::of_unavailable)?;
         Ok(Local { values, kind: Kind { layout, make, drop, context } })
     };
     // SAFETY: the caller's pointer.

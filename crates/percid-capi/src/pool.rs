@@ -6,9 +6,13 @@ use std::ptr::{self, NonNull};
 
 use percid::pool::{Misuse, RawPool};
 
+use crate::activity::Range;
 use crate::barrier::guard;
 use crate::callback::count;
+use crate::errno;
+use crate::list;
 use crate::registry::Registry;
+use crate::source::source;
 use crate::stack::MAX_CAPACITY;
 
 /// Objects are aligned to a page at most.
@@ -54,14 +58,92 @@ pub unsafe extern "C" fn percid_pool_create(
     capacity: u32,
 ) -> c_int {
     let make = || {
-        let layout = Layout::from_size_align(size, align).map_err(|_| -libc::EINVAL)?;
-        if size > MAX_SIZE || align > MAX_ALIGN || !(1..=MAX_CAPACITY).contains(&capacity) {
-            return Err(-libc::EINVAL);
-        }
+        let layout = layout(size, align, capacity).ok_or(-libc::EINVAL)?;
         Ok(Pool(RawPool::new(layout, capacity)))
     };
     // SAFETY: the caller's pointer.
     unsafe { POOLS.create(pool, make) }
+}
+
+/// As percid_pool_create(), for a source, whatever the process has chosen: for measurements and
+/// tests.
+///
+/// Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
+/// why the source cannot be used, as percid_source_prepare() does; on error `pool` becomes NULL.
+///
+/// # Safety
+///
+/// `pool` is [memory](crate#safety) for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_pool_create_with_source(
+    pool: *mut *mut Pool,
+    source: c_int,
+    size: usize,
+    align: usize,
+    capacity: u32,
+) -> c_int {
+    let make = || {
+        let layout = layout(size, align, capacity).ok_or(-libc::EINVAL)?;
+        let source = self::source(source).ok_or(-libc::EINVAL)?;
+        let pool = RawPool::with_source(source, layout, capacity);
+        pool.map(Pool).map_err(errno::of_unavailable)
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { POOLS.create(pool, make) }
+}
+
+/// The layout of an object, if a pool may have it and this capacity.
+fn layout(size: usize, align: usize, capacity: u32) -> Option<Layout> {
+    let allowed = size <= MAX_SIZE && align <= MAX_ALIGN && (1..=MAX_CAPACITY).contains(&capacity);
+    Layout::from_size_align(size, align).ok().filter(|_| allowed)
+}
+
+/// The size of the pool's objects in bytes, as it was created; 0 if there is no such pool.
+/// Async-signal-safe; costs a call.
+///
+/// # Safety
+///
+/// `pool` is [a handle](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_pool_size(pool: *const Pool) -> usize {
+    // SAFETY: the caller's handle.
+    unsafe { Registry::object(pool) }.map_or(0, |pool| pool.0.layout().size())
+}
+
+/// The alignment of the pool's objects in bytes, as it was created; 0 if there is no such pool.
+/// Async-signal-safe; costs a call.
+///
+/// # Safety
+///
+/// `pool` is [a handle](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_pool_align(pool: *const Pool) -> usize {
+    // SAFETY: the caller's handle.
+    unsafe { Registry::object(pool) }.map_or(0, |pool| pool.0.layout().align())
+}
+
+/// The addresses of the pool's memory: writes the first `capacity` of its slabs to `slabs`, in no
+/// order, and returns how many there are. With `capacity` 0 nothing is written and `slabs` may be
+/// NULL; 0 is returned if there is no such pool.
+///
+/// For mbind() or a NUMA balancer: they are whole pages, and stay the pool's until the process
+/// ends. Another slab may come with any percid_pool_get(). Allocates, so it is not
+/// async-signal-safe; costs some nanoseconds a slab.
+///
+/// # Safety
+///
+/// `pool` is [a handle](crate#safety). `slabs` is [memory](crate#safety) for `capacity` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_pool_slabs(
+    pool: *const Pool,
+    slabs: *mut Range,
+    capacity: usize,
+) -> usize {
+    // SAFETY: the caller's handle.
+    let Ok(pool) = (unsafe { Registry::object(pool) }) else { return 0 };
+    let found = || errno::preserved(|| pool.0.slabs()).into_iter().map(Range::of);
+    // SAFETY: the caller's memory.
+    guard(0, || unsafe { list::write(found(), slabs, capacity) })
 }
 
 /// Lends an object: zeroed if it is new, and as it was put if it is used again.

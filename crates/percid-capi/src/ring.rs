@@ -6,7 +6,9 @@ use percid::ring::AppendError;
 
 use crate::barrier::guard;
 use crate::callback::count;
+use crate::errno;
 use crate::registry::Registry;
+use crate::source::source;
 
 /// What happens to a record when a ring is full.
 #[repr(C)]
@@ -63,12 +65,8 @@ pub unsafe extern "C" fn percid_ring_create(
     overflow: c_int,
 ) -> c_int {
     let make = || {
-        let sizes = percid::Ring::MIN_BYTES..=percid::Ring::MAX_BYTES;
-        let overflow = policy(overflow).ok_or(-libc::EINVAL)?;
-        match bytes.is_power_of_two() && sizes.contains(&bytes) {
-            true => Ok(Ring(percid::Ring::new(bytes, overflow))),
-            false => Err(-libc::EINVAL),
-        }
+        let overflow = policy(overflow).filter(|_| is_size(bytes)).ok_or(-libc::EINVAL)?;
+        Ok(Ring(percid::Ring::new(bytes, overflow)))
     };
     // SAFETY: the caller's pointer.
     unsafe { RINGS.create(ring, make) }
@@ -81,6 +79,43 @@ fn policy(number: c_int) -> Option<percid::Overflow> {
     ];
     let found = policies.into_iter().find(|(policy, _)| *policy as c_int == number);
     found.map(|(_, policy)| policy)
+}
+
+/// As percid_ring_create(), for a source, whatever the process has chosen: for measurements and
+/// tests.
+///
+/// Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
+/// why the source cannot be used, as percid_source_prepare() does; on error `ring` becomes NULL.
+///
+/// # Safety
+///
+/// `ring` is [memory](crate#safety) for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_ring_create_with_source(
+    ring: *mut *mut Ring,
+    source: c_int,
+    bytes: usize,
+    overflow: c_int,
+) -> c_int {
+    let make = || {
+        let overflow = policy(overflow).filter(|_| is_size(bytes)).ok_or(-libc::EINVAL)?;
+        let source = self::source(source).ok_or(-libc::EINVAL)?;
+        let ring = percid::Ring::with_source(source, bytes, overflow);
+        ring.map(Ring).map_err(errno::of_unavailable)
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { RINGS.create(ring, make) }
+}
+
+const _: () = {
+    assert!(percid::Ring::MIN_BYTES == 128, "PERCID_RING_MIN_BYTES");
+    assert!(percid::Ring::MAX_BYTES == 8 << 20, "PERCID_RING_MAX_BYTES");
+};
+
+/// Whether a ring may have so many bytes.
+fn is_size(bytes: usize) -> bool {
+    let sizes = percid::Ring::MIN_BYTES..=percid::Ring::MAX_BYTES;
+    bytes.is_power_of_two() && sizes.contains(&bytes)
 }
 
 /// Appends a record of `length` bytes.

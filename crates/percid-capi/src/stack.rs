@@ -5,7 +5,9 @@ use std::ptr;
 
 use crate::barrier::guard;
 use crate::callback::{Visit, count};
+use crate::errno;
 use crate::registry::Registry;
+use crate::source::source;
 
 /// The most items of an ID's part, as the library's documentation says.
 pub(crate) const MAX_CAPACITY: u32 = 2_097_151;
@@ -48,6 +50,42 @@ pub unsafe extern "C" fn percid_stack_create(
     };
     // SAFETY: the caller's pointer.
     unsafe { STACKS.create(stack, make) }
+}
+
+/// As percid_stack_create(), for a source, whatever the process has chosen: for measurements and
+/// tests. IDs share any number of items.
+///
+/// Returns 0, -EINVAL for NULL, another capacity or a number that is no source's, -ENOMEM, or why
+/// the source cannot be used, as percid_source_prepare() does; on error `stack` becomes NULL.
+///
+/// # Safety
+///
+/// `stack` is [memory](crate#safety) for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_stack_create_with_source(
+    stack: *mut *mut Stack,
+    source: c_int,
+    capacity: u32,
+) -> c_int {
+    let make = || {
+        let source = self::source(source).filter(|_| (1..=MAX_CAPACITY).contains(&capacity));
+        let source = source.ok_or(-libc::EINVAL)?;
+        percid::Stack::with_source(source, capacity).map(Stack).map_err(errno::of_unavailable)
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { STACKS.create(stack, make) }
+}
+
+/// How many items every ID keeps at most; 0 if there is no such stack. Async-signal-safe; costs a
+/// call.
+///
+/// # Safety
+///
+/// `stack` is [a handle](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_stack_capacity(stack: *const Stack) -> u32 {
+    // SAFETY: the caller's handle.
+    unsafe { Registry::object(stack) }.map_or(0, |stack| stack.0.capacity())
 }
 
 /// Pushes an item, which must not be NULL.

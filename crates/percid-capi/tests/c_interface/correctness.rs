@@ -7,10 +7,11 @@ const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c
 const THREADED: &str = "-pthread";
 
 /// A program for each structure. Those that come first are valid C99.
-pub(crate) const STRUCTURES: [&str; 9] = [
+pub(crate) const STRUCTURES: [&str; 10] = [
     "counters.c",
     "histogram.c",
     "machine.c",
+    "each_source.c",
     "stack.c",
     "pool.c",
     "local.c",

@@ -26,6 +26,26 @@ void sources()
     CHECK(!percid::source_by_name("mutex"));
 }
 
+void each_source()
+{
+    for (const auto which : {percid::source::kernel, percid::source::table, percid::source::atomic}) {
+        if (percid::prepare(which) != percid::unavailable::no) {
+            continue;
+        }
+        int item = 1;
+        percid::stack<int *> stack(which, 20);
+        CHECK(stack.capacity() == 20 && stack.push(&item) && stack.drain([](int *) {}) == 1);
+        percid::pool<int> pool(which, 20);
+        CHECK(*pool.make(7) == 7 && pool.slabs().size() == 1);
+        percid::local<int> zeroes(which);
+        percid::local<int> ones(which, [] { return 1; });
+        CHECK(zeroes.with([](int &value) { return value; }) == 0);
+        CHECK(ones.with([](int &value) { return value; }) == 1);
+        percid::ring ring(which, 4096, percid::overflow::drop_newest);
+        CHECK(ring.append(item) && ring.poll([](const percid::event &) {}) == 1u);
+    }
+}
+
 void process()
 {
     percid::static_counter counter;
@@ -52,6 +72,7 @@ void machine()
 int main()
 {
     sources();
+    each_source();
     process();
     machine();
     std::cout << "ok\n";
