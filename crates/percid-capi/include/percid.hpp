@@ -2,43 +2,86 @@
  * percid.hpp: per-CPU data for user space, for C++17 and later. Header-only, over percid.h.
  *
  *     static percid::static_counter requests;
- *     static percid::local<std::unordered_map<std::string, int>> hits;
  *
  *     requests.add();                                    // on any thread, in any signal handler
- *     hits.with([](auto &mine) { mine["/index"]++; });   // exclusive, without waiting
  *     std::cout << requests.sum() << '\n';
  *
  *     c++ -std=c++17 program.cpp $(pkg-config --cflags --libs percid)
  *
- * Objects give their memory back when they are destroyed, and can be moved but not copied; no other
- * thread may use an object while it is moved or destroyed. Everything else may be called by any
- * number of threads at once. Constructors that can fail throw std::system_error; nothing else
- * throws unless it says so. What percid.h says about signals, fork and costs holds here too.
- *
- * Exceptions of callbacks: those of with() and for_each() come out of them, and for_each() then
- * leaves the rest out. The callbacks of drain() and poll() must not throw, since what they are
- * given would be lost: std::terminate() is called. Programs that are compiled without exceptions
- * use percid.h.
+ * Lifetime    A static_ object (static_counter, static_histogram) is for static storage: it is
+ *             constant-initialised, so `constinit` accepts it and the initialisers of other objects
+ *             may use it, and it is never destroyed, so threads that still run when the process
+ *             ends may use it to their last instruction. The others give their memory back when
+ *             they are destroyed, and can be moved but not copied; no other thread may use an
+ *             object while it is moved or destroyed. One that was moved from has nothing and takes
+ *             nothing.
+ * Threads     Everything else may be called by any number of threads at once. What percid.h says
+ *             about signals, fork and costs holds here too.
+ * Errors      What can fail throws std::system_error, with an errno value. All of that has a form
+ *             that takes a std::error_code & last, sets it and throws nothing; in a program
+ *             without exceptions (-fno-exceptions) only these are there. Nothing else throws unless
+ *             it says so.
+ * Callables   are called on the calling thread before the function returns. What with() and
+ *             for_each() are given may throw, and what it throws comes out of them; for_each()
+ *             then leaves the rest out. What drain() and poll() are given must not throw, since the
+ *             rest would be lost: std::terminate() is called.
+ * Linking     No function of percid is shown by the program or library that was compiled with this
+ *             header, whatever it is compiled with, so that libraries with copies of percid of
+ *             their own do not call each other's. What they make of it is theirs: a
+ *             std::vector<percid::counter>, or a class of their own that contains a
+ *             percid::counter, is hidden by -fvisibility=hidden.
  */
 #ifndef PERCID_HPP
 #define PERCID_HPP
 
+#if __cplusplus < 201703L
+#error "percid.hpp needs C++17 or later (-std=c++17); percid.h is for all of C and C++"
+#endif
+
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
+#if __cplusplus >= 202002L
+#include <version>
+#endif
+#if defined(__cpp_lib_span)
+#include <span>
+#endif
+#if defined(__cpp_lib_concepts)
+#include <concepts>
+#endif
 
 #include "percid.h" /* IWYU pragma: export */
+
+/* For every function, those that the compiler makes too. Classes are not hidden: compilers would
+ * warn of every class that has one of them as a member. */
+#define PERCID_HIDDEN [[gnu::visibility("hidden")]]
+
+#if defined(__cpp_exceptions)
+#define PERCID_EXCEPTIONS 1
+#else
+#define PERCID_EXCEPTIONS 0
+#endif
+
+#if defined(__cpp_lib_concepts)
+#define PERCID_REQUIRES(...) requires(__VA_ARGS__)
+#else
+#define PERCID_REQUIRES(...)
+#endif
 
 namespace percid {
 
@@ -53,25 +96,25 @@ enum class source : int {
 };
 
 /* "kernel", "table" or "atomic". */
-inline const char *name(source which) noexcept
+PERCID_HIDDEN inline const char *name(source which) noexcept
 {
     return percid_source_name(static_cast<int>(which));
 }
 
 /* The version of the library that the program runs with, such as "0.1.0". */
-inline const char *version() noexcept
+PERCID_HIDDEN inline const char *version() noexcept
 {
     return percid_version();
 }
 
 /* Chooses the source for this process at the first call. Not needed, but cheap early in main(). */
-inline source init() noexcept
+PERCID_HIDDEN inline source init() noexcept
 {
     return static_cast<source>(percid_init());
 }
 
 /* One line for people: why the process uses that source. May throw std::bad_alloc. */
-inline std::string reason()
+PERCID_HIDDEN inline std::string reason()
 {
     std::string line(percid_reason(nullptr, 0), '\0');
     percid_reason(line.data(), line.size() + 1);
@@ -79,21 +122,21 @@ inline std::string reason()
 }
 
 /* The ID of the calling thread, a hint: the thread may be moved before the caller looks at it. */
-inline std::optional<std::uint32_t> current_id() noexcept
+[[nodiscard]] PERCID_HIDDEN inline std::optional<std::uint32_t> current_id() noexcept
 {
     const int id = percid_current_id();
     return id < 0 ? std::nullopt : std::optional<std::uint32_t>(static_cast<std::uint32_t>(id));
 }
 
 /* Makes the process's IDs dense again; returns how many were taken back. */
-inline std::uint32_t compact() noexcept
+PERCID_HIDDEN inline std::uint32_t compact() noexcept
 {
     return percid_compact();
 }
 
 /* Limits the IDs that there may be while threads wander; 0: never more than min(allowed CPUs,
  * threads). */
-inline void set_density(std::uint32_t most) noexcept
+PERCID_HIDDEN inline void set_density(std::uint32_t most) noexcept
 {
     percid_set_density(most);
 }
@@ -123,26 +166,26 @@ enum class choice : int {
     other = PERCID_CHOICE_OTHER,
 };
 
-inline choice read_choice() noexcept
+[[nodiscard]] PERCID_HIDDEN inline choice read_choice() noexcept
 {
     return static_cast<choice>(percid_choice_read());
 }
 
 /* The source of a name; nothing if there is none of that name. */
-inline std::optional<source> source_by_name(const char *text) noexcept
+[[nodiscard]] PERCID_HIDDEN inline std::optional<source> source_by_name(const char *text) noexcept
 {
     const int found = percid_source_by_name(text);
     return found < 0 ? std::nullopt : std::optional<source>(static_cast<source>(found));
 }
 
 /* Prepares the process to use a source: no if it can. */
-inline unavailable prepare(source which) noexcept
+PERCID_HIDDEN inline unavailable prepare(source which) noexcept
 {
     return static_cast<unavailable>(percid_source_unavailable(static_cast<int>(which)));
 }
 
 /* One line for people: why a source cannot be used; empty if it can. May throw std::bad_alloc. */
-inline std::string reason(source which)
+[[nodiscard]] PERCID_HIDDEN inline std::string reason(source which)
 {
     std::string line(percid_source_reason(static_cast<int>(which), nullptr, 0), '\0');
     percid_source_reason(static_cast<int>(which), line.data(), line.size() + 1);
@@ -150,14 +193,14 @@ inline std::string reason(source which)
 }
 
 /* The ID that a source gives to the calling thread now, whatever the process has chosen: a hint. */
-inline std::optional<std::uint32_t> current_id(source which) noexcept
+[[nodiscard]] PERCID_HIDDEN inline std::optional<std::uint32_t> current_id(source which) noexcept
 {
     const int id = percid_source_current_id(static_cast<int>(which));
     return id < 0 ? std::nullopt : std::optional<std::uint32_t>(static_cast<std::uint32_t>(id));
 }
 
 /* How many IDs of a source the process has used: all that ever existed are below. */
-inline std::uint32_t ids_seen(source which) noexcept
+[[nodiscard]] PERCID_HIDDEN inline std::uint32_t ids_seen(source which) noexcept
 {
     return percid_source_ids_seen(static_cast<int>(which));
 }
@@ -166,7 +209,7 @@ inline std::uint32_t ids_seen(source which) noexcept
 using activity = percid_activity;
 
 /* Nothing if the table was not used, or another thread is busy with it at this moment. */
-inline std::optional<activity> read_activity() noexcept
+[[nodiscard]] PERCID_HIDDEN inline std::optional<activity> read_activity() noexcept
 {
     activity now{};
     return percid_activity_read(&now, sizeof now) == 0 ? std::optional<activity>(now) : std::nullopt;
@@ -176,7 +219,7 @@ inline std::optional<activity> read_activity() noexcept
 using range = percid_range;
 
 /* The memory that holds an ID's copies of all structures. May throw std::bad_alloc. */
-inline std::vector<range> memory_of(std::uint32_t id)
+[[nodiscard]] PERCID_HIDDEN inline std::vector<range> memory_of(std::uint32_t id)
 {
     std::vector<range> ranges(percid_id_memory(id, nullptr, 0));
     /* There may be more by now. */
@@ -187,7 +230,7 @@ inline std::vector<range> memory_of(std::uint32_t id)
 /* What the machine and the kernel offer; see percid_machine. */
 using machine = percid_machine;
 
-inline machine read_machine() noexcept
+[[nodiscard]] PERCID_HIDDEN inline machine read_machine() noexcept
 {
     machine now{};
     percid_machine_read(&now, sizeof now);
@@ -198,7 +241,7 @@ inline machine read_machine() noexcept
 using cpu = percid_cpu;
 
 /* The CPUs that may ever exist, ascending. May throw std::bad_alloc. */
-inline std::vector<cpu> read_cpus()
+[[nodiscard]] PERCID_HIDDEN inline std::vector<cpu> read_cpus()
 {
     std::vector<cpu> found(percid_machine_cpus(nullptr, sizeof(cpu), 0));
     percid_machine_cpus(found.data(), sizeof(cpu), found.size());
@@ -209,7 +252,7 @@ inline std::vector<cpu> read_cpus()
 using kernel_probe = percid_probe;
 
 /* Tries for so long whether the kernel aborts critical sections; nothing if it cannot be tried. */
-inline std::optional<kernel_probe> probe_machine(std::chrono::milliseconds limit) noexcept
+[[nodiscard]] PERCID_HIDDEN inline std::optional<kernel_probe> probe_machine(std::chrono::milliseconds limit) noexcept
 {
     kernel_probe seen{};
     const auto most = static_cast<std::uint32_t>(limit.count());
@@ -218,134 +261,135 @@ inline std::optional<kernel_probe> probe_machine(std::chrono::milliseconds limit
 
 namespace detail {
 
-/* Throws for a negative errno. */
-inline void check(int result, const char *what)
+/* A result of percid.h: a negative errno, or success. */
+[[nodiscard]] PERCID_HIDDEN inline std::error_code error_of(std::int64_t result) noexcept
 {
-    if (result < 0) {
-        throw std::system_error(-result, std::generic_category(), what);
-    }
+    return result < 0 ? std::error_code(static_cast<int>(-result), std::generic_category()) : std::error_code();
 }
 
-/* A handle of percid.h that one object owns. */
-template <class H>
-class owner {
+/* What was counted, unless that is an error. */
+[[nodiscard]] PERCID_HIDDEN inline std::size_t count_of(std::int64_t result) noexcept
+{
+    return result < 0 ? 0 : static_cast<std::size_t>(result);
+}
+
+#if PERCID_EXCEPTIONS
+/* Throws for a negative errno. */
+PERCID_HIDDEN inline void check(std::int64_t result, const char *what)
+{
+    if (result < 0) {
+        throw std::system_error(error_of(result), what);
+    }
+}
+#endif
+
+PERCID_HIDDEN inline void destroy(percid_stack *stack) noexcept
+{
+    percid_stack_destroy(stack, nullptr, nullptr);
+}
+PERCID_HIDDEN inline void destroy(percid_pool *pool) noexcept
+{
+    percid_pool_destroy(pool);
+}
+PERCID_HIDDEN inline void destroy(percid_local *local) noexcept
+{
+    percid_local_destroy(local);
+}
+PERCID_HIDDEN inline void destroy(percid_ring *ring) noexcept
+{
+    percid_ring_destroy(ring);
+}
+PERCID_HIDDEN inline void destroy(percid_mask *mask) noexcept
+{
+    percid_mask_destroy(mask);
+}
+PERCID_HIDDEN inline void destroy(percid_snapshot *snapshot) noexcept
+{
+    percid_snapshot_free(snapshot);
+}
+PERCID_HIDDEN inline void destroy(percid_balancer *balancer) noexcept
+{
+    percid_balancer_destroy(balancer);
+}
+PERCID_HIDDEN inline void destroy(percid_region *region) noexcept
+{
+    percid_region_unregister(region);
+}
+PERCID_HIDDEN inline void destroy(percid_report *report) noexcept
+{
+    percid_report_free(report);
+}
+
+/* Where an object is: a handle of percid.h that one object owns. */
+template <class C>
+class owned {
 public:
-    owner() noexcept = default;
+    PERCID_HIDDEN constexpr owned() noexcept = default;
 
-    owner(owner &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    PERCID_HIDDEN owned(owned &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
 
-    owner &operator=(owner &&other) noexcept
+    PERCID_HIDDEN owned &operator=(owned &&other) noexcept
     {
-        owner taken(std::move(other));
+        owned taken(std::move(other));
         std::swap(handle_, taken.handle_);
         return *this;
     }
 
-    ~owner()
+    PERCID_HIDDEN ~owned()
     {
-        destroy(handle_);
+        if (handle_ != nullptr) {
+            destroy(handle_);
+        }
     }
 
-    H *get() const noexcept
+    PERCID_HIDDEN C *get() const noexcept
     {
         return handle_;
     }
 
     /* Where a function of percid.h stores a new handle. */
-    H **place() noexcept
+    PERCID_HIDDEN C **place() noexcept
     {
         return &handle_;
     }
 
 private:
-    /* Each of these allows NULL. */
-    static void destroy(percid_stack *stack) noexcept
-    {
-        percid_stack_destroy(stack, nullptr, nullptr);
-    }
-    static void destroy(percid_pool *pool) noexcept
-    {
-        percid_pool_destroy(pool);
-    }
-    static void destroy(percid_local *local) noexcept
-    {
-        percid_local_destroy(local);
-    }
-    static void destroy(percid_ring *ring) noexcept
-    {
-        percid_ring_destroy(ring);
-    }
-    static void destroy(percid_mask *mask) noexcept
-    {
-        percid_mask_destroy(mask);
-    }
-    static void destroy(percid_balancer *balancer) noexcept
-    {
-        percid_balancer_destroy(balancer);
-    }
-    static void destroy(percid_region *region) noexcept
-    {
-        percid_region_unregister(region);
-    }
-    static void destroy(percid_report *report) noexcept
-    {
-        percid_report_free(report);
-    }
-    static void destroy(percid_snapshot *snapshot) noexcept
-    {
-        percid_snapshot_free(snapshot);
-    }
-
-    H *handle_ = nullptr;
+    C *handle_ = nullptr;
 };
-
-/* A callable of the caller's, on its way through C as the argument of a callback. */
-template <class F>
-void *pass(F &callable) noexcept
-{
-    return const_cast<void *>(static_cast<const void *>(std::addressof(callable)));
-}
-
-template <class F>
-F &passed(void *argument) noexcept
-{
-    return *static_cast<F *>(argument);
-}
 
 } // namespace detail
 
+
 /*
- * A signed 64-bit counter that every CPU updates in memory of its own, for objects that live as
- * long as the process: it is constant-initialised and has no destructor, so it can be used before
- * main() and by threads that still run when the process ends.
+ * A signed 64-bit counter that every CPU updates in memory of its own, for static storage.
  */
 class static_counter {
 public:
-    constexpr static_counter() noexcept = default;
+    PERCID_HIDDEN constexpr static_counter() noexcept = default;
     static_counter(const static_counter &) = delete;
     static_counter &operator=(const static_counter &) = delete;
 
     /* Adds n, which may be negative. Inline: no call, no locked instruction. Async-signal-safe. */
-    void add(std::int64_t n = 1) noexcept
+    PERCID_HIDDEN void add(std::int64_t n = 1) noexcept
     {
         percid_counter_add(&counter_, n);
     }
 
     /* The sum over all IDs: exact for what happened before. Async-signal-safe. */
-    std::int64_t sum() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::int64_t sum() const noexcept
     {
         return percid_counter_sum(&counter_);
     }
 
     /* The sum, which it resets to zero: an increment is in this result or in a later one.
      * Async-signal-safe. */
-    std::int64_t take() noexcept
+    PERCID_HIDDEN std::int64_t take() noexcept
     {
         return percid_counter_take(&counter_);
     }
 
     /* What each ID has added, by ID. The rest of the sum is shared(). May throw std::bad_alloc. */
-    std::vector<std::int64_t> by_id() const
+    [[nodiscard]] PERCID_HIDDEN std::vector<std::int64_t> by_id() const
     {
         std::vector<std::int64_t> values(percid_counter_by_id(&counter_, nullptr, 0));
         /* There may be more by now. */
@@ -354,13 +398,13 @@ public:
     }
 
     /* What was added without an ID, less what take() has taken. */
-    std::int64_t shared() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::int64_t shared() const noexcept
     {
         return percid_counter_shared(&counter_);
     }
 
     /* For the functions of percid.h. */
-    percid_counter *c_counter() noexcept
+    [[nodiscard]] PERCID_HIDDEN percid_counter *c_counter() noexcept
     {
         return &counter_;
     }
@@ -372,27 +416,33 @@ protected:
 /* A static_counter that gives its memory back when it is destroyed, and can be moved. */
 class counter : public static_counter {
 public:
-    constexpr counter() noexcept = default;
+    PERCID_HIDDEN constexpr counter() noexcept = default;
 
-    /* One that uses this source, whatever the process has chosen. Throws if it cannot be used. */
-    explicit counter(source which)
+    /* One that uses this source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit counter(source which)
     {
         detail::check(percid_counter_with_source(&counter_, static_cast<int>(which)), "percid::counter");
     }
+#endif
+    PERCID_HIDDEN counter(source which, std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_counter_with_source(&counter_, static_cast<int>(which)));
+    }
 
-    counter(counter &&other) noexcept
+    PERCID_HIDDEN counter(counter &&other) noexcept
     {
         std::swap(counter_, other.counter_);
     }
 
-    counter &operator=(counter &&other) noexcept
+    PERCID_HIDDEN counter &operator=(counter &&other) noexcept
     {
         counter taken(std::move(other));
         std::swap(counter_, taken.counter_);
         return *this;
     }
 
-    ~counter()
+    PERCID_HIDDEN ~counter()
     {
         percid_counter_destroy(&counter_);
     }
@@ -405,50 +455,60 @@ using bucket = percid_bucket;
 /* What a histogram had recorded at some time. */
 class snapshot {
 public:
-    /* One without values, to merge others into. Throws if there is no memory. */
-    snapshot()
+    /* One without values, to merge others into. Fails if there is no memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN snapshot()
     {
         detail::check(percid_snapshot_create(counts_.place()), "percid::snapshot");
     }
+#endif
+    PERCID_HIDDEN explicit snapshot(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_snapshot_create(counts_.place()));
+    }
 
-    std::uint64_t count() const noexcept
+    PERCID_HIDDEN snapshot(snapshot &&) noexcept = default;
+    PERCID_HIDDEN snapshot &operator=(snapshot &&) noexcept = default;
+    PERCID_HIDDEN ~snapshot() = default;
+
+    [[nodiscard]] PERCID_HIDDEN std::uint64_t count() const noexcept
     {
         return percid_snapshot_count(counts_.get());
     }
 
     /* What a share q of the values does not exceed, up to 1/128; nothing if there are no values. */
-    std::optional<std::uint64_t> quantile(double q) const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::optional<std::uint64_t> quantile(double q) const noexcept
     {
         std::uint64_t value = 0;
         return given(percid_snapshot_quantile(counts_.get(), q, &value), value);
     }
 
-    std::optional<std::uint64_t> min() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::optional<std::uint64_t> min() const noexcept
     {
         std::uint64_t value = 0;
         return given(percid_snapshot_min(counts_.get(), &value), value);
     }
 
-    std::optional<std::uint64_t> max() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::optional<std::uint64_t> max() const noexcept
     {
         std::uint64_t value = 0;
         return given(percid_snapshot_max(counts_.get(), &value), value);
     }
 
-    std::optional<double> mean() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::optional<double> mean() const noexcept
     {
         double value = 0;
         return given(percid_snapshot_mean(counts_.get(), &value), value);
     }
 
     /* Adds the values of another snapshot. */
-    void merge(const snapshot &other) noexcept
+    PERCID_HIDDEN void merge(const snapshot &other) noexcept
     {
         percid_snapshot_merge(counts_.get(), other.counts_.get());
     }
 
     /* The buckets that have values, from the smallest. May throw std::bad_alloc. */
-    std::vector<bucket> buckets() const
+    [[nodiscard]] PERCID_HIDDEN std::vector<bucket> buckets() const
     {
         std::vector<bucket> found(percid_snapshot_buckets(counts_.get(), nullptr, 0));
         percid_snapshot_buckets(counts_.get(), found.data(), found.size());
@@ -458,59 +518,74 @@ public:
 private:
     friend class static_histogram;
 
-    explicit snapshot(std::nullptr_t) noexcept {}
+    PERCID_HIDDEN explicit snapshot(std::nullptr_t) noexcept {}
 
     /* By reference: arguments are evaluated in any order, and the first one stores the value. */
     template <class V>
-    static std::optional<V> given(int result, const V &value) noexcept
+    PERCID_HIDDEN static std::optional<V> given(int result, const V &value) noexcept
     {
         return result == 0 ? std::optional<V>(value) : std::nullopt;
     }
 
-    detail::owner<percid_snapshot> counts_;
+    detail::owned<percid_snapshot> counts_;
 };
 
-/* A histogram of unsigned 64-bit values, for objects that live as long as the process: see
- * static_counter. */
+/* A histogram of unsigned 64-bit values, for static storage. */
 class static_histogram {
 public:
     /* How far a reported value can be from the recorded one, as a share of it. */
-    static constexpr double relative_error = 1.0 / 128;
+    PERCID_HIDDEN static constexpr double relative_error = 1.0 / 128;
 
-    constexpr static_histogram() noexcept = default;
+    PERCID_HIDDEN constexpr static_histogram() noexcept = default;
     static_histogram(const static_histogram &) = delete;
     static_histogram &operator=(const static_histogram &) = delete;
 
     /* Counts a value `times` times. Inline. Async-signal-safe. */
-    void record(std::uint64_t value, std::uint64_t times = 1) noexcept
+    PERCID_HIDDEN void record(std::uint64_t value, std::uint64_t times = 1) noexcept
     {
         percid_histogram_record_many(&histogram_, value, times);
     }
 
-    /* What has been recorded so far. Throws if there is no memory. */
-    percid::snapshot snapshot() const
+    /* What has been recorded so far. Fails if there is no memory; the snapshot is empty then. */
+#if PERCID_EXCEPTIONS
+    [[nodiscard]] PERCID_HIDDEN percid::snapshot snapshot() const
     {
         percid::snapshot taken(nullptr);
         detail::check(percid_histogram_snapshot(&histogram_, taken.counts_.place()), "percid::histogram");
         return taken;
     }
+#endif
+    [[nodiscard]] PERCID_HIDDEN percid::snapshot snapshot(std::error_code &error) const noexcept
+    {
+        percid::snapshot taken(nullptr);
+        error = detail::error_of(percid_histogram_snapshot(&histogram_, taken.counts_.place()));
+        return taken;
+    }
 
     /* The same, and removes it: every record is in exactly one of the snapshots taken. */
-    percid::snapshot take()
+#if PERCID_EXCEPTIONS
+    [[nodiscard]] PERCID_HIDDEN percid::snapshot take()
     {
         percid::snapshot taken(nullptr);
         detail::check(percid_histogram_take(&histogram_, taken.counts_.place()), "percid::histogram");
         return taken;
     }
+#endif
+    [[nodiscard]] PERCID_HIDDEN percid::snapshot take(std::error_code &error) noexcept
+    {
+        percid::snapshot taken(nullptr);
+        error = detail::error_of(percid_histogram_take(&histogram_, taken.counts_.place()));
+        return taken;
+    }
 
     /* How many values could not be recorded because the first use found no memory. */
-    std::uint64_t unrecorded() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::uint64_t unrecorded() const noexcept
     {
         return percid_histogram_unrecorded(&histogram_);
     }
 
     /* For the functions of percid.h. */
-    percid_histogram *c_histogram() noexcept
+    [[nodiscard]] PERCID_HIDDEN percid_histogram *c_histogram() noexcept
     {
         return &histogram_;
     }
@@ -522,138 +597,303 @@ protected:
 /* A static_histogram that gives its memory back when it is destroyed, and can be moved. */
 class histogram : public static_histogram {
 public:
-    constexpr histogram() noexcept = default;
+    PERCID_HIDDEN constexpr histogram() noexcept = default;
 
-    /* One that uses this source, whatever the process has chosen. Throws if it cannot be used. */
-    explicit histogram(source which)
+    /* One that uses this source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit histogram(source which)
     {
         detail::check(percid_histogram_with_source(&histogram_, static_cast<int>(which)), "percid::histogram");
     }
+#endif
+    PERCID_HIDDEN histogram(source which, std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_histogram_with_source(&histogram_, static_cast<int>(which)));
+    }
 
-    histogram(histogram &&other) noexcept
+    PERCID_HIDDEN histogram(histogram &&other) noexcept
     {
         std::swap(histogram_, other.histogram_);
     }
 
-    histogram &operator=(histogram &&other) noexcept
+    PERCID_HIDDEN histogram &operator=(histogram &&other) noexcept
     {
         histogram taken(std::move(other));
         std::swap(histogram_, taken.histogram_);
         return *this;
     }
 
-    ~histogram()
+    PERCID_HIDDEN ~histogram()
     {
         percid_histogram_destroy(&histogram_);
     }
 };
 
-/*
- * A list of pointers, last in, first out, of which every CPU has a part of its own: stack<node *>.
- * It does not own what they point to: drain it before it is destroyed.
- */
+namespace detail {
+
+/* A callable of the caller's as a callback of percid.h, which gets an A. */
+template <class A, class F>
+PERCID_HIDDEN void call(A given, void *callable) noexcept
+{
+    (*static_cast<F *>(callable))(given);
+}
+
+/* How an item of a stack travels through C. */
 template <class P>
-class stack {
-    static_assert(std::is_pointer<P>::value, "a stack holds pointers");
+struct item {
+    static_assert(std::is_pointer<P>::value, "a stack holds pointers, or std::unique_ptr");
 
+    using argument = P;
+    static constexpr bool is_owner = false;
+
+    PERCID_HIDDEN static void *get(P pushed) noexcept
+    {
+        return const_cast<void *>(static_cast<const volatile void *>(pushed));
+    }
+    PERCID_HIDDEN static void pushed(P) noexcept {}
+    PERCID_HIDDEN static P adopt(void *popped) noexcept
+    {
+        return static_cast<P>(popped);
+    }
+};
+
+template <class T, class D>
+struct item<std::unique_ptr<T, D>> {
+    using pointer = std::unique_ptr<T, D>;
+    static_assert(std::is_empty<D>::value && std::is_default_constructible<D>::value && std::is_pointer<typename pointer::pointer>::value,
+                  "a stack keeps the pointer alone, not its deleter");
+
+    using argument = pointer &&;
+    static constexpr bool is_owner = true;
+
+    PERCID_HIDDEN static void *get(const pointer &pushed) noexcept
+    {
+        return item<typename pointer::pointer>::get(pushed.get());
+    }
+    PERCID_HIDDEN static void pushed(pointer &&pushed) noexcept
+    {
+        (void)pushed.release();
+    }
+    PERCID_HIDDEN static pointer adopt(void *popped) noexcept
+    {
+        return pointer(item<typename pointer::pointer>::adopt(popped));
+    }
+};
+
+} // namespace detail
+
+/* Room for any number of items. */
+PERCID_HIDDEN inline constexpr std::size_t unbounded = PERCID_UNBOUNDED;
+
+/* A stack of items, wherever the object is. */
+template <class P, class Place>
+class basic_stack {
 public:
-    static constexpr std::size_t unbounded = PERCID_UNBOUNDED;
-
-    /* Keeps up to capacity items for every ID, and about as many as shared in the list that IDs
-     * share. Throws for a capacity of 0 or above 2 097 151, or without memory. */
-    explicit stack(std::uint32_t capacity, std::size_t shared = unbounded)
-    {
-        detail::check(percid_stack_create(stack_.place(), capacity, shared), "percid::stack");
-    }
-
-    /* For a source, whatever the process has chosen. Throws if it cannot be used. */
-    stack(source which, std::uint32_t capacity)
-    {
-        detail::check(percid_stack_create_with_source(stack_.place(), static_cast<int>(which), capacity),
-                      "percid::stack");
-    }
+    basic_stack(const basic_stack &) = delete;
+    basic_stack &operator=(const basic_stack &) = delete;
 
     /* How many items every ID keeps at most. */
-    std::uint32_t capacity() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::uint32_t capacity() const noexcept
     {
         return percid_stack_capacity(stack_.get());
     }
 
-    /* Pushes an item that is not null. False if there is no room for it. Async-signal-safe. */
-    [[nodiscard]] bool push(P item) noexcept
+    /* Pushes an item that is not null. False if there is no room for it; a std::unique_ptr then
+     * keeps it. Async-signal-safe. */
+    [[nodiscard]] PERCID_HIDDEN bool push(typename detail::item<P>::argument item) noexcept
     {
-        return percid_stack_push(stack_.get(), const_cast<void *>(static_cast<const void *>(item))) == 0;
+        if (percid_stack_push(stack_.get(), detail::item<P>::get(item)) != 0) {
+            return false;
+        }
+        detail::item<P>::pushed(std::move(item));
+        return true;
     }
 
     /* Pops the item that this CPU pushed last, or one of the shared list; null if there is none.
      * Async-signal-safe. */
-    [[nodiscard]] P pop() noexcept
+    [[nodiscard]] PERCID_HIDDEN P pop() noexcept
     {
-        return static_cast<P>(percid_stack_pop(stack_.get()));
+        return detail::item<P>::adopt(percid_stack_pop(stack_.get()));
     }
 
     /* Hands all items to visit(P) and returns how many. */
     template <class F>
-    std::size_t drain(F &&visit)
+    PERCID_REQUIRES(std::invocable<F &, P>)
+    PERCID_HIDDEN std::size_t drain(F &&visit)
     {
-        using visitor = std::remove_reference_t<F>;
-        const auto call = [](void *item, void *argument) noexcept {
-            detail::passed<visitor>(argument)(static_cast<P>(item));
-        };
-        const std::int64_t count = percid_stack_drain(stack_.get(), call, detail::pass(visit));
-        return count < 0 ? 0 : static_cast<std::size_t>(count);
+        auto adopt = [&visit](void *item) { visit(detail::item<P>::adopt(item)); };
+        return detail::count_of(percid_stack_drain(stack_.get(), detail::call<void *, decltype(adopt)>, &adopt));
     }
 
-private:
-    detail::owner<percid_stack> stack_;
+protected:
+    PERCID_HIDDEN constexpr basic_stack() noexcept = default;
+    PERCID_HIDDEN basic_stack(basic_stack &&) noexcept = default;
+    PERCID_HIDDEN basic_stack &operator=(basic_stack &&) noexcept = default;
+    ~basic_stack() = default;
+
+    Place stack_;
 };
 
 /*
- * Memory for objects of type T, of which every CPU keeps some of its own: make() constructs an
- * object there, and its pointer destroys it and puts the memory back. Pointers must not outlive
- * their pool.
+ * A list of pointers, last in, first out, of which every CPU has a part of its own. A stack<node *>
+ * does not own what they point to: drain it before it is destroyed. A stack<std::unique_ptr<node>>
+ * does, and destroys what is left.
+ */
+template <class P>
+class stack : public basic_stack<P, detail::owned<percid_stack>> {
+public:
+    /* Keeps up to capacity items for every ID, and about as many as shared in the list that IDs
+     * share. Fails for a capacity of 0 or above 2 097 151, or without memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit stack(std::uint32_t capacity, std::size_t shared = unbounded)
+    {
+        detail::check(percid_stack_create(this->stack_.place(), capacity, shared), "percid::stack");
+    }
+#endif
+    PERCID_HIDDEN stack(std::uint32_t capacity, std::size_t shared, std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_stack_create(this->stack_.place(), capacity, shared));
+    }
+    PERCID_HIDDEN stack(std::uint32_t capacity, std::error_code &error) noexcept : stack(capacity, unbounded, error) {}
+
+    /* For a source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN stack(source which, std::uint32_t capacity)
+    {
+        detail::check(percid_stack_create_with_source(this->stack_.place(), static_cast<int>(which), capacity),
+                      "percid::stack");
+    }
+#endif
+    PERCID_HIDDEN stack(source which, std::uint32_t capacity, std::error_code &error) noexcept
+    {
+        error = detail::error_of(
+            percid_stack_create_with_source(this->stack_.place(), static_cast<int>(which), capacity));
+    }
+
+    PERCID_HIDDEN stack(stack &&) noexcept = default;
+
+    PERCID_HIDDEN stack &operator=(stack &&other) noexcept
+    {
+        stack taken(std::move(other));
+        std::swap(this->stack_, taken.stack_);
+        return *this;
+    }
+
+    PERCID_HIDDEN ~stack()
+    {
+        if constexpr (detail::item<P>::is_owner) {
+            this->drain([](P) noexcept {});
+        }
+    }
+};
+
+/*
+ * An object of a pool, which is destroyed and put back with its owner. It must not outlive the
+ * pool; the pool may be moved.
  */
 template <class T>
-class pool {
+class pooled {
 public:
-    /* Destroys an object and puts its memory back. */
-    class deleter {
-    public:
-        deleter() noexcept = default;
+    using element_type = T;
 
-        void operator()(T *object) const noexcept
-        {
+    PERCID_HIDDEN constexpr pooled() noexcept = default;
+    PERCID_HIDDEN constexpr pooled(std::nullptr_t) noexcept {}
+
+    PERCID_HIDDEN pooled(pooled &&other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), object_(std::exchange(other.object_, nullptr))
+    {
+    }
+
+    PERCID_HIDDEN pooled &operator=(pooled &&other) noexcept
+    {
+        pooled taken(std::move(other));
+        std::swap(pool_, taken.pool_);
+        std::swap(object_, taken.object_);
+        return *this;
+    }
+
+    PERCID_HIDDEN ~pooled()
+    {
+        reset();
+    }
+
+    /* Destroys the object now, and puts it back. */
+    PERCID_HIDDEN void reset() noexcept
+    {
+        if (T *const object = std::exchange(object_, nullptr)) {
             object->~T();
             percid_pool_put(pool_, object);
         }
-
-    private:
-        friend class pool;
-
-        explicit deleter(percid_pool *pool) noexcept : pool_(pool) {}
-
-        percid_pool *pool_ = nullptr;
-    };
-
-    using pointer = std::unique_ptr<T, deleter>;
-
-    /* Keeps memory for up to capacity idle objects for every ID, and any number that IDs share.
-     * Throws for a capacity of 0 or above 2 097 151, or without memory. */
-    explicit pool(std::uint32_t capacity)
-    {
-        detail::check(percid_pool_create(pool_.place(), sizeof(T), alignof(T), capacity), "percid::pool");
     }
 
-    /* For a source, whatever the process has chosen. Throws if it cannot be used. */
-    pool(source which, std::uint32_t capacity)
+    [[nodiscard]] PERCID_HIDDEN T *get() const noexcept
     {
-        detail::check(percid_pool_create_with_source(pool_.place(), static_cast<int>(which), sizeof(T), alignof(T),
-                                                     capacity),
-                      "percid::pool");
+        return object_;
+    }
+    [[nodiscard]] PERCID_HIDDEN T &operator*() const noexcept
+    {
+        return *object_;
+    }
+    [[nodiscard]] PERCID_HIDDEN T *operator->() const noexcept
+    {
+        return object_;
+    }
+    /* Whether there is an object. */
+    PERCID_HIDDEN explicit operator bool() const noexcept
+    {
+        return object_ != nullptr;
+    }
+
+private:
+    template <class, class>
+    friend class basic_pool;
+
+    PERCID_HIDDEN pooled(percid_pool *pool, T *object) noexcept : pool_(pool), object_(object) {}
+
+    percid_pool *pool_ = nullptr;
+    T *object_ = nullptr;
+};
+
+/* A pool, wherever the object is. */
+template <class T, class Place>
+class basic_pool {
+    static_assert(alignof(T) <= 4096, "objects are aligned to a page at most");
+
+public:
+    basic_pool(const basic_pool &) = delete;
+    basic_pool &operator=(const basic_pool &) = delete;
+
+    /* Constructs an object. Throws std::bad_alloc, and what its constructor throws. */
+#if PERCID_EXCEPTIONS
+    template <class... A>
+    PERCID_REQUIRES(std::constructible_from<T, A...>)
+    [[nodiscard]] PERCID_HIDDEN pooled<T> make(A &&...arguments)
+    {
+        pooled<T> made = try_make(std::forward<A>(arguments)...);
+        if (!made) {
+            throw std::bad_alloc();
+        }
+        return made;
+    }
+#endif
+
+    /* The same, but holds no object if there is no memory for it. Throws what the constructor
+     * throws. */
+    template <class... A>
+    PERCID_REQUIRES(std::constructible_from<T, A...>)
+    [[nodiscard]] PERCID_HIDDEN pooled<T> try_make(A &&...arguments) noexcept(std::is_nothrow_constructible<T, A...>::value)
+    {
+        loan memory{pool_.get(), percid_pool_get(pool_.get())};
+        if (memory.object == nullptr) {
+            return nullptr;
+        }
+        T *const object = ::new (memory.object) T(std::forward<A>(arguments)...);
+        memory.object = nullptr;
+        return pooled<T>(memory.pool, object);
     }
 
     /* The addresses of the pool's memory, in no order. May throw std::bad_alloc. */
-    std::vector<range> slabs() const
+    [[nodiscard]] PERCID_HIDDEN std::vector<range> slabs() const
     {
         std::vector<range> found(percid_pool_slabs(pool_.get(), nullptr, 0));
         /* There may be more by now. */
@@ -661,33 +901,85 @@ public:
         return found;
     }
 
-    /* Constructs an object. Throws std::bad_alloc, and what its constructor throws. */
-    template <class... A>
-    [[nodiscard]] pointer make(A &&...arguments)
+    /* Gives memory without objects back to the kernel; returns how many would have fitted. */
+    PERCID_HIDDEN std::size_t drain() noexcept
     {
-        void *const memory = percid_pool_get(pool_.get());
-        if (memory == nullptr) {
-            throw std::bad_alloc();
-        }
-        try {
-            return pointer(::new (memory) T(std::forward<A>(arguments)...), deleter(pool_.get()));
-        } catch (...) {
-            percid_pool_put(pool_.get(), memory);
-            throw;
-        }
+        return detail::count_of(percid_pool_drain(pool_.get()));
     }
 
-    /* Gives memory without objects back to the kernel; returns how many would have fitted. */
-    std::size_t drain() noexcept
-    {
-        const std::int64_t count = percid_pool_drain(pool_.get());
-        return count < 0 ? 0 : static_cast<std::size_t>(count);
-    }
+protected:
+    PERCID_HIDDEN constexpr basic_pool() noexcept = default;
+    PERCID_HIDDEN basic_pool(basic_pool &&) noexcept = default;
+    PERCID_HIDDEN basic_pool &operator=(basic_pool &&) noexcept = default;
+    ~basic_pool() = default;
+
+    Place pool_;
 
 private:
-    detail::owner<percid_pool> pool_;
+    /* Memory that goes back if a constructor throws. */
+    struct loan {
+        percid_pool *pool;
+        void *object;
+
+        PERCID_HIDDEN ~loan()
+        {
+            if (object != nullptr) {
+                percid_pool_put(pool, object);
+            }
+        }
+    };
 };
 
+/*
+ * Memory for objects of type T, of which every CPU keeps some of its own: make() constructs an
+ * object there, and the pooled<T> that it returns destroys it and puts the memory back.
+ */
+template <class T>
+class pool : public basic_pool<T, detail::owned<percid_pool>> {
+public:
+    /* Keeps memory for up to capacity idle objects for every ID, and any number that IDs share.
+     * Fails for a capacity of 0 or above 2 097 151, or without memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit pool(std::uint32_t capacity)
+    {
+        detail::check(create(capacity), "percid::pool");
+    }
+#endif
+    PERCID_HIDDEN pool(std::uint32_t capacity, std::error_code &error) noexcept
+    {
+        error = detail::error_of(create(capacity));
+    }
+
+    /* For a source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN pool(source which, std::uint32_t capacity)
+    {
+        detail::check(create(which, capacity), "percid::pool");
+    }
+#endif
+    PERCID_HIDDEN pool(source which, std::uint32_t capacity, std::error_code &error) noexcept
+    {
+        error = detail::error_of(create(which, capacity));
+    }
+
+    PERCID_HIDDEN pool(pool &&) noexcept = default;
+    PERCID_HIDDEN pool &operator=(pool &&) noexcept = default;
+    PERCID_HIDDEN ~pool() = default;
+
+private:
+    PERCID_HIDDEN int create(std::uint32_t capacity) noexcept
+    {
+        return percid_pool_create(this->pool_.place(), sizeof(T), alignof(T), capacity);
+    }
+
+    PERCID_HIDDEN int create(source which, std::uint32_t capacity) noexcept
+    {
+        return percid_pool_create_with_source(this->pool_.place(), static_cast<int>(which), sizeof(T), alignof(T),
+                                              capacity);
+    }
+};
+
+#if PERCID_EXCEPTIONS
 /*
  * A value of type T for every CPU that asks for one, to be used exclusively by any callable. It is
  * made when it is first asked for, and destroyed by drain() or with this object.
@@ -736,7 +1028,7 @@ public:
         static_assert(!std::is_reference<R>::value, "the loan ends before the reference would");
         call<F, R> state{visit, {}, nullptr};
         const auto run = [](void *value, void *argument) noexcept {
-            auto &mine = detail::passed<call<F, R>>(argument);
+            auto &mine = *static_cast<call<F, R> *>(argument);
             try {
                 mine.run(*std::launder(static_cast<T *>(value)));
             } catch (...) {
@@ -760,7 +1052,7 @@ public:
         using visitor = std::remove_reference_t<F>;
         each<visitor> state{visit, nullptr};
         const auto run = [](void *value, void *argument) noexcept {
-            auto &mine = detail::passed<each<visitor>>(argument);
+            auto &mine = *static_cast<each<visitor> *>(argument);
             try {
                 if (!mine.thrown) {
                     mine.visit(*std::launder(static_cast<T *>(value)));
@@ -781,9 +1073,9 @@ public:
     {
         using visitor = std::remove_reference_t<F>;
         const auto run = [](void *value, void *argument) noexcept {
-            detail::passed<visitor>(argument)(std::move(*std::launder(static_cast<T *>(value))));
+            (*static_cast<visitor *>(argument))(std::move(*std::launder(static_cast<T *>(value))));
         };
-        const std::int64_t count = percid_local_drain(local_.get(), run, detail::pass(visit));
+        const std::int64_t count = percid_local_drain(local_.get(), run, const_cast<void *>(static_cast<const void *>(std::addressof(visit))));
         detail::check(count < 0 ? static_cast<int>(count) : 0, "percid::local::drain");
         return static_cast<std::size_t>(count);
     }
@@ -857,8 +1149,9 @@ private:
 
     /* Declared first, since the values are destroyed before it. */
     std::unique_ptr<std::function<T()>> make_;
-    detail::owner<percid_local> local_;
+    detail::owned<percid_local> local_;
 };
+#endif
 
 /* What happens to a record when a ring is full. */
 enum class overflow : int {
@@ -868,44 +1161,98 @@ enum class overflow : int {
     overwrite_oldest = PERCID_OVERFLOW_OVERWRITE_OLDEST,
 };
 
-/* A record as the consumer gets it: id (-1: appended without one), number, bytes, length. */
-using event = percid_event;
+namespace detail {
 
-/* A ring of byte records for every CPU, emptied by one consumer at a time. */
-class ring {
+/* Refers to bytes elsewhere, as std::string_view and std::span do. */
+template <class T, class = void>
+struct is_view : std::false_type {};
+template <class T>
+struct is_view<T, std::void_t<decltype(std::declval<const T &>().data()), decltype(std::declval<const T &>().size())>>
+    : std::true_type {};
+template <class T, std::size_t N>
+struct is_view<std::array<T, N>, void> : std::false_type {};
+
+} // namespace detail
+
+/* Whether a record can be made of the bytes of a T. Not of a pointer, nor of what contains one and a
+ * length: that would be the address. */
+template <class T>
+PERCID_HIDDEN inline constexpr bool is_record =
+    std::is_trivially_copyable<T>::value && !std::is_pointer<T>::value && !detail::is_view<T>::value;
+
+/* A record as the consumer gets it, while visit() runs: id (-1: appended without one), number (gaps
+ * are lost records), bytes, length. */
+class event : public percid_event {
 public:
-    /* Of `bytes` bytes, a power of two from 128 to 8 MiB, for every ID. Throws for others, or
-     * without memory. */
-    ring(std::size_t bytes, overflow policy)
+    PERCID_HIDDEN explicit event(const percid_event &record) noexcept : percid_event(record) {}
+
+    /* The value that was appended; nothing if the record has another length. */
+    template <class T>
+    PERCID_REQUIRES(is_record<T>)
+    [[nodiscard]] PERCID_HIDDEN std::optional<T> as() const noexcept
     {
-        detail::check(percid_ring_create(ring_.place(), bytes, static_cast<int>(policy)), "percid::ring");
+        static_assert(is_record<T>, "its bytes were copied");
+        static_assert(std::is_default_constructible<T>::value, "its bytes are copied into one");
+        if (length != sizeof(T)) {
+            return std::nullopt;
+        }
+        std::optional<T> value(std::in_place);
+        std::memcpy(std::addressof(*value), bytes, sizeof(T));
+        return value;
     }
 
-    /* For a source, whatever the process has chosen. Throws if it cannot be used. */
-    ring(source which, std::size_t bytes, overflow policy)
+    /* The bytes as text. */
+    [[nodiscard]] PERCID_HIDDEN std::string_view text() const noexcept
     {
-        detail::check(percid_ring_create_with_source(ring_.place(), static_cast<int>(which), bytes,
-                                                     static_cast<int>(policy)),
-                      "percid::ring");
+        return {static_cast<const char *>(bytes), length};
     }
+
+#if defined(__cpp_lib_span)
+    /* The bytes. */
+    [[nodiscard]] PERCID_HIDDEN std::span<const std::byte> span() const noexcept
+    {
+        return {static_cast<const std::byte *>(bytes), length};
+    }
+#endif
+};
+
+/* A ring, wherever the object is. */
+template <class Place>
+class basic_ring {
+public:
+    basic_ring(const basic_ring &) = delete;
+    basic_ring &operator=(const basic_ring &) = delete;
 
     /* Appends a record. False if it is lost: there is no room, or it is too long.
      * Async-signal-safe. */
-    bool append(const void *record, std::size_t length) noexcept
+    PERCID_HIDDEN bool append(const void *record, std::size_t length) noexcept
     {
         return percid_ring_append(ring_.get(), record, length) == 0;
     }
 
-    /* Appends the bytes of a value. */
-    template <class T>
-    bool append(const T &record) noexcept
+    /* Appends text. */
+    PERCID_HIDDEN bool append(std::string_view text) noexcept
     {
-        static_assert(std::is_trivially_copyable<T>::value && !std::is_pointer<T>::value, "its bytes are copied");
+        return append(text.data(), text.size());
+    }
+
+#if defined(__cpp_lib_span)
+    /* Appends bytes: std::as_bytes() makes them of other spans. */
+    PERCID_HIDDEN bool append(std::span<const std::byte> bytes) noexcept
+    {
+        return append(bytes.data(), bytes.size());
+    }
+#endif
+
+    /* Appends the bytes of a value, padding included. */
+    template <class T, std::enable_if_t<is_record<T>, int> = 0>
+    PERCID_HIDDEN bool append(const T &record) noexcept
+    {
         return append(std::addressof(record), sizeof record);
     }
 
     /* The most bytes of a record. */
-    std::size_t max_record_len() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::size_t max_record_len() const noexcept
     {
         return percid_ring_max_record_len(ring_.get());
     }
@@ -913,43 +1260,89 @@ public:
     /* Hands every record that is there to visit(const event &) and returns how many; nothing if
      * another thread is polling. */
     template <class F>
-    std::optional<std::size_t> poll(F &&visit)
+    PERCID_REQUIRES(std::invocable<F &, const event &>)
+    PERCID_HIDDEN std::optional<std::size_t> poll(F &&visit)
     {
-        using visitor = std::remove_reference_t<F>;
-        const auto call = [](const percid_event *record, void *argument) noexcept {
-            detail::passed<visitor>(argument)(*record);
-        };
-        const std::int64_t count = percid_ring_poll(ring_.get(), call, detail::pass(visit));
+        auto adopt = [&visit](const percid_event *record) { visit(event(*record)); };
+        const std::int64_t count = percid_ring_poll(ring_.get(), detail::call<const percid_event *, decltype(adopt)>, &adopt);
         return count < 0 ? std::nullopt : std::optional<std::size_t>(static_cast<std::size_t>(count));
     }
 
     /* How many records were lost so far. */
-    std::uint64_t lost() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::uint64_t lost() const noexcept
     {
         return percid_ring_lost(ring_.get());
     }
 
-private:
-    detail::owner<percid_ring> ring_;
+protected:
+    PERCID_HIDDEN constexpr basic_ring() noexcept = default;
+    PERCID_HIDDEN basic_ring(basic_ring &&) noexcept = default;
+    PERCID_HIDDEN basic_ring &operator=(basic_ring &&) noexcept = default;
+    ~basic_ring() = default;
+
+    Place ring_;
 };
 
-/* Which IDs have something to flush. */
-class mask {
+/* A ring of byte records for every CPU, emptied by one consumer at a time. */
+class ring : public basic_ring<detail::owned<percid_ring>> {
 public:
-    /* Without members. Throws if there is no memory. */
-    mask()
+    /* Of `bytes` bytes, a power of two from 128 to 8 MiB, for every ID. Fails for others, or
+     * without memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN ring(std::size_t bytes, overflow policy)
     {
-        detail::check(percid_mask_create(mask_.place()), "percid::mask");
+        detail::check(create(bytes, policy), "percid::ring");
     }
+#endif
+    PERCID_HIDDEN ring(std::size_t bytes, overflow policy, std::error_code &error) noexcept
+    {
+        error = detail::error_of(create(bytes, policy));
+    }
+
+    /* For a source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN ring(source which, std::size_t bytes, overflow policy)
+    {
+        detail::check(create(which, bytes, policy), "percid::ring");
+    }
+#endif
+    PERCID_HIDDEN ring(source which, std::size_t bytes, overflow policy, std::error_code &error) noexcept
+    {
+        error = detail::error_of(create(which, bytes, policy));
+    }
+
+    PERCID_HIDDEN ring(ring &&) noexcept = default;
+    PERCID_HIDDEN ring &operator=(ring &&) noexcept = default;
+    PERCID_HIDDEN ~ring() = default;
+
+private:
+    PERCID_HIDDEN int create(std::size_t bytes, overflow policy) noexcept
+    {
+        return percid_ring_create(ring_.place(), bytes, static_cast<int>(policy));
+    }
+
+    PERCID_HIDDEN int create(source which, std::size_t bytes, overflow policy) noexcept
+    {
+        return percid_ring_create_with_source(ring_.place(), static_cast<int>(which), bytes,
+                                              static_cast<int>(policy));
+    }
+};
+
+/* A mask, wherever the object is. */
+template <class Place>
+class basic_mask {
+public:
+    basic_mask(const basic_mask &) = delete;
+    basic_mask &operator=(const basic_mask &) = delete;
 
     /* Makes an ID a member, after something was published that a drain must find. IDs are below
      * 8192: false for others. Async-signal-safe. */
-    bool mark(std::uint32_t id) noexcept
+    PERCID_HIDDEN bool mark(std::uint32_t id) noexcept
     {
         return percid_mask_mark(mask_.get(), id) == 0;
     }
 
-    bool is_marked(std::uint32_t id) const noexcept
+    [[nodiscard]] PERCID_HIDDEN bool is_marked(std::uint32_t id) const noexcept
     {
         return percid_mask_is_marked(mask_.get(), id) == 1;
     }
@@ -957,18 +1350,41 @@ public:
     /* Takes all members out and calls visit(std::uint32_t) for each. Returns how many there were.
      * */
     template <class F>
-    std::size_t drain(F &&visit)
+    PERCID_REQUIRES(std::invocable<F &, std::uint32_t>)
+    PERCID_HIDDEN std::size_t drain(F &&visit)
     {
         using visitor = std::remove_reference_t<F>;
-        const auto call = [](std::uint32_t id, void *argument) noexcept {
-            detail::passed<visitor>(argument)(id);
-        };
-        const std::int64_t count = percid_mask_drain(mask_.get(), call, detail::pass(visit));
-        return count < 0 ? 0 : static_cast<std::size_t>(count);
+        void *const callable = const_cast<void *>(static_cast<const void *>(std::addressof(visit)));
+        return detail::count_of(percid_mask_drain(mask_.get(), detail::call<std::uint32_t, visitor>, callable));
     }
 
-private:
-    detail::owner<percid_mask> mask_;
+protected:
+    PERCID_HIDDEN constexpr basic_mask() noexcept = default;
+    PERCID_HIDDEN basic_mask(basic_mask &&) noexcept = default;
+    PERCID_HIDDEN basic_mask &operator=(basic_mask &&) noexcept = default;
+    ~basic_mask() = default;
+
+    Place mask_;
+};
+
+/* Which IDs have something to flush. */
+class mask : public basic_mask<detail::owned<percid_mask>> {
+public:
+    /* Without members. Fails if there is no memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN mask()
+    {
+        detail::check(percid_mask_create(mask_.place()), "percid::mask");
+    }
+#endif
+    PERCID_HIDDEN explicit mask(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_mask_create(mask_.place()));
+    }
+
+    PERCID_HIDDEN mask(mask &&) noexcept = default;
+    PERCID_HIDDEN mask &operator=(mask &&) noexcept = default;
+    PERCID_HIDDEN ~mask() = default;
 };
 
 /* Memory that follows its threads, on machines with several nodes: see percid_balancer. All that a
@@ -1008,7 +1424,7 @@ enum class reason : int {
 };
 
 /* The published name. */
-inline const char *name(reason which) noexcept
+PERCID_HIDDEN inline const char *name(reason which) noexcept
 {
     return percid_scan_reason_name(static_cast<int>(which));
 }
@@ -1016,13 +1432,13 @@ inline const char *name(reason which) noexcept
 /* The constants and rules of a balancer: the members of percid_balancer_settings, with their
  * defaults. */
 struct settings : percid_balancer_settings {
-    settings() noexcept : percid_balancer_settings()
+    PERCID_HIDDEN settings() noexcept : percid_balancer_settings()
     {
         percid_balancer_settings_init(this, sizeof(percid_balancer_settings));
     }
 
     /* Chooses the rules. */
-    settings &with(numa::rules which) noexcept
+    PERCID_HIDDEN settings &with(numa::rules which) noexcept
     {
         rules = static_cast<int>(which);
         return *this;
@@ -1051,7 +1467,11 @@ using failure = percid_region_failure;
  * std::bad_alloc; those for a region of an index that there is not answer with nothing. */
 class report {
 public:
-    numa::totals totals() const noexcept
+    PERCID_HIDDEN report(report &&) noexcept = default;
+    PERCID_HIDDEN report &operator=(report &&) noexcept = default;
+    PERCID_HIDDEN ~report() = default;
+
+    [[nodiscard]] PERCID_HIDDEN numa::totals totals() const noexcept
     {
         numa::totals found{};
         percid_report_totals(report_.get(), &found, sizeof found);
@@ -1059,7 +1479,7 @@ public:
     }
 
     /* The nodes that have memory, ascending. */
-    std::vector<std::uint32_t> nodes() const
+    [[nodiscard]] PERCID_HIDDEN std::vector<std::uint32_t> nodes() const
     {
         std::vector<std::uint32_t> found(percid_report_nodes(report_.get(), nullptr, 0));
         percid_report_nodes(report_.get(), found.data(), found.size());
@@ -1067,12 +1487,12 @@ public:
     }
 
     /* How many regions there are, by ascending address. */
-    std::size_t regions() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::size_t regions() const noexcept
     {
         return percid_report_regions(report_.get());
     }
 
-    std::optional<numa::figures> region(std::size_t index) const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::optional<numa::figures> region(std::size_t index) const noexcept
     {
         numa::figures found{};
         const int result = percid_report_region(report_.get(), index, &found, sizeof found);
@@ -1080,25 +1500,25 @@ public:
     }
 
     /* The pages of a region on each node that has any. */
-    std::vector<on_node> pages(std::size_t index) const
+    [[nodiscard]] PERCID_HIDDEN std::vector<on_node> pages(std::size_t index) const
     {
         return list<on_node>(percid_report_pages, index);
     }
 
     /* How much each node has used a region of late. */
-    std::vector<on_node> use(std::size_t index) const
+    [[nodiscard]] PERCID_HIDDEN std::vector<on_node> use(std::size_t index) const
     {
         return list<on_node>(percid_report_use, index);
     }
 
     /* The pages of a region that could not be looked up, armed or moved, by errno. */
-    std::vector<failure> failures(std::size_t index) const
+    [[nodiscard]] PERCID_HIDDEN std::vector<failure> failures(std::size_t index) const
     {
         return list<failure>(percid_report_failures, index);
     }
 
     /* How often a region was left out for a reason. */
-    std::uint64_t skipped(std::size_t index, reason which) const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::uint64_t skipped(std::size_t index, reason which) const noexcept
     {
         return percid_report_skipped(report_.get(), index, static_cast<int>(which));
     }
@@ -1106,10 +1526,10 @@ public:
 private:
     friend class balancer;
 
-    report() noexcept = default;
+    PERCID_HIDDEN report() noexcept = default;
 
     template <class T>
-    std::vector<T> list(std::size_t (*of)(const percid_report *, std::size_t, T *, std::size_t),
+    PERCID_HIDDEN std::vector<T> list(std::size_t (*of)(const percid_report *, std::size_t, T *, std::size_t),
                         std::size_t index) const
     {
         std::vector<T> found(of(report_.get(), index, nullptr, 0));
@@ -1117,45 +1537,56 @@ private:
         return found;
     }
 
-    detail::owner<percid_report> report_;
+    detail::owned<percid_report> report_;
 };
 
 /* Keeps the memory of its regions near the threads that use it. Regions may outlive it, and are
  * then left alone. */
 class balancer {
 public:
-    /* With the published constants and all fixes. Throws if there is no memory for it. */
-    balancer()
-    {
-        detail::check(percid_balancer_create(balancer_.place(), nullptr), "percid::numa::balancer");
-    }
-
-    /* Throws for settings that cannot be used. */
-    explicit balancer(const settings &chosen)
+    /* With the published constants and all fixes, or these settings. Fails without memory for it,
+     * or for settings that cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit balancer(const settings &chosen = settings())
     {
         detail::check(percid_balancer_create(balancer_.place(), &chosen), "percid::numa::balancer");
     }
+#endif
+    PERCID_HIDDEN balancer(const settings &chosen, std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_balancer_create(balancer_.place(), &chosen));
+    }
+
+    PERCID_HIDDEN balancer(balancer &&) noexcept = default;
+    PERCID_HIDDEN balancer &operator=(balancer &&) noexcept = default;
+    PERCID_HIDDEN ~balancer() = default;
 
     /* Whether there is anything to balance: several nodes with memory. */
-    bool has_nodes() const noexcept
+    [[nodiscard]] PERCID_HIDDEN bool has_nodes() const noexcept
     {
         return percid_balancer_has_nodes(balancer_.get()) == 1;
     }
 
-    /* Starts a thread that makes passes and moves pages by itself. Throws if there can be none. */
-    void start()
+    /* Starts a thread that makes passes and moves pages by itself. Fails if there can be none. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN void start()
     {
         detail::check(percid_balancer_start(balancer_.get()), "percid::numa::balancer::start");
     }
+#endif
+    PERCID_HIDDEN void start(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_balancer_start(balancer_.get()));
+    }
 
     /* Ends that thread and waits for it. */
-    void stop() noexcept
+    PERCID_HIDDEN void stop() noexcept
     {
         percid_balancer_stop(balancer_.get());
     }
 
     /* Makes a pass on behalf of the calling thread. */
-    numa::passed pass() noexcept
+    PERCID_HIDDEN numa::passed pass() noexcept
     {
         numa::passed done{};
         percid_balancer_pass(balancer_.get(), &done);
@@ -1163,7 +1594,7 @@ public:
     }
 
     /* Moves a batch of the pages that are to move. */
-    numa::batch move_batch() noexcept
+    PERCID_HIDDEN numa::batch move_batch() noexcept
     {
         numa::batch done{};
         percid_balancer_move_batch(balancer_.get(), &done);
@@ -1172,7 +1603,7 @@ public:
 
     /* Takes up to `most` of the decisions that were not taken yet, the oldest first; none if
      * another thread is taking some. May throw std::bad_alloc. */
-    std::vector<event> take_events(std::size_t most = 4096)
+    PERCID_HIDDEN std::vector<event> take_events(std::size_t most = 4096)
     {
         std::vector<event> events(most);
         const std::int64_t count = percid_balancer_take_events(balancer_.get(), events.data(), events.size());
@@ -1180,55 +1611,68 @@ public:
         return events;
     }
 
-    /* What was done and seen so far. Throws if the balancer was moved from. */
-    numa::report report() const
+    /* What was done and seen so far. Fails if the balancer was moved from. */
+#if PERCID_EXCEPTIONS
+    [[nodiscard]] PERCID_HIDDEN numa::report report() const
     {
         numa::report made;
         detail::check(percid_report_create(made.report_.place(), balancer_.get()), "percid::numa::report");
+        return made;
+    }
+#endif
+    [[nodiscard]] PERCID_HIDDEN numa::report report(std::error_code &error) const noexcept
+    {
+        numa::report made;
+        error = detail::error_of(percid_report_create(made.report_.place(), balancer_.get()));
         return made;
     }
 
 private:
     friend class region;
 
-    detail::owner<percid_balancer> balancer_;
+    detail::owned<percid_balancer> balancer_;
 };
 
 /* Memory that a balancer looks after for as long as this object lives. */
 class region {
 public:
-    /* Registers memory of whole pages. Throws std::system_error, with the text of
-     * percid_region_error(). */
-    region(balancer &by, const void *start, std::size_t bytes, numa::access how = numa::access::reported)
+    /* Registers memory of whole pages. Fails for what percid_region_error() says. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN region(balancer &by, const void *start, std::size_t bytes, numa::access how = numa::access::reported)
     {
-        const auto add = how == numa::access::trapped   ? percid_region_register_trapped
-                         : how == numa::access::written ? percid_region_register_written
-                                                        : percid_region_register;
-        const int result = add(region_.place(), by.balancer_.get(), start, bytes);
-        if (result < 0) {
-            const char *const why = percid_region_error(result);
-            detail::check(result, why == nullptr ? "percid::numa::region" : why);
-        }
+        const int result = add(by, start, bytes, how);
+        const char *const why = percid_region_error(result);
+        detail::check(result, why == nullptr ? "percid::numa::region" : why);
     }
+#endif
+    PERCID_HIDDEN region(balancer &by, const void *start, std::size_t bytes, numa::access how,
+                         std::error_code &error) noexcept
+    {
+        error = detail::error_of(add(by, start, bytes, how));
+    }
+
+    PERCID_HIDDEN region(region &&) noexcept = default;
+    PERCID_HIDDEN region &operator=(region &&) noexcept = default;
+    PERCID_HIDDEN ~region() = default;
 
     /* Says that the calling thread uses the memory at that offset from the start, in bytes.
      * Async-signal-safe. */
-    void touch(std::size_t offset) noexcept
+    PERCID_HIDDEN void touch(std::size_t offset) noexcept
     {
         percid_region_touch(region_.get(), offset);
     }
 
-    void *start() const noexcept
+    [[nodiscard]] PERCID_HIDDEN void *start() const noexcept
     {
         return percid_region_start(region_.get());
     }
 
-    std::size_t bytes() const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::size_t bytes() const noexcept
     {
         return percid_region_bytes(region_.get());
     }
 
-    numa::access access() const noexcept
+    [[nodiscard]] PERCID_HIDDEN numa::access access() const noexcept
     {
         return static_cast<numa::access>(percid_region_access(region_.get()));
     }
@@ -1236,26 +1680,51 @@ public:
 private:
     friend class exclusion;
 
-    detail::owner<percid_region> region_;
+    PERCID_HIDDEN int add(balancer &by, const void *start, std::size_t bytes, numa::access how) noexcept
+    {
+        switch (how) {
+        case numa::access::trapped:
+            return percid_region_register_trapped(region_.place(), by.balancer_.get(), start, bytes);
+        case numa::access::written:
+            return percid_region_register_written(region_.place(), by.balancer_.get(), start, bytes);
+        case numa::access::reported:
+            break;
+        }
+        return percid_region_register(region_.place(), by.balancer_.get(), start, bytes);
+    }
+
+    detail::owned<percid_region> region_;
 };
 
 /* A part of a trapped region stays accessible for as long as this object lives, for system calls.
  * It may outlive the region. */
 class exclusion {
 public:
-    /* Throws if the part is not in the region. */
-    exclusion(region &of, std::size_t offset, std::size_t bytes)
+    /* Fails if the part is not in the region, and then excludes nothing. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN exclusion(region &of, std::size_t offset, std::size_t bytes)
         : region_(of.region_.get()), offset_(offset), bytes_(bytes)
     {
         detail::check(percid_region_exclude_begin(region_, offset, bytes), "percid::numa::exclusion");
+    }
+#endif
+    PERCID_HIDDEN exclusion(region &of, std::size_t offset, std::size_t bytes, std::error_code &error) noexcept
+        : region_(of.region_.get()), offset_(offset), bytes_(bytes)
+    {
+        error = detail::error_of(percid_region_exclude_begin(region_, offset, bytes));
+        if (error) {
+            region_ = nullptr;
+        }
     }
 
     exclusion(const exclusion &) = delete;
     exclusion &operator=(const exclusion &) = delete;
 
-    ~exclusion()
+    PERCID_HIDDEN ~exclusion()
     {
-        percid_region_exclude_end(region_, offset_, bytes_);
+        if (region_ != nullptr) {
+            percid_region_exclude_end(region_, offset_, bytes_);
+        }
     }
 
 private:
@@ -1267,5 +1736,9 @@ private:
 } // namespace numa
 
 } // namespace percid
+
+#undef PERCID_HIDDEN
+#undef PERCID_EXCEPTIONS
+#undef PERCID_REQUIRES
 
 #endif

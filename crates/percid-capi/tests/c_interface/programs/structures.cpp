@@ -49,7 +49,7 @@ E thrown_by(F &&f)
     } catch (const E &error) {
         return error;
     }
-    CHECK(!"it should have thrown");
+    CHECK(false && "it should have thrown");
     std::abort();
 }
 

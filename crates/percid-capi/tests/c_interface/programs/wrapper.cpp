@@ -80,7 +80,7 @@ void exceptions()
     CHECK(atomic.sum() == 9);
     try {
         percid::counter impossible(static_cast<percid::source>(17));
-        CHECK(!"no source has this number");
+        CHECK(false && "no source has this number");
     } catch (const std::system_error &error) {
         CHECK(error.code() == std::errc::invalid_argument);
     }
