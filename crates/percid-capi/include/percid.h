@@ -35,8 +35,14 @@
  *           percid_<verb> for the whole process. What shall be made comes first.
  * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask and
  *           percid_balancer are made by percid_..._create(), percid_region by
- *           percid_region_register(), and are no addresses. One that was destroyed is recognised
- *           forever and answered by -EBADF.
+ *           percid_region_register(); these handles are no addresses. One that was destroyed is
+ *           recognised forever and answered by -EBADF, one of another type by -EINVAL.
+ * Static    percid_stack, percid_pool, percid_local, percid_ring and percid_mask may have static
+ *           storage instead: initialised by PERCID_..._INIT, handed to functions by their address.
+ *           Such an object costs nothing until it is used, may be used before main() and after
+ *           exit() was called, and is never destroyed: it must not be moved, copied, or go away.
+ *           Arguments that percid_..._create() would refuse are answered by -EINVAL, or NULL, when
+ *           it is used.
  * Callbacks are given the `argument` of the call. They must return: no exceptions, no longjmp().
  * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Some cannot, and
  *           end the process as abort() does: the snapshots of histograms, percid_ring_poll() and
@@ -77,6 +83,31 @@
 
 /** Any number. */
 #define PERCID_UNBOUNDED SIZE_MAX
+
+/** An object's alignment: on cache lines of its own. */
+#define PERCID_ALIGNED(bytes) __attribute__((aligned(bytes)))
+
+/** A stack of static storage that keeps up to `capacity` items for every ID (1 to 2 097 151), and
+ *  any number in the shared list. */
+#define PERCID_STACK_INIT(capacity) PERCID_STACK_INIT_BOUNDED(capacity, PERCID_UNBOUNDED)
+
+/** The same with about `shared` items in the shared list. */
+#define PERCID_STACK_INIT_BOUNDED(capacity, shared) {0, (capacity), (shared), {0}}
+
+/** A pool of static storage, of objects of `size` bytes that are aligned to `align` bytes. It keeps
+ *  up to `capacity` idle objects for every ID, and any number that IDs share. */
+#define PERCID_POOL_INIT(size, align, capacity) \
+    {0, (capacity), PERCID_UNBOUNDED, {0}, 0, (size), (align), {0}}
+
+/** A local of static storage: what the arguments are, percid_local_create() says. */
+#define PERCID_LOCAL_INIT(size, align, make, drop, context) \
+    {0, {0}, (size), (align), (make), (drop), (context), {0}}
+
+/** A ring of static storage, of `bytes` bytes for every ID. */
+#define PERCID_RING_INIT(bytes, overflow) {0, (bytes), (overflow), {0}}
+
+/** A mask of static storage, without members. */
+#define PERCID_MASK_INIT {{0}, {0}}
 
 
 /**
@@ -470,67 +501,6 @@ typedef enum percid_scan_reason {
 typedef struct percid_balancer percid_balancer;
 
 /**
- * A value for every CPU that asks for one, to be used by any function.
- *
- * percid_local_with() lends the CPU's value out under a lock that takes no locked instruction; the
- * others reach all values, and stop the CPUs for a moment by a fence.
- *
- * Threads: any number of threads may use it at once. No two callbacks ever have the same value at
- * the same time.
- * Which value: any. A thread gets the value of the CPU that it is on when it asks, and keeps it to
- * the end of the callback. Where another thread is using that value (a thread that was preempted
- * inside its callback, the caller itself further up its stack), it gets an extra one, and one is
- * made if need be. There are at most as many extra ones as callbacks were ever active at the same
- * time.
- * Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it
- * finds have been made; a new one is allocated by malloc().
- * Fork: the child has a copy of every value. Values that other threads of the parent were using
- * stay taken: percid_local_with() uses others, the rest would wait forever.
- * Memory: the size of a value, rounded up to a multiple of 128 bytes, for every ID that used it
- * and for every extra one, and at least a page for an extra one. Leak checkers do not look there:
- * drain before they count.
- */
-typedef struct percid_local percid_local;
-
-/**
- * Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
- * that is pinned.
- *
- * Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after
- * it has returned visits the ID and finds what was stored, unless another drain has taken the
- * mark, which then finds it. What is published while a drain runs is marked for the next one.
- * Stale marks are possible and cost a needless visit. No ID is visited that is larger than all
- * that were ever marked. If the memory for IDs from 512 on is refused, all of them up to the
- * largest that was marked are visited by every drain, and are members for
- * percid_mask_is_marked().
- * Threads: any number of threads may use it at once.
- * Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback
- * is.
- * Fork: the child's mask is the parent's.
- * Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
- */
-typedef struct percid_mask percid_mask;
-
-/**
- * A pool of objects of one size, of which every CPU keeps some of its own.
- *
- * An object that is put is what the next percid_pool_get() on this CPU gets, warm in its cache.
- * Every object has a header of 16 bytes in front, which is checked: an object that is put twice,
- * into another pool, or after its pool was destroyed, is refused. (Two threads that put one object
- * at the very same time are not seen.)
- *
- * Threads: any number of threads may use it at once, and put what others got. No object is lent to
- * two.
- * Signals: getting and putting is async-signal-safe; the rest is not.
- * Fork: the child has copies of the objects, in a pool of its own, except of those that other
- * threads of the parent were moving.
- * Memory: slabs of 64 KiB or eight objects, from the kernel, whose pages cost memory when they are
- * touched. They go back when a drain finds all objects of a slab idle, and with the pool; their
- * address space stays.
- */
-typedef struct percid_pool percid_pool;
-
-/**
  * Memory that a balancer looks after, from percid_region_register() to percid_region_unregister().
  *
  * Threads: any number of threads may use it at once.
@@ -547,43 +517,11 @@ typedef struct percid_region percid_region;
 typedef struct percid_report percid_report;
 
 /**
- * A ring of byte records for every CPU, emptied by one consumer at a time.
- *
- * Threads: any number of threads may append at once.
- * Order: records of one ID come in the order in which they were appended. Between IDs there is no
- * order, and a thread that moves to another CPU appends to another ID's ring: put a time into the
- * record if order matters.
- * Loss: a record is delivered once or counted as lost once.
- * Signals: appending is async-signal-safe and does not wait; the rest is not.
- * Fork: the child has a copy of the records that were not consumed yet.
- * Memory: for every ID that used it 192 bytes and as much of the ring as was ever written, page by
- * page.
- */
-typedef struct percid_ring percid_ring;
-
-/**
  * What a histogram had recorded at some time: 29.5 KiB that belong to the caller.
  *
  * Functions that change one must not run at the same time as others on the same one.
  */
 typedef struct percid_snapshot percid_snapshot;
-
-/**
- * A list of pointers, last in, first out, of which every CPU has a part of its own.
- *
- * What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose
- * part is full moves a batch of up to 30 items to a list that all CPUs share; one whose part is
- * empty fetches a batch from there.
- *
- * Threads: any number of threads may use it at once. No item is lost or handed out twice.
- * Signals: pushing and popping is async-signal-safe; the rest is not.
- * Fork: the child has a copy of everything but the items that other threads of the parent were
- * moving.
- * Memory: 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256
- * bytes for every 30 items of the shared list. Leak checkers do not look there: drain a stack
- * before they count.
- */
-typedef struct percid_stack percid_stack;
 
 /**
  * How often the slow path of percid's table ran in this process, and what it took from whom. It
@@ -848,6 +786,193 @@ typedef struct percid_bucket {
 } percid_bucket;
 
 /**
+ * A list of pointers, last in, first out, of which every CPU has a part of its own.
+ *
+ * Made by percid_stack_create(), or of static storage: `static percid_stack free_list =
+ * PERCID_STACK_INIT(64);`.
+ *
+ * What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose
+ * part is full moves a batch of up to 30 items to a list that all CPUs share; one whose part is
+ * empty fetches a batch from there.
+ *
+ * Threads: any number of threads may use it at once. No item is lost or handed out twice.
+ * Signals: pushing and popping is async-signal-safe; the rest is not.
+ * Fork: the child has a copy of everything but the items that other threads of the parent were
+ * moving.
+ * Memory: 256 bytes; 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256
+ * bytes for every 30 items of the shared list. Leak checkers do not look there: drain a stack
+ * before they count.
+ */
+typedef struct PERCID_ALIGNED(64) percid_stack {
+    /**
+     * The library's business, all of it.
+     */
+    uint64_t word;
+    /**
+     * The items that every ID keeps at most.
+     */
+    uint64_t capacity;
+    /**
+     * The items of the shared list, at most and about.
+     */
+    size_t shared;
+    /**
+     * The rest.
+     */
+    uint64_t rest[29];
+} percid_stack;
+
+/**
+ * A pool of objects of one size, of which every CPU keeps some of its own.
+ *
+ * Made by percid_pool_create(), or of static storage: `static percid_pool pages =
+ * PERCID_POOL_INIT(4096, 4096, 64);`.
+ *
+ * An object that is put is what the next percid_pool_get() on this CPU gets, warm in its cache.
+ * Every object has a header of 16 bytes in front, which is checked: an object that is put twice,
+ * into another pool, or after its pool was destroyed, is refused. (Two threads that put one object
+ * at the very same time are not seen.)
+ *
+ * Threads: any number of threads may use it at once, and put what others got. No object is lent to
+ * two.
+ * Signals: getting and putting is async-signal-safe; the rest is not.
+ * Fork: the child has copies of the objects, in a pool of its own, except of those that other
+ * threads of the parent were moving.
+ * Memory: slabs of 64 KiB or eight objects, from the kernel, whose pages cost memory when they are
+ * touched. They go back when a drain finds all objects of a slab idle, and with the pool; their
+ * address space stays.
+ */
+typedef struct PERCID_ALIGNED(64) percid_pool {
+    /**
+     * The library's business, all of it.
+     */
+    uint64_t word;
+    /**
+     * The idle objects that every ID keeps at most.
+     */
+    uint64_t capacity;
+    /**
+     * The idle objects that IDs share, at most and about.
+     */
+    size_t shared;
+    /**
+     * More of the idle objects.
+     */
+    uint64_t idle[29];
+    /**
+     * What the pool's objects are recognised by.
+     */
+    uint64_t number;
+    /**
+     * The size of an object.
+     */
+    size_t size;
+    /**
+     * Its alignment.
+     */
+    size_t align;
+    /**
+     * The rest.
+     */
+    uint64_t rest[5];
+} percid_pool;
+
+/**
+ * A value for every CPU that asks for one, to be used by any function.
+ *
+ * Made by percid_local_create(), or of static storage: `static percid_local hits =
+ * PERCID_LOCAL_INIT(sizeof(struct hits), 8, NULL, NULL, NULL);`.
+ *
+ * percid_local_with() lends the CPU's value out under a lock that takes no locked instruction, and
+ * so do percid_local_acquire() and percid_local_release(); the others reach all values, and stop
+ * the CPUs for a moment by a fence.
+ *
+ * Threads: any number of threads may use it at once. No two callbacks ever have the same value at
+ * the same time.
+ * Which value: any. A thread gets the value of the CPU that it is on when it asks, and keeps it to
+ * the end of the callback. Where another thread is using that value (a thread that was preempted
+ * inside its callback, the caller itself further up its stack), it gets an extra one, and one is
+ * made if need be. There are at most as many extra ones as callbacks were ever active at the same
+ * time.
+ * Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it
+ * finds have been made; a new one is allocated by malloc().
+ * Fork: the child has a copy of every value. Values that other threads of the parent were using
+ * stay taken: percid_local_with() uses others, the rest would wait forever.
+ * Memory: 320 bytes; the size of a value, rounded up to a multiple of 128 bytes, and 128 bytes (or
+ * its alignment, if that is more), for every ID that used it and for every extra one, and at least
+ * a page for an extra one. Leak checkers do not look there: drain before they count.
+ */
+typedef struct PERCID_ALIGNED(64) percid_local {
+    /**
+     * The library's business, all of it.
+     */
+    uint64_t word;
+    /**
+     * More of it.
+     */
+    uint64_t values[31];
+    /**
+     * The size of a value.
+     */
+    size_t size;
+    /**
+     * Its alignment.
+     */
+    size_t align;
+    /**
+     * Makes a value of zeros, if that is not enough.
+     */
+    int (*make)(void *value, void *context);
+    /**
+     * Called before the memory of a value is freed.
+     */
+    void (*drop)(void *value, void *context);
+    /**
+     * What both are called with.
+     */
+    void *context;
+    /**
+     * The rest.
+     */
+    uint64_t rest[3];
+} percid_local;
+
+/**
+ * A ring of byte records for every CPU, emptied by one consumer at a time.
+ *
+ * Made by percid_ring_create(), or of static storage: `static percid_ring events =
+ * PERCID_RING_INIT(65536, PERCID_OVERFLOW_OVERWRITE_OLDEST);`.
+ *
+ * Threads: any number of threads may append at once.
+ * Order: records of one ID come in the order in which they were appended. Between IDs there is no
+ * order, and a thread that moves to another CPU appends to another ID's ring: put a time into the
+ * record if order matters.
+ * Loss: a record is delivered once or counted as lost once.
+ * Signals: appending is async-signal-safe and does not wait; the rest is not.
+ * Fork: the child has a copy of the records that were not consumed yet.
+ * Memory: 128 bytes; for every ID that used it 192 bytes and as much of the ring as was ever written, page by
+ * page.
+ */
+typedef struct PERCID_ALIGNED(64) percid_ring {
+    /**
+     * The library's business, all of it.
+     */
+    uint64_t word;
+    /**
+     * The bytes of every ID.
+     */
+    uint64_t capacity;
+    /**
+     * What happens when they are full: one of enum percid_overflow.
+     */
+    uint32_t overflow;
+    /**
+     * The rest.
+     */
+    uint32_t rest[27];
+} percid_ring;
+
+/**
  * A record as the consumer gets it.
  */
 typedef struct percid_event {
@@ -868,6 +993,37 @@ typedef struct percid_event {
      */
     size_t length;
 } percid_event;
+
+/**
+ * Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
+ * that is pinned.
+ *
+ * Made by percid_mask_create(), or of static storage: `static percid_mask active =
+ * PERCID_MASK_INIT;`.
+ *
+ * Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after
+ * it has returned visits the ID and finds what was stored, unless another drain has taken the
+ * mark, which then finds it. What is published while a drain runs is marked for the next one.
+ * Stale marks are possible and cost a needless visit. No ID is visited that is larger than all
+ * that were ever marked. If the memory for IDs from 512 on is refused, all of them up to the
+ * largest that was marked are visited by every drain, and are members for
+ * percid_mask_is_marked().
+ * Threads: any number of threads may use it at once.
+ * Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback
+ * is.
+ * Fork: the child's mask is the parent's.
+ * Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
+ */
+typedef struct PERCID_ALIGNED(64) percid_mask {
+    /**
+     * The library's business, all of it: a bit for each of the first 512 IDs.
+     */
+    uint64_t marked[8];
+    /**
+     * The rest.
+     */
+    uint64_t rest[16];
+} percid_mask;
 
 /**
  * The constants and rules of a balancer, filled by percid_balancer_settings_init() and then
@@ -1571,8 +1727,8 @@ int64_t percid_stack_drain(struct percid_stack *stack,
  * Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
  * thread may use it meanwhile.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Then its handle stays
- * recognisable: every function answers -EBADF, or NULL.
+ * Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EBADF if
+ * it was destroyed before. Its handle stays recognisable: every function answers -EBADF, or NULL.
  */
 int percid_stack_destroy(struct percid_stack *stack,
                          void (*visit)(void *item, void *argument),
@@ -1656,8 +1812,9 @@ int64_t percid_pool_drain(struct percid_pool *pool);
  * Destroys a pool. No other thread may use it meanwhile, and the memory of its objects is gone,
  * also of those that are lent.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle and its objects stay
- * recognisable: every function answers -EBADF, -ESTALE, or NULL.
+ * Returns 0; -EINVAL for NULL, and for a pool of static storage, which stays as it is; -EBADF if it
+ * was destroyed before. Its handle and its objects stay recognisable: every function answers
+ * -EBADF, -ESTALE, or NULL.
  */
 int percid_pool_destroy(struct percid_pool *pool);
 
@@ -1705,6 +1862,25 @@ int percid_local_with(struct percid_local *local,
                       void *argument);
 
 /**
+ * Takes a value and stores its address in `value`: it is the caller's alone until
+ * percid_local_release(). What percid_local_with() does by a callback.
+ *
+ * A value that is not given back is taken forever: others get extra ones, and visits wait. So it
+ * must be given back on every way out, exceptions and pthread_exit() included. The thread that
+ * gives it back may be another one.
+ *
+ * Returns 0, or what percid_local_with() does; then `value` becomes NULL. Waits for no thread.
+ */
+int percid_local_acquire(struct percid_local *local, void **value);
+
+/**
+ * Gives a value back that percid_local_acquire() has stored. NULL is allowed.
+ *
+ * Async-signal-safe. Costs 3 instructions and a call.
+ */
+void percid_local_release(void *value);
+
+/**
  * Calls `visit` for every value that was made, of every ID and the extra ones. It may miss values
  * that are made meanwhile; and those of all IDs, if the process has entered a sandbox since the
  * first use that refuses membarrier().
@@ -1730,7 +1906,8 @@ int64_t percid_local_drain(struct percid_local *local,
 /**
  * Destroys the object and drops its values. No other thread may use it meanwhile.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+ * Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EBADF if
+ * it was destroyed before. Its handle stays recognisable.
  */
 int percid_local_destroy(struct percid_local *local);
 
@@ -1789,7 +1966,8 @@ uint64_t percid_ring_lost(const struct percid_ring *ring);
 /**
  * Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+ * Returns 0; -EINVAL for NULL, and for a ring of static storage, which stays as it is; -EBADF if it
+ * was destroyed before. Its handle stays recognisable.
  */
 int percid_ring_destroy(struct percid_ring *ring);
 
@@ -1827,7 +2005,8 @@ int64_t percid_mask_drain(struct percid_mask *mask,
 /**
  * Destroys a mask. No other thread may use it meanwhile.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+ * Returns 0; -EINVAL for NULL, and for a mask of static storage, which stays as it is; -EBADF if it
+ * was destroyed before. Its handle stays recognisable.
  */
 int percid_mask_destroy(struct percid_mask *mask);
 

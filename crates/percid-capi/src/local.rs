@@ -2,12 +2,14 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{c_int, c_void};
-use std::ptr::NonNull;
+use std::mem::offset_of;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicI64, Ordering::Release};
 
 use crate::barrier::guard;
 use crate::callback::{Make, Visit};
 use crate::errno;
-use crate::registry::Registry;
+use crate::registry::{Object, Registry};
 use crate::source::source;
 
 /// Values are at least so far apart that no two CPUs write to one cache line, or to two that the
@@ -19,8 +21,12 @@ const MAX_SIZE: usize = 1 << 40;
 
 /// A value for every CPU that asks for one, to be used by any function.
 ///
-/// percid_local_with() lends the CPU's value out under a lock that takes no locked instruction; the
-/// others reach all values, and stop the CPUs for a moment by a fence.
+/// Made by percid_local_create(), or of static storage: `static percid_local hits =
+/// PERCID_LOCAL_INIT(sizeof(struct hits), 8, NULL, NULL, NULL);`.
+///
+/// percid_local_with() lends the CPU's value out under a lock that takes no locked instruction, and
+/// so do percid_local_acquire() and percid_local_release(); the others reach all values, and stop
+/// the CPUs for a moment by a fence.
 ///
 /// Threads: any number of threads may use it at once. No two callbacks ever have the same value at
 /// the same time.
@@ -33,40 +39,96 @@ const MAX_SIZE: usize = 1 << 40;
 /// finds have been made; a new one is allocated by malloc().
 /// Fork: the child has a copy of every value. Values that other threads of the parent were using
 /// stay taken: percid_local_with() uses others, the rest would wait forever.
-/// Memory: the size of a value, rounded up to a multiple of 128 bytes, for every ID that used it
-/// and for every extra one, and at least a page for an extra one. Leak checkers do not look there:
-/// drain before they count.
+/// Memory: 320 bytes; the size of a value, rounded up to a multiple of 128 bytes, and 128 bytes (or
+/// its alignment, if that is more), for every ID that used it and for every extra one, and at least
+/// a page for an extra one. Leak checkers do not look there: drain before they count.
+#[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Local {
+    /// The library's business, all of it.
+    word: u64,
+    /// More of it.
+    values: [u64; 31],
+    /// The size of a value.
+    size: usize,
+    /// Its alignment.
+    align: usize,
+    /// Makes a value of zeros, if that is not enough.
+    make: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void) -> c_int>,
+    /// Called before the memory of a value is freed.
+    drop: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void)>,
+    /// What both are called with.
+    context: *mut c_void,
+    /// The rest.
+    rest: [u64; 3],
+}
+
+/// What it is in the library.
+// The generator of the header takes one `Local` for the other.
+/// cbindgen:ignore
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Values {
     // First, since values are dropped by what comes second.
-    values: percid::Local<Option<Value>>,
+    values: percid::Local<Value>,
     kind: Kind,
 }
 
 /// What all values have in common.
+#[repr(C)]
 #[derive(Debug)]
 struct Kind {
-    layout: Layout,
+    size: usize,
+    align: usize,
     make: Option<Make>,
     drop: Option<Visit>,
     context: *mut c_void,
 }
 
-/// A value that was made. Dropping it calls the caller's function.
+/// A value, if it was made. Dropping it calls the caller's function.
+#[repr(C)]
 #[derive(Debug)]
 struct Value {
-    memory: NonNull<u8>,
+    /// Null if there is none. In front of it stands the address of its lock.
+    memory: *mut u8,
     /// Of the object that owns the value, and outlives it.
     kind: *const Kind,
 }
+
+/// What the fast path in C programs has as numbers, and what its static initialiser knows.
+const _: () = {
+    assert!(size_of::<Local>() == size_of::<Values>() && align_of::<Local>() == 64);
+    assert!(align_of::<Values>() == 64 && offset_of!(Values, values) == 0);
+    assert!(offset_of!(Values, kind) == offset_of!(Local, size));
+    assert!(offset_of!(Kind, align) == offset_of!(Local, align) - offset_of!(Local, size));
+    assert!(offset_of!(Kind, make) == offset_of!(Local, make) - offset_of!(Local, size));
+    assert!(offset_of!(Kind, drop) == offset_of!(Local, drop) - offset_of!(Local, size));
+    assert!(offset_of!(Kind, context) == offset_of!(Local, context) - offset_of!(Local, size));
+    assert!(size_of::<Value>() == 16 && offset_of!(Value, memory) == 0);
+};
 
 // SAFETY: what C stores in a value is used by one thread at a time, as the documentation says;
 // `kind` is only read.
 unsafe impl Send for Value {}
 // SAFETY: the context is only handed on, and the functions may be called by any thread.
-unsafe impl Sync for Local {}
+unsafe impl Sync for Values {}
 
 static LOCALS: Registry<Local> = Registry::new();
+
+impl Object for Local {
+    type Inner = Values;
+    const TYPE: u64 = 3;
+
+    unsafe fn of_static<'a>(address: *const Local) -> Result<&'a Values, c_int> {
+        // SAFETY: the caller's object; these of its members never change.
+        let (size, align) = unsafe { ((*address).size, (*address).align) };
+        layout(size, align).ok_or(-libc::EINVAL)?;
+        // SAFETY: size, alignment and what the macro has initialised are those of the library's
+        // type, all of whose other words are zero at first (no function of Rust makes its values,
+        // which may be zero), and which changes only atomically what others may see.
+        Ok(unsafe { &*address.cast() })
+    }
+}
 
 /// Stores a new object in `local`, whose values have `size` bytes that are aligned to `align` bytes
 /// (a power of two up to 4096).
@@ -91,9 +153,9 @@ pub unsafe extern "C" fn percid_local_create(
     context: *mut c_void,
 ) -> c_int {
     let new = || {
-        let layout = layout(size, align).ok_or(-libc::EINVAL)?;
-        let values = percid::Local::new(|| None);
-        Ok(Local { values, kind: Kind { layout, make, drop, context } })
+        layout(size, align).ok_or(-libc::EINVAL)?;
+        let values = percid::Local::new(Value::none);
+        Ok(Values { values, kind: Kind { size, align, make, drop, context } })
     };
     // SAFETY: the caller's pointer.
     unsafe { LOCALS.create(local, new) }
@@ -119,10 +181,11 @@ pub unsafe extern "C" fn percid_local_create_with_source(
     context: *mut c_void,
 ) -> c_int {
     let new = || {
-        let layout = layout(size, align).ok_or(-libc::EINVAL)?;
+        layout(size, align).ok_or(-libc::EINVAL)?;
         let source = self::source(source).ok_or(-libc::EINVAL)?;
-        let values = percid::Local::with_source(source, || None).map_err(errno::of_unavailable)?;
-        Ok(Local { values, kind: Kind { layout, make, drop, context } })
+        let values = percid::Local::with_source(source, Value::none);
+        let values = values.map_err(errno::of_unavailable)?;
+        Ok(Values { values, kind: Kind { size, align, make, drop, context } })
     };
     // SAFETY: the caller's pointer.
     unsafe { LOCALS.create(local, new) }
@@ -150,13 +213,10 @@ pub unsafe extern "C" fn percid_local_with(
         (Err(error), _) => return error,
     };
     guard(-libc::EFAULT, || {
-        let result = local.values.try_with(|slot| {
-            let value = match slot {
-                Some(value) => value,
-                None => slot.insert(Value::new(&local.kind)?),
-            };
+        let result = local.values.try_with(|value| {
+            value.ensure(&local.kind)?;
             // SAFETY: the caller's function; the value is this thread's alone for so long.
-            unsafe { visit(value.memory.as_ptr().cast(), argument) };
+            unsafe { visit(value.memory.cast(), argument) };
             Ok(())
         });
         match result {
@@ -165,6 +225,47 @@ pub unsafe extern "C" fn percid_local_with(
             None => -libc::ENOMEM,
         }
     })
+}
+
+/// Takes a value and stores its address in `value`: it is the caller's alone until
+/// percid_local_release(). What percid_local_with() does by a callback.
+///
+/// A value that is not given back is taken forever: others get extra ones, and visits wait. So it
+/// must be given back on every way out, exceptions and pthread_exit() included. The thread that
+/// gives it back may be another one.
+///
+/// Returns 0, or what percid_local_with() does; then `value` becomes NULL. Waits for no thread.
+///
+/// # Safety
+///
+/// `local` is [a handle](crate#safety). `value` is [memory](crate#safety) for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_local_acquire(local: *mut Local, value: *mut *mut c_void) -> c_int {
+    if value.is_null() {
+        return -libc::EINVAL;
+    }
+    // SAFETY: the caller's handle.
+    let taken = unsafe { Registry::object(local) }
+        .and_then(|local| guard(Err(-libc::EFAULT), || local.acquire()));
+    // SAFETY: the caller's pointer.
+    unsafe { value.write(taken.map_or(ptr::null_mut(), |taken| taken.as_ptr().cast())) };
+    taken.err().unwrap_or(0)
+}
+
+/// Gives a value back that percid_local_acquire() has stored. NULL is allowed.
+///
+/// Async-signal-safe. Costs 3 instructions and a call.
+///
+/// # Safety
+///
+/// `value` is NULL or what percid_local_acquire() has stored, and was not given back since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_local_release(value: *mut c_void) {
+    if !value.is_null() {
+        // SAFETY: the word in front of a value is the address of its lock, which is the caller's;
+        // what it becomes says that the value is nobody's.
+        unsafe { (*lock_of(value.cast())).store(READY, Release) };
+    }
 }
 
 /// Calls `visit` for every value that was made, of every ID and the extra ones. It may miss values
@@ -192,10 +293,10 @@ pub unsafe extern "C" fn percid_local_for_each(
         (Err(error), _) => return error,
     };
     guard(-libc::EDEADLK, || {
-        local.values.for_each(|slot| {
-            if let Some(value) = slot {
+        local.values.for_each(|value| {
+            if !value.memory.is_null() {
                 // SAFETY: the caller's function; the value is this thread's alone for so long.
-                unsafe { visit(value.memory.as_ptr().cast(), argument) };
+                unsafe { visit(value.memory.cast(), argument) };
             }
         });
         0
@@ -222,12 +323,14 @@ pub unsafe extern "C" fn percid_local_drain(
     };
     guard(i64::from(-libc::EDEADLK), || {
         let mut count = 0;
-        local.values.drain(|slot| {
-            let Some(value) = slot else { return };
+        local.values.drain(|value| {
+            if value.memory.is_null() {
+                return;
+            }
             count += 1;
             if let Some(visit) = visit {
                 // SAFETY: as above; the value is on no list any more.
-                unsafe { visit(value.memory.as_ptr().cast(), argument) };
+                unsafe { visit(value.memory.cast(), argument) };
             }
         });
         count
@@ -236,7 +339,8 @@ pub unsafe extern "C" fn percid_local_drain(
 
 /// Destroys the object and drops its values. No other thread may use it meanwhile.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+/// Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EBADF if
+/// it was destroyed before. Its handle stays recognisable.
 ///
 /// # Safety
 ///
@@ -247,41 +351,99 @@ pub unsafe extern "C" fn percid_local_destroy(local: *mut Local) -> c_int {
     unsafe { LOCALS.destroy(local) }
 }
 
-/// The layout of a value's memory, which shares no cache line with others.
+/// What a lock is when nobody has the value.
+const READY: i64 = 1;
+
+/// Where the lock of a value is: its address stands in front of the value.
+///
+/// # Safety
+///
+/// A value that is acquired.
+unsafe fn lock_of(value: *mut u8) -> *const AtomicI64 {
+    // SAFETY: by contract.
+    unsafe { value.cast::<*const AtomicI64>().sub(1).read() }
+}
+
+/// The layout of a value's memory, which shares no cache line with others; what is in front of the
+/// value takes as much as keeps that aligned.
 fn layout(size: usize, align: usize) -> Option<Layout> {
     let allowed = size <= MAX_SIZE && align.is_power_of_two() && align <= 4096;
     let bytes = size.max(1).checked_next_multiple_of(APART).filter(|_| allowed)?;
-    Layout::from_size_align(bytes, align.max(APART)).ok()
+    Layout::from_size_align(in_front(align) + bytes, in_front(align)).ok()
+}
+
+/// The bytes in front of a value.
+fn in_front(align: usize) -> usize {
+    align.max(APART)
+}
+
+impl Values {
+    /// Takes a value, and makes it if need be.
+    fn acquire(&self) -> Result<NonNull<u8>, c_int> {
+        let mut place = self.values.acquire().ok_or(-libc::ENOMEM)?;
+        // SAFETY: it was acquired, so it is this thread's alone.
+        let made = unsafe { place.as_mut().ensure(&self.kind) };
+        if made.is_err() {
+            // SAFETY: as above; it is not used any more.
+            unsafe { percid::Local::release(place) };
+        }
+        made
+    }
 }
 
 impl Value {
-    fn new(kind: &Kind) -> Result<Value, c_int> {
-        errno::preserved(|| {
-            // SAFETY: the layout has a size above 0.
-            let memory = NonNull::new(unsafe { alloc_zeroed(kind.layout) }).ok_or(-libc::ENOMEM)?;
-            if let Some(make) = kind.make {
-                // SAFETY: the caller's function, memory of the size it asked for.
-                let result = unsafe { make(memory.as_ptr().cast(), kind.context) };
-                if result != 0 {
-                    // SAFETY: allocated above, and no other thread has it.
-                    unsafe { dealloc(memory.as_ptr(), kind.layout) };
-                    return Err(if result < 0 { result } else { -libc::ECANCELED });
-                }
+    fn none() -> Value {
+        Value { memory: ptr::null_mut(), kind: ptr::null() }
+    }
+
+    /// Makes the value, unless it is made. It stays where it is from then on, and so does its lock.
+    fn ensure(&mut self, kind: &Kind) -> Result<NonNull<u8>, c_int> {
+        if let Some(memory) = NonNull::new(self.memory) {
+            return Ok(memory);
+        }
+        let lock = percid::Local::lock_of(NonNull::from(&mut *self));
+        let memory = errno::preserved(|| kind.make(lock))?;
+        *self = Value { memory: memory.as_ptr(), kind };
+        Ok(memory)
+    }
+}
+
+impl Kind {
+    fn make(&self, lock: *mut i64) -> Result<NonNull<u8>, c_int> {
+        let layout = layout(self.size, self.align).ok_or(-libc::EINVAL)?;
+        // SAFETY: the layout has a size above 0.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(-libc::ENOMEM)?;
+        // SAFETY: so many bytes are in front of the value.
+        let value = unsafe { start.add(in_front(self.align)) };
+        // SAFETY: there is room for an address in front, and the value is aligned to 128 bytes.
+        unsafe { value.cast::<*mut i64>().sub(1).write(lock) };
+        if let Some(make) = self.make {
+            // SAFETY: the caller's function, memory of the size it asked for.
+            let result = unsafe { make(value.as_ptr().cast(), self.context) };
+            if result != 0 {
+                // SAFETY: allocated above, and no other thread has it.
+                unsafe { dealloc(start.as_ptr(), layout) };
+                return Err(if result < 0 { result } else { -libc::ECANCELED });
             }
-            Ok(Value { memory, kind })
-        })
+        }
+        Ok(value)
     }
 }
 
 impl Drop for Value {
     fn drop(&mut self) {
+        if self.memory.is_null() {
+            return;
+        }
         // SAFETY: the object that owns the value outlives it.
         let kind = unsafe { &*self.kind };
         if let Some(drop) = kind.drop {
             // SAFETY: the caller's function; no thread uses the value any more.
-            unsafe { drop(self.memory.as_ptr().cast(), kind.context) };
+            unsafe { drop(self.memory.cast(), kind.context) };
         }
-        // SAFETY: allocated with this layout.
-        unsafe { dealloc(self.memory.as_ptr(), kind.layout) };
+        if let Some(layout) = layout(kind.size, kind.align) {
+            // SAFETY: allocated with this layout, whose start is so far in front.
+            unsafe { dealloc(self.memory.sub(in_front(kind.align)), layout) };
+        }
     }
 }

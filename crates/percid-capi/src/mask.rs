@@ -4,13 +4,16 @@ use std::ffi::{c_int, c_void};
 
 use crate::barrier::guard;
 use crate::callback::count;
-use crate::registry::Registry;
+use crate::registry::{Object, Registry};
 
 /// The largest number of CPUs that any Linux kernel supports.
 const MAX_IDS: u32 = 8192;
 
 /// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
 /// that is pinned.
+///
+/// Made by percid_mask_create(), or of static storage: `static percid_mask active =
+/// PERCID_MASK_INIT;`.
 ///
 /// Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after
 /// it has returned visits the ID and finds what was stored, unless another drain has taken the
@@ -24,10 +27,32 @@ const MAX_IDS: u32 = 8192;
 /// is.
 /// Fork: the child's mask is the parent's.
 /// Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
+#[repr(C, align(64))]
 #[derive(Debug)]
-pub struct Mask(percid::ActiveMask);
+pub struct Mask {
+    /// The library's business, all of it: a bit for each of the first 512 IDs.
+    marked: [u64; 8],
+    /// The rest.
+    rest: [u64; 16],
+}
+
+const _: () = {
+    assert!(size_of::<Mask>() == size_of::<percid::ActiveMask>());
+    assert!(align_of::<Mask>() == align_of::<percid::ActiveMask>());
+};
 
 static MASKS: Registry<Mask> = Registry::new();
+
+impl Object for Mask {
+    type Inner = percid::ActiveMask;
+    const TYPE: u64 = 5;
+
+    unsafe fn of_static<'a>(address: *const Mask) -> Result<&'a percid::ActiveMask, c_int> {
+        // SAFETY: size and alignment are those of the library's type, which is all zero at first
+        // and changes only atomically.
+        Ok(unsafe { &*address.cast() })
+    }
+}
 
 /// Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error
 /// `mask` becomes NULL.
@@ -38,7 +63,7 @@ static MASKS: Registry<Mask> = Registry::new();
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
     // SAFETY: the caller's pointer.
-    unsafe { MASKS.create(mask, || Ok(Mask(percid::ActiveMask::new()))) }
+    unsafe { MASKS.create(mask, || Ok(percid::ActiveMask::new())) }
 }
 
 /// Makes `id` a member, after something was published that a drain must find.
@@ -57,7 +82,7 @@ pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
     match unsafe { Registry::object(mask) } {
         Ok(_) if id >= MAX_IDS => -libc::ERANGE,
         Ok(mask) => guard(-libc::EFAULT, || {
-            mask.0.mark(id);
+            mask.mark(id);
             0
         }),
         Err(error) => error,
@@ -74,7 +99,7 @@ pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_
     // SAFETY: the caller's handle.
     match unsafe { Registry::object(mask) } {
         Ok(_) if id >= MAX_IDS => -libc::ERANGE,
-        Ok(mask) => guard(-libc::EFAULT, || c_int::from(mask.0.is_marked(id))),
+        Ok(mask) => guard(-libc::EFAULT, || c_int::from(mask.is_marked(id))),
         Err(error) => error,
     }
 }
@@ -97,7 +122,7 @@ pub unsafe extern "C" fn percid_mask_drain(
     match (unsafe { Registry::object(mask) }, visit) {
         (Ok(mask), Some(visit)) => guard(i64::from(-libc::EFAULT), || {
             // SAFETY: the caller's function.
-            count(mask.0.drain(|id| unsafe { visit(id, argument) }))
+            count(mask.drain(|id| unsafe { visit(id, argument) }))
         }),
         (Ok(_), None) => i64::from(-libc::EINVAL),
         (Err(error), _) => i64::from(error),
@@ -106,7 +131,8 @@ pub unsafe extern "C" fn percid_mask_drain(
 
 /// Destroys a mask. No other thread may use it meanwhile.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+/// Returns 0; -EINVAL for NULL, and for a mask of static storage, which stays as it is; -EBADF if it
+/// was destroyed before. Its handle stays recognisable.
 ///
 /// # Safety
 ///

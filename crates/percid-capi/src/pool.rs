@@ -11,7 +11,7 @@ use crate::barrier::guard;
 use crate::callback::count;
 use crate::errno;
 use crate::list;
-use crate::registry::Registry;
+use crate::registry::{Object, Registry};
 use crate::source::source;
 use crate::stack::MAX_CAPACITY;
 
@@ -22,6 +22,9 @@ const MAX_ALIGN: usize = 4096;
 const MAX_SIZE: usize = 1 << 40;
 
 /// A pool of objects of one size, of which every CPU keeps some of its own.
+///
+/// Made by percid_pool_create(), or of static storage: `static percid_pool pages =
+/// PERCID_POOL_INIT(4096, 4096, 64);`.
 ///
 /// An object that is put is what the next percid_pool_get() on this CPU gets, warm in its cache.
 /// Every object has a header of 16 bytes in front, which is checked: an object that is put twice,
@@ -36,10 +39,49 @@ const MAX_SIZE: usize = 1 << 40;
 /// Memory: slabs of 64 KiB or eight objects, from the kernel, whose pages cost memory when they are
 /// touched. They go back when a drain finds all objects of a slab idle, and with the pool; their
 /// address space stays.
+#[repr(C, align(64))]
 #[derive(Debug)]
-pub struct Pool(RawPool);
+pub struct Pool {
+    /// The library's business, all of it.
+    word: u64,
+    /// The idle objects that every ID keeps at most.
+    capacity: u64,
+    /// The idle objects that IDs share, at most and about.
+    shared: usize,
+    /// More of the idle objects.
+    idle: [u64; 29],
+    /// What the pool's objects are recognised by.
+    number: u64,
+    /// The size of an object.
+    size: usize,
+    /// Its alignment.
+    align: usize,
+    /// The rest.
+    rest: [u64; 5],
+}
+
+const _: () = {
+    assert!(size_of::<Pool>() == size_of::<RawPool>());
+    assert!(align_of::<Pool>() == align_of::<RawPool>());
+};
 
 static POOLS: Registry<Pool> = Registry::new();
+
+impl Object for Pool {
+    type Inner = RawPool;
+    const TYPE: u64 = 2;
+
+    unsafe fn of_static<'a>(address: *const Pool) -> Result<&'a RawPool, c_int> {
+        // SAFETY: the caller's object; these of its members never change.
+        let (size, align, capacity) =
+            unsafe { ((*address).size, (*address).align, (*address).capacity) };
+        layout(size, align, capacity).ok_or(-libc::EINVAL)?;
+        // SAFETY: size, alignment and what the macro has initialised are those of the library's
+        // type, all of whose other words are zero at first, and which changes only atomically what
+        // others may see.
+        Ok(unsafe { &*address.cast() })
+    }
+}
 
 /// Stores a new pool in `pool`, of objects of `size` bytes that are aligned to `align` bytes (a
 /// power of two up to 4096). It keeps up to `capacity` idle objects for every ID (1 to 2 097 151),
@@ -58,8 +100,8 @@ pub unsafe extern "C" fn percid_pool_create(
     capacity: u32,
 ) -> c_int {
     let make = || {
-        let layout = layout(size, align, capacity).ok_or(-libc::EINVAL)?;
-        Ok(Pool(RawPool::new(layout, capacity)))
+        let layout = layout(size, align, capacity.into()).ok_or(-libc::EINVAL)?;
+        Ok(RawPool::new(layout, capacity))
     };
     // SAFETY: the caller's pointer.
     unsafe { POOLS.create(pool, make) }
@@ -83,18 +125,18 @@ pub unsafe extern "C" fn percid_pool_create_with_source(
     capacity: u32,
 ) -> c_int {
     let make = || {
-        let layout = layout(size, align, capacity).ok_or(-libc::EINVAL)?;
+        let layout = layout(size, align, capacity.into()).ok_or(-libc::EINVAL)?;
         let source = self::source(source).ok_or(-libc::EINVAL)?;
-        let pool = RawPool::with_source(source, layout, capacity);
-        pool.map(Pool).map_err(errno::of_unavailable)
+        RawPool::with_source(source, layout, capacity).map_err(errno::of_unavailable)
     };
     // SAFETY: the caller's pointer.
     unsafe { POOLS.create(pool, make) }
 }
 
 /// The layout of an object, if a pool may have it and this capacity.
-fn layout(size: usize, align: usize, capacity: u32) -> Option<Layout> {
-    let allowed = size <= MAX_SIZE && align <= MAX_ALIGN && (1..=MAX_CAPACITY).contains(&capacity);
+fn layout(size: usize, align: usize, capacity: u64) -> Option<Layout> {
+    let capacities = 1..=u64::from(MAX_CAPACITY);
+    let allowed = size <= MAX_SIZE && align <= MAX_ALIGN && capacities.contains(&capacity);
     Layout::from_size_align(size, align).ok().filter(|_| allowed)
 }
 
@@ -107,7 +149,7 @@ fn layout(size: usize, align: usize, capacity: u32) -> Option<Layout> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_size(pool: *const Pool) -> usize {
     // SAFETY: the caller's handle.
-    unsafe { Registry::object(pool) }.map_or(0, |pool| pool.0.layout().size())
+    unsafe { Registry::object(pool) }.map_or(0, |pool| pool.layout().size())
 }
 
 /// The alignment of the pool's objects in bytes, as it was created; 0 if there is no such pool.
@@ -119,7 +161,7 @@ pub unsafe extern "C" fn percid_pool_size(pool: *const Pool) -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_align(pool: *const Pool) -> usize {
     // SAFETY: the caller's handle.
-    unsafe { Registry::object(pool) }.map_or(0, |pool| pool.0.layout().align())
+    unsafe { Registry::object(pool) }.map_or(0, |pool| pool.layout().align())
 }
 
 /// The addresses of the pool's memory: writes the first `capacity` of its slabs to `slabs`, in no
@@ -141,7 +183,7 @@ pub unsafe extern "C" fn percid_pool_slabs(
 ) -> usize {
     // SAFETY: the caller's handle.
     let Ok(pool) = (unsafe { Registry::object(pool) }) else { return 0 };
-    let found = || errno::preserved(|| pool.0.slabs()).into_iter().map(Range::of);
+    let found = || errno::preserved(|| pool.slabs()).into_iter().map(Range::of);
     // SAFETY: the caller's memory.
     guard(0, || unsafe { list::write(found(), slabs, capacity) })
 }
@@ -158,7 +200,7 @@ pub unsafe extern "C" fn percid_pool_slabs(
 pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
     // SAFETY: the caller's handle.
     let object = match unsafe { Registry::object(pool) } {
-        Ok(pool) => guard(None, || pool.0.get()),
+        Ok(pool) => guard(None, || pool.get()),
         Err(_) => None,
     };
     object.map_or(ptr::null_mut(), |object| object.as_ptr().cast())
@@ -184,7 +226,7 @@ pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -
     };
     let Some(object) = NonNull::new(object.cast::<u8>()) else { return -libc::EINVAL };
     // SAFETY: by contract it came from a pool and no thread uses it.
-    guard(-libc::EFAULT, || match unsafe { pool.0.put(object) } {
+    guard(-libc::EFAULT, || match unsafe { pool.put(object) } {
         Ok(()) => 0,
         Err(Misuse::DoublePut) => -libc::EALREADY,
         Err(Misuse::WrongPool) => -libc::EXDEV,
@@ -206,7 +248,7 @@ pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -
 pub unsafe extern "C" fn percid_pool_drain(pool: *mut Pool) -> i64 {
     // SAFETY: the caller's handle.
     match unsafe { Registry::object(pool) } {
-        Ok(pool) => guard(i64::from(-libc::EFAULT), || count(pool.0.drain())),
+        Ok(pool) => guard(i64::from(-libc::EFAULT), || count(pool.drain())),
         Err(error) => i64::from(error),
     }
 }
@@ -214,8 +256,9 @@ pub unsafe extern "C" fn percid_pool_drain(pool: *mut Pool) -> i64 {
 /// Destroys a pool. No other thread may use it meanwhile, and the memory of its objects is gone,
 /// also of those that are lent.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle and its objects stay
-/// recognisable: every function answers -EBADF, -ESTALE, or NULL.
+/// Returns 0; -EINVAL for NULL, and for a pool of static storage, which stays as it is; -EBADF if it
+/// was destroyed before. Its handle and its objects stay recognisable: every function answers
+/// -EBADF, -ESTALE, or NULL.
 ///
 /// # Safety
 ///

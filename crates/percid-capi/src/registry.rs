@@ -1,17 +1,21 @@
-//! The registry of C's objects: a handle is recognised when its object is gone.
+//! The objects that C has handles to: a handle is recognised when it is another type's, or its object
+//! is gone.
 //!
-//! A handle is the address of a *record* in its lower 48 bits and the record's generation in the
-//! upper 16. Records are never given back, only used again, with the next generation; so the record
-//! behind a handle of an object that is gone can still be read, and is told apart. A record is
-//! retired at its last generation. What a program that creates and destroys objects forever loses
-//! by this is one record, of some hundred bytes, for every 65 534 objects.
+//! A handle is the address of an object in its lower 48 bits and a *tag* in the upper 16: the type's
+//! number (4 bits) and the generation (12 bits) of the object's *record*. Records are never given
+//! back, only used again, with the next generation; so the record behind a handle of an object that
+//! is gone can still be read, and is told apart. A record is retired at its last generation. What a
+//! program that creates and destroys objects forever loses by this is one record, of some hundred
+//! bytes, for every 4 094 objects.
+//!
+//! A handle without a tag is the address of an object of static storage, which C has initialised by
+//! the macro of its type. It has no record, and is never destroyed.
 //!
 //! User-space addresses have 48 bits or fewer on every 64-bit Linux unless a program asks for more.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
-use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 use std::sync::atomic::{
     AtomicU64,
@@ -21,38 +25,78 @@ use std::sync::atomic::{
 use crate::barrier::guard;
 use crate::errno;
 
-/// Where the generation begins.
+/// Where the tag begins.
 const SHIFT: u32 = 48;
 const ADDRESS: u64 = (1 << SHIFT) - 1;
 
-/// The first generation: above 0, so that no address alone is a handle.
+/// Where the type begins, in a tag.
+const TYPE_SHIFT: u32 = 12;
+const GENERATION: u64 = (1 << TYPE_SHIFT) - 1;
+
 const FIRST: u64 = 1;
 /// A record of this generation is not used any more.
-const LAST: u64 = u16::MAX as u64;
+const LAST: u64 = GENERATION;
 
 /// The bytes that are fetched from the kernel at a time.
 const SLAB: usize = 64 * 1024;
 
+/// A type of objects that C has handles to, as C knows it.
+pub(crate) trait Object {
+    /// What it is in the library.
+    type Inner;
+
+    /// Its number in handles: no other type's, from 1 to 15.
+    const TYPE: u64;
+
+    /// An object of static storage, if its memory can be one.
+    ///
+    /// # Errors
+    ///
+    /// `-EINVAL` if there are none of this type, or the arguments of its macro were not allowed.
+    ///
+    /// # Safety
+    ///
+    /// The address of such an object, aligned.
+    unsafe fn of_static<'a>(_address: *const Self) -> Result<&'a Self::Inner, c_int> {
+        Err(-libc::EINVAL)
+    }
+}
+
 /// The records of one type of objects, and those of them that are free.
 #[derive(Debug)]
-pub(crate) struct Registry<T> {
+pub(crate) struct Registry<T: Object> {
     /// The first free record, and in the upper bits how often one was given back, so that a pop
     /// which was interrupted for long does not mistake a list for the one it has seen.
     free: AtomicU64,
-    objects: PhantomData<fn() -> T>,
+    objects: std::marker::PhantomData<fn() -> T>,
+}
+
+/// What stands in front of an object: a cache line of its own, since objects have lines that are
+/// written to and others that are not.
+#[repr(C, align(64))]
+struct Front {
+    /// The next free record, while this one is free.
+    next: AtomicU64,
+    unused: [u64; 6],
+    /// The tag of the handle that this record is good for. Inline code reads it.
+    tag: AtomicU64,
 }
 
 #[repr(C)]
-struct Record<T> {
-    generation: AtomicU64,
-    /// The next free record, while this one is free.
-    next: AtomicU64,
-    object: UnsafeCell<MaybeUninit<T>>,
+struct Record<T: Object> {
+    front: Front,
+    object: UnsafeCell<MaybeUninit<T::Inner>>,
 }
 
-impl<T> Registry<T> {
+/// What the fast paths in C programs have as numbers.
+const _: () = assert!(size_of::<Front>() == 64 && offset_of!(Front, tag) == 64 - 8);
+
+impl<T: Object> Registry<T> {
     pub(crate) const fn new() -> Registry<T> {
-        Registry { free: AtomicU64::new(0), objects: PhantomData }
+        const {
+            assert!(T::TYPE > 0 && T::TYPE < 16 && offset_of!(Record<T>, object) == 64);
+        }
+        Registry { free: AtomicU64::new(0), objects: std::marker::PhantomData }
     }
 
     /// Makes an object and stores its handle in `place`, or NULL if that fails. Returns 0 or the
@@ -64,7 +108,7 @@ impl<T> Registry<T> {
     pub(crate) unsafe fn create(
         &self,
         place: *mut *mut T,
-        make: impl FnOnce() -> Result<T, c_int>,
+        make: impl FnOnce() -> Result<T::Inner, c_int>,
     ) -> c_int {
         if place.is_null() {
             return -libc::EINVAL;
@@ -84,65 +128,73 @@ impl<T> Registry<T> {
     ///
     /// # Errors
     ///
-    /// `-EINVAL` for NULL, `-EBADF` if the object is gone.
+    /// `-EINVAL` for NULL, another type's handle, and an object of static storage that cannot be
+    /// one; `-EBADF` if the object is gone.
     ///
     /// # Safety
     ///
-    /// The handle is NULL or came from [`create`](Registry::create), and its object is not
-    /// destroyed within `'a`.
+    /// The handle is NULL, came from [`create`](Registry::create) of any type, or is the address of
+    /// a `T` of static storage. Its object is not destroyed within `'a`.
     #[inline(always)]
-    pub(crate) unsafe fn object<'a>(handle: *const T) -> Result<&'a T, c_int> {
-        if handle.is_null() {
-            return Err(-libc::EINVAL);
-        }
-        let (record, generation) = unpack::<T>(handle.addr() as u64);
+    pub(crate) unsafe fn object<'a>(handle: *const T) -> Result<&'a T::Inner, c_int>
+    where
+        T::Inner: 'a,
+    {
+        let (record, tag) = record_of::<T>(handle.addr() as u64)?;
+        let Some(record) = record else {
+            return match handle.is_null() || !handle.addr().is_multiple_of(64) {
+                true => Err(-libc::EINVAL),
+                // SAFETY: by contract.
+                false => unsafe { T::of_static(handle) },
+            };
+        };
         // SAFETY: records stay forever; one of the handle's generation has an object.
         unsafe {
-            if (*record).generation.load(Acquire) != generation {
+            if (*record).front.tag.load(Acquire) != tag {
                 return Err(-libc::EBADF);
             }
             Ok((*(*record).object.get()).assume_init_ref())
         }
     }
 
-    /// Destroys an object. Returns 0, -EINVAL for NULL, -EBADF if it is gone already.
+    /// Destroys an object. Returns 0; -EINVAL for NULL, another type's handle, or an object of
+    /// static storage; -EBADF if it is gone already.
     ///
     /// # Safety
     ///
-    /// The handle is NULL or came from [`create`](Registry::create), and no thread uses the object
-    /// any more.
+    /// As [`object`](Registry::object), and no thread uses the object any more.
     pub(crate) unsafe fn destroy(&self, handle: *mut T) -> c_int {
-        if handle.is_null() {
-            return -libc::EINVAL;
-        }
-        let (record, generation) = unpack::<T>(handle.addr() as u64);
+        let (record, tag) = match record_of::<T>(handle.addr() as u64) {
+            Ok((Some(record), tag)) => (record, tag),
+            Ok((None, _)) => return -libc::EINVAL,
+            Err(error) => return error,
+        };
         // SAFETY: records stay forever.
         let this = unsafe { &*record };
-        let next = generation + 1;
-        if this.generation.compare_exchange(generation, next, AcqRel, Relaxed).is_err() {
+        if this.front.tag.compare_exchange(tag, tag + 1, AcqRel, Relaxed).is_err() {
             return -libc::EBADF;
         }
         errno::preserved(|| {
             // SAFETY: the exchange succeeds once for every object, which no thread uses any more.
             guard((), || unsafe { (*this.object.get()).assume_init_drop() });
         });
-        if next < LAST {
+        if (tag + 1) & GENERATION < LAST {
             self.give_back(record);
         }
         0
     }
 
-    fn place(&self, object: T) -> Option<*mut T> {
+    fn place(&self, object: T::Inner) -> Option<*mut T> {
         let record = self.take().or_else(|| {
             self.more();
             self.take()
         })?;
         // SAFETY: the record is this thread's alone until its handle is given out.
-        let generation = unsafe {
+        let (address, tag) = unsafe {
             (*(*record).object.get()).write(object);
-            (*record).generation.load(Relaxed)
+            ((*record).object.get(), (*record).front.tag.load(Relaxed))
         };
-        Some(ptr::without_provenance_mut(pack(record, generation) as usize))
+        Some(ptr::without_provenance_mut(address.addr() | (tag << SHIFT) as usize))
     }
 
     fn take(&self) -> Option<*mut Record<T>> {
@@ -164,7 +216,7 @@ impl<T> Registry<T> {
             return Ok(None);
         }
         // SAFETY: records stay forever; if another thread has taken this one, the exchange fails.
-        let next = unsafe { (*record).next.load(Relaxed) };
+        let next = unsafe { (*record).front.next.load(Relaxed) };
         let rest = next | changes << SHIFT;
         self.free.compare_exchange_weak(first, rest, AcqRel, Acquire).map(|_| Some(record))
     }
@@ -173,7 +225,7 @@ impl<T> Registry<T> {
         let mut first = self.free.load(Acquire);
         loop {
             // SAFETY: the record is this thread's alone until the exchange.
-            unsafe { (*record).next.store(first & ADDRESS, Relaxed) };
+            unsafe { (*record).front.next.store(first & ADDRESS, Relaxed) };
             let changed = pack(record, (first >> SHIFT) + 1);
             match self.free.compare_exchange_weak(first, changed, Release, Acquire) {
                 Ok(_) => return,
@@ -200,19 +252,39 @@ impl<T> Registry<T> {
             // other thread's.
             unsafe {
                 let record = records.add(index);
-                (*record).generation.store(FIRST, Relaxed);
+                (*record).front.tag.store(T::TYPE << TYPE_SHIFT | FIRST, Relaxed);
                 self.give_back(record);
             }
         }
     }
 }
 
-fn pack<T>(record: *mut Record<T>, upper: u64) -> u64 {
+/// Whether a handle is none, but the address of an object of static storage (or NULL).
+pub(crate) fn is_static<T: Object>(handle: *const T) -> bool {
+    handle.addr() as u64 >> SHIFT == 0
+}
+
+/// The record of a handle and the handle's tag; no record if it is an object of static storage, or
+/// NULL. `-EINVAL` for another type's.
+#[inline(always)]
+fn record_of<T: Object>(handle: u64) -> Result<(Option<*mut Record<T>>, u64), c_int> {
+    let tag = handle >> SHIFT;
+    if tag >> TYPE_SHIFT == T::TYPE {
+        let record = (handle & ADDRESS) as usize - offset_of!(Record<T>, object);
+        Ok((Some(ptr::with_exposed_provenance_mut(record)), tag))
+    } else if tag == 0 {
+        Ok((None, 0))
+    } else {
+        Err(-libc::EINVAL)
+    }
+}
+
+fn pack<T: Object>(record: *mut Record<T>, upper: u64) -> u64 {
     record.addr() as u64 | upper << SHIFT
 }
 
 #[inline(always)]
-fn unpack<T>(packed: u64) -> (*mut Record<T>, u64) {
+fn unpack<T: Object>(packed: u64) -> (*mut Record<T>, u64) {
     (ptr::with_exposed_provenance_mut((packed & ADDRESS) as usize), packed >> SHIFT)
 }
 
@@ -223,7 +295,24 @@ mod tests {
 
     use super::*;
 
-    fn create(handles: &Registry<Arc<u32>>, object: &Arc<u32>) -> *mut Arc<u32> {
+    #[derive(Debug)]
+    struct Number;
+
+    impl Object for Number {
+        type Inner = Arc<u32>;
+        const TYPE: u64 = 14;
+    }
+
+    /// Another type of the same content.
+    #[derive(Debug)]
+    struct Other;
+
+    impl Object for Other {
+        type Inner = Arc<u32>;
+        const TYPE: u64 = 15;
+    }
+
+    fn create(handles: &Registry<Number>, object: &Arc<u32>) -> *mut Number {
         let mut handle = ptr::null_mut();
         // SAFETY: `handle` is a place for one.
         let result = unsafe { handles.create(&mut handle, || Ok(Arc::clone(object))) };
@@ -232,14 +321,14 @@ mod tests {
     }
 
     /// What the object of a handle is now.
-    fn value(handle: *const Arc<u32>) -> Result<u32, c_int> {
+    fn value(handle: *const Number) -> Result<u32, c_int> {
         // SAFETY: the handles of these tests come from `create`.
         unsafe { Registry::object(handle).map(|object| **object) }
     }
 
     #[test]
     fn a_handle_is_good_until_its_object_is_destroyed() {
-        static HANDLES: Registry<Arc<u32>> = Registry::new();
+        static HANDLES: Registry<Number> = Registry::new();
         let object = Arc::new(7);
         let handle = create(&HANDLES, &object);
         assert_eq!((value(handle), Arc::strong_count(&object)), (Ok(7), 2));
@@ -255,7 +344,7 @@ mod tests {
 
     #[test]
     fn an_old_handle_does_no_harm_to_a_later_object_in_its_place() {
-        static HANDLES: Registry<Arc<u32>> = Registry::new();
+        static HANDLES: Registry<Number> = Registry::new();
         let object = Arc::new(7);
         let old: [_; 3] = std::array::from_fn(|_| {
             let handle = create(&HANDLES, &object);
@@ -273,7 +362,7 @@ mod tests {
 
     #[test]
     fn null_is_no_handle() {
-        static HANDLES: Registry<Arc<u32>> = Registry::new();
+        static HANDLES: Registry<Number> = Registry::new();
         assert_eq!(value(ptr::null()), Err(-libc::EINVAL));
         // SAFETY: NULL is allowed.
         unsafe {
@@ -283,8 +372,36 @@ mod tests {
     }
 
     #[test]
+    fn handles_of_another_type_are_no_handles_at_all() {
+        static HANDLES: Registry<Number> = Registry::new();
+        static OTHERS: Registry<Other> = Registry::new();
+        let object = Arc::new(7);
+        let handle = create(&HANDLES, &object);
+        let as_other = handle.cast::<Other>();
+        // SAFETY: the handles of these tests come from `create`.
+        unsafe {
+            assert_eq!(Registry::object(as_other).map(drop), Err(-libc::EINVAL));
+            assert_eq!(OTHERS.destroy(as_other), -libc::EINVAL);
+            assert_eq!((value(handle), HANDLES.destroy(handle)), (Ok(7), 0));
+            // Of a type, also when the object is gone.
+            assert_eq!(OTHERS.destroy(as_other), -libc::EINVAL);
+        }
+    }
+
+    #[test]
+    fn what_has_no_tag_is_no_object_of_a_type_without_static_storage() {
+        static HANDLES: Registry<Number> = Registry::new();
+        let memory = [0_u64; 16];
+        let address = memory.as_ptr().map_addr(|address| address.next_multiple_of(64));
+        let handle = address.cast::<Number>().cast_mut();
+        assert_eq!(value(handle), Err(-libc::EINVAL));
+        // SAFETY: as above.
+        assert_eq!(unsafe { HANDLES.destroy(handle) }, -libc::EINVAL);
+    }
+
+    #[test]
     fn what_cannot_be_made_leaves_null() {
-        static HANDLES: Registry<Arc<u32>> = Registry::new();
+        static HANDLES: Registry<Number> = Registry::new();
         let mut handle = ptr::dangling_mut();
         // SAFETY: `handle` is a place for one.
         let result = unsafe { HANDLES.create(&mut handle, || Err(-libc::ERANGE)) };
@@ -293,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_list_that_has_its_first_record_back_is_another() {
-        static HANDLES: Registry<Arc<u32>> = Registry::new();
+        static HANDLES: Registry<Number> = Registry::new();
         HANDLES.more();
         let seen = HANDLES.free.load(Relaxed);
         let first = HANDLES.take().expect("a record");
@@ -307,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_record_is_retired_and_no_handle_comes_twice() {
-        static HANDLES: Registry<Arc<u32>> = Registry::new();
+        static HANDLES: Registry<Number> = Registry::new();
         let object = Arc::new(1);
         let mut seen = HashSet::new();
         let mut records = HashSet::new();
@@ -323,7 +440,7 @@ mod tests {
 
     #[test]
     fn threads_get_records_of_their_own() {
-        static HANDLES: Registry<Arc<u32>> = Registry::new();
+        static HANDLES: Registry<Number> = Registry::new();
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 scope.spawn(move || {

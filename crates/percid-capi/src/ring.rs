@@ -7,7 +7,7 @@ use percid::ring::AppendError;
 use crate::barrier::guard;
 use crate::callback::count;
 use crate::errno;
-use crate::registry::Registry;
+use crate::registry::{Object, Registry};
 use crate::source::source;
 
 /// What happens to a record when a ring is full.
@@ -22,6 +22,9 @@ pub enum Overflow {
 
 /// A ring of byte records for every CPU, emptied by one consumer at a time.
 ///
+/// Made by percid_ring_create(), or of static storage: `static percid_ring events =
+/// PERCID_RING_INIT(65536, PERCID_OVERFLOW_OVERWRITE_OLDEST);`.
+///
 /// Threads: any number of threads may append at once.
 /// Order: records of one ID come in the order in which they were appended. Between IDs there is no
 /// order, and a thread that moves to another CPU appends to another ID's ring: put a time into the
@@ -29,10 +32,27 @@ pub enum Overflow {
 /// Loss: a record is delivered once or counted as lost once.
 /// Signals: appending is async-signal-safe and does not wait; the rest is not.
 /// Fork: the child has a copy of the records that were not consumed yet.
-/// Memory: for every ID that used it 192 bytes and as much of the ring as was ever written, page by
+/// Memory: 128 bytes; for every ID that used it 192 bytes and as much of the ring as was ever written, page by
 /// page.
+#[repr(C, align(64))]
 #[derive(Debug)]
-pub struct Ring(percid::Ring);
+pub struct Ring {
+    /// The library's business, all of it.
+    word: u64,
+    /// The bytes of every ID.
+    capacity: u64,
+    /// What happens when they are full: one of enum percid_overflow.
+    overflow: u32,
+    /// The rest.
+    rest: [u32; 27],
+}
+
+const _: () = {
+    assert!(size_of::<Ring>() == size_of::<percid::Ring>());
+    assert!(align_of::<Ring>() == align_of::<percid::Ring>());
+    assert!(Overflow::DropNewest as u32 == percid::Overflow::DropNewest as u32);
+    assert!(Overflow::OverwriteOldest as u32 == percid::Overflow::OverwriteOldest as u32);
+};
 
 /// A record as the consumer gets it.
 #[repr(C)]
@@ -50,6 +70,23 @@ pub struct Event {
 
 static RINGS: Registry<Ring> = Registry::new();
 
+impl Object for Ring {
+    type Inner = percid::Ring;
+    const TYPE: u64 = 4;
+
+    unsafe fn of_static<'a>(address: *const Ring) -> Result<&'a percid::Ring, c_int> {
+        // SAFETY: the caller's object; these of its members never change.
+        let (capacity, overflow) = unsafe { ((*address).capacity, (*address).overflow) };
+        if !is_size(capacity) || policy(overflow.into()).is_none() {
+            return Err(-libc::EINVAL);
+        }
+        // SAFETY: size, alignment and what the macro has initialised are those of the library's
+        // type, all of whose other words are zero at first, and which changes only atomically what
+        // others may see.
+        Ok(unsafe { &*address.cast() })
+    }
+}
+
 /// Stores a new ring in `ring`, of `bytes` bytes (a power of two from 128 to 8 MiB) for every ID.
 /// `overflow` is one of enum percid_overflow.
 ///
@@ -65,19 +102,19 @@ pub unsafe extern "C" fn percid_ring_create(
     overflow: c_int,
 ) -> c_int {
     let make = || {
-        let overflow = policy(overflow).filter(|_| is_size(bytes)).ok_or(-libc::EINVAL)?;
-        Ok(Ring(percid::Ring::new(bytes, overflow)))
+        let overflow = policy(overflow.into()).filter(|_| is_size(bytes as u64));
+        Ok(percid::Ring::new(bytes, overflow.ok_or(-libc::EINVAL)?))
     };
     // SAFETY: the caller's pointer.
     unsafe { RINGS.create(ring, make) }
 }
 
-fn policy(number: c_int) -> Option<percid::Overflow> {
+fn policy(number: i64) -> Option<percid::Overflow> {
     let policies = [
         (Overflow::DropNewest, percid::Overflow::DropNewest),
         (Overflow::OverwriteOldest, percid::Overflow::OverwriteOldest),
     ];
-    let found = policies.into_iter().find(|(policy, _)| *policy as c_int == number);
+    let found = policies.into_iter().find(|(policy, _)| *policy as i64 == number);
     found.map(|(_, policy)| policy)
 }
 
@@ -98,10 +135,10 @@ pub unsafe extern "C" fn percid_ring_create_with_source(
     overflow: c_int,
 ) -> c_int {
     let make = || {
-        let overflow = policy(overflow).filter(|_| is_size(bytes)).ok_or(-libc::EINVAL)?;
+        let overflow = policy(overflow.into()).filter(|_| is_size(bytes as u64));
+        let overflow = overflow.ok_or(-libc::EINVAL)?;
         let source = self::source(source).ok_or(-libc::EINVAL)?;
-        let ring = percid::Ring::with_source(source, bytes, overflow);
-        ring.map(Ring).map_err(errno::of_unavailable)
+        percid::Ring::with_source(source, bytes, overflow).map_err(errno::of_unavailable)
     };
     // SAFETY: the caller's pointer.
     unsafe { RINGS.create(ring, make) }
@@ -113,8 +150,8 @@ const _: () = {
 };
 
 /// Whether a ring may have so many bytes.
-fn is_size(bytes: usize) -> bool {
-    let sizes = percid::Ring::MIN_BYTES..=percid::Ring::MAX_BYTES;
+fn is_size(bytes: u64) -> bool {
+    let sizes = percid::Ring::MIN_BYTES as u64..=percid::Ring::MAX_BYTES as u64;
     bytes.is_power_of_two() && sizes.contains(&bytes)
 }
 
@@ -137,7 +174,7 @@ pub unsafe extern "C" fn percid_ring_append(
 ) -> c_int {
     // SAFETY: the caller's handle.
     let ring = match unsafe { Registry::object(ring) } {
-        Ok(ring) => &ring.0,
+        Ok(ring) => ring,
         Err(error) => return error,
     };
     let record = match (record.is_null(), length) {
@@ -164,7 +201,7 @@ pub unsafe extern "C" fn percid_ring_append(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize {
     // SAFETY: the caller's handle.
-    unsafe { Registry::object(ring) }.map_or(0, |ring| ring.0.max_record_len())
+    unsafe { Registry::object(ring) }.map_or(0, percid::Ring::max_record_len)
 }
 
 /// Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
@@ -184,7 +221,7 @@ pub unsafe extern "C" fn percid_ring_poll(
 ) -> i64 {
     // SAFETY: the caller's handle.
     let (ring, visit) = match (unsafe { Registry::object(ring) }, visit) {
-        (Ok(ring), Some(visit)) => (&ring.0, visit),
+        (Ok(ring), Some(visit)) => (ring, visit),
         (Ok(_), None) => return i64::from(-libc::EINVAL),
         (Err(error), _) => return i64::from(error),
     };
@@ -213,12 +250,13 @@ pub unsafe extern "C" fn percid_ring_poll(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
     // SAFETY: the caller's handle.
-    unsafe { Registry::object(ring) }.map_or(0, |ring| guard(0, || ring.0.lost()))
+    unsafe { Registry::object(ring) }.map_or(0, |ring| guard(0, || ring.lost()))
 }
 
 /// Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+/// Returns 0; -EINVAL for NULL, and for a ring of static storage, which stays as it is; -EBADF if it
+/// was destroyed before. Its handle stays recognisable.
 ///
 /// # Safety
 ///

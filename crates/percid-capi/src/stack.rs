@@ -6,13 +6,16 @@ use std::ptr;
 use crate::barrier::guard;
 use crate::callback::{Visit, count};
 use crate::errno;
-use crate::registry::Registry;
+use crate::registry::{Object, Registry, is_static};
 use crate::source::source;
 
 /// The most items of an ID's part, as the library's documentation says.
 pub(crate) const MAX_CAPACITY: u32 = 2_097_151;
 
 /// A list of pointers, last in, first out, of which every CPU has a part of its own.
+///
+/// Made by percid_stack_create(), or of static storage: `static percid_stack free_list =
+/// PERCID_STACK_INIT(64);`.
 ///
 /// What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose
 /// part is full moves a batch of up to 30 items to a list that all CPUs share; one whose part is
@@ -22,13 +25,45 @@ pub(crate) const MAX_CAPACITY: u32 = 2_097_151;
 /// Signals: pushing and popping is async-signal-safe; the rest is not.
 /// Fork: the child has a copy of everything but the items that other threads of the parent were
 /// moving.
-/// Memory: 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256
+/// Memory: 256 bytes; 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256
 /// bytes for every 30 items of the shared list. Leak checkers do not look there: drain a stack
 /// before they count.
+#[repr(C, align(64))]
 #[derive(Debug)]
-pub struct Stack(percid::Stack<usize>);
+pub struct Stack {
+    /// The library's business, all of it.
+    word: u64,
+    /// The items that every ID keeps at most.
+    capacity: u64,
+    /// The items of the shared list, at most and about.
+    shared: usize,
+    /// The rest.
+    rest: [u64; 29],
+}
+
+const _: () = {
+    assert!(size_of::<Stack>() == size_of::<percid::Stack<usize>>());
+    assert!(align_of::<Stack>() == align_of::<percid::Stack<usize>>());
+};
 
 static STACKS: Registry<Stack> = Registry::new();
+
+impl Object for Stack {
+    type Inner = percid::Stack<usize>;
+    const TYPE: u64 = 1;
+
+    unsafe fn of_static<'a>(address: *const Stack) -> Result<&'a percid::Stack<usize>, c_int> {
+        // SAFETY: the caller's object; its capacity never changes.
+        let capacity = unsafe { (*address).capacity };
+        if !(1..=u64::from(MAX_CAPACITY)).contains(&capacity) {
+            return Err(-libc::EINVAL);
+        }
+        // SAFETY: size, alignment and what the macro has initialised are those of the library's
+        // type, all of whose other words are zero at first, and which changes only atomically what
+        // others may see.
+        Ok(unsafe { &*address.cast() })
+    }
+}
 
 /// Stores a new stack in `stack`. It keeps up to `capacity` items for every ID (1 to 2 097 151),
 /// and about `shared` in the shared list: PERCID_UNBOUNDED for any number.
@@ -45,7 +80,7 @@ pub unsafe extern "C" fn percid_stack_create(
     shared: usize,
 ) -> c_int {
     let make = || match capacity {
-        1..=MAX_CAPACITY => Ok(Stack(percid::Stack::bounded(capacity, shared))),
+        1..=MAX_CAPACITY => Ok(percid::Stack::bounded(capacity, shared)),
         _ => Err(-libc::EINVAL),
     };
     // SAFETY: the caller's pointer.
@@ -70,7 +105,7 @@ pub unsafe extern "C" fn percid_stack_create_with_source(
     let make = || {
         let source = self::source(source).filter(|_| (1..=MAX_CAPACITY).contains(&capacity));
         let source = source.ok_or(-libc::EINVAL)?;
-        percid::Stack::with_source(source, capacity).map(Stack).map_err(errno::of_unavailable)
+        percid::Stack::with_source(source, capacity).map_err(errno::of_unavailable)
     };
     // SAFETY: the caller's pointer.
     unsafe { STACKS.create(stack, make) }
@@ -85,7 +120,7 @@ pub unsafe extern "C" fn percid_stack_create_with_source(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_capacity(stack: *const Stack) -> u32 {
     // SAFETY: the caller's handle.
-    unsafe { Registry::object(stack) }.map_or(0, |stack| stack.0.capacity())
+    unsafe { Registry::object(stack) }.map_or(0, |stack| stack.capacity())
 }
 
 /// Pushes an item, which must not be NULL.
@@ -102,7 +137,7 @@ pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void)
     // SAFETY: the caller's handle.
     match unsafe { Registry::object(stack) } {
         Ok(_) if item.is_null() => -libc::EINVAL,
-        Ok(stack) => guard(-libc::EFAULT, || match stack.0.push(item.expose_provenance()) {
+        Ok(stack) => guard(-libc::EFAULT, || match stack.push(item.expose_provenance()) {
             Ok(()) => 0,
             Err(_) => -libc::ENOSPC,
         }),
@@ -122,7 +157,7 @@ pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void)
 pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
     // SAFETY: the caller's handle.
     let popped = match unsafe { Registry::object(stack) } {
-        Ok(stack) => guard(None, || stack.0.pop()),
+        Ok(stack) => guard(None, || stack.pop()),
         Err(_) => None,
     };
     popped.map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
@@ -155,8 +190,8 @@ pub unsafe extern "C" fn percid_stack_drain(
 /// Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
 /// thread may use it meanwhile.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Then its handle stays
-/// recognisable: every function answers -EBADF, or NULL.
+/// Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EBADF if
+/// it was destroyed before. Its handle stays recognisable: every function answers -EBADF, or NULL.
 ///
 /// # Safety
 ///
@@ -168,6 +203,9 @@ pub unsafe extern "C" fn percid_stack_destroy(
     visit: Option<unsafe extern "C" fn(item: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> c_int {
+    if is_static(stack) {
+        return -libc::EINVAL;
+    }
     // SAFETY: the caller's handle.
     if let (Ok(stack), Some(visit)) = (unsafe { Registry::object(stack) }, visit) {
         drain(stack, visit, argument);
@@ -176,10 +214,10 @@ pub unsafe extern "C" fn percid_stack_destroy(
     unsafe { STACKS.destroy(stack) }
 }
 
-fn drain(stack: &Stack, visit: Visit, argument: *mut c_void) -> i64 {
+fn drain(stack: &percid::Stack<usize>, visit: Visit, argument: *mut c_void) -> i64 {
     guard(i64::from(-libc::EFAULT), || {
         // SAFETY: the caller's function, to be called with this argument.
         let visit = |item| unsafe { visit(ptr::with_exposed_provenance_mut(item), argument) };
-        count(stack.0.drain(visit))
+        count(stack.drain(visit))
     })
 }

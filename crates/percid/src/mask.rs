@@ -65,6 +65,13 @@ pub struct ActiveMask {
     slow: IdSet,
 }
 
+/// What C programs have as numbers: they make masks of static storage, and mark inline.
+#[cfg(feature = "capi")]
+const _: () = {
+    assert!(size_of::<ActiveMask>() == 192);
+    assert!(std::mem::offset_of!(ActiveMask, fast) == 0);
+};
+
 impl ActiveMask {
     /// A mask without members.
     ///

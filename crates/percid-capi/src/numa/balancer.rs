@@ -9,7 +9,7 @@ use super::error;
 use super::settings::{self, Settings, nanoseconds};
 use crate::barrier::guard;
 use crate::errno::preserved;
-use crate::registry::Registry;
+use crate::registry::{Object, Registry};
 
 /// Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of
 /// registered regions move to the nodes of their users. Needs no rights, and not the machine-wide
@@ -66,6 +66,11 @@ pub struct Batch {
 }
 
 static BALANCERS: Registry<Balancer> = Registry::new();
+
+impl Object for Balancer {
+    type Inner = Balancer;
+    const TYPE: u64 = 6;
+}
 
 impl Balancer {
     fn new(balancer: percid_numa::Balancer) -> Balancer {

@@ -11,7 +11,7 @@ use super::balancer::Balancer;
 use super::error;
 use crate::barrier::guard;
 use crate::errno::preserved;
-use crate::registry::Registry;
+use crate::registry::{Object, Registry};
 
 /// How a balancer learns which threads use a region. The numbers are fixed.
 #[repr(C)]
@@ -59,6 +59,11 @@ struct Excluded {
 }
 
 static REGIONS: Registry<Region> = Registry::new();
+
+impl Object for Region {
+    type Inner = Region;
+    const TYPE: u64 = 7;
+}
 
 impl Region {
     fn new(region: percid_numa::Region) -> Region {

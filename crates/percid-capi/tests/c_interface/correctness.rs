@@ -7,7 +7,7 @@ const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c
 const THREADED: &str = "-pthread";
 
 /// A program for each structure. Those that come first are valid C99.
-pub(crate) const STRUCTURES: [&str; 10] = [
+pub(crate) const STRUCTURES: [&str; 11] = [
     "counters.c",
     "histogram.c",
     "machine.c",
@@ -17,6 +17,7 @@ pub(crate) const STRUCTURES: [&str; 10] = [
     "local.c",
     "ring.c",
     "mask.c",
+    "static_objects.c",
     "numa.c",
 ];
 
@@ -81,6 +82,23 @@ fn every_structure_is_right_with_every_source() {
                 let build = Build::new(compiler.c, &[source], &options).against(installation);
                 build.make().must_pass_with_every_source();
             }
+        }
+    }
+}
+
+/// Objects of static storage are initialised by constants in C++ too, and by macros that have
+/// nothing to hide from strict compilers.
+#[test]
+fn static_objects_are_valid_in_every_dialect() {
+    const STRICT: &str = "-Wconversion -Wsign-conversion -Wshadow";
+    for compiler in compilers() {
+        let c = format!("-std=gnu99 -O0 {WARNINGS} {STRICT} {THREADED}");
+        let c = Build::new(compiler.c, &["static_objects.c"], &c).against(shared());
+        let cpp = format!("-x c++ -std=c++17 -O2 {WARNINGS} {STRICT} {THREADED}");
+        let cpp = Build::new(compiler.cpp, &["static_objects.c"], &cpp);
+        let cpp = cpp.arguments(&["-x", "none"]).against(shared());
+        for program in [c.make(), cpp.make()] {
+            program.must_pass(&mut program.command());
         }
     }
 }

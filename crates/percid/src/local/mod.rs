@@ -92,7 +92,9 @@ use lock::{CLOSED, Lock, NONE, READY};
 #[repr(C, align(64))]
 pub struct Local<T> {
     handle: Handle,
-    make: fn() -> T,
+    /// `None`: a value is made of zeros. Only for objects of C, whose static storage has no function
+    /// of Rust in it, and whose values may be zero.
+    make: Option<fn() -> T>,
     members: IdSet,
     extras: AtomicPtr<Extra<T>>,
     visits: VisitLock,
@@ -106,6 +108,18 @@ struct Shard<T> {
     lock: Lock,
     value: T,
 }
+
+/// What C programs have as numbers: they make locals of static storage, and acquire inline.
+#[cfg(feature = "capi")]
+const _: () = {
+    use std::mem::offset_of;
+
+    type Addresses = Local<[usize; 2]>;
+    assert!(size_of::<Addresses>() == 256);
+    assert!(offset_of!(Addresses, handle) == 0 && offset_of!(Addresses, make) == 8);
+    assert!(offset_of!(Shard<[usize; 2]>, value) == 16);
+    assert!(READY == 1 && CLOSED == 8);
+};
 
 /// A shard that belongs to no ID.
 #[repr(C)]
@@ -135,10 +149,17 @@ impl<T> ShardGuard<'_, T> {
         unsafe { &mut (*self.shard.as_ptr()).value }
     }
 
-    fn fill(&mut self, make: fn() -> T) {
-        let value = make();
-        // SAFETY: as above; there is no value that this would overwrite.
-        unsafe { (&raw mut (*self.shard.as_ptr()).value).write(value) };
+    fn fill(&mut self, make: Option<fn() -> T>) {
+        // SAFETY: the shard is this thread's alone until the lock is released.
+        let place = unsafe { &raw mut (*self.shard.as_ptr()).value };
+        // SAFETY: as above; there is no value that this would overwrite, and zeros are one where
+        // there is no function.
+        unsafe {
+            match make {
+                Some(make) => place.write(make()),
+                None => place.write_bytes(0, 1),
+            }
+        }
         self.released = READY;
     }
 }
@@ -203,7 +224,7 @@ impl<T> Local<T> {
         const { Self::ALIGNED };
         Local {
             handle: Handle::new(),
-            make,
+            make: Some(make),
             members: IdSet::new(),
             extras: AtomicPtr::new(ptr::null_mut()),
             visits: VisitLock { visitor: AtomicU64::new(0) },
@@ -275,15 +296,21 @@ impl<T: Send> Local<T> {
     /// ```
     #[inline(always)]
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut held = self.hold()?;
+        Some(f(held.value()))
+    }
+
+    /// A shard for this thread; `None` if there is no memory.
+    #[inline(always)]
+    fn hold(&self) -> Option<ShardGuard<'_, T>> {
         let word = self.handle.word();
         let token = thread::token();
         // SAFETY: the word of this object's handle.
         let shard = unsafe { by_mark!(word, acquire::<CLOSED>(READY as usize, token), else 0) };
-        let mut held = match NonNull::new(ptr::with_exposed_provenance_mut(shard)) {
-            Some(shard) => ShardGuard { shard, released: READY, local: PhantomData },
-            None => self.hold_slowly()?,
-        };
-        Some(f(held.value()))
+        match NonNull::new(ptr::with_exposed_provenance_mut(shard)) {
+            Some(shard) => Some(ShardGuard { shard, released: READY, local: PhantomData }),
+            None => self.hold_slowly(),
+        }
     }
 
     /// Visits all values, of every ID and the extra ones.
@@ -438,6 +465,40 @@ impl<T: Send> Local<T> {
         let link = |next| unsafe { (*extra.as_ptr()).next = next };
         push_list::push(&self.extras, extra.as_ptr(), link);
         Some(Acquired { shard: extra.cast(), found: NONE, id: None })
+    }
+}
+
+/// For C, whose programs take a value and give it back by calls of their own.
+#[cfg(feature = "capi")]
+impl<T: Send> Local<T> {
+    /// Takes a value, which is the caller's until it is [released](Local::release); `None` if there
+    /// is no memory. Until then visits wait.
+    #[doc(hidden)]
+    pub fn acquire(&self) -> Option<NonNull<T>> {
+        let held = std::mem::ManuallyDrop::new(self.hold()?);
+        // SAFETY: shards are not at address zero.
+        Some(unsafe { NonNull::new_unchecked(&raw mut (*held.shard.as_ptr()).value) })
+    }
+
+    /// Gives a value back.
+    ///
+    /// # Safety
+    ///
+    /// [`acquire`](Local::acquire) has answered it, and it was not given back since.
+    #[doc(hidden)]
+    pub unsafe fn release(value: NonNull<T>) {
+        // SAFETY: by contract it lies in a shard that the caller has.
+        unsafe { (*Self::shard_of(value)).lock.release(READY) };
+    }
+
+    /// The lock of a value that was [acquired](Local::acquire).
+    #[doc(hidden)]
+    pub fn lock_of(value: NonNull<T>) -> *mut i64 {
+        Self::shard_of(value).cast()
+    }
+
+    fn shard_of(value: NonNull<T>) -> *mut Shard<T> {
+        value.as_ptr().wrapping_byte_sub(std::mem::offset_of!(Shard<T>, value)).cast()
     }
 }
 

@@ -122,19 +122,32 @@ impl std::error::Error for Misuse {}
 /// }
 /// # Ok::<(), percid::pool::Misuse>(())
 /// ```
+#[repr(C)]
 pub struct RawPool {
     idle: Stack<usize>,
-    /// Larger than 0.
-    number: u32,
-    object: Layout,
-    /// From one object to the next in a slab.
-    stride: usize,
+    /// Given at first use, when it has no objects; 0 until then.
+    number: AtomicU64,
+    /// The objects' layout.
+    size: usize,
+    align: usize,
     current: Current<Slab>,
     /// All slabs, the newest first.
     slabs: AtomicPtr<Slab>,
     /// Slabs without objects, to be used again.
     spares: BlockList,
 }
+
+/// What C programs have as numbers: they make pools of static storage, and get and put inline.
+#[cfg(feature = "capi")]
+const _: () = {
+    use std::mem::offset_of;
+
+    assert!(size_of::<RawPool>() == 320);
+    assert!(offset_of!(RawPool, idle) == 0 && offset_of!(RawPool, number) == 256);
+    assert!(offset_of!(RawPool, size) == 264 && offset_of!(RawPool, align) == 272);
+    assert!(HEADER == 16 && offset_of!(Header, mark) == 0);
+    assert!(LENT == 1 << 32 && IDLE == 2 << 32);
+};
 
 impl RawPool {
     /// An empty pool of objects of this layout, with `capacity` idle ones for every ID and any
@@ -152,7 +165,7 @@ impl RawPool {
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151, the alignment above 4096, or the size above 2^40.
-    pub fn new(object: Layout, capacity: u32) -> RawPool {
+    pub const fn new(object: Layout, capacity: u32) -> RawPool {
         RawPool::over(object, Stack::new(capacity))
     }
 
@@ -182,16 +195,14 @@ impl RawPool {
         Ok(RawPool::over(object, Stack::with_source(source, capacity)?))
     }
 
-    fn over(object: Layout, idle: Stack<usize>) -> RawPool {
-        static POOLS: AtomicU32 = AtomicU32::new(1);
+    const fn over(object: Layout, idle: Stack<usize>) -> RawPool {
         assert!(object.align() <= 4096, "objects are aligned to a page at most");
         assert!(object.size() <= MAX_SIZE, "objects have up to 2^40 bytes");
-        let align = object.align().max(HEADER);
         RawPool {
             idle,
-            number: POOLS.fetch_add(1, Relaxed),
-            object,
-            stride: (object.size() + HEADER).next_multiple_of(align),
+            number: AtomicU64::new(0),
+            size: object.size(),
+            align: object.align(),
             current: Current { slab: AtomicPtr::new(ptr::null_mut()) },
             slabs: AtomicPtr::new(ptr::null_mut()),
             spares: BlockList::new(),
@@ -207,7 +218,8 @@ impl RawPool {
     /// assert_eq!(RawPool::new(Layout::new::<u64>(), 64).layout().size(), 8);
     /// ```
     pub fn layout(&self) -> Layout {
-        self.object
+        // SAFETY: they were those of a layout; C's are looked at before such a pool is used.
+        unsafe { Layout::from_size_align_unchecked(self.size, self.align) }
     }
 
     /// Lends an object; `None` if there is no memory.
@@ -334,6 +346,7 @@ impl RawPool {
     /// Cuts a new object.
     #[cold]
     fn cut(&self) -> Option<NonNull<u8>> {
+        self.ensure_number();
         loop {
             let current = self.current.get();
             // SAFETY: null, or a slab, which stays forever.
@@ -352,10 +365,9 @@ impl RawPool {
 
     /// An object that was just cut, with its header.
     fn object_of(&self, slab: &Slab, index: u32) -> *mut u8 {
-        let first = self.object.align().max(HEADER);
         // SAFETY: that many objects fit the slab.
         unsafe {
-            let object = slab.start.add(first + index as usize * self.stride);
+            let object = slab.start.add(self.first() + index as usize * self.stride());
             object.cast::<Header>().sub(1).write(Header { mark: 0, slab });
             object
         }
@@ -411,21 +423,40 @@ impl RawPool {
 
     /// How many objects fit a slab.
     fn per_slab(&self) -> u32 {
-        let first = self.object.align().max(HEADER);
-        ((self.slab_bytes() - first - self.object.size()) / self.stride + 1) as u32
+        ((self.slab_bytes() - self.first() - self.size) / self.stride() + 1) as u32
     }
 
     fn slab_bytes(&self) -> usize {
-        let first = self.object.align().max(HEADER);
-        (first + 8 * self.stride).next_multiple_of(4096).max(SLAB)
+        (self.first() + 8 * self.stride()).next_multiple_of(4096).max(SLAB)
+    }
+
+    /// From a slab's start to its first object.
+    fn first(&self) -> usize {
+        self.align.max(HEADER)
+    }
+
+    /// From one object to the next in a slab.
+    fn stride(&self) -> usize {
+        (self.size + HEADER).next_multiple_of(self.first())
+    }
+
+    /// Gives the pool its number, unless it has one. Before its first object is cut: so whoever has
+    /// an object of it finds the number.
+    fn ensure_number(&self) {
+        static POOLS: AtomicU32 = AtomicU32::new(1);
+        if self.number.load(Relaxed) == 0 {
+            let number = u64::from(POOLS.fetch_add(1, Relaxed));
+            // A number that another thread was faster to give stays.
+            let _ = self.number.compare_exchange(0, number, Relaxed, Relaxed);
+        }
     }
 
     fn lent(&self) -> u64 {
-        LENT | u64::from(self.number)
+        LENT | self.number.load(Relaxed)
     }
 
     fn idle_mark(&self) -> u64 {
-        IDLE | u64::from(self.number)
+        IDLE | self.number.load(Relaxed)
     }
 
     #[cold]
@@ -465,7 +496,7 @@ impl Drop for RawPool {
 
 impl fmt::Debug for RawPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RawPool").field("object", &self.object).finish_non_exhaustive()
+        f.debug_struct("RawPool").field("object", &self.layout()).finish_non_exhaustive()
     }
 }
 

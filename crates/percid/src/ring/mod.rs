@@ -50,12 +50,13 @@ use shard::{Reading, Shard};
 /// static FIRST: Ring = Ring::new(64 * 1024, Overflow::DropNewest);
 /// static LAST: Ring = Ring::new(64 * 1024, Overflow::OverwriteOldest);
 /// ```
+#[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Overflow {
     /// The new record is lost.
-    DropNewest,
+    DropNewest = 1,
     /// The oldest records are lost: an eighth of the ring at a time.
-    OverwriteOldest,
+    OverwriteOldest = 2,
 }
 
 /// Why a record was not appended. It is counted by [`Ring::lost`].
@@ -141,11 +142,21 @@ pub struct Ring {
     consumption: Consumption,
 }
 
+/// What C programs have as numbers: they make rings of static storage, and append inline.
+#[cfg(feature = "capi")]
+const _: () = {
+    use std::mem::offset_of;
+
+    assert!(size_of::<Ring>() == 128);
+    assert!(offset_of!(Ring, handle) == 0 && offset_of!(Ring, capacity) == 8);
+    assert!(offset_of!(Ring, overflow) == 16);
+};
+
 /// Whether a record was appended, and why not.
 type Appended = Result<(), AppendError>;
 
 /// What consumers write to, away from what every append reads.
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct Consumption {
     /// Records that were found overwritten.
     overwritten: AtomicU64,

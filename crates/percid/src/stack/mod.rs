@@ -110,6 +110,16 @@ pub struct Stack<T> {
     items: PhantomData<*mut T>,
 }
 
+/// What C programs have as numbers: they make stacks of static storage, and push and pop inline.
+#[cfg(feature = "capi")]
+const _: () = {
+    type Pointers = Stack<usize>;
+    assert!(size_of::<Pointers>() == 256);
+    assert!(std::mem::offset_of!(Pointers, handle) == 0);
+    assert!(std::mem::offset_of!(Pointers, capacity) == 8);
+    assert!(std::mem::offset_of!(Pointers, shared_limit) == 16);
+};
+
 // SAFETY: a stack moves items between threads, which `T: Send` allows, and hands out no references
 // to them.
 unsafe impl<T: Send> Sync for Stack<T> {}
