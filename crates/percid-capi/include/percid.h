@@ -66,6 +66,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#error "percid.h needs C99 or later"
+#elif defined(__cplusplus) && __cplusplus < 201103L
+#error "percid.h needs C++11 or later (and percid.hpp C++17)"
+#endif
+
+/** The version of this header; percid_version() says that of the library. */
+#define PERCID_VERSION_MAJOR 0
+#define PERCID_VERSION_MINOR 1
+#define PERCID_VERSION_PATCH 0
+
+/*
+ * Every function is inline, and calls the library through a table (percid_interface.h): so a module
+ * gets all of them from the same copy of percid, if there are several. In C++ they are hidden, so
+ * that a module does not get another's; what calls them inline has to be hidden too.
+ */
+#if defined(__cplusplus)
+#define PERCID_INLINE inline __attribute__((visibility("hidden")))
+#define PERCID_NOEXCEPT noexcept
+#else
+#define PERCID_INLINE static inline
+#define PERCID_NOEXCEPT
+#endif
+#define PERCID_MUST_USE __attribute__((warn_unused_result))
+
+/* Whatever is the default where this file is included. */
+#pragma GCC visibility push(default)
+
 /** A counter of value 0, for a static or any other initialisation. */
 #define PERCID_COUNTER_INIT {0}
 
@@ -1332,23 +1360,19 @@ typedef struct percid_region_failure {
     uint64_t pages;
 } percid_region_failure;
 
-#ifdef __cplusplus
-extern "C" {
-#endif // __cplusplus
-
 /**
  * The name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
  *
  * Async-signal-safe; costs a call.
  */
-const char *percid_source_name(int source);
+PERCID_INLINE const char *percid_source_name(int source) PERCID_NOEXCEPT;
 
 /**
  * The source of a name: one of enum percid_source; -EINVAL for NULL or another name.
  *
  * Async-signal-safe; costs a call.
  */
-int percid_source_by_name(const char *name);
+PERCID_INLINE int percid_source_by_name(const char *name) PERCID_NOEXCEPT;
 
 /**
  * Prepares the process to use a source, whatever it has chosen, and so finds out whether it can.
@@ -1361,13 +1385,13 @@ int percid_source_by_name(const char *name);
  * the process has one thread, about 20 ms afterwards. Once it has succeeded it costs a call.
  * Async-signal-safe.
  */
-int percid_source_prepare(int source);
+PERCID_INLINE int percid_source_prepare(int source) PERCID_NOEXCEPT;
 
 /**
  * Why a source cannot be used: one of enum percid_unavailable, which is 0 if it can be used; or
  * -EINVAL if no source has this number. Does what percid_source_prepare() does.
  */
-int percid_source_unavailable(int source);
+PERCID_INLINE int percid_source_unavailable(int source) PERCID_NOEXCEPT;
 
 /**
  * Writes one line for people into `text`: why a source cannot be used. It is empty if it can be
@@ -1376,7 +1400,7 @@ int percid_source_unavailable(int source);
  * Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line
  * without the zero, as percid_reason() does. Does what percid_source_prepare() does.
  */
-size_t percid_source_reason(int source, char *text, size_t size);
+PERCID_INLINE size_t percid_source_reason(int source, char *text, size_t size) PERCID_NOEXCEPT;
 
 /**
  * The ID that a source gives to the calling thread now, whatever source the process has chosen: as
@@ -1384,7 +1408,7 @@ size_t percid_source_reason(int source, char *text, size_t size);
  *
  * Async-signal-safe; costs some 15 ns once the CPU has an ID.
  */
-int percid_source_current_id(int source);
+PERCID_INLINE int percid_source_current_id(int source) PERCID_NOEXCEPT;
 
 /**
  * How many IDs of a source the process has used: all that ever existed are below. 0 if no source
@@ -1393,14 +1417,14 @@ int percid_source_current_id(int source);
  * What a program keeps for each ID has this many entries at least; another ID may come at any
  * time. Async-signal-safe; costs a call.
  */
-uint32_t percid_source_ids_seen(int source);
+PERCID_INLINE uint32_t percid_source_ids_seen(int source) PERCID_NOEXCEPT;
 
 /**
  * The version of the library that the program runs with, such as "0.1.0". Never NULL.
  *
  * Async-signal-safe; costs a call.
  */
-const char *percid_version(void);
+PERCID_INLINE const char *percid_version(void) PERCID_NOEXCEPT;
 
 /**
  * Chooses the source of IDs for this process at the first call; later calls return the same.
@@ -1414,7 +1438,7 @@ const char *percid_version(void);
  * While another thread (or the code that a signal handler interrupted) is choosing, the answer is
  * PERCID_SOURCE_ATOMIC; objects that are used meanwhile lose nothing by it. Async-signal-safe.
  */
-enum percid_source percid_init(void);
+PERCID_INLINE enum percid_source percid_init(void) PERCID_NOEXCEPT;
 
 /**
  * Writes one line for people into `text`: why the process uses the source that percid_init()
@@ -1426,14 +1450,14 @@ enum percid_source percid_init(void);
  *
  * Async-signal-safe; costs a microsecond.
  */
-size_t percid_reason(char *text, size_t size);
+PERCID_INLINE size_t percid_reason(char *text, size_t size) PERCID_NOEXCEPT;
 
 /**
  * Why the process uses the source that percid_init() returns, for programs to look at.
  *
  * Async-signal-safe; costs a call, the first time what percid_init() does.
  */
-enum percid_choice percid_choice_read(void);
+PERCID_INLINE enum percid_choice percid_choice_read(void) PERCID_NOEXCEPT;
 
 /**
  * The ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
@@ -1444,7 +1468,7 @@ enum percid_choice percid_choice_read(void);
  *
  * Async-signal-safe; costs some 15 ns once the CPU has an ID.
  */
-int percid_current_id(void);
+PERCID_INLINE int percid_current_id(void) PERCID_NOEXCEPT;
 
 /**
  * Makes the process's IDs dense again, on request: takes back IDs at or above min(allowed CPUs,
@@ -1454,7 +1478,7 @@ int percid_current_id(void);
  * Returns how many were taken back; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs
  * are percid's own. Costs one fence of all CPUs, some 10 us. Async-signal-safe.
  */
-uint32_t percid_compact(void);
+PERCID_INLINE uint32_t percid_compact(void) PERCID_NOEXCEPT;
 
 /**
  * Says how many IDs there may be while the process's threads wander over more CPUs than there are
@@ -1469,7 +1493,7 @@ uint32_t percid_compact(void);
  * It holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it.
  * Async-signal-safe; costs a call.
  */
-void percid_set_density(uint32_t most);
+PERCID_INLINE void percid_set_density(uint32_t most) PERCID_NOEXCEPT;
 
 /**
  * Stores in `activity`, of `size` bytes, what percid's table has done so far.
@@ -1478,7 +1502,7 @@ void percid_set_density(uint32_t most);
  * another thread is busy with the table at this moment. Async-signal-safe; costs some loads for
  * every possible CPU.
  */
-int percid_activity_read(struct percid_activity *activity, size_t size);
+PERCID_INLINE int percid_activity_read(struct percid_activity *activity, size_t size) PERCID_NOEXCEPT;
 
 /**
  * The memory that holds an ID's copies of all structures, for mbind() for instance: writes the
@@ -1489,7 +1513,7 @@ int percid_activity_read(struct percid_activity *activity, size_t size);
  * no CPU has had yet has the addresses, but nothing behind them. Async-signal-safe; costs a call
  * and some loads.
  */
-size_t percid_id_memory(uint32_t id, struct percid_range *ranges, size_t capacity);
+PERCID_INLINE size_t percid_id_memory(uint32_t id, struct percid_range *ranges, size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Stores in `machine`, of `size` bytes, what the machine and the kernel offer now.
@@ -1498,14 +1522,14 @@ size_t percid_id_memory(uint32_t id, struct percid_range *ranges, size_t capacit
  * registers the calling thread for rseq if the C library has not, and the process for the fence
  * (20 ms if it has several threads); allocates, so it is not async-signal-safe.
  */
-int percid_machine_read(struct percid_machine *machine, size_t size);
+PERCID_INLINE int percid_machine_read(struct percid_machine *machine, size_t size) PERCID_NOEXCEPT;
 
 /**
  * The CPUs that may ever exist, ascending: writes the first `capacity` of them to `cpus`, each in
  * `size` bytes (that is sizeof(percid_cpu)), and returns how many there are. With `capacity` 0
  * nothing is written and `cpus` may be NULL. Costs what percid_machine_read() does.
  */
-size_t percid_machine_cpus(struct percid_cpu *cpus, size_t size, size_t capacity);
+PERCID_INLINE size_t percid_machine_cpus(struct percid_cpu *cpus, size_t size, size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Finds out whether the running kernel aborts critical sections when it must, by trying it for at
@@ -1519,13 +1543,16 @@ size_t percid_machine_cpus(struct percid_cpu *cpus, size_t size, size_t capacity
  * Returns 0; -EINVAL for NULL or no bytes; or why it cannot be tried, as
  * percid_source_prepare() does.
  */
-int percid_machine_probe(uint32_t milliseconds, struct percid_probe *probe, size_t size);
+PERCID_INLINE
+int percid_machine_probe(uint32_t milliseconds,
+                         struct percid_probe *probe,
+                         size_t size) PERCID_NOEXCEPT;
 
 /**
  * Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an
  * aborted critical section, PERCID_SOURCE_ATOMIC. The same by a call: 1 ns more.
  */
-void percid_counter_add_slow(struct percid_counter *counter, int64_t n);
+PERCID_INLINE void percid_counter_add_slow(struct percid_counter *counter, int64_t n) PERCID_NOEXCEPT;
 
 /**
  * Makes `counter`, whose content does not matter, a counter of value 0 that uses this source,
@@ -1535,7 +1562,7 @@ void percid_counter_add_slow(struct percid_counter *counter, int64_t n);
  * or another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On
  * error it is left alone.
  */
-int percid_counter_with_source(struct percid_counter *counter, int source);
+PERCID_INLINE int percid_counter_with_source(struct percid_counter *counter, int source) PERCID_NOEXCEPT;
 
 /**
  * The sum over all IDs; 0 for NULL.
@@ -1543,7 +1570,7 @@ int percid_counter_with_source(struct percid_counter *counter, int source);
  * It contains every increment that happens before it, so it is exact after joining threads; it may
  * miss increments that run at the same time. Costs the reading of one word for every ID ever used.
  */
-int64_t percid_counter_sum(const struct percid_counter *counter);
+PERCID_INLINE int64_t percid_counter_sum(const struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
  * The sum over all IDs, which it resets to zero; 0 for NULL.
@@ -1552,7 +1579,7 @@ int64_t percid_counter_sum(const struct percid_counter *counter);
  * remains: the results of all calls and the last sum add up to what was added. Costs what a sum
  * costs.
  */
-int64_t percid_counter_take(struct percid_counter *counter);
+PERCID_INLINE int64_t percid_counter_take(struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
  * What each ID has added, by ID: writes the first `capacity` of them to `values` and returns how
@@ -1561,12 +1588,15 @@ int64_t percid_counter_take(struct percid_counter *counter);
  *
  * Costs what a sum costs.
  */
-size_t percid_counter_by_id(const struct percid_counter *counter, int64_t *values, size_t capacity);
+PERCID_INLINE
+size_t percid_counter_by_id(const struct percid_counter *counter,
+                            int64_t *values,
+                            size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * What was added without an ID, less what percid_counter_take() has taken; 0 for NULL.
  */
-int64_t percid_counter_shared(const struct percid_counter *counter);
+PERCID_INLINE int64_t percid_counter_shared(const struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
  * Gives the counter's memory back and makes it a new counter of value 0. NULL is allowed.
@@ -1575,21 +1605,22 @@ int64_t percid_counter_shared(const struct percid_counter *counter);
  * thread that gets the memory next. Counters that live as long as the process need not be
  * destroyed. Costs the reading of one word for every ID ever used. Not for signal handlers.
  */
-void percid_counter_destroy(struct percid_counter *counter);
+PERCID_INLINE void percid_counter_destroy(struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
  * Everything but the common case of percid_histogram_record_many(). The same by a call: 1 ns more.
  */
+PERCID_INLINE
 void percid_histogram_record_slow(struct percid_histogram *histogram,
                                   uint64_t value,
-                                  uint64_t times);
+                                  uint64_t times) PERCID_NOEXCEPT;
 
 /**
  * Makes `histogram`, whose content does not matter, an empty histogram that uses this source,
  * whatever the process has chosen: for measurements and tests. Returns what
  * percid_counter_with_source() does.
  */
-int percid_histogram_with_source(struct percid_histogram *histogram, int source);
+PERCID_INLINE int percid_histogram_with_source(struct percid_histogram *histogram, int source) PERCID_NOEXCEPT;
 
 /**
  * Stores a snapshot of what has been recorded so far in `snapshot`, to be freed by
@@ -1598,78 +1629,87 @@ int percid_histogram_with_source(struct percid_histogram *histogram, int source)
  * It contains every record that happens before it, and may miss those that run at the same time.
  * Returns 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
  */
+PERCID_INLINE
 int percid_histogram_snapshot(const struct percid_histogram *histogram,
-                              struct percid_snapshot **snapshot);
+                              struct percid_snapshot **snapshot) PERCID_NOEXCEPT;
 
 /**
  * As percid_histogram_snapshot(), and removes what the snapshot contains: every record is in
  * exactly one of the snapshots taken, or still there.
  */
-int percid_histogram_take(struct percid_histogram *histogram, struct percid_snapshot **snapshot);
+PERCID_INLINE
+int percid_histogram_take(struct percid_histogram *histogram,
+                          struct percid_snapshot **snapshot) PERCID_NOEXCEPT;
 
 /**
  * How many values could not be recorded because the first use found no memory; 0 for NULL.
  */
-uint64_t percid_histogram_unrecorded(const struct percid_histogram *histogram);
+PERCID_INLINE uint64_t percid_histogram_unrecorded(const struct percid_histogram *histogram) PERCID_NOEXCEPT;
 
 /**
  * Gives the histogram's memory back and makes it a new one. NULL is allowed. No other thread may
  * use it meanwhile.
  */
-void percid_histogram_destroy(struct percid_histogram *histogram);
+PERCID_INLINE void percid_histogram_destroy(struct percid_histogram *histogram) PERCID_NOEXCEPT;
 
 /**
  * Stores a snapshot without values in `snapshot`, to merge others into. Returns 0, or -EINVAL for
  * NULL.
  */
-int percid_snapshot_create(struct percid_snapshot **snapshot);
+PERCID_INLINE int percid_snapshot_create(struct percid_snapshot **snapshot) PERCID_NOEXCEPT;
 
 /**
  * Frees a snapshot. NULL is allowed.
  */
-void percid_snapshot_free(struct percid_snapshot *snapshot);
+PERCID_INLINE void percid_snapshot_free(struct percid_snapshot *snapshot) PERCID_NOEXCEPT;
 
 /**
  * How many values were recorded; 0 for NULL.
  */
-uint64_t percid_snapshot_count(const struct percid_snapshot *snapshot);
+PERCID_INLINE uint64_t percid_snapshot_count(const struct percid_snapshot *snapshot) PERCID_NOEXCEPT;
 
 /**
  * Stores in `value` what a share `q` of the values does not exceed: 0.5 for the median, 0 for the
  * smallest, 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for NULL or a
  * `q` that is no number.
  */
-int percid_snapshot_quantile(const struct percid_snapshot *snapshot, double q, uint64_t *value);
+PERCID_INLINE
+int percid_snapshot_quantile(const struct percid_snapshot *snapshot,
+                             double q,
+                             uint64_t *value) PERCID_NOEXCEPT;
 
 /**
  * Stores the smallest value, up to 1/128. Returns what percid_snapshot_quantile() does.
  */
-int percid_snapshot_min(const struct percid_snapshot *snapshot, uint64_t *value);
+PERCID_INLINE int percid_snapshot_min(const struct percid_snapshot *snapshot, uint64_t *value) PERCID_NOEXCEPT;
 
 /**
  * Stores the largest value, up to 1/128. Returns what percid_snapshot_quantile() does.
  */
-int percid_snapshot_max(const struct percid_snapshot *snapshot, uint64_t *value);
+PERCID_INLINE int percid_snapshot_max(const struct percid_snapshot *snapshot, uint64_t *value) PERCID_NOEXCEPT;
 
 /**
  * Stores the mean value, up to 1/128. Returns what percid_snapshot_quantile() does.
  */
-int percid_snapshot_mean(const struct percid_snapshot *snapshot, double *mean);
+PERCID_INLINE int percid_snapshot_mean(const struct percid_snapshot *snapshot, double *mean) PERCID_NOEXCEPT;
 
 /**
  * The buckets that have values, from the smallest: writes the first `capacity` of them to
  * `buckets` and returns how many there are. With `capacity` 0 nothing is written and `buckets` may
  * be NULL; 0 is returned if `snapshot` is NULL.
  */
+PERCID_INLINE
 size_t percid_snapshot_buckets(const struct percid_snapshot *snapshot,
                                struct percid_bucket *buckets,
-                               size_t capacity);
+                               size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or
  * -EINVAL for NULL.
  */
-int percid_snapshot_merge(struct percid_snapshot *snapshot, const struct percid_snapshot *other);
+PERCID_INLINE
+int percid_snapshot_merge(struct percid_snapshot *snapshot,
+                          const struct percid_snapshot *other) PERCID_NOEXCEPT;
 
 /**
  * Stores a new stack in `stack`. It keeps up to `capacity` items for every ID (1 to 2 097 151),
@@ -1677,7 +1717,10 @@ int percid_snapshot_merge(struct percid_snapshot *snapshot, const struct percid_
  *
  * Returns 0, -EINVAL for NULL or another capacity, or -ENOMEM; on error `stack` becomes NULL.
  */
-int percid_stack_create(struct percid_stack **stack, uint32_t capacity, size_t shared);
+PERCID_INLINE
+int percid_stack_create(struct percid_stack **stack,
+                        uint32_t capacity,
+                        size_t shared) PERCID_NOEXCEPT;
 
 /**
  * As percid_stack_create(), for a source, whatever the process has chosen: for measurements and
@@ -1686,13 +1729,16 @@ int percid_stack_create(struct percid_stack **stack, uint32_t capacity, size_t s
  * Returns 0, -EINVAL for NULL, another capacity or a number that is no source's, -ENOMEM, or why
  * the source cannot be used, as percid_source_prepare() does; on error `stack` becomes NULL.
  */
-int percid_stack_create_with_source(struct percid_stack **stack, int source, uint32_t capacity);
+PERCID_INLINE
+int percid_stack_create_with_source(struct percid_stack **stack,
+                                    int source,
+                                    uint32_t capacity) PERCID_NOEXCEPT;
 
 /**
  * How many items every ID keeps at most; 0 if there is no such stack. Async-signal-safe; costs a
  * call.
  */
-uint32_t percid_stack_capacity(const struct percid_stack *stack);
+PERCID_INLINE uint32_t percid_stack_capacity(const struct percid_stack *stack) PERCID_NOEXCEPT;
 
 /**
  * Pushes an item, which must not be NULL.
@@ -1701,7 +1747,7 @@ uint32_t percid_stack_capacity(const struct percid_stack *stack);
  * there is no memory for it; -EINVAL for NULL; -EBADF if the stack is destroyed.
  * Async-signal-safe. Costs some 20 instructions and a call.
  */
-int percid_stack_push(struct percid_stack *stack, void *item);
+PERCID_INLINE int percid_stack_push(struct percid_stack *stack, void *item) PERCID_NOEXCEPT;
 
 /**
  * Pops the item that this CPU pushed last, or one of the shared list.
@@ -1709,7 +1755,7 @@ int percid_stack_push(struct percid_stack *stack, void *item);
  * NULL if there is none, or no such stack. Items in the parts of other CPUs are not found.
  * Async-signal-safe. Costs some 20 instructions and a call.
  */
-void *percid_stack_pop(struct percid_stack *stack);
+PERCID_INLINE void *percid_stack_pop(struct percid_stack *stack) PERCID_NOEXCEPT;
 
 /**
  * Hands all items to `visit`, those of every ID and those of the shared list, and returns how
@@ -1719,6 +1765,7 @@ void *percid_stack_pop(struct percid_stack *stack);
  * -EINVAL for NULL, -EBADF if the stack is destroyed. Waits for a drain by another thread; called
  * by `visit` it does nothing. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
  */
+PERCID_INLINE
 int64_t percid_stack_drain(struct percid_stack *stack,
                            void (*visit)(void *item, void *argument),
                            void *argument);
@@ -1730,6 +1777,7 @@ int64_t percid_stack_drain(struct percid_stack *stack,
  * Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EBADF if
  * it was destroyed before. Its handle stays recognisable: every function answers -EBADF, or NULL.
  */
+PERCID_INLINE
 int percid_stack_destroy(struct percid_stack *stack,
                          void (*visit)(void *item, void *argument),
                          void *argument);
@@ -1741,7 +1789,11 @@ int percid_stack_destroy(struct percid_stack *stack,
  *
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `pool` becomes NULL.
  */
-int percid_pool_create(struct percid_pool **pool, size_t size, size_t align, uint32_t capacity);
+PERCID_INLINE
+int percid_pool_create(struct percid_pool **pool,
+                       size_t size,
+                       size_t align,
+                       uint32_t capacity) PERCID_NOEXCEPT;
 
 /**
  * As percid_pool_create(), for a source, whatever the process has chosen: for measurements and
@@ -1750,23 +1802,24 @@ int percid_pool_create(struct percid_pool **pool, size_t size, size_t align, uin
  * Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
  * why the source cannot be used, as percid_source_prepare() does; on error `pool` becomes NULL.
  */
+PERCID_INLINE
 int percid_pool_create_with_source(struct percid_pool **pool,
                                    int source,
                                    size_t size,
                                    size_t align,
-                                   uint32_t capacity);
+                                   uint32_t capacity) PERCID_NOEXCEPT;
 
 /**
  * The size of the pool's objects in bytes, as it was created; 0 if there is no such pool.
  * Async-signal-safe; costs a call.
  */
-size_t percid_pool_size(const struct percid_pool *pool);
+PERCID_INLINE size_t percid_pool_size(const struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
  * The alignment of the pool's objects in bytes, as it was created; 0 if there is no such pool.
  * Async-signal-safe; costs a call.
  */
-size_t percid_pool_align(const struct percid_pool *pool);
+PERCID_INLINE size_t percid_pool_align(const struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
  * The addresses of the pool's memory: writes the first `capacity` of its slabs to `slabs`, in no
@@ -1777,9 +1830,10 @@ size_t percid_pool_align(const struct percid_pool *pool);
  * ends. Another slab may come with any percid_pool_get(). Allocates, so it is not
  * async-signal-safe; costs some nanoseconds a slab.
  */
+PERCID_INLINE
 size_t percid_pool_slabs(const struct percid_pool *pool,
                          struct percid_range *slabs,
-                         size_t capacity);
+                         size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Lends an object: zeroed if it is new, and as it was put if it is used again.
@@ -1787,7 +1841,7 @@ size_t percid_pool_slabs(const struct percid_pool *pool,
  * NULL if there is no memory, or there is no such pool. Async-signal-safe. Costs some 25
  * instructions and a call.
  */
-void *percid_pool_get(struct percid_pool *pool);
+PERCID_INLINE void *percid_pool_get(struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
  * Takes back an object that percid_pool_get() of any pool has lent and no thread uses any more.
@@ -1797,7 +1851,7 @@ void *percid_pool_get(struct percid_pool *pool);
  * it was put before a drain), -EBADF if `pool` is destroyed, -EINVAL for NULL. What was never an
  * object of a pool must not be put. Async-signal-safe. Costs some 25 instructions and a call.
  */
-int percid_pool_put(struct percid_pool *pool, void *object);
+PERCID_INLINE int percid_pool_put(struct percid_pool *pool, void *object) PERCID_NOEXCEPT;
 
 /**
  * Gives the memory of slabs without objects in use back to the kernel, and returns how many idle
@@ -1806,7 +1860,7 @@ int percid_pool_put(struct percid_pool *pool, void *object);
  * Waits for a drain by another thread. Costs a fence of all CPUs, some 10 us, for every 64 IDs,
  * and some work for every idle object.
  */
-int64_t percid_pool_drain(struct percid_pool *pool);
+PERCID_INLINE int64_t percid_pool_drain(struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
  * Destroys a pool. No other thread may use it meanwhile, and the memory of its objects is gone,
@@ -1816,7 +1870,7 @@ int64_t percid_pool_drain(struct percid_pool *pool);
  * was destroyed before. Its handle and its objects stay recognisable: every function answers
  * -EBADF, -ESTALE, or NULL.
  */
-int percid_pool_destroy(struct percid_pool *pool);
+PERCID_INLINE int percid_pool_destroy(struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
  * Stores a new object in `local`, whose values have `size` bytes that are aligned to `align` bytes
@@ -1828,6 +1882,7 @@ int percid_pool_destroy(struct percid_pool *pool);
  *
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `local` becomes NULL.
  */
+PERCID_INLINE
 int percid_local_create(struct percid_local **local,
                         size_t size,
                         size_t align,
@@ -1842,6 +1897,7 @@ int percid_local_create(struct percid_local **local,
  * Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
  * why the source cannot be used, as percid_source_prepare() does; on error `local` becomes NULL.
  */
+PERCID_INLINE
 int percid_local_create_with_source(struct percid_local **local,
                                     int source,
                                     size_t size,
@@ -1857,6 +1913,7 @@ int percid_local_create_with_source(struct percid_local **local,
  * `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Waits for no thread. Costs some 20
  * instructions, a call, and the callback.
  */
+PERCID_INLINE
 int percid_local_with(struct percid_local *local,
                       void (*visit)(void *value, void *argument),
                       void *argument);
@@ -1871,14 +1928,14 @@ int percid_local_with(struct percid_local *local,
  *
  * Returns 0, or what percid_local_with() does; then `value` becomes NULL. Waits for no thread.
  */
-int percid_local_acquire(struct percid_local *local, void **value);
+PERCID_INLINE int percid_local_acquire(struct percid_local *local, void **value) PERCID_NOEXCEPT;
 
 /**
  * Gives a value back that percid_local_acquire() has stored. NULL is allowed.
  *
  * Async-signal-safe. Costs 3 instructions and a call.
  */
-void percid_local_release(void *value);
+PERCID_INLINE void percid_local_release(void *value) PERCID_NOEXCEPT;
 
 /**
  * Calls `visit` for every value that was made, of every ID and the extra ones. It may miss values
@@ -1890,6 +1947,7 @@ void percid_local_release(void *value);
  * error that says where), and for other visits. Costs one fence of all CPUs, some 10 us, for every
  * 64 IDs.
  */
+PERCID_INLINE
 int percid_local_for_each(struct percid_local *local,
                           void (*visit)(void *value, void *argument),
                           void *argument);
@@ -1899,6 +1957,7 @@ int percid_local_for_each(struct percid_local *local,
  * object. New ones are made when they are needed. Returns how many there were, or what
  * percid_local_for_each() does.
  */
+PERCID_INLINE
 int64_t percid_local_drain(struct percid_local *local,
                            void (*visit)(void *value, void *argument),
                            void *argument);
@@ -1909,7 +1968,7 @@ int64_t percid_local_drain(struct percid_local *local,
  * Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EBADF if
  * it was destroyed before. Its handle stays recognisable.
  */
-int percid_local_destroy(struct percid_local *local);
+PERCID_INLINE int percid_local_destroy(struct percid_local *local) PERCID_NOEXCEPT;
 
 /**
  * Stores a new ring in `ring`, of `bytes` bytes (a power of two from 128 to 8 MiB) for every ID.
@@ -1917,7 +1976,7 @@ int percid_local_destroy(struct percid_local *local);
  *
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `ring` becomes NULL.
  */
-int percid_ring_create(struct percid_ring **ring, size_t bytes, int overflow);
+PERCID_INLINE int percid_ring_create(struct percid_ring **ring, size_t bytes, int overflow) PERCID_NOEXCEPT;
 
 /**
  * As percid_ring_create(), for a source, whatever the process has chosen: for measurements and
@@ -1926,10 +1985,11 @@ int percid_ring_create(struct percid_ring **ring, size_t bytes, int overflow);
  * Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
  * why the source cannot be used, as percid_source_prepare() does; on error `ring` becomes NULL.
  */
+PERCID_INLINE
 int percid_ring_create_with_source(struct percid_ring **ring,
                                    int source,
                                    size_t bytes,
-                                   int overflow);
+                                   int overflow) PERCID_NOEXCEPT;
 
 /**
  * Appends a record of `length` bytes.
@@ -1939,13 +1999,13 @@ int percid_ring_create_with_source(struct percid_ring **ring,
  * -EBADF if the ring is destroyed. Async-signal-safe, does not wait. Costs some 30 instructions, 6
  * for each word, and a call.
  */
-int percid_ring_append(struct percid_ring *ring, const void *record, size_t length);
+PERCID_INLINE int percid_ring_append(struct percid_ring *ring, const void *record, size_t length) PERCID_NOEXCEPT;
 
 /**
  * The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if
  * there is no such ring.
  */
-size_t percid_ring_max_record_len(const struct percid_ring *ring);
+PERCID_INLINE size_t percid_ring_max_record_len(const struct percid_ring *ring) PERCID_NOEXCEPT;
 
 /**
  * Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
@@ -1954,14 +2014,16 @@ size_t percid_ring_max_record_len(const struct percid_ring *ring);
  * -EBUSY if another thread is polling (or the caller further up its stack), -EINVAL for NULL,
  * -EBADF if the ring is destroyed.
  */
-int64_t percid_ring_poll(struct percid_ring *ring, void (*visit)(const struct percid_event *event,
-                                                                 void *argument), void *argument);
+PERCID_INLINE
+int64_t percid_ring_poll(struct percid_ring *ring,
+                         void (*visit)(const struct percid_event *event, void *argument),
+                         void *argument);
 
 /**
  * How many records were lost so far: not appended, or found overwritten by the consumer. 0 if
  * there is no such ring. Costs the reading of one word for every ID ever used.
  */
-uint64_t percid_ring_lost(const struct percid_ring *ring);
+PERCID_INLINE uint64_t percid_ring_lost(const struct percid_ring *ring) PERCID_NOEXCEPT;
 
 /**
  * Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
@@ -1969,13 +2031,13 @@ uint64_t percid_ring_lost(const struct percid_ring *ring);
  * Returns 0; -EINVAL for NULL, and for a ring of static storage, which stays as it is; -EBADF if it
  * was destroyed before. Its handle stays recognisable.
  */
-int percid_ring_destroy(struct percid_ring *ring);
+PERCID_INLINE int percid_ring_destroy(struct percid_ring *ring) PERCID_NOEXCEPT;
 
 /**
  * Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error
  * `mask` becomes NULL.
  */
-int percid_mask_create(struct percid_mask **mask);
+PERCID_INLINE int percid_mask_create(struct percid_mask **mask) PERCID_NOEXCEPT;
 
 /**
  * Makes `id` a member, after something was published that a drain must find.
@@ -1985,12 +2047,12 @@ int percid_mask_create(struct percid_mask **mask);
  * instruction. The first call that sets a bit registers the process for the kernel's fence: 2 us
  * early in main(), 20 ms later.
  */
-int percid_mask_mark(struct percid_mask *mask, uint32_t id);
+PERCID_INLINE int percid_mask_mark(struct percid_mask *mask, uint32_t id) PERCID_NOEXCEPT;
 
 /**
  * Whether `id` is a member at this moment: 1 or 0, or what percid_mask_mark() returns.
  */
-int percid_mask_is_marked(const struct percid_mask *mask, uint32_t id);
+PERCID_INLINE int percid_mask_is_marked(const struct percid_mask *mask, uint32_t id) PERCID_NOEXCEPT;
 
 /**
  * Takes all members out and calls `visit` for each; what was published before they were marked is
@@ -1998,6 +2060,7 @@ int percid_mask_is_marked(const struct percid_mask *mask, uint32_t id);
  *
  * Costs one fence of all CPUs, some 10 us, if there is any member; else 9 loads.
  */
+PERCID_INLINE
 int64_t percid_mask_drain(struct percid_mask *mask,
                           void (*visit)(uint32_t id, void *argument),
                           void *argument);
@@ -2008,14 +2071,16 @@ int64_t percid_mask_drain(struct percid_mask *mask,
  * Returns 0; -EINVAL for NULL, and for a mask of static storage, which stays as it is; -EBADF if it
  * was destroyed before. Its handle stays recognisable.
  */
-int percid_mask_destroy(struct percid_mask *mask);
+PERCID_INLINE int percid_mask_destroy(struct percid_mask *mask) PERCID_NOEXCEPT;
 
 /**
  * Fills `settings` with the defaults. `size` is sizeof(percid_balancer_settings).
  *
  * Returns 0, or -EINVAL for NULL or a size that this structure never had.
  */
-int percid_balancer_settings_init(struct percid_balancer_settings *settings, size_t size);
+PERCID_INLINE
+int percid_balancer_settings_init(struct percid_balancer_settings *settings,
+                                  size_t size) PERCID_NOEXCEPT;
 
 /**
  * Stores a new balancer without regions in `balancer`, with these settings, or with the defaults
@@ -2027,14 +2092,15 @@ int percid_balancer_settings_init(struct percid_balancer_settings *settings, siz
  * settings have members that this version of the library does not know, and they are not 0;
  * -ENOMEM. On error `balancer` becomes NULL.
  */
+PERCID_INLINE
 int percid_balancer_create(struct percid_balancer **balancer,
-                           const struct percid_balancer_settings *settings);
+                           const struct percid_balancer_settings *settings) PERCID_NOEXCEPT;
 
 /**
  * Returns whether there is anything to balance, that is, several nodes with memory: 1 or 0.
  * -EINVAL for NULL, -EBADF if the balancer is destroyed.
  */
-int percid_balancer_has_nodes(const struct percid_balancer *balancer);
+PERCID_INLINE int percid_balancer_has_nodes(const struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
  * Starts a thread that makes passes and moves pages, unless it runs already or there is nothing to
@@ -2044,7 +2110,7 @@ int percid_balancer_has_nodes(const struct percid_balancer *balancer);
  * Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL;
  * -EBADF if the balancer is destroyed.
  */
-int percid_balancer_start(struct percid_balancer *balancer);
+PERCID_INLINE int percid_balancer_start(struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
  * Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays
@@ -2053,7 +2119,7 @@ int percid_balancer_start(struct percid_balancer *balancer);
  * Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is
  * destroyed.
  */
-int percid_balancer_stop(struct percid_balancer *balancer);
+PERCID_INLINE int percid_balancer_stop(struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
  * Makes a pass on behalf of the calling thread: arms the regions that are due, and moves nothing.
@@ -2063,7 +2129,9 @@ int percid_balancer_stop(struct percid_balancer *balancer);
  * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of
  * /proc/self/maps and about 0.2 us for every page that is armed; with one node nothing.
  */
-int percid_balancer_pass(struct percid_balancer *balancer, struct percid_pass *passed);
+PERCID_INLINE
+int percid_balancer_pass(struct percid_balancer *balancer,
+                         struct percid_pass *passed) PERCID_NOEXCEPT;
 
 /**
  * Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`,
@@ -2072,7 +2140,9 @@ int percid_balancer_pass(struct percid_balancer *balancer, struct percid_pass *p
  *
  * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed.
  */
-int percid_balancer_move_batch(struct percid_balancer *balancer, struct percid_batch *batch);
+PERCID_INLINE
+int percid_balancer_move_batch(struct percid_balancer *balancer,
+                               struct percid_batch *batch) PERCID_NOEXCEPT;
 
 /**
  * Stops a balancer's thread and destroys the balancer. No other thread may use it meanwhile. Its
@@ -2080,7 +2150,7 @@ int percid_balancer_move_batch(struct percid_balancer *balancer, struct percid_b
  *
  * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
  */
-int percid_balancer_destroy(struct percid_balancer *balancer);
+PERCID_INLINE int percid_balancer_destroy(struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
  * Registers `bytes` bytes of memory from `start` on, whose use the program reports by
@@ -2105,10 +2175,11 @@ int percid_balancer_destroy(struct percid_balancer *balancer);
  *
  * Costs a reading of /proc/self/maps.
  */
+PERCID_INLINE
 int percid_region_register(struct percid_region **region,
                            struct percid_balancer *balancer,
                            const void *start,
-                           size_t bytes);
+                           size_t bytes) PERCID_NOEXCEPT;
 
 /**
  * Registers memory whose use is seen by faults, so that the program need not report it: armed
@@ -2136,10 +2207,11 @@ int percid_region_register(struct percid_region **region,
  *
  * The first access to 64 KiB of armed memory costs 4 us.
  */
+PERCID_INLINE
 int percid_region_register_trapped(struct percid_region **region,
                                    struct percid_balancer *balancer,
                                    const void *start,
-                                   size_t bytes);
+                                   size_t bytes) PERCID_NOEXCEPT;
 
 /**
  * Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed
@@ -2164,10 +2236,11 @@ int percid_region_register_trapped(struct percid_region **region,
  *     -EUSERS           the balancer has 256 such regions already
  *     -EIO              the kernel refused for another reason
  */
+PERCID_INLINE
 int percid_region_register_written(struct percid_region **region,
                                    struct percid_balancer *balancer,
                                    const void *start,
-                                   size_t bytes);
+                                   size_t bytes) PERCID_NOEXCEPT;
 
 /**
  * Says in a few words what an error of percid_region_register(), percid_region_register_trapped()
@@ -2175,7 +2248,7 @@ int percid_region_register_written(struct percid_region **region,
  *
  * Async-signal-safe; costs a call.
  */
-const char *percid_region_error(int error);
+PERCID_INLINE const char *percid_region_error(int error) PERCID_NOEXCEPT;
 
 /**
  * Says that the calling thread uses the memory `offset` bytes from the region's start. To be
@@ -2186,23 +2259,23 @@ const char *percid_region_error(int error);
  * Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
  * then two system calls.
  */
-void percid_region_touch(struct percid_region *region, size_t offset);
+PERCID_INLINE void percid_region_touch(struct percid_region *region, size_t offset) PERCID_NOEXCEPT;
 
 /**
  * Returns where a region starts; NULL if there is no such region.
  */
-void *percid_region_start(const struct percid_region *region);
+PERCID_INLINE void *percid_region_start(const struct percid_region *region) PERCID_NOEXCEPT;
 
 /**
  * Returns how many bytes a region has; 0 if there is no such region.
  */
-size_t percid_region_bytes(const struct percid_region *region);
+PERCID_INLINE size_t percid_region_bytes(const struct percid_region *region) PERCID_NOEXCEPT;
 
 /**
  * Returns how access to a region is seen: one of enum percid_access. -EINVAL for NULL, -EBADF
  * if it is unregistered.
  */
-int percid_region_access(const struct percid_region *region);
+PERCID_INLINE int percid_region_access(const struct percid_region *region) PERCID_NOEXCEPT;
 
 /**
  * Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until
@@ -2214,7 +2287,10 @@ int percid_region_access(const struct percid_region *region);
  * unregistered. Waits for the piece that is being armed, or the batch that is being moved, at this
  * moment.
  */
-int percid_region_exclude_begin(struct percid_region *region, size_t offset, size_t bytes);
+PERCID_INLINE
+int percid_region_exclude_begin(struct percid_region *region,
+                                size_t offset,
+                                size_t bytes) PERCID_NOEXCEPT;
 
 /**
  * Lets a part be armed again that percid_region_exclude_begin() has excluded with the same
@@ -2223,7 +2299,10 @@ int percid_region_exclude_begin(struct percid_region *region, size_t offset, siz
  * Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as
  * percid_region_exclude_begin().
  */
-int percid_region_exclude_end(struct percid_region *region, size_t offset, size_t bytes);
+PERCID_INLINE
+int percid_region_exclude_end(struct percid_region *region,
+                              size_t offset,
+                              size_t bytes) PERCID_NOEXCEPT;
 
 /**
  * Unregisters memory, which is disarmed and can be used for anything then. Exclusions need not be
@@ -2233,7 +2312,7 @@ int percid_region_exclude_end(struct percid_region *region, size_t offset, size_
  * Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays
  * recognisable.
  */
-int percid_region_unregister(struct percid_region *region);
+PERCID_INLINE int percid_region_unregister(struct percid_region *region) PERCID_NOEXCEPT;
 
 /**
  * Takes the decisions that were not taken yet, the oldest first: writes up to `capacity` of them
@@ -2243,9 +2322,10 @@ int percid_region_unregister(struct percid_region *region);
  * Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer`
  * is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
  */
+PERCID_INLINE
 int64_t percid_balancer_take_events(struct percid_balancer *balancer,
                                     struct percid_balancer_event *events,
-                                    size_t capacity);
+                                    size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Stores a report in `report`, to be freed by percid_report_free().
@@ -2253,32 +2333,38 @@ int64_t percid_balancer_take_events(struct percid_balancer *balancer,
  * Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes
  * NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
  */
-int percid_report_create(struct percid_report **report, const struct percid_balancer *balancer);
+PERCID_INLINE
+int percid_report_create(struct percid_report **report,
+                         const struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
  * Frees a report. NULL is allowed.
  */
-void percid_report_free(struct percid_report *report);
+PERCID_INLINE void percid_report_free(struct percid_report *report) PERCID_NOEXCEPT;
 
 /**
  * Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_balancer_totals).
  * Returns 0, or -EINVAL for NULL.
  */
+PERCID_INLINE
 int percid_report_totals(const struct percid_report *report,
                          struct percid_balancer_totals *totals,
-                         size_t size);
+                         size_t size) PERCID_NOEXCEPT;
 
 /**
  * Writes the first `capacity` of the nodes that have memory, ascending, to `nodes`, and returns
  * how many there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and
  * `nodes` may be NULL; 0 is returned if `report` is NULL.
  */
-size_t percid_report_nodes(const struct percid_report *report, uint32_t *nodes, size_t capacity);
+PERCID_INLINE
+size_t percid_report_nodes(const struct percid_report *report,
+                           uint32_t *nodes,
+                           size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Returns how many regions a report has; 0 if it is NULL.
  */
-size_t percid_report_regions(const struct percid_report *report);
+PERCID_INLINE size_t percid_report_regions(const struct percid_report *report) PERCID_NOEXCEPT;
 
 /**
  * Stores what was done to the region of number `index` (by ascending address), and what was seen
@@ -2286,44 +2372,51 @@ size_t percid_report_regions(const struct percid_report *report);
  *
  * Returns 0, -EINVAL for NULL, -ERANGE if there are no more than `index` regions.
  */
+PERCID_INLINE
 int percid_report_region(const struct percid_report *report,
                          size_t index,
                          struct percid_region_figures *figures,
-                         size_t size);
+                         size_t size) PERCID_NOEXCEPT;
 
 /**
  * The pages of a region on each node that has any, at the time of the report: writes the first
  * `capacity` nodes to `nodes` and returns how many there are. With `capacity` 0 nothing is written
  * and `nodes` may be NULL; 0 is returned if there is no such region.
  */
+PERCID_INLINE
 size_t percid_report_pages(const struct percid_report *report,
                            size_t index,
                            struct percid_on_node *nodes,
-                           size_t capacity);
+                           size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * How much each node has used a region of late: accesses that were seen, halved every sequence. As
  * percid_report_pages().
  */
+PERCID_INLINE
 size_t percid_report_use(const struct percid_report *report,
                          size_t index,
                          struct percid_on_node *nodes,
-                         size_t capacity);
+                         size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * The pages of a region that could not be looked up, armed or moved, by errno. As
  * percid_report_pages().
  */
+PERCID_INLINE
 size_t percid_report_failures(const struct percid_report *report,
                               size_t index,
                               struct percid_region_failure *failures,
-                              size_t capacity);
+                              size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Returns how often a region was left out for a reason (one of enum percid_scan_reason), or was
  * scanned for the last one; 0 if there is no such region or reason.
  */
-uint64_t percid_report_skipped(const struct percid_report *report, size_t index, int reason);
+PERCID_INLINE
+uint64_t percid_report_skipped(const struct percid_report *report,
+                               size_t index,
+                               int reason) PERCID_NOEXCEPT;
 
 /**
  * Returns the published name of a reason, such as "pid_inactive"; NULL if there is none of this
@@ -2331,13 +2424,15 @@ uint64_t percid_report_skipped(const struct percid_report *report, size_t index,
  *
  * Async-signal-safe; costs a call.
  */
-const char *percid_scan_reason_name(int reason);
-
-#ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+PERCID_INLINE const char *percid_scan_reason_name(int reason) PERCID_NOEXCEPT;
 
 #endif  /* PERCID_H */
 
+#include "percid_interface.h" /* IWYU pragma: export */
 /* percid_counter_add(), percid_histogram_record(), percid_histogram_record_many() */
 #include "percid_inline.h" /* IWYU pragma: export */
+
+#pragma GCC visibility pop
+#undef PERCID_INLINE
+#undef PERCID_NOEXCEPT
+#undef PERCID_MUST_USE

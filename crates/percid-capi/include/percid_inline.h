@@ -24,21 +24,9 @@
 #endif
 
 #if defined(__cplusplus)
-#define PERCID_INLINE inline
 #define PERCID_CAST(type, value) static_cast<type>(value)
 #else
-#define PERCID_INLINE static inline
 #define PERCID_CAST(type, value) ((type)(value))
-#endif
-
-#if defined(PERCID_NO_INLINE) || !defined(__linux__) || !defined(__LP64__) || defined(__INTEL_COMPILER)
-#define PERCID_ADDS_INLINE 0
-#elif defined(__clang__) ? __clang_major__ < 9 : !defined(__GNUC__) || __GNUC__ < 5
-#define PERCID_ADDS_INLINE 0
-#elif defined(__x86_64__) || (defined(__aarch64__) && !defined(__AARCH64EB__))
-#define PERCID_ADDS_INLINE 1
-#else
-#define PERCID_ADDS_INLINE 0
 #endif
 
 #if PERCID_ADDS_INLINE
@@ -52,11 +40,10 @@
  * is preempted, moved, interrupted by a signal or fenced before that, the kernel resumes it at the
  * abort pad, behind the signature; nothing has happened then, and the slow path tries again.
  *
- * What they read is percid_fast_path: at 0 the distance from the thread pointer to the rseq area,
- * at 8 the table from CPU to ID, at 16 the number of kernel IDs that are admitted. Its address
- * comes from the global offset table by hand, because a compiler may choose a copy relocation, and
- * the library would not see the copy. That statement is not volatile, so compilers take it out of
- * loops.
+ * What they read is the fast path's words: at 0 the distance from the thread pointer to the rseq
+ * area, at 8 the table from CPU to ID, at 16 the number of kernel IDs that are admitted. Their
+ * address is in the library's table (percid_interface.h), at 16. One statement gets it from there,
+ * which is not volatile, so compilers take it out of loops.
  *
  * The "?" of the sections' flags puts descriptor and abort pad into the group of the function that
  * surrounds them: when the linker keeps one copy of a C++ inline function, it drops the descriptors
@@ -65,7 +52,7 @@
 
 #if defined(__x86_64__)
 
-#define PERCID_FAST_PATH_ADDRESS "movq percid_fast_path@GOTPCREL(%%rip), %0"
+#define PERCID_FAST_PATH_ADDRESS "movq percid_interface_1@GOTPCREL(%%rip), %0\n\tmovq 16(%0), %0"
 
 /* The index, ID + 1, in rcx; the rseq area, relative to the thread pointer, is in rax. */
 #define PERCID_KERNEL_INDEX                                                                                    \
@@ -113,7 +100,8 @@
 
 #elif defined(__aarch64__)
 
-#define PERCID_FAST_PATH_ADDRESS "adrp %0, :got:percid_fast_path\n\tldr %0, [%0, :got_lo12:percid_fast_path]"
+#define PERCID_FAST_PATH_ADDRESS                                                                               \
+    "adrp %0, :got:percid_interface_1\n\tldr %0, [%0, :got_lo12:percid_interface_1]\n\tldr %0, [%0, #16]"
 
 /* The index, ID + 1, in x10; the address of the rseq area is in x9. */
 #define PERCID_KERNEL_INDEX                                                                                    \
@@ -163,7 +151,7 @@
 
 #endif
 
-PERCID_INLINE __attribute__((always_inline)) const void *percid_fast_path_address(void)
+PERCID_INLINE __attribute__((always_inline)) const void *percid_fast_path_address(void) PERCID_NOEXCEPT
 {
     const void *address;
     __asm__(PERCID_FAST_PATH_ADDRESS : "=r"(address));
@@ -174,7 +162,7 @@ PERCID_INLINE __attribute__((always_inline)) const void *percid_fast_path_addres
  * Adds n to the word at address, whose lowest bits are the mark of the source of the object it
  * belongs to: 2 the kernel's IDs, 1 the table's. Returns whether it did. For the functions below.
  */
-PERCID_INLINE __attribute__((always_inline)) int percid_add_fast(uint64_t address, int64_t n)
+PERCID_INLINE __attribute__((always_inline)) int percid_add_fast(uint64_t address, int64_t n) PERCID_NOEXCEPT
 {
     /* Here, not where it is needed: what is done in any case leaves loops. */
     const void *const fast_path = percid_fast_path_address();
@@ -194,7 +182,7 @@ percid_slow:
  * the sections of that source read. */
 #define PERCID_WORD(object) __atomic_load_n(&(object)->word, __ATOMIC_ACQUIRE)
 
-PERCID_INLINE __attribute__((always_inline)) void percid_counter_add(percid_counter *counter, int64_t n)
+PERCID_INLINE __attribute__((always_inline)) void percid_counter_add(percid_counter *counter, int64_t n) PERCID_NOEXCEPT
 {
     if (__builtin_expect(!percid_add_fast(PERCID_WORD(counter), n), 0)) {
         percid_counter_add_slow(counter, n);
@@ -202,7 +190,7 @@ PERCID_INLINE __attribute__((always_inline)) void percid_counter_add(percid_coun
 }
 
 PERCID_INLINE __attribute__((always_inline)) void
-percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64_t times)
+percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64_t times) PERCID_NOEXCEPT
 {
     /* The value shifted right until it has seven bits; below it lie as many groups of 64 buckets as
      * it was shifted. */
@@ -222,25 +210,24 @@ percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64
 
 #else
 
-PERCID_INLINE void percid_counter_add(percid_counter *counter, int64_t n)
+PERCID_INLINE void percid_counter_add(percid_counter *counter, int64_t n) PERCID_NOEXCEPT
 {
     percid_counter_add_slow(counter, n);
 }
 
-PERCID_INLINE void percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64_t times)
+PERCID_INLINE void percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64_t times) PERCID_NOEXCEPT
 {
     percid_histogram_record_slow(histogram, value, times);
 }
 
 #endif
 
-PERCID_INLINE void percid_histogram_record(percid_histogram *histogram, uint64_t value)
+PERCID_INLINE void percid_histogram_record(percid_histogram *histogram, uint64_t value) PERCID_NOEXCEPT
 {
     percid_histogram_record_many(histogram, value, 1);
 }
 
 #undef PERCID_ADDS_INLINE
-#undef PERCID_INLINE
 #undef PERCID_CAST
 
 #endif

@@ -53,6 +53,8 @@ pub mod mask;
 
 pub mod numa;
 
+pub mod interface;
+
 #[cfg(feature = "testing")]
 pub mod testing;
 

@@ -38,7 +38,7 @@ impl Choice {
     }
 }
 
-const VERSION: &CStr =
+pub(crate) const VERSION: &CStr =
     match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
         Ok(version) => version,
         Err(_) => panic!("a version contains no zero byte"),

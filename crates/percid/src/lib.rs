@@ -8,6 +8,9 @@ compile_error!("percid reserves address space for every CPU: it needs a 64-bit t
 
 mod arena;
 mod backoff;
+#[cfg(feature = "capi")]
+#[doc(hidden)]
+pub mod capi;
 mod cell;
 mod counter;
 mod critical;

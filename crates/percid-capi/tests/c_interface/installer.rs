@@ -27,7 +27,12 @@ fn set(names: &[&str]) -> BTreeSet<PathBuf> {
     names.iter().map(PathBuf::from).collect()
 }
 
-const HEADERS: [&str; 3] = ["include/percid.h", "include/percid.hpp", "include/percid_inline.h"];
+const HEADERS: [&str; 4] = [
+    "include/percid.h",
+    "include/percid.hpp",
+    "include/percid_inline.h",
+    "include/percid_interface.h",
+];
 
 #[test]
 fn both_libraries_are_installed_unless_one_is_asked_for() {
@@ -50,6 +55,7 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
         "opt/headers/percid.h",
         "opt/headers/percid.hpp",
         "opt/headers/percid_inline.h",
+        "opt/headers/percid_interface.h",
         "usr/lib64/libpercid.so",
         "usr/lib64/libpercid.so.1",
         "usr/lib64/libpercid.so.1.0.0",

@@ -30,25 +30,31 @@ struct descriptor {
     uint64_t start, length, abort;
 };
 
-struct fast_path percid_fast_path __attribute__((aligned(64)));
+static struct fast_path fast_path __attribute__((aligned(64)));
 
 static __thread struct area area __attribute__((aligned(32)));
 static uint32_t entries[2 + 8];
 static char *slots;
 static int64_t slow;
 
-void percid_counter_add_slow(percid_counter *counter, int64_t n)
+static void counter_add_slow(percid_counter *counter, int64_t n)
 {
     (void)counter;
     slow += n;
 }
 
-void percid_histogram_record_slow(percid_histogram *histogram, uint64_t value, uint64_t times)
+static void histogram_record_slow(percid_histogram *histogram, uint64_t value, uint64_t times)
 {
     (void)histogram;
     (void)value;
     slow += (int64_t)times;
 }
+
+const struct percid_interface percid_interface_1 = {
+    .fast_path = &fast_path,
+    .counter_add_slow = counter_add_slow,
+    .histogram_record_slow = histogram_record_slow,
+};
 
 static char *thread_pointer(void)
 {
@@ -105,7 +111,7 @@ static void records(void)
         area.mm_cid = 2;
         record(2, known[i].value, 2, known[i].bucket);
         area.cpu_id = 1;
-        percid_fast_path.table[1] = 4;
+        fast_path.table[1] = 4;
         record(1, known[i].value, 3, known[i].bucket);
     }
     /* Not used yet. */
@@ -140,9 +146,9 @@ int main(void)
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(memory != MAP_FAILED);
     slots = (char *)memory;
-    percid_fast_path.area = (char *)&area - thread_pointer();
-    percid_fast_path.table = table;
-    percid_fast_path.kernel_limit = 4;
+    fast_path.area = (char *)&area - thread_pointer();
+    fast_path.table = table;
+    fast_path.kernel_limit = 4;
 
     for (unsigned i = 0; i < sizeof amounts / sizeof *amounts; i++) {
         const int64_t n = amounts[i];

@@ -1,17 +1,25 @@
-/* How often an increment leaves the inline path: linked with --wrap=percid_counter_add_slow. */
+/* How often an increment leaves the inline path: linked with --wrap=percid_interface_1. */
 #include <percid.h>
 
 #include "check.h"
 
-void __real_percid_counter_add_slow(percid_counter *counter, int64_t n);
-void __wrap_percid_counter_add_slow(percid_counter *counter, int64_t n);
+extern const struct percid_interface __real_percid_interface_1;
+extern struct percid_interface __wrap_percid_interface_1;
+struct percid_interface __wrap_percid_interface_1;
 
 static long slow_calls;
 
-void __wrap_percid_counter_add_slow(percid_counter *counter, int64_t n)
+static void counted(percid_counter *counter, int64_t n)
 {
     slow_calls++;
-    __real_percid_counter_add_slow(counter, n);
+    __real_percid_interface_1.counter_add_slow(counter, n);
+}
+
+/* Before main(), which may take the table for constant. */
+__attribute__((constructor)) static void wrap(void)
+{
+    __wrap_percid_interface_1 = __real_percid_interface_1;
+    __wrap_percid_interface_1.counter_add_slow = counted;
 }
 
 int main(void)

@@ -1,0 +1,269 @@
+//! The one symbol that C programs refer to: a table of the functions, `percid_interface_1`.
+//!
+//! Every function of the header is an inline function of the caller's module that calls through
+//! this table, and the inline critical sections find the fast path's words in it. Where a process
+//! has several copies of percid, the dynamic linker decides for each module which table it gets,
+//! and with the table the module gets everything else from the same copy.
+//!
+//! What C programs contain of this are the offsets. So a later version appends functions, and never
+//! moves or removes one; what cannot be kept needs another name, `percid_interface_2`.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
+
+use crate::activity::*;
+use crate::counter::*;
+use crate::histogram::*;
+use crate::local::*;
+use crate::machine::*;
+use crate::mask::*;
+use crate::numa::balancer::*;
+use crate::numa::event::*;
+use crate::numa::region::*;
+use crate::numa::report::*;
+use crate::numa::settings::*;
+use crate::pool::*;
+use crate::process::*;
+use crate::ring::*;
+use crate::source::*;
+use crate::stack::*;
+
+/// The number of this interface, which is in its symbol's name.
+pub const NUMBER: u32 = 1;
+
+/// How many functions the first release of this interface has. Headers ask before they call a
+/// later one. (There was no release yet.)
+pub const FIRST: usize = FUNCTIONS.len();
+
+/// The bytes of the table in every version: a program may have a copy of it, which is as large as
+/// the program's version was.
+const BYTES: usize = 4096;
+
+/// The places for functions.
+pub const CAPACITY: usize = (BYTES - size_of::<Start>()) / size_of::<*const ()>();
+
+/// Any function.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Function(*const ());
+
+/// What the table begins with.
+#[repr(C)]
+struct Start {
+    /// The bytes that are in use: a function behind them is not known to this version.
+    size: u32,
+    /// [`NUMBER`].
+    number: u32,
+    version: *const c_char,
+    fast_path: *const FastPath,
+    missing: unsafe extern "C" fn(name: *const c_char) -> c_int,
+}
+
+/// The words that inline critical sections read (`percid_inline.h` knows their places).
+#[repr(C)]
+struct FastPath {
+    opaque: [u8; 0],
+}
+
+/// The table.
+#[repr(C)]
+pub struct Interface {
+    start: Start,
+    functions: [Function; CAPACITY],
+}
+
+// SAFETY: it is constant; what it points to is functions, a text, and words that are atomic.
+unsafe impl Sync for Interface {}
+
+impl fmt::Debug for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interface").field("size", &self.start.size).finish_non_exhaustive()
+    }
+}
+
+const _: () = assert!(size_of::<Interface>() == BYTES);
+
+unsafe extern "C" {
+    /// Of the crate `percid`.
+    static percid_fast_path: FastPath;
+}
+
+macro_rules! functions {
+    ($($name:ident)*) => {
+        /// The names of the table's functions, in its order.
+        pub const FUNCTIONS: &[&str] = &[$(stringify!($name)),*];
+
+        const ADDRESSES: [Function; FUNCTIONS.len()] = [$(Function($name as *const ())),*];
+    };
+}
+
+// Those of a later release than the first of this interface: at the end, in the order in which they
+// came.
+functions! {
+    percid_version
+    percid_init
+    percid_source_name
+    percid_source_by_name
+    percid_source_prepare
+    percid_source_unavailable
+    percid_source_reason
+    percid_source_current_id
+    percid_source_ids_seen
+    percid_choice_read
+    percid_reason
+    percid_current_id
+    percid_compact
+    percid_set_density
+
+    percid_activity_read
+    percid_id_memory
+    percid_machine_read
+    percid_machine_cpus
+    percid_machine_probe
+
+    percid_counter_add_slow
+    percid_counter_with_source
+    percid_counter_sum
+    percid_counter_take
+    percid_counter_by_id
+    percid_counter_shared
+    percid_counter_destroy
+
+    percid_histogram_record_slow
+    percid_histogram_with_source
+    percid_histogram_snapshot
+    percid_histogram_take
+    percid_histogram_unrecorded
+    percid_histogram_destroy
+
+    percid_snapshot_create
+    percid_snapshot_free
+    percid_snapshot_count
+    percid_snapshot_quantile
+    percid_snapshot_min
+    percid_snapshot_max
+    percid_snapshot_mean
+    percid_snapshot_buckets
+    percid_snapshot_merge
+
+    percid_stack_create
+    percid_stack_create_with_source
+    percid_stack_capacity
+    percid_stack_push
+    percid_stack_pop
+    percid_stack_drain
+    percid_stack_destroy
+
+    percid_pool_create
+    percid_pool_create_with_source
+    percid_pool_size
+    percid_pool_align
+    percid_pool_slabs
+    percid_pool_get
+    percid_pool_put
+    percid_pool_drain
+    percid_pool_destroy
+
+    percid_local_create
+    percid_local_create_with_source
+    percid_local_acquire
+    percid_local_release
+    percid_local_with
+    percid_local_for_each
+    percid_local_drain
+    percid_local_destroy
+
+    percid_ring_create
+    percid_ring_create_with_source
+    percid_ring_append
+    percid_ring_max_record_len
+    percid_ring_poll
+    percid_ring_lost
+    percid_ring_destroy
+
+    percid_mask_create
+    percid_mask_mark
+    percid_mask_is_marked
+    percid_mask_drain
+    percid_mask_destroy
+
+    percid_balancer_settings_init
+    percid_balancer_create
+    percid_balancer_has_nodes
+    percid_balancer_start
+    percid_balancer_stop
+    percid_balancer_pass
+    percid_balancer_move_batch
+    percid_balancer_take_events
+    percid_balancer_destroy
+
+    percid_region_register
+    percid_region_register_trapped
+    percid_region_register_written
+    percid_region_error
+    percid_region_touch
+    percid_region_start
+    percid_region_bytes
+    percid_region_access
+    percid_region_exclude_begin
+    percid_region_exclude_end
+    percid_region_unregister
+
+    percid_report_create
+    percid_report_free
+    percid_report_totals
+    percid_report_nodes
+    percid_report_regions
+    percid_report_region
+    percid_report_pages
+    percid_report_use
+    percid_report_failures
+    percid_report_skipped
+    percid_scan_reason_name
+}
+
+/// The functions that the header has inline with critical sections: C gets to the rest of each by a
+/// function of the table. These are for the languages that cannot include the header.
+pub const INLINED: &[&str] =
+    &["percid_counter_add", "percid_histogram_record", "percid_histogram_record_many"];
+
+/// The table of this copy of percid.
+#[unsafe(export_name = "percid_interface_1")]
+pub static INTERFACE: Interface = Interface {
+    start: Start {
+        size: (size_of::<Start>() + FUNCTIONS.len() * size_of::<Function>()) as u32,
+        number: NUMBER,
+        version: VERSION.as_ptr(),
+        fast_path: &raw const percid_fast_path,
+        missing,
+    },
+    functions: filled(),
+};
+
+const fn filled() -> [Function; CAPACITY] {
+    let mut functions = [Function(std::ptr::null()); CAPACITY];
+    let mut index = 0;
+    while index < ADDRESSES.len() {
+        functions[index] = ADDRESSES[index];
+        index += 1;
+    }
+    functions
+}
+
+/// Says that a program has called a function which this version does not have: it was compiled for
+/// a later one.
+///
+/// Async-signal-safe.
+///
+/// # Safety
+///
+/// `name` is a terminated string.
+unsafe extern "C" fn missing(name: *const c_char) -> c_int {
+    // SAFETY: by contract.
+    let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or("such function");
+    percid::capi::say(format_args!(
+        "this process uses version {}, which has no {name}(): the caller needs a later one",
+        env!("CARGO_PKG_VERSION")
+    ));
+    -libc::ENOSYS
+}
