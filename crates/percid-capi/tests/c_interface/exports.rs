@@ -13,36 +13,44 @@ fn listed() -> BTreeSet<String> {
     names.filter(|name| name.starts_with("percid_")).map(str::to_owned).collect()
 }
 
-fn dynamic_symbols(library: &Path) -> Vec<String> {
+/// The symbols that others can refer to, with binding and visibility.
+fn symbols(library: &Path, table: &str) -> BTreeSet<(String, String, String)> {
     let path = library.to_str().expect("a path in UTF-8");
-    let text = output_of("readelf", &["-W", "--dyn-syms", path]);
-    let defined = text.lines().filter(|line| {
-        let words: Vec<_> = line.split_whitespace().collect();
-        matches!(words.get(4), Some(&("GLOBAL" | "WEAK"))) && words.get(6) != Some(&"UND")
+    let text = output_of("readelf", &["-W", table, path]);
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let ours = lines.filter(|words| {
+        matches!(words.get(4), Some(&("GLOBAL" | "WEAK" | "UNIQUE")))
+            && words.get(6) != Some(&"UND")
     });
-    defined.filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect()
+    ours.map(|words| (words[4].to_owned(), words[5].to_owned(), words[7].to_owned())).collect()
+}
+
+/// What is expected of the table, and of the functions.
+fn expected(version: &str, visibility: &str) -> BTreeSet<(String, String, String)> {
+    let all = listed().into_iter().map(|name| {
+        let (binding, visibility) = match name.as_str() {
+            "percid_interface_1" => ("UNIQUE", "DEFAULT"),
+            _ => ("GLOBAL", visibility),
+        };
+        (binding.to_owned(), visibility.to_owned(), name + version)
+    });
+    all.collect()
 }
 
 #[test]
 fn the_shared_library_exports_percids_names_and_no_other() {
-    let found: BTreeSet<_> =
-        dynamic_symbols(&shared().library("libpercid.so")).into_iter().collect();
-    let mut expected: BTreeSet<_> =
-        listed().into_iter().map(|name| format!("{name}@@PERCID_1")).collect();
+    let mut expected = expected("@@PERCID_1", "DEFAULT");
     // The version itself.
-    expected.insert("PERCID_1".to_owned());
-    assert_eq!(found, expected);
+    expected.insert(["GLOBAL", "DEFAULT", "PERCID_1"].map(str::to_owned).into());
+    assert_eq!(symbols(&shared().library("libpercid.so"), "--dyn-syms"), expected);
 }
 
+/// What a program exports for libraries that it is linked with must be all or nothing.
 #[test]
-fn the_static_library_exports_the_same() {
+fn the_static_library_has_the_same_names_but_shows_the_table_alone() {
     for installation in [shared(), only_static()] {
-        let path = installation.library("libpercid.a");
-        let path = path.to_str().expect("a path in UTF-8");
-        let text = output_of("nm", &["--defined-only", "--extern-only", path]);
-        let names = text.lines().filter(|line| line.split_whitespace().count() == 3);
-        let found = names.filter_map(|line| line.split_whitespace().last()).map(str::to_owned);
-        assert_eq!(found.collect::<BTreeSet<_>>(), listed());
+        let library = installation.library("libpercid.a");
+        assert_eq!(symbols(&library, "--symbols"), expected("", "HIDDEN"));
     }
 }
 

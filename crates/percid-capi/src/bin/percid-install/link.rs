@@ -16,6 +16,7 @@ use crate::compile::Compiled;
 use crate::files::{SHARED, SONAME, STATIC};
 use crate::options::{LibraryType, Options};
 use crate::symbols::{MAP, exported};
+use crate::visibility::{self, Functions};
 
 /// Makes the libraries that are asked for, under the names they will have. Returns the folder they
 /// are in.
@@ -29,8 +30,17 @@ pub(crate) fn libraries(compiled: &Compiled, options: &Options) -> Result<PathBu
     let object = workplace.object(compiled, strip)?;
     for library in &options.library_types {
         match library {
-            LibraryType::Staticlib => workplace.archive(&object)?,
-            LibraryType::Cdylib => workplace.shared(&object, &compiled.native_libraries)?,
+            LibraryType::Staticlib => {
+                workplace.archive(&workplace.adjusted(
+                    &object,
+                    "percid.o",
+                    Functions::Hidden,
+                )?)?;
+            }
+            LibraryType::Cdylib => {
+                let object = workplace.adjusted(&object, "exporting.o", Functions::Exported)?;
+                workplace.shared(&object, &compiled.native_libraries)?;
+            }
         }
     }
     Ok(workplace.folder)
@@ -88,8 +98,8 @@ impl Workplace {
         compiler.args(["-Wl,--gc-sections", "-Wl,--force-group-allocation"]).args(wanted);
         run(compiler.arg("-o").arg(&linked).arg(&compiled.archive).args(&compiled.unwinder))?;
 
-        let names = self.write("exported.txt", &(exported(MAP).join("\n") + "\n"))?;
-        let object = self.folder.join("percid.o");
+        let names = self.write("exported.txt", exported(MAP).join("\n") + "\n")?;
+        let object = self.folder.join("global.o");
         let mut objcopy = Command::new(&self.tools.objcopy);
         let mut keep = OsString::from("--keep-global-symbols=");
         keep.push(names);
@@ -97,6 +107,19 @@ impl Workplace {
         objcopy.args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd"]);
         run(objcopy.arg(&linked).arg(&object))?;
         Ok(object)
+    }
+
+    /// A copy of the object, in which the table is unique and the functions are as visible as that.
+    fn adjusted(
+        &self,
+        object: &Path,
+        name: &str,
+        functions: Functions,
+    ) -> Result<PathBuf, Failure> {
+        let mut bytes = fs::read(object)
+            .map_err(|error| format!("cannot read {}: {error}", object.display()))?;
+        visibility::adjust(&mut bytes, functions)?;
+        self.write(name, bytes)
     }
 
     fn archive(&self, object: &Path) -> Result<(), Failure> {
@@ -107,7 +130,7 @@ impl Workplace {
     }
 
     /// The library stays loaded for the life of the process, as threads keep pointers into it, and
-    /// it binds its own symbols to itself: percid_fast_path must be one.
+    /// it binds its own symbols to itself.
     fn shared(&self, object: &Path, native_libraries: &[String]) -> Result<(), Failure> {
         let shared = self.folder.join(SHARED);
         let map = self.write("percid.map", MAP)?;
@@ -126,7 +149,7 @@ impl Workplace {
         run(compiler.arg("-Wl,--as-needed").args(native_libraries))
     }
 
-    fn write(&self, name: &str, content: &str) -> Result<PathBuf, Failure> {
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Result<PathBuf, Failure> {
         let path = self.folder.join(name);
         fs::write(&path, content)
             .map_err(|error| format!("cannot write {}: {error}", path.display()))?;

@@ -13,6 +13,7 @@ mod options;
 mod pkg_config;
 mod setting;
 mod symbols;
+mod visibility;
 
 use std::fs;
 use std::io::Write;
