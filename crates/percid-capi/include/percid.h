@@ -2429,7 +2429,7 @@ PERCID_INLINE const char *percid_scan_reason_name(int reason) PERCID_NOEXCEPT;
 #endif  /* PERCID_H */
 
 #include "percid_interface.h" /* IWYU pragma: export */
-/* percid_counter_add(), percid_histogram_record(), percid_histogram_record_many() */
+/* What is inline: all or the common case of the functions that are called most. */
 #include "percid_inline.h" /* IWYU pragma: export */
 
 #pragma GCC visibility pop

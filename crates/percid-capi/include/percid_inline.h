@@ -1,20 +1,12 @@
 /*
- * percid_inline.h: what programs have inline. Part of percid.h, which includes it.
+ * percid_inline.h: what programs have inline. Part of percid.h, which includes it, and says of each
+ * function what it does.
  *
- *     void percid_counter_add(percid_counter *counter, int64_t n);
- *         Adds n, which may be negative, to this CPU's copy of the counter.
- *
- *     void percid_histogram_record(percid_histogram *histogram, uint64_t value);
- *     void percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64_t times);
- *         Counts a value, or counts it `times` times in one step.
- *
- * On any thread, in any signal handler; the pointers must not be NULL. An increment takes 16 to 20
- * instructions on x86-64, two of them stores, none locked, no call; a record some 10 more. With
- * PERCID_SOURCE_ATOMIC it is a call and one locked instruction.
- *
- * Inline with gcc 5 or clang 9 and later on x86-64 (LP64) and 64-bit Arm (little-endian); the call
- * of a function otherwise, or if PERCID_NO_INLINE is defined. Objects compiled either way work
- * together. Code that is compiled with -masm=intel has to define it.
+ * With gcc 5 or clang 9 and later on x86-64 (LP64) and 64-bit Arm (little-endian) the common case of
+ * these functions is a critical section in the caller's code, without a call or a locked instruction
+ * (PERCID_SOURCE_ATOMIC takes both); everything else is a call. PERCID_NO_INLINE makes all of them
+ * calls. Objects compiled either way work together. Code that is compiled with -masm=intel has to
+ * define it.
  */
 #ifndef PERCID_INLINE_H
 #define PERCID_INLINE_H
@@ -25,15 +17,36 @@
 
 #if defined(__cplusplus)
 #define PERCID_CAST(type, value) static_cast<type>(value)
+#define PERCID_POINTER(type, value) reinterpret_cast<type>(value)
 #else
 #define PERCID_CAST(type, value) ((type)(value))
+#define PERCID_POINTER(type, value) ((type)(value))
+#endif
+
+#define PERCID_FAST PERCID_INLINE __attribute__((always_inline))
+#define PERCID_LIKELY(condition) __builtin_expect(!!(condition), 1)
+
+/*
+ * What hands memory from thread to thread is inline unless a race detector looks on: to that a
+ * section is nothing, and the library tells it.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define PERCID_HANDS_OVER_INLINE 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PERCID_HANDS_OVER_INLINE 0
+#endif
+#endif
+#ifndef PERCID_HANDS_OVER_INLINE
+#define PERCID_HANDS_OVER_INLINE PERCID_ADDS_INLINE
 #endif
 
 #if PERCID_ADDS_INLINE
 
+#include "percid_sections.h"
+
 /*
- * The critical sections, in the same words as the library's own (crates/percid/src/critical, which
- * proves them).
+ * The critical sections, in the library's own words (percid_sections.h).
  *
  * A section declares itself by storing its descriptor's address in the rseq area, reads the index
  * of the memory that this CPU owns, and commits with one store, its last instruction. If the thread
@@ -45,189 +58,410 @@
  * address is in the library's table (percid_interface.h), at 16. One statement gets it from there,
  * which is not volatile, so compilers take it out of loops.
  *
- * The "?" of the sections' flags puts descriptor and abort pad into the group of the function that
- * surrounds them: when the linker keeps one copy of a C++ inline function, it drops the descriptors
- * of the others too.
+ * A section works on the word of an object: the address of its memory, whose lowest bits are the
+ * mark of its source, 2 the kernel's IDs, 1 the table's. No other word leads into one.
+ *
+ * Those without a result leave for percid_slow when they have done nothing. Those with one are zero
+ * then, because older compilers do not allow such a statement to leave and to have outputs.
  */
 
 #if defined(__x86_64__)
 
 #define PERCID_FAST_PATH_ADDRESS "movq percid_interface_1@GOTPCREL(%%rip), %0\n\tmovq 16(%0), %0"
+#define PERCID_THREAD_POINTER "movq %%fs:0, %0"
 
-/* The index, ID + 1, in rcx; the rseq area, relative to the thread pointer, is in rax. */
-#define PERCID_KERNEL_INDEX                                                                                    \
-    "movl %%fs:24(%%rax), %%ecx\n\t"                                                                           \
-    "cmpl 16(%[fast_path]), %%ecx\n\t"                                                                         \
-    "jae %l[percid_slow]\n\t"                                                                                  \
-    "incl %%ecx\n\t"
-#define PERCID_TABLE_INDEX                                                                                     \
-    "movslq %%fs:4(%%rax), %%rcx\n\t"                                                                          \
-    "movq 8(%[fast_path]), %%rax\n\t"                                                                          \
-    "movl (%%rax, %%rcx, 4), %%ecx\n\t"                                                                        \
-    "testl %%ecx, %%ecx\n\t"                                                                                   \
-    "jz %l[percid_slow]\n\t"
-
-/* Adds n to the word at (address - MARK) + (index << 24); leaves for percid_slow if that was
- * aborted. */
-#define PERCID_ADD_SECTION(INDEX, MARK, base, address, n)                                                      \
-    __asm__ goto(".pushsection __rseq_cs, \"aw?\", @progbits\n\t"                                              \
-                 ".balign 32\n"                                                                                \
-                 "9:\n\t"                                                                                      \
-                 ".long 0, 0\n\t"             /* version, flags */                                             \
-                 ".quad 2f, 3f - 2f, 4f\n\t"  /* start, length, abort */                                       \
-                 ".popsection\n\t"                                                                             \
-                 "movq (%[fast_path]), %%rax\n\t"                                                              \
-                 "leaq 9b(%%rip), %%rcx\n\t"                                                                   \
-                 "movq %%rcx, %%fs:8(%%rax)\n"                                                                 \
-                 "2:\n\t"                                                                                      \
-                 INDEX                                                                                         \
-                 "shlq $24, %%rcx\n\t"                                                                         \
-                 "addq %[cell], %%rcx\n\t"                                                                     \
-                 "movq %[addend], %%rax\n\t"                                                                   \
-                 "addq -" MARK "(%%rcx), %%rax\n\t"                                                            \
-                 "movq %%rax, -" MARK "(%%rcx)\n"                                                              \
-                 "3:\n\t"                                                                                      \
-                 ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t"                                       \
-                 ".byte 0x0f, 0xb9, 0x3d\n\t" /* with the signature: ud1 signature(%rip), %edi */              \
-                 ".long 0x53053053\n"                                                                          \
-                 "4:\n\t"                                                                                      \
-                 "jmp %l[percid_slow]\n\t"                                                                     \
-                 ".popsection"                                                                                 \
-                 : /* no outputs, which older compilers do not allow here */                                   \
-                 : [fast_path] "r"(base), [cell] "r"(address), [addend] "er"(n)                                \
-                 : "rax", "rcx", "cc", "memory"                                                                \
-                 : percid_slow)
+/* How a section wants a word with a mark, and a number that it reads. */
+#define PERCID_OBJECT(word, mark) (word)
+#define PERCID_NUMBER(place) (place)
+/* A number may be part of an instruction. */
+#define PERCID_ADDEND "er"
 
 #elif defined(__aarch64__)
 
 #define PERCID_FAST_PATH_ADDRESS                                                                               \
     "adrp %0, :got:percid_interface_1\n\tldr %0, [%0, :got_lo12:percid_interface_1]\n\tldr %0, [%0, #16]"
+#define PERCID_THREAD_POINTER "mrs %0, tpidr_el0"
 
-/* The index, ID + 1, in x10; the address of the rseq area is in x9. */
-#define PERCID_KERNEL_INDEX                                                                                    \
-    "ldr w10, [x9, #24]\n\t"                                                                                   \
-    "ldr w11, [%[fast_path], #16]\n\t"                                                                         \
-    "cmp w10, w11\n\t"                                                                                         \
-    "b.hs %l[percid_slow]\n\t"                                                                                 \
-    "add w10, w10, #1\n\t"
-#define PERCID_TABLE_INDEX                                                                                     \
-    "ldrsw x10, [x9, #4]\n\t"                                                                                  \
-    "ldr x11, [%[fast_path], #8]\n\t"                                                                          \
-    "ldr w10, [x11, x10, lsl #2]\n\t"                                                                          \
-    "cbz w10, %l[percid_slow]\n\t"
-
-/* Adds n to the word at (address - MARK) + (index << 24); leaves for percid_slow if that was
- * aborted. A branch from the abort pad that is too far for one instruction goes through a veneer,
- * which destroys x16 and x17. */
-#define PERCID_ADD_SECTION(INDEX, MARK, base, address, n)                                                      \
-    __asm__ goto(".pushsection __rseq_cs, \"aw?\", @progbits\n\t"                                              \
-                 ".balign 32\n"                                                                                \
-                 "9:\n\t"                                                                                      \
-                 ".word 0, 0\n\t"             /* version, flags */                                             \
-                 ".xword 2f, 3f - 2f, 4f\n\t" /* start, length, abort */                                       \
-                 ".popsection\n\t"                                                                             \
-                 "ldr x10, [%[fast_path]]\n\t"                                                                 \
-                 "mrs x9, tpidr_el0\n\t"                                                                       \
-                 "add x9, x9, x10\n\t"                                                                         \
-                 "adrp x10, 9b\n\t"                                                                            \
-                 "add x10, x10, :lo12:9b\n\t"                                                                  \
-                 "str x10, [x9, #8]\n"                                                                         \
-                 "2:\n\t"                                                                                      \
-                 INDEX                                                                                         \
-                 "add x10, %[cell], x10, lsl #24\n\t"                                                          \
-                 "ldur x11, [x10, #-" MARK "]\n\t"                                                             \
-                 "add x11, x11, %[addend]\n\t"                                                                 \
-                 "stur x11, [x10, #-" MARK "]\n"                                                               \
-                 "3:\n\t"                                                                                      \
-                 ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t"                                       \
-                 ".inst 0xd428bc00\n"         /* the signature: brk #0x45e0 */                                 \
-                 "4:\n\t"                                                                                      \
-                 "b %l[percid_slow]\n\t"                                                                       \
-                 ".popsection"                                                                                 \
-                 : /* no outputs, which older compilers do not allow here */                                   \
-                 : [fast_path] "r"(base), [cell] "r"(address), [addend] "Ir"(n)                                \
-                 : "x9", "x10", "x11", "x16", "x17", "cc", "memory"                                            \
-                 : percid_slow)
+#define PERCID_OBJECT(word, mark) ((word) - (mark))
+#define PERCID_NUMBER(place) (*(place))
+#define PERCID_ADDEND "Ir"
 
 #endif
 
-PERCID_INLINE __attribute__((always_inline)) const void *percid_fast_path_address(void) PERCID_NOEXCEPT
+PERCID_FAST const void *percid_fast_path_address(void) PERCID_NOEXCEPT
 {
     const void *address;
     __asm__(PERCID_FAST_PATH_ADDRESS : "=r"(address));
     return address;
 }
 
-/*
- * Adds n to the word at address, whose lowest bits are the mark of the source of the object it
- * belongs to: 2 the kernel's IDs, 1 the table's. Returns whether it did. For the functions below.
- */
-PERCID_INLINE __attribute__((always_inline)) int percid_add_fast(uint64_t address, int64_t n) PERCID_NOEXCEPT
+/* Adds n to this CPU's copy of the word at this address. Returns whether it did. */
+PERCID_FAST int percid_add_fast(uint64_t address, int64_t n) PERCID_NOEXCEPT
 {
     /* Here, not where it is needed: what is done in any case leaves loops. */
     const void *const fast_path = percid_fast_path_address();
+#define PERCID_ADD(section, mark)                                                                              \
+    __asm__ goto(section                                                                                       \
+                 : /* no outputs, which older compilers do not allow here */                                   \
+                 : [fast_path] "r"(fast_path), [object] "r"(PERCID_OBJECT(address, mark)),                     \
+                   [n] PERCID_ADDEND(n)                                                                        \
+                 : PERCID_ADD_CLOBBERS                                                                         \
+                 : percid_slow)
     if (__builtin_expect(address & 2, 2)) {
-        PERCID_ADD_SECTION(PERCID_KERNEL_INDEX, "2", fast_path, address, n);
+        PERCID_ADD(PERCID_ADD_KERNEL, 2);
         return 1;
     }
     if (__builtin_expect(address & 1, 1)) {
-        PERCID_ADD_SECTION(PERCID_TABLE_INDEX, "1", fast_path, address, n);
+        PERCID_ADD(PERCID_ADD_TABLE, 1);
         return 1;
     }
 percid_slow:
     return 0;
+#undef PERCID_ADD
 }
 
-/* The address of an object's memory, with the mark. Acquiring: a thread that sees a mark sees what
- * the sections of that source read. */
+/* The word of an object. Acquiring: a thread that sees a mark sees what the sections of that source
+ * read. */
 #define PERCID_WORD(object) __atomic_load_n(&(object)->word, __ATOMIC_ACQUIRE)
 
-PERCID_INLINE __attribute__((always_inline)) void percid_counter_add(percid_counter *counter, int64_t n) PERCID_NOEXCEPT
+#endif
+
+#if PERCID_HANDS_OVER_INLINE
+
+/*
+ * The object of a handle, for the functions of the type of this number; NULL if that is for the
+ * library to say. The address of an object of static storage is the object's; another handle has
+ * the type's number in its upper 4 bits and, with that and a generation in the upper 16, the tag
+ * that stands in front of the object as long as that is there.
+ */
+PERCID_FAST const void *percid_object(const void *handle, uint64_t type) PERCID_NOEXCEPT
 {
-    if (__builtin_expect(!percid_add_fast(PERCID_WORD(counter), n), 0)) {
-        percid_counter_add_slow(counter, n);
+    const uint64_t bits = PERCID_POINTER(uintptr_t, handle), most = (UINT64_C(1) << 48) - 1;
+    if (PERCID_LIKELY(bits - 1 < most)) {
+        return handle;
     }
-}
-
-PERCID_INLINE __attribute__((always_inline)) void
-percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64_t times) PERCID_NOEXCEPT
-{
-    /* The value shifted right until it has seven bits; below it lie as many groups of 64 buckets as
-     * it was shifted. */
-    const unsigned shift = (PERCID_CAST(unsigned, __builtin_clzll(value | 64)) ^ 63) - 6;
-    const uint64_t bucket = (PERCID_CAST(uint64_t, shift) << 6) + (value >> shift);
-    const uint64_t address = PERCID_WORD(histogram) + 8 * bucket;
-    if (__builtin_expect(!percid_add_fast(address, PERCID_CAST(int64_t, times)), 0)) {
-        percid_histogram_record_slow(histogram, value, times);
+    if (PERCID_LIKELY(bits >> 60 == type)) {
+        const uint64_t *const object = PERCID_POINTER(const uint64_t *, bits & most);
+        if (PERCID_LIKELY(__atomic_load_n(object - 1, __ATOMIC_ACQUIRE) == bits >> 48)) {
+            return object;
+        }
     }
+    return NULL;
 }
 
-#undef PERCID_WORD
-#undef PERCID_ADD_SECTION
-#undef PERCID_KERNEL_INDEX
-#undef PERCID_TABLE_INDEX
-#undef PERCID_FAST_PATH_ADDRESS
-
-#else
-
-PERCID_INLINE void percid_counter_add(percid_counter *counter, int64_t n) PERCID_NOEXCEPT
+/* Pushes an item on this CPU's part of a stack. Returns whether it did. */
+PERCID_FAST int percid_push_fast(uint64_t word, const uint64_t *capacity, void *item) PERCID_NOEXCEPT
 {
-    percid_counter_add_slow(counter, n);
+    const void *const fast_path = percid_fast_path_address();
+#define PERCID_PUSH(section, mark)                                                                             \
+    __asm__ goto(section                                                                                       \
+                 :                                                                                             \
+                 : [fast_path] "r"(fast_path), [object] "r"(PERCID_OBJECT(word, mark)),                        \
+                   [capacity] "r"(PERCID_NUMBER(capacity)), [item] "r"(item)                                   \
+                 : PERCID_PUSH_CLOBBERS                                                                        \
+                 : percid_slow)
+    if (__builtin_expect(word & 2, 2)) {
+        PERCID_PUSH(PERCID_PUSH_KERNEL, 2);
+        return 1;
+    }
+    if (__builtin_expect(word & 1, 1)) {
+        PERCID_PUSH(PERCID_PUSH_TABLE, 1);
+        return 1;
+    }
+percid_slow:
+    return 0;
+#undef PERCID_PUSH
 }
 
-PERCID_INLINE void percid_histogram_record_many(percid_histogram *histogram, uint64_t value, uint64_t times) PERCID_NOEXCEPT
+/* Pops an item from this CPU's part of a stack; NULL if it did not. */
+PERCID_FAST void *percid_pop_fast(uint64_t word) PERCID_NOEXCEPT
 {
-    percid_histogram_record_slow(histogram, value, times);
+    const void *const fast_path = percid_fast_path_address();
+    uint64_t index, top;
+    void *item;
+#define PERCID_POP(section, mark)                                                                              \
+    __asm__ __volatile__(section                                                                               \
+                         : [item] "=&r"(item), [index] "=&r"(index), [work] "=&r"(top)                         \
+                         : [fast_path] "r"(fast_path), [object] "r"(PERCID_OBJECT(word, mark))                 \
+                         : PERCID_POP_CLOBBERS)
+    if (__builtin_expect(word & 2, 2)) {
+        PERCID_POP(PERCID_POP_KERNEL, 2);
+    } else if (__builtin_expect(word & 1, 1)) {
+        PERCID_POP(PERCID_POP_TABLE, 1);
+    } else {
+        return NULL;
+    }
+    (void)index;
+    return PERCID_LIKELY(top != 0) ? item : NULL;
+#undef PERCID_POP
+}
+
+/* The lock of this CPU's value of a local, taken; NULL if it was not. Behind it comes the word that
+ * closes it, then the value's address. */
+PERCID_FAST int64_t *percid_lock_fast(uint64_t word) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+    const uint64_t ready = 1;
+    uint64_t index, work, token;
+    /* Volatile, since functions that change stacks may return on another thread. */
+    __asm__ __volatile__(PERCID_THREAD_POINTER : "=r"(token));
+#define PERCID_ACQUIRE(section, mark)                                                                          \
+    __asm__ __volatile__(section                                                                               \
+                         : [index] "=&r"(index), [work] "=&r"(work)                                            \
+                         : [fast_path] "r"(fast_path), [object] "r"(PERCID_OBJECT(word, mark)),                \
+                           [expected] PERCID_ADDEND(ready), [token] "r"(token)                                 \
+                         : PERCID_ACQUIRE_CLOBBERS)
+    if (__builtin_expect(word & 2, 2)) {
+        PERCID_ACQUIRE(PERCID_ACQUIRE_KERNEL, 2);
+    } else if (__builtin_expect(word & 1, 1)) {
+        PERCID_ACQUIRE(PERCID_ACQUIRE_TABLE, 1);
+    } else {
+        return NULL;
+    }
+    (void)work;
+    return PERCID_POINTER(int64_t *, index & ~UINT64_C(7));
+#undef PERCID_ACQUIRE
+}
+
+/* A record to be appended, as the section reads it. */
+struct percid_record {
+    const char *bytes;
+    const char *end;   /* of the whole words */
+    uint64_t rest;     /* the bytes behind those, as a word; anything if there are none */
+    uint64_t length;   /* in bytes */
+    uint64_t size;     /* what it takes: with its header, in whole words */
+    uint64_t needed;   /* what must be free: that and the next header */
+    uint64_t capacity; /* of the ring */
+    uint64_t mask;     /* one less */
+};
+
+/* The bytes behind the whole words of a record. Without a copy of variable length, a call. */
+PERCID_FAST uint64_t percid_rest(const char *bytes, uint64_t length) PERCID_NOEXCEPT
+{
+    if (length >= 8) {
+        uint64_t last;
+        __builtin_memcpy(&last, bytes + length - 8, 8);
+        return last >> ((64 - 8 * (length % 8)) % 64);
+    }
+    if (length >= 4) {
+        uint32_t first, last;
+        __builtin_memcpy(&first, bytes, 4);
+        __builtin_memcpy(&last, bytes + length - 4, 4);
+        return first | PERCID_CAST(uint64_t, last) << (8 * (length - 4));
+    }
+    if (length > 0) {
+        const unsigned char *const all = PERCID_POINTER(const unsigned char *, bytes);
+        return all[0] | PERCID_CAST(uint64_t, all[length / 2]) << (8 * (length / 2)) |
+               PERCID_CAST(uint64_t, all[length - 1]) << (8 * (length - 1));
+    }
+    return 0;
+}
+
+/* Appends a record to this CPU's part of a ring. Returns whether it did. */
+PERCID_FAST int percid_append_fast(uint64_t word, const struct percid_record *record) PERCID_NOEXCEPT
+{
+    const void *const fast_path = percid_fast_path_address();
+#define PERCID_APPEND(section, mark)                                                                           \
+    __asm__ goto(section                                                                                       \
+                 :                                                                                             \
+                 : [fast_path] "r"(fast_path), [object] "r"(PERCID_OBJECT(word, mark)), [request] "r"(record)  \
+                 : PERCID_APPEND_CLOBBERS                                                                      \
+                 : percid_slow)
+    if (__builtin_expect(word & 2, 2)) {
+        PERCID_APPEND(PERCID_APPEND_KERNEL, 2);
+        return 1;
+    }
+    if (__builtin_expect(word & 1, 1)) {
+        PERCID_APPEND(PERCID_APPEND_TABLE, 1);
+        return 1;
+    }
+percid_slow:
+    return 0;
+#undef PERCID_APPEND
 }
 
 #endif
 
-PERCID_INLINE void percid_histogram_record(percid_histogram *histogram, uint64_t value) PERCID_NOEXCEPT
+PERCID_FAST void percid_counter_add(percid_counter *counter, int64_t n) PERCID_NOEXCEPT
+{
+#if PERCID_ADDS_INLINE
+    if (PERCID_LIKELY(counter != NULL) && PERCID_LIKELY(percid_add_fast(PERCID_WORD(counter), n))) {
+        return;
+    }
+#endif
+    percid_counter_add_slow(counter, n);
+}
+
+PERCID_FAST void percid_histogram_record_many(percid_histogram *histogram, uint64_t value,
+                                              uint64_t times) PERCID_NOEXCEPT
+{
+#if PERCID_ADDS_INLINE
+    /* The value shifted right until it has seven bits; below it lie as many groups of 64 buckets as
+     * it was shifted. */
+    const unsigned shift = (PERCID_CAST(unsigned, __builtin_clzll(value | 64)) ^ 63) - 6;
+    const uint64_t bucket = (PERCID_CAST(uint64_t, shift) << 6) + (value >> shift);
+    if (PERCID_LIKELY(histogram != NULL) &&
+        PERCID_LIKELY(percid_add_fast(PERCID_WORD(histogram) + 8 * bucket, PERCID_CAST(int64_t, times)))) {
+        return;
+    }
+#endif
+    percid_histogram_record_slow(histogram, value, times);
+}
+
+PERCID_FAST void percid_histogram_record(percid_histogram *histogram, uint64_t value) PERCID_NOEXCEPT
 {
     percid_histogram_record_many(histogram, value, 1);
 }
 
-#undef PERCID_ADDS_INLINE
+PERCID_FAST int percid_stack_push(percid_stack *stack, void *item) PERCID_NOEXCEPT
+{
+#if PERCID_HANDS_OVER_INLINE
+    const percid_stack *const object = PERCID_CAST(const percid_stack *, percid_object(stack, 1));
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(item != NULL) &&
+        PERCID_LIKELY(percid_push_fast(PERCID_WORD(object), &object->capacity, item))) {
+        return 0;
+    }
+#endif
+    return percid_interface_address()->stack_push(stack, item);
+}
+
+PERCID_FAST void *percid_stack_pop(percid_stack *stack) PERCID_NOEXCEPT
+{
+#if PERCID_HANDS_OVER_INLINE
+    const percid_stack *const object = PERCID_CAST(const percid_stack *, percid_object(stack, 1));
+    if (PERCID_LIKELY(object != NULL)) {
+        void *const item = percid_pop_fast(PERCID_WORD(object));
+        if (PERCID_LIKELY(item != NULL)) {
+            return item;
+        }
+    }
+#endif
+    return percid_interface_address()->stack_pop(stack);
+}
+
+/* What stands 16 bytes in front of a pool's object: the pool's number, and one of these. */
+#define PERCID_LENT (UINT64_C(1) << 32)
+#define PERCID_IDLE (UINT64_C(2) << 32)
+
+PERCID_FAST void *percid_pool_get(percid_pool *pool) PERCID_NOEXCEPT
+{
+#if PERCID_HANDS_OVER_INLINE
+    const percid_pool *const found = PERCID_CAST(const percid_pool *, percid_object(pool, 2));
+    if (PERCID_LIKELY(found != NULL)) {
+        void *const object = percid_pop_fast(PERCID_WORD(found));
+        if (PERCID_LIKELY(object != NULL)) {
+            PERCID_CAST(uint64_t *, object)[-2] = PERCID_LENT | __atomic_load_n(&found->number, __ATOMIC_RELAXED);
+            return object;
+        }
+    }
+#endif
+    return percid_interface_address()->pool_get(pool);
+}
+
+PERCID_FAST int percid_pool_put(percid_pool *pool, void *object) PERCID_NOEXCEPT
+{
+#if PERCID_HANDS_OVER_INLINE
+    const percid_pool *const found = PERCID_CAST(const percid_pool *, percid_object(pool, 2));
+    if (PERCID_LIKELY(found != NULL) && PERCID_LIKELY(object != NULL)) {
+        uint64_t *const mark = PERCID_CAST(uint64_t *, object) - 2;
+        const uint64_t number = __atomic_load_n(&found->number, __ATOMIC_RELAXED);
+        if (PERCID_LIKELY(*mark == (PERCID_LENT | number))) {
+            /* Before another thread can have it. */
+            *mark = PERCID_IDLE | number;
+            if (PERCID_LIKELY(percid_push_fast(PERCID_WORD(found), &found->capacity, object))) {
+                return 0;
+            }
+            /* The library does all of it. */
+            *mark = PERCID_LENT | number;
+        }
+    }
+#endif
+    return percid_interface_address()->pool_put(pool, object);
+}
+
+#undef PERCID_LENT
+#undef PERCID_IDLE
+
+PERCID_FAST int percid_local_acquire(percid_local *local, void **value) PERCID_NOEXCEPT
+{
+#if PERCID_HANDS_OVER_INLINE
+    const percid_local *const object = PERCID_CAST(const percid_local *, percid_object(local, 3));
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(value != NULL)) {
+        int64_t *const lock = percid_lock_fast(PERCID_WORD(object));
+        if (PERCID_LIKELY(lock != NULL)) {
+            void *const taken = PERCID_POINTER(void **, lock)[2];
+            if (PERCID_LIKELY(taken != NULL)) {
+                *value = taken;
+                return 0;
+            }
+            /* It could not be made before. */
+            __atomic_store_n(lock, 1, __ATOMIC_RELEASE);
+        }
+    }
+#endif
+    return percid_interface_address()->local_acquire(local, value);
+}
+
+PERCID_FAST void percid_local_release(void *value) PERCID_NOEXCEPT
+{
+#if PERCID_HANDS_OVER_INLINE
+    /* In front of a value stands the address of its lock. */
+    if (PERCID_LIKELY(value != NULL)) {
+        __atomic_store_n(PERCID_CAST(int64_t **, value)[-1], 1, __ATOMIC_RELEASE);
+    }
+#else
+    percid_interface_address()->local_release(value);
+#endif
+}
+
+PERCID_FAST int percid_ring_append(percid_ring *ring, const void *record, size_t length) PERCID_NOEXCEPT
+{
+#if PERCID_HANDS_OVER_INLINE
+    const percid_ring *const object = PERCID_CAST(const percid_ring *, percid_object(ring, 4));
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(record != NULL)) {
+        const uint64_t capacity = object->capacity, size = (length + 15) & ~UINT64_C(7);
+        if (PERCID_LIKELY(length <= capacity / 4 - 16) && PERCID_LIKELY(length < 65536)) {
+            const char *const bytes = PERCID_CAST(const char *, record);
+            const struct percid_record request = {
+                bytes,    bytes + (length & ~UINT64_C(7)), percid_rest(bytes, length), length, size,
+                size + 8, capacity,                        capacity - 1,
+            };
+            if (PERCID_LIKELY(percid_append_fast(PERCID_WORD(object), &request))) {
+                return 0;
+            }
+        }
+    }
+#endif
+    return percid_interface_address()->ring_append(ring, record, length);
+}
+
+PERCID_FAST int percid_mask_mark(percid_mask *mask, uint32_t id) PERCID_NOEXCEPT
+{
+#if PERCID_HANDS_OVER_INLINE
+    const percid_mask *const object = PERCID_CAST(const percid_mask *, percid_object(mask, 5));
+    if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(id < 512)) {
+        /* What it announces is stored before the bit is looked at: by the compiler here, and by the
+         * processor when a drain fences it. */
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        if (PERCID_LIKELY(__atomic_load_n(&object->marked[id / 64], __ATOMIC_RELAXED) >> (id % 64) & 1)) {
+            return 0;
+        }
+    }
+#endif
+    return percid_interface_address()->mask_mark(mask, id);
+}
+
+#undef PERCID_WORD
+#undef PERCID_OBJECT
+#undef PERCID_NUMBER
+#undef PERCID_ADDEND
+#undef PERCID_THREAD_POINTER
+#undef PERCID_FAST_PATH_ADDRESS
+#undef PERCID_FAST
+#undef PERCID_LIKELY
+#undef PERCID_POINTER
 #undef PERCID_CAST
+#undef PERCID_HANDS_OVER_INLINE
+#undef PERCID_ADDS_INLINE
 
 #endif

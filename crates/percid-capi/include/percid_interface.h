@@ -397,16 +397,6 @@ PERCID_INLINE uint32_t percid_stack_capacity(const struct percid_stack *stack) P
     return percid_interface_address()->stack_capacity(stack);
 }
 
-PERCID_INLINE int percid_stack_push(struct percid_stack *stack, void *item) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->stack_push(stack, item);
-}
-
-PERCID_INLINE void *percid_stack_pop(struct percid_stack *stack) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->stack_pop(stack);
-}
-
 PERCID_INLINE int64_t percid_stack_drain(struct percid_stack *stack, void (*visit)(void *item, void *argument), void *argument)
 {
     return percid_interface_address()->stack_drain(stack, visit, argument);
@@ -442,16 +432,6 @@ PERCID_INLINE size_t percid_pool_slabs(const struct percid_pool *pool, struct pe
     return percid_interface_address()->pool_slabs(pool, slabs, capacity);
 }
 
-PERCID_INLINE void *percid_pool_get(struct percid_pool *pool) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->pool_get(pool);
-}
-
-PERCID_INLINE int percid_pool_put(struct percid_pool *pool, void *object) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->pool_put(pool, object);
-}
-
 PERCID_INLINE int64_t percid_pool_drain(struct percid_pool *pool) PERCID_NOEXCEPT
 {
     return percid_interface_address()->pool_drain(pool);
@@ -470,16 +450,6 @@ PERCID_INLINE int percid_local_create(struct percid_local **local, size_t size, 
 PERCID_INLINE int percid_local_create_with_source(struct percid_local **local, int source, size_t size, size_t align, int (*make)(void *value, void *context), void (*drop)(void *value, void *context), void *context)
 {
     return percid_interface_address()->local_create_with_source(local, source, size, align, make, drop, context);
-}
-
-PERCID_INLINE int percid_local_acquire(struct percid_local *local, void **value) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->local_acquire(local, value);
-}
-
-PERCID_INLINE void percid_local_release(void *value) PERCID_NOEXCEPT
-{
-    percid_interface_address()->local_release(value);
 }
 
 PERCID_INLINE int percid_local_with(struct percid_local *local, void (*visit)(void *value, void *argument), void *argument)
@@ -512,11 +482,6 @@ PERCID_INLINE int percid_ring_create_with_source(struct percid_ring **ring, int 
     return percid_interface_address()->ring_create_with_source(ring, source, bytes, overflow);
 }
 
-PERCID_INLINE int percid_ring_append(struct percid_ring *ring, const void *record, size_t length) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->ring_append(ring, record, length);
-}
-
 PERCID_INLINE size_t percid_ring_max_record_len(const struct percid_ring *ring) PERCID_NOEXCEPT
 {
     return percid_interface_address()->ring_max_record_len(ring);
@@ -540,11 +505,6 @@ PERCID_INLINE int percid_ring_destroy(struct percid_ring *ring) PERCID_NOEXCEPT
 PERCID_INLINE int percid_mask_create(struct percid_mask **mask) PERCID_NOEXCEPT
 {
     return percid_interface_address()->mask_create(mask);
-}
-
-PERCID_INLINE int percid_mask_mark(struct percid_mask *mask, uint32_t id) PERCID_NOEXCEPT
-{
-    return percid_interface_address()->mask_mark(mask, id);
 }
 
 PERCID_INLINE int percid_mask_is_marked(const struct percid_mask *mask, uint32_t id) PERCID_NOEXCEPT

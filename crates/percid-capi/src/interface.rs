@@ -227,6 +227,19 @@ functions! {
 pub const INLINED: &[&str] =
     &["percid_counter_add", "percid_histogram_record", "percid_histogram_record_many"];
 
+/// Functions of the table that the header has inline too: C calls those of the table for all but the
+/// common case.
+pub const COMMON_CASE_INLINE: &[&str] = &[
+    "percid_stack_push",
+    "percid_stack_pop",
+    "percid_pool_get",
+    "percid_pool_put",
+    "percid_local_acquire",
+    "percid_local_release",
+    "percid_ring_append",
+    "percid_mask_mark",
+];
+
 /// The table of this copy of percid.
 #[unsafe(export_name = "percid_interface_1")]
 pub static INTERFACE: Interface = Interface {

@@ -1,7 +1,12 @@
 //! What the C interface needs of this crate beyond its public face.
 
 use std::fmt;
+use std::mem::offset_of;
 
+use crate::arena;
+use crate::critical::fast_path::FastPath;
+use crate::critical::ring::{Append, DATA, HEAD, NUMBERS, ONE, TAIL};
+use crate::local::CLOSED;
 use crate::sys::{preserving_errno, stderr};
 
 /// Writes `percid: message` as one line to standard error. Async-signal-safe as far as formatting
@@ -9,3 +14,25 @@ use crate::sys::{preserving_errno, stderr};
 pub fn say(message: fmt::Arguments<'_>) {
     preserving_errno(|| stderr::say(message));
 }
+
+/// What the macros of the critical sections name, for those who make C's sections of them.
+pub const SECTION_NUMBERS: [(&str, i64); 18] = [
+    ("area", offset_of!(FastPath, area) as i64),
+    ("table", offset_of!(FastPath, table) as i64),
+    ("kernel_limit", offset_of!(FastPath, kernel_limit) as i64),
+    ("SHIFT", arena::SHIFT as i64),
+    ("CLOSED", CLOSED as i64),
+    ("HEAD", HEAD as i64),
+    ("TAIL", TAIL as i64),
+    ("DATA", DATA as i64),
+    ("ONE", ONE as i64),
+    ("NUMBERS", NUMBERS),
+    ("bytes", offset_of!(Append, bytes) as i64),
+    ("end", offset_of!(Append, end) as i64),
+    ("rest", offset_of!(Append, rest) as i64),
+    ("length", offset_of!(Append, length) as i64),
+    ("size", offset_of!(Append, size) as i64),
+    ("needed", offset_of!(Append, needed) as i64),
+    ("capacity", offset_of!(Append, capacity) as i64),
+    ("mask", offset_of!(Append, mask) as i64),
+];

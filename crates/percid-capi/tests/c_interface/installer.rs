@@ -27,11 +27,12 @@ fn set(names: &[&str]) -> BTreeSet<PathBuf> {
     names.iter().map(PathBuf::from).collect()
 }
 
-const HEADERS: [&str; 4] = [
+const HEADERS: [&str; 5] = [
     "include/percid.h",
     "include/percid.hpp",
     "include/percid_inline.h",
     "include/percid_interface.h",
+    "include/percid_sections.h",
 ];
 
 #[test]
@@ -56,6 +57,7 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
         "opt/headers/percid.hpp",
         "opt/headers/percid_inline.h",
         "opt/headers/percid_interface.h",
+        "opt/headers/percid_sections.h",
         "usr/lib64/libpercid.so",
         "usr/lib64/libpercid.so.1",
         "usr/lib64/libpercid.so.1.0.0",

@@ -17,4 +17,5 @@ mod machine_code;
 mod other_architectures;
 mod pretended_nodes;
 mod sanitizers;
+mod sections;
 mod toolchain;

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering::Relaxed};
 #[derive(Debug)]
 pub(crate) struct FastPath {
     /// From the thread pointer to the rseq area, in bytes.
-    pub(super) area: AtomicIsize,
+    pub(crate) area: AtomicIsize,
     /// Entry 0 of the table source: `table[cpu] = ID + 1`, or 0.
-    pub(super) table: AtomicPtr<AtomicU32>,
+    pub(crate) table: AtomicPtr<AtomicU32>,
     /// Kernel IDs below this have memory that is open.
-    pub(super) kernel_limit: AtomicU32,
+    pub(crate) kernel_limit: AtomicU32,
 }
 
 /// The one instance: a process has one rseq area per thread, one table and one arena.

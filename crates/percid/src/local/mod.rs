@@ -45,7 +45,11 @@ use crate::id::{RESTART_LIMIT, Source, Unavailable, fence};
 use crate::push_list;
 use crate::sys::{memory, preserving_errno, thread};
 use crate::visit_lock::VisitLock;
-use lock::{CLOSED, Lock, NONE, READY};
+#[cfg(feature = "capi")]
+pub(crate) use lock::CLOSED;
+#[cfg(not(feature = "capi"))]
+use lock::CLOSED;
+use lock::{Lock, NONE, READY};
 
 /// A value of type `T` for every CPU that asks for one, to be used by any closure.
 ///

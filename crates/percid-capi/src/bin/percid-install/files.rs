@@ -20,6 +20,7 @@ pub(crate) const FILES: &[File] = &[
     text(Include, "percid.h", include_str!("../../../include/percid.h")),
     text(Include, "percid_interface.h", include_str!("../../../include/percid_interface.h")),
     text(Include, "percid_inline.h", include_str!("../../../include/percid_inline.h")),
+    text(Include, "percid_sections.h", include_str!("../../../include/percid_sections.h")),
     text(Include, "percid.hpp", include_str!("../../../include/percid.hpp")),
     product(Lib, SHARED, 0o755).only_with(Cdylib),
     link(Lib, SONAME, SHARED).only_with(Cdylib),

@@ -5,7 +5,7 @@ pub(crate) mod declaration;
 
 use std::path::{Path, PathBuf};
 
-use percid_capi::interface::{CAPACITY, FIRST, FUNCTIONS, INLINED};
+use percid_capi::interface::{CAPACITY, COMMON_CASE_INLINE, FIRST, FUNCTIONS, INLINED};
 
 use declaration::Declaration;
 
@@ -47,7 +47,7 @@ fn the_list_of_exports_is_what_the_table_says() {
 }
 
 /// Compares a file of this crate with what was generated, or writes it if that is asked for.
-fn must_be(file: &str, generated: &str) {
+pub(crate) fn must_be(file: &str, generated: &str) {
     let path = root().join(file);
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(&path, generated).expect("a writable file");
@@ -97,7 +97,9 @@ pub(crate) fn declarations() -> Vec<Declaration> {
 pub(crate) fn table(functions: &[Declaration], first: usize) -> String {
     let members: Vec<_> = functions.iter().map(Declaration::member).collect();
     let (early, late) = functions.split_at(first);
-    let definitions = early.iter().map(Declaration::definition);
+    // The others are in `percid_inline.h`.
+    let is_here = |one: &&Declaration| !COMMON_CASE_INLINE.contains(&one.name.as_str());
+    let definitions = early.iter().filter(is_here).map(Declaration::definition);
     let definitions = definitions.chain(late.iter().map(Declaration::careful_definition));
     TEMPLATE
         .replace("@MEMBERS@", &members.join("\n"))

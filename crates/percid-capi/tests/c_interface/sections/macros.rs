@@ -1,0 +1,153 @@
+//! Reads the macros of `crates/percid/src/critical`.
+//!
+//! They are written in a form that this understands: a section is a list of strings, one
+//! instruction each, and operands behind it; `concat!` puts strings and variables together.
+
+use std::collections::BTreeMap;
+
+/// The macros of an architecture.
+#[derive(Debug)]
+pub(super) struct Macros {
+    text: String,
+}
+
+/// A section's operation.
+#[derive(Debug)]
+pub(super) struct Operation {
+    /// Its instructions.
+    pub(super) lines: Vec<String>,
+    /// The operands that are numbers, as expressions.
+    pub(super) constants: BTreeMap<String, String>,
+    /// The register that is zero if nothing was done, of a section with a result.
+    pub(super) zero: Option<String>,
+}
+
+/// A part of the frame.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Text(String),
+    Index,
+    Operation,
+}
+
+impl Macros {
+    pub(super) fn of(source: &str) -> Macros {
+        let lines = source.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
+        Macros { text: lines.map(|line| format!("{line}\n")).collect() }
+    }
+
+    /// The body of a macro.
+    fn body(&self, name: &str) -> &str {
+        let start = between(&self.text, &format!("macro_rules! {name} {{"), "");
+        start.split("\n}\n").next().expect("an end")
+    }
+
+    /// How a source finds the index.
+    pub(super) fn index(&self, source: &str, exit: &str) -> String {
+        let arm =
+            between(self.body("index"), &format!("({source}, $exit:literal) => {{"), "\n    }");
+        expressions(arm, &[("$exit", exit)]).concat()
+    }
+
+    /// An operation's own part of its section.
+    pub(super) fn operation(&self, name: &str) -> Operation {
+        let body = self.body(name);
+        let zero = body
+            .split_once("or zero \"")
+            .map(|(_, rest)| rest.split('"').next().expect("a register").to_owned());
+        let (lines, operands) = between(body, "[\n", "").split_once(" ],\n").expect("operands");
+        let constants = operands.lines().filter_map(|line| {
+            let (name, value) = line.trim().split_once(" = const ")?;
+            Some((name.to_owned(), value.trim_end_matches(',').to_owned()))
+        });
+        Operation { lines: expressions(lines, &[]), constants: constants.collect(), zero }
+    }
+
+    /// What surrounds every operation, given its pad and what stands behind.
+    pub(super) fn frame(&self, pad: &str, behind: &str) -> Vec<Part> {
+        let parts = between(self.body("section"), "std::arch::asm!(", "");
+        let parts = items(parts).into_iter().take_while(|part| !part.contains(" = "));
+        let text = |part: &str| Part::Text(text_of(part, &[("$pad", pad), ("$behind", behind)]));
+        let parts = parts.flat_map(|part| match part.strip_prefix("$($line,)*") {
+            // No comma follows this.
+            Some(next) => vec![Part::Operation, text(next)],
+            None if part.starts_with("index!") => vec![Part::Index],
+            None => vec![text(part)],
+        });
+        parts.collect()
+    }
+
+    /// The exit, the pad and what stands behind, of a section with a result or without.
+    pub(super) fn ends(&self, zero: Option<&str>) -> [String; 3] {
+        let arm = if zero.is_some() { "(or zero" } else { "(or false" };
+        let call = between(between(self.body("section"), arm, ""), "@ $source,", "$($operands)*");
+        let parts = items(call);
+        let variables = [("$zero", zero.unwrap_or_default())];
+        let text = |index: usize| text_of(parts[index], &variables);
+        [text(0), text(2), text(3)]
+    }
+}
+
+/// What is between two texts; up to the end if the second is empty.
+fn between<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
+    let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin}"));
+    if end.is_empty() { rest } else { rest.split_once(end).unwrap_or_else(|| panic!("no {end}")).0 }
+}
+
+/// The items of a list that is separated by commas.
+fn items(list: &str) -> Vec<&str> {
+    let (mut depth, mut quoted, mut escaped) = (0, false, false);
+    let mut separates = |c: char| {
+        match c {
+            '"' if !escaped => quoted = !quoted,
+            '(' | '[' | '{' if !quoted => depth += 1,
+            ')' | ']' | '}' if !quoted => depth -= 1,
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        c == ',' && depth == 0 && !quoted
+    };
+    let items = list.split(|c| separates(c)).map(str::trim);
+    items.filter(|item| !item.is_empty()).collect()
+}
+
+fn expressions(list: &str, variables: &[(&str, &str)]) -> Vec<String> {
+    items(list).into_iter().map(|item| text_of(item, variables)).collect()
+}
+
+/// The text that an expression of strings and variables makes.
+fn text_of(expression: &str, variables: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    let mut rest = expression;
+    while let Some(c) = rest.chars().next() {
+        if let Some((name, value)) = variables.iter().find(|(name, _)| rest.starts_with(name)) {
+            text += value;
+            rest = &rest[name.len()..];
+        } else if c == '"' {
+            let (string, behind) = string(&rest[1..]);
+            text += &string;
+            rest = behind;
+        } else {
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    text
+}
+
+/// A string up to its end, and what comes behind.
+fn string(rest: &str) -> (String, &str) {
+    let mut text = String::new();
+    let mut characters = rest.char_indices();
+    while let Some((at, c)) = characters.next() {
+        match c {
+            '"' => return (text, &rest[at + 1..]),
+            '\\' => match characters.next() {
+                Some((_, 'n')) => text.push('\n'),
+                Some((_, other)) => text.push(other),
+                None => {}
+            },
+            other => text.push(other),
+        }
+    }
+    panic!("a string without an end: {rest}");
+}

@@ -1,0 +1,76 @@
+//! The critical sections that C programs have inline: `percid_sections.h` is made of the macros
+//! that the library's own sections are made of, so that each is described once.
+//!
+//! What is written by hand (`percid_inline.h`) is what the languages have different: the operands,
+//! and what happens before and behind.
+
+mod architecture;
+mod att;
+mod macros;
+
+use architecture::{Architecture, Section};
+use macros::Macros;
+
+use crate::header::must_be;
+
+const INTRODUCTION: &str = "\
+/*
+ * percid_sections.h: the critical sections of percid_inline.h. Part of percid.h, which includes it.
+ *
+ * This file is generated from the sections of the library itself (crates/percid/src/critical, which
+ * says what each does, and proves it): changes belong there.
+ */
+#ifndef PERCID_SECTIONS_H
+#define PERCID_SECTIONS_H
+
+#ifndef PERCID_H
+#error \"include percid.h, not this file\"
+#endif
+";
+
+/// Those that C has; the others are on slow paths only.
+const OPERATIONS: [&str; 5] = ["add", "acquire", "push", "pop", "append"];
+
+/// The sources that have sections, and the marks of their words.
+const SOURCES: [(&str, i64); 2] = [("kernel", 2), ("table", 1)];
+
+#[test]
+fn the_sections_of_c_are_those_of_the_library() {
+    must_be("include/percid_sections.h", &sections());
+}
+
+fn sections() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    for (index, architecture) in Architecture::ALL.iter().enumerate() {
+        let condition = if index == 0 { "#if" } else { "#elif" };
+        text += &format!("\n{condition} defined(__{}__)\n", architecture.name());
+        let macros = Macros::of(architecture.source());
+        for operation in OPERATIONS {
+            text += &format!(
+                "\n#define PERCID_{}_CLOBBERS {}\n",
+                operation.to_uppercase(),
+                architecture.clobbers(operation)
+            );
+            for (source, mark) in SOURCES {
+                let section = Section { operation, source, mark };
+                text += &define(&section, &architecture.lines(&macros, &section));
+            }
+        }
+    }
+    text + "\n#endif\n\n#endif\n"
+}
+
+/// A macro that is the text of a section.
+fn define(section: &Section, lines: &[String]) -> String {
+    let name = format!("PERCID_{}_{}", section.operation, section.source).to_uppercase();
+    let (last, others) = lines.split_last().expect("a section");
+    let mut text = format!("\n#define {name} \\\n");
+    for line in others {
+        text += &format!("    \"{}\\n\\t\" \\\n", quoted(line));
+    }
+    text + &format!("    \"{}\"\n", quoted(last))
+}
+
+fn quoted(line: &str) -> String {
+    line.replace('"', "\\\"")
+}
