@@ -2,13 +2,15 @@
  * percid.hpp: per-CPU data for user space, for C++17 and later. Header-only, over percid.h.
  *
  *     static percid::static_counter requests;
+ *     static percid::static_local<std::unordered_map<std::string, int>> hits;
  *
  *     requests.add();                                    // on any thread, in any signal handler
+ *     hits.with([](auto &mine) { mine["/index"]++; });   // exclusive, without waiting
  *     std::cout << requests.sum() << '\n';
  *
  *     c++ -std=c++17 program.cpp $(pkg-config --cflags --libs percid)
  *
- * Lifetime    A static_ object (static_counter, static_histogram) is for static storage: it is
+ * Lifetime    A static_ object (static_counter, static_stack ...) is for static storage: it is
  *             constant-initialised, so `constinit` accepts it and the initialisers of other objects
  *             may use it, and it is never destroyed, so threads that still run when the process
  *             ends may use it to their last instruction. The others give their memory back when
@@ -43,6 +45,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -70,6 +73,8 @@
 /* For every function, those that the compiler makes too. Classes are not hidden: compilers would
  * warn of every class that has one of them as a member. */
 #define PERCID_HIDDEN [[gnu::visibility("hidden")]]
+/* Clang forgets that of member templates. */
+#define PERCID_HIDDEN_TEMPLATE [[gnu::visibility("hidden"), gnu::always_inline]]
 
 #if defined(__cpp_exceptions)
 #define PERCID_EXCEPTIONS 1
@@ -320,7 +325,7 @@ PERCID_HIDDEN inline void destroy(percid_report *report) noexcept
     percid_report_free(report);
 }
 
-/* Where an object is: a handle of percid.h that one object owns. */
+/* Where an object is: behind a handle of percid.h, which one object owns. */
 template <class C>
 class owned {
 public:
@@ -331,8 +336,13 @@ public:
     PERCID_HIDDEN owned &operator=(owned &&other) noexcept
     {
         owned taken(std::move(other));
-        std::swap(handle_, taken.handle_);
+        swap(taken);
         return *this;
+    }
+
+    PERCID_HIDDEN void swap(owned &other) noexcept
+    {
+        std::swap(handle_, other.handle_);
     }
 
     PERCID_HIDDEN ~owned()
@@ -356,6 +366,26 @@ public:
 private:
     C *handle_ = nullptr;
 };
+
+/* Where an object is: here, for good. */
+template <class C>
+class placed {
+public:
+    PERCID_HIDDEN constexpr explicit placed(const C &initial) noexcept : object_(initial) {}
+    placed(const placed &) = delete;
+    placed &operator=(const placed &) = delete;
+
+    PERCID_HIDDEN C *get() const noexcept
+    {
+        return &object_;
+    }
+
+private:
+    mutable C object_;
+};
+
+/* The most items of an ID's part of a stack. */
+PERCID_HIDDEN inline constexpr std::uint32_t max_capacity = 2097151;
 
 } // namespace detail
 
@@ -522,7 +552,7 @@ private:
 
     /* By reference: arguments are evaluated in any order, and the first one stores the value. */
     template <class V>
-    PERCID_HIDDEN static std::optional<V> given(int result, const V &value) noexcept
+    PERCID_HIDDEN_TEMPLATE static std::optional<V> given(int result, const V &value) noexcept
     {
         return result == 0 ? std::optional<V>(value) : std::nullopt;
     }
@@ -719,7 +749,7 @@ public:
     /* Hands all items to visit(P) and returns how many. */
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, P>)
-    PERCID_HIDDEN std::size_t drain(F &&visit)
+    PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit)
     {
         auto adopt = [&visit](void *item) { visit(detail::item<P>::adopt(item)); };
         return detail::count_of(percid_stack_drain(stack_.get(), detail::call<void *, decltype(adopt)>, &adopt));
@@ -727,9 +757,10 @@ public:
 
 protected:
     PERCID_HIDDEN constexpr basic_stack() noexcept = default;
+    PERCID_HIDDEN constexpr explicit basic_stack(const percid_stack &initial) noexcept : stack_(initial) {}
     PERCID_HIDDEN basic_stack(basic_stack &&) noexcept = default;
     PERCID_HIDDEN basic_stack &operator=(basic_stack &&) noexcept = default;
-    ~basic_stack() = default;
+    PERCID_HIDDEN ~basic_stack() = default;
 
     Place stack_;
 };
@@ -775,7 +806,7 @@ public:
     PERCID_HIDDEN stack &operator=(stack &&other) noexcept
     {
         stack taken(std::move(other));
-        std::swap(this->stack_, taken.stack_);
+        this->stack_.swap(taken.stack_);
         return *this;
     }
 
@@ -785,6 +816,20 @@ public:
             this->drain([](P) noexcept {});
         }
     }
+};
+
+/* A stack for static storage. Whatever it holds when the process ends stays. */
+template <class P, std::uint32_t Capacity, std::size_t Shared = unbounded>
+class static_stack : public basic_stack<P, detail::placed<percid_stack>> {
+    static_assert(Capacity >= 1 && Capacity <= detail::max_capacity, "a stack keeps 1 to 2 097 151 items for every ID");
+
+public:
+    PERCID_HIDDEN constexpr static_stack() noexcept
+        : basic_stack<P, detail::placed<percid_stack>>(percid_stack PERCID_STACK_INIT_BOUNDED(Capacity, Shared))
+    {
+    }
+    static_stack(const static_stack &) = delete;
+    static_stack &operator=(const static_stack &) = delete;
 };
 
 /*
@@ -867,7 +912,7 @@ public:
 #if PERCID_EXCEPTIONS
     template <class... A>
     PERCID_REQUIRES(std::constructible_from<T, A...>)
-    [[nodiscard]] PERCID_HIDDEN pooled<T> make(A &&...arguments)
+    [[nodiscard]] PERCID_HIDDEN_TEMPLATE pooled<T> make(A &&...arguments)
     {
         pooled<T> made = try_make(std::forward<A>(arguments)...);
         if (!made) {
@@ -881,7 +926,7 @@ public:
      * throws. */
     template <class... A>
     PERCID_REQUIRES(std::constructible_from<T, A...>)
-    [[nodiscard]] PERCID_HIDDEN pooled<T> try_make(A &&...arguments) noexcept(std::is_nothrow_constructible<T, A...>::value)
+    [[nodiscard]] PERCID_HIDDEN_TEMPLATE pooled<T> try_make(A &&...arguments) noexcept(std::is_nothrow_constructible<T, A...>::value)
     {
         loan memory{pool_.get(), percid_pool_get(pool_.get())};
         if (memory.object == nullptr) {
@@ -909,9 +954,10 @@ public:
 
 protected:
     PERCID_HIDDEN constexpr basic_pool() noexcept = default;
+    PERCID_HIDDEN constexpr explicit basic_pool(const percid_pool &initial) noexcept : pool_(initial) {}
     PERCID_HIDDEN basic_pool(basic_pool &&) noexcept = default;
     PERCID_HIDDEN basic_pool &operator=(basic_pool &&) noexcept = default;
-    ~basic_pool() = default;
+    PERCID_HIDDEN ~basic_pool() = default;
 
     Place pool_;
 
@@ -979,179 +1025,367 @@ private:
     }
 };
 
-#if PERCID_EXCEPTIONS
-/*
- * A value of type T for every CPU that asks for one, to be used exclusively by any callable. It is
- * made when it is first asked for, and destroyed by drain() or with this object.
- */
-template <class T>
-class local {
-    static_assert(alignof(T) <= 4096, "values are aligned to a page at most");
+/* A pool for static storage. */
+template <class T, std::uint32_t Capacity>
+class static_pool : public basic_pool<T, detail::placed<percid_pool>> {
+    static_assert(Capacity >= 1 && Capacity <= detail::max_capacity, "a pool keeps 1 to 2 097 151 objects for every ID");
 
 public:
-    /* Values are made by the default constructor. Throws if there is no memory. */
-    local() : local([] { return T(); }) {}
-
-    /* Values are made by make(), which any thread may call. */
-    explicit local(std::function<T()> make) : make_(std::make_unique<std::function<T()>>(std::move(make)))
+    PERCID_HIDDEN constexpr static_pool() noexcept
+        : basic_pool<T, detail::placed<percid_pool>>(percid_pool PERCID_POOL_INIT(sizeof(T), alignof(T), Capacity))
     {
-        detail::check(percid_local_create(local_.place(), sizeof(T), alignof(T), construct, destroy, make_.get()),
-                      "percid::local");
     }
+    static_pool(const static_pool &) = delete;
+    static_pool &operator=(const static_pool &) = delete;
+};
 
-    /* For a source, whatever the process has chosen. Throws if it cannot be used. */
-    explicit local(source which, std::function<T()> make = [] { return T(); })
-        : make_(std::make_unique<std::function<T()>>(std::move(make)))
+/*
+ * A value of a local, which is this object's alone until it is unlocked or destroyed; another thread
+ * may do that. As with a std::unique_lock, whoever keeps it makes visits wait.
+ */
+template <class T>
+class guard {
+public:
+    using element_type = T;
+
+    PERCID_HIDDEN constexpr guard() noexcept = default;
+
+    PERCID_HIDDEN guard(guard &&other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+
+    PERCID_HIDDEN guard &operator=(guard &&other) noexcept
     {
-        detail::check(percid_local_create_with_source(local_.place(), static_cast<int>(which), sizeof(T), alignof(T),
-                                                      construct, destroy, make_.get()),
-                      "percid::local");
-    }
-
-    local(local &&) noexcept = default;
-
-    local &operator=(local &&other) noexcept
-    {
-        /* The values before what makes them. */
-        local_ = std::move(other.local_);
-        make_ = std::move(other.make_);
+        guard taken(std::move(other));
+        std::swap(value_, taken.value_);
         return *this;
     }
 
-    /* Lends a value to visit(T &), whose result it returns. Does not wait. Throws what visit() and
-     * make() throw, and std::system_error if another value is needed and there is no memory for it.
-     * */
-    template <class F>
-    auto with(F &&visit) -> decltype(visit(std::declval<T &>()))
+    PERCID_HIDDEN ~guard()
     {
-        using R = decltype(visit(std::declval<T &>()));
-        static_assert(!std::is_reference<R>::value, "the loan ends before the reference would");
-        call<F, R> state{visit, {}, nullptr};
-        const auto run = [](void *value, void *argument) noexcept {
-            auto &mine = *static_cast<call<F, R> *>(argument);
-            try {
-                mine.run(*std::launder(static_cast<T *>(value)));
-            } catch (...) {
-                mine.thrown = std::current_exception();
-            }
-        };
-        const int result = percid_local_with(local_.get(), run, &state);
-        rethrow(state.thrown);
-        if (result == -ECANCELED) {
-            rethrow(std::exchange(thrown_by_make(), nullptr));
+        unlock();
+    }
+
+    /* Gives the value back now. */
+    PERCID_HIDDEN void unlock() noexcept
+    {
+        if (T *const value = std::exchange(value_, nullptr)) {
+            percid_local_release(value);
         }
-        detail::check(result, "percid::local::with");
-        return state.take();
     }
 
-    /* Calls visit(T &) for every value. Waits for those that use one, so it must not be called from
-     * with(): throws std::system_error, and what visit() throws. */
-    template <class F>
-    void for_each(F &&visit)
+    [[nodiscard]] PERCID_HIDDEN T *get() const noexcept
     {
-        using visitor = std::remove_reference_t<F>;
-        each<visitor> state{visit, nullptr};
-        const auto run = [](void *value, void *argument) noexcept {
-            auto &mine = *static_cast<each<visitor> *>(argument);
-            try {
-                if (!mine.thrown) {
-                    mine.visit(*std::launder(static_cast<T *>(value)));
-                }
-            } catch (...) {
-                mine.thrown = std::current_exception();
-            }
-        };
-        const int result = percid_local_for_each(local_.get(), run, &state);
-        rethrow(state.thrown);
-        detail::check(result, "percid::local::for_each");
+        return value_;
     }
-
-    /* Takes all values out: hands each to visit(T &&) and destroys it. Returns how many. Throws
-     * std::system_error when called from with(). */
-    template <class F>
-    std::size_t drain(F &&visit)
+    [[nodiscard]] PERCID_HIDDEN T &operator*() const noexcept
     {
-        using visitor = std::remove_reference_t<F>;
-        const auto run = [](void *value, void *argument) noexcept {
-            (*static_cast<visitor *>(argument))(std::move(*std::launder(static_cast<T *>(value))));
-        };
-        const std::int64_t count = percid_local_drain(local_.get(), run, const_cast<void *>(static_cast<const void *>(std::addressof(visit))));
-        detail::check(count < 0 ? static_cast<int>(count) : 0, "percid::local::drain");
-        return static_cast<std::size_t>(count);
+        return *value_;
+    }
+    [[nodiscard]] PERCID_HIDDEN T *operator->() const noexcept
+    {
+        return value_;
+    }
+    /* Whether there is a value. */
+    PERCID_HIDDEN explicit operator bool() const noexcept
+    {
+        return value_ != nullptr;
     }
 
 private:
-    /* A call of with() that returns something. */
-    template <class F, class R>
-    struct call {
-        F &visit;
-        std::optional<R> result;
-        std::exception_ptr thrown;
+    template <class, class>
+    friend class basic_local;
 
-        void run(T &value)
-        {
-            result.emplace(visit(value));
-        }
-        R take()
-        {
-            return std::move(*result);
-        }
-    };
+    PERCID_HIDDEN explicit guard(T *value) noexcept : value_(value) {}
 
-    template <class F>
-    struct call<F, void> {
-        F &visit;
-        std::optional<char> result;
-        std::exception_ptr thrown;
+    T *value_ = nullptr;
+};
 
-        void run(T &value)
-        {
-            visit(value);
-        }
-        void take() {}
-    };
+namespace detail {
 
-    template <class F>
-    struct each {
-        F &visit;
-        std::exception_ptr thrown;
-    };
+/* Values of types without a default constructor have another maker. */
+template <class T>
+PERCID_HIDDEN T make_default()
+{
+    if constexpr (std::is_default_constructible<T>::value) {
+        return T();
+    } else {
+        std::abort();
+    }
+}
 
-    static void rethrow(const std::exception_ptr &thrown)
+} // namespace detail
+
+/* A local, wherever the object is. */
+template <class T, class Place>
+class basic_local {
+    static_assert(alignof(T) <= 4096, "values are aligned to a page at most");
+
+public:
+    basic_local(const basic_local &) = delete;
+    basic_local &operator=(const basic_local &) = delete;
+
+    /* Lends a value: `auto mine = hits.lock(); mine->total++;`. Does not wait, whoever has others.
+     * Throws what the maker of values throws. Fails if another value is needed and there is no
+     * memory for it; the guard is empty then. Async-signal-safe once the values have been made. */
+#if PERCID_EXCEPTIONS
+    [[nodiscard]] PERCID_HIDDEN guard<T> lock()
     {
-        if (thrown) {
-            std::rethrow_exception(thrown);
+        void *value = nullptr;
+        detail::check(acquire(value), "percid::local::lock");
+        return guard<T>(std::launder(static_cast<T *>(value)));
+    }
+#endif
+    [[nodiscard]] PERCID_HIDDEN guard<T> lock(std::error_code &error)
+    {
+        void *value = nullptr;
+        const int result = acquire(value);
+        error = detail::error_of(result);
+        return result < 0 ? guard<T>() : guard<T>(std::launder(static_cast<T *>(value)));
+    }
+
+    /* Lends a value to visit(T &), and returns what it returns. Throws what it throws, and what
+     * lock() does. */
+#if PERCID_EXCEPTIONS
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F, T &>)
+    PERCID_HIDDEN_TEMPLATE auto with(F &&visit) -> std::invoke_result_t<F, T &>
+    {
+        static_assert(!std::is_reference<std::invoke_result_t<F, T &>>::value, "the loan ends before the reference would");
+        const guard<T> mine = lock();
+        return std::invoke(std::forward<F>(visit), *mine);
+    }
+#endif
+    /* With the error: a std::optional of what visit() returns, or whether it was called if it
+     * returns nothing. */
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F, T &>)
+    PERCID_HIDDEN_TEMPLATE auto with(F &&visit, std::error_code &error)
+    {
+        using result = std::invoke_result_t<F, T &>;
+        static_assert(!std::is_reference<result>::value, "the loan ends before the reference would");
+        const guard<T> mine = lock(error);
+        if constexpr (std::is_void<result>::value) {
+            if (mine) {
+                std::invoke(std::forward<F>(visit), *mine);
+            }
+            return static_cast<bool>(mine);
+        } else {
+            return mine ? std::optional<result>(std::invoke(std::forward<F>(visit), *mine)) : std::nullopt;
         }
     }
 
-    /* What make() has thrown on this thread, on its way through C. */
-    static std::exception_ptr &thrown_by_make() noexcept
+    /* Calls visit(T &) for every value. Waits for those that use one, so it fails, with EDEADLK,
+     * where the calling thread does. If visit() throws, the rest is left out. */
+#if PERCID_EXCEPTIONS
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, T &>)
+    PERCID_HIDDEN_TEMPLATE void for_each(F &&visit)
     {
-        static thread_local std::exception_ptr thrown;
-        return thrown;
+        detail::check(visit_each(visit), "percid::local::for_each");
+    }
+#endif
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, T &>)
+    PERCID_HIDDEN_TEMPLATE void for_each(F &&visit, std::error_code &error)
+    {
+        error = detail::error_of(visit_each(visit));
     }
 
-    static int construct(void *memory, void *context) noexcept
+    /* Takes all values out: hands each to visit(T &&) and destroys it. Returns how many. Fails as
+     * for_each() does. */
+#if PERCID_EXCEPTIONS
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, T>)
+    PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit)
     {
+        const std::int64_t count = take_each(visit);
+        detail::check(count, "percid::local::drain");
+        return detail::count_of(count);
+    }
+#endif
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, T>)
+    PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit, std::error_code &error)
+    {
+        const std::int64_t count = take_each(visit);
+        error = detail::error_of(count);
+        return detail::count_of(count);
+    }
+
+protected:
+    PERCID_HIDDEN constexpr basic_local() noexcept = default;
+    PERCID_HIDDEN constexpr explicit basic_local(const percid_local &initial) noexcept : local_(initial) {}
+    PERCID_HIDDEN basic_local(basic_local &&) noexcept = default;
+    PERCID_HIDDEN basic_local &operator=(basic_local &&) noexcept = default;
+    PERCID_HIDDEN ~basic_local() = default;
+
+    /* Makes a value where the library says; what make() throws waits for the caller of the library. */
+    template <class M>
+    PERCID_HIDDEN_TEMPLATE static int construct(void *memory, M &&make) noexcept
+    {
+#if PERCID_EXCEPTIONS
         try {
-            ::new (memory) T((*static_cast<std::function<T()> *>(context))());
+            ::new (memory) T(make());
             return 0;
         } catch (...) {
-            thrown_by_make() = std::current_exception();
+            thrown() = std::current_exception();
             return -ECANCELED;
         }
+#else
+        ::new (memory) T(make());
+        return 0;
+#endif
     }
 
-    static void destroy(void *value, void *) noexcept
+    PERCID_HIDDEN static void destroy(void *value, void *) noexcept
     {
         std::launder(static_cast<T *>(value))->~T();
     }
 
-    /* Declared first, since the values are destroyed before it. */
-    std::unique_ptr<std::function<T()>> make_;
-    detail::owned<percid_local> local_;
-};
+    Place local_;
+
+private:
+    PERCID_HIDDEN int acquire(void *&value)
+    {
+        const int result = percid_local_acquire(local_.get(), &value);
+#if PERCID_EXCEPTIONS
+        if (result == -ECANCELED && thrown()) {
+            std::rethrow_exception(std::exchange(thrown(), nullptr));
+        }
 #endif
+        return result;
+    }
+
+#if PERCID_EXCEPTIONS
+    /* What a maker of values has thrown on this thread, on its way through C. */
+    PERCID_HIDDEN static std::exception_ptr &thrown() noexcept
+    {
+        static thread_local std::exception_ptr exception;
+        return exception;
+    }
+#endif
+
+    template <class F>
+    PERCID_HIDDEN_TEMPLATE int visit_each(F &visit)
+    {
+#if PERCID_EXCEPTIONS
+        std::exception_ptr thrown;
+        auto adopt = [&visit, &thrown](void *value) {
+            try {
+                if (!thrown) {
+                    std::invoke(visit, *std::launder(static_cast<T *>(value)));
+                }
+            } catch (...) {
+                thrown = std::current_exception();
+            }
+        };
+        const int result = percid_local_for_each(local_.get(), detail::call<void *, decltype(adopt)>, &adopt);
+        if (thrown) {
+            std::rethrow_exception(thrown);
+        }
+        return result;
+#else
+        auto adopt = [&visit](void *value) { std::invoke(visit, *std::launder(static_cast<T *>(value))); };
+        return percid_local_for_each(local_.get(), detail::call<void *, decltype(adopt)>, &adopt);
+#endif
+    }
+
+    template <class F>
+    PERCID_HIDDEN_TEMPLATE std::int64_t take_each(F &visit)
+    {
+        auto adopt = [&visit](void *value) { std::invoke(visit, std::move(*std::launder(static_cast<T *>(value)))); };
+        return percid_local_drain(local_.get(), detail::call<void *, decltype(adopt)>, &adopt);
+    }
+};
+
+/*
+ * A value of type T for every CPU that asks for one, to be used exclusively by any code. It is made
+ * when it is first asked for, and destroyed by drain() or with this object.
+ */
+template <class T>
+class local : public basic_local<T, detail::owned<percid_local>> {
+public:
+    /* What makes values; any thread may call it. */
+    using maker = std::function<T()>;
+
+    /* Values are made by make(), or by the default constructor. Fails if there is no memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit local(maker make = nullptr) : make_(kept(std::move(make)))
+    {
+        detail::check(create(), "percid::local");
+    }
+#endif
+    PERCID_HIDDEN explicit local(std::error_code &error) : local(nullptr, error) {}
+    PERCID_HIDDEN local(maker make, std::error_code &error) : make_(kept(std::move(make)))
+    {
+        error = detail::error_of(create());
+    }
+
+    /* For a source, whatever the process has chosen. Fails if it cannot be used. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN explicit local(source which, maker make = nullptr) : make_(kept(std::move(make)))
+    {
+        detail::check(create(which), "percid::local");
+    }
+#endif
+    PERCID_HIDDEN local(source which, maker make, std::error_code &error) : make_(kept(std::move(make)))
+    {
+        error = detail::error_of(create(which));
+    }
+
+    PERCID_HIDDEN local(local &&) noexcept = default;
+    PERCID_HIDDEN local &operator=(local &&) noexcept = default;
+    PERCID_HIDDEN ~local() = default;
+
+private:
+    using base = basic_local<T, detail::owned<percid_local>>;
+
+    PERCID_HIDDEN int create() noexcept
+    {
+        return percid_local_create(this->local_.place(), sizeof(T), alignof(T), make_value, base::destroy, make_.get());
+    }
+
+    PERCID_HIDDEN int create(source which) noexcept
+    {
+        return percid_local_create_with_source(this->local_.place(), static_cast<int>(which), sizeof(T), alignof(T),
+                                               make_value, base::destroy, make_.get());
+    }
+
+    PERCID_HIDDEN static std::unique_ptr<maker> kept(maker make)
+    {
+        return make == nullptr ? nullptr : std::make_unique<maker>(std::move(make));
+    }
+
+    PERCID_HIDDEN static int make_value(void *memory, void *context) noexcept
+    {
+        if (context == nullptr) {
+            return base::construct(memory, detail::make_default<T>);
+        }
+        return base::construct(memory, *static_cast<maker *>(context));
+    }
+
+    /* Where the library finds it, wherever this object is moved. */
+    std::unique_ptr<maker> make_;
+};
+
+/* A local for static storage. Values are made by Make, or by the default constructor. */
+template <class T, T (*Make)() = detail::make_default<T>>
+class static_local : public basic_local<T, detail::placed<percid_local>> {
+    using base = basic_local<T, detail::placed<percid_local>>;
+
+public:
+    PERCID_HIDDEN constexpr static_local() noexcept
+        : base(percid_local PERCID_LOCAL_INIT(sizeof(T), alignof(T), make_value, base::destroy, nullptr))
+    {
+    }
+    static_local(const static_local &) = delete;
+    static_local &operator=(const static_local &) = delete;
+
+private:
+    PERCID_HIDDEN static int make_value(void *memory, void *) noexcept
+    {
+        return base::construct(memory, Make);
+    }
+};
 
 /* What happens to a record when a ring is full. */
 enum class overflow : int {
@@ -1175,10 +1409,11 @@ struct is_view<std::array<T, N>, void> : std::false_type {};
 } // namespace detail
 
 /* Whether a record can be made of the bytes of a T. Not of a pointer, nor of what contains one and a
- * length: that would be the address. */
+ * length: that would be the address. An array of characters is text. */
 template <class T>
 PERCID_HIDDEN inline constexpr bool is_record =
-    std::is_trivially_copyable<T>::value && !std::is_pointer<T>::value && !detail::is_view<T>::value;
+    std::is_trivially_copyable<T>::value && !std::is_pointer<T>::value && !detail::is_view<T>::value &&
+    !std::is_same<std::remove_cv_t<std::remove_extent_t<T>>, char>::value;
 
 /* A record as the consumer gets it, while visit() runs: id (-1: appended without one), number (gaps
  * are lost records), bytes, length. */
@@ -1189,7 +1424,7 @@ public:
     /* The value that was appended; nothing if the record has another length. */
     template <class T>
     PERCID_REQUIRES(is_record<T>)
-    [[nodiscard]] PERCID_HIDDEN std::optional<T> as() const noexcept
+    [[nodiscard]] PERCID_HIDDEN_TEMPLATE std::optional<T> as() const noexcept
     {
         static_assert(is_record<T>, "its bytes were copied");
         static_assert(std::is_default_constructible<T>::value, "its bytes are copied into one");
@@ -1246,7 +1481,7 @@ public:
 
     /* Appends the bytes of a value, padding included. */
     template <class T, std::enable_if_t<is_record<T>, int> = 0>
-    PERCID_HIDDEN bool append(const T &record) noexcept
+    PERCID_HIDDEN_TEMPLATE bool append(const T &record) noexcept
     {
         return append(std::addressof(record), sizeof record);
     }
@@ -1261,7 +1496,7 @@ public:
      * another thread is polling. */
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, const event &>)
-    PERCID_HIDDEN std::optional<std::size_t> poll(F &&visit)
+    PERCID_HIDDEN_TEMPLATE std::optional<std::size_t> poll(F &&visit)
     {
         auto adopt = [&visit](const percid_event *record) { visit(event(*record)); };
         const std::int64_t count = percid_ring_poll(ring_.get(), detail::call<const percid_event *, decltype(adopt)>, &adopt);
@@ -1276,9 +1511,10 @@ public:
 
 protected:
     PERCID_HIDDEN constexpr basic_ring() noexcept = default;
+    PERCID_HIDDEN constexpr explicit basic_ring(const percid_ring &initial) noexcept : ring_(initial) {}
     PERCID_HIDDEN basic_ring(basic_ring &&) noexcept = default;
     PERCID_HIDDEN basic_ring &operator=(basic_ring &&) noexcept = default;
-    ~basic_ring() = default;
+    PERCID_HIDDEN ~basic_ring() = default;
 
     Place ring_;
 };
@@ -1328,6 +1564,21 @@ private:
     }
 };
 
+/* A ring for static storage. */
+template <std::size_t Bytes, overflow Policy>
+class static_ring : public basic_ring<detail::placed<percid_ring>> {
+    static_assert(Bytes >= 128 && Bytes <= 8 << 20 && (Bytes & (Bytes - 1)) == 0,
+                  "a ring has a power of two from 128 to 8 MiB");
+
+public:
+    PERCID_HIDDEN constexpr static_ring() noexcept
+        : basic_ring(percid_ring PERCID_RING_INIT(Bytes, static_cast<int>(Policy)))
+    {
+    }
+    static_ring(const static_ring &) = delete;
+    static_ring &operator=(const static_ring &) = delete;
+};
+
 /* A mask, wherever the object is. */
 template <class Place>
 class basic_mask {
@@ -1351,7 +1602,7 @@ public:
      * */
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, std::uint32_t>)
-    PERCID_HIDDEN std::size_t drain(F &&visit)
+    PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit)
     {
         using visitor = std::remove_reference_t<F>;
         void *const callable = const_cast<void *>(static_cast<const void *>(std::addressof(visit)));
@@ -1360,9 +1611,10 @@ public:
 
 protected:
     PERCID_HIDDEN constexpr basic_mask() noexcept = default;
+    PERCID_HIDDEN constexpr explicit basic_mask(const percid_mask &initial) noexcept : mask_(initial) {}
     PERCID_HIDDEN basic_mask(basic_mask &&) noexcept = default;
     PERCID_HIDDEN basic_mask &operator=(basic_mask &&) noexcept = default;
-    ~basic_mask() = default;
+    PERCID_HIDDEN ~basic_mask() = default;
 
     Place mask_;
 };
@@ -1385,6 +1637,14 @@ public:
     PERCID_HIDDEN mask(mask &&) noexcept = default;
     PERCID_HIDDEN mask &operator=(mask &&) noexcept = default;
     PERCID_HIDDEN ~mask() = default;
+};
+
+/* A mask for static storage. */
+class static_mask : public basic_mask<detail::placed<percid_mask>> {
+public:
+    PERCID_HIDDEN constexpr static_mask() noexcept : basic_mask(percid_mask PERCID_MASK_INIT) {}
+    static_mask(const static_mask &) = delete;
+    static_mask &operator=(const static_mask &) = delete;
 };
 
 /* Memory that follows its threads, on machines with several nodes: see percid_balancer. All that a
@@ -1529,7 +1789,7 @@ private:
     PERCID_HIDDEN report() noexcept = default;
 
     template <class T>
-    PERCID_HIDDEN std::vector<T> list(std::size_t (*of)(const percid_report *, std::size_t, T *, std::size_t),
+    PERCID_HIDDEN_TEMPLATE std::vector<T> list(std::size_t (*of)(const percid_report *, std::size_t, T *, std::size_t),
                         std::size_t index) const
     {
         std::vector<T> found(of(report_.get(), index, nullptr, 0));
@@ -1738,6 +1998,7 @@ private:
 } // namespace percid
 
 #undef PERCID_HIDDEN
+#undef PERCID_HIDDEN_TEMPLATE
 #undef PERCID_EXCEPTIONS
 #undef PERCID_REQUIRES
 

@@ -21,10 +21,6 @@ pub(crate) const STRUCTURES: [&str; 11] = [
     "numa.c",
 ];
 
-/// The programs for the C++ wrapper.
-pub(crate) const WRAPPER: [&str; 4] =
-    ["wrapper.cpp", "machine.cpp", "structures.cpp", "balancers.cpp"];
-
 #[test]
 fn the_header_is_valid_in_every_dialect_of_c() {
     for compiler in compilers() {
@@ -99,21 +95,6 @@ fn static_objects_are_valid_in_every_dialect() {
         let cpp = cpp.arguments(&["-x", "none"]).against(shared());
         for program in [c.make(), cpp.make()] {
             program.must_pass(&mut program.command());
-        }
-    }
-}
-
-#[test]
-fn the_wrapper_works_in_every_dialect_of_cpp() {
-    let ways = [("-std=c++17 -O0", shared()), ("-std=c++20 -O2", only_static())];
-    for compiler in compilers() {
-        for (dialect, installation) in ways {
-            for source in WRAPPER {
-                let options = format!("{dialect} {WARNINGS} {THREADED}");
-                let build = Build::new(compiler.cpp, &[source], &options).against(installation);
-                let program = build.make();
-                program.must_pass(&mut program.command());
-            }
         }
     }
 }

@@ -19,3 +19,4 @@ mod pretended_nodes;
 mod sanitizers;
 mod sections;
 mod toolchain;
+mod wrapper;

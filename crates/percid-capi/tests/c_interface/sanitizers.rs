@@ -3,9 +3,10 @@
 
 use std::process::Command;
 
-use crate::correctness::{STRUCTURES, WRAPPER};
+use crate::correctness::STRUCTURES;
 use crate::installation::{only_static, shared};
 use crate::toolchain::{Build, Compiler, Program, any_compiler, compilers, is_installed};
+use crate::wrapper::WRAPPER;
 
 /// The exit status by which the checkers report.
 const FOUND: i32 = 99;

@@ -1,0 +1,97 @@
+// The C++ wrapper in programs without exceptions and type information: errors are returned.
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include <percid.hpp>
+
+#include "check.h"
+
+namespace {
+
+constexpr percid::source impossible = static_cast<percid::source>(17);
+
+bool is_invalid(const std::error_code &error)
+{
+    return error == std::errc::invalid_argument;
+}
+
+void what_fails_says_so()
+{
+    std::error_code error;
+    CHECK((percid::counter(impossible, error), is_invalid(error)));
+    CHECK((percid::histogram(impossible, error), is_invalid(error)));
+    CHECK((percid::stack<int *>(0, error), is_invalid(error)));
+    CHECK((percid::stack<int *>(impossible, 64, error), is_invalid(error)));
+    CHECK((percid::pool<int>(0, error), is_invalid(error)));
+    CHECK((percid::pool<int>(impossible, 64, error), is_invalid(error)));
+    CHECK((percid::local<int>(impossible, nullptr, error), is_invalid(error)));
+    CHECK((percid::ring(100, percid::overflow::drop_newest, error), is_invalid(error)));
+    CHECK((percid::ring(impossible, 128, percid::overflow::drop_newest, error), is_invalid(error)));
+    percid::numa::settings none;
+    none.size = 0;
+    percid::numa::balancer balancer(none, error);
+    CHECK(is_invalid(error));
+    CHECK((balancer.start(error), is_invalid(error)));
+    CHECK(balancer.report(error).regions() == 0 && is_invalid(error));
+    percid::numa::region region(balancer, nullptr, 4096, percid::numa::access::reported, error);
+    CHECK(error);
+    CHECK((percid::numa::exclusion(region, 0, 4096, error), is_invalid(error)));
+}
+
+// What failed takes nothing.
+void objects_without_anything_are_harmless()
+{
+    std::error_code error;
+    percid::stack<std::unique_ptr<int>> stack(0, error);
+    auto item = std::make_unique<int>(3);
+    CHECK(!stack.push(std::move(item)) && item != nullptr && stack.pop() == nullptr);
+    percid::pool<int> pool(0, error);
+    CHECK(!pool.try_make(3));
+    percid::ring ring(100, percid::overflow::drop_newest, error);
+    CHECK(!ring.append("text") && !ring.poll([](const percid::event &) {}));
+    percid::local<int> local(impossible, nullptr, error);
+    CHECK(!local.lock(error) && is_invalid(error));
+    CHECK(!local.with([](int &) {}, error) && !local.with([](int &value) { return value; }, error));
+    CHECK((local.for_each([](int &) {}, error), is_invalid(error)));
+    CHECK(local.drain([](int &&) {}, error) == 0 && is_invalid(error));
+}
+
+void what_works_sets_no_error()
+{
+    std::error_code error = std::make_error_code(std::errc::io_error);
+    percid::local<std::string> local(error);
+    CHECK(!error);
+    CHECK(local.with([](std::string &mine) { mine = "text"; }, error) && !error);
+    CHECK(local.with([](std::string &mine) { return mine.size(); }, error) == std::size_t(4));
+    {
+        const auto mine = local.lock(error);
+        CHECK(mine && *mine == "text");
+        local.for_each([](std::string &) {}, error);
+        CHECK(error == std::errc::resource_deadlock_would_occur);
+    }
+    std::string all;
+    CHECK(local.drain([&all](std::string &&mine) { all += mine; }, error) == 1 && !error && all == "text");
+
+    percid::histogram histogram;
+    histogram.record(3);
+    CHECK(histogram.snapshot(error).count() == 1 && histogram.take(error).count() == 1 && !error);
+    percid::snapshot none(error);
+    CHECK(!error && !none.min());
+    percid::pool<std::string> pool(64, error);
+    CHECK(!error && *pool.try_make("pooled") == "pooled");
+    percid::mask mask(error);
+    CHECK(!error && mask.mark(3) && mask.drain([](std::uint32_t) {}) == 1);
+}
+
+} // namespace
+
+int main()
+{
+    what_fails_says_so();
+    objects_without_anything_are_harmless();
+    what_works_sets_no_error();
+    std::cout << "ok\n";
+    return 0;
+}

@@ -1,0 +1,143 @@
+// Uses every class and function template of the C++ wrapper, as a library that is not optimised: none
+// of them may be shown by it.
+#include <memory>
+#include <string>
+
+#include <percid.hpp>
+
+namespace control {
+
+// Shown, as any inline function is.
+inline int shown_by_default()
+{
+    return 1;
+}
+
+} // namespace control
+
+namespace {
+
+// A class of the program that has one of percid's as a member must not be warned of.
+struct Member {
+    percid::counter counter;
+    percid::stack<std::unique_ptr<int>> stack;
+};
+
+long three()
+{
+    return 3;
+}
+
+percid::static_counter static_counter;
+percid::static_histogram static_histogram;
+percid::static_stack<std::unique_ptr<int>, 64> static_stack;
+percid::static_pool<std::string, 64> static_pool;
+percid::static_local<long, three> static_local;
+percid::static_ring<4096, percid::overflow::drop_newest> static_ring;
+percid::static_mask static_mask;
+
+template <class T>
+T moved(T &&from)
+{
+    T to(std::move(from));
+    from = std::move(to);
+    return std::move(from);
+}
+
+template <class L>
+void use_local(L &local, std::error_code &error)
+{
+    local.with([](long &value) { value++; }, error);
+    (void)local.with([](long &value) { return value; }, error);
+    *local.lock(error) += 1;
+    local.for_each([](long &) {}, error);
+    local.drain([](long) {}, error);
+#if defined(__cpp_exceptions)
+    local.with([](long &value) { value++; });
+    auto guard = moved(local.lock());
+    guard.unlock();
+    local.for_each([](long &) {});
+    local.drain([](long) {});
+#endif
+}
+
+template <class S, class P>
+void use_memory(S &stack, P &pool)
+{
+    (void)stack.push(std::make_unique<int>(3));
+    (void)stack.pop();
+    stack.drain([](std::unique_ptr<int>) {});
+    auto pooled = moved(pool.try_make("text"));
+    (void)pooled->size();
+    (void)pool.slabs();
+    pool.drain();
+#if defined(__cpp_exceptions)
+    (void)pool.make(*pooled);
+#endif
+}
+
+template <class R, class M>
+void use_rest(R &ring, M &mask)
+{
+    ring.append("text");
+    ring.append(3);
+    (void)ring.poll([](const percid::event &event) {
+        (void)event.as<int>();
+        (void)event.text();
+    });
+    (void)ring.lost();
+    mask.mark(3);
+    mask.drain([](std::uint32_t) {});
+}
+
+template <class C, class H>
+void count(C &counter, H &histogram, std::error_code &error)
+{
+    counter.add();
+    (void)counter.by_id();
+    (void)counter.take();
+    histogram.record(3);
+    auto taken = moved(histogram.take(error));
+    taken.merge(histogram.snapshot(error));
+    (void)taken.buckets();
+    (void)taken.quantile(H::relative_error);
+    (void)taken.mean();
+}
+
+} // namespace
+
+// Everything, on behalf of the compiler.
+int use_everything()
+{
+    std::error_code error;
+    (void)percid::init();
+    (void)percid::reason();
+    (void)percid::current_id();
+    use_memory(static_stack, static_pool);
+    use_local(static_local, error);
+    use_rest(static_ring, static_mask);
+    count(static_counter, static_histogram, error);
+
+    auto member = moved(Member{{}, {64, error}});
+    auto pool = moved(percid::pool<std::string>(64, error));
+    auto local = moved(percid::local<long>(three, error));
+    auto ring = moved(percid::ring(4096, percid::overflow::drop_newest, error));
+    auto mask = moved(percid::mask(error));
+    auto histogram = moved(percid::histogram(percid::source::atomic, error));
+    use_memory(member.stack, pool);
+    use_local(local, error);
+    use_rest(ring, mask);
+    count(member.counter, histogram, error);
+
+    auto balancer = moved(percid::numa::balancer(percid::numa::settings(), error));
+    auto region = moved(percid::numa::region(balancer, nullptr, 0, percid::numa::access::trapped, error));
+    percid::numa::exclusion(region, 0, 4096, error);
+    region.touch(0);
+    auto report = moved(balancer.report(error));
+    (void)report.totals();
+    (void)report.nodes();
+    (void)report.use(0);
+    (void)balancer.pass();
+    (void)balancer.take_events();
+    return control::shown_by_default();
+}
