@@ -15,6 +15,7 @@ mod installer;
 mod interruption;
 mod machine_code;
 mod other_architectures;
+mod parity;
 mod pretended_nodes;
 mod sanitizers;
 mod sections;
