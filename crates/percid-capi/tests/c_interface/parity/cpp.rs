@@ -39,9 +39,13 @@ impl Wrapper {
         wrapper
     }
 
-    /// Takes a name out.
+    /// Takes a name out, of a class or of its bases.
     pub(super) fn remove(&mut self, name: &str) {
-        assert!(self.names.remove(name), "{name}");
+        self.names.remove(name);
+        let Some((class, member)) = name.rsplit_once("::") else { return };
+        for base in self.bases.get(class).cloned().unwrap_or_default() {
+            self.remove(&format!("{base}::{member}"));
+        }
     }
 
     /// Whether something has this name, a class its bases' members included.
