@@ -2,7 +2,8 @@
 
 use std::hint;
 use std::thread;
-use std::time::Duration;
+
+use crate::sys::clock;
 
 /// Rounds without a sleep.
 const AWAKE: u32 = 200;
@@ -22,7 +23,7 @@ impl Backoff {
         match self.rounds {
             0..=100 => hint::spin_loop(),
             101..=AWAKE => thread::yield_now(),
-            _ => thread::sleep(Duration::from_micros(50)),
+            _ => clock::sleep(50_000),
         }
     }
 

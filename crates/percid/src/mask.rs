@@ -125,9 +125,21 @@ impl ActiveMask {
     /// assert_eq!(active.drain(|id| visited.push(id)), 2);
     /// assert_eq!(visited, [1, 5]);
     /// ```
-    pub fn drain(&self, visit: impl FnMut(u32)) -> usize {
-        let taken = membership::take(&self.fast);
-        Unvisited { mask: self, fast: taken, visited: 0 }.visit_all(visit)
+    pub fn drain(&self, mut visit: impl FnMut(u32)) -> usize {
+        let mut draining = self.draining();
+        let mut visited = 0;
+        while let Some(id) = draining.next() {
+            visited += 1;
+            visit(id);
+        }
+        visited
+    }
+
+    /// Begins a drain that hands out one member after the other: for C, whose functions may end the
+    /// thread, or jump, and must not do it across percid's frames.
+    #[doc(hidden)]
+    pub fn draining(&self) -> Draining<'_> {
+        Draining { mask: self, fast: membership::take(&self.fast), slow: (0, 0) }
     }
 
     #[cold]
@@ -147,32 +159,51 @@ fn bit(id: u32) -> u64 {
     1 << (id % 64)
 }
 
-/// The members that a drain has taken and not visited yet.
-struct Unvisited<'m> {
+/// A drain, member by member. Dropped before its end, it leaves those that it has not handed out.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Draining<'m> {
     mask: &'m ActiveMask,
+    /// The members that were taken and not handed out yet.
     fast: [u64; FAST],
-    visited: usize,
+    /// The same for the present word of the others, which stay members until then, and the number
+    /// of the next word.
+    slow: (u64, usize),
 }
 
-impl Unvisited<'_> {
-    fn visit_all(&mut self, mut visit: impl FnMut(u32)) -> usize {
-        for index in 0..FAST {
-            for id in ids(index, self.fast[index]) {
-                self.fast[index] &= !bit(id);
-                self.visited += 1;
-                visit(id);
-            }
+impl Draining<'_> {
+    /// The next member.
+    // Not an iterator: its methods would be more than C needs.
+    #[expect(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Option<u32> {
+        self.next_fast().or_else(|| self.next_slow())
+    }
+
+    fn next_fast(&mut self) -> Option<u32> {
+        let index = self.fast.iter().position(|&bits| bits != 0)?;
+        take_lowest(&mut self.fast[index], index)
+    }
+
+    fn next_slow(&mut self) -> Option<u32> {
+        let (bits, next) = &mut self.slow;
+        if *bits == 0 {
+            let (index, members) = self.mask.slow.next_word(*next, u32::MAX)?;
+            (*bits, *next) = (members, index + 1);
         }
-        for id in self.mask.slow.words().flat_map(|(index, bits)| ids(index, bits)) {
-            membership::remove(&self.mask.slow, id);
-            self.visited += 1;
-            visit(id);
-        }
-        self.visited
+        let id = take_lowest(bits, *next - 1)?;
+        membership::remove(&self.mask.slow, id);
+        Some(id)
     }
 }
 
-impl Drop for Unvisited<'_> {
+/// Takes the lowest ID out of a word of a set.
+fn take_lowest(bits: &mut u64, index: usize) -> Option<u32> {
+    let id = ids(index, *bits).next();
+    *bits &= bits.wrapping_sub(1);
+    id
+}
+
+impl Drop for Draining<'_> {
     fn drop(&mut self) {
         membership::put_back(&self.mask.fast, &self.fast);
     }

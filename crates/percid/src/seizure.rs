@@ -104,47 +104,75 @@ pub(crate) fn exchange(word: &AtomicI64, value: i64) -> Option<Seized<'_>> {
     Some(Seized { word, value })
 }
 
-/// Visits the shards of up to 64 IDs, the bits of `wanted`, and gives each back. `sections`:
-/// whether critical sections work on them. Waits for owners if `judge` says so, but not forever: a
-/// shard that a thread of the parent owned at the time of a fork is passed by, and so are all if
-/// the kernel refuses the fence.
-pub(crate) fn visit<'c>(
-    mut wanted: u64,
+/// A visit of the shards of up to 64 IDs. Gives everything back when dropped.
+///
+/// It hands out one shard after the other instead of calling a function with each, so that no frame
+/// of percid's is on the stack while a caller's function has what was found: that may end its
+/// thread, or jump.
+#[derive(Debug)]
+pub(crate) struct Visit<'c> {
+    wanted: u64,
     sections: bool,
-    word: impl Fn(u32) -> &'c AtomicI64,
-    judge: impl Fn(i64) -> Verdict,
-    mut own: impl FnMut(u32, &mut Seized<'c>),
-) {
-    let mut backoff = Backoff::default();
-    while wanted != 0 {
-        let mut marked = Marked { words: [None; 64], bits: 0 };
-        for bit in ids(0, wanted) {
+    marked: Marked<'c>,
+    backoff: Backoff,
+}
+
+impl<'c> Visit<'c> {
+    /// A visit of the IDs that are the bits of `wanted`. `sections`: whether critical sections work
+    /// on their shards.
+    pub(crate) fn new(wanted: u64, sections: bool) -> Visit<'c> {
+        let marked = Marked { words: [None; 64], bits: 0 };
+        Visit { wanted, sections, marked, backoff: Backoff::default() }
+    }
+
+    /// The next shard, when the one before was given back. Waits for owners if `judge` says so, but
+    /// not forever: a shard that a thread of the parent owned at the time of a fork is passed by,
+    /// and so are all if the kernel refuses the fence.
+    pub(crate) fn next(
+        &mut self,
+        word: impl Fn(u32) -> &'c AtomicI64,
+        judge: impl Fn(i64) -> Verdict,
+    ) -> Option<(u32, Seized<'c>)> {
+        loop {
+            if let Some((bit, seized)) = self.marked.confirm_next() {
+                self.wanted &= !(1 << bit);
+                return Some((bit, seized));
+            }
+            if self.wanted == 0 {
+                return None;
+            }
+            self.mark_wanted(&word, &judge);
+            if self.marked.bits == 0 {
+                if self.backoff.is_exhausted() {
+                    self.wanted = 0;
+                    return None;
+                }
+                self.backoff.wait();
+                continue;
+            }
+            if self.sections && fence::all().is_err() {
+                self.marked.take_away();
+                self.wanted = 0;
+                return None;
+            }
+        }
+    }
+
+    fn mark_wanted(&mut self, word: impl Fn(u32) -> &'c AtomicI64, judge: impl Fn(i64) -> Verdict) {
+        for bit in ids(0, self.wanted) {
             let word = word(bit);
             let value = word.load(Relaxed);
             match judge(value) {
-                Verdict::Seize => marked.mark(bit, word, value),
-                Verdict::Pass => wanted &= !(1 << bit),
+                Verdict::Seize => self.marked.mark(bit, word, value),
+                Verdict::Pass => self.wanted &= !(1 << bit),
                 Verdict::Wait => {}
             }
-        }
-        if marked.bits == 0 {
-            if backoff.is_exhausted() {
-                return;
-            }
-            backoff.wait();
-            continue;
-        }
-        if sections && fence::all().is_err() {
-            return;
-        }
-        while let Some((bit, mut seized)) = marked.confirm_next() {
-            own(bit, &mut seized);
-            wanted &= !(1 << bit);
         }
     }
 }
 
 /// Words that bear the visitor's mark and are not confirmed yet. Takes the marks away when dropped.
+#[derive(Debug)]
 struct Marked<'c> {
     /// The words and what they were.
     words: [Option<(&'c AtomicI64, i64)>; 64],
@@ -175,13 +203,17 @@ impl<'c> Marked<'c> {
         }
         None
     }
-}
 
-impl Drop for Marked<'_> {
-    fn drop(&mut self) {
+    fn take_away(&mut self) {
         while let Some((_, word, value)) = self.next() {
             // If a section has overwritten the mark there is none to take away.
             let _ = word.compare_exchange(value | SEIZED, value, Relaxed, Relaxed);
         }
+    }
+}
+
+impl Drop for Marked<'_> {
+    fn drop(&mut self) {
+        self.take_away();
     }
 }

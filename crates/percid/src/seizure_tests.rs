@@ -29,6 +29,20 @@ fn judge(value: i64) -> Verdict {
     }
 }
 
+/// Visits the IDs of `wanted`; `own` gets every shard.
+fn visit<'c>(
+    wanted: u64,
+    sections: bool,
+    word: impl Fn(u32) -> &'c AtomicI64,
+    judge: impl Fn(i64) -> Verdict,
+    mut own: impl FnMut(u32, &mut Seized<'c>),
+) {
+    let mut visit = Visit::new(wanted, sections);
+    while let Some((bit, mut seized)) = visit.next(&word, &judge) {
+        own(bit, &mut seized);
+    }
+}
+
 /// Visits all three, with sections; what it owned, and how many fences there were. `at_fence`
 /// is what happens until the fence of that number returns, and what the kernel says.
 fn visit_all(

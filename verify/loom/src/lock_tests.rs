@@ -41,7 +41,7 @@ impl Shard {
 
     fn visit(&self) {
         self.lock.close();
-        assert!(self.lock.take_closed());
+        assert!(self.lock.take_closed(|_| false));
         self.add();
         self.lock.release(READY);
         self.lock.open();
@@ -50,7 +50,7 @@ impl Shard {
     /// As `visit`, and takes the value out; returns whether there was one.
     fn drain(&self) -> bool {
         self.lock.close();
-        let taken = self.lock.take_closed();
+        let taken = self.lock.take_closed(|_| false);
         if taken {
             self.add();
             self.lock.release(NONE);
@@ -131,7 +131,7 @@ fn a_copy_without_a_value_is_passed() {
     explore::all("lock, no value", || {
         let lock = Lock { state: AtomicI64::new(NONE), closed: AtomicU64::new(0) };
         lock.close();
-        assert!(!lock.take_closed());
+        assert!(!lock.take_closed(|_| false));
     });
 }
 
@@ -202,7 +202,7 @@ fn a_section_and_a_drain(section: fn(&Lock) -> bool) {
     let lock = Arc::new(Lock { state: AtomicI64::new(READY), closed: AtomicU64::new(1) });
     let theirs = Arc::clone(&lock);
     let section = thread::spawn(move || assert!(!section(&theirs), "the value is gone"));
-    assert!(lock.take_closed());
+    assert!(lock.take_closed(|_| false));
     lock.release(NONE);
     lock.open();
     section.join().unwrap();
@@ -236,5 +236,36 @@ fn who_gives_a_lock_back_puts_back_what_was_there() {
         lock.close();
         taker.join().unwrap();
         assert_eq!(lock.state(), NONE, "there is no value");
+    });
+}
+
+/// A visitor takes a thread that lives for one that does not: that has the value to itself, and
+/// its release makes up for it.
+#[test]
+fn who_is_given_up_too_early_keeps_the_value_to_itself() {
+    explore::all("lock, a holder that is given up", || {
+        let shard = Arc::new(Shard::new());
+        let theirs = Arc::clone(&shard);
+        let taker = thread::spawn(move || theirs.with(|lock| lock.try_take(READY)));
+        shard.lock.close();
+        if shard.lock.take_closed(|_| true) {
+            shard.add();
+            shard.lock.release(READY);
+        }
+        shard.lock.open();
+        taker.join().unwrap();
+        assert_eq!(shard.lock.state(), READY);
+    });
+}
+
+#[test]
+fn a_holder_that_is_gone_is_given_up_once() {
+    explore::all("lock, a holder that is gone", || {
+        let lock = Lock { state: AtomicI64::new(77), closed: AtomicU64::new(0) };
+        lock.close();
+        assert!(!lock.take_closed(|_| true));
+        assert!(!lock.take_closed(|_| panic!("it is known to be gone")));
+        lock.open();
+        assert!(!lock.try_take(READY) && !lock.try_take(NONE));
     });
 }

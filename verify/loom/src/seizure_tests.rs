@@ -10,7 +10,7 @@ use loom::sync::atomic::{
 use loom::thread;
 
 use crate::explore;
-use crate::seizure::{self, SEIZED, Verdict};
+use crate::seizure::{self, SEIZED, Verdict, Visit};
 
 /// A shard: loom checks that what it holds is never used by two.
 struct Shard {
@@ -49,17 +49,12 @@ impl Shard {
             0 => Verdict::Pass,
             _ => Verdict::Wait,
         };
-        seizure::visit(
-            1,
-            false,
-            |_| &self.word,
-            judge,
-            |_, seized| {
-                drained = seized.value;
-                self.change(-seized.value);
-                seized.value = 0;
-            },
-        );
+        let mut visit = Visit::new(1, false);
+        while let Some((_, mut seized)) = visit.next(|_| &self.word, judge) {
+            drained = seized.value;
+            self.change(-seized.value);
+            seized.value = 0;
+        }
         drained
     }
 
@@ -129,7 +124,7 @@ fn a_mark_that_is_taken_away_hides_nothing() {
             let word = |_| &visitor.word;
             let judge = |value| if value > 0 { Verdict::Seize } else { Verdict::Pass };
             crate::id::fence::refusing(|| {
-                seizure::visit(1, true, word, judge, |_, _| panic!("without a fence"));
+                assert!(Visit::new(1, true).next(word, judge).is_none(), "without a fence");
             });
         });
         let pushed = i64::from(shard.push()) + first.join().unwrap();

@@ -69,13 +69,26 @@ impl IdSet {
 
     /// The members as words: ID 64 i + k is bit k of word i.
     pub(crate) fn words(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.words_from(0)
+    }
+
+    fn words_from(&self, first: usize) -> impl Iterator<Item = (usize, u64)> + '_ {
         let end = if set_words::published(&self.far) == 0 { NEAR } else { WORDS };
-        (0..end).map(|index| (index, self.load(index)))
+        (first..end).map(|index| (index, self.load(index)))
     }
 
     /// The members below `end`.
     pub(crate) fn words_below(&self, end: u32) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.words().filter_map(move |(index, bits)| {
+        self.words_within(0, end)
+    }
+
+    /// The first word from `first` on that has members below `end`.
+    pub(crate) fn next_word(&self, first: usize, end: u32) -> Option<(usize, u64)> {
+        self.words_within(first, end).find(|&(_, bits)| bits != 0)
+    }
+
+    fn words_within(&self, first: usize, end: u32) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.words_from(first).filter_map(move |(index, bits)| {
             let ids = (end as usize).checked_sub(index * 64)?;
             Some((index, bits & below(ids)))
         })

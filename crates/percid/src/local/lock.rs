@@ -36,6 +36,8 @@ use crate::sys::thread;
 pub(crate) const NONE: i64 = 0;
 /// There is a value that no thread uses.
 pub(crate) const READY: i64 = 1;
+/// There is a value whose holder will not come back: see [`left_behind`](super::left_behind).
+pub(crate) const ABANDONED: i64 = -1;
 
 /// From the state to the word that closes the shard, in bytes.
 pub(crate) const CLOSED: isize = 8;
@@ -43,7 +45,7 @@ pub(crate) const CLOSED: isize = 8;
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Lock {
-    /// [`NONE`], [`READY`], or the holder's token.
+    /// [`NONE`], [`READY`], [`ABANDONED`], or the holder's token.
     pub(crate) state: AtomicI64,
     /// Nonzero: no thread takes the lock any more.
     pub(crate) closed: AtomicU64,
@@ -102,23 +104,31 @@ impl Lock {
         self.closed.store(0, Release);
     }
 
-    /// Takes the lock of a closed shard, as a visitor: waits until no thread holds it. `false`:
-    /// there is no value.
+    /// Takes the lock of a closed shard, as a visitor: waits until no thread holds it, or `has_left`
+    /// says of one that was waited for that it will not release it. `false`: there is no value to
+    /// be had.
     ///
     /// By an exchange: a thread that took the lock before it saw that the shard is closed is about
     /// to put back what it found, so finding the lock free is not enough.
     ///
     /// The calling thread does not hold it.
-    pub(crate) fn take_closed(&self) -> bool {
+    pub(crate) fn take_closed(&self, has_left: impl Fn(&Backoff) -> bool) -> bool {
         let token = thread::token() as i64;
         let mut backoff = Backoff::default();
         loop {
             let taken = || self.state.compare_exchange(READY, token, Acquire, Relaxed).is_ok();
             match self.state() {
-                NONE => return false,
+                NONE | ABANDONED => return false,
                 READY if taken() => return true,
+                holder if holder != READY && has_left(&backoff) => self.abandon(holder),
                 _ => backoff.wait(),
             }
         }
+    }
+
+    /// Relaxed: the value is not touched. Should the holder be alive after all, its release comes
+    /// before this, and then there is a lock to take, or after it.
+    fn abandon(&self, holder: i64) {
+        let _ = self.state.compare_exchange(holder, ABANDONED, Relaxed, Relaxed);
     }
 }

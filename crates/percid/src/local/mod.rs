@@ -30,12 +30,13 @@
 //! A thread that finds its shard in use or closed takes an *extra* shard instead: a list of values
 //! outside the arena that grows when all are in use. So only visitors wait.
 
+mod left_behind;
 mod lock;
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 use crate::arena::{Block, STRIDE};
 use crate::critical::by_mark;
@@ -44,7 +45,8 @@ use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable, fence};
 use crate::push_list;
 use crate::sys::{memory, preserving_errno, thread};
-use crate::visit_lock::VisitLock;
+use crate::visit_lock::{VisitGuard, VisitLock};
+use left_behind::Forks;
 #[cfg(feature = "capi")]
 pub(crate) use lock::CLOSED;
 #[cfg(not(feature = "capi"))]
@@ -102,6 +104,8 @@ pub struct Local<T> {
     members: IdSet,
     extras: AtomicPtr<Extra<T>>,
     visits: VisitLock,
+    /// The process in which values were first made, or that has last visited all of them.
+    generation: AtomicU32,
     /// Owns values, and is invariant: what is stored as one type must not be lent as another.
     values: PhantomData<*mut T>,
 }
@@ -139,7 +143,9 @@ unsafe impl<T: Send> Sync for Local<T> {}
 unsafe impl<T: Send> Send for Local<T> {}
 
 /// A shard that the calling thread holds. Released when dropped.
-struct ShardGuard<'l, T> {
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct ShardGuard<'l, T> {
     shard: NonNull<Shard<T>>,
     /// What the lock becomes: [`NONE`] as long as there is no value.
     released: i64,
@@ -147,8 +153,9 @@ struct ShardGuard<'l, T> {
 }
 
 impl<T> ShardGuard<'_, T> {
+    /// The value.
     #[inline(always)]
-    fn value(&mut self) -> &mut T {
+    pub fn value(&mut self) -> &mut T {
         // SAFETY: the shard is this thread's alone until the lock is released, and has a value.
         unsafe { &mut (*self.shard.as_ptr()).value }
     }
@@ -184,29 +191,64 @@ struct Acquired<T> {
     id: Option<u32>,
 }
 
-/// A shard that a visitor holds, closed.
-struct Visited<'l, T> {
-    held: ShardGuard<'l, T>,
-    /// `None` for an extra shard.
-    id: Option<u32>,
+/// Where shards that are visited together lie.
+#[derive(Debug)]
+enum Batch<T> {
+    /// Those of an ID and the 63 behind it.
+    Ids { block: Block, base: u32 },
+    /// An extra one.
+    Extra(NonNull<Shard<T>>),
 }
 
-/// Shards that are closed. Opened when dropped.
-struct Closed<'l, L: Fn(u32) -> &'l Lock> {
-    lock: L,
-    bits: u64,
-}
+impl<T> Batch<T> {
+    fn shard(&self, bit: u32) -> NonNull<Shard<T>> {
+        match *self {
+            Batch::Ids { block, base } => shard_at(block.of_id(base + bit)),
+            Batch::Extra(shard) => shard,
+        }
+    }
 
-impl<'l, L: Fn(u32) -> &'l Lock> Closed<'l, L> {
-    fn new(bits: u64, lock: L) -> Self {
-        ids(0, bits).for_each(|bit| lock(bit).close());
-        Closed { lock, bits }
+    fn id(&self, bit: u32) -> Option<u32> {
+        match self {
+            Batch::Ids { base, .. } => Some(base + bit),
+            Batch::Extra(_) => None,
+        }
+    }
+
+    fn lock(&self, bit: u32) -> &Lock {
+        // SAFETY: shards stay mapped as long as the handle.
+        unsafe { &(*self.shard(bit).as_ptr()).lock }
     }
 }
 
-impl<'l, L: Fn(u32) -> &'l Lock> Drop for Closed<'l, L> {
+/// Shards that are closed, to be visited from the lowest bit on. Opened when dropped.
+#[derive(Debug)]
+struct Closed<T> {
+    batch: Batch<T>,
+    bits: u64,
+}
+
+impl<T> Closed<T> {
+    fn new(batch: Batch<T>, bits: u64) -> Closed<T> {
+        ids(0, bits).for_each(|bit| batch.lock(bit).close());
+        Closed { batch, bits }
+    }
+
+    fn lowest(&self) -> Option<u32> {
+        ids(0, self.bits).next()
+    }
+
+    fn open_lowest(&mut self) {
+        if let Some(bit) = self.lowest() {
+            self.batch.lock(bit).open();
+            self.bits &= self.bits - 1;
+        }
+    }
+}
+
+impl<T> Drop for Closed<T> {
     fn drop(&mut self) {
-        ids(0, self.bits).for_each(|bit| (self.lock)(bit).open());
+        ids(0, self.bits).for_each(|bit| self.batch.lock(bit).open());
     }
 }
 
@@ -232,6 +274,7 @@ impl<T> Local<T> {
             members: IdSet::new(),
             extras: AtomicPtr::new(ptr::null_mut()),
             visits: VisitLock { visitor: AtomicU64::new(0) },
+            generation: AtomicU32::new(0),
             values: PhantomData,
         }
     }
@@ -304,9 +347,11 @@ impl<T: Send> Local<T> {
         Some(f(held.value()))
     }
 
-    /// A shard for this thread; `None` if there is no memory.
+    /// Takes a value until the guard is dropped; `None` if there is no memory. For C, whose
+    /// functions may end the thread, or jump, and must not do it across percid's frames.
+    #[doc(hidden)]
     #[inline(always)]
-    fn hold(&self) -> Option<ShardGuard<'_, T>> {
+    pub fn hold(&self) -> Option<ShardGuard<'_, T>> {
         let word = self.handle.word();
         let token = thread::token();
         // SAFETY: the word of this object's handle.
@@ -335,7 +380,10 @@ impl<T: Send> Local<T> {
     /// If the calling thread is inside a closure of [`with`](Local::with) or of a visit of this
     /// very object: it would wait for itself.
     pub fn for_each(&self, mut f: impl FnMut(&mut T)) {
-        self.visit(&mut |mut visited| f(visited.held.value()));
+        let mut visit = self.visit_or_panic();
+        while let Some(value) = visit.next() {
+            f(value);
+        }
     }
 
     /// Takes all values out and hands them to `f`. New ones are made when they are needed.
@@ -354,41 +402,54 @@ impl<T: Send> Local<T> {
     ///
     /// As [`for_each`](Local::for_each).
     pub fn drain(&self, mut f: impl FnMut(T)) {
-        self.visit(&mut |mut visited| {
-            visited.held.released = NONE;
-            if let Some(id) = visited.id {
-                self.members.remove(id);
+        let mut visit = self.visit_or_panic();
+        while visit.next().is_some() {
+            if let Some(value) = visit.take() {
+                f(value);
             }
-            // SAFETY: the value is this thread's, and from now on the shard counts as having none.
-            f(unsafe { ptr::read(visited.held.value()) });
-        });
+        }
     }
 
-    /// Hands every shard that has a value to `own`.
-    fn visit(&self, own: &mut dyn FnMut(Visited<'_, T>)) {
-        // Before waiting for other visitors, one of whom may wait for this very thread.
-        assert!(
-            !self.is_held_by_caller(),
-            "percid::Local: a visit inside `with` of the same object would wait for itself"
-        );
-        let Some(_visiting) = self.visits.lock() else {
+    fn visit_or_panic(&self) -> Visit<'_, T> {
+        self.visit().unwrap_or_else(|| {
             panic!(
-                "percid::Local: a visit inside a visit of the same object would wait for itself"
-            );
-        };
-        if let State::Claimed(block, Some(source)) = self.handle.state() {
-            for (index, bits) in self.members.words_below(source.ids_seen()) {
-                let shard = |bit: u32| shard_at(block.of_id(index as u32 * 64 + bit));
-                let id = |bit: u32| Some(index as u32 * 64 + bit);
-                visit_closed(bits, source != Source::Atomic, shard, id, own);
-            }
-        }
-        for extra in self.extras() {
-            visit_closed(1, false, |_| extra, |_| None, own);
-        }
+                "percid::Local: a visit inside a closure of the same object would wait for itself"
+            )
+        })
     }
 
-    /// Whether the calling thread is inside a closure.
+    /// Begins a visit that hands out one value after the other: for C, as [`hold`](Local::hold).
+    /// `None`: the calling thread is inside a closure of this object, and would wait for itself.
+    #[doc(hidden)]
+    pub fn visit(&self) -> Option<Visit<'_, T>> {
+        // Before waiting for other visitors, one of whom may wait for this very thread.
+        if self.is_held_by_caller() {
+            return None;
+        }
+        let visiting = self.visits.lock()?;
+        let parts = match self.handle.state() {
+            State::Claimed(block, Some(source)) => Some((block, source, source.ids_seen())),
+            _ => None,
+        };
+        Some(Visit {
+            local: self,
+            present: None,
+            closed: None,
+            parts,
+            next_word: 0,
+            extra: None,
+            forks: Forks::since(&self.generation),
+            _visiting: visiting,
+        })
+    }
+
+    /// Whether the calling thread is inside a closure of [`with`](Local::with), or a visit.
+    #[doc(hidden)]
+    pub fn is_in_use_by_caller(&self) -> bool {
+        self.is_held_by_caller() || self.visits.is_held_by_caller()
+    }
+
+    /// Whether the calling thread has a value, also that of a visit.
     fn is_held_by_caller(&self) -> bool {
         let token = thread::token() as i64;
         // SAFETY: shards stay mapped as long as the handle.
@@ -412,8 +473,9 @@ impl<T: Send> Local<T> {
             let acquired = self.acquire_slowly().or_else(|| self.acquire_extra())?;
             // Before there is a value, and before the lock is released: a visit misses no value. If
             // `make` panics, the member has none, which costs a visit.
-            if let Acquired { found: NONE, id: Some(id), .. } = acquired {
-                self.members.insert(id);
+            if let Acquired { found: NONE, id, .. } = acquired {
+                left_behind::note(&self.generation);
+                id.into_iter().for_each(|id| self.members.insert(id));
             }
             Some(acquired)
         })?;
@@ -521,28 +583,101 @@ impl<T> Local<T> {
     }
 }
 
-/// Visits the shards of up to 64 bits that have a value. `sections`: whether critical sections work
-/// on them.
-fn visit_closed<T>(
-    bits: u64,
-    sections: bool,
-    shard: impl Fn(u32) -> NonNull<Shard<T>>,
-    id: impl Fn(u32) -> Option<u32>,
-    own: &mut dyn FnMut(Visited<'_, T>),
-) {
-    // SAFETY: shards stay mapped as long as the handle.
-    let lock = |bit| unsafe { &(*shard(bit).as_ptr()).lock };
-    let mut closed = Closed::new(bits, lock);
-    if sections && bits != 0 && fence::all().is_err() {
-        return;
-    }
-    for bit in ids(0, bits) {
-        if lock(bit).take_closed() {
-            let held = ShardGuard { shard: shard(bit), released: READY, local: PhantomData };
-            own(Visited { held, id: id(bit) });
+/// A visit, value by value. Dropped before its end, it leaves the values that it has not handed
+/// out.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Visit<'l, T> {
+    local: &'l Local<T>,
+    // In the order in which they are given back.
+    /// The value that is handed out at present, and its ID: that of the lowest closed shard.
+    present: Option<(ShardGuard<'l, T>, Option<u32>)>,
+    closed: Option<Closed<T>>,
+    /// The shards of IDs: `None` when all were visited.
+    parts: Option<(Block, Source, u32)>,
+    /// The word of the set from which the next IDs come.
+    next_word: usize,
+    /// The extra shard that comes next, once it has come to those.
+    extra: Option<*mut Extra<T>>,
+    forks: Forks,
+    _visiting: VisitGuard<'l>,
+}
+
+impl<T: Send> Visit<'_, T> {
+    /// The next value, until the next call.
+    // Not an iterator: it lends what it gives.
+    #[expect(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Option<&mut T> {
+        if self.present.take().is_some() {
+            self.closed.as_mut()?.open_lowest();
         }
-        lock(bit).open();
-        closed.bits &= !(1 << bit);
+        while !self.take_next() {
+            if !self.close_next() {
+                self.forks.settle(&self.local.generation);
+                return None;
+            }
+        }
+        self.present.as_mut().map(|(held, _)| held.value())
+    }
+
+    /// Takes out the value that [`next`](Visit::next) gave last; `None` if that was done.
+    pub fn take(&mut self) -> Option<T> {
+        let (held, id) = self.present.as_mut()?;
+        if held.released == NONE {
+            return None;
+        }
+        held.released = NONE;
+        if let Some(id) = *id {
+            self.local.members.remove(id);
+        }
+        // SAFETY: the value is this thread's, and from now on the shard counts as having none.
+        Some(unsafe { ptr::read(held.value()) })
+    }
+
+    /// Takes the lock of the next closed shard that has a value, and opens those that have none.
+    fn take_next(&mut self) -> bool {
+        let Some(closed) = &mut self.closed else { return false };
+        while let Some(bit) = closed.lowest() {
+            if closed.batch.lock(bit).take_closed(|backoff| self.forks.has_left(backoff)) {
+                let shard = closed.batch.shard(bit);
+                let held = ShardGuard { shard, released: READY, local: PhantomData };
+                self.present = Some((held, closed.batch.id(bit)));
+                return true;
+            }
+            closed.open_lowest();
+        }
+        self.closed = None;
+        false
+    }
+
+    /// Closes the next shards; `false` if there are none.
+    fn close_next(&mut self) -> bool {
+        self.close_next_ids() || self.close_next_extra()
+    }
+
+    fn close_next_ids(&mut self) -> bool {
+        let Some((block, source, end)) = self.parts else { return false };
+        let Some((index, bits)) = self.local.members.next_word(self.next_word, end) else {
+            self.parts = None;
+            return false;
+        };
+        self.next_word = index + 1;
+        self.closed = Some(Closed::new(Batch::Ids { block, base: index as u32 * 64 }, bits));
+        if source != Source::Atomic && fence::all().is_err() {
+            self.closed = None;
+            self.forks.pass_by();
+        }
+        true
+    }
+
+    fn close_next_extra(&mut self) -> bool {
+        let next = self.extra.get_or_insert_with(|| push_list::first(&self.local.extras));
+        let Some(extra) = NonNull::new(*next) else { return false };
+        // SAFETY: extras stay where they are until the handle is dropped; `next` is never changed
+        // after the extra was published.
+        *next = unsafe { (*extra.as_ptr()).next };
+        self.closed = Some(Closed::new(Batch::Extra(extra.cast()), 1));
+        true
     }
 }
 

@@ -9,7 +9,7 @@
 //! one now. What a destroyed pool leaves behind is address space.
 
 use std::alloc::Layout;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
@@ -297,7 +297,9 @@ impl RawPool {
     /// # Ok::<(), percid::pool::Misuse>(())
     /// ```
     pub fn drain(&self) -> usize {
-        let mut idle: HashMap<*const Slab, Vec<usize>> = HashMap::new();
+        // Not a hash map: the first of a thread asks the C library for random bytes, which is a
+        // cancellation point.
+        let mut idle: BTreeMap<*const Slab, Vec<usize>> = BTreeMap::new();
         self.idle.drain(|address| {
             let object = ptr::with_exposed_provenance_mut::<u8>(address);
             // SAFETY: an idle object has a header, which is this thread's alone now.

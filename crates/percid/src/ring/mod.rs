@@ -27,19 +27,20 @@
 //! the new tail. Either way a gap in the numbers tells how many records were overwritten.
 
 mod shard;
+mod turn;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::arena::{self, Block};
 use crate::counter::Counter;
 use crate::critical::by_mark;
 use crate::critical::ring::{self as layout, Append, DATA};
 use crate::handle::{self, Handle, Needs, State};
-use crate::id::try_lock::{TryLock, TryLockGuard};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
 use crate::sys::preserving_errno;
-use shard::{Reading, Shard};
+use shard::{Reading, Shard, bytes_of};
+use turn::{Turn, TurnGuard};
 
 /// What happens to a record when a ring is full.
 ///
@@ -160,7 +161,7 @@ type Appended = Result<(), AppendError>;
 struct Consumption {
     /// Records that were found overwritten.
     overwritten: AtomicU64,
-    consuming: TryLock,
+    turn: Turn,
 }
 
 impl Ring {
@@ -210,7 +211,7 @@ impl Ring {
             dropped: Counter::new(),
             consumption: Consumption {
                 overwritten: AtomicU64::new(0),
-                consuming: TryLock { taken: AtomicU32::new(0) },
+                turn: Turn { taken: AtomicU64::new(0) },
             },
         }
     }
@@ -293,8 +294,8 @@ impl Ring {
     /// assert!(ring.consumer().is_some());
     /// ```
     pub fn consumer(&self) -> Option<Consumer<'_>> {
-        let consuming = self.consumption.consuming.try_lock()?;
-        Some(Consumer { ring: self, record: Vec::new(), _consuming: consuming })
+        let turn = self.consumption.turn.take()?;
+        Some(Consumer { ring: self, record: Vec::new(), _turn: turn })
     }
 
     /// How many records were lost so far: not appended, or found overwritten by the consumer.
@@ -440,7 +441,7 @@ pub struct Consumer<'r> {
     ring: &'r Ring,
     /// The record that is being delivered.
     record: Vec<u64>,
-    _consuming: TryLockGuard<'r>,
+    _turn: TurnGuard<'r>,
 }
 
 /// A record as the consumer gets it.
@@ -481,32 +482,70 @@ impl Consumer<'_> {
     /// # Ok::<(), percid::ring::AppendError>(())
     /// ```
     pub fn poll(&mut self, mut f: impl FnMut(Event<'_>)) -> usize {
-        let State::Claimed(block, source) = self.ring.handle.state() else { return 0 };
-        let ids = source.map_or(0, Source::ids_seen);
-        let shared = (None, block.0);
-        let shards = std::iter::once(shared).chain((0..ids).map(|id| (Some(id), block.of_id(id))));
-        shards.map(|(id, address)| self.poll_shard(id, address, &mut f)).sum()
-    }
-
-    fn poll_shard(
-        &mut self,
-        id: Option<u32>,
-        address: usize,
-        f: &mut impl FnMut(Event<'_>),
-    ) -> usize {
-        let shard = self.ring.shard_at(address);
-        let mut reading = Reading::start(shard, self.ring.overflow == Overflow::DropNewest);
+        let mut poll = self.begin();
         let mut count = 0;
-        while let Some(record) = reading.next(&mut self.record) {
-            if record.skipped != 0 {
-                self.ring.consumption.overwritten.fetch_add(record.skipped, Relaxed);
-            }
+        while let Some(event) = self.next(&mut poll) {
             count += 1;
-            f(Event { id, number: record.number, bytes: record.bytes });
+            f(event);
         }
-        reading.finish();
         count
     }
+
+    /// Begins a poll that hands out one record after the other: for C, whose functions may end the
+    /// thread, or jump, and must not do it across percid's frames.
+    #[doc(hidden)]
+    pub fn begin(&self) -> Poll {
+        match self.ring.handle.state() {
+            State::Claimed(block, source) => {
+                // The shared shard comes first, then those of the IDs.
+                let end = 1 + source.map_or(0, Source::ids_seen);
+                Poll { block, next: 0, end, reading: None }
+            }
+            _ => Poll { block: Block(0), next: 0, end: 0, reading: None },
+        }
+    }
+
+    /// The next record of a poll that this consumer has begun.
+    #[doc(hidden)]
+    pub fn next(&mut self, poll: &mut Poll) -> Option<Event<'_>> {
+        loop {
+            if let Some((id, reading)) = &mut poll.reading {
+                if let Some(record) = reading.next(&mut self.record) {
+                    if record.skipped != 0 {
+                        self.ring.consumption.overwritten.fetch_add(record.skipped, Relaxed);
+                    }
+                    let (id, number, length) = (*id, record.number, record.bytes.len());
+                    return Some(Event { id, number, bytes: bytes_of(&self.record, length) });
+                }
+            }
+            if let Some((_, reading)) = poll.reading.take() {
+                reading.finish();
+            }
+            poll.reading = Some(self.start_next(poll)?);
+        }
+    }
+
+    /// The next shard of a poll, and its ID.
+    fn start_next(&self, poll: &mut Poll) -> Option<(Option<u32>, Reading)> {
+        let index = (poll.next < poll.end).then_some(poll.next)?;
+        poll.next += 1;
+        let id = index.checked_sub(1);
+        let address = id.map_or(poll.block.0, |id| poll.block.of_id(id));
+        let keeps_oldest = self.ring.overflow == Overflow::DropNewest;
+        Some((id, Reading::start(self.ring.shard_at(address), keeps_oldest)))
+    }
+}
+
+/// A poll, record by record.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Poll {
+    block: Block,
+    /// The shard that comes next: 0 is the shared one.
+    next: u32,
+    end: u32,
+    /// The shard that is being read, and its ID.
+    reading: Option<(Option<u32>, Reading)>,
 }
 
 impl fmt::Debug for Consumer<'_> {

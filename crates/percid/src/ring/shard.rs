@@ -172,9 +172,7 @@ impl Reading {
         let skipped = number.wrapping_sub(self.expected) % COUNT;
         self.expected = number + 1;
         self.save();
-        // SAFETY: the buffer has at least `length` bytes, all initialised.
-        let bytes = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), length) };
-        Some(Record { number, bytes, skipped })
+        Some(Record { number, bytes: bytes_of(buffer, length), skipped })
     }
 
     /// Ends the reading.
@@ -227,4 +225,11 @@ impl Reading {
             self.shard.at(TAIL).store(self.position, Release);
         }
     }
+}
+
+/// The first bytes of a record that was copied.
+pub(crate) fn bytes_of(buffer: &[u64], length: usize) -> &[u8] {
+    assert!(length <= size_of_val(buffer));
+    // SAFETY: so many bytes are there, all initialised.
+    unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), length) }
 }

@@ -35,9 +35,9 @@ use crate::critical::by_mark;
 use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
-use crate::seizure::{self, SEIZED, Seized, Verdict};
+use crate::seizure::{self, SEIZED, Seized, Verdict, Visit};
 use crate::sys::preserving_errno;
-use crate::visit_lock::VisitLock;
+use crate::visit_lock::{VisitGuard, VisitLock};
 use chunks::{Chunk, Chunks, ITEMS, Item};
 
 /// The top of a shard that is being activated.
@@ -280,53 +280,26 @@ impl<T: Send> Stack<T> {
     /// assert_eq!(sum, 6);
     /// ```
     pub fn drain(&self, mut visit: impl FnMut(T)) -> usize {
-        let Some(_visiting) = self.visits.lock() else { return 0 };
+        let Some(mut draining) = self.draining() else { return 0 };
         let mut count = 0;
-        let mut hand_out = |item: Item| {
+        while let Some(item) = draining.next() {
             count += 1;
-            // SAFETY: the word was made of an item and is handed out once.
-            visit(unsafe { from_word(item) });
-        };
-        if let State::Claimed(block, Some(source)) = self.handle.state() {
-            for (index, bits) in self.members.words_below(source.ids_seen()) {
-                self.drain_shards(block, source, index, bits, &mut hand_out);
-            }
-        }
-        // No more than there were when it began: others may push all the time.
-        for item in (0..self.chunks.items()).map_while(|_| self.chunks.pop()) {
-            hand_out(item);
+            visit(item);
         }
         count
     }
 
-    fn drain_shards(
-        &self,
-        block: Block,
-        source: Source,
-        index: usize,
-        bits: u64,
-        hand_out: &mut impl FnMut(Item),
-    ) {
-        let id = |bit: u32| index as u32 * 64 + bit;
-        let word = |bit| block.word_of_id(id(bit));
-        let sections = source != Source::Atomic;
-        let judge = |top| match top {
-            1.. => Verdict::Seize,
-            0 | ACTIVATING => Verdict::Pass,
-            // Another thread is at work. With sections only a drain would be, and this is the only
-            // one: what stands here is left over from a thread of the parent, at the time of a
-            // fork.
-            _ if sections => Verdict::Pass,
-            _ => Verdict::Wait,
+    /// Begins a drain that hands out one item after the other: for C, whose functions may end the
+    /// thread, or jump, and must not do it across percid's frames. `None` inside a drain of this
+    /// stack by this thread.
+    #[doc(hidden)]
+    pub fn draining(&self) -> Option<Draining<'_, T>> {
+        let visiting = self.visits.lock()?;
+        let parts = match self.handle.state() {
+            State::Claimed(block, Some(source)) => Some(Parts::new(block, source)),
+            _ => None,
         };
-        seizure::visit(bits, sections, word, judge, |bit, seized| {
-            let shard = Shard { address: block.of_id(id(bit)) };
-            while let Some(item) = shard.pop(seized) {
-                hand_out(item);
-            }
-            self.members.remove(id(bit));
-            seized.value = 0;
-        });
+        Some(Draining { stack: self, parts, shared: None, _visiting: visiting })
     }
 
     #[cold]
@@ -484,6 +457,106 @@ impl<T: Send> Stack<T> {
     /// afterwards.
     fn batch(&self) -> usize {
         (self.capacity.div_ceil(2) as usize).min(ITEMS)
+    }
+}
+
+/// A drain, item by item. Dropped before its end, it leaves the items that it has not handed out.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Draining<'s, T> {
+    stack: &'s Stack<T>,
+    /// `None`: no item is left in the parts of IDs.
+    parts: Option<Parts>,
+    /// How many items of the shared list are still due, once it has come to that.
+    shared: Option<usize>,
+    // Dropped last: the parts are given back under the lock.
+    _visiting: VisitGuard<'s>,
+}
+
+/// The parts of all IDs, and how far the drain has come.
+#[derive(Debug)]
+struct Parts {
+    block: Block,
+    source: Source,
+    ids: u32,
+    /// The word of the set from which the next IDs come.
+    next_word: usize,
+    /// The ID that is bit 0 of the present visit.
+    base: u32,
+    visit: Visit<'static>,
+    /// The shard that is being emptied, and its ID.
+    present: Option<(u32, Seized<'static>)>,
+}
+
+impl<T: Send> Draining<'_, T> {
+    /// The next item.
+    // Not an iterator: its methods would be more than C needs.
+    #[expect(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Option<T> {
+        let item = self.next_of_parts().or_else(|| self.next_shared())?;
+        // SAFETY: the word was made of an item and is handed out once.
+        Some(unsafe { from_word(item) })
+    }
+
+    fn next_of_parts(&mut self) -> Option<Item> {
+        let item = self.parts.as_mut()?.next(&self.stack.members);
+        if item.is_none() {
+            self.parts = None;
+        }
+        item
+    }
+
+    /// No more than there were when it came to the shared list: others may push all the time.
+    fn next_shared(&mut self) -> Option<Item> {
+        let due = self.shared.get_or_insert_with(|| self.stack.chunks.items());
+        *due = due.checked_sub(1)?;
+        self.stack.chunks.pop()
+    }
+}
+
+impl Parts {
+    fn new(block: Block, source: Source) -> Parts {
+        let visit = Visit::new(0, false);
+        Parts { block, source, ids: source.ids_seen(), next_word: 0, base: 0, visit, present: None }
+    }
+
+    fn next(&mut self, members: &IdSet) -> Option<Item> {
+        loop {
+            if let Some((id, seized)) = &mut self.present {
+                let shard = Shard { address: self.block.of_id(*id) };
+                if let Some(item) = shard.pop(seized) {
+                    return Some(item);
+                }
+                members.remove(*id);
+                seized.value = 0;
+                self.present = None;
+            }
+            self.present = Some(self.seize_next(members)?);
+        }
+    }
+
+    fn seize_next(&mut self, members: &IdSet) -> Option<(u32, Seized<'static>)> {
+        let sections = self.source != Source::Atomic;
+        let judge = |top| match top {
+            1.. => Verdict::Seize,
+            0 | ACTIVATING => Verdict::Pass,
+            // Another thread is at work. With sections only a drain would be, and this is the only
+            // one: what stands here is left over from a thread of the parent, at the time of a
+            // fork.
+            _ if sections => Verdict::Pass,
+            _ => Verdict::Wait,
+        };
+        loop {
+            let (block, base) = (self.block, self.base);
+            if let Some((bit, seized)) = self.visit.next(|bit| block.word_of_id(base + bit), judge)
+            {
+                return Some((base + bit, seized));
+            }
+            let (index, bits) = members.next_word(self.next_word, self.ids)?;
+            self.next_word = index + 1;
+            self.base = index as u32 * 64;
+            self.visit = Visit::new(bits, sections);
+        }
     }
 }
 

@@ -1,4 +1,6 @@
-//! A coarse monotonic clock for the slow paths.
+//! Time for the slow paths: a coarse monotonic clock, and waiting.
+
+use super::raw_call::raw_call;
 
 /// Milliseconds since an arbitrary start, at the resolution of the scheduler tick (1 to 10 ms).
 ///
@@ -8,6 +10,21 @@ pub(crate) fn now_ms() -> u64 {
     // SAFETY: `time` is a valid place for the result.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}
+
+/// Sleeps for so many nanoseconds, below a second, or until a signal handler has run.
+///
+/// By a raw call: the C library's wrappers are cancellation points, and a thread that waits for
+/// another holds what a cancelled one would never give back.
+pub(crate) fn sleep(nanoseconds: i64) {
+    // Miri knows no raw calls.
+    if cfg!(miri) {
+        return std::thread::yield_now();
+    }
+    let time = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
+    let place = (&raw const time).expose_provenance();
+    // SAFETY: the call reads the time, and writes nothing where it is given no place.
+    unsafe { raw_call(libc::SYS_nanosleep, [place, 0, 0, 0]) };
 }
 
 #[cfg(test)]
@@ -32,5 +49,49 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(1));
             now_ms() > now
         }));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
+    fn a_sleep_lasts_as_long_as_it_is_told() {
+        let before = std::time::Instant::now();
+        sleep(20_000_000);
+        assert!(before.elapsed() >= std::time::Duration::from_millis(20));
+    }
+
+    /// A thread whose cancellation is due goes through a sleep of percid's, and not through one of
+    /// the C library.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri cancels no threads")]
+    fn a_sleep_is_no_cancellation_point() {
+        use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+        unsafe extern "C" {
+            safe fn pthread_testcancel();
+        }
+        static REACHED: AtomicU32 = AtomicU32::new(0);
+        static DUE: AtomicU32 = AtomicU32::new(0);
+        extern "C-unwind" fn sleeper(_: *mut libc::c_void) -> *mut libc::c_void {
+            while DUE.load(SeqCst) == 0 {
+                std::hint::spin_loop();
+            }
+            sleep(1_000_000);
+            REACHED.store(1, SeqCst);
+            pthread_testcancel();
+            REACHED.store(2, SeqCst);
+            std::ptr::null_mut()
+        }
+        // SAFETY: the entry holds nothing that unwinding would have to release.
+        unsafe {
+            let entry: extern "C-unwind" fn(*mut libc::c_void) -> *mut libc::c_void = sleeper;
+            let entry: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void =
+                std::mem::transmute(entry);
+            let mut thread = 0;
+            let none = std::ptr::null_mut();
+            assert_eq!(libc::pthread_create(&mut thread, std::ptr::null(), entry, none), 0);
+            assert_eq!(libc::pthread_cancel(thread), 0);
+            DUE.store(1, SeqCst);
+            assert_eq!(libc::pthread_join(thread, std::ptr::null_mut()), 0);
+        }
+        assert_eq!(REACHED.load(SeqCst), 1);
     }
 }

@@ -42,7 +42,8 @@ pub(crate) fn exists(holder: u64) -> bool {
     (holder >> 32) as u32 == generation() && process::has_thread(holder as u32)
 }
 
-fn generation() -> u32 {
+/// The number of this process among its ancestors; 0 where that cannot be told.
+pub(crate) fn generation() -> u32 {
     let own = word();
     if ptr::eq(own, &NONE) { 0 } else { decided(own, || GENERATIONS.fetch_add(1, Relaxed) + 1) }
 }

@@ -1,0 +1,205 @@
+//! Values that threads of the parent were using at the time of a fork.
+//!
+//! The child has a copy of each such lock with its holder's token in it, and no thread that will
+//! ever release it. Tokens do not say of which process they are: the child's threads get stacks,
+//! and so tokens, that threads of its parent had. So every object keeps the *generation* (see
+//! [`holder`]) of the process in which its values were first made. While that is the calling
+//! process's, all tokens are of threads that live here, and a visitor waits for them as long as it
+//! takes. If it is another, the first visitor of the process gives up on a lock that stays taken:
+//! at once if the process has no other thread, or else after about a second. It *abandons* the
+//! shard: it writes [`ABANDONED`](super::lock::ABANDONED) over the token, which suits nobody, and
+//! leaves the value alone. When it has seen all shards, no token of the parent's is left, and the
+//! object's generation is the process's.
+//!
+//! A thread of the child that takes longer than that is taken for one of the parent's. That costs
+//! the visit its value, and no more: the thread still has it to itself, and its release, a plain
+//! store, takes the mark away.
+
+use crate::backoff::Backoff;
+use crate::sys::atomic::{AtomicU32, Ordering::Relaxed};
+use crate::sys::{holder, process};
+
+/// Notes the process that makes a value, if it is the object's first. Before the value's lock is
+/// released, so no value is older than the note.
+pub(crate) fn note(generation: &AtomicU32) {
+    if generation.load(Relaxed) == 0 {
+        // Whoever was faster is of the same process.
+        let _ = generation.compare_exchange(0, holder::generation(), Relaxed, Relaxed);
+    }
+}
+
+/// What a visitor knows of forks since the object's generation.
+#[derive(Debug)]
+pub(crate) struct Forks {
+    /// The process's generation, if it is not the object's.
+    since: Option<u32>,
+    /// No other thread is there that could hold anything.
+    alone: bool,
+    /// All shards were seen so far.
+    complete: bool,
+}
+
+impl Forks {
+    pub(crate) fn since(generation: &AtomicU32) -> Forks {
+        let (then, now) = (generation.load(Relaxed), holder::generation());
+        let since = (then != 0 && then != now).then_some(now);
+        Forks { since, alone: since.is_some() && process::threads() == Some(1), complete: true }
+    }
+
+    /// Whether a holder that was waited for so long is none of this process.
+    pub(crate) fn has_left(&self, waited: &Backoff) -> bool {
+        self.since.is_some() && (self.alone || waited.is_exhausted())
+    }
+
+    /// Not all shards will be seen.
+    pub(crate) fn pass_by(&mut self) {
+        self.complete = false;
+    }
+
+    /// The visit is over.
+    pub(crate) fn settle(&self, generation: &AtomicU32) {
+        if let Some(now) = self.since.filter(|_| self.complete) {
+            generation.store(now, Relaxed);
+        }
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::id::Source;
+    use crate::local::Local;
+
+    /// Runs `body` in a child, for a minute at most; it must be true there.
+    fn in_child(body: impl FnOnce() -> bool) {
+        // SAFETY: the child calls async-signal-safe functions only, unless it has threads, and
+        // exits.
+        match unsafe { libc::fork() } {
+            0 => unsafe {
+                libc::alarm(60);
+                libc::_exit(if body() { 7 } else { 1 })
+            },
+            child => {
+                let mut status = 0;
+                // SAFETY: the status has a valid place.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:x}");
+            }
+        }
+    }
+
+    fn sum(local: &Local<u64>) -> u64 {
+        let mut sum = 0;
+        local.for_each(|value| sum += *value);
+        sum
+    }
+
+    /// Runs `check` while another thread is in a closure, and has the value of 1 among those that
+    /// sum up to 111.
+    fn beside_a_closure(source: Source, check: impl FnOnce(&Local<u64>)) {
+        let local = Local::with_source(source, || 0).expect("an available source");
+        let (inside, left) = (Barrier::new(2), Barrier::new(2));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                local.with(|value| {
+                    *value += 1;
+                    inside.wait();
+                    left.wait();
+                });
+            });
+            inside.wait();
+            local.with(|value| {
+                *value += 10;
+                local.with(|value| *value += 100);
+            });
+            check(&local);
+            left.wait();
+        });
+        assert_eq!(sum(&local), 111, "{source}");
+    }
+
+    fn sources() -> impl Iterator<Item = Source> {
+        Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
+    }
+
+    #[test]
+    fn a_child_passes_by_what_a_thread_of_its_parent_was_using() {
+        for source in sources() {
+            beside_a_closure(source, |local| {
+                in_child(|| {
+                    let first = sum(local);
+                    local.with(|value| *value += 1000);
+                    (first, sum(local)) == (110, 1110)
+                });
+            });
+        }
+    }
+
+    #[test]
+    fn a_child_with_threads_waits_for_them() {
+        beside_a_closure(Source::Atomic, |local| {
+            in_child(|| {
+                let (inside, is_done) = (Barrier::new(2), AtomicBool::new(false));
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        local.with(|value| {
+                            *value += 1000;
+                            inside.wait();
+                            thread::sleep(Duration::from_millis(100));
+                            is_done.store(true, Relaxed);
+                        });
+                    });
+                    inside.wait();
+                    sum(local) == 1110 && is_done.load(Relaxed)
+                })
+            });
+        });
+    }
+
+    /// Longer than a visitor of the parent is waited for.
+    #[test]
+    fn without_a_fork_a_visit_waits_as_long_as_it_takes() {
+        let local = Local::with_source(Source::Atomic, || 0).expect("an available source");
+        let inside = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                local.with(|value| {
+                    inside.wait();
+                    let mut waited = Backoff::default();
+                    while !waited.is_exhausted() {
+                        waited.wait();
+                    }
+                    thread::sleep(Duration::from_millis(500));
+                    *value = 1;
+                });
+            });
+            inside.wait();
+            assert_eq!(sum(&local), 1);
+        });
+    }
+
+    #[test]
+    fn an_object_belongs_to_the_process_that_made_its_values_until_another_has_seen_them_all() {
+        let generation = AtomicU32::new(0);
+        let now = holder::generation();
+        assert!(Forks::since(&generation).since.is_none(), "there are no values");
+        note(&generation);
+        note(&generation);
+        assert!(generation.load(Relaxed) == now && Forks::since(&generation).since.is_none());
+        generation.store(now + 1, Relaxed);
+        note(&generation);
+        let mut forks = Forks::since(&generation);
+        assert!(forks.since == Some(now) && !forks.alone, "tests have threads");
+        assert!(!forks.has_left(&Backoff::default()));
+        forks.pass_by();
+        forks.settle(&generation);
+        assert_eq!(generation.load(Relaxed), now + 1);
+        Forks::since(&generation).settle(&generation);
+        assert_eq!(generation.load(Relaxed), now);
+    }
+}
