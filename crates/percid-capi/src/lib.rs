@@ -60,6 +60,7 @@ pub mod testing;
 
 mod barrier;
 mod callback;
+mod ends;
 mod errno;
 mod list;
 mod registry;

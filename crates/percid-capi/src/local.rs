@@ -7,9 +7,10 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI64, Ordering::Release};
 
 use crate::barrier::guard;
-use crate::callback::{Make, Visit};
+use crate::callback::{Make, Visit, count};
+use crate::ends::holding;
 use crate::errno;
-use crate::registry::{Object, Registry};
+use crate::registry::{Object, Registry, is_static};
 use crate::source::source;
 
 /// Values are at least so far apart that no two CPUs write to one cache line, or to two that the
@@ -54,9 +55,9 @@ pub struct Local {
     /// Its alignment.
     align: usize,
     /// Makes a value of zeros, if that is not enough.
-    make: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void) -> c_int>,
+    make: Option<unsafe extern "C-unwind" fn(value: *mut c_void, context: *mut c_void) -> c_int>,
     /// Called before the memory of a value is freed.
-    drop: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void)>,
+    drop: Option<unsafe extern "C-unwind" fn(value: *mut c_void, context: *mut c_void)>,
     /// What both are called with.
     context: *mut c_void,
     /// The rest.
@@ -148,8 +149,8 @@ pub unsafe extern "C" fn percid_local_create(
     local: *mut *mut Local,
     size: usize,
     align: usize,
-    make: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void) -> c_int>,
-    drop: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void)>,
+    make: Option<unsafe extern "C-unwind" fn(value: *mut c_void, context: *mut c_void) -> c_int>,
+    drop: Option<unsafe extern "C-unwind" fn(value: *mut c_void, context: *mut c_void)>,
     context: *mut c_void,
 ) -> c_int {
     let new = || {
@@ -176,8 +177,8 @@ pub unsafe extern "C" fn percid_local_create_with_source(
     source: c_int,
     size: usize,
     align: usize,
-    make: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void) -> c_int>,
-    drop: Option<unsafe extern "C" fn(value: *mut c_void, context: *mut c_void)>,
+    make: Option<unsafe extern "C-unwind" fn(value: *mut c_void, context: *mut c_void) -> c_int>,
+    drop: Option<unsafe extern "C-unwind" fn(value: *mut c_void, context: *mut c_void)>,
     context: *mut c_void,
 ) -> c_int {
     let new = || {
@@ -201,9 +202,9 @@ pub unsafe extern "C" fn percid_local_create_with_source(
 ///
 /// `local` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_local_with(
+pub unsafe extern "C-unwind" fn percid_local_with(
     local: *mut Local,
-    visit: Option<unsafe extern "C" fn(value: *mut c_void, argument: *mut c_void)>,
+    visit: Option<unsafe extern "C-unwind" fn(value: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's handle.
@@ -212,18 +213,15 @@ pub unsafe extern "C" fn percid_local_with(
         (Ok(_), None) => return -libc::EINVAL,
         (Err(error), _) => return error,
     };
-    guard(-libc::EFAULT, || {
-        let result = local.values.try_with(|value| {
-            value.ensure(&local.kind)?;
-            // SAFETY: the caller's function; the value is this thread's alone for so long.
-            unsafe { visit(value.memory.cast(), argument) };
-            Ok(())
-        });
-        match result {
-            Some(Ok(())) => 0,
-            Some(Err(error)) => error,
-            None => -libc::ENOMEM,
+    let Some(held) = guard(None, || local.values.hold()) else { return -libc::ENOMEM };
+    holding(held, |held| {
+        let value = held.value();
+        if let Err(error) = value.ensure(&local.kind) {
+            return error;
         }
+        // SAFETY: the caller's function; the value is this thread's alone for so long.
+        unsafe { visit(value.memory.cast(), argument) };
+        0
     })
 }
 
@@ -240,13 +238,15 @@ pub unsafe extern "C" fn percid_local_with(
 ///
 /// `local` is [a handle](crate#safety). `value` is [memory](crate#safety) for a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_local_acquire(local: *mut Local, value: *mut *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn percid_local_acquire(
+    local: *mut Local,
+    value: *mut *mut c_void,
+) -> c_int {
     if value.is_null() {
         return -libc::EINVAL;
     }
     // SAFETY: the caller's handle.
-    let taken = unsafe { Registry::object(local) }
-        .and_then(|local| guard(Err(-libc::EFAULT), || local.acquire()));
+    let taken = unsafe { Registry::object(local) }.and_then(Values::acquire);
     // SAFETY: the caller's pointer.
     unsafe { value.write(taken.map_or(ptr::null_mut(), |taken| taken.as_ptr().cast())) };
     taken.err().unwrap_or(0)
@@ -281,9 +281,9 @@ pub unsafe extern "C" fn percid_local_release(value: *mut c_void) {
 ///
 /// `local` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_local_for_each(
+pub unsafe extern "C-unwind" fn percid_local_for_each(
     local: *mut Local,
-    visit: Option<unsafe extern "C" fn(value: *mut c_void, argument: *mut c_void)>,
+    visit: Option<unsafe extern "C-unwind" fn(value: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's handle.
@@ -292,13 +292,14 @@ pub unsafe extern "C" fn percid_local_for_each(
         (Ok(_), None) => return -libc::EINVAL,
         (Err(error), _) => return error,
     };
-    guard(-libc::EDEADLK, || {
-        local.values.for_each(|value| {
+    let Some(visiting) = guard(None, || local.values.visit()) else { return -libc::EDEADLK };
+    holding(visiting, |values| {
+        while let Some(value) = guard(None, || values.next()) {
             if !value.memory.is_null() {
                 // SAFETY: the caller's function; the value is this thread's alone for so long.
                 unsafe { visit(value.memory.cast(), argument) };
             }
-        });
+        }
         0
     })
 }
@@ -311,9 +312,9 @@ pub unsafe extern "C" fn percid_local_for_each(
 ///
 /// `local` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_local_drain(
+pub unsafe extern "C-unwind" fn percid_local_drain(
     local: *mut Local,
-    visit: Option<unsafe extern "C" fn(value: *mut c_void, argument: *mut c_void)>,
+    visit: Option<unsafe extern "C-unwind" fn(value: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
     // SAFETY: the caller's handle.
@@ -321,20 +322,7 @@ pub unsafe extern "C" fn percid_local_drain(
         Ok(local) => local,
         Err(error) => return i64::from(error),
     };
-    guard(i64::from(-libc::EDEADLK), || {
-        let mut count = 0;
-        local.values.drain(|value| {
-            if value.memory.is_null() {
-                return;
-            }
-            count += 1;
-            if let Some(visit) = visit {
-                // SAFETY: as above; the value is on no list any more.
-                unsafe { visit(value.memory.cast(), argument) };
-            }
-        });
-        count
-    })
+    local.drain(visit, argument)
 }
 
 /// Destroys the object and drops its values. No other thread may use it meanwhile.
@@ -346,7 +334,18 @@ pub unsafe extern "C" fn percid_local_drain(
 ///
 /// `local` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_local_destroy(local: *mut Local) -> c_int {
+pub unsafe extern "C-unwind" fn percid_local_destroy(local: *mut Local) -> c_int {
+    if is_static(local) {
+        return -libc::EINVAL;
+    }
+    // SAFETY: the caller's handle.
+    if let Ok(local) = unsafe { Registry::object(local) } {
+        if local.values.is_in_use_by_caller() {
+            return -libc::EDEADLK;
+        }
+        // Before the object goes: its function may end the thread.
+        local.drain(None, ptr::null_mut());
+    }
     // SAFETY: the caller's handle, which no other thread uses.
     unsafe { LOCALS.destroy(local) }
 }
@@ -380,14 +379,37 @@ fn in_front(align: usize) -> usize {
 impl Values {
     /// Takes a value, and makes it if need be.
     fn acquire(&self) -> Result<NonNull<u8>, c_int> {
-        let mut place = self.values.acquire().ok_or(-libc::ENOMEM)?;
-        // SAFETY: it was acquired, so it is this thread's alone.
-        let made = unsafe { place.as_mut().ensure(&self.kind) };
-        if made.is_err() {
-            // SAFETY: as above; it is not used any more.
-            unsafe { percid::Local::release(place) };
-        }
-        made
+        let held = guard(None, || self.values.hold()).ok_or(-libc::ENOMEM)?;
+        holding(Some(held), |held| {
+            let value = held.as_mut().ok_or(-libc::EFAULT)?.value().ensure(&self.kind)?;
+            // It is the caller's from here on.
+            std::mem::forget(held.take());
+            Ok(value)
+        })
+    }
+
+    fn drain(&self, visit: Option<Visit>, argument: *mut c_void) -> i64 {
+        let Some(visiting) = guard(None, || self.values.visit()) else {
+            return i64::from(-libc::EDEADLK);
+        };
+        // The value that was taken out is dropped before the shard in which it lay is given back.
+        holding((None::<Value>, visiting), |(taken, values)| {
+            let mut drained = 0;
+            while guard(false, || values.next().is_some()) {
+                *taken = values.take();
+                let Some(memory) = taken.as_ref().map(|value| value.memory) else { continue };
+                if !memory.is_null() {
+                    drained += 1;
+                    if let Some(visit) = visit {
+                        // SAFETY: the caller's function; the value is on no list any more.
+                        unsafe { visit(memory.cast(), argument) };
+                    }
+                }
+                // Out of what is held: its function is not called again if it does not return.
+                drop(taken.take());
+            }
+            count(drained)
+        })
     }
 }
 
@@ -410,40 +432,56 @@ impl Value {
 
 impl Kind {
     fn make(&self, lock: *mut i64) -> Result<NonNull<u8>, c_int> {
-        let layout = layout(self.size, self.align).ok_or(-libc::EINVAL)?;
-        // SAFETY: the layout has a size above 0.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(-libc::ENOMEM)?;
-        // SAFETY: so many bytes are in front of the value.
-        let value = unsafe { start.add(in_front(self.align)) };
+        let memory = Memory::new(self).ok_or(-libc::ENOMEM)?;
         // SAFETY: there is room for an address in front, and the value is aligned to 128 bytes.
-        unsafe { value.cast::<*mut i64>().sub(1).write(lock) };
+        unsafe { memory.value.cast::<*mut i64>().sub(1).write(lock) };
         if let Some(make) = self.make {
             // SAFETY: the caller's function, memory of the size it asked for.
-            let result = unsafe { make(value.as_ptr().cast(), self.context) };
+            let result = unsafe { make(memory.value.as_ptr().cast(), self.context) };
             if result != 0 {
-                // SAFETY: allocated above, and no other thread has it.
-                unsafe { dealloc(start.as_ptr(), layout) };
                 return Err(if result < 0 { result } else { -libc::ECANCELED });
             }
         }
-        Ok(value)
+        Ok(std::mem::ManuallyDrop::new(memory).value)
     }
 }
 
 impl Drop for Value {
     fn drop(&mut self) {
-        if self.memory.is_null() {
-            return;
-        }
+        let Some(value) = NonNull::new(self.memory) else { return };
         // SAFETY: the object that owns the value outlives it.
         let kind = unsafe { &*self.kind };
+        // Freed also if the function does not return.
+        let _memory = Memory { value, kind };
         if let Some(drop) = kind.drop {
             // SAFETY: the caller's function; no thread uses the value any more.
             unsafe { drop(self.memory.cast(), kind.context) };
         }
-        if let Some(layout) = layout(kind.size, kind.align) {
+    }
+}
+
+/// The memory of a value; freed when dropped.
+struct Memory<'k> {
+    value: NonNull<u8>,
+    kind: &'k Kind,
+}
+
+impl Memory<'_> {
+    fn new(kind: &Kind) -> Option<Memory<'_>> {
+        let layout = layout(kind.size, kind.align)?;
+        // SAFETY: the layout has a size above 0.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        // SAFETY: so many bytes are in front of the value.
+        let value = unsafe { start.add(in_front(kind.align)) };
+        Some(Memory { value, kind })
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        if let Some(layout) = layout(self.kind.size, self.kind.align) {
             // SAFETY: allocated with this layout, whose start is so far in front.
-            unsafe { dealloc(self.memory.sub(in_front(kind.align)), layout) };
+            unsafe { dealloc(self.value.as_ptr().sub(in_front(self.kind.align)), layout) };
         }
     }
 }

@@ -4,7 +4,8 @@ use std::ffi::{c_int, c_void};
 
 use crate::barrier::guard;
 use crate::callback::count;
-use crate::registry::{Object, Registry};
+use crate::ends::{is_visiting, visiting};
+use crate::registry::{Object, Registry, is_static};
 
 /// The largest number of CPUs that any Linux kernel supports.
 const MAX_IDS: u32 = 8192;
@@ -113,16 +114,21 @@ pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_
 ///
 /// `mask` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_mask_drain(
+pub unsafe extern "C-unwind" fn percid_mask_drain(
     mask: *mut Mask,
-    visit: Option<unsafe extern "C" fn(id: u32, argument: *mut c_void)>,
+    visit: Option<unsafe extern "C-unwind" fn(id: u32, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
     // SAFETY: the caller's handle.
     match (unsafe { Registry::object(mask) }, visit) {
-        (Ok(mask), Some(visit)) => guard(i64::from(-libc::EFAULT), || {
-            // SAFETY: the caller's function.
-            count(mask.drain(|id| unsafe { visit(id, argument) }))
+        (Ok(mask), Some(visit)) => visiting(mask, mask.draining(), |members| {
+            let mut drained = 0;
+            while let Some(id) = guard(None, || members.next()) {
+                drained += 1;
+                // SAFETY: the caller's function.
+                unsafe { visit(id, argument) };
+            }
+            count(drained)
         }),
         (Ok(_), None) => i64::from(-libc::EINVAL),
         (Err(error), _) => i64::from(error),
@@ -140,5 +146,9 @@ pub unsafe extern "C" fn percid_mask_drain(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_destroy(mask: *mut Mask) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.
-    unsafe { MASKS.destroy(mask) }
+    match unsafe { Registry::object(mask) } {
+        Ok(visited) if is_visiting(visited) && !is_static(mask) => -libc::EDEADLK,
+        // SAFETY: as above.
+        _ => unsafe { MASKS.destroy(mask) },
+    }
 }

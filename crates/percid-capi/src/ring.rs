@@ -6,8 +6,9 @@ use percid::ring::AppendError;
 
 use crate::barrier::guard;
 use crate::callback::count;
+use crate::ends::{is_visiting, visiting};
 use crate::errno;
-use crate::registry::{Object, Registry};
+use crate::registry::{Object, Registry, is_static};
 use crate::source::source;
 
 /// What happens to a record when a ring is full.
@@ -214,9 +215,9 @@ pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize 
 ///
 /// `ring` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_ring_poll(
+pub unsafe extern "C-unwind" fn percid_ring_poll(
     ring: *mut Ring,
-    visit: Option<unsafe extern "C" fn(event: *const Event, argument: *mut c_void)>,
+    visit: Option<unsafe extern "C-unwind" fn(event: *const Event, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
     // SAFETY: the caller's handle.
@@ -225,9 +226,19 @@ pub unsafe extern "C" fn percid_ring_poll(
         (Ok(_), None) => return i64::from(-libc::EINVAL),
         (Err(error), _) => return i64::from(error),
     };
-    guard(i64::from(-libc::EFAULT), || {
-        let Some(mut consumer) = ring.consumer() else { return i64::from(-libc::EBUSY) };
-        let polled = consumer.poll(|event| {
+    if is_visiting(ring) {
+        return i64::from(-libc::EDEADLK);
+    }
+    let begin = || {
+        let consumer = ring.consumer()?;
+        let poll = consumer.begin();
+        Some((consumer, poll))
+    };
+    let Some(polling) = guard(None, begin) else { return i64::from(-libc::EBUSY) };
+    visiting(ring, polling, |(consumer, poll)| {
+        let mut polled = 0;
+        while let Some(event) = guard(None, || consumer.next(poll)) {
+            polled += 1;
             let event = Event {
                 id: event.id.map_or(-1, i64::from),
                 number: event.number,
@@ -236,7 +247,7 @@ pub unsafe extern "C" fn percid_ring_poll(
             };
             // SAFETY: the caller's function.
             unsafe { visit(&event, argument) };
-        });
+        }
         count(polled)
     })
 }
@@ -264,5 +275,9 @@ pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_destroy(ring: *mut Ring) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.
-    unsafe { RINGS.destroy(ring) }
+    match unsafe { Registry::object(ring) } {
+        Ok(visited) if is_visiting(visited) && !is_static(ring) => -libc::EDEADLK,
+        // SAFETY: as above.
+        _ => unsafe { RINGS.destroy(ring) },
+    }
 }

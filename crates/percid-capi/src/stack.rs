@@ -5,6 +5,7 @@ use std::ptr;
 
 use crate::barrier::guard;
 use crate::callback::{Visit, count};
+use crate::ends::{is_visiting, visiting};
 use crate::errno;
 use crate::registry::{Object, Registry, is_static};
 use crate::source::source;
@@ -174,9 +175,9 @@ pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
 ///
 /// `stack` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_stack_drain(
+pub unsafe extern "C-unwind" fn percid_stack_drain(
     stack: *mut Stack,
-    visit: Option<unsafe extern "C" fn(item: *mut c_void, argument: *mut c_void)>,
+    visit: Option<unsafe extern "C-unwind" fn(item: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
     // SAFETY: the caller's handle.
@@ -198,26 +199,38 @@ pub unsafe extern "C" fn percid_stack_drain(
 /// `stack` is [a handle](crate#safety), which no other thread uses. `visit` is [a
 /// callback](crate#safety) with `argument`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_stack_destroy(
+pub unsafe extern "C-unwind" fn percid_stack_destroy(
     stack: *mut Stack,
-    visit: Option<unsafe extern "C" fn(item: *mut c_void, argument: *mut c_void)>,
+    visit: Option<unsafe extern "C-unwind" fn(item: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> c_int {
     if is_static(stack) {
         return -libc::EINVAL;
     }
     // SAFETY: the caller's handle.
-    if let (Ok(stack), Some(visit)) = (unsafe { Registry::object(stack) }, visit) {
-        drain(stack, visit, argument);
+    if let Ok(stack) = unsafe { Registry::object(stack) } {
+        if is_visiting(stack) {
+            return -libc::EDEADLK;
+        }
+        if let Some(visit) = visit {
+            drain(stack, visit, argument);
+        }
     }
     // SAFETY: as above; no other thread uses it.
     unsafe { STACKS.destroy(stack) }
 }
 
 fn drain(stack: &percid::Stack<usize>, visit: Visit, argument: *mut c_void) -> i64 {
-    guard(i64::from(-libc::EFAULT), || {
-        // SAFETY: the caller's function, to be called with this argument.
-        let visit = |item| unsafe { visit(ptr::with_exposed_provenance_mut(item), argument) };
-        count(stack.drain(visit))
+    let Some(draining) = guard(None, || stack.draining()) else {
+        return i64::from(-libc::EDEADLK);
+    };
+    visiting(stack, draining, |items| {
+        let mut drained = 0;
+        while let Some(item) = guard(None, || items.next()) {
+            drained += 1;
+            // SAFETY: the caller's function, to be called with this argument.
+            unsafe { visit(ptr::with_exposed_provenance_mut(item), argument) };
+        }
+        count(drained)
     })
 }
