@@ -43,7 +43,16 @@
  *           exit() was called, and is never destroyed: it must not be moved, copied, or go away.
  *           Arguments that percid_..._create() would refuse are answered by -EINVAL, or NULL, when
  *           it is used.
- * Callbacks are given the `argument` of the call. They must return: no exceptions, no longjmp().
+ * Callbacks are given the `argument` of the call. They may call functions of the library, on the
+ *           same object too; what would wait for itself, or destroy the object, answers -EDEADLK.
+ *           One that does not return ends the call with it. It may throw (C++), end its thread
+ *           (pthread_exit(), pthread_cancel()), or leave by longjmp(), but not that with musl. The
+ *           value that it had is as it left it, for whoever comes next; what it was handed (an
+ *           item, a record, a member) is its own, and what was not handed out stays. Such calls
+ *           must not be made by functions that cannot be unwound (noexcept, `catch (...)` without
+ *           `throw;`).
+ * Cancelling  No function is a cancellation point, also when it waits, but for what its callbacks
+ *           do. A thread with PTHREAD_CANCEL_ASYNCHRONOUS must not call any.
  * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Some cannot, and
  *           end the process as abort() does: the snapshots of histograms, percid_ring_poll() and
  *           percid_pool_drain(), when malloc() has less than a few ten KiB left; and what begins
@@ -924,8 +933,10 @@ typedef struct PERCID_ALIGNED(64) percid_pool {
  * time.
  * Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it
  * finds have been made; a new one is allocated by malloc().
- * Fork: the child has a copy of every value. Values that other threads of the parent were using
- * stay taken: percid_local_with() uses others, the rest would wait forever.
+ * Fork: the child has a copy of every value. Those that other threads of the parent were using are
+ * lost to it: percid_local_with() uses others, and the first call of the rest waits for them for
+ * about a second each, unless the child has one thread only, and passes them by. Values that the
+ * forking thread was using go back when it gives them back.
  * Memory: 320 bytes; the size of a value, rounded up to a multiple of 128 bytes, and 128 bytes (or
  * its alignment, if that is more), for every ID that used it and for every extra one, and at least
  * a page for an extra one. Leak checkers do not look there: drain before they count.
@@ -1039,7 +1050,8 @@ typedef struct percid_event {
  * Threads: any number of threads may use it at once.
  * Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback
  * is.
- * Fork: the child's mask is the parent's.
+ * Fork: the child's mask is the parent's, but for members that another thread of the parent had
+ * taken out and not visited yet.
  * Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
  */
 typedef struct PERCID_ALIGNED(64) percid_mask {
@@ -1762,8 +1774,10 @@ PERCID_INLINE void *percid_stack_pop(struct percid_stack *stack) PERCID_NOEXCEPT
  * many. It may miss what is pushed, or moved by another thread, meanwhile; and the parts of all
  * CPUs, if the process has entered a sandbox since the first push that refuses membarrier().
  *
- * -EINVAL for NULL, -EBADF if the stack is destroyed. Waits for a drain by another thread; called
- * by `visit` it does nothing. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+ * -EINVAL for NULL, -EBADF if the stack is destroyed, -EDEADLK if it is called by `visit`, which
+ * may push and pop: the drain hands that out, or misses it. If `visit` does not return, the items
+ * that it was not given stay. Waits for a drain by another thread. Costs one fence of all CPUs,
+ * some 10 us, for every 64 IDs.
  */
 PERCID_INLINE
 int64_t percid_stack_drain(struct percid_stack *stack,
@@ -1772,10 +1786,11 @@ int64_t percid_stack_drain(struct percid_stack *stack,
 
 /**
  * Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
- * thread may use it meanwhile.
+ * thread may use it meanwhile. If `visit` does not return, the stack stays, with the items that it
+ * was not given.
  *
- * Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EBADF if
- * it was destroyed before. Its handle stays recognisable: every function answers -EBADF, or NULL.
+ * Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EDEADLK
+ * if it is called by the `visit` of a drain; -EBADF if it was destroyed before. Its handle stays recognisable: every function answers -EBADF, or NULL.
  */
 PERCID_INLINE
 int percid_stack_destroy(struct percid_stack *stack,
@@ -1907,7 +1922,8 @@ int percid_local_create_with_source(struct percid_local **local,
                                     void *context);
 
 /**
- * Lends a value to `visit`, which must return.
+ * Lends a value to `visit`, until that returns, throws, ends its thread or jumps: then the value is
+ * as `visit` has left it.
  *
  * Returns 0; -ENOMEM if another value is needed and there is no memory for it; the error of
  * `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Waits for no thread. Costs some 20
@@ -1923,7 +1939,8 @@ int percid_local_with(struct percid_local *local,
  * percid_local_release(). What percid_local_with() does by a callback.
  *
  * A value that is not given back is taken forever: others get extra ones, and visits wait. So it
- * must be given back on every way out, exceptions and pthread_exit() included. The thread that
+ * must be given back on every way out, exceptions and pthread_exit() included (`__attribute__
+ * ((cleanup))` with -fexceptions, or pthread_cleanup_push(), do that). The thread that
  * gives it back may be another one.
  *
  * Returns 0, or what percid_local_with() does; then `value` becomes NULL. Waits for no thread.
@@ -1943,9 +1960,9 @@ PERCID_INLINE void percid_local_release(void *value) PERCID_NOEXCEPT;
  * first use that refuses membarrier().
  *
  * Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are
- * using a value (so it must not be called by one of this object: -EDEADLK, and a line on standard
- * error that says where), and for other visits. Costs one fence of all CPUs, some 10 us, for every
- * 64 IDs.
+ * using a value (so if it is called by one of this object: -EDEADLK), and for other visits. `visit`
+ * may call percid_local_with(), which lends it another value. If it does not return, the values
+ * that come after are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
  */
 PERCID_INLINE
 int percid_local_for_each(struct percid_local *local,
@@ -1955,7 +1972,8 @@ int percid_local_for_each(struct percid_local *local,
 /**
  * Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
  * object. New ones are made when they are needed. Returns how many there were, or what
- * percid_local_for_each() does.
+ * percid_local_for_each() does. If `visit` does not return, its value is dropped, and the others
+ * stay; so they do if `drop` does not.
  */
 PERCID_INLINE
 int64_t percid_local_drain(struct percid_local *local,
@@ -1963,10 +1981,12 @@ int64_t percid_local_drain(struct percid_local *local,
                            void *argument);
 
 /**
- * Destroys the object and drops its values. No other thread may use it meanwhile.
+ * Destroys the object and drops its values. No other thread may use it meanwhile. If `drop` does
+ * not return, the object stays, with the values that were not dropped.
  *
- * Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EBADF if
- * it was destroyed before. Its handle stays recognisable.
+ * Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EDEADLK
+ * if the caller has one of its values, or is in a visit of it; -EBADF if it was destroyed before.
+ * Its handle stays recognisable.
  */
 PERCID_INLINE int percid_local_destroy(struct percid_local *local) PERCID_NOEXCEPT;
 
@@ -2011,8 +2031,12 @@ PERCID_INLINE size_t percid_ring_max_record_len(const struct percid_ring *ring) 
  * Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
  * that are appended meanwhile may be missed; the next poll goes on with them.
  *
- * -EBUSY if another thread is polling (or the caller further up its stack), -EINVAL for NULL,
- * -EBADF if the ring is destroyed.
+ * -EBUSY if another thread is polling, -EDEADLK if it is called by `visit` (which may append: the
+ * next poll delivers it, if not this one), -EINVAL for NULL, -EBADF if the ring is destroyed. If
+ * `visit` does not return, the record counts as delivered, and the next poll goes on behind it.
+ *
+ * A child of fork() may poll whoever of its parent did: it goes on behind the record that was being
+ * delivered. If the child goes on with a poll in which it was forked, it must not begin another.
  */
 PERCID_INLINE
 int64_t percid_ring_poll(struct percid_ring *ring,
@@ -2028,8 +2052,9 @@ PERCID_INLINE uint64_t percid_ring_lost(const struct percid_ring *ring) PERCID_N
 /**
  * Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
  *
- * Returns 0; -EINVAL for NULL, and for a ring of static storage, which stays as it is; -EBADF if it
- * was destroyed before. Its handle stays recognisable.
+ * Returns 0; -EINVAL for NULL, and for a ring of static storage, which stays as it is; -EDEADLK if
+ * it is called by the `visit` of a poll; -EBADF if it was destroyed before. Its handle stays
+ * recognisable.
  */
 PERCID_INLINE int percid_ring_destroy(struct percid_ring *ring) PERCID_NOEXCEPT;
 
@@ -2058,6 +2083,9 @@ PERCID_INLINE int percid_mask_is_marked(const struct percid_mask *mask, uint32_t
  * Takes all members out and calls `visit` for each; what was published before they were marked is
  * visible to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
  *
+ * `visit` may mark and drain: a drain inside finds what the outer one has not taken. If it does not
+ * return, the members that it was not given stay members.
+ *
  * Costs one fence of all CPUs, some 10 us, if there is any member; else 9 loads.
  */
 PERCID_INLINE
@@ -2068,8 +2096,9 @@ int64_t percid_mask_drain(struct percid_mask *mask,
 /**
  * Destroys a mask. No other thread may use it meanwhile.
  *
- * Returns 0; -EINVAL for NULL, and for a mask of static storage, which stays as it is; -EBADF if it
- * was destroyed before. Its handle stays recognisable.
+ * Returns 0; -EINVAL for NULL, and for a mask of static storage, which stays as it is; -EDEADLK if
+ * it is called by the `visit` of a drain; -EBADF if it was destroyed before. Its handle stays
+ * recognisable.
  */
 PERCID_INLINE int percid_mask_destroy(struct percid_mask *mask) PERCID_NOEXCEPT;
 

@@ -29,9 +29,11 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 
 /// What the C library links into a thread's list: with glibc 32 bytes, with musl 24.
+/// cbindgen:ignore
 #[repr(C)]
 struct Buffer([UnsafeCell<usize>; 4]);
 
+/// cbindgen:ignore
 unsafe extern "C" {
     fn _pthread_cleanup_push(
         buffer: *const Buffer,

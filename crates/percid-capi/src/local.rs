@@ -38,8 +38,10 @@ const MAX_SIZE: usize = 1 << 40;
 /// time.
 /// Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it
 /// finds have been made; a new one is allocated by malloc().
-/// Fork: the child has a copy of every value. Values that other threads of the parent were using
-/// stay taken: percid_local_with() uses others, the rest would wait forever.
+/// Fork: the child has a copy of every value. Those that other threads of the parent were using are
+/// lost to it: percid_local_with() uses others, and the first call of the rest waits for them for
+/// about a second each, unless the child has one thread only, and passes them by. Values that the
+/// forking thread was using go back when it gives them back.
 /// Memory: 320 bytes; the size of a value, rounded up to a multiple of 128 bytes, and 128 bytes (or
 /// its alignment, if that is more), for every ID that used it and for every extra one, and at least
 /// a page for an extra one. Leak checkers do not look there: drain before they count.
@@ -192,7 +194,8 @@ pub unsafe extern "C" fn percid_local_create_with_source(
     unsafe { LOCALS.create(local, new) }
 }
 
-/// Lends a value to `visit`, which must return.
+/// Lends a value to `visit`, until that returns, throws, ends its thread or jumps: then the value is
+/// as `visit` has left it.
 ///
 /// Returns 0; -ENOMEM if another value is needed and there is no memory for it; the error of
 /// `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Waits for no thread. Costs some 20
@@ -229,7 +232,8 @@ pub unsafe extern "C-unwind" fn percid_local_with(
 /// percid_local_release(). What percid_local_with() does by a callback.
 ///
 /// A value that is not given back is taken forever: others get extra ones, and visits wait. So it
-/// must be given back on every way out, exceptions and pthread_exit() included. The thread that
+/// must be given back on every way out, exceptions and pthread_exit() included (`__attribute__
+/// ((cleanup))` with -fexceptions, or pthread_cleanup_push(), do that). The thread that
 /// gives it back may be another one.
 ///
 /// Returns 0, or what percid_local_with() does; then `value` becomes NULL. Waits for no thread.
@@ -273,9 +277,9 @@ pub unsafe extern "C" fn percid_local_release(value: *mut c_void) {
 /// first use that refuses membarrier().
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are
-/// using a value (so it must not be called by one of this object: -EDEADLK, and a line on standard
-/// error that says where), and for other visits. Costs one fence of all CPUs, some 10 us, for every
-/// 64 IDs.
+/// using a value (so if it is called by one of this object: -EDEADLK), and for other visits. `visit`
+/// may call percid_local_with(), which lends it another value. If it does not return, the values
+/// that come after are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
 ///
 /// # Safety
 ///
@@ -306,7 +310,8 @@ pub unsafe extern "C-unwind" fn percid_local_for_each(
 
 /// Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
 /// object. New ones are made when they are needed. Returns how many there were, or what
-/// percid_local_for_each() does.
+/// percid_local_for_each() does. If `visit` does not return, its value is dropped, and the others
+/// stay; so they do if `drop` does not.
 ///
 /// # Safety
 ///
@@ -325,10 +330,12 @@ pub unsafe extern "C-unwind" fn percid_local_drain(
     local.drain(visit, argument)
 }
 
-/// Destroys the object and drops its values. No other thread may use it meanwhile.
+/// Destroys the object and drops its values. No other thread may use it meanwhile. If `drop` does
+/// not return, the object stays, with the values that were not dropped.
 ///
-/// Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EBADF if
-/// it was destroyed before. Its handle stays recognisable.
+/// Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EDEADLK
+/// if the caller has one of its values, or is in a visit of it; -EBADF if it was destroyed before.
+/// Its handle stays recognisable.
 ///
 /// # Safety
 ///

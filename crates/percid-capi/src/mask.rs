@@ -26,7 +26,8 @@ const MAX_IDS: u32 = 8192;
 /// Threads: any number of threads may use it at once.
 /// Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback
 /// is.
-/// Fork: the child's mask is the parent's.
+/// Fork: the child's mask is the parent's, but for members that another thread of the parent had
+/// taken out and not visited yet.
 /// Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -108,6 +109,9 @@ pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_
 /// Takes all members out and calls `visit` for each; what was published before they were marked is
 /// visible to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
 ///
+/// `visit` may mark and drain: a drain inside finds what the outer one has not taken. If it does not
+/// return, the members that it was not given stay members.
+///
 /// Costs one fence of all CPUs, some 10 us, if there is any member; else 9 loads.
 ///
 /// # Safety
@@ -137,8 +141,9 @@ pub unsafe extern "C-unwind" fn percid_mask_drain(
 
 /// Destroys a mask. No other thread may use it meanwhile.
 ///
-/// Returns 0; -EINVAL for NULL, and for a mask of static storage, which stays as it is; -EBADF if it
-/// was destroyed before. Its handle stays recognisable.
+/// Returns 0; -EINVAL for NULL, and for a mask of static storage, which stays as it is; -EDEADLK if
+/// it is called by the `visit` of a drain; -EBADF if it was destroyed before. Its handle stays
+/// recognisable.
 ///
 /// # Safety
 ///

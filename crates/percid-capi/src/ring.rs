@@ -208,8 +208,12 @@ pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize 
 /// Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
 /// that are appended meanwhile may be missed; the next poll goes on with them.
 ///
-/// -EBUSY if another thread is polling (or the caller further up its stack), -EINVAL for NULL,
-/// -EBADF if the ring is destroyed.
+/// -EBUSY if another thread is polling, -EDEADLK if it is called by `visit` (which may append: the
+/// next poll delivers it, if not this one), -EINVAL for NULL, -EBADF if the ring is destroyed. If
+/// `visit` does not return, the record counts as delivered, and the next poll goes on behind it.
+///
+/// A child of fork() may poll whoever of its parent did: it goes on behind the record that was being
+/// delivered. If the child goes on with a poll in which it was forked, it must not begin another.
 ///
 /// # Safety
 ///
@@ -266,8 +270,9 @@ pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
 
 /// Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
 ///
-/// Returns 0; -EINVAL for NULL, and for a ring of static storage, which stays as it is; -EBADF if it
-/// was destroyed before. Its handle stays recognisable.
+/// Returns 0; -EINVAL for NULL, and for a ring of static storage, which stays as it is; -EDEADLK if
+/// it is called by the `visit` of a poll; -EBADF if it was destroyed before. Its handle stays
+/// recognisable.
 ///
 /// # Safety
 ///

@@ -168,8 +168,10 @@ pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
 /// many. It may miss what is pushed, or moved by another thread, meanwhile; and the parts of all
 /// CPUs, if the process has entered a sandbox since the first push that refuses membarrier().
 ///
-/// -EINVAL for NULL, -EBADF if the stack is destroyed. Waits for a drain by another thread; called
-/// by `visit` it does nothing. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+/// -EINVAL for NULL, -EBADF if the stack is destroyed, -EDEADLK if it is called by `visit`, which
+/// may push and pop: the drain hands that out, or misses it. If `visit` does not return, the items
+/// that it was not given stay. Waits for a drain by another thread. Costs one fence of all CPUs,
+/// some 10 us, for every 64 IDs.
 ///
 /// # Safety
 ///
@@ -189,10 +191,11 @@ pub unsafe extern "C-unwind" fn percid_stack_drain(
 }
 
 /// Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
-/// thread may use it meanwhile.
+/// thread may use it meanwhile. If `visit` does not return, the stack stays, with the items that it
+/// was not given.
 ///
-/// Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EBADF if
-/// it was destroyed before. Its handle stays recognisable: every function answers -EBADF, or NULL.
+/// Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EDEADLK
+/// if it is called by the `visit` of a drain; -EBADF if it was destroyed before. Its handle stays recognisable: every function answers -EBADF, or NULL.
 ///
 /// # Safety
 ///

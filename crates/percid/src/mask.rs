@@ -51,7 +51,8 @@ const FAST: usize = 8;
 /// * **Threads**: every method may be called by any number of threads at once.
 /// * **Signals**: `mark` is async-signal-safe and leaves `errno` alone. So is `drain`, as far as
 ///   its visitor is.
-/// * **Fork**: the child's mask is the parent's.
+/// * **Fork**: the child's mask is the parent's, but for members that another thread of the parent had
+///   taken out and not visited yet.
 /// * **Memory**: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
 /// * **Cost**: `mark` one load and a test if the bit is set, else one locked instruction; IDs from
 ///   512 on pay a full barrier each time. So do all where the kernel has no fence (before Linux

@@ -87,9 +87,10 @@ use lock::{Lock, NONE, READY};
 /// * **Panics**: a closure that panics leaves the value as it is then; nothing is poisoned.
 /// * **Signals**: `with` is async-signal-safe as far as the closure and `make` are. In a handler
 ///   that interrupts a closure the handler gets another value. The others are not.
-/// * **Fork**: the child has a copy of every value. Values that other threads of the parent were
-///   using stay taken in the child: `with` uses others, but `for_each` and `drain` would wait
-///   forever, as with any lock (or panic, in a thread whose stack lies where that one's was).
+/// * **Fork**: the child has a copy of every value. Those that other threads of the parent were using
+///   are lost to it: `with` uses others, and the child's first `for_each` or `drain` waits for them
+///   for about a second each, unless the child has one thread only, and passes them by. (In a thread
+///   whose stack lies where that one's was it panics, as from inside `with`.)
 /// * **Memory**: 256 bytes for the handle; for every ID that used it the size of `T` and 16 bytes,
 ///   rounded up to a power of two; at least a page for an extra one.
 /// * **Cost**: `with` some 30 instructions beside the closure, three of them stores, none locked;

@@ -125,9 +125,10 @@ impl std::error::Error for AppendError {}
 ///   whose appending *happens before* it, and ends even if writers are faster than it.
 /// * **Signals**: [`append`](Ring::append) is async-signal-safe, also in a handler that interrupts
 ///   it, does not wait, and leaves `errno` alone.
-/// * **Fork**: the child has a copy of the records that were not consumed yet. A consumer that
-///   another thread of the parent had stays taken in the child; so does a shard without sections in
-///   which one was appending: what is appended there is lost, and counted.
+/// * **Fork**: the child has a copy of the records that were not consumed yet, and may make a consumer
+///   whoever of the parent had one. If the child goes on with the parent's, it must not make another.
+///   A shard without sections in which another thread of the parent was appending stays taken: what
+///   is appended there is lost, and counted.
 /// * **Memory**: 128 bytes for the handle; for every ID that used it 192 bytes and as much of the
 ///   ring as was ever written, page by page; address space is rounded up to a power of two.
 /// * **Cost**: a record some 60 instructions and 9 for each word, none locked. With
