@@ -33,7 +33,6 @@ use std::ptr;
 #[repr(C)]
 struct Buffer([UnsafeCell<usize>; 4]);
 
-/// cbindgen:ignore
 unsafe extern "C" {
     fn _pthread_cleanup_push(
         buffer: *const Buffer,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use percid::machine::{self as known, CpuSet};
 
-use crate::barrier::guard;
+use crate::barrier::uncancelled;
 use crate::errno;
 use crate::sized;
 use crate::text;
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn percid_machine_read(machine: *mut Machine, size: usize)
         return -libc::EINVAL;
     }
     // SAFETY: the caller's memory.
-    guard(-libc::EFAULT, || unsafe { sized::store(machine, size, &Machine::of(&read())) })
+    uncancelled(-libc::EFAULT, || unsafe { sized::store(machine, size, &Machine::of(&read())) })
 }
 
 /// The CPUs that may ever exist, ascending: writes the first `capacity` of them to `cpus`, each in
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn percid_machine_cpus(
     capacity: usize,
 ) -> usize {
     let capacity = if cpus.is_null() { 0 } else { capacity };
-    guard(0, || {
+    uncancelled(0, || {
         let found = read().cpus;
         for (index, cpu) in found.iter().take(capacity).enumerate() {
             // SAFETY: the caller gives memory for `capacity` of `size` bytes.
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn percid_machine_probe(
     if probe.is_null() || size == 0 {
         return -libc::EINVAL;
     }
-    guard(-libc::EFAULT, || match known::probe(Duration::from_millis(milliseconds.into())) {
+    uncancelled(-libc::EFAULT, || match known::probe(Duration::from_millis(milliseconds.into())) {
         // SAFETY: the caller's memory.
         Ok(seen) => unsafe { sized::store(probe, size, &Probe::of(seen)) },
         Err(why) => errno::of_unavailable(why),

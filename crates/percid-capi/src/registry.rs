@@ -22,7 +22,7 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
-use crate::barrier::guard;
+use crate::barrier::uncancelled;
 use crate::errno;
 
 /// Where the tag begins.
@@ -114,7 +114,7 @@ impl<T: Object> Registry<T> {
             return -libc::EINVAL;
         }
         let made = errno::preserved(|| {
-            guard(Err(-libc::EFAULT), || {
+            uncancelled(Err(-libc::EFAULT), || {
                 let object = make()?;
                 self.place(object).ok_or(-libc::ENOMEM)
             })
@@ -176,7 +176,7 @@ impl<T: Object> Registry<T> {
         }
         errno::preserved(|| {
             // SAFETY: the exchange succeeds once for every object, which no thread uses any more.
-            guard((), || unsafe { (*this.object.get()).assume_init_drop() });
+            uncancelled((), || unsafe { (*this.object.get()).assume_init_drop() });
         });
         if (tag + 1) & GENERATION < LAST {
             self.give_back(record);

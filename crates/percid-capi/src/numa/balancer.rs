@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use super::error;
 use super::settings::{self, Settings, nanoseconds};
-use crate::barrier::guard;
+use crate::barrier::uncancelled;
 use crate::errno::preserved;
 use crate::registry::{Object, Registry};
 
@@ -101,7 +101,7 @@ impl Drop for Balancer {
 pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) -> c_int) -> c_int {
     // SAFETY: by contract.
     match unsafe { Registry::object(handle) } {
-        Ok(balancer) => preserved(|| guard(-libc::EFAULT, || body(balancer))),
+        Ok(balancer) => preserved(|| uncancelled(-libc::EFAULT, || body(balancer))),
         Err(error) => error,
     }
 }

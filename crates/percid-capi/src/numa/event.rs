@@ -7,7 +7,7 @@ use percid_numa::Event;
 
 use super::balancer::Balancer;
 use super::report::Reason;
-use crate::barrier::guard;
+use crate::barrier::uncancelled;
 use crate::callback::count;
 use crate::errno::preserved;
 use crate::registry::Registry;
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn percid_balancer_take_events(
         // SAFETY: the caller gives memory for `capacity` events, and no more are written.
         unsafe { events.add(index).write(decision) };
     };
-    preserved(|| guard(i64::from(-libc::EFAULT), || take(balancer, capacity, write)))
+    preserved(|| uncancelled(i64::from(-libc::EFAULT), || take(balancer, capacity, write)))
 }
 
 fn take(balancer: &Balancer, capacity: usize, mut write: impl FnMut(usize, Decision)) -> i64 {

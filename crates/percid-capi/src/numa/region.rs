@@ -9,7 +9,7 @@ use percid_numa::Exclusion;
 
 use super::balancer::Balancer;
 use super::error;
-use crate::barrier::guard;
+use crate::barrier::{guard, uncancelled};
 use crate::errno::preserved;
 use crate::registry::{Object, Registry};
 
@@ -409,7 +409,7 @@ fn part(region: &Region, offset: usize, bytes: usize) -> Option<Range<usize>> {
 unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_int {
     // SAFETY: by contract.
     match unsafe { Registry::object(handle) } {
-        Ok(region) => preserved(|| guard(-libc::EFAULT, || body(region))),
+        Ok(region) => preserved(|| uncancelled(-libc::EFAULT, || body(region))),
         Err(error) => error,
     }
 }

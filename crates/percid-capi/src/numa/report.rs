@@ -8,7 +8,7 @@ use percid_numa::RegionReport;
 use super::balancer::Balancer;
 use super::region::Access;
 use super::settings::nanoseconds;
-use crate::barrier::guard;
+use crate::barrier::{guard, uncancelled};
 use crate::errno::preserved;
 use crate::registry::Registry;
 use crate::sized;
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn percid_report_create(
     // SAFETY: the caller's handle.
     let made = unsafe { Registry::object(balancer) }.and_then(|balancer| {
         let make = || Ok(Box::new(Report(balancer.balancer.report())));
-        preserved(|| guard(Err(-libc::EFAULT), make))
+        preserved(|| uncancelled(Err(-libc::EFAULT), make))
     });
     let result = made.as_ref().err().copied().unwrap_or(0);
     // SAFETY: the caller's pointer.
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn percid_report_create(
 pub unsafe extern "C" fn percid_report_free(report: *mut Report) {
     if !report.is_null() {
         // SAFETY: the caller's pointer, which came from a box and is not used any more.
-        preserved(|| guard((), || drop(unsafe { Box::from_raw(report) })));
+        preserved(|| uncancelled((), || drop(unsafe { Box::from_raw(report) })));
     }
 }
 

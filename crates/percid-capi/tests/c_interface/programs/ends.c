@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -291,6 +292,29 @@ static void masks(void)
     CHECK(percid_mask_destroy(mask) == 0);
 }
 
+/* What reads the files of the kernel, and starts and awaits threads. */
+static void pages_and_machines(void)
+{
+    const size_t bytes = 64 << 12;
+    percid_balancer *balancer;
+    percid_region *region;
+    percid_report *report;
+    percid_machine machine;
+    percid_pass passed;
+    void *const start =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(start != MAP_FAILED);
+    CHECK(percid_machine_read(&machine, sizeof machine) == 0);
+    CHECK(percid_balancer_create(&balancer, NULL) == 0);
+    CHECK(percid_region_register(&region, balancer, start, bytes) == 0);
+    CHECK(percid_balancer_start(balancer) == 0);
+    CHECK(percid_balancer_pass(balancer, &passed) == 0);
+    CHECK(percid_report_create(&report, balancer) == 0);
+    percid_report_free(report);
+    CHECK(percid_balancer_stop(balancer) == 0 && percid_region_unregister(region) == 0);
+    CHECK(percid_balancer_destroy(balancer) == 0 && munmap(start, bytes) == 0);
+}
+
 /* Functions of the library are no cancellation points. */
 static void *is_due(void *argument)
 {
@@ -318,6 +342,7 @@ static void *is_due(void *argument)
     CHECK(percid_mask_drain(mask, ending_id, NULL) == 1 && percid_mask_destroy(mask) == 0);
     percid_reason(text, sizeof text);
     percid_compact();
+    pages_and_machines();
     *(int *)argument = 1;
     pthread_testcancel();
     CHECK(!"it was not cancelled");
