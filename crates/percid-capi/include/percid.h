@@ -45,12 +45,11 @@
  *           it is used.
  * Callbacks are given the `argument` of the call. They may call functions of the library, on the
  *           same object too; what would wait for itself, or destroy the object, answers -EDEADLK.
- *           One that does not return ends the call with it. It may throw (C++), end its thread
- *           (pthread_exit(), pthread_cancel()), or leave by longjmp(), but not that with musl. The
- *           value that it had is as it left it, for whoever comes next; what it was handed (an
- *           item, a record, a member) is its own, and what was not handed out stays. Such calls
- *           must not be made by functions that cannot be unwound (noexcept, `catch (...)` without
- *           `throw;`).
+ *           One may end its thread (pthread_exit(), pthread_cancel()), throw (C++), or leave by
+ *           longjmp(), but the latter two not with musl: then the call ends with it. The value that
+ *           it had is as it left it, for whoever comes next; what it was handed (an item, a record,
+ *           a member) is its own, and what was not handed out stays. With glibc the end of a thread
+ *           is an unwinding: it must not meet `noexcept`, or `catch (...)` without `throw;`.
  * Cancelling  No function is a cancellation point, also when it waits, but for what its callbacks
  *           do. A thread with PTHREAD_CANCEL_ASYNCHRONOUS must not call any.
  * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Some cannot, and

@@ -16,7 +16,8 @@
 //! a thread, and by glibc when `longjmp` leaves the frame of the call. The functions behind that
 //! macro have the same names and take the same arguments in both (glibc's are part of the LSB).
 //! musl's `longjmp` calls no handler, and leaves a list with a frame in it that is gone: with musl
-//! functions must not jump out of the library.
+//! functions must not jump out of the library. Nor must they throw: what is installed for musl has
+//! an unwinder of its own, to which C++'s is a stranger.
 //!
 //! What is given back is in one place, a [`Call`], in the frame of the function that C has called:
 //! the core hands out one item after the other and has no frame on the stack while a function of C

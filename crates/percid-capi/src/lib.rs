@@ -24,8 +24,8 @@
 //! * *Memory* for so many values: NULL (or anything, where their number is 0), or aligned memory
 //!   that may be written and that no other thread uses. It need not be initialised.
 //! * *A callback*: NULL, or a function that may be called with the values that its parameter's
-//!   documentation names and with the argument named here. It returns, unwinds (an exception of C++,
-//!   the end of its thread), or, except with musl, jumps to a frame in front of the call.
+//!   documentation names and with the argument named here. It returns, ends its thread, or, except
+//!   with musl, throws an exception of C++ or jumps to a frame that is outside of the call.
 
 // The header has these comments as they are, and its lists of errors are indented.
 #![allow(rustdoc::invalid_rust_codeblocks)]

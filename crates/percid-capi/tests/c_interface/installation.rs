@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::toolchain::{output_of, scratch};
+use crate::toolchain::{is_installed, output_of, scratch};
 
 /// percid, installed below a prefix.
 #[derive(Debug)]
@@ -24,6 +24,22 @@ pub(crate) fn only_static() -> &'static Installation {
     INSTALLED.get_or_init(|| Installation::new("static", &["--library-type=staticlib"]))
 }
 
+/// The compiler for musl.
+pub(crate) const MUSL: &str = "musl-gcc";
+
+/// The static library for musl on this architecture; `None` if it cannot be made here.
+pub(crate) fn musl() -> Option<&'static Installation> {
+    static INSTALLED: OnceLock<Option<Installation>> = OnceLock::new();
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let installed = || {
+        let folder = output_of("rustc", &["--print", "target-libdir", "--target", &target]);
+        let options = ["--library-type=staticlib", "--target", &target];
+        let can_be_made = is_installed(MUSL) && Path::new(folder.trim()).is_dir();
+        can_be_made.then(|| Installation::made_by(installer().env("CC", MUSL), "musl", &options))
+    };
+    INSTALLED.get_or_init(installed).as_ref()
+}
+
 /// Both, with a word for each.
 pub(crate) fn all() -> [(&'static str, &'static Installation); 2] {
     [("shared", shared()), ("static", only_static())]
@@ -31,8 +47,12 @@ pub(crate) fn all() -> [(&'static str, &'static Installation); 2] {
 
 impl Installation {
     fn new(name: &str, options: &[&str]) -> Installation {
+        Installation::made_by(&mut installer(), name, options)
+    }
+
+    fn made_by(installer: &mut Command, name: &str, options: &[&str]) -> Installation {
         let prefix = scratch(name);
-        let output = installer().arg("--prefix").arg(&prefix).args(options).output();
+        let output = installer.arg("--prefix").arg(&prefix).args(options).output();
         let output = output.expect("the installer starts");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "percid-install {options:?}: {errors}");

@@ -5,6 +5,7 @@
 //! with a line that says so.
 
 mod correctness;
+mod ends;
 mod examples;
 mod exports;
 mod header;
