@@ -1944,7 +1944,7 @@ int percid_local_with(struct percid_local *local,
  *
  * Returns 0, or what percid_local_with() does; then `value` becomes NULL. Waits for no thread.
  */
-PERCID_INLINE int percid_local_acquire(struct percid_local *local, void **value) PERCID_NOEXCEPT;
+PERCID_INLINE int percid_local_acquire(struct percid_local *local, void **value);
 
 /**
  * Gives a value back that percid_local_acquire() has stored. NULL is allowed.
@@ -1987,7 +1987,7 @@ int64_t percid_local_drain(struct percid_local *local,
  * if the caller has one of its values, or is in a visit of it; -EBADF if it was destroyed before.
  * Its handle stays recognisable.
  */
-PERCID_INLINE int percid_local_destroy(struct percid_local *local) PERCID_NOEXCEPT;
+PERCID_INLINE int percid_local_destroy(struct percid_local *local);
 
 /**
  * Stores a new ring in `ring`, of `bytes` bytes (a power of two from 128 to 8 MiB) for every ID.

@@ -382,7 +382,7 @@ PERCID_FAST int percid_pool_put(percid_pool *pool, void *object) PERCID_NOEXCEPT
 #undef PERCID_LENT
 #undef PERCID_IDLE
 
-PERCID_FAST int percid_local_acquire(percid_local *local, void **value) PERCID_NOEXCEPT
+PERCID_FAST int percid_local_acquire(percid_local *local, void **value)
 {
 #if PERCID_HANDS_OVER_INLINE
     const percid_local *const object = PERCID_CAST(const percid_local *, percid_object(local, 3));

@@ -467,7 +467,7 @@ PERCID_INLINE int64_t percid_local_drain(struct percid_local *local, void (*visi
     return percid_interface_address()->local_drain(local, visit, argument);
 }
 
-PERCID_INLINE int percid_local_destroy(struct percid_local *local) PERCID_NOEXCEPT
+PERCID_INLINE int percid_local_destroy(struct percid_local *local)
 {
     return percid_interface_address()->local_destroy(local);
 }

@@ -9,6 +9,9 @@ const QUIET: &str = " PERCID_NOEXCEPT";
 /// What stands before the result of one that must not be ignored.
 const MUST_USE: &str = "PERCID_MUST_USE";
 
+/// Functions that call what another was given.
+const CALL_BACK: [&str; 2] = ["percid_local_acquire", "percid_local_destroy"];
+
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Declaration {
@@ -30,7 +33,8 @@ pub(crate) fn with_promises(header: &str) -> String {
         if is_begin(line) {
             calls_back = Some(false);
         }
-        calls_back = calls_back.map(|before| before || line.contains("(*"));
+        let calls = |line: &str| CALL_BACK.iter().any(|name| line.contains(name));
+        calls_back = calls_back.map(|before| before || line.contains("(*") || calls(line));
         let end = line.strip_suffix(");").filter(|_| calls_back.is_some());
         let promised = end.filter(|_| calls_back == Some(false));
         lines.push(promised.map_or(line.to_owned(), |line| format!("{line}){QUIET};")));

@@ -111,7 +111,7 @@ void locals()
     void *value;
     CHECK(percid_local_create(&local, 64, 64, makes_by_throwing, nullptr, nullptr) == 0);
     CHECK(passes([=] { percid_local_with(local, count, nullptr); }));
-    CHECK(passes([=, &value] { percid_local_acquire(local, &value); }));
+    CHECK(passes([=, &value] { CHECK(percid_local_acquire(local, &value) == 0); }));
     CHECK(percid_local_drain(local, count, nullptr) == 0 && counted == 0);
     CHECK(percid_local_destroy(local) == 0);
 
