@@ -1,7 +1,12 @@
-//! Compiles the C half of `percid-inline-bench`, if that is wanted.
+//! Says how Cargo's own shared library is linked, and compiles the C half of `percid-inline-bench`,
+//! if that is wanted.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    // It is made of its own functions, whichever are visible in the process, and stays loaded for
+    // the life of the process, as threads keep pointers into it.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     #[cfg(feature = "bench")]
     compile_loops();
 }

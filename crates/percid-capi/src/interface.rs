@@ -55,14 +55,9 @@ struct Start {
     /// [`NUMBER`].
     number: u32,
     version: *const c_char,
-    fast_path: *const FastPath,
+    /// The words that inline critical sections read (`percid_inline.h` knows their places).
+    fast_path: *const (),
     missing: unsafe extern "C" fn(name: *const c_char) -> c_int,
-}
-
-/// The words that inline critical sections read (`percid_inline.h` knows their places).
-#[repr(C)]
-struct FastPath {
-    opaque: [u8; 0],
 }
 
 /// The table.
@@ -83,9 +78,13 @@ impl fmt::Debug for Interface {
 
 const _: () = assert!(size_of::<Interface>() == BYTES);
 
-unsafe extern "C" {
-    /// Of the crate `percid`.
-    static percid_fast_path: FastPath;
+impl Interface {
+    /// What a header answers for a function that this table does not have: -ENOSYS, having said so
+    /// on standard error.
+    pub fn lacks(&self, name: &CStr) -> c_int {
+        // SAFETY: a terminated string.
+        unsafe { (self.start.missing)(name.as_ptr()) }
+    }
 }
 
 macro_rules! functions {
@@ -247,7 +246,7 @@ pub static INTERFACE: Interface = Interface {
         size: (size_of::<Start>() + FUNCTIONS.len() * size_of::<Function>()) as u32,
         number: NUMBER,
         version: VERSION.as_ptr(),
-        fast_path: &raw const percid_fast_path,
+        fast_path: percid::capi::FAST_PATH_WORDS,
         missing,
     },
     functions: filled(),

@@ -4,10 +4,13 @@ use std::fmt;
 use std::mem::offset_of;
 
 use crate::arena;
-use crate::critical::fast_path::FastPath;
+use crate::critical::fast_path::{FAST_PATH, FastPath};
 use crate::critical::ring::{Append, DATA, HEAD, NUMBERS, ONE, TAIL};
 use crate::local::CLOSED;
 use crate::sys::{preserving_errno, stderr};
+
+/// Where the words are that critical sections read.
+pub const FAST_PATH_WORDS: *const () = (&raw const FAST_PATH).cast();
 
 /// Writes `percid: message` as one line to standard error. Async-signal-safe as far as formatting
 /// the message is.

@@ -4,6 +4,7 @@
 //! At least one C compiler, pkg-config and binutils are needed; what else is missing is skipped
 //! with a line that says so.
 
+mod copies;
 mod correctness;
 mod ends;
 mod examples;

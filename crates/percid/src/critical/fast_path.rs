@@ -18,8 +18,8 @@ pub(crate) struct FastPath {
 
 /// The one instance: a process has one rseq area per thread, one table and one arena.
 ///
-/// The critical sections that C programs have inline (`percid_inline.h`) link to it by name.
-#[cfg_attr(feature = "capi", unsafe(export_name = "percid_fast_path"))]
+/// The critical sections that C programs have inline (`percid_inline.h`) find it in the table of the
+/// C interface. It has no name that a linker knows: two copies in one process must not share it.
 pub(crate) static FAST_PATH: FastPath = FastPath {
     area: AtomicIsize::new(0),
     table: AtomicPtr::new(ptr::null_mut()),

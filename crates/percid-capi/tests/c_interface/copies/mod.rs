@@ -1,0 +1,274 @@
+//! Several copies of percid in one process: in the program, in libraries, in plugins, of several
+//! versions. Each module gets everything from one of them.
+
+mod rust;
+mod versions;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::installation::{only_static, shared};
+use crate::toolchain::{Build, Program, WARNINGS, any_compiler, compilers};
+
+const SOURCES: [&str; 3] = ["kernel", "table", "atomic"];
+
+/// The plugins, each of which gets percid in another way.
+#[derive(Debug)]
+struct Plugins {
+    /// With the static library inside.
+    with_static: PathBuf,
+    /// With the static library inside, of which nothing can be seen.
+    hidden: PathBuf,
+    /// With an older static library inside.
+    older: PathBuf,
+    /// With the shared library.
+    with_shared: PathBuf,
+    /// With the library that Cargo makes.
+    with_cargos: PathBuf,
+}
+
+fn plugins() -> &'static Plugins {
+    static MADE: OnceLock<Plugins> = OnceLock::new();
+    MADE.get_or_init(|| Plugins {
+        with_static: plugin(headers(), &inside(&only_static().library("libpercid.a"))),
+        hidden: plugin(headers(), &{
+            let mut all = inside(&only_static().library("libpercid.a"));
+            all.push("-Wl,--exclude-libs,ALL".to_owned());
+            all
+        }),
+        older: plugin(headers(), &inside(versions::older())),
+        with_shared: plugin(headers(), &beside(&shared().libraries(), "percid")),
+        with_cargos: plugin(headers(), &beside(cargos_folder(), "percid_capi")),
+    })
+}
+
+/// The options for the headers as they are.
+fn headers() -> &'static str {
+    concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include")
+}
+
+/// The arguments that link with a static library, and with what it needs.
+fn inside(archive: &Path) -> Vec<String> {
+    let archive = archive.to_str().expect("a path in UTF-8");
+    [archive, "-pthread", "-ldl", "-lm", "-Wl,-z,nodelete"].map(str::to_owned).to_vec()
+}
+
+/// The arguments that link with a shared library, which is found when the program runs.
+fn beside(folder: &Path, name: &str) -> Vec<String> {
+    let folder = folder.to_str().expect("a path in UTF-8");
+    vec![format!("-L{folder}"), format!("-l{name}"), format!("-Wl,-rpath,{folder}")]
+}
+
+/// Where Cargo puts the shared library that it makes of the package for its tests.
+fn cargos_folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| Path::new(env!("CARGO_BIN_EXE_percid-install")).with_file_name("deps"))
+}
+
+fn plugin(headers: &str, arguments: &[String]) -> PathBuf {
+    let options = format!("-std=gnu11 -O2 -shared -fPIC {WARNINGS} {headers}");
+    made(Build::new(any_compiler().c, &["copy_plugin.c"], &options), arguments).path
+}
+
+fn made(build: Build<'_>, arguments: &[String]) -> Program {
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    build.arguments(&arguments).make()
+}
+
+/// The programs that load them.
+fn hosts() -> Vec<(&'static str, Program)> {
+    let archive = inside(&only_static().library("libpercid.a"));
+    let with = |more: &[String]| [&archive, more].concat();
+    let using = "-DWITH_PERCID";
+    vec![
+        ("a program without percid", host("", &[])),
+        ("a program with a copy", host(using, &archive)),
+        ("a program that exports", host(using, &with(&["-rdynamic".to_owned()]))),
+        (
+            "a program with a copy and a library that uses it",
+            host("-DWITH_PERCID -DWITH_NEIGHBOUR", &with(&neighbour())),
+        ),
+        ("a program with the shared library", {
+            host(using, &beside(&shared().libraries(), "percid"))
+        }),
+        ("a program with Cargo's library", host(using, &beside(cargos_folder(), "percid_capi"))),
+    ]
+}
+
+fn host(options: &str, arguments: &[String]) -> Program {
+    let options = format!("-std=gnu11 -O2 -pthread {WARNINGS} {} {options}", headers());
+    made(
+        Build::new(any_compiler().c, &["copies.c"], &options),
+        &[arguments, &["-ldl".to_owned()]].concat(),
+    )
+}
+
+/// A library that uses percid and has none.
+fn neighbour() -> Vec<String> {
+    let options = format!("-std=gnu11 -O2 -shared -fPIC {WARNINGS} {}", headers());
+    let library = Build::new(any_compiler().c, &["copy_neighbour.c"], &options).make();
+    vec![library.path.to_str().expect("a path in UTF-8").to_owned()]
+}
+
+/// Runs a program that loads plugins, and returns how many copies there were.
+fn copies(
+    host: &Program,
+    rounds: u32,
+    plugins: &[(&str, &Path)],
+    environment: &[(&str, &str)],
+) -> usize {
+    let mut command = host.command();
+    command.arg(rounds.to_string()).envs(environment.iter().copied());
+    command.args(plugins.iter().map(|(mode, path)| format!("{mode}:{}", path.display())));
+    let (output, text) = host.outcome(&mut command);
+    let said = output.status.success().then(|| text.strip_prefix("copies=")).flatten();
+    let number =
+        said.and_then(|said| said.strip_suffix("\nok\n")).and_then(|said| said.parse().ok());
+    number.unwrap_or_else(|| panic!("{command:?}: {}\n{text}", output.status))
+}
+
+#[test]
+fn every_module_gets_everything_from_one_copy() {
+    let plugins = plugins();
+    let all = |mode| {
+        let paths = [
+            &plugins.with_static,
+            &plugins.with_shared,
+            &plugins.older,
+            &plugins.hidden,
+            &plugins.with_cargos,
+        ];
+        paths.map(|path| (mode, path.as_path()))
+    };
+    for (name, host) in hosts() {
+        for source in SOURCES {
+            let number = copies(&host, 2_000, &all("local"), &[("PERCID_SOURCE", source)]);
+            println!("{name}, {source}: {number} copies");
+        }
+        for mode in ["global", "deep"] {
+            let mut backwards = all(mode);
+            let number = copies(&host, 2_000, &backwards, &[]);
+            backwards.reverse();
+            let other_way = copies(&host, 2_000, &backwards, &[]);
+            println!("{name}, {mode}: {number} copies, {other_way} the other way round");
+        }
+        for preloaded in [shared().library("libpercid.so"), plugins.with_static.clone()] {
+            let preloaded = preloaded.to_str().expect("a path in UTF-8");
+            let number = copies(&host, 2_000, &all("local"), &[("LD_PRELOAD", preloaded)]);
+            println!("{name}, {preloaded} loaded before: {number} copies");
+        }
+    }
+}
+
+/// Two static copies and one shared copy, of two versions.
+#[test]
+fn three_copies_of_two_versions_count_under_stress() {
+    let host = host("-DWITH_PERCID", &inside(&only_static().library("libpercid.a")));
+    let plugins = plugins();
+    let mut older = inside(versions::older());
+    older.push("-Wl,--exclude-libs,ALL".to_owned());
+    let older = plugin(headers(), &older);
+    for source in SOURCES {
+        let loaded = [("local", older.as_path()), ("local", &plugins.with_shared)];
+        assert_eq!(copies(&host, 200_000, &loaded, &[("PERCID_SOURCE", source)]), 3);
+    }
+}
+
+/// Another interface is another symbol: neither gets the other's table.
+#[test]
+fn interfaces_stand_beside_each_other() {
+    let headers = versions::next_headers();
+    let next = plugin(&headers, &inside(&versions::next()));
+    for (name, host) in hosts() {
+        let loaded = [("global", next.as_path()), ("global", &plugins().with_static)];
+        let number = copies(&host, 2_000, &loaded, &[]);
+        assert_eq!(number, if name == "a program with a copy" { 3 } else { 2 }, "{name}");
+    }
+}
+
+/// The additions of one copy and the sum of another, as with functions that are bound one by one.
+#[test]
+fn a_mixture_of_copies_is_seen() {
+    let mixed = plugin(
+        &format!("{} -DCOPIES_ARE_MIXED", headers()),
+        &beside(&shared().libraries(), "percid"),
+    );
+    for (name, host) in hosts() {
+        let mut command = host.command();
+        command.args(["2000", &format!("local:{}", mixed.display())]);
+        let (output, text) = host.outcome(command.env("PERCID_SOURCE", "table"));
+        let exports =
+            ["a program that exports", "a program with a copy and a library that uses it"];
+        assert_eq!(output.status.success(), !exports.contains(&name), "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_an_older_library_lacks_is_answered() {
+    let older = versions::older();
+    let current = only_static().library("libpercid.a");
+    for compiler in compilers() {
+        for (dialect, name) in [("-std=c99", compiler.c), ("-std=c++11 -x c++", compiler.cpp)] {
+            let run = |archive: &Path| {
+                let options = format!("{dialect} -O2 {WARNINGS} {}", versions::later_headers());
+                let build =
+                    Build::new(name, &["late_functions.c"], &options).arguments(&["-x", "none"]);
+                let program = made(build, &inside(archive));
+                let (output, text) = program.outcome(&mut program.command());
+                assert!(output.status.success(), "{text}");
+                text
+            };
+            assert_eq!(run(&current), format!("{}\nok\n", env!("CARGO_PKG_VERSION")));
+            let answer = run(older);
+            assert!(answer.ends_with("0.0.1\nok\n"), "{answer}");
+            let told = answer.lines().filter(|line| line.starts_with("missing: percid_report_"));
+            assert_eq!(told.count(), 5, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn the_library_itself_says_what_it_lacks() {
+    let table = &percid_capi::interface::INTERFACE;
+    assert_eq!(table.lacks(c"percid_tomorrow"), -libc::ENOSYS);
+}
+
+/// What C++ inline functions share belongs to one copy. (clang does not have plugins share it.)
+#[test]
+fn plugins_share_the_objects_of_inline_functions() {
+    for compiler in compilers().iter().filter(|compiler| compiler.c == "gcc") {
+        let made_by = |archive: &[String]| {
+            let options = format!("-std=c++17 -O2 -shared -fPIC {WARNINGS} {}", headers());
+            made(Build::new(compiler.cpp, &["copy_inline.cpp"], &options), archive).path
+        };
+        let current = made_by(&inside(&only_static().library("libpercid.a")));
+        let other = made_by(&inside(versions::older()));
+        let host = host("", &[]);
+        for source in SOURCES {
+            for modes in [["local", "local"], ["global", "local"], ["deep", "deep"]] {
+                let loaded = [(modes[0], current.as_path()), (modes[1], &other)];
+                let number = copies(&host, 20_000, &loaded, &[("PERCID_SOURCE", source)]);
+                assert_eq!(number, 1, "{modes:?}");
+            }
+        }
+    }
+}
+
+/// Set to the plugin for the Rust program, which is this one.
+const PLUGIN_OF_RUST: &str = "PERCID_TEST_PLUGIN";
+
+#[test]
+fn a_rust_program_with_percid_inside_loads_plugins() {
+    let plugins = plugins();
+    let itself = std::env::current_exe().expect("this program");
+    for plugin in [&plugins.with_static, &plugins.with_shared, &plugins.hidden] {
+        for source in SOURCES {
+            let mut command = std::process::Command::new(&itself);
+            command.args(["--exact", "--ignored", "copies::rust::counts_beside_a_plugin"]);
+            command.env(PLUGIN_OF_RUST, plugin).env("PERCID_SOURCE", source);
+            let output = command.output().expect("this program");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && text.contains("1 passed"), "{source}: {text}");
+        }
+    }
+}
