@@ -77,11 +77,17 @@ impl Installation {
     }
 }
 
-/// A command that installs with the flags of the tests: what is compiled goes where Cargo compiles.
+/// A command that builds and installs with the flags of the tests: what is compiled goes where Cargo
+/// compiles.
 pub(crate) fn installer() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-install"));
+    let mut command = percid_install();
     command.arg("--target-dir").arg(target_folder());
     command
+}
+
+/// A command without options.
+pub(crate) fn percid_install() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_percid-install"))
 }
 
 /// Cargo's folder: the one with Cargo's mark.

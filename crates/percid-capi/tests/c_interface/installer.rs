@@ -1,9 +1,13 @@
-//! `percid-install`: where it puts things, and what it says about wrong wishes.
+//! `percid-install`: where it puts things, what it removes, and what it says about wrong wishes.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
 
-use crate::installation::{installer, only_static, shared};
+use crate::installation::{installer, only_static, percid_install, shared, target_folder};
 use crate::toolchain::scratch;
 
 /// All files and links below a folder, relative to it.
@@ -27,28 +31,68 @@ fn set(names: &[&str]) -> BTreeSet<PathBuf> {
     names.iter().map(PathBuf::from).collect()
 }
 
-const HEADERS: [&str; 5] = [
+/// Runs a command, which must end with this status; what it said on standard error.
+fn ends_with(status: i32, command: &mut Command) -> String {
+    let output = command.output().expect("it starts");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{command:?}: {errors}");
+    errors
+}
+
+/// Both libraries, built once, and a command that does not build: there is no Cargo and no compiler.
+fn second_step(step: &str) -> Command {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let products = BUILT.get_or_init(|| {
+        let products = scratch("products");
+        ends_with(0, installer().arg("build").arg("--products").arg(&products));
+        products
+    });
+    let mut command = percid_install();
+    command.arg(step).envs([("CARGO", "false"), ("CC", "false"), ("RUSTC", "false")]);
+    if step == "install" {
+        command.arg("--products").arg(products);
+    }
+    command
+}
+
+/// A folder of this name that does not exist.
+fn nowhere(name: &str) -> PathBuf {
+    let folder = scratch(name);
+    fs::remove_dir_all(&folder).expect("removable");
+    folder
+}
+
+const ALWAYS: [&str; 9] = [
     "include/percid.h",
     "include/percid.hpp",
     "include/percid_inline.h",
     "include/percid_interface.h",
     "include/percid_sections.h",
+    "lib/cmake/percid/percidConfig.cmake",
+    "lib/cmake/percid/percidConfigVersion.cmake",
+    "lib/percid/manifest",
+    "lib/pkgconfig/percid.pc",
 ];
+const SHARED: [&str; 3] = ["lib/libpercid.so", "lib/libpercid.so.1", "lib/libpercid.so.1.0.0"];
+const STATIC: [&str; 1] = ["lib/libpercid.a"];
+
+fn everything() -> BTreeSet<PathBuf> {
+    set(&[&ALWAYS[..], &SHARED, &STATIC].concat())
+}
 
 #[test]
 fn both_libraries_are_installed_unless_one_is_asked_for() {
-    let with_static = [&HEADERS[..], &["lib/libpercid.a", "lib/pkgconfig/percid.pc"]].concat();
-    let shared_files = ["lib/libpercid.so", "lib/libpercid.so.1", "lib/libpercid.so.1.0.0"];
-    assert_eq!(files(&only_static().prefix), set(&with_static));
-    assert_eq!(files(&shared().prefix), set(&[&with_static[..], &shared_files].concat()));
+    assert_eq!(files(&only_static().prefix), set(&[&ALWAYS[..], &STATIC].concat()));
+    assert_eq!(files(&shared().prefix), everything());
 }
 
 #[test]
 fn a_package_is_staged_below_destdir_and_does_not_know_it() {
     let stage = scratch("stage");
+    let options = ["--prefix=/usr", "--libdir=lib64", "--includedir=/opt/headers"];
     let mut command = installer();
-    command.args(["--prefix=/usr", "--libdir=lib64", "--includedir=/opt/headers"]);
-    command.args(["--pkgconfigdir", "share/pkgconfig", "--library-type", "cdylib", "--quiet"]);
+    command.args(options).args(["--pkgconfigdir", "share/pkgconfig"]);
+    command.args(["--library-type", "cdylib", "--quiet"]);
     let output = command.arg("--destdir").arg(&stage).output().expect("the installer starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b""[..], &b""[..]));
@@ -58,32 +102,227 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
         "opt/headers/percid_inline.h",
         "opt/headers/percid_interface.h",
         "opt/headers/percid_sections.h",
+        "usr/lib64/cmake/percid/percidConfig.cmake",
+        "usr/lib64/cmake/percid/percidConfigVersion.cmake",
         "usr/lib64/libpercid.so",
         "usr/lib64/libpercid.so.1",
         "usr/lib64/libpercid.so.1.0.0",
+        "usr/lib64/percid/manifest",
         "usr/share/pkgconfig/percid.pc",
     ];
     assert_eq!(files(&stage), set(&expected));
-    let text = std::fs::read_to_string(stage.join("usr/share/pkgconfig/percid.pc"));
-    let text = text.expect("the description");
+    for file in expected.iter().filter(|name| !name.contains("libpercid.so")) {
+        let text = fs::read_to_string(stage.join(file)).expect("a text");
+        assert!(!text.contains("stage"), "{file}: {text}");
+    }
+    let text = fs::read_to_string(stage.join("usr/share/pkgconfig/percid.pc")).expect("it");
     assert!(text.starts_with("prefix=/usr\nlibdir=${prefix}/lib64\nincludedir=/opt/headers\n"));
-    assert!(!text.contains("stage"), "{text}");
+    ends_with(0, percid_install().arg("uninstall").args(options).arg("--destdir").arg(&stage));
+    // The folder that stands for / is not percid's.
+    assert_eq!(fs::read_dir(&stage).expect("the stage").count(), 0);
 }
 
 #[test]
 fn wrong_wishes_are_refused_in_one_line() {
-    let refused = |arguments: &[&str]| {
-        let output = installer().args(arguments).output().expect("the installer starts");
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), message)
-    };
-    let (code, message) = refused(&["--bindir", "x"]);
-    assert_eq!(code, Some(2));
+    let message = ends_with(2, installer().args(["--bindir", "x"]));
     assert_eq!(message, "percid-install: unknown option --bindir; --help lists the options\n");
-    let (code, message) = refused(&["--prefix=/proc/percid", "--quiet"]);
-    assert_eq!(code, Some(1));
-    assert!(message.starts_with("percid-install: cannot write /proc/percid/include/"), "{message}");
-    let (code, message) = refused(&["--profile=there-is-none", "--quiet"]);
-    assert_eq!(code, Some(1));
+    let message = ends_with(1, installer().args(["--prefix=/proc/percid", "--quiet"]));
+    assert!(message.starts_with("percid-install: cannot write /proc/percid: "), "{message}");
+    let message = ends_with(1, installer().args(["--profile=there-is-none", "--quiet"]));
     assert!(message.contains("there-is-none"), "{message}");
+    let message =
+        ends_with(1, installer().args(["--target=there-is-none", "--quiet"]).env("CC", ""));
+    assert!(message.contains("expected CC to name a C compiler for it"), "{message}");
+}
+
+#[test]
+fn the_second_step_neither_compiles_nor_writes_where_the_first_did() {
+    let prefix = scratch("second-step");
+    let nothing = scratch("nothing-built");
+    let message = ends_with(1, percid_install().arg("install").arg("--products").arg(&nothing));
+    assert!(message.contains("run percid-install build first"), "{message}");
+
+    let mut command = second_step("install");
+    let products = target_folder().join("tmp/c_interface/products/host");
+    let before = times(&products);
+    assert!(before.len() > 2, "{before:?}");
+    ends_with(0, command.arg("--prefix").arg(&prefix));
+    assert_eq!(times(&products), before);
+    assert_eq!(files(&prefix), everything());
+}
+
+/// The files of a folder, and when each and the folder itself was changed.
+fn times(folder: &Path) -> BTreeSet<(PathBuf, std::time::SystemTime)> {
+    let names = files(folder).into_iter().chain([PathBuf::new()]);
+    let time = |name: &Path| folder.join(name).metadata().and_then(|found| found.modified());
+    names.map(|name| (name.clone(), time(&name).expect("a time"))).collect()
+}
+
+#[test]
+fn only_what_was_built_can_be_installed() {
+    let products = scratch("one-product");
+    let mut build = installer();
+    build.args(["build", "--library-type=staticlib", "--products"]).arg(&products);
+    ends_with(0, &mut build);
+    assert!(!products.join("host/libpercid.so.1.0.0").exists());
+    let install = |library| {
+        let mut command = percid_install();
+        command.args(["install", library, "--products"]).arg(&products);
+        command.arg("--prefix").arg(scratch("of-one-product"));
+        command
+    };
+    let message = ends_with(1, &mut install("--library-type=cdylib"));
+    assert!(message.contains("run percid-install build --library-type cdylib"), "{message}");
+    ends_with(0, &mut install("--library-type=staticlib"));
+
+    // As if the program had been compiled from other headers since.
+    let description = products.join("host/built");
+    let text = fs::read_to_string(&description).expect("a description");
+    fs::write(&description, text.replacen("percid ", "percid 0", 1)).expect("writable");
+    let message = ends_with(1, &mut install("--library-type=staticlib"));
+    assert!(message.contains("built from another percid"), "{message}");
+}
+
+#[test]
+fn what_fails_installs_nothing() {
+    let prefix = scratch("obstacle");
+    let obstacle = prefix.join("lib/pkgconfig/percid.pc");
+    fs::create_dir_all(obstacle.join("folder")).expect("writable");
+    fs::create_dir(prefix.join("include")).expect("writable");
+    fs::write(prefix.join("include/percid.h"), "older").expect("writable");
+    let message = ends_with(1, second_step("install").arg("--prefix").arg(&prefix));
+    let expected = format!("cannot write {}: expected a file", obstacle.display());
+    assert!(message.contains(&expected), "{message}");
+    assert_eq!(files(&prefix), set(&["include/percid.h"]));
+    assert_eq!(fs::read_to_string(prefix.join("include/percid.h")).expect("a file"), "older");
+    assert!(!prefix.join("lib/cmake").exists());
+}
+
+#[test]
+fn what_is_installed_can_be_read_by_everybody() {
+    let prefix = nowhere("umask");
+    let step = second_step("install");
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(step.get_program());
+    command.args(step.get_args()).arg("--prefix").arg(&prefix);
+    ends_with(0, &mut command);
+    let mode = |name: &str| {
+        fs::metadata(prefix.join(name)).expect("it is there").permissions().mode() & 0o777
+    };
+    assert_eq!(["include/percid.h", "lib/libpercid.a"].map(mode), [0o644; 2]);
+    assert_eq!(["", "include", "lib/percid", "lib/libpercid.so.1"].map(mode), [0o755; 4]);
+}
+
+#[test]
+fn uninstalling_removes_what_was_installed_and_nothing_else() {
+    let prefix = nowhere("uninstalled");
+    let uninstall = |options: &[&str], status| {
+        let mut command = percid_install();
+        ends_with(status, command.arg("uninstall").args(options).arg("--prefix").arg(&prefix))
+    };
+    ends_with(0, second_step("install").arg("--prefix").arg(&prefix));
+    uninstall(&["--dry-run"], 0);
+    assert_eq!(files(&prefix), everything());
+    uninstall(&[], 0);
+    assert!(!prefix.exists());
+
+    ends_with(0, second_step("install").arg("--prefix").arg(&prefix));
+    fs::write(prefix.join("include/other.h"), "").expect("writable");
+    fs::write(prefix.join("include/percid.h"), "changed").expect("writable");
+    fs::remove_file(prefix.join("lib/libpercid.a")).expect("removable");
+    for _ in 0..2 {
+        let message = uninstall(&[], 1);
+        assert!(message.contains("percid.h: changed after it was installed"), "{message}");
+        let expected = ["include/other.h", "include/percid.h", "lib/percid/manifest"];
+        assert_eq!(files(&prefix), set(&expected));
+    }
+    uninstall(&["--force"], 0);
+    assert_eq!(files(&prefix), set(&["include/other.h"]));
+    assert!(!prefix.join("lib").exists());
+    let message = uninstall(&[], 0);
+    assert!(message.contains("nothing to remove"), "{message}");
+}
+
+/// A shared library that stayed would be linked with, and not fit the headers.
+#[test]
+fn an_installation_replaces_the_one_before_it() {
+    let prefix = nowhere("replaced");
+    ends_with(0, second_step("install").arg("--prefix").arg(&prefix));
+    let mut second = second_step("install");
+    ends_with(0, second.arg("--library-type=staticlib").arg("--prefix").arg(&prefix));
+    assert_eq!(files(&prefix), set(&[&ALWAYS[..], &STATIC].concat()));
+    ends_with(0, percid_install().arg("uninstall").arg("--prefix").arg(&prefix));
+    assert!(!prefix.exists());
+}
+
+#[test]
+fn a_dry_run_names_the_files_and_does_nothing() {
+    let prefix = nowhere("dry");
+    let named = |output: Output| -> BTreeSet<PathBuf> {
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let paths = text.lines().map(Path::new);
+        paths.map(|path| path.strip_prefix(&prefix).expect("below").to_owned()).collect()
+    };
+    let mut dry = second_step("install");
+    let output = dry.arg("--dry-run").arg("--prefix").arg(&prefix).output().expect("it starts");
+    assert_eq!(named(output), everything());
+    // Both steps at once: nothing is compiled.
+    let mut dry = percid_install();
+    dry.env("CARGO", "false").arg("-n").arg("--prefix").arg(&prefix);
+    assert_eq!(named(dry.output().expect("it starts")), everything());
+    assert!(!prefix.exists());
+}
+
+/// The system's cache of libraries is played by a script.
+#[test]
+fn what_is_left_to_do_for_the_dynamic_linker_is_said() {
+    let prefix = scratch("hinted");
+    let tools = scratch("ldconfig");
+    let lib = prefix.join("lib");
+    let hint = |cache: &str, folders: &str| {
+        let script = tools.join("ldconfig");
+        let text = format!("#!/bin/sh\n[ $1 = -p ] && echo '{cache}' || echo '{folders}'\n");
+        fs::write(&script, text).expect("writable");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("allowed");
+        let mut command = second_step("install");
+        ends_with(0, command.arg("--prefix").arg(&prefix).env("PATH", &tools))
+    };
+    let folder = format!("{}: (from /etc/ld.so.conf:1)", lib.display());
+    let text = hint("", &folder);
+    assert!(text.trim_end().ends_with("once root has run: ldconfig"), "{text}");
+    let text = hint("", "/elsewhere: (from <builtin>)");
+    assert!(text.contains("set LD_LIBRARY_PATH="), "{text}");
+    let known = format!("\tlibpercid.so.1 (libc6,x86-64) => {}/libpercid.so.1", lib.display());
+    assert_eq!(hint(&known, &folder), "");
+}
+
+/// A newcomer has built nothing. What Cargo makes and what this makes must not get into each other's
+/// way.
+#[test]
+fn the_printed_commands_install_where_nothing_was_built() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("crates/percid-capi/README.md")).expect("the page");
+    let printed = |words: &str| {
+        let mut lines = page.lines().filter_map(|line| line.strip_prefix("    "));
+        lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("no {words}")).to_owned()
+    };
+    let build = printed("--bin percid-install -- build");
+    let install = printed("percid-install install").replace("target/", "$CARGO_TARGET_DIR/");
+    let both = printed("--bin percid-install -- --prefix ~/.local");
+    let script = format!("set -e\n{both}\n{build}\n{install} --destdir ~/package\n");
+    let home = scratch("newcomer");
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &script]).current_dir(root);
+    let old_home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+    for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        if std::env::var_os(name).is_none() {
+            shell.env(name, old_home.join(folder));
+        }
+    }
+    shell.env("HOME", &home).env("CARGO_TARGET_DIR", home.join("target"));
+    ends_with(0, &mut shell);
+    assert_eq!(files(&home.join(".local")), everything());
+    assert_eq!(files(&home.join("package/usr/local")), everything());
+    // Large, and of no more use.
+    fs::remove_dir_all(home.join("target")).expect("removable");
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf, absolute};
 
+use crate::Failure;
 use crate::options::Options;
 
 /// A place for files.
@@ -10,6 +11,7 @@ pub(crate) enum Folder {
     Include,
     Lib,
     PkgConfig,
+    Cmake,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -18,12 +20,14 @@ pub(crate) struct Directories {
     pub(crate) lib: PathBuf,
     pub(crate) include: PathBuf,
     pub(crate) pkg_config: PathBuf,
+    pub(crate) cmake: PathBuf,
 }
 
 impl Directories {
-    pub(crate) fn of(options: &Options) -> Directories {
+    pub(crate) fn of(options: &Options) -> Result<Directories, Failure> {
         // percid.pc is read from anywhere.
-        let prefix = absolute(&options.prefix).unwrap_or_else(|_| options.prefix.clone());
+        let prefix = absolute(&options.prefix)
+            .map_err(|error| format!("--prefix {}: {error}", options.prefix.display()))?;
         let below = |directory: &Option<PathBuf>, default: &str| {
             prefix.join(directory.as_deref().unwrap_or(Path::new(default)))
         };
@@ -32,7 +36,12 @@ impl Directories {
             Some(directory) => prefix.join(directory),
             None => lib.join("pkgconfig"),
         };
-        Directories { lib, pkg_config, include: below(&options.includedir, "include"), prefix }
+        let include = below(&options.includedir, "include");
+        let cmake = lib.join("cmake/percid");
+        for folder in [&prefix, &lib, &include, &pkg_config] {
+            can_be_told(folder)?;
+        }
+        Ok(Directories { prefix, lib, include, pkg_config, cmake })
     }
 
     pub(crate) fn path(&self, folder: Folder) -> &Path {
@@ -40,7 +49,22 @@ impl Directories {
             Folder::Include => &self.include,
             Folder::Lib => &self.lib,
             Folder::PkgConfig => &self.pkg_config,
+            Folder::Cmake => &self.cmake,
         }
+    }
+
+    /// The list of what is installed.
+    pub(crate) fn manifest(&self) -> PathBuf {
+        self.lib.join("percid/manifest")
+    }
+}
+
+/// What the files for pkg-config and CMake, and the list of the installation, cannot hold.
+fn can_be_told(path: &Path) -> Result<(), Failure> {
+    let text = path.to_str().ok_or_else(|| format!("{}: expected UTF-8", path.display()))?;
+    match text.chars().find(|&letter| letter.is_control() || "\"$\\;".contains(letter)) {
+        Some(letter) => Err(format!("{text}: expected a path without {letter:?}")),
+        None => Ok(()),
     }
 }
 
@@ -56,18 +80,30 @@ mod tests {
             includedir: Some("/opt/include".into()),
             ..Options::default()
         };
-        let found = Directories::of(&options);
+        let found = Directories::of(&options).expect("good paths");
         assert_eq!(found.lib, Path::new("/usr/lib64"));
         assert_eq!(found.include, Path::new("/opt/include"));
         assert_eq!(found.pkg_config, Path::new("/usr/lib64/pkgconfig"));
         let elsewhere = Options { pkgconfigdir: Some("share/pkgconfig".into()), ..options };
-        assert_eq!(Directories::of(&elsewhere).pkg_config, Path::new("/usr/share/pkgconfig"));
+        let found = Directories::of(&elsewhere).expect("good paths");
+        assert_eq!(found.pkg_config, Path::new("/usr/share/pkgconfig"));
     }
 
     #[test]
     fn a_relative_prefix_begins_here() {
         let options = Options { prefix: "stage".into(), ..Options::default() };
         let here = std::env::current_dir().expect("a current directory");
-        assert_eq!(Directories::of(&options).include, here.join("stage/include"));
+        let found = Directories::of(&options).expect("good paths");
+        assert_eq!(found.include, here.join("stage/include"));
+    }
+
+    #[test]
+    fn paths_that_other_files_cannot_hold_are_refused() {
+        for prefix in ["/a\nb", "/a\"b", "/a$b"] {
+            let options = Options { prefix: prefix.into(), ..Options::default() };
+            assert!(Directories::of(&options).is_err(), "{prefix}");
+        }
+        let options = Options { prefix: "/a b".into(), ..Options::default() };
+        assert!(Directories::of(&options).is_ok());
     }
 }

@@ -1,9 +1,9 @@
 //! What is installed: one line for each file.
 
-use crate::directories::Folder::{self, Include, Lib, PkgConfig};
+use crate::directories::Folder::{self, Cmake, Include, Lib, PkgConfig};
 use crate::options::LibraryType::{self, Cdylib, Staticlib};
-use crate::pkg_config;
 use crate::setting::Setting;
+use crate::{cmake, pkg_config};
 
 /// The name that programs ask the dynamic linker for. Its number grows when they have to be
 /// compiled again.
@@ -27,6 +27,8 @@ pub(crate) const FILES: &[File] = &[
     link(Lib, "libpercid.so", SONAME).only_with(Cdylib),
     product(Lib, STATIC, 0o644).only_with(Staticlib),
     written(PkgConfig, "percid.pc", pkg_config::file),
+    written(Cmake, "percidConfig.cmake", cmake::config),
+    written(Cmake, "percidConfigVersion.cmake", cmake::version),
 ];
 
 /// A file that is installed.

@@ -18,17 +18,17 @@ use crate::options::{LibraryType, Options};
 use crate::symbols::{MAP, exported};
 use crate::visibility::{self, Functions};
 
-/// Makes the libraries that are asked for, under the names they will have. Returns the folder they
-/// are in.
-pub(crate) fn libraries(compiled: &Compiled, options: &Options) -> Result<PathBuf, Failure> {
-    // The archive lies where Cargo puts this program as well: the folder must not have its name.
-    let folder = compiled.archive.with_file_name("percid-install-files");
-    fs::create_dir_all(&folder)
-        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    let workplace = Workplace { tools: Tools::find(options)?, folder };
+/// Makes libraries in a folder, under the names they will have.
+pub(crate) fn libraries(
+    tools: Tools,
+    compiled: &Compiled,
+    options: &Options,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let workplace = Workplace { tools, folder: folder.to_owned() };
     let strip = options.profile != "dev";
     let object = workplace.object(compiled, strip)?;
-    for library in &options.library_types {
+    for library in options.built_libraries() {
         match library {
             LibraryType::Staticlib => {
                 workplace.archive(&workplace.adjusted(
@@ -43,23 +43,25 @@ pub(crate) fn libraries(compiled: &Compiled, options: &Options) -> Result<PathBu
             }
         }
     }
-    Ok(workplace.folder)
+    Ok(())
 }
 
 /// The programs of the C toolchain.
-struct Tools {
+#[derive(Debug)]
+pub(crate) struct Tools {
     compiler: OsString,
     archiver: OsString,
     objcopy: OsString,
 }
 
 impl Tools {
-    fn find(options: &Options) -> Result<Tools, Failure> {
+    /// Those that the environment names, or that the compiler uses.
+    pub(crate) fn find(options: &Options) -> Result<Tools, Failure> {
         let compiler = match (variable("CC"), &options.target) {
             (Some(compiler), _) => compiler,
             (None, None) => "cc".into(),
             (None, Some(target)) => {
-                return Err(format!("--target {target}: set CC to a C compiler for it"));
+                return Err(format!("--target {target}: expected CC to name a C compiler for it"));
             }
         };
         Ok(Tools {

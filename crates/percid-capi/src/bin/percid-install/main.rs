@@ -1,37 +1,42 @@
-//! `percid-install` builds percid for C and C++ and installs it: headers, a shared library with
-//! symbol versions, a static library, and the file for pkg-config. Its options are those of `cargo
-//! cinstall`.
+//! `percid-install` builds percid for C and C++, installs it and removes it: headers, a shared
+//! library with symbol versions, a static library, and the files for pkg-config and CMake. Its
+//! options are those of `cargo cinstall`.
 //!
 //! Cargo compiles the static library of this package; the rest is done by the C toolchain, because
 //! rustc gives every shared library a version script of its own and lets no other stand beside it.
 
+mod cmake;
 mod compile;
+mod destination;
 mod directories;
 mod files;
+mod fingerprint;
+mod install;
 mod link;
+mod loader;
+mod lock;
+mod manifest;
 mod options;
 mod pkg_config;
+mod products;
 mod setting;
 mod symbols;
+mod uninstall;
 mod visibility;
 
-use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use directories::Directories;
-use files::{Content, FILES};
-use options::{Asked, Options};
-use setting::Setting;
+use options::{Asked, Options, Task};
+use products::Products;
 
 /// What went wrong, for people.
 type Failure = String;
 
 fn main() -> ExitCode {
-    let options = match options::parse(std::env::args_os().skip(1)) {
-        Ok(Asked::Install(options)) => options,
+    let (task, options) = match options::parse(std::env::args_os().skip(1)) {
+        Ok(Asked::Do(task, options)) => (task, options),
         Ok(Asked::Help) => {
             print!("{}", options::HELP);
             return ExitCode::SUCCESS;
@@ -41,7 +46,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match install(&options) {
+    match run(task, &options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("percid-install: {failure}");
@@ -50,83 +55,56 @@ fn main() -> ExitCode {
     }
 }
 
-fn install(options: &Options) -> Result<(), Failure> {
+fn run(task: Task, options: &Options) -> Result<(), Failure> {
+    match task {
+        Task::Uninstall => uninstall::uninstall(options),
+        Task::Build if options.dry_run => {
+            say(options, &products::folder(options)?);
+            Ok(())
+        }
+        Task::Install if options.dry_run => install::pretend(options),
+        Task::BuildAndInstall if options.dry_run => {
+            install::pretend_these(&options.built_libraries(), options)
+        }
+        Task::Install => install::install(&Products::find(options)?, options),
+        Task::Build => {
+            let products = build(options)?;
+            say(options, &products.folder);
+            tell(options, &next_step(options));
+            Ok(())
+        }
+        Task::BuildAndInstall => install::install(&build(options)?, options),
+    }
+}
+
+fn build(options: &Options) -> Result<Products, Failure> {
+    tell(options, "compiling");
+    Products::build(options)
+}
+
+/// The command that installs what was built.
+fn next_step(options: &Options) -> String {
+    let program = std::env::current_exe().unwrap_or_else(|_| "percid-install".into());
+    let target = options.target.iter().map(|target| format!(" --target {target}"));
+    let products = options.products.iter().map(|folder| {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+        format!(" --products {}", folder.display())
+    });
+    let rest: String = target.chain(products).collect();
+    format!("built; to install it, as root if need be: {} install{rest}", program.display())
+}
+
+/// A path, on standard output.
+fn say(options: &Options, path: &Path) {
     if !options.quiet {
-        eprintln!("percid-install: compiling");
-    }
-    let compiled = compile::static_library(options)?;
-    let products = link::libraries(&compiled, options)?;
-    let directories = Directories::of(options);
-    let setting = Setting {
-        directories: &directories,
-        library_types: &options.library_types,
-        native_libraries: &compiled.native_libraries,
-    };
-    let destination = Destination { root: options.destdir.as_deref(), quiet: options.quiet };
-    for file in FILES.iter().filter(|file| file.belongs_to(&options.library_types)) {
-        let path = directories.path(file.folder).join(file.name);
-        match file.content {
-            Content::Text(text) => destination.write(&path, text.as_bytes())?,
-            Content::Written(text) => destination.write(&path, text(&setting).as_bytes())?,
-            Content::Product(mode) => destination.copy(&products.join(file.name), &path, mode)?,
-            Content::Link(target) => destination.link(target, &path)?,
-        }
-    }
-    Ok(())
-}
-
-/// Where the files go.
-struct Destination<'o> {
-    /// The folder that stands for `/`.
-    root: Option<&'o Path>,
-    quiet: bool,
-}
-
-impl Destination<'_> {
-    fn write(&self, path: &Path, content: &[u8]) -> Result<(), Failure> {
-        self.put(path, |path| fs::write(path, content))
-    }
-
-    fn copy(&self, from: &Path, path: &Path, mode: u32) -> Result<(), Failure> {
-        self.put(path, |path| {
-            fs::copy(from, path)?;
-            fs::set_permissions(path, fs::Permissions::from_mode(mode))
-        })
-    }
-
-    fn link(&self, target: &str, path: &Path) -> Result<(), Failure> {
-        self.put(path, |path| symlink(target, path))
-    }
-
-    /// Makes one file. What is there already is removed first, not overwritten: running programs
-    /// may have mapped it.
-    fn put(
-        &self,
-        path: &Path,
-        make: impl FnOnce(&Path) -> std::io::Result<()>,
-    ) -> Result<(), Failure> {
-        let path = self.below_root(path);
-        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
-        folder
-            .and_then(|()| remove(&path))
-            .and_then(|()| make(&path))
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        if !self.quiet {
-            // No thread reads any more: nothing to complain about.
-            let _ = writeln!(std::io::stdout(), "{}", path.display());
-        }
-        Ok(())
-    }
-
-    fn below_root(&self, path: &Path) -> PathBuf {
-        let relative = path.strip_prefix("/").unwrap_or(path);
-        self.root.map_or_else(|| path.to_owned(), |root| root.join(relative))
+        // No thread reads any more: nothing to complain about.
+        let _ = writeln!(std::io::stdout(), "{}", path.display());
     }
 }
 
-fn remove(path: &Path) -> std::io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+/// Something for people, on standard error.
+fn tell(options: &Options, text: &str) {
+    if !options.quiet {
+        eprintln!("percid-install: {text}");
     }
 }

@@ -1,48 +1,45 @@
-//! The command line: options of the same names and meanings as those of `cargo cinstall`.
+//! The command line. What `cargo cinstall` has too is called and means the same.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) const HELP: &str = "\
-Builds percid for C and C++ and installs it. The options are those of `cargo cinstall`.
-
-Usage: percid-install [OPTIONS]
-
-Where to (relative directories begin at the prefix):
-  --prefix DIR         [default: /usr/local]
-  --libdir DIR         libraries [default: lib]
-  --includedir DIR     headers [default: include]
-  --pkgconfigdir DIR   percid.pc [default: LIBDIR/pkgconfig]
-  --destdir DIR        puts everything below DIR, without telling the installed files, for packaging
-
-What:
-  --library-type TYPE  only this: cdylib or staticlib; may be repeated [default: both]
-  --release            optimised; the default
-  --debug              not optimised, with debug information
-  --profile NAME       Cargo's profile of this name
-  --target TRIPLE      for another machine; CC must name a C compiler for it
-
-How:
-  --target-dir DIR     Cargo's folder for what it compiles
-  --locked, --frozen, --offline
-                       as Cargo takes them
-  -q, --quiet          says nothing
-  -h, --help           shows this
-
-The environment variables CC, AR and OBJCOPY name the C toolchain [default: cc, and what it uses].
-";
+pub(crate) const HELP: &str = include_str!("help.txt");
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Help,
-    Install(Box<Options>),
+    Do(Task, Box<Options>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Task {
+    BuildAndInstall,
+    Build,
+    Install,
+    Uninstall,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LibraryType {
     Cdylib,
     Staticlib,
+}
+
+impl LibraryType {
+    pub(crate) const ALL: [LibraryType; 2] = [LibraryType::Cdylib, LibraryType::Staticlib];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            LibraryType::Cdylib => "cdylib",
+            LibraryType::Staticlib => "staticlib",
+        }
+    }
+
+    /// The library of this name, in any case.
+    pub(crate) fn named(name: &str) -> Option<LibraryType> {
+        LibraryType::ALL.into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,12 +49,16 @@ pub(crate) struct Options {
     pub(crate) includedir: Option<PathBuf>,
     pub(crate) pkgconfigdir: Option<PathBuf>,
     pub(crate) destdir: Option<PathBuf>,
+    pub(crate) force: bool,
+    /// Empty where none was named.
     pub(crate) library_types: Vec<LibraryType>,
-    pub(crate) profile: String,
     pub(crate) target: Option<String>,
+    pub(crate) products: Option<PathBuf>,
+    pub(crate) profile: String,
     pub(crate) target_dir: Option<PathBuf>,
     /// Passed on to Cargo.
     pub(crate) cargo_flags: Vec<String>,
+    pub(crate) dry_run: bool,
     pub(crate) quiet: bool,
 }
 
@@ -69,12 +70,84 @@ impl Default for Options {
             includedir: None,
             pkgconfigdir: None,
             destdir: None,
+            force: false,
             library_types: Vec::new(),
-            profile: "release".to_owned(),
             target: None,
+            products: None,
+            profile: "release".to_owned(),
             target_dir: None,
             cargo_flags: Vec::new(),
+            dry_run: false,
             quiet: false,
+        }
+    }
+}
+
+impl Options {
+    /// The libraries that are built.
+    pub(crate) fn built_libraries(&self) -> Vec<LibraryType> {
+        match self.library_types.as_slice() {
+            [] => LibraryType::ALL.to_vec(),
+            named => named.to_vec(),
+        }
+    }
+
+    /// Takes an option. `value` gives what follows it.
+    fn take(
+        &mut self,
+        name: &str,
+        value: &mut dyn FnMut() -> Result<OsString, String>,
+    ) -> Result<(), String> {
+        match name {
+            "-q" | "--quiet" => self.quiet = true,
+            "-n" | "--dry-run" => self.dry_run = true,
+            "--force" => self.force = true,
+            "--prefix" => self.prefix = value()?.into(),
+            "--libdir" => self.libdir = Some(value()?.into()),
+            "--includedir" => self.includedir = Some(value()?.into()),
+            "--pkgconfigdir" => self.pkgconfigdir = Some(value()?.into()),
+            "--destdir" => self.destdir = Some(value()?.into()),
+            "--library-type" => self.library_types.push(library_type(&text(value()?)?)?),
+            "--release" => self.profile = "release".to_owned(),
+            "--debug" => self.profile = "dev".to_owned(),
+            "--profile" => self.profile = text(value()?)?,
+            "--target" => self.target = Some(triple(text(value()?)?)?),
+            "--products" => self.products = Some(value()?.into()),
+            "--target-dir" => self.target_dir = Some(value()?.into()),
+            "--locked" | "--frozen" | "--offline" => self.cargo_flags.push(name.to_owned()),
+            _ if name.starts_with('-') => return Err(format!("unknown option {name}")),
+            _ => {
+                return Err(format!("{name}: expected an option, build, install or uninstall"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Task {
+    fn named(name: &str) -> Option<Task> {
+        match name {
+            "build" => Some(Task::Build),
+            "install" => Some(Task::Install),
+            "uninstall" => Some(Task::Uninstall),
+            _ => None,
+        }
+    }
+
+    /// Whether an option means something to it.
+    fn takes(self, option: &str) -> bool {
+        let (builds, installs) = match self {
+            Task::BuildAndInstall => (true, true),
+            Task::Build => (true, false),
+            Task::Install | Task::Uninstall => (false, true),
+        };
+        match option {
+            "--release" | "--debug" | "--profile" | "--target-dir" | "--locked" | "--frozen"
+            | "--offline" => builds,
+            "--prefix" | "--libdir" | "--includedir" | "--pkgconfigdir" | "--destdir" => installs,
+            "--target" | "--library-type" | "--products" => self != Task::Uninstall,
+            "--force" => self == Task::Uninstall,
+            _ => true,
         }
     }
 }
@@ -86,35 +159,46 @@ impl Default for Options {
 /// What is wrong with it.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Asked, String> {
     let mut options = Options::default();
+    let mut task = None;
+    let mut taken = Vec::new();
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
-        let (name, value) = split(&argument)?;
+        let (name, attached) = split(&argument)?;
+        if matches!(name.as_str(), "-h" | "--help") {
+            return Ok(Asked::Help);
+        }
+        if let Some(named) = Task::named(&name).filter(|_| task.is_none()) {
+            task = Some(named);
+            continue;
+        }
+        let mut used = false;
         let mut value = || {
-            let value = value.clone().or_else(|| arguments.next());
+            used = true;
+            let value = attached.clone().or_else(|| arguments.next());
             value.filter(|value| !value.is_empty()).ok_or(format!("{name} needs a value"))
         };
-        match name.as_str() {
-            "-h" | "--help" => return Ok(Asked::Help),
-            "-q" | "--quiet" => options.quiet = true,
-            "--prefix" => options.prefix = value()?.into(),
-            "--libdir" => options.libdir = Some(value()?.into()),
-            "--includedir" => options.includedir = Some(value()?.into()),
-            "--pkgconfigdir" => options.pkgconfigdir = Some(value()?.into()),
-            "--destdir" => options.destdir = Some(value()?.into()),
-            "--library-type" => options.library_types.push(library_type(&text(value()?)?)?),
-            "--release" => options.profile = "release".to_owned(),
-            "--debug" => options.profile = "dev".to_owned(),
-            "--profile" => options.profile = text(value()?)?,
-            "--target" => options.target = Some(text(value()?)?),
-            "--target-dir" => options.target_dir = Some(value()?.into()),
-            "--locked" | "--frozen" | "--offline" => options.cargo_flags.push(name),
-            _ => return Err(format!("unknown option {name}")),
+        options.take(&name, &mut value)?;
+        if attached.is_some() && !used {
+            return Err(format!("{name} takes no value"));
+        }
+        taken.push(name);
+    }
+    let task = task.unwrap_or(Task::BuildAndInstall);
+    match taken.iter().find(|option| !task.takes(option)) {
+        Some(option) => Err(format!("{option} means nothing to {}", task.words())),
+        None => Ok(Asked::Do(task, Box::new(options))),
+    }
+}
+
+impl Task {
+    fn words(self) -> &'static str {
+        match self {
+            Task::BuildAndInstall => "building and installing",
+            Task::Build => "build",
+            Task::Install => "install, which takes what was built",
+            Task::Uninstall => "uninstall",
         }
     }
-    if options.library_types.is_empty() {
-        options.library_types = vec![LibraryType::Cdylib, LibraryType::Staticlib];
-    }
-    Ok(Asked::Install(Box::new(options)))
 }
 
 /// `--name=value` or `--name`.
@@ -130,12 +214,17 @@ fn text(value: OsString) -> Result<String, String> {
     value.into_string().map_err(|value| format!("{value:?} is not UTF-8"))
 }
 
-fn library_type(name: &str) -> Result<LibraryType, String> {
-    match name.to_ascii_lowercase().as_str() {
-        "cdylib" => Ok(LibraryType::Cdylib),
-        "staticlib" => Ok(LibraryType::Staticlib),
-        _ => Err(format!("--library-type {name}: expected cdylib or staticlib")),
+/// It becomes the name of a folder.
+fn triple(name: String) -> Result<String, String> {
+    match name.contains('/') || name.starts_with('.') {
+        true => Err(format!("--target {name}: expected a name like x86_64-unknown-linux-musl")),
+        false => Ok(name),
     }
+}
+
+fn library_type(name: &str) -> Result<LibraryType, String> {
+    LibraryType::named(name)
+        .ok_or_else(|| format!("--library-type {name}: expected cdylib or staticlib"))
 }
 
 #[cfg(test)]
@@ -146,19 +235,24 @@ mod tests {
         parse(line.split_whitespace().map(OsString::from))
     }
 
-    fn options(line: &str) -> Options {
+    fn asked(line: &str) -> (Task, Options) {
         match parsed(line) {
-            Ok(Asked::Install(options)) => *options,
+            Ok(Asked::Do(task, options)) => (task, *options),
             other => panic!("{line}: {other:?}"),
         }
     }
 
+    fn options(line: &str) -> Options {
+        asked(line).1
+    }
+
     #[test]
     fn nothing_means_both_libraries_optimised_below_usr_local() {
-        let options = options("");
+        let (task, options) = asked("");
+        assert_eq!(task, Task::BuildAndInstall);
         assert_eq!(options.prefix, PathBuf::from("/usr/local"));
         assert_eq!(options.profile, "release");
-        assert_eq!(options.library_types, [LibraryType::Cdylib, LibraryType::Staticlib]);
+        assert_eq!(options.built_libraries(), LibraryType::ALL);
     }
 
     #[test]
@@ -166,7 +260,7 @@ mod tests {
         let expected = options("--prefix /p --libdir l --target t --library-type staticlib");
         let attached = options("--prefix=/p --libdir=l --target=t --library-type=StaticLib");
         assert_eq!(attached, expected);
-        assert_eq!(expected.library_types, [LibraryType::Staticlib]);
+        assert_eq!(expected.built_libraries(), [LibraryType::Staticlib]);
         assert_eq!(expected.libdir, Some(PathBuf::from("l")));
     }
 
@@ -179,12 +273,26 @@ mod tests {
     }
 
     #[test]
+    fn steps_have_options_of_their_own() {
+        assert_eq!(asked("build --debug").0, Task::Build);
+        assert_eq!(asked("--prefix /p install").0, Task::Install);
+        assert_eq!(asked("uninstall --prefix=/p --force -n").0, Task::Uninstall);
+        for wrong in ["build --prefix /p", "uninstall --release", "install --debug", "--force"] {
+            assert!(parsed(wrong).expect_err(wrong).contains(" means nothing to "), "{wrong}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         assert_eq!(parsed("--prefix"), Err("--prefix needs a value".to_owned()));
         assert_eq!(parsed("--prefix="), Err("--prefix needs a value".to_owned()));
+        assert_eq!(parsed("--quiet=yes"), Err("--quiet takes no value".to_owned()));
         assert_eq!(parsed("--bindir x"), Err("unknown option --bindir".to_owned()));
-        assert_eq!(parsed("here"), Err("unknown option here".to_owned()));
+        let expected = "here: expected an option, build, install or uninstall";
+        assert_eq!(parsed("here"), Err(expected.to_owned()));
+        assert!(parsed("build install").is_err());
         assert!(parsed("--library-type dylib").is_err());
+        assert!(parsed("--target ../x").is_err());
         assert_eq!(parsed("--debug --help"), Ok(Asked::Help));
     }
 }

@@ -22,9 +22,9 @@ pub(crate) fn file(setting: &Setting<'_>) -> String {
         "Name: percid".to_owned(),
         "Description: Per-CPU data for user space".to_owned(),
         format!("Version: {}", env!("CARGO_PKG_VERSION")),
-        format!("Libs: -L${{libdir}} -lpercid {public}"),
+        format!("Libs: -L\"${{libdir}}\" -lpercid {public}"),
         format!("Libs.private: {private}"),
-        "Cflags: -I${includedir}".to_owned(),
+        "Cflags: -I\"${includedir}\"".to_owned(),
     ];
     lines.map(|line| line.trim_end().to_owned() + "\n").concat()
 }
@@ -50,7 +50,7 @@ mod tests {
             ..Options::default()
         };
         file(&Setting {
-            directories: &Directories::of(&options),
+            directories: &Directories::of(&options).expect("good paths"),
             library_types: types,
             native_libraries: &["-lrt".to_owned(), "-lm".to_owned()],
         })
@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn what_the_library_needs_is_private_unless_it_is_static_only() {
         let both = described(&[LibraryType::Cdylib, LibraryType::Staticlib]);
-        assert!(both.contains("Libs: -L${libdir} -lpercid\nLibs.private: -lrt -lm\n"));
+        assert!(both.contains("Libs: -L\"${libdir}\" -lpercid\nLibs.private: -lrt -lm\n"));
         let only_static = described(&[LibraryType::Staticlib]);
-        assert!(only_static.contains("Libs: -L${libdir} -lpercid -lrt -lm\nLibs.private:\n"));
+        assert!(only_static.contains("Libs: -L\"${libdir}\" -lpercid -lrt -lm\nLibs.private:\n"));
     }
 }

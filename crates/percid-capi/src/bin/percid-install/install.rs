@@ -1,0 +1,115 @@
+//! Installing: copies of what was built and of what this program carries.
+
+use std::path::{Path, PathBuf};
+
+use crate::destination::{Destination, remove};
+use crate::directories::Directories;
+use crate::files::{Content, FILES, File};
+use crate::fingerprint::fingerprint;
+use crate::lock::{Lock, Mode};
+use crate::manifest::{Installed, Manifest, State, What};
+use crate::options::{LibraryType, Options};
+use crate::products::Products;
+use crate::setting::Setting;
+use crate::{Failure, loader, say, tell};
+
+/// Installs what was built.
+pub(crate) fn install(products: &Products, options: &Options) -> Result<(), Failure> {
+    let directories = Directories::of(options)?;
+    let libraries = products.chosen(&options.library_types)?;
+    let setting = Setting {
+        directories: &directories,
+        library_types: &libraries,
+        native_libraries: &products.description.native_libraries,
+    };
+    let destination = Destination { root: options.destdir.as_deref() };
+    let installed = write_all(destination, products, &setting)?;
+    for file in &installed {
+        say(options, &destination.real(file));
+    }
+    if options.destdir.is_none() && options.target.is_none() && setting.has(LibraryType::Cdylib) {
+        if let Some(hint) = loader::hint(&directories.lib) {
+            tell(options, &hint);
+        }
+    }
+    Ok(())
+}
+
+/// Says what would be installed of what was built.
+pub(crate) fn pretend(options: &Options) -> Result<(), Failure> {
+    let libraries = Products::find(options)?.chosen(&options.library_types)?;
+    pretend_these(&libraries, options)
+}
+
+/// Says what would be installed, of these libraries.
+pub(crate) fn pretend_these(libraries: &[LibraryType], options: &Options) -> Result<(), Failure> {
+    let directories = Directories::of(options)?;
+    let destination = Destination { root: options.destdir.as_deref() };
+    for file in wanted(libraries) {
+        say(options, &destination.real(&file.place(&directories)));
+    }
+    say(options, &destination.real(&directories.manifest()));
+    Ok(())
+}
+
+fn wanted(libraries: &[LibraryType]) -> impl Iterator<Item = &'static File> {
+    FILES.iter().filter(|file| file.belongs_to(libraries))
+}
+
+/// Writes every file and the list of them; what an earlier installation had besides is removed.
+fn write_all(
+    destination: Destination<'_>,
+    products: &Products,
+    setting: &Setting<'_>,
+) -> Result<Vec<PathBuf>, Failure> {
+    let directories = setting.directories;
+    let mut transaction = destination.begin();
+    transaction.folder(&directories.lib)?;
+    let _lock = Lock::take(&destination.real(&directories.lib), Mode::Exclusive)
+        .map_err(|error| format!("cannot lock {}: {error}", directories.lib.display()))?;
+    let list = directories.manifest();
+    let earlier = Manifest::read(&destination.real(&list))?.unwrap_or_default();
+    let mut manifest = Manifest { folders: earlier.folders.clone(), ..Manifest::default() };
+    for file in wanted(setting.library_types) {
+        let path = file.place(directories);
+        let (content, mode) = match file.content {
+            Content::Text(text) => (text.as_bytes().to_vec(), 0o644),
+            Content::Written(text) => (text(setting).into_bytes(), 0o644),
+            Content::Product(mode) => (products.read(file.name)?, mode),
+            Content::Link(target) => {
+                transaction.link(&path, target)?;
+                manifest.files.push(Installed { path, what: What::Link(target.to_owned()) });
+                continue;
+            }
+        };
+        transaction.write(&path, &content, mode)?;
+        manifest.files.push(Installed { path, what: What::File(fingerprint(&content)) });
+    }
+    transaction.folder(list.parent().unwrap_or(&list))?;
+    manifest.add_folders(transaction.folders());
+    transaction.write(&list, manifest.text().as_bytes(), 0o644)?;
+    transaction.commit()?;
+    remove_stale(destination, &earlier, &manifest)?;
+    Ok(manifest.files.into_iter().map(|file| file.path).chain([list]).collect())
+}
+
+/// A library of an earlier installation would be found by linkers, and not fit the headers.
+fn remove_stale(
+    destination: Destination<'_>,
+    earlier: &Manifest,
+    now: &Manifest,
+) -> Result<(), Failure> {
+    for file in earlier.files.iter().filter(|file| !now.lists(&file.path)) {
+        if file.state(destination)? == State::Unchanged {
+            let path = destination.real(&file.path);
+            remove(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+impl File {
+    fn place(&self, directories: &Directories) -> PathBuf {
+        directories.path(self.folder).join(Path::new(self.name))
+    }
+}

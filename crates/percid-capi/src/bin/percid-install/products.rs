@@ -1,0 +1,147 @@
+//! What was built, between the two steps: a folder with the libraries, and a description of them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::files::{Content, FILES};
+use crate::fingerprint::fingerprint;
+use crate::lock::{Lock, Mode};
+use crate::options::{LibraryType, Options};
+use crate::symbols::MAP;
+use crate::{Failure, compile, link};
+
+/// What can be installed. Nobody builds there meanwhile.
+#[derive(Debug)]
+pub(crate) struct Products {
+    pub(crate) folder: PathBuf,
+    pub(crate) description: Description,
+    _lock: Lock,
+}
+
+/// What is told from one step to the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Description {
+    pub(crate) libraries: Vec<LibraryType>,
+    /// The system's libraries that percid needs, as options of the linker.
+    pub(crate) native_libraries: Vec<String>,
+}
+
+const DESCRIPTION: &str = "built";
+
+/// The folder for what is built: not in Cargo's hands, and without the name of this program, beside
+/// which it lies.
+pub(crate) fn folder(options: &Options) -> Result<PathBuf, Failure> {
+    let machine = options.target.as_deref().unwrap_or("host");
+    if let Some(folder) = &options.products {
+        return Ok(folder.join(machine));
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| format!("cannot find out where this program is: {error}"))?;
+    Ok(program.with_file_name("percid-install-files").join(machine))
+}
+
+impl Products {
+    /// Builds what the options ask for.
+    pub(crate) fn build(options: &Options) -> Result<Products, Failure> {
+        let tools = link::Tools::find(options)?;
+        let folder = folder(options)?;
+        let cannot = |error| format!("cannot build in {}: {error}", folder.display());
+        fs::create_dir_all(&folder).map_err(cannot)?;
+        let lock = Lock::take(&folder, Mode::Exclusive).map_err(cannot)?;
+        // From here to the end nothing is built.
+        let _ = fs::remove_file(folder.join(DESCRIPTION));
+        let compiled = compile::static_library(options)?;
+        link::libraries(tools, &compiled, options, &folder)?;
+        let description = Description {
+            libraries: options.built_libraries(),
+            native_libraries: compiled.native_libraries,
+        };
+        fs::write(folder.join(DESCRIPTION), description.text()).map_err(cannot)?;
+        Ok(Products { folder, description, _lock: lock })
+    }
+
+    /// Finds what was built. Writes nothing.
+    pub(crate) fn find(options: &Options) -> Result<Products, Failure> {
+        let folder = folder(options)?;
+        let none =
+            || format!("nothing is built in {}: run percid-install build first", folder.display());
+        let lock = Lock::take(&folder, Mode::Shared).map_err(|_| none())?;
+        let text = fs::read_to_string(folder.join(DESCRIPTION)).map_err(|_| none())?;
+        let description = Description::parse(&text).ok_or_else(|| {
+            let folder = folder.display();
+            format!("what is in {folder} was built from another percid: run percid-install build")
+        })?;
+        Ok(Products { folder, description, _lock: lock })
+    }
+
+    /// The libraries to be installed: those that were named, or all.
+    pub(crate) fn chosen(&self, named: &[LibraryType]) -> Result<Vec<LibraryType>, Failure> {
+        let built = &self.description.libraries;
+        match named.iter().find(|library| !built.contains(library)) {
+            Some(missing) => Err(format!(
+                "--library-type {0}: not built; run percid-install build --library-type {0}",
+                missing.name()
+            )),
+            None if named.is_empty() => Ok(built.clone()),
+            None => Ok(named.to_vec()),
+        }
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>, Failure> {
+        let path = self.folder.join(name);
+        fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    }
+}
+
+impl Description {
+    fn text(&self) -> String {
+        let libraries =
+            self.libraries.iter().map(|library| format!("library {}\n", library.name()));
+        let needed = self.native_libraries.iter().map(|one| format!("needs {one}\n"));
+        let first = format!("percid {:016x}\n", origin());
+        std::iter::once(first).chain(libraries).chain(needed).collect()
+    }
+
+    /// `None` if it is none of this program's.
+    fn parse(text: &str) -> Option<Description> {
+        let mut found = Description { libraries: Vec::new(), native_libraries: Vec::new() };
+        let mut lines = text.lines();
+        let origin_line = format!("percid {:016x}", origin());
+        lines.next().filter(|line| *line == origin_line)?;
+        for line in lines {
+            match line.split_once(' ')? {
+                ("library", name) => found.libraries.push(LibraryType::named(name)?),
+                ("needs", one) => found.native_libraries.push(one.to_owned()),
+                _ => return None,
+            }
+        }
+        Some(found)
+    }
+}
+
+/// What this program would install beside the libraries: headers must not come from another version.
+fn origin() -> u64 {
+    let texts = FILES.iter().filter_map(|file| match file.content {
+        Content::Text(text) => Some(text),
+        _ => None,
+    });
+    let all = [env!("CARGO_PKG_VERSION"), MAP].into_iter().chain(texts).collect::<String>();
+    fingerprint(all.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_built_is_told_to_the_next_step() {
+        let built = Description {
+            libraries: LibraryType::ALL.to_vec(),
+            native_libraries: vec!["-lrt".to_owned(), "-framework x".to_owned()],
+        };
+        assert_eq!(Description::parse(&built.text()), Some(built.clone()));
+        assert_eq!(Description::parse(""), None);
+        let other = built.text().replacen("percid ", "percid 1", 1);
+        assert_eq!(Description::parse(&other), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! Removing what was installed, by the list that lies there.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::destination::{Destination, remove};
+use crate::directories::Directories;
+use crate::lock::{Lock, Mode};
+use crate::manifest::{Manifest, State};
+use crate::options::Options;
+use crate::{Failure, say, tell};
+
+/// Removes every file of the list that is as it was installed, then the list, then the folders that
+/// were made for them, unless they have come to hold something else.
+pub(crate) fn uninstall(options: &Options) -> Result<(), Failure> {
+    let directories = Directories::of(options)?;
+    let destination = Destination { root: options.destdir.as_deref() };
+    let list = destination.real(&directories.manifest());
+    // Another installer may be at work; where there is no folder there is nothing to do.
+    let _lock = Lock::take(&destination.real(&directories.lib), Mode::Exclusive).ok();
+    let Some(manifest) = Manifest::read(&list)? else {
+        tell(options, &format!("nothing to remove: there is no {}", list.display()));
+        return Ok(());
+    };
+    let mut kept = 0;
+    for file in &manifest.files {
+        let path = destination.real(&file.path);
+        match file.state(destination)? {
+            State::Missing => {}
+            State::Changed if !options.force => {
+                eprintln!(
+                    "percid-install: left alone: {}: changed after it was installed",
+                    path.display()
+                );
+                kept += 1;
+            }
+            State::Unchanged | State::Changed => remove_file(&path, options)?,
+        }
+    }
+    if kept > 0 {
+        return Err(format!("{kept} files were left; --force removes them too"));
+    }
+    remove_file(&list, options)?;
+    for folder in manifest.folders.iter().rev() {
+        remove_folder(&destination.real(folder), options)?;
+    }
+    Ok(())
+}
+
+fn remove_file(path: &Path, options: &Options) -> Result<(), Failure> {
+    if !options.dry_run {
+        remove(path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+    }
+    say(options, path);
+    Ok(())
+}
+
+fn remove_folder(path: &Path, options: &Options) -> Result<(), Failure> {
+    // Which of them would be empty is not known before.
+    if options.dry_run {
+        return Ok(());
+    }
+    match fs::remove_dir(path) {
+        Ok(()) => say(options, path),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound
+                    | io::ErrorKind::DirectoryNotEmpty
+                    | io::ErrorKind::NotADirectory
+            ) => {}
+        Err(error) => return Err(format!("cannot remove {}: {error}", path.display())),
+    }
+    Ok(())
+}
