@@ -34,6 +34,18 @@ fn the_wrapper_works_in_every_dialect_of_cpp() {
 }
 
 #[test]
+fn newer_dialects_have_spans_and_concepts() {
+    for compiler in compilers() {
+        for dialect in ["-std=c++20", "-std=c++2b"] {
+            let options = format!("{dialect} -O1 {WARNINGS} {STRICT}");
+            let build = Build::new(compiler.cpp, &["cpp20.cpp"], &options).against(shared());
+            let program = build.make();
+            program.must_pass(&mut program.command());
+        }
+    }
+}
+
+#[test]
 fn programs_without_exceptions_have_all_of_the_wrapper() {
     for compiler in compilers() {
         for dialect in ["-std=c++17 -O0", "-std=c++20 -O2"] {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -27,6 +28,9 @@ static_assert(moves_only<percid::pool<int>>, "one owner");
 static_assert(moves_only<percid::local<int>>, "one owner");
 static_assert(moves_only<percid::ring>, "one owner");
 static_assert(moves_only<percid::mask>, "one owner");
+static_assert(moves_only<percid::stack<std::unique_ptr<int>>>, "one owner");
+static_assert(moves_only<percid::pooled<int>>, "one owner");
+static_assert(moves_only<percid::guard<int>>, "one owner");
 static_assert(std::is_trivially_destructible<percid::static_histogram>::value, "usable until the very end");
 
 void run_threads(int threads, const std::function<void()> &work)
@@ -142,6 +146,35 @@ void stacks()
     must_be_invalid([] { percid::stack<int *> empty(0); });
 }
 
+// Items that the stack owns go with it, and those it has no room for stay with the caller.
+void owned_items()
+{
+    using owner = std::unique_ptr<Tracked>;
+    {
+        percid::stack<owner> stack(1, 0);
+        owner item = std::make_unique<Tracked>(5);
+        while (stack.push(std::move(item))) {
+            CHECK(item == nullptr);
+            item = std::make_unique<Tracked>(5);
+        }
+        CHECK(item != nullptr && Tracked::alive >= 2);
+        percid::stack<owner> other(64);
+        CHECK(other.push(std::make_unique<Tracked>(6)) && other.push(std::make_unique<Tracked>(7)));
+        CHECK(other.pop()->value == 7);
+        const int alive = Tracked::alive;
+        // What the other had goes with what it was; what it has now was the first one's.
+        other = std::move(stack);
+        CHECK(Tracked::alive == alive - 1 && other.pop()->value == 5 && !stack.push(std::move(item)));
+        CHECK(stack.pop() == nullptr && item != nullptr);
+        CHECK(other.push(std::move(item)));
+        int sum = 0;
+        other.drain([&sum](owner given) { sum += given->value; });
+        CHECK(sum % 5 == 0 && sum > 0 && Tracked::alive == 0);
+        CHECK(other.push(std::make_unique<Tracked>(8)));
+    }
+    CHECK(Tracked::alive == 0);
+}
+
 void pools()
 {
     percid::pool<Tracked> pool(32);
@@ -159,6 +192,15 @@ void pools()
     CHECK(Tracked::alive == 1 && kept->value == 5);
     kept.reset();
     CHECK(Tracked::alive == 0);
+    percid::pooled<Tracked> first = moved.make(1);
+    percid::pooled<Tracked> second = moved.try_make(2);
+    first = std::move(second);
+    CHECK(Tracked::alive == 1 && first->value == 2 && !second && second.get() == nullptr);
+    percid::pooled<Tracked> &itself = first;
+    first = std::move(itself);
+    CHECK((*first).value == 2);
+    first = nullptr;
+    CHECK(Tracked::alive == 0 && !first);
     CHECK(thrown_by<std::runtime_error>([&moved] { (void)moved.make(-1); }).what() == std::string("negative"));
     CHECK(moved.drain() > 0 && moved.drain() == 0);
     must_be_invalid([] { percid::pool<int> none(0); });
@@ -186,6 +228,19 @@ void locals()
         const auto error = thrown_by<std::system_error>([&local] { local.for_each([](map &) {}); });
         CHECK(error.code() == std::errc::resource_deadlock_would_occur);
     });
+    // A guard has its value alone, also after it has moved; an empty one has none.
+    {
+        auto guard = local.lock();
+        percid::guard<map> other(std::move(guard));
+        CHECK(!guard && other && other.get() != &*local.lock());
+        guard = std::move(other);
+        guard->erase("none");
+        CHECK(thrown_by<std::system_error>([&local] { local.for_each([](map &) {}); }).code().value() == EDEADLK);
+        // Another thread may give it back.
+        std::thread([&guard] { guard.unlock(); }).join();
+        CHECK(!guard && guard.get() == nullptr);
+    }
+    local.for_each([](map &) {});
     percid::local<map> moved(std::move(local));
     std::vector<map> taken;
     CHECK(moved.drain([&taken](map &&mine) { taken.push_back(std::move(mine)); }) == taken.size());
@@ -241,6 +296,19 @@ void rings()
         seen++;
     });
     CHECK(polled && *polled == seen && seen + ring.lost() == 4000);
+    CHECK(ring.append("text") && ring.append(std::string("string")) && ring.append(Record{1, 2}) && ring.append(3.5));
+    seen = 0;
+    ring.poll([&seen](const percid::event &event) {
+        if (const auto record = event.as<Record>()) {
+            seen += record->writer == 1 && record->number == 2;
+            // Of the same length, so it cannot be told apart.
+            seen += *event.as<double>() == 3.5;
+        } else {
+            CHECK(event.text() == "text" || event.text() == "string");
+            CHECK(!event.as<std::uint16_t>());
+        }
+    });
+    CHECK(seen == 2);
     percid::ring moved(std::move(ring));
     CHECK(moved.append("text", 4) && !ring.append("text", 4));
     must_be_invalid([] { percid::ring odd(100, percid::overflow::overwrite_oldest); });
@@ -263,6 +331,7 @@ int main()
 {
     histograms();
     stacks();
+    owned_items();
     CHECK(Tracked::alive == 0);
     pools();
     locals();
