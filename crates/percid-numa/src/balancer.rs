@@ -99,20 +99,33 @@ impl Balancer {
 
     /// Registers memory whose use is seen by faults.
     ///
-    /// The first call installs a handler of SIGSEGV, which passes on what is not for it.
+    /// The first call installs a handler of SIGSEGV, which passes on what is not for it. Every call
+    /// reads `/proc` and starts a thread that ends at once, to see where threads have their memory.
     ///
     /// # Errors
     ///
-    /// What is wrong with the range.
+    /// What is wrong with the range. Among that are the places where a fault could not be handled,
+    /// as far as they can be known:
+    ///
+    /// * [`ThreadMemory`](RegisterError::ThreadMemory): all of the stack of every thread, used or
+    ///   not, with the thread's variables, its rseq area and what else the C library keeps there;
+    ///   what is below a stack without a guard in between; the calling thread's alternate signal
+    ///   stack. Not seen are, of *other* threads, the alternate signal stacks, and the variables of
+    ///   libraries that were loaded late; and stacks that the program made itself (coroutines),
+    ///   unless a thread is on one that waits in a system call.
+    /// * [`HandlerData`](RegisterError::HandlerData): percid's variables, the constants of the
+    ///   program or library that percid is linked into, and the C library.
+    /// * [`PercidMemory`](RegisterError::PercidMemory): the arena, the slabs of pools, the table.
     ///
     /// # Safety
     ///
     /// Until the region is dropped:
     ///
     /// * the memory stays mapped, with the access rights that it has now, and nothing changes them;
-    /// * no thread runs on a stack in it, or has its alternate signal stack or the list of its
-    ///   robust mutexes there, or blocks SIGSEGV while it uses it (a handler of crashes does), or
-    ///   installs another handler of SIGSEGV that does not pass on to the one before;
+    /// * no thread runs on a stack in it that was not seen, or comes there later, or has its
+    ///   alternate signal stack or the list of its robust mutexes there, or blocks SIGSEGV while it
+    ///   uses it (a handler of crashes does), or installs another handler of SIGSEGV that does not
+    ///   pass on to the one before;
     /// * no pointer into it is given to a system call, unless the part is
     ///   [excluded](Region::exclude) until the kernel has done with it, rings of `io_uring`
     ///   included: the call would fail with `EFAULT`, or do half of its work;
@@ -163,8 +176,8 @@ impl Balancer {
     ///   it refuses them, writers get no further.
     /// * **Threads' own memory**: no thread's stack or thread-local memory must lie in it, and no
     ///   robust mutex. When a thread ends the kernel notes that there, and does not wait: on an
-    ///   armed page the note is lost, and `pthread_join` waits forever. The calling thread's own
-    ///   stack is refused.
+    ///   armed page the note is lost, and `pthread_join` waits forever. What is seen of such memory
+    ///   is refused, as by [`register_trapped`](Balancer::register_trapped).
     /// * **Others' writes** wait too: children of `vfork`, `process_vm_writev`. A debugger that has
     ///   stopped the process and changes a variable on an armed page waits for a thread that it has
     ///   stopped itself.

@@ -57,14 +57,26 @@ pub enum RegisterError {
     /// `RLIMIT_DATA` is set. Memory without rights does not count, so the program could use up the
     /// limit meanwhile, and the rights could not be restored.
     DataLimited,
-    /// It holds data that the fault handler itself uses.
+    /// It holds what the fault handler itself reads or writes: its data, the constants of the
+    /// module that it is in, or the C library.
     HandlerData {
-        /// An address of such.
+        /// The first such address.
         address: usize,
     },
-    /// It holds the stack of the calling thread, where a fault could not be handled, and the
-    /// kernel's notice of the thread's end would be lost.
-    OwnStack,
+    /// It holds memory of percid's own structures, or the objects of a pool. Such memory can be
+    /// registered to be reported, as [`register_ids`](crate::Balancer::register_ids) and
+    /// [`register_pool`](crate::Balancer::register_pool) do.
+    PercidMemory {
+        /// The first such address.
+        address: usize,
+    },
+    /// It holds a part of a thread's stack, used by now or not, or of what is local to a thread, or
+    /// the calling thread's alternate signal stack. A fault could not be handled there, and what
+    /// the kernel writes there, such as the notice of the thread's end, would be lost.
+    ThreadMemory {
+        /// The first such address.
+        address: usize,
+    },
     /// Writes can be seen only to memory that is the process's own and may be written. Here is a
     /// file, memory that is shared with other processes, or memory that may only be read.
     NotPrivate {
@@ -135,7 +147,12 @@ impl fmt::Display for RegisterError {
             RegisterError::HandlerData { address } => {
                 write!(f, "the fault handler uses the data at {address:#x}")
             }
-            RegisterError::OwnStack => f.write_str("the range holds the calling thread's stack"),
+            RegisterError::PercidMemory { address } => {
+                write!(f, "the memory at {address:#x} is percid's own: it can be registered to be reported")
+            }
+            RegisterError::ThreadMemory { address } => {
+                write!(f, "a thread's stack or thread-local storage is at {address:#x}")
+            }
             RegisterError::NotPrivate { address } => write!(
                 f,
                 "what is mapped at {address:#x} is not writable memory of this process alone: writes to it \

@@ -21,6 +21,7 @@ mod local;
 pub mod machine;
 mod mask;
 mod membership;
+mod own_memory;
 pub mod pool;
 mod push_list;
 pub mod ring;
@@ -42,6 +43,8 @@ pub use histogram::Histogram;
 pub use id::{Choice, Density, Source, compact, init, set_density};
 pub use local::Local;
 pub use mask::ActiveMask;
+#[doc(hidden)]
+pub use own_memory::own_memory_in;
 pub use pool::Pool;
 pub use ring::{Overflow, Ring};
 pub use stack::Stack;

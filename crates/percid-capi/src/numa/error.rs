@@ -14,7 +14,9 @@ pub(crate) fn of_register(why: RegisterError) -> c_int {
         RegisterError::Mixed { .. } => -libc::EXDEV,
         RegisterError::NoRights { .. } | RegisterError::Executable { .. } => -libc::EFAULT,
         RegisterError::DataLimited => -libc::EDQUOT,
-        RegisterError::OwnStack | RegisterError::HandlerData { .. } => -libc::EDEADLK,
+        RegisterError::ThreadMemory { .. }
+        | RegisterError::HandlerData { .. }
+        | RegisterError::PercidMemory { .. } => -libc::EDEADLK,
         RegisterError::TooManyTrapped => -libc::ENOSPC,
         RegisterError::HandlerReplaced => -libc::EBUSY,
         RegisterError::NoMemory => -libc::ENOMEM,
@@ -61,7 +63,7 @@ mod tests {
             RegisterError::Mixed { address: 1 },
             RegisterError::NoRights { address: 1 },
             RegisterError::DataLimited,
-            RegisterError::OwnStack,
+            RegisterError::ThreadMemory { address: 1 },
             RegisterError::TooManyTrapped,
             RegisterError::HandlerReplaced,
             RegisterError::NoMemory,

@@ -153,22 +153,39 @@ pub unsafe extern "C" fn percid_region_register(
 /// The program promises that, until the region is unregistered,
 ///
 ///   - the memory stays mapped, with the access rights that it has now, and nothing changes them;
-///   - no thread runs on a stack in it, blocks SIGSEGV while it uses it, or installs another
-///     handler of SIGSEGV that does not pass on to the one before;
+///   - no thread runs on a stack in it that is not refused, or comes there later, blocks SIGSEGV
+///     while it uses it, or installs another handler of SIGSEGV that does not pass on to the one
+///     before;
 ///   - no pointer into it is given to a system call unless the part is excluded: the call would
 ///     fail with EFAULT, or do half of its work;
 ///   - no child of vfork() and no other process that shares the address space uses it.
 ///
 /// Returns what percid_region_register() does, or
 ///
-///     -EDEADLK  the range holds the calling thread's stack, or data of percid's handler: a fault
-///               there could not be handled
+///     -EDEADLK  a fault in the range could not be handled, or is percid's own: see below
 ///     -EFAULT   the memory has no access rights, or is executable: rights might not be restored
 ///     -EDQUOT   RLIMIT_DATA is set: as above
 ///     -ENOSPC   there are 256 trapped regions already
 ///     -EBUSY    another handler of SIGSEGV was installed after percid's
 ///
-/// The first access to 64 KiB of armed memory costs 4 us.
+/// -EDEADLK is returned for memory that holds any part of
+///
+///   - the stack of any thread, used by now or not, with what lies beside it: thread-local
+///     variables, the rseq area, all that the C library keeps of the thread; and what is below a
+///     stack that has no guard;
+///   - the calling thread's alternate signal stack;
+///   - what the handler itself uses: percid's variables, the constants of the program or library
+///     that percid is linked into, and the C library;
+///   - percid's structures: what they have for each ID, and the objects of pools, which
+///     percid_region_register() takes.
+///
+/// Not seen are, of other threads, the alternate signal stacks and the thread-local variables of
+/// libraries that were loaded by dlopen(); and stacks that the program has made by itself, as for
+/// coroutines, unless a thread is on one that waits in a system call. Threads that start later get
+/// other memory, but for those whose stack the program provides.
+///
+/// Costs a reading of /proc, and a thread that ends at once: some 100 us, and more for every
+/// thread. The first access to 64 KiB of armed memory costs 4 us.
 ///
 /// # Safety
 ///
@@ -200,7 +217,9 @@ pub unsafe extern "C" fn percid_region_register_trapped(
 ///
 /// Returns what percid_region_register() does, or
 ///
-///     -EDEADLK          the range holds the calling thread's stack
+///     -EDEADLK          the range holds a part of a thread's stack, or anything else that
+///                       percid_region_register_trapped() refuses by this, but for what only a
+///                       handler uses
 ///     -ENODEV           the memory is a file's, shared with other processes, or may not be written
 ///     -EACCES           the process may not use userfaultfd for system calls: that takes
 ///                       CAP_SYS_PTRACE, vm.unprivileged_userfaultfd = 1, or the right to open
@@ -266,7 +285,7 @@ fn text(error: c_int) -> Option<&'static CStr> {
         libc::EXDEV => c"the range has mappings of different kinds: register each",
         libc::EFAULT => c"trapped memory must have access rights and not be executable",
         libc::EDQUOT => c"RLIMIT_DATA must be unlimited for trapped memory",
-        libc::EDEADLK => c"the range holds the calling thread's stack or the handler's data",
+        libc::EDEADLK => c"the range holds a thread's stack or thread-local storage, or what percid's handler or structures use",
         libc::ENOSPC => c"there are 256 trapped regions already",
         libc::EBUSY => c"another SIGSEGV handler was installed after percid's",
         libc::ENOMEM => c"no memory to keep track of the pages",
@@ -448,7 +467,8 @@ mod tests {
             RegisterError::Executable { address: 1 },
             RegisterError::DataLimited,
             RegisterError::HandlerData { address: 1 },
-            RegisterError::OwnStack,
+            RegisterError::PercidMemory { address: 1 },
+            RegisterError::ThreadMemory { address: 1 },
             RegisterError::TooManyTrapped,
             RegisterError::HandlerReplaced,
             RegisterError::NoMemory,

@@ -9,7 +9,7 @@ use crate::installation::target_folder;
 use crate::sanitizers::{SANITIZED, VALGRIND, has, sanitized};
 use crate::toolchain::{Build, Compiler, Program, WARNINGS, any_compiler, compilers, is_installed};
 
-const SOURCES: [&str; 3] = ["numa_nodes.c", "numa.c", "balancers.cpp"];
+const SOURCES: [&str; 4] = ["numa_nodes.c", "numa_stacks.c", "numa.c", "balancers.cpp"];
 
 /// The static library with the hooks for tests, as Cargo makes it.
 fn library() -> &'static Path {

@@ -111,12 +111,18 @@ impl Directory {
         })
     }
 
-    /// Addresses that a look reads or writes: the ends of this, and where each region's bookkeeping
-    /// begins.
-    pub(crate) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+    /// What a look reads or writes, and what is done with the region that it finds: this, and the
+    /// bookkeeping of each region.
+    pub(crate) fn places(&self) -> Vec<Range<usize>> {
         let start = ptr::from_ref(self).addr();
-        let regions = self.in_use().map(|region| region.addr()).filter(|address| *address != 0);
-        [start, start + size_of::<Directory>() - 1].into_iter().chain(regions)
+        let mut places = Vec::new();
+        places.push(start..start + size_of::<Directory>());
+        self.looking.look(|| {
+            // SAFETY: as in `look_up`.
+            let regions = self.in_use().filter_map(|region| unsafe { region.as_ref() });
+            places.extend(regions.map(Shared::mapping));
+        });
+        places
     }
 }
 

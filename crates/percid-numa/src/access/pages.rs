@@ -132,6 +132,12 @@ impl Shared {
         unsafe { std::slice::from_raw_parts(start, count) }
     }
 
+    /// Returns where this and its arrays are mapped.
+    pub(crate) fn mapping(&self) -> Range<usize> {
+        let start = std::ptr::from_ref(self).addr();
+        start..start + self.layout.places().0
+    }
+
     fn words(&self) -> usize {
         self.layout.grains().div_ceil(64)
     }

@@ -36,7 +36,7 @@ use crate::access::directory::Directory;
 use crate::access::mapping_budget;
 use crate::access::pages::{Pages, Shared};
 use crate::sys::last_fault::LastFault;
-use crate::sys::{fault, last_fault, memory, process};
+use crate::sys::{fault, last_fault, maps, memory, modules, process};
 
 /// Faults in a row at one address after which the fault is not percid's.
 const TRIES: u32 = 3;
@@ -129,16 +129,17 @@ fn take_out_inherited(shared: &Shared) {
     take_out(shared);
 }
 
-/// Returns an address in the range that the handler itself reads or writes: were it armed, the
-/// handler would fault.
+/// Returns the first address in the range that the handler itself reads or writes: were it armed,
+/// the handler would fault. What is local to threads is not looked for here.
 pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
-    let own =
-        [&raw const GENERATION as usize, &raw const REMOVED as usize, last_fault::own() as usize];
-    let mut places: Vec<usize> = TRAPPED.places().chain(own).collect();
+    let own = [(&raw const GENERATION).addr(), (&raw const REMOVED).addr()];
+    let mut places: Vec<usize> = own.to_vec();
     places.extend(mapping_budget::places());
     places.extend(fault::places());
     places.extend(process::places());
-    places.into_iter().find(|place| range.contains(place))
+    let places = places.into_iter().map(|place| place..place + 1);
+    let modules = modules::of_handler(catch as *const () as usize);
+    maps::first_in(range, places.chain(modules).chain(TRAPPED.places()))
 }
 
 /// Enters a region; for the holder of the [`DirectoryLock`]. `false`: there are too many.

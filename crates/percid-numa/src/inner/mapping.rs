@@ -8,7 +8,7 @@ use crate::access::AccessMethod;
 use crate::access::trap;
 use crate::error::RegisterError;
 use crate::sys::maps::{self, Mapping};
-use crate::sys::{memory, nodes};
+use crate::sys::{memory, nodes, thread_memory};
 
 /// A range that may become a region.
 #[derive(Debug)]
@@ -25,15 +25,21 @@ impl Behind {
         range: &Range<usize>,
         method: AccessMethod,
     ) -> Result<(), RegisterError> {
-        let on_stack = &raw const method as usize;
         match method {
-            AccessMethod::Reported => Ok(()),
-            _ if range.contains(&on_stack) => Err(RegisterError::OwnStack),
-            AccessMethod::Trapped => self.check_trapped(range),
+            AccessMethod::Reported => return Ok(()),
+            AccessMethod::Trapped => self.check_trapped(range)?,
             AccessMethod::Written if self.traits.file || !self.traits.writable => {
-                Err(RegisterError::NotPrivate { address: range.start })
+                return Err(RegisterError::NotPrivate { address: range.start });
             }
-            AccessMethod::Written => Ok(()),
+            AccessMethod::Written => {}
+        }
+        if let Some(address) = percid::own_memory_in(range) {
+            return Err(RegisterError::PercidMemory { address });
+        }
+        // Last, because it takes longest.
+        match thread_memory::place_in(range) {
+            Some(address) => Err(RegisterError::ThreadMemory { address }),
+            None => Ok(()),
         }
     }
 
@@ -147,7 +153,7 @@ mod tests {
     use super::*;
 
     fn mapping(range: Range<usize>) -> Mapping {
-        Mapping { range, rights: [true, true, false], file: false, fixed: false }
+        Mapping { range, rights: [true, true, false], file: false, fixed: false, stack: false }
     }
 
     #[test]

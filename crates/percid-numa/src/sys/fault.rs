@@ -31,9 +31,10 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The previous handler was called, which may happen once if it asked for that (`SA_RESETHAND`).
 static SPENT: AtomicBool = AtomicBool::new(false);
 
-/// The addresses of the handler's data.
-pub(crate) fn places() -> [usize; 2] {
-    [&raw const PREVIOUS as usize, &raw const SPENT as usize]
+/// The addresses of the handler's data; of what is more than a word, of its ends.
+pub(crate) fn places() -> [usize; 3] {
+    let previous = (&raw const PREVIOUS).addr();
+    [previous, previous + size_of::<Previous>() - 1, (&raw const SPENT).addr()]
 }
 
 /// Installs the handler, at the first call. Returns whether it is the process's handler now: not if

@@ -13,6 +13,8 @@ pub(crate) struct Mapping {
     /// Whether its pages can never be moved: the kernel's own, or huge pages of their own file
     /// system.
     pub(crate) fixed: bool,
+    /// Whether it is the stack of the first thread.
+    pub(crate) stack: bool,
 }
 
 /// Returns all mappings by ascending address; `None` without `/proc`.
@@ -26,6 +28,18 @@ pub(crate) fn overlapping<'m>(mappings: &'m [Mapping], range: &Range<usize>) -> 
     let first = mappings.partition_point(|mapping| mapping.range.end <= range.start);
     let count = mappings[first..].partition_point(|mapping| mapping.range.start < range.end);
     &mappings[first..first + count]
+}
+
+/// Returns the first address of a range that is in one of the parts.
+pub(crate) fn first_in(
+    range: &Range<usize>,
+    parts: impl IntoIterator<Item = Range<usize>>,
+) -> Option<usize> {
+    let overlap = |part: Range<usize>| {
+        let place = part.start.max(range.start);
+        (place < part.end.min(range.end)).then_some(place)
+    };
+    parts.into_iter().filter_map(overlap).min()
 }
 
 /// A line is `start-end rwxp offset device inode name`, and the name may hold spaces.
@@ -46,6 +60,7 @@ fn parse(line: &[u8]) -> Option<Mapping> {
         ],
         file: name.starts_with('/'),
         fixed: special.iter().any(|prefix| name.starts_with(prefix)),
+        stack: name == "[stack]",
     })
 }
 
@@ -61,8 +76,22 @@ mod tests {
         assert!(file.file && !file.fixed);
         let own = of("1000-2000 rw-p 00000000 00:00 0 ").expect("a mapping");
         assert!(!own.file && !own.fixed && own.rights == [true, true, false]);
+        assert!(
+            of("ffff-fffff rw-p 00000000 00:00 0 [stack]").expect("a mapping").stack && !own.stack
+        );
         assert!(of("ffff-fffff r--p 00000000 00:00 0 [vvar]").expect("a mapping").fixed);
         assert_eq!(of(""), None);
+    }
+
+    #[test]
+    fn the_first_address_in_some_parts() {
+        let first = |range, parts: &[Range<usize>]| first_in(&range, parts.iter().cloned());
+        assert_eq!(first(10..20, &[30..40, 15..35, 20..21, 0..10]), Some(15));
+        assert_eq!(first(10..20, &[18..19, 0..11]), Some(10));
+        assert_eq!(
+            (first(10..20, &[12..12, 20..30, 0..10]), first(5..5, &[0..10, 20..30])),
+            (None, None)
+        );
     }
 
     #[test]

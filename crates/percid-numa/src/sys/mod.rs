@@ -10,10 +10,12 @@ pub(crate) mod last_fault;
 pub(crate) mod maps;
 pub(crate) mod memfd;
 pub(crate) mod memory;
+pub(crate) mod modules;
 pub(crate) mod nodes;
 pub(crate) mod own_stack;
 pub(crate) mod process;
 pub(crate) mod signals;
+pub(crate) mod thread_memory;
 pub(crate) mod userfaultfd;
 
 /// The largest number of CPUs that any Linux kernel supports (`NR_CPUS`, x86-64 with `MAXSMP`).

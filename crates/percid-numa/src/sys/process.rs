@@ -89,22 +89,68 @@ pub(crate) fn thread_ids() -> Vec<u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// A thread of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Thread {
+    /// What `/proc` calls it. That may be of another PID namespace than the process: one that lies
+    /// around its own.
+    pub(crate) in_proc: u32,
+    /// What system calls call it.
+    pub(crate) number: u32,
+}
+
+/// Returns all threads of the process; empty without `/proc`. Allocates: not async-signal-safe.
+pub(crate) fn threads() -> Vec<Thread> {
+    let numbers = |path: &str| numbers_in(&std::fs::read_to_string(path).ok()?);
+    let same = numbers("/proc/thread-self/status").is_none_or(|numbers| numbers.len() == 1);
+    let thread = |in_proc: u32| {
+        let number = match same {
+            true => in_proc,
+            false => *numbers(&format!("/proc/self/task/{in_proc}/status"))?.last()?,
+        };
+        Some(Thread { in_proc, number })
+    };
+    thread_ids().into_iter().filter_map(thread).collect()
+}
+
+/// The numbers of a thread, from the namespace of `/proc` to the thread's own; `None` before Linux
+/// 4.1.
+fn numbers_in(status: &str) -> Option<Vec<u32>> {
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
+}
+
 /// Returns the CPU that runs a thread of this process, or ran it last; `None` without `/proc`, or
 /// if there is no such thread. Three system calls, no allocation.
 pub(crate) fn last_cpu(thread: u32) -> Option<u32> {
-    // The fields up to that one are numbers but for the name, which has 15 bytes or, of a kernel's
-    // thread, 63.
-    let mut text = [0u8; 1024];
-    cpu_in_stat(file::read_start(format_args!("/proc/self/task/{thread}/stat"), &mut text)?)
+    const PROCESSOR: usize = 39;
+    stat(thread, PROCESSOR)
 }
 
-/// The field `processor` (the thirty-ninth). The second field is the program's name in parentheses
-/// and may hold anything, even spaces and parentheses: fields are counted from the last closing
-/// one.
-fn cpu_in_stat(text: &[u8]) -> Option<u32> {
+/// Returns whether a thread is ending, or is gone: it runs none of the program's instructions any
+/// more. By the number that `/proc` has for it.
+pub(crate) fn is_ending(thread: u32) -> bool {
+    const FLAGS: usize = 9;
+    /// `PF_EXITING` (`linux/sched.h`), as it has been since Linux 2.4.
+    const EXITING: u32 = 4;
+    stat(thread, FLAGS).is_none_or(|flags| flags & EXITING != 0)
+}
+
+/// Returns a field of a thread's `stat`, counted from 1.
+fn stat(thread: u32, field: usize) -> Option<u32> {
+    // The fields up to the last one of interest are numbers but for the name, which has 15 bytes
+    // or, of a kernel's thread, 63.
+    let mut text = [0u8; 1024];
+    let path = format_args!("/proc/self/task/{thread}/stat");
+    field_in_stat(file::read_start(path, &mut text)?, field)
+}
+
+/// The second field is the program's name in parentheses and may hold anything, even spaces and
+/// parentheses: fields are counted from the last closing one.
+fn field_in_stat(text: &[u8], field: usize) -> Option<u32> {
     let name_ends = text.iter().rposition(|&byte| byte == b')')?;
     // Behind the name's end comes a space, then the third field.
-    let field = text[name_ends + 1..].split(|&byte| byte == b' ').nth(39 - 2)?;
+    let field = text[name_ends + 1..].split(|&byte| byte == b' ').nth(field - 2)?;
     std::str::from_utf8(field).ok()?.trim_ascii_end().parse().ok()
 }
 
@@ -113,11 +159,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn threads_by_both_of_their_numbers() {
+        let mine = thread_id();
+        assert!(threads().contains(&Thread { in_proc: mine, number: mine }));
+        assert_eq!(numbers_in("Name:\tpercid\nNSpid:\t4711\t12\t1\n"), Some(vec![4711, 12, 1]));
+        assert_eq!(numbers_in("Name:\tpercid\n"), None);
+    }
+
+    #[test]
     fn the_last_cpu_of_a_thread() {
         let fields: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
         let stat = format!("12 (a) name (b) {}\n", fields.join(" "));
-        assert_eq!(cpu_in_stat(stat.as_bytes()), Some(39));
-        assert_eq!(cpu_in_stat(b"12 (name) S 1 2"), None);
+        assert_eq!(
+            [9, 39].map(|number| field_in_stat(stat.as_bytes(), number)),
+            [Some(9), Some(39)]
+        );
+        assert_eq!(field_in_stat(b"12 (name) S 1 2", 39), None);
+        assert!(!is_ending(thread_id()) && is_ending(1 << 23));
         // Beyond the largest number that Linux gives to a thread, 2^22.
         assert_eq!(last_cpu(1 << 23), None);
         let allowed = percid::machine::read().allowed;

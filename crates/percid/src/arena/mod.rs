@@ -123,6 +123,13 @@ fn open_slots(base: usize, mut slots: Range<u32>, bytes: Range<u32>) -> bool {
     })
 }
 
+/// The address space of all extents so far.
+pub(crate) fn reserved() -> impl Iterator<Item = Range<usize>> {
+    let bases = EXTENT.iter().map(|place| place.load(Acquire));
+    let bytes = slots() as usize * STRIDE;
+    bases.filter(|base| ![0, UNAVAILABLE].contains(base)).map(move |base| base..base + bytes)
+}
+
 /// The addresses of the memory that holds an ID's copies of all structures: for `mbind`, or for
 /// NUMA balancing. With more structures there are more ranges, and the last ones grow; none goes
 /// away. Async-signal-safe.

@@ -28,6 +28,7 @@ pub use density::{Density, set_density};
 pub use percid_rules::Generation;
 pub(crate) use source::RESTART_LIMIT;
 pub use source::{Source, UnknownSource};
+pub(crate) use table::memory as table_memory;
 pub use unavailable::Unavailable;
 
 /// Chooses the source for this process, at the first call; later calls return the same choice.

@@ -54,6 +54,8 @@ use percid_rules::space::{
     Counts, CpuState, Distance, Eviction, Grant, IdState, Limits, Request, Space,
 };
 use std::mem::MaybeUninit;
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 /// The unset entries in front of entry 0, found by threads whose `cpu_id` is -1 (not registered) or
@@ -122,6 +124,15 @@ pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailabl
 
 fn installed() -> Option<&'static Table> {
     TABLE.get()
+}
+
+/// The addresses of the table, once there is one.
+pub(crate) fn memory() -> impl Iterator<Item = Range<usize>> {
+    let of = |table: &'static Table| {
+        let parts = [(NonNull::from(table).addr(), size_of::<Table>()), table.mapping()];
+        parts.map(|(start, bytes)| start.get()..start.get() + bytes)
+    };
+    installed().into_iter().flat_map(of)
 }
 
 /// Maps and publishes the table. Two threads may do so at once; the second gives its mapping back.
@@ -245,6 +256,12 @@ impl Table {
             memory::unmap(entries.sub(LEADING_ENTRIES).cast(), Layout::of(cpus).bytes);
             memory::unmap(table.cast(), size_of::<Table>());
         }
+    }
+
+    /// Where the entries and all that lies behind them are mapped, and how many bytes that has.
+    fn mapping(&self) -> (NonZeroUsize, usize) {
+        // SAFETY: the entries begin behind the leading ones.
+        (unsafe { self.entries.sub(LEADING_ENTRIES) }.addr(), Layout::of(self.cpus).bytes)
     }
 
     fn entry(&self, cpu: u32) -> Option<&Entry> {

@@ -11,6 +11,7 @@ use std::ops::{Deref, DerefMut};
 
 use crate::id::{Source, Unavailable};
 use crate::stack::Stack;
+pub(crate) use raw::all_slabs;
 pub use raw::{Misuse, RawPool};
 
 /// A pool of objects of type `T`, of which every CPU keeps some of its own.

@@ -52,6 +52,33 @@ struct Slab {
     spare: SpareMark,
     /// The slab of the same pool that was made before.
     older: *mut Slab,
+    bytes: usize,
+    /// The slab of any pool that was made before.
+    older_of_all: *mut Slab,
+}
+
+/// The slabs of all pools, the newest first.
+static ALL_SLABS: AtomicPtr<Slab> = AtomicPtr::new(ptr::null_mut());
+
+/// The addresses of the memory of all slabs.
+pub(crate) fn all_slabs() -> impl Iterator<Item = Range<usize>> {
+    let mut next = push_list::first(&ALL_SLABS).cast_const();
+    std::iter::from_fn(move || {
+        if next.is_null() {
+            return None;
+        }
+        // SAFETY: slabs stay forever, and these members do not change once the slab is on this
+        // list. The others may, so nothing refers to the whole.
+        let (start, bytes, older) = unsafe {
+            (
+                (&raw const (*next).start).read(),
+                (&raw const (*next).bytes).read(),
+                (&raw const (*next).older_of_all).read(),
+            )
+        };
+        next = older;
+        Some(start.addr()..start.addr() + bytes)
+    })
 }
 
 /// Why an object was not taken back.
@@ -391,9 +418,16 @@ impl RawPool {
         };
         let slab = ptr::with_exposed_provenance_mut::<Slab>(block.0);
         // SAFETY: a fresh block in the shared slot, large enough, aligned to a cache line and
-        // zeroed, which is right for all fields but this and `older`. The link is not written: a
+        // zeroed, which is right for all fields but these and the `older` ones. The link is not written: a
         // thread that lost a race for the block may still read it.
-        unsafe { (&raw mut (*slab).start).write(start.as_ptr()) };
+        unsafe {
+            (&raw mut (*slab).start).write(start.as_ptr());
+            (&raw mut (*slab).bytes).write(self.slab_bytes());
+        }
+        // SAFETY: only those who look at all slabs know it before it is pushed a second time, and
+        // they do not read the other list's link.
+        let link = |older| unsafe { (&raw mut (*slab).older_of_all).write(older) };
+        push_list::push(&ALL_SLABS, slab, link);
         // SAFETY: no other thread knows the slab before it is pushed.
         let link = |older| unsafe { (&raw mut (*slab).older).write(older) };
         push_list::push(&self.slabs, slab, link);

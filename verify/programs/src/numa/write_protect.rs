@@ -89,7 +89,7 @@ fn refusals() -> Result<(), String> {
     let expected = [
         not_private(&shared),
         not_private(&read_only),
-        RegisterError::OwnStack,
+        RegisterError::ThreadMemory { address: stack.addr() },
         RegisterError::OtherMonitor,
     ];
     if refused != expected.map(Some) {

@@ -1,0 +1,52 @@
+//! Which memory is percid's own: for those who change the access rights of memory, or watch it.
+
+use std::ops::Range;
+
+use crate::{arena, id, pool};
+
+/// The first address in a range at which percid keeps what its structures are made of, or the
+/// objects of a pool, and never gives it back: the arena, slabs, and the table of IDs. Its static
+/// variables, and what the values of a [`Local`](crate::Local) own, do not count. Async-signal-safe;
+/// some nanoseconds a slab.
+///
+/// ```
+/// use percid::pool::RawPool;
+/// use std::alloc::Layout;
+///
+/// let pool = RawPool::new(Layout::new::<u64>(), 64);
+/// let object = pool.get().expect("memory").addr().get();
+/// assert_eq!(percid::own_memory_in(&(object..object + 1)), Some(object));
+/// let elsewhere = 0u8;
+/// let place = (&raw const elsewhere).addr();
+/// assert_eq!(percid::own_memory_in(&(place..place + 1)), None);
+/// ```
+pub fn own_memory_in(range: &Range<usize>) -> Option<usize> {
+    let all = arena::reserved().chain(id::table_memory()).chain(pool::all_slabs());
+    let overlap = |part: Range<usize>| {
+        let place = part.start.max(range.start);
+        (place < part.end.min(range.end)).then_some(place)
+    };
+    all.filter_map(overlap).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Counter, Source};
+
+    #[test]
+    fn the_arena_and_the_table_are_percids() {
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+            Counter::with_source(source).expect("available").add(1);
+        }
+        let arena: Vec<_> = arena::reserved().collect();
+        let of_id = crate::id::memory_of(0);
+        for part in of_id.chain(id::table_memory()) {
+            assert_eq!(own_memory_in(&part), Some(part.start));
+            assert_eq!(own_memory_in(&(part.end - 1..usize::MAX)), Some(part.end - 1));
+        }
+        assert!(!arena.is_empty());
+        let lowest = arena[0].start;
+        assert_eq!(own_memory_in(&(lowest..lowest)), None, "nothing");
+    }
+}
