@@ -4,6 +4,7 @@
 //! At least one C compiler, pkg-config and binutils are needed; what else is missing is skipped
 //! with a line that says so.
 
+mod cmake;
 mod copies;
 mod correctness;
 mod ends;
@@ -16,6 +17,7 @@ mod installer;
 #[cfg(target_arch = "x86_64")]
 mod interruption;
 mod machine_code;
+mod musl;
 mod other_architectures;
 mod parity;
 mod pretended_nodes;

@@ -1,8 +1,6 @@
 //! 64-bit Arm, where a cross compiler and an emulator are installed.
 
-use std::process::Command;
-
-use crate::toolchain::{Build, WARNINGS, is_installed};
+use crate::toolchain::{Build, WARNINGS, has_rust_target, is_installed};
 
 const GCC: &str = "aarch64-linux-gnu-gcc";
 const CLANG: &str = "clang";
@@ -65,7 +63,7 @@ fn programs_for_arm_count() {
     use crate::installation::{Installation, installer};
     use crate::toolchain::scratch;
     const TARGET: &str = "aarch64-unknown-linux-gnu";
-    if compilers().is_empty() || !has_emulator() || !has_target(TARGET) {
+    if compilers().is_empty() || !has_emulator() || !has_rust_target(TARGET) {
         return;
     }
     let installation = Installation { prefix: scratch("arm") };
@@ -87,16 +85,4 @@ fn programs_for_arm_count() {
         let path = format!("LD_LIBRARY_PATH={}", installation.libraries().display());
         program.must_pass(&mut program.command_under(&[&runner[..], &["-E", &path]].concat()));
     }
-}
-
-fn has_target(target: &str) -> bool {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let print = ["--print", "target-libdir", "--target", target];
-    let output = Command::new(rustc).args(print).output();
-    let path = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    let there = path.is_ok_and(|path| std::path::Path::new(&path).is_dir());
-    if !there {
-        println!("skipped: the Rust target {target} is not installed");
-    }
-    there
 }

@@ -44,6 +44,33 @@ pub(crate) fn is_installed(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
+/// Whether these programs can be run; says which cannot. `PERCID_TOOLS=require` fails where one is
+/// missing, so that the checks of the project skip nothing.
+pub(crate) fn has_tools(names: &[&str]) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let missing = |name: &&&str| !std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
+    let missing: Vec<_> = names.iter().filter(missing).collect();
+    let required = std::env::var_os("PERCID_TOOLS").is_some_and(|wish| wish == "require");
+    assert!(missing.is_empty() || !required, "not installed: {missing:?}");
+    if !missing.is_empty() {
+        println!("skipped: not installed: {missing:?}");
+    }
+    missing.is_empty()
+}
+
+/// Whether Rust can compile for a target; says if it cannot.
+pub(crate) fn has_rust_target(target: &str) -> bool {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let print = ["--print", "target-libdir", "--target", target];
+    let output = Command::new(rustc).args(print).output();
+    let path = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let there = path.is_ok_and(|path| Path::new(&path).is_dir());
+    if !there {
+        println!("skipped: the Rust target {target} is not installed");
+    }
+    there
+}
+
 /// The folder of the test programs.
 pub(crate) fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c_interface/programs")

@@ -27,7 +27,11 @@ pub(crate) fn static_library(options: &Options) -> Result<Compiled, Failure> {
     let archive = archive(&artifacts).ok_or("Cargo does not say where the library is")?;
     let needed = needed(&diagnostics).ok_or("rustc does not say what the library needs")?;
     let unwinder = needed.contains(&"-lunwind").then(|| unwinder(options)).transpose()?;
-    let native_libraries = not_added_by_compilers(&needed);
+    let mut native_libraries = not_added_by_compilers(&needed);
+    if unwinder.is_some() {
+        // It finds what it unwinds by this table, which musl-gcc does not ask the linker for.
+        native_libraries.push("-Wl,--eh-frame-hdr".to_owned());
+    }
     Ok(Compiled { archive, native_libraries, unwinder })
 }
 

@@ -1,0 +1,121 @@
+//! CMake projects that find percid.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::installation::{Installation, all, only_static, shared};
+use crate::toolchain::{has_tools, programs, scratch};
+
+const PROJECT: &str = "\
+cmake_minimum_required(VERSION 3.10)
+project(consumer C CXX)
+find_package(Threads REQUIRED)
+find_package(percid WISH REQUIRED CONFIG)
+# Twice: a project may find it in two of its folders.
+find_package(percid REQUIRED CONFIG)
+message(STATUS \"percid ${percid_VERSION}\")
+add_executable(program \"PROGRAMS/counters.c\")
+target_compile_definitions(program PRIVATE EXPECTED_VERSION=\"${percid_VERSION}\")
+target_link_libraries(program TARGET Threads::Threads)
+add_executable(classes \"PROGRAMS/structures.cpp\")
+target_compile_features(classes PRIVATE cxx_std_17)
+target_link_libraries(classes TARGET Threads::Threads)
+";
+
+/// Writes and configures a project in a folder of this name.
+fn configure(name: &str, prefix: &Path, wish: &str, target: &str) -> Result<String, String> {
+    let folder = scratch(name);
+    let programs = programs();
+    let programs = programs.to_str().expect("a path in UTF-8");
+    let text = PROJECT.replace("PROGRAMS", programs).replace("WISH", wish);
+    fs::write(folder.join("CMakeLists.txt"), text.replace("TARGET", target)).expect("writable");
+    let mut cmake = Command::new("cmake");
+    cmake.arg("-S").arg(&folder).arg("-B").arg(folder.join("build"));
+    cmake.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
+    let output = cmake.env_remove("MAKEFLAGS").output().expect("CMake starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(text) } else { Err(format!("{text}{errors}")) }
+}
+
+/// Builds the project and runs its programs.
+fn build_and_run(name: &str) {
+    let folder = scratch(name).join("build");
+    let mut cmake = Command::new("cmake");
+    // The jobs of the Cargo that runs this are not make's.
+    let output = cmake.arg("--build").arg(&folder).env_remove("MAKEFLAGS").output();
+    let output = output.expect("CMake starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for program in ["program", "classes"] {
+        let output = Command::new(folder.join(program)).output().expect("it starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.ends_with("ok\n"), "{program}: {text}");
+    }
+}
+
+/// Whether the program of a project needs the shared library.
+fn is_shared(name: &str) -> bool {
+    let program = scratch(name).join("build/program");
+    let program = program.to_str().expect("a path in UTF-8");
+    crate::toolchain::output_of("readelf", &["-d", program]).contains("[libpercid.so.1]")
+}
+
+#[test]
+fn projects_find_percid() {
+    if !has_tools(&["cmake", "make"]) {
+        return;
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    for (word, installation) in all() {
+        let name = format!("cmake-{word}");
+        let text = configure(&name, &installation.prefix, version, "percid::percid");
+        let text = text.unwrap_or_else(|text| panic!("{text}"));
+        assert!(text.contains(&format!("percid {version}\n")), "{text}");
+        build_and_run(&name);
+        assert_eq!(is_shared(&name), word == "shared");
+    }
+    let Installation { prefix } = shared();
+    configure("cmake-one", prefix, "", "percid::static").expect("a target");
+    build_and_run("cmake-one");
+    assert!(!is_shared("cmake-one"));
+}
+
+#[test]
+fn a_tree_that_was_moved_is_found() {
+    if !has_tools(&["cmake", "make"]) {
+        return;
+    }
+    let moved = scratch("cmake-moved-tree").join("elsewhere");
+    let copied = Command::new("cp").arg("-a").arg(&shared().prefix).arg(&moved).status();
+    assert!(copied.expect("cp starts").success());
+    configure("cmake-moved", &moved, "", "percid::percid").expect("a target");
+    let flags = scratch("cmake-moved").join("build/CMakeFiles/program.dir/flags.make");
+    let flags = fs::read_to_string(flags).expect("the flags");
+    let include = format!("-isystem {}", moved.join("include").display());
+    assert!(flags.contains(&include), "{flags}");
+    build_and_run("cmake-moved");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    if !has_tools(&["cmake"]) {
+        return;
+    }
+    let prefix = &only_static().prefix;
+    let refused = |wish, target, expected| {
+        let text = configure("cmake-refused", prefix, wish, target);
+        let text = text.expect_err(wish);
+        // It breaks lines where it likes.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(expected), "{wish}: {text}");
+    };
+    for fits in ["0", "0.1", "0.1.0", "0.1...<0.2", "0.1.0 EXACT"] {
+        configure("cmake-fits", prefix, fits, "percid::percid").expect(fits);
+    }
+    let version = "compatible with requested version";
+    for newer in ["0.0.5", "0.2", "1", "0.2...1", "99"] {
+        refused(newer, "percid::percid", version);
+    }
+    refused("", "percid::shared", "percid::shared");
+}
