@@ -1,0 +1,96 @@
+/* The loops in C, and in C++: this file is compiled by both, and once more with every function called
+ * (PERCID_NO_INLINE); WAY is in the functions' names. The same form as those in loops.rs. */
+#include <percid.h>
+#include <stdlib.h>
+
+/* Lets the loop that follows begin on a cache line. */
+#define ALIGN_LOOP() __asm__ volatile(".p2align 6")
+
+#define JOINED(a, b) a##b
+#define NAME(way, operation) JOINED(percid_bench_##way##_, operation)
+#define EXPANDED(way, operation) NAME(way, operation)
+
+/* Does something at least once, with `it`, of a type. */
+#define LOOP(operation, type, ...)                                                                             \
+    void EXPANDED(WAY, operation)(void *object, uint64_t times);                                               \
+    __attribute__((noinline)) void EXPANDED(WAY, operation)(void *object, uint64_t times)                      \
+    {                                                                                                          \
+        type *const it = (type *)object;                                                                       \
+        (void)it;                                                                                              \
+        ALIGN_LOOP();                                                                                          \
+        do {                                                                                                   \
+            __VA_ARGS__                                                                                        \
+        } while (--times != 0);                                                                                \
+    }
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+LOOP(counter_add, percid_counter, { percid_counter_add(it, 1); })
+LOOP(histogram_record, percid_histogram, { percid_histogram_record(it, times); })
+LOOP(mask_mark, percid_mask, { (void)percid_mask_mark(it, 3); })
+
+LOOP(local_acquire_release, percid_local, {
+    void *value;
+    if (percid_local_acquire(it, &value) == 0) {
+        ++*(uint64_t *)value;
+        percid_local_release(value);
+    }
+})
+
+LOOP(stack_push_pop, percid_stack, {
+    if (percid_stack_push(it, it) == 0) {
+        (void)percid_stack_pop(it);
+    }
+})
+
+LOOP(pool_get_put, percid_pool, {
+    void *const got = percid_pool_get(it);
+    if (got != NULL) {
+        *(volatile uint64_t *)got = times;
+        (void)percid_pool_put(it, got);
+    }
+})
+
+LOOP(ring_append, percid_ring, {
+    const uint64_t record[2] = {times, 1};
+    (void)percid_ring_append(it, record, sizeof record);
+})
+
+#if defined(REFERENCES)
+
+void *mi_malloc(size_t size);
+void mi_free(void *memory);
+
+LOOP(atomic_add, uint64_t, { __atomic_fetch_add(it, 1, __ATOMIC_RELAXED); })
+
+LOOP(malloc_free, void, {
+    void *const got = malloc(64);
+    *(volatile uint64_t *)got = times;
+    free(got);
+})
+
+LOOP(mimalloc, void, {
+    void *const got = mi_malloc(64);
+    *(volatile uint64_t *)got = times;
+    mi_free(got);
+})
+
+void percid_bench_touch(percid_region *region, size_t bytes, uint64_t times);
+
+__attribute__((noinline)) void percid_bench_touch(percid_region *region, size_t bytes, uint64_t times)
+{
+    size_t offset = 0;
+    ALIGN_LOOP();
+    do {
+        percid_region_touch(region, offset);
+        offset = (offset + 5 * 4096 + 64) & (bytes - 1);
+    } while (--times != 0);
+}
+
+#endif
+
+#if defined(__cplusplus)
+}
+#endif

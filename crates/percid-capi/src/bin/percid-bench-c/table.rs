@@ -1,0 +1,97 @@
+//! What is printed: a line for each way, or a JSON object, and at the end what was aimed at.
+
+use crate::operations::{Comparison, MIMALLOC, POOL};
+use crate::rounds::Figures;
+
+/// What is inline in C and C++ may take this many times as long as in Rust.
+const OF_RUST: f64 = 1.15;
+
+/// A pool's get and put, this many times as long as mimalloc's malloc and free.
+const OF_MIMALLOC: f64 = 0.7;
+
+pub(crate) struct Table {
+    json: bool,
+    /// The ways that take longer than they may.
+    beyond: Vec<String>,
+    /// What the pool takes in C, the best way.
+    pool: f64,
+    mimalloc: f64,
+}
+
+impl Table {
+    pub(crate) fn new(json: bool) -> Table {
+        if !json {
+            println!("{}: ns for one of each, and how many times as long as in Rust", processor());
+            println!(
+                "{:<24} {:<7} {:<23} {:>8} {:>7} {:>8} {:>7}",
+                "operation", "source", "way", "min", "x Rust", "median", "x Rust"
+            );
+        }
+        Table { json, beyond: Vec::new(), pool: f64::INFINITY, mimalloc: f64::NAN }
+    }
+
+    /// Prints what was measured, in the order of the ways.
+    pub(crate) fn add(&mut self, comparison: &Comparison, figures: &[Figures]) {
+        let Comparison { operation, source, ways } = comparison;
+        let rust = figures[0];
+        for (way, figures) in ways.iter().zip(figures) {
+            let ratio = (ways[0].name == "Rust").then_some(figures.min / rust.min);
+            self.note(operation, source, way.name, figures.min, ratio);
+            if self.json {
+                let ratio = ratio.map_or("null".to_owned(), |ratio| format!("{ratio:.3}"));
+                println!(
+                    "{{\"operation\":\"{operation}\",\"source\":\"{source}\",\"way\":\"{}\",\
+                     \"min_ns\":{:.3},\"median_ns\":{:.3},\"of_rust\":{ratio}}}",
+                    way.name, figures.min, figures.median
+                );
+            } else {
+                let times = |value: f64| ratio.map_or(String::new(), |_| format!("{value:.2}"));
+                println!(
+                    "{operation:<24} {source:<7} {:<23} {:>8.3} {:>7} {:>8.3} {:>7}",
+                    way.name,
+                    figures.min,
+                    times(figures.min / rust.min),
+                    figures.median,
+                    times(figures.median / rust.median)
+                );
+            }
+        }
+    }
+
+    fn note(&mut self, operation: &str, source: &str, way: &str, min: f64, ratio: Option<f64>) {
+        let inline = matches!(way, "C" | "C++" | "C, static");
+        if inline && ratio.is_some_and(|ratio| ratio > OF_RUST) {
+            self.beyond.push(format!("{operation} {source} in {way}"));
+        }
+        if operation == POOL && inline {
+            self.pool = self.pool.min(min);
+        }
+        if way == MIMALLOC {
+            self.mimalloc = min;
+        }
+    }
+
+    /// Says whether all is as it should be.
+    pub(crate) fn end(&self) -> bool {
+        let of_mimalloc = self.pool / self.mimalloc;
+        if !self.json {
+            println!("beyond {OF_RUST} times Rust, by the minima: {}", listed(&self.beyond));
+            println!(
+                "a pool's get and put in C: {of_mimalloc:.2} of mimalloc ({OF_MIMALLOC} wanted)"
+            );
+        }
+        self.beyond.is_empty() && of_mimalloc <= OF_MIMALLOC
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+}
+
+/// The processor's name, as the kernel knows it.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name"));
+    let name = line.and_then(|line| line.split_once(": ")).map(|(_, name)| name.to_owned());
+    name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
