@@ -62,7 +62,8 @@ fn nowhere(name: &str) -> PathBuf {
     folder
 }
 
-const ALWAYS: [&str; 9] = [
+const ALWAYS: [&str; 10] = [
+    "include/percid.cppm",
     "include/percid.h",
     "include/percid.hpp",
     "include/percid_inline.h",
@@ -97,6 +98,7 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b""[..], &b""[..]));
     let expected = [
+        "opt/headers/percid.cppm",
         "opt/headers/percid.h",
         "opt/headers/percid.hpp",
         "opt/headers/percid_inline.h",

@@ -22,6 +22,7 @@ pub(crate) const FILES: &[File] = &[
     text(Include, "percid_inline.h", include_str!("../../../include/percid_inline.h")),
     text(Include, "percid_sections.h", include_str!("../../../include/percid_sections.h")),
     text(Include, "percid.hpp", include_str!("../../../include/percid.hpp")),
+    text(Include, "percid.cppm", include_str!("../../../include/percid.cppm")),
     product(Lib, SHARED, 0o755).only_with(Cdylib),
     link(Lib, SONAME, SHARED).only_with(Cdylib),
     link(Lib, "libpercid.so", SONAME).only_with(Cdylib),
