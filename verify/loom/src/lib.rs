@@ -27,6 +27,8 @@ mod free_list;
 mod frontier;
 #[path = "../../../crates/percid/src/handle/word.rs"]
 mod handle_word;
+#[path = "../../../crates/percid/src/pool/left.rs"]
+mod left;
 #[path = "../../../crates/percid/src/local/lock.rs"]
 #[expect(dead_code, reason = "what needs no exploration is not used here")]
 mod lock;
@@ -77,6 +79,7 @@ mod explore;
 mod free_list_tests;
 mod frontier_tests;
 mod handle_tests;
+mod left_tests;
 mod lock_tests;
 mod lookers_tests;
 mod membership_tests;

@@ -2,6 +2,7 @@
 
 mod current;
 mod cut;
+mod left;
 mod raw;
 mod spare;
 

@@ -3,10 +3,10 @@
 //!
 //! Objects are cut from *slabs*, mappings of at least 64 KiB. Each has a header of 16 bytes in
 //! front: the number of its pool, whether it is lent or idle, and its slab. Slabs stay mapped for
-//! the life of the process, also after the pool is destroyed; then, and when a drain finds all
-//! objects of a slab idle, its memory goes back to the kernel and reads as zero from then on. So
-//! the header of anything that ever was an object can be read at any time, and says whether it is
-//! one now. What a destroyed pool leaves behind is address space.
+//! the life of the process, also after the pool is destroyed; then, and when a drain or a bounded
+//! pool finds all objects of a slab idle, its memory goes back to the kernel and reads as zero from
+//! then on. So the header of anything that ever was an object can be read at any time, and says
+//! whether it is one now. What a destroyed pool leaves behind is address space.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::current::Current;
 use super::cut::Cut;
+use super::left::Left;
 use super::spare::SpareMark;
 use crate::arena::{Block, BlockList};
 use crate::id::{Source, Unavailable};
@@ -50,6 +51,7 @@ struct Slab {
     start: *mut u8,
     cut: Cut,
     spare: SpareMark,
+    left: Left,
     /// The slab of the same pool that was made before.
     older: *mut Slab,
     bytes: usize,
@@ -103,7 +105,7 @@ pub enum Misuse {
     /// It belongs to another pool.
     WrongPool,
     /// Its memory has gone back to the kernel: the pool was destroyed, or it was idle during a
-    /// drain.
+    /// drain, or a bounded pool had no room for it.
     Gone,
 }
 
@@ -194,6 +196,29 @@ impl RawPool {
     /// If the capacity is 0 or above 2 097 151, the alignment above 4096, or the size above 2^40.
     pub const fn new(object: Layout, capacity: u32) -> RawPool {
         RawPool::over(object, Stack::new(capacity))
+    }
+
+    /// As [`new`](RawPool::new), with about `shared` idle objects that IDs share at most. What is
+    /// given back beyond that is not used again until its memory has gone back to the kernel: at
+    /// once where it is the last object of a slab that is idle so, else with a drain.
+    ///
+    /// ```
+    /// use percid::pool::RawPool;
+    /// use std::alloc::Layout;
+    ///
+    /// // 64 idle pages for each ID, and about 1000 that IDs share.
+    /// static PAGES: RawPool = match Layout::from_size_align(4096, 4096) {
+    ///     Ok(page) => RawPool::bounded(page, 64, 1000),
+    ///     Err(_) => panic!("a power of two"),
+    /// };
+    /// assert!(PAGES.get().is_some());
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](RawPool::new).
+    pub const fn bounded(object: Layout, capacity: u32, shared: usize) -> RawPool {
+        RawPool::over(object, Stack::bounded(capacity, shared))
     }
 
     /// As [`new`](RawPool::new), for `source`, whatever the process has chosen.
@@ -302,10 +327,27 @@ impl RawPool {
         }
         // SAFETY: by contract no other thread uses the object.
         unsafe { (*header).mark = self.idle_mark() };
-        // There is room unless memory is exhausted: then the object stays unused until the pool is
-        // dropped.
-        let _ = self.idle.push(object.as_ptr().expose_provenance());
+        // SAFETY: an object's header names its slab, and slabs stay forever.
+        self.keep(object.as_ptr().expose_provenance(), unsafe { &*(*header).slab });
         Ok(())
+    }
+
+    /// Puts an idle object of a slab on the lists, or leaves it.
+    #[inline]
+    fn keep(&self, object: usize, slab: &Slab) {
+        if self.idle.push(object).is_err() {
+            self.leave(slab);
+        }
+    }
+
+    /// Leaves an idle object of a slab, for which there is no room, or no memory for a list. The
+    /// last one takes the slab's memory along.
+    #[cold]
+    fn leave(&self, slab: &Slab) {
+        if slab.left.add(1) == self.per_slab() {
+            // SAFETY: none besides is the caller's.
+            preserving_errno(|| unsafe { self.retire(slab, 0) });
+        }
     }
 
     /// Gives the memory of all slabs without objects in use back to the kernel, and returns how
@@ -334,23 +376,39 @@ impl RawPool {
             idle.entry(slab.unwrap_or(ptr::null())).or_default().push(address);
         });
         let mut freed = 0;
-        for (slab, objects) in idle {
-            // SAFETY: slabs stay forever.
-            if unsafe { self.retire(&*slab, objects.len() as u32) } {
-                freed += objects.len();
-            } else {
-                objects.into_iter().for_each(|object| _ = self.idle.push(object));
+        for slab in self.all_slabs() {
+            let objects = idle.remove(&ptr::from_ref(slab)).unwrap_or_default();
+            // SAFETY: they came from the lists.
+            match unsafe { self.retire(slab, objects.len() as u32) } {
+                Some(count) => freed += count as usize,
+                None => objects.into_iter().for_each(|object| self.keep(object, slab)),
             }
         }
         freed
     }
 
-    /// Gives a slab's memory back if these idle objects are all that were ever cut from it.
+    /// Gives a slab's memory back if these idle objects, and those that were left, are all that were
+    /// ever cut from it. Returns how many they are then.
     ///
     /// # Safety
     ///
     /// The caller holds that many objects of the slab.
-    unsafe fn retire(&self, slab: &Slab, idle: u32) -> bool {
+    unsafe fn retire(&self, slab: &Slab, idle: u32) -> Option<u32> {
+        let left = slab.left.take();
+        // SAFETY: those that were left are the caller's now.
+        let retired = idle + left > 0 && unsafe { self.give_back(slab, idle + left) };
+        if !retired && left > 0 {
+            slab.left.add(left);
+        }
+        retired.then_some(idle + left)
+    }
+
+    /// Gives a slab's memory back if the caller has all objects that were ever cut from it.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds that many objects of the slab, and at least one.
+    unsafe fn give_back(&self, slab: &Slab, idle: u32) -> bool {
         // From here on no object is cut from it.
         let Some(count) = slab.cut.close(idle, self.per_slab()) else { return false };
         // SAFETY: all its objects are the caller's.
@@ -448,13 +506,14 @@ impl RawPool {
     /// assert!(pool.slabs().iter().any(|slab| slab.contains(&object.addr().get())));
     /// ```
     pub fn slabs(&self) -> Vec<Range<usize>> {
+        let range = |slab: &Slab| slab.start.addr()..slab.start.addr() + self.slab_bytes();
+        self.all_slabs().map(range).collect()
+    }
+
+    fn all_slabs(&self) -> impl Iterator<Item = &Slab> {
         let newest = push_list::first(&self.slabs);
         // SAFETY: null, or a slab, which stays forever.
-        let slabs = std::iter::successors(unsafe { newest.as_ref() }, |slab| unsafe {
-            slab.older.as_ref()
-        });
-        let range = |slab: &Slab| slab.start.addr()..slab.start.addr() + self.slab_bytes();
-        slabs.map(range).collect()
+        std::iter::successors(unsafe { newest.as_ref() }, |slab| unsafe { slab.older.as_ref() })
     }
 
     /// How many objects fit a slab.
@@ -623,6 +682,102 @@ mod tests {
         assert!(cut_before == 1 && all.len() < 40);
         // SAFETY: as above.
         unsafe { libc::munlock(start, slab.len()) };
+    }
+
+    fn bounded(shared: usize) -> RawPool {
+        RawPool::bounded(Layout::from_size_align(1000, 8).expect("a layout"), 1, shared)
+    }
+
+    /// Lends as many objects as some slabs have, and fills them.
+    fn get_slabs(pool: &RawPool, slabs: u32) -> Vec<NonNull<u8>> {
+        let objects: Vec<_> = (0..slabs * pool.per_slab()).map(|_| get(pool)).collect();
+        // SAFETY: the objects have that many bytes, and are this thread's.
+        objects.iter().for_each(|object| unsafe { object.write_bytes(0xff, 1000) });
+        objects
+    }
+
+    fn put(pool: &RawPool, object: NonNull<u8>) {
+        // SAFETY: the objects of these tests came from the pool and no thread uses them.
+        unsafe { pool.put(object) }.expect("it was lent");
+    }
+
+    /// How many of the objects are in memory that has gone back.
+    fn gone(objects: &[NonNull<u8>]) -> usize {
+        // SAFETY: slabs stay mapped.
+        objects.iter().filter(|object| unsafe { object.read() } == 0).count()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "its objects take Miri some minutes")]
+    fn what_a_bounded_pool_has_no_room_for_goes_back_with_its_slab() {
+        let pool = bounded(0);
+        let objects = get_slabs(&pool, 4);
+        objects.iter().for_each(|&object| put(&pool, object));
+        // Every ID keeps one, and the list about a batch, of the slabs that were put first.
+        let at_once = gone(&objects);
+        assert!(at_once >= 2 * pool.per_slab() as usize, "{at_once}");
+        // SAFETY: as `put`.
+        let again = unsafe { pool.put(objects[0]) };
+        assert!(matches!(again, Err(Misuse::DoublePut | Misuse::Gone)), "{again:?}");
+        assert_eq!(pool.drain() + at_once, objects.len());
+        assert_eq!(gone(&objects), objects.len());
+        // The slabs are used again.
+        let again: HashSet<_> = get_slabs(&pool, 4).into_iter().collect();
+        assert_eq!((again.len(), pool.slabs().len()), (objects.len(), 4));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "its objects take Miri some minutes")]
+    fn a_slab_stays_as_long_as_one_of_its_objects_is_lent() {
+        let pool = bounded(0);
+        let objects = get_slabs(&pool, 3);
+        // One of each slab, of which none knows where the other slabs begin.
+        let kept: Vec<_> = objects.iter().copied().step_by(pool.per_slab() as usize / 2).collect();
+        let others = objects.iter().filter(|object| !kept.contains(object));
+        others.for_each(|&object| put(&pool, object));
+        pool.drain();
+        assert_eq!((gone(&kept), gone(&objects)), (0, 0));
+        kept.iter().for_each(|&object| put(&pool, object));
+        pool.drain();
+        assert_eq!(gone(&objects), objects.len());
+    }
+
+    /// Objects that one thread gets and others put: without end, in a bounded number of slabs.
+    #[test]
+    #[cfg_attr(miri, ignore = "its objects take Miri some minutes")]
+    fn a_bounded_pool_stays_bounded_where_one_gets_and_others_put() {
+        const LENT: u64 = 0x1e27;
+        let pool = bounded(20);
+        let (sender, receiver) = std::sync::mpsc::sync_channel::<usize>(100);
+        let receiver = std::sync::Mutex::new(receiver);
+        let word = |object: usize| {
+            // SAFETY: an object of the pool, larger than this and aligned.
+            unsafe { &*ptr::with_exposed_provenance::<AtomicU64>(object) }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    loop {
+                        let next = receiver.lock().expect("no panic").recv();
+                        let Ok(object) = next else { break };
+                        assert_eq!(word(object).swap(0, Relaxed), LENT);
+                        put(
+                            &pool,
+                            NonNull::new(ptr::with_exposed_provenance_mut(object)).expect("one"),
+                        );
+                    }
+                });
+            }
+            let pool = &pool;
+            scope.spawn(move || {
+                for round in 0..40_000 {
+                    let object = get(pool).as_ptr().expose_provenance();
+                    assert_eq!(word(object).swap(LENT, Relaxed), 0, "lent twice, {round}");
+                    sender.send(object).expect("a receiver");
+                }
+                assert!(pool.slabs().len() < 40, "{} slabs", pool.slabs().len());
+            });
+        });
     }
 
     /// No machine has the memory for eight of these.
