@@ -133,7 +133,11 @@
 /** A pool of static storage, of objects of `size` bytes that are aligned to `align` bytes. It keeps
  *  up to `capacity` idle objects for every ID, and any number that IDs share. */
 #define PERCID_POOL_INIT(size, align, capacity) \
-    {0, (capacity), PERCID_UNBOUNDED, {0}, 0, (size), (align), {0}}
+    PERCID_POOL_INIT_BOUNDED(size, align, capacity, PERCID_UNBOUNDED)
+
+/** The same with about `shared` idle objects that IDs share: see percid_pool_create_bounded(). */
+#define PERCID_POOL_INIT_BOUNDED(size, align, capacity, shared) \
+    {0, (capacity), (shared), {0}, 0, (size), (align), {0}}
 
 /** A local of static storage: what the arguments are, percid_local_create() says. */
 #define PERCID_LOCAL_INIT(size, align, make, drop, context) \
@@ -1810,6 +1814,21 @@ int percid_pool_create(struct percid_pool **pool,
                        uint32_t capacity) PERCID_NOEXCEPT;
 
 /**
+ * As percid_pool_create(), with about `shared` idle objects that IDs share at most:
+ * PERCID_UNBOUNDED for any number.
+ *
+ * What is put beyond that is not used again until its memory has gone back to the kernel: at once
+ * where it is the last object of a slab that is idle so (percid_pool_put() then makes a system
+ * call, once for all objects of a slab), else with percid_pool_drain().
+ */
+PERCID_INLINE
+int percid_pool_create_bounded(struct percid_pool **pool,
+                               size_t size,
+                               size_t align,
+                               uint32_t capacity,
+                               size_t shared) PERCID_NOEXCEPT;
+
+/**
  * As percid_pool_create(), for a source, whatever the process has chosen: for measurements and
  * tests.
  *
@@ -1862,8 +1881,9 @@ PERCID_INLINE void *percid_pool_get(struct percid_pool *pool) PERCID_NOEXCEPT;
  *
  * Returns 0, or what is wrong, and then nothing has happened: -EALREADY if it was put before,
  * -EXDEV if it belongs to another pool, -ESTALE if its memory is gone (its pool was destroyed, or
- * it was put before a drain), -EBADF if `pool` is destroyed, -EINVAL for NULL. What was never an
- * object of a pool must not be put. Async-signal-safe. Costs some 25 instructions and a call.
+ * it was put before a drain or into a full bounded pool), -EBADF if `pool` is destroyed, -EINVAL
+ * for NULL. What was never an object of a pool must not be put. Async-signal-safe. Costs some 25
+ * instructions and a call.
  */
 PERCID_INLINE int percid_pool_put(struct percid_pool *pool, void *object) PERCID_NOEXCEPT;
 

@@ -983,17 +983,21 @@ private:
 template <class T>
 class pool : public basic_pool<T, detail::owned<percid_pool>> {
 public:
-    /* Keeps memory for up to capacity idle objects for every ID, and any number that IDs share.
-     * Fails for a capacity of 0 or above 2 097 151, or without memory. */
+    static constexpr std::size_t unbounded = PERCID_UNBOUNDED;
+
+    /* Keeps memory for up to capacity idle objects for every ID, and about as many as shared that
+     * IDs share: what is beyond it goes back to the kernel. Fails for a capacity of 0 or above
+     * 2 097 151, or without memory. */
 #if PERCID_EXCEPTIONS
-    PERCID_HIDDEN explicit pool(std::uint32_t capacity)
+    PERCID_HIDDEN explicit pool(std::uint32_t capacity, std::size_t shared = unbounded)
     {
-        detail::check(create(capacity), "percid::pool");
+        detail::check(create(capacity, shared), "percid::pool");
     }
 #endif
-    PERCID_HIDDEN pool(std::uint32_t capacity, std::error_code &error) noexcept
+    PERCID_HIDDEN pool(std::uint32_t capacity, std::error_code &error) noexcept : pool(capacity, unbounded, error) {}
+    PERCID_HIDDEN pool(std::uint32_t capacity, std::size_t shared, std::error_code &error) noexcept
     {
-        error = detail::error_of(create(capacity));
+        error = detail::error_of(create(capacity, shared));
     }
 
     /* For a source, whatever the process has chosen. Fails if it cannot be used. */
@@ -1013,9 +1017,9 @@ public:
     PERCID_HIDDEN ~pool() = default;
 
 private:
-    PERCID_HIDDEN int create(std::uint32_t capacity) noexcept
+    PERCID_HIDDEN int create(std::uint32_t capacity, std::size_t shared) noexcept
     {
-        return percid_pool_create(this->pool_.place(), sizeof(T), alignof(T), capacity);
+        return percid_pool_create_bounded(this->pool_.place(), sizeof(T), alignof(T), capacity, shared);
     }
 
     PERCID_HIDDEN int create(source which, std::uint32_t capacity) noexcept

@@ -71,6 +71,7 @@ struct percid_interface {
     int64_t (*stack_drain)(struct percid_stack *stack, void (*visit)(void *item, void *argument), void *argument);
     int (*stack_destroy)(struct percid_stack *stack, void (*visit)(void *item, void *argument), void *argument);
     int (*pool_create)(struct percid_pool **pool, size_t size, size_t align, uint32_t capacity);
+    int (*pool_create_bounded)(struct percid_pool **pool, size_t size, size_t align, uint32_t capacity, size_t shared);
     int (*pool_create_with_source)(struct percid_pool **pool, int source, size_t size, size_t align, uint32_t capacity);
     size_t (*pool_size)(const struct percid_pool *pool);
     size_t (*pool_align)(const struct percid_pool *pool);
@@ -130,7 +131,7 @@ struct percid_interface {
     size_t (*report_failures)(const struct percid_report *report, size_t index, struct percid_region_failure *failures, size_t capacity);
     uint64_t (*report_skipped)(const struct percid_report *report, size_t index, int reason);
     const char *(*scan_reason_name)(int reason);
-    void (*later[400])(void);
+    void (*later[399])(void);
 };
 
 #if defined(__cplusplus)
@@ -410,6 +411,11 @@ PERCID_INLINE int percid_stack_destroy(struct percid_stack *stack, void (*visit)
 PERCID_INLINE int percid_pool_create(struct percid_pool **pool, size_t size, size_t align, uint32_t capacity) PERCID_NOEXCEPT
 {
     return percid_interface_address()->pool_create(pool, size, align, capacity);
+}
+
+PERCID_INLINE int percid_pool_create_bounded(struct percid_pool **pool, size_t size, size_t align, uint32_t capacity, size_t shared) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->pool_create_bounded(pool, size, align, capacity, shared);
 }
 
 PERCID_INLINE int percid_pool_create_with_source(struct percid_pool **pool, int source, size_t size, size_t align, uint32_t capacity) PERCID_NOEXCEPT

@@ -154,6 +154,7 @@ functions! {
     percid_stack_destroy
 
     percid_pool_create
+    percid_pool_create_bounded
     percid_pool_create_with_source
     percid_pool_size
     percid_pool_align

@@ -107,6 +107,32 @@ pub unsafe extern "C" fn percid_pool_create(
     unsafe { POOLS.create(pool, make) }
 }
 
+/// As percid_pool_create(), with about `shared` idle objects that IDs share at most:
+/// PERCID_UNBOUNDED for any number.
+///
+/// What is put beyond that is not used again until its memory has gone back to the kernel: at once
+/// where it is the last object of a slab that is idle so (percid_pool_put() then makes a system
+/// call, once for all objects of a slab), else with percid_pool_drain().
+///
+/// # Safety
+///
+/// `pool` is [memory](crate#safety) for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_pool_create_bounded(
+    pool: *mut *mut Pool,
+    size: usize,
+    align: usize,
+    capacity: u32,
+    shared: usize,
+) -> c_int {
+    let make = || {
+        let layout = layout(size, align, capacity.into()).ok_or(-libc::EINVAL)?;
+        Ok(RawPool::bounded(layout, capacity, shared))
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { POOLS.create(pool, make) }
+}
+
 /// As percid_pool_create(), for a source, whatever the process has chosen: for measurements and
 /// tests.
 ///
@@ -210,8 +236,9 @@ pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
 ///
 /// Returns 0, or what is wrong, and then nothing has happened: -EALREADY if it was put before,
 /// -EXDEV if it belongs to another pool, -ESTALE if its memory is gone (its pool was destroyed, or
-/// it was put before a drain), -EBADF if `pool` is destroyed, -EINVAL for NULL. What was never an
-/// object of a pool must not be put. Async-signal-safe. Costs some 25 instructions and a call.
+/// it was put before a drain or into a full bounded pool), -EBADF if `pool` is destroyed, -EINVAL
+/// for NULL. What was never an object of a pool must not be put. Async-signal-safe. Costs some 25
+/// instructions and a call.
 ///
 /// # Safety
 ///

@@ -37,6 +37,8 @@ void each_source()
         CHECK(stack.capacity() == 20 && stack.push(&item) && stack.drain([](int *) {}) == 1);
         percid::pool<int> pool(which, 20);
         CHECK(*pool.make(7) == 7 && pool.slabs().size() == 1);
+        percid::pool<int> bounded(20, 0);
+        CHECK(*bounded.make(7) == 7);
         percid::local<int> zeroes(which);
         percid::local<int> ones(which, [] { return 1; });
         CHECK(zeroes.with([](int &value) { return value; }) == 0);

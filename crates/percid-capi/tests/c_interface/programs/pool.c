@@ -69,6 +69,65 @@ static void contents(void)
     }
 }
 
+static percid_pool of_static_storage = PERCID_POOL_INIT_BOUNDED(1000, 8, 1, 0);
+
+/* What a bounded pool has no room for goes back to the kernel, and its slabs are used again. */
+static void bounds(percid_pool *bounded)
+{
+    enum { OBJECTS = 400 };
+    static unsigned char *objects[OBJECTS];
+    int gone = 0;
+    int64_t idle;
+    size_t slabs = 0;
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < OBJECTS; i++) {
+            objects[i] = (unsigned char *)percid_pool_get(bounded);
+            CHECK(objects[i] != NULL);
+            memset(objects[i], 0xff, 1000);
+        }
+        for (int i = 0; i < OBJECTS; i++) {
+            CHECK(percid_pool_put(bounded, objects[i]) == 0);
+        }
+        slabs = round == 0 ? percid_pool_slabs(bounded, NULL, 0) : slabs;
+    }
+    /* Slabs stay mapped, and read as zero once they are given back. */
+    for (int i = 0; i < OBJECTS; i++) {
+        gone += objects[i][0] == 0;
+    }
+    idle = percid_pool_drain(bounded);
+    CHECK(gone > OBJECTS / 2 && idle >= OBJECTS - gone);
+    CHECK(percid_pool_slabs(bounded, NULL, 0) <= slabs + 2);
+    errno = 77;
+    CHECK(percid_pool_put(bounded, objects[0]) == -ESTALE && errno == 77);
+}
+
+static void bounded(void)
+{
+    CHECK(percid_pool_create_bounded(NULL, 1000, 8, 1, 0) == -EINVAL);
+    CHECK(percid_pool_create_bounded(&pool, 1000, 8, 0, 0) == -EINVAL && pool == NULL);
+    CHECK(percid_pool_create_bounded(&pool, 1000, 8, 1, 0) == 0);
+    bounds(pool);
+    CHECK(percid_pool_destroy(pool) == 0);
+    bounds(&of_static_storage);
+    /* Without a bound nothing goes back but by a drain. */
+    CHECK(percid_pool_create_bounded(&pool, 1000, 8, 1, PERCID_UNBOUNDED) == 0);
+    {
+        unsigned char *objects[100];
+        for (int i = 0; i < 100; i++) {
+            objects[i] = (unsigned char *)percid_pool_get(pool);
+            memset(objects[i], 0xff, 1000);
+        }
+        for (int i = 0; i < 100; i++) {
+            CHECK(percid_pool_put(pool, objects[i]) == 0);
+        }
+        for (int i = 0; i < 100; i++) {
+            CHECK(objects[i][0] == 0xff);
+        }
+        CHECK(percid_pool_drain(pool) == 100);
+    }
+    CHECK(percid_pool_destroy(pool) == 0);
+}
+
 static void misuse(void)
 {
     percid_pool *other, *gone;
@@ -121,6 +180,7 @@ int main(void)
 {
     threads();
     contents();
+    bounded();
     misuse();
     puts("ok");
     return 0;
