@@ -17,11 +17,6 @@
  *     local       a value for any function     ring        of byte records
  *     mask        which IDs have work to do   numa        memory that follows its threads
  *
- * Names     percid_<type>_<verb> is a function for objects of a type, or one that reads or makes a
- *           structure of this name: percid_counter_add(), percid_machine_read(). What concerns the
- *           whole process has no type: percid_init(), percid_version(), percid_reason(),
- *           percid_current_id(), percid_compact() and percid_set_density().
- *
  * What holds everywhere, unless a function says otherwise:
  *
  * Errors    Functions that can fail return an int (or int64_t where they count): 0 or more is
@@ -31,12 +26,15 @@
  * Pointers  A pointer is NULL or points to what its type says, for as long as the call lasts. NULL
  *           is answered by -EINVAL where there is an answer, by 0 or by doing nothing where there
  *           is not.
- * Names     percid_<type>_<verb>, where the type is what the function works on;
- *           percid_<verb> for the whole process. What shall be made comes first.
+ * Names     percid_<type>_<verb>, where the type is what the function works on, or the structure that
+ *           it reads: percid_counter_add(), percid_machine_read(). What concerns the whole process
+ *           has no type: percid_init(), percid_version(), percid_reason(), percid_current_id(),
+ *           percid_compact() and percid_set_density(). What shall be made comes first.
  * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask and
  *           percid_balancer are made by percid_..._create(), percid_region by
- *           percid_region_register(); these handles are no addresses. One that was destroyed is
- *           recognised forever and answered by -EBADF, one of another type by -EINVAL.
+ *           percid_region_register(), percid_consumer by percid_consumer_open(); these handles are
+ *           no addresses. One that was destroyed is recognised forever and answered by -EBADF, one
+ *           of another type by -EINVAL.
  * Static    percid_stack, percid_pool, percid_local, percid_ring and percid_mask may have static
  *           storage instead: initialised by PERCID_..._INIT, handed to functions by their address.
  *           Such an object costs nothing until it is used, may be used before main() and after
@@ -541,6 +539,17 @@ typedef enum percid_scan_reason {
 typedef struct percid_balancer percid_balancer;
 
 /**
+ * The consumer of a ring, held: percid_consumer_next() fetches one record after the other.
+ *
+ * Threads: a consumer may be handed from one thread to another, and is used by one at a time.
+ * While it is open, percid_ring_poll() answers -EBUSY.
+ * Fork: the child has a copy, with which it may go on with its copy of the records; then it must
+ * not open another one.
+ * Memory: some hundred bytes, and as many as the longest record that it has fetched.
+ */
+typedef struct percid_consumer percid_consumer;
+
+/**
  * Memory that a balancer looks after, from percid_region_register() to percid_region_unregister().
  *
  * Threads: any number of threads may use it at once.
@@ -1027,7 +1036,8 @@ typedef struct percid_event {
      */
     uint64_t number;
     /**
-     * The bytes that were appended: good until the callback returns, and aligned to 8.
+     * The bytes that were appended, aligned to 8: good until the callback returns, or the next call
+     * for the consumer.
      */
     const void *bytes;
     /**
@@ -2050,7 +2060,7 @@ PERCID_INLINE size_t percid_ring_max_record_len(const struct percid_ring *ring) 
  * Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
  * that are appended meanwhile may be missed; the next poll goes on with them.
  *
- * -EBUSY if another thread is polling, -EDEADLK if it is called by `visit` (which may append: the
+ * -EBUSY if another thread is polling or a consumer is open, -EDEADLK if it is called by `visit` (which may append: the
  * next poll delivers it, if not this one), -EINVAL for NULL, -EBADF if the ring is destroyed. If
  * `visit` does not return, the record counts as delivered, and the next poll goes on behind it.
  *
@@ -2076,6 +2086,39 @@ PERCID_INLINE uint64_t percid_ring_lost(const struct percid_ring *ring) PERCID_N
  * recognisable.
  */
 PERCID_INLINE int percid_ring_destroy(struct percid_ring *ring) PERCID_NOEXCEPT;
+
+/**
+ * Takes the place of the ring's consumer and stores a handle in `consumer`.
+ *
+ * Returns 0; -EBUSY if the ring has a consumer, or another thread is polling it; -EDEADLK if the
+ * caller is, further up its stack; -EINVAL for NULL; -EBADF if the ring is destroyed; -ENOMEM. On
+ * error `consumer` becomes NULL.
+ */
+PERCID_INLINE int percid_consumer_open(struct percid_consumer **consumer, struct percid_ring *ring) PERCID_NOEXCEPT;
+
+/**
+ * Fetches the next record and stores it in `event`. Its bytes are good until the next call for
+ * this consumer.
+ *
+ * Returns 1; or 0 at the end of a round, and `event` is left alone. A round has every record that
+ * was appended before it began, and ends however fast others are appended; the next call begins
+ * another one.
+ *
+ * -EBUSY if another thread is using the consumer; -EINVAL for NULL; -EBADF if the consumer is
+ * closed or its ring destroyed. Not async-signal-safe: it allocates where a record is longer than
+ * those before. Costs a call, and the copying of the record.
+ */
+PERCID_INLINE
+int percid_consumer_next(struct percid_consumer *consumer,
+                         struct percid_event *event) PERCID_NOEXCEPT;
+
+/**
+ * Gives the place of the ring's consumer back; the next one goes on where this one stopped.
+ *
+ * Returns 0, also if the ring was destroyed before; -EBUSY if another thread is using the
+ * consumer; -EINVAL for NULL; -EBADF if it was closed before. Its handle stays recognisable.
+ */
+PERCID_INLINE int percid_consumer_close(struct percid_consumer *consumer) PERCID_NOEXCEPT;
 
 /**
  * Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error

@@ -304,6 +304,10 @@ PERCID_HIDDEN inline void destroy(percid_ring *ring) noexcept
 {
     percid_ring_destroy(ring);
 }
+PERCID_HIDDEN inline void destroy(percid_consumer *consumer) noexcept
+{
+    percid_consumer_close(consumer);
+}
 PERCID_HIDDEN inline void destroy(percid_mask *mask) noexcept
 {
     percid_mask_destroy(mask);
@@ -1513,6 +1517,12 @@ public:
         return percid_ring_lost(ring_.get());
     }
 
+/* For the functions of percid.h. */
+    [[nodiscard]] PERCID_HIDDEN percid_ring *c_ring() noexcept
+    {
+        return ring_.get();
+    }
+
 protected:
     PERCID_HIDDEN constexpr basic_ring() noexcept = default;
     PERCID_HIDDEN constexpr explicit basic_ring(const percid_ring &initial) noexcept : ring_(initial) {}
@@ -1566,6 +1576,38 @@ private:
         return percid_ring_create_with_source(ring_.place(), static_cast<int>(which), bytes,
                                               static_cast<int>(policy));
     }
+};
+
+/* The consumer of a ring, for as long as this object lives: fetches records instead of being called
+ * for them. For one thread at a time. */
+class consumer {
+public:
+    /* Fails if the ring has a consumer, or another thread polls it. */
+#if PERCID_EXCEPTIONS
+    template <class Place>
+    PERCID_HIDDEN_TEMPLATE explicit consumer(basic_ring<Place> &of)
+    {
+        detail::check(percid_consumer_open(consumer_.place(), of.c_ring()), "percid::consumer");
+    }
+#endif
+    template <class Place>
+    PERCID_HIDDEN_TEMPLATE consumer(basic_ring<Place> &of, std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_consumer_open(consumer_.place(), of.c_ring()));
+    }
+
+    /* The next record, whose bytes are good until the next call; nothing at the end of a round,
+     * which has every record that was appended before it began. The next call begins another one.
+     * */
+    [[nodiscard]] PERCID_HIDDEN std::optional<event> next() noexcept
+    {
+        percid_event record{};
+        const bool found = percid_consumer_next(consumer_.get(), &record) == 1;
+        return found ? std::optional<event>(event(record)) : std::nullopt;
+    }
+
+private:
+    detail::owned<percid_consumer> consumer_;
 };
 
 /* A ring for static storage. */

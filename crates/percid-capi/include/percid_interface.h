@@ -95,6 +95,9 @@ struct percid_interface {
     int64_t (*ring_poll)(struct percid_ring *ring, void (*visit)(const struct percid_event *event, void *argument), void *argument);
     uint64_t (*ring_lost)(const struct percid_ring *ring);
     int (*ring_destroy)(struct percid_ring *ring);
+    int (*consumer_open)(struct percid_consumer **consumer, struct percid_ring *ring);
+    int (*consumer_next)(struct percid_consumer *consumer, struct percid_event *event);
+    int (*consumer_close)(struct percid_consumer *consumer);
     int (*mask_create)(struct percid_mask **mask);
     int (*mask_mark)(struct percid_mask *mask, uint32_t id);
     int (*mask_is_marked)(const struct percid_mask *mask, uint32_t id);
@@ -131,7 +134,7 @@ struct percid_interface {
     size_t (*report_failures)(const struct percid_report *report, size_t index, struct percid_region_failure *failures, size_t capacity);
     uint64_t (*report_skipped)(const struct percid_report *report, size_t index, int reason);
     const char *(*scan_reason_name)(int reason);
-    void (*later[399])(void);
+    void (*later[396])(void);
 };
 
 #if defined(__cplusplus)
@@ -506,6 +509,21 @@ PERCID_INLINE uint64_t percid_ring_lost(const struct percid_ring *ring) PERCID_N
 PERCID_INLINE int percid_ring_destroy(struct percid_ring *ring) PERCID_NOEXCEPT
 {
     return percid_interface_address()->ring_destroy(ring);
+}
+
+PERCID_INLINE int percid_consumer_open(struct percid_consumer **consumer, struct percid_ring *ring) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->consumer_open(consumer, ring);
+}
+
+PERCID_INLINE int percid_consumer_next(struct percid_consumer *consumer, struct percid_event *event) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->consumer_next(consumer, event);
+}
+
+PERCID_INLINE int percid_consumer_close(struct percid_consumer *consumer) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->consumer_close(consumer);
 }
 
 PERCID_INLINE int percid_mask_create(struct percid_mask **mask) PERCID_NOEXCEPT

@@ -12,6 +12,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 
 use crate::activity::*;
+use crate::consumer::*;
 use crate::counter::*;
 use crate::histogram::*;
 use crate::local::*;
@@ -180,6 +181,10 @@ functions! {
     percid_ring_poll
     percid_ring_lost
     percid_ring_destroy
+
+    percid_consumer_open
+    percid_consumer_next
+    percid_consumer_close
 
     percid_mask_create
     percid_mask_mark

@@ -49,6 +49,8 @@ pub mod local;
 
 pub mod ring;
 
+pub mod consumer;
+
 pub mod mask;
 
 pub mod numa;

@@ -63,10 +63,22 @@ pub struct Event {
     pub id: i64,
     /// Its number among the records of this ID: gaps are lost records.
     pub number: u64,
-    /// The bytes that were appended: good until the callback returns, and aligned to 8.
+    /// The bytes that were appended, aligned to 8: good until the callback returns, or the next call
+    /// for the consumer.
     pub bytes: *const c_void,
     /// How many.
     pub length: usize,
+}
+
+impl Event {
+    pub(crate) fn of(event: percid::ring::Event<'_>) -> Event {
+        Event {
+            id: event.id.map_or(-1, i64::from),
+            number: event.number,
+            bytes: event.bytes.as_ptr().cast(),
+            length: event.bytes.len(),
+        }
+    }
 }
 
 static RINGS: Registry<Ring> = Registry::new();
@@ -208,7 +220,7 @@ pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize 
 /// Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
 /// that are appended meanwhile may be missed; the next poll goes on with them.
 ///
-/// -EBUSY if another thread is polling, -EDEADLK if it is called by `visit` (which may append: the
+/// -EBUSY if another thread is polling or a consumer is open, -EDEADLK if it is called by `visit` (which may append: the
 /// next poll delivers it, if not this one), -EINVAL for NULL, -EBADF if the ring is destroyed. If
 /// `visit` does not return, the record counts as delivered, and the next poll goes on behind it.
 ///
@@ -243,14 +255,8 @@ pub unsafe extern "C-unwind" fn percid_ring_poll(
         let mut polled = 0;
         while let Some(event) = guard(None, || consumer.next(poll)) {
             polled += 1;
-            let event = Event {
-                id: event.id.map_or(-1, i64::from),
-                number: event.number,
-                bytes: event.bytes.as_ptr().cast(),
-                length: event.bytes.len(),
-            };
             // SAFETY: the caller's function.
-            unsafe { visit(&event, argument) };
+            unsafe { visit(&Event::of(event), argument) };
         }
         count(polled)
     })

@@ -526,6 +526,23 @@ impl Consumer<'_> {
         }
     }
 
+    /// Ends a poll before its end, so that writers have the room of what was read.
+    #[doc(hidden)]
+    pub fn end(&mut self, poll: Poll) {
+        if let Some((_, reading)) = poll.reading {
+            reading.finish();
+        }
+    }
+
+    /// Ends a consumer whose ring is gone, and which must not touch it any more: for C, which knows
+    /// when that is so.
+    #[doc(hidden)]
+    pub fn abandon(self) {
+        let Consumer { record, _turn: turn, .. } = self;
+        std::mem::forget(turn);
+        drop(record);
+    }
+
     /// The next shard of a poll, and its ID.
     fn start_next(&self, poll: &mut Poll) -> Option<(Option<u32>, Reading)> {
         let index = (poll.next < poll.end).then_some(poll.next)?;

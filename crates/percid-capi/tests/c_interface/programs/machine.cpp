@@ -26,6 +26,23 @@ void sources()
     CHECK(!percid::source_by_name("mutex"));
 }
 
+void consume(percid::ring &ring)
+{
+    CHECK(ring.append(1) && ring.append(2));
+    {
+        percid::consumer held(ring);
+        std::error_code error;
+        percid::consumer second(ring, error);
+        CHECK(error == std::errc::device_or_resource_busy && !second.next());
+        int sum = 0;
+        while (const auto record = held.next()) {
+            sum += *record->as<int>();
+        }
+        CHECK(sum == 3);
+    }
+    CHECK(ring.append(4) && ring.poll([](const percid::event &record) { CHECK(record.as<int>() == 4); }) == 1u);
+}
+
 void each_source()
 {
     for (const auto which : {percid::source::kernel, percid::source::table, percid::source::atomic}) {
@@ -45,6 +62,7 @@ void each_source()
         CHECK(ones.with([](int &value) { return value; }) == 1);
         percid::ring ring(which, 4096, percid::overflow::drop_newest);
         CHECK(ring.append(item) && ring.poll([](const percid::event &) {}) == 1u);
+        consume(ring);
     }
 }
 

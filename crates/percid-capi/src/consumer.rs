@@ -1,0 +1,188 @@
+//! The consumer of a ring, held: for programs that fetch records instead of being called for them.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
+
+use percid::ring::Poll;
+
+use crate::barrier::guard;
+use crate::ends::is_visiting;
+use crate::registry::{Object, Registry};
+use crate::ring::{Event, Ring};
+
+/// The consumer of a ring, held: percid_consumer_next() fetches one record after the other.
+///
+/// Threads: a consumer may be handed from one thread to another, and is used by one at a time.
+/// While it is open, percid_ring_poll() answers -EBUSY.
+/// Fork: the child has a copy, with which it may go on with its copy of the records; then it must
+/// not open another one.
+/// Memory: some hundred bytes, and as many as the longest record that it has fetched.
+#[derive(Debug)]
+pub struct Consumer {
+    /// The ring, as the program knows it: it may be destroyed first.
+    ring: *const Ring,
+    /// A thread is using it.
+    in_use: AtomicBool,
+    held: UnsafeCell<Option<Held>>,
+}
+
+#[derive(Debug)]
+struct Held {
+    consumer: percid::ring::Consumer<'static>,
+    /// The round that has begun.
+    round: Option<Poll>,
+}
+
+// SAFETY: what is held is used by the thread that has set `in_use`; the ring's handle is a number.
+unsafe impl Send for Consumer {}
+// SAFETY: as above.
+unsafe impl Sync for Consumer {}
+
+static CONSUMERS: Registry<Consumer> = Registry::new();
+
+impl Object for Consumer {
+    type Inner = Consumer;
+    const TYPE: u64 = 8;
+}
+
+/// Takes the place of the ring's consumer and stores a handle in `consumer`.
+///
+/// Returns 0; -EBUSY if the ring has a consumer, or another thread is polling it; -EDEADLK if the
+/// caller is, further up its stack; -EINVAL for NULL; -EBADF if the ring is destroyed; -ENOMEM. On
+/// error `consumer` becomes NULL.
+///
+/// # Safety
+///
+/// `consumer` is [memory](crate#safety) for a handle, `ring` is [a handle](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_consumer_open(
+    consumer: *mut *mut Consumer,
+    ring: *mut Ring,
+) -> c_int {
+    let make = || {
+        // SAFETY: the caller's handle. What refers to the object is used only as long as the handle
+        // is good.
+        let object: &'static percid::Ring = unsafe { Registry::object(ring.cast_const()) }?;
+        if is_visiting(object) {
+            return Err(-libc::EDEADLK);
+        }
+        let consumer = object.consumer().ok_or(-libc::EBUSY)?;
+        let held = UnsafeCell::new(Some(Held { consumer, round: None }));
+        Ok(Consumer { ring, in_use: AtomicBool::new(false), held })
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { CONSUMERS.create(consumer, make) }
+}
+
+/// Fetches the next record and stores it in `event`. Its bytes are good until the next call for
+/// this consumer.
+///
+/// Returns 1; or 0 at the end of a round, and `event` is left alone. A round has every record that
+/// was appended before it began, and ends however fast others are appended; the next call begins
+/// another one.
+///
+/// -EBUSY if another thread is using the consumer; -EINVAL for NULL; -EBADF if the consumer is
+/// closed or its ring destroyed. Not async-signal-safe: it allocates where a record is longer than
+/// those before. Costs a call, and the copying of the record.
+///
+/// # Safety
+///
+/// `consumer` is [a handle](crate#safety). `event` is [memory](crate#safety) for an event.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_consumer_next(consumer: *mut Consumer, event: *mut Event) -> c_int {
+    if event.is_null() {
+        return -libc::EINVAL;
+    }
+    // SAFETY: the caller's handle.
+    let consumer = match unsafe { Registry::object(consumer.cast_const()) } {
+        Ok(consumer) => consumer,
+        Err(error) => return error,
+    };
+    let next = |held: &mut Option<Held>| match held {
+        Some(held) if consumer.has_ring() => Ok(guard(None, || held.next())),
+        _ => Err(-libc::EBADF),
+    };
+    match consumer.with(next) {
+        Ok(Some(found)) => {
+            // SAFETY: the caller's memory.
+            unsafe { event.write(found) };
+            1
+        }
+        Ok(None) => 0,
+        Err(error) => error,
+    }
+}
+
+/// Gives the place of the ring's consumer back; the next one goes on where this one stopped.
+///
+/// Returns 0, also if the ring was destroyed before; -EBUSY if another thread is using the
+/// consumer; -EINVAL for NULL; -EBADF if it was closed before. Its handle stays recognisable.
+///
+/// # Safety
+///
+/// `consumer` is [a handle](crate#safety), which no other thread uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_consumer_close(consumer: *mut Consumer) -> c_int {
+    // SAFETY: the caller's handle.
+    let object = match unsafe { Registry::object(consumer.cast_const()) } {
+        Ok(object) => object,
+        Err(error) => return error,
+    };
+    let held = match object.with(|held| Ok(held.take())) {
+        Ok(held) => held,
+        Err(error) => return error,
+    };
+    guard((), || match held {
+        Some(held) if object.has_ring() => held.end(),
+        // Nothing may be given back to a ring that is gone.
+        Some(held) => held.consumer.abandon(),
+        None => {}
+    });
+    // SAFETY: the caller's handle, which no other thread uses.
+    unsafe { CONSUMERS.destroy(consumer) }
+}
+
+impl Consumer {
+    /// Whether the ring is there. (Whoever destroys it sees to it that it is not in use.)
+    fn has_ring(&self) -> bool {
+        // SAFETY: it was a good handle when the consumer was made.
+        unsafe { Registry::object(self.ring) }.is_ok()
+    }
+
+    /// # Errors
+    ///
+    /// Another thread is at it, and those of `body`.
+    fn with<T>(
+        &self,
+        body: impl FnOnce(&mut Option<Held>) -> Result<T, c_int>,
+    ) -> Result<T, c_int> {
+        if self.in_use.swap(true, Acquire) {
+            return Err(-libc::EBUSY);
+        }
+        // SAFETY: this thread is the one that has set the mark.
+        let result = body(unsafe { &mut *self.held.get() });
+        self.in_use.store(false, Release);
+        result
+    }
+}
+
+impl Held {
+    fn next(&mut self) -> Option<Event> {
+        let round = self.round.get_or_insert_with(|| self.consumer.begin());
+        let next = self.consumer.next(round).map(Event::of);
+        if next.is_none() {
+            self.round = None;
+        }
+        next
+    }
+
+    fn end(mut self) {
+        if let Some(round) = self.round {
+            self.consumer.end(round);
+        }
+    }
+}
