@@ -430,6 +430,21 @@ typedef enum percid_scan_rules {
 } percid_scan_rules;
 
 /**
+ * The order of a scan's visits. The numbers are fixed.
+ */
+typedef enum percid_scan_order {
+    /**
+     * By address, from where the last pass ended, as Linux does.
+     */
+    PERCID_SCAN_ORDER_ADDRESS = 1,
+    /**
+     * First what the scanning thread uses, then what several threads use, then what any thread
+     * uses, then one region without users. In no kernel.
+     */
+    PERCID_SCAN_ORDER_ACTIVITY = 2,
+} percid_scan_order;
+
+/**
  * How a balancer learns which threads use a region. The numbers are fixed.
  */
 typedef enum percid_access {
@@ -548,6 +563,29 @@ typedef struct percid_balancer percid_balancer;
  * Memory: some hundred bytes, and as many as the longest record that it has fetched.
  */
 typedef struct percid_consumer percid_consumer;
+
+/**
+ * The memory of all IDs of a source, where all structures have their copies, as regions of a
+ * balancer, from percid_id_regions_register() to percid_id_regions_unregister().
+ *
+ * Such memory lies on the node where it was first used. An ID stays with its CPU, but not for ever:
+ * a thread that moves to another node and takes over an ID there finds its counters far away.
+ *
+ * Threads: any number of threads may use it at once.
+ * Signals: percid_id_regions_touch() is async-signal-safe; the rest is not.
+ * Fork: in the child nothing is armed any more.
+ */
+typedef struct percid_id_regions percid_id_regions;
+
+/**
+ * The memory of a pool's objects as regions of a balancer, from percid_pool_regions_register() to
+ * percid_pool_regions_unregister().
+ *
+ * Threads: any number of threads may use it at once.
+ * Signals: percid_pool_regions_touch() is async-signal-safe; the rest is not.
+ * Fork: in the child nothing is armed any more.
+ */
+typedef struct percid_pool_regions percid_pool_regions;
 
 /**
  * Memory that a balancer looks after, from percid_region_register() to percid_region_unregister().
@@ -1132,13 +1170,42 @@ typedef struct percid_balancer_settings {
      */
     int backoff;
     /**
-     * One of enum percid_scan_rules; PERCID_SCAN_RULES_FIXED.
-     */
-    int rules;
-    /**
      * The bits of the sets of threads that used a region of late: 64, as published, or 128.
      */
     int width;
+    /**
+     * In which order regions are visited: one of enum percid_scan_order;
+     * PERCID_SCAN_ORDER_ADDRESS.
+     */
+    int order;
+    /**
+     * Not 0: windows of activity end also for regions that the scanning thread does not use. 1.
+     * This and what follows are the rules of the scan, which
+     * percid_balancer_settings_set_rules() sets as Linux has them.
+     */
+    int window_before_test;
+    /**
+     * Not 0: no region is scanned twice in a sequence. 1.
+     */
+    int once_per_sequence;
+    /**
+     * Not 0: a region whose scan has begun is completed by any thread. 1.
+     */
+    int complete_partial;
+    /**
+     * Not 0: if regions were left out because the scanning thread does not use them, one of them
+     * is scanned nevertheless. 1.
+     */
+    int force_inactive;
+    /**
+     * Not 0: activity does not count in the region's own first two sequences, instead of the
+     * process's. 1.
+     */
+    int own_first_sequences;
+    /**
+     * Not 0: a region that was left out for more sequences than there are threads is scanned. 1.
+     */
+    int rescue_starving;
     /**
      * Must be 0.
      */
@@ -2174,6 +2241,17 @@ int percid_balancer_settings_init(struct percid_balancer_settings *settings,
                                   size_t size) PERCID_NOEXCEPT;
 
 /**
+ * Sets the rules of a scan in `settings`, from `order` on, as a release of Linux has them: `rules`
+ * is one of enum percid_scan_rules. The width stays.
+ *
+ * Returns 0, or -EINVAL for NULL, settings that percid_balancer_settings_init() has not filled, or a
+ * number that is none of these.
+ */
+PERCID_INLINE
+int percid_balancer_settings_set_rules(struct percid_balancer_settings *settings,
+                                       int rules) PERCID_NOEXCEPT;
+
+/**
  * Stores a new balancer without regions in `balancer`, with these settings, or with the defaults
  * if `settings` is NULL.
  *
@@ -2211,6 +2289,20 @@ PERCID_INLINE int percid_balancer_start(struct percid_balancer *balancer) PERCID
  * destroyed.
  */
 PERCID_INLINE int percid_balancer_stop(struct percid_balancer *balancer) PERCID_NOEXCEPT;
+
+/**
+ * Lets other processes request this balancer's report until it is destroyed: `percid numa report`
+ * and `percid numa watch` do. They need the right to look into this process (PTRACE_MODE_READ,
+ * which commonly its user and root have).
+ *
+ * The report is in a memfd, which takes one descriptor, and is made by a thread that sleeps until
+ * a process requests one; with one node too. All reports together take a tenth of a CPU at most.
+ * A second call changes nothing. In a child of fork() no report is made.
+ *
+ * Returns 0; -EPERM if the balancer belongs to the parent of this process; -EINVAL for NULL;
+ * -EBADF if it is destroyed; another negative errno if no descriptor, memory or thread can be had.
+ */
+PERCID_INLINE int percid_balancer_publish(struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
  * Makes a pass on behalf of the calling thread: arms the regions that are due, and moves nothing.
@@ -2372,6 +2464,15 @@ PERCID_INLINE const char *percid_region_error(int error) PERCID_NOEXCEPT;
 PERCID_INLINE void percid_region_touch(struct percid_region *region, size_t offset) PERCID_NOEXCEPT;
 
 /**
+ * Says that the calling thread uses all of the region. Trapped regions and regions that are
+ * unregistered are ignored.
+ *
+ * Async-signal-safe; never waits. Costs a load for every 64 pages, and for every armed one what
+ * percid_region_touch() costs.
+ */
+PERCID_INLINE void percid_region_touch_all(struct percid_region *region) PERCID_NOEXCEPT;
+
+/**
  * Returns where a region starts; NULL if there is no such region.
  */
 PERCID_INLINE void *percid_region_start(const struct percid_region *region) PERCID_NOEXCEPT;
@@ -2423,6 +2524,88 @@ int percid_region_exclude_end(struct percid_region *region,
  * recognisable.
  */
 PERCID_INLINE int percid_region_unregister(struct percid_region *region) PERCID_NOEXCEPT;
+
+/**
+ * Registers the memory of all IDs of a source (one of enum percid_source) that exist by now, and
+ * stores the regions in `regions`. For IDs that come later unregister and register again.
+ *
+ * Returns 0; -EINVAL also for a number that is no source's; and what percid_region_register()
+ * returns, for the first region that cannot be registered. On error `regions` becomes NULL.
+ */
+PERCID_INLINE
+int percid_id_regions_register(struct percid_id_regions **regions,
+                               struct percid_balancer *balancer,
+                               int source) PERCID_NOEXCEPT;
+
+/**
+ * Says that the calling thread uses the memory of the ID that it has now, which its counters,
+ * stacks and other structures of the source do. To be called now and then: once per period is
+ * enough. Regions that are unregistered are ignored.
+ *
+ * Async-signal-safe; never waits. Costs some 40 ns, and for every armed page of the ID two system
+ * calls.
+ */
+PERCID_INLINE void percid_id_regions_touch(struct percid_id_regions *regions) PERCID_NOEXCEPT;
+
+/**
+ * Stores the first `capacity` of the addresses of an ID's regions in `ranges`, and returns how many
+ * there are: 0 if the ID did not exist when they were registered, or there are no such regions.
+ */
+PERCID_INLINE
+size_t percid_id_regions_of_id(const struct percid_id_regions *regions,
+                               uint32_t id,
+                               struct percid_range *ranges,
+                               size_t capacity) PERCID_NOEXCEPT;
+
+/**
+ * Unregisters them. No other thread may use them meanwhile.
+ *
+ * Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before. The handle stays
+ * recognisable.
+ */
+PERCID_INLINE int percid_id_regions_unregister(struct percid_id_regions *regions) PERCID_NOEXCEPT;
+
+/**
+ * Registers the memory of the objects that a pool has by now, and stores the regions in `regions`:
+ * one for all slabs that are side by side. For objects that come later unregister and register
+ * again. The pool may be destroyed before.
+ *
+ * Returns 0, or what percid_region_register() returns for the first region that cannot be
+ * registered; -EINVAL and -EBADF for the pool as for the balancer. On error `regions` becomes NULL.
+ */
+PERCID_INLINE
+int percid_pool_regions_register(struct percid_pool_regions **regions,
+                                 struct percid_balancer *balancer,
+                                 const struct percid_pool *pool) PERCID_NOEXCEPT;
+
+/**
+ * Says that the calling thread uses an object, by an address in it; of a large object, once for
+ * every page. Addresses that are not in the regions are ignored, and so are regions that are
+ * unregistered.
+ *
+ * Async-signal-safe; never waits. Costs a search among the regions, and what percid_region_touch()
+ * costs.
+ */
+PERCID_INLINE
+void percid_pool_regions_touch(struct percid_pool_regions *regions,
+                               const void *object) PERCID_NOEXCEPT;
+
+/**
+ * Stores the first `capacity` of the addresses of the regions in `ranges`, ascending, and returns
+ * how many there are; 0 if there are no such regions.
+ */
+PERCID_INLINE
+size_t percid_pool_regions_ranges(const struct percid_pool_regions *regions,
+                                  struct percid_range *ranges,
+                                  size_t capacity) PERCID_NOEXCEPT;
+
+/**
+ * Unregisters them. No other thread may use them meanwhile.
+ *
+ * Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before. The handle stays
+ * recognisable.
+ */
+PERCID_INLINE int percid_pool_regions_unregister(struct percid_pool_regions *regions) PERCID_NOEXCEPT;
 
 /**
  * Takes the decisions that were not taken yet, the oldest first: writes up to `capacity` of them
@@ -2527,6 +2710,30 @@ PERCID_INLINE
 uint64_t percid_report_skipped(const struct percid_report *report,
                                size_t index,
                                int reason) PERCID_NOEXCEPT;
+
+/**
+ * Returns which part of the balancer's life passes have taken, from 0 to 1; 0 if `report` is NULL.
+ */
+PERCID_INLINE double percid_report_scan_share(const struct percid_report *report) PERCID_NOEXCEPT;
+
+/**
+ * Stores which part of the accesses that were seen in a region were local, from 0 to 1.
+ *
+ * Returns 0; -ENODATA if none was seen; -EINVAL for NULL, or if there is no such region.
+ */
+PERCID_INLINE
+int percid_report_local_share(const struct percid_report *report,
+                              size_t index,
+                              double *share) PERCID_NOEXCEPT;
+
+/**
+ * Returns which part of the pages of a region is on a node, from 0 to 1; 0 if there is no such
+ * region.
+ */
+PERCID_INLINE
+double percid_report_share_on(const struct percid_report *report,
+                              size_t index,
+                              uint32_t node) PERCID_NOEXCEPT;
 
 /**
  * Returns the published name of a reason, such as "pid_inactive"; NULL if there is none of this

@@ -324,6 +324,14 @@ PERCID_HIDDEN inline void destroy(percid_region *region) noexcept
 {
     percid_region_unregister(region);
 }
+PERCID_HIDDEN inline void destroy(percid_id_regions *regions) noexcept
+{
+    percid_id_regions_unregister(regions);
+}
+PERCID_HIDDEN inline void destroy(percid_pool_regions *regions) noexcept
+{
+    percid_pool_regions_unregister(regions);
+}
 PERCID_HIDDEN inline void destroy(percid_report *report) noexcept
 {
     percid_report_free(report);
@@ -903,10 +911,16 @@ private:
     T *object_ = nullptr;
 };
 
+namespace numa {
+class pool_regions;
+} // namespace numa
+
 /* A pool, wherever the object is. */
 template <class T, class Place>
 class basic_pool {
     static_assert(alignof(T) <= 4096, "objects are aligned to a page at most");
+
+    friend class numa::pool_regions;
 
 public:
     basic_pool(const basic_pool &) = delete;
@@ -1708,6 +1722,14 @@ enum class rules : int {
     fixed = PERCID_SCAN_RULES_FIXED,
 };
 
+/* The order of a scan's visits, for the settings' member of that name. */
+enum class order : int {
+    /* By address, as Linux does. The default. */
+    address = PERCID_SCAN_ORDER_ADDRESS,
+    /* First what the scanning thread uses, then what several threads use. In no kernel. */
+    activity = PERCID_SCAN_ORDER_ACTIVITY,
+};
+
 /* How a balancer learns who uses a region. */
 enum class access : int {
     /* The program says so, by region::touch(). */
@@ -1743,10 +1765,10 @@ struct settings : percid_balancer_settings {
         percid_balancer_settings_init(this, sizeof(percid_balancer_settings));
     }
 
-    /* Chooses the rules. */
+    /* Chooses the rules as a release of Linux has them; each can be set by itself afterwards. */
     PERCID_HIDDEN settings &with(numa::rules which) noexcept
     {
-        rules = static_cast<int>(which);
+        percid_balancer_settings_set_rules(this, static_cast<int>(which));
         return *this;
     }
 };
@@ -1829,6 +1851,26 @@ public:
         return percid_report_skipped(report_.get(), index, static_cast<int>(which));
     }
 
+    /* Which part of the balancer's life passes have taken, from 0 to 1. */
+    [[nodiscard]] PERCID_HIDDEN double scan_share() const noexcept
+    {
+        return percid_report_scan_share(report_.get());
+    }
+
+    /* Which part of the accesses that were seen in a region were local; nothing if none was. */
+    [[nodiscard]] PERCID_HIDDEN std::optional<double> local_share(std::size_t index) const noexcept
+    {
+        double share = 0;
+        const int result = percid_report_local_share(report_.get(), index, &share);
+        return result == 0 ? std::optional<double>(share) : std::nullopt;
+    }
+
+    /* Which part of the pages of a region is on a node, from 0 to 1. */
+    [[nodiscard]] PERCID_HIDDEN double share_on(std::size_t index, std::uint32_t node) const noexcept
+    {
+        return percid_report_share_on(report_.get(), index, node);
+    }
+
 private:
     friend class balancer;
 
@@ -1891,6 +1933,19 @@ public:
         percid_balancer_stop(balancer_.get());
     }
 
+    /* Lets other processes request its report until it is destroyed, as `percid numa report` does.
+     * Fails without a descriptor, memory or a thread for it, and in a child of fork(). */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN void publish()
+    {
+        detail::check(percid_balancer_publish(balancer_.get()), "percid::numa::balancer::publish");
+    }
+#endif
+    PERCID_HIDDEN void publish(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_balancer_publish(balancer_.get()));
+    }
+
     /* Makes a pass on behalf of the calling thread. */
     PERCID_HIDDEN numa::passed pass() noexcept
     {
@@ -1935,6 +1990,8 @@ public:
 
 private:
     friend class region;
+    friend class id_regions;
+    friend class pool_regions;
 
     detail::owned<percid_balancer> balancer_;
 };
@@ -1966,6 +2023,12 @@ public:
     PERCID_HIDDEN void touch(std::size_t offset) noexcept
     {
         percid_region_touch(region_.get(), offset);
+    }
+
+    /* Says that the calling thread uses all of it. Async-signal-safe. */
+    PERCID_HIDDEN void touch_all() noexcept
+    {
+        percid_region_touch_all(region_.get());
     }
 
     [[nodiscard]] PERCID_HIDDEN void *start() const noexcept
@@ -2000,6 +2063,98 @@ private:
     }
 
     detail::owned<percid_region> region_;
+};
+
+/* The memory of all IDs of a source, where all structures have their copies, for as long as this
+ * object lives. IDs that come later are not in it. */
+class id_regions {
+public:
+    /* Fails for what percid_region_error() says. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN id_regions(balancer &by, source which)
+    {
+        detail::check(add(by, which), "percid::numa::id_regions");
+    }
+#endif
+    PERCID_HIDDEN id_regions(balancer &by, source which, std::error_code &error) noexcept
+    {
+        error = detail::error_of(add(by, which));
+    }
+
+    PERCID_HIDDEN id_regions(id_regions &&) noexcept = default;
+    PERCID_HIDDEN id_regions &operator=(id_regions &&) noexcept = default;
+    PERCID_HIDDEN ~id_regions() = default;
+
+    /* Says that the calling thread uses the memory of the ID that it has now; once per period is
+     * enough. Async-signal-safe. */
+    PERCID_HIDDEN void touch() noexcept
+    {
+        percid_id_regions_touch(regions_.get());
+    }
+
+    /* The addresses of an ID's regions; none if it did not exist when they were registered. May
+     * throw std::bad_alloc. */
+    [[nodiscard]] PERCID_HIDDEN std::vector<range> of_id(std::uint32_t id) const
+    {
+        std::vector<range> found(percid_id_regions_of_id(regions_.get(), id, nullptr, 0));
+        percid_id_regions_of_id(regions_.get(), id, found.data(), found.size());
+        return found;
+    }
+
+private:
+    PERCID_HIDDEN int add(balancer &by, source which) noexcept
+    {
+        return percid_id_regions_register(regions_.place(), by.balancer_.get(), static_cast<int>(which));
+    }
+
+    detail::owned<percid_id_regions> regions_;
+};
+
+/* The memory of the objects that a pool has by now, for as long as this object lives; the pool may
+ * go before. */
+class pool_regions {
+public:
+    /* Fails for what percid_region_error() says. */
+#if PERCID_EXCEPTIONS
+    template <class T, class Place>
+    PERCID_HIDDEN_TEMPLATE pool_regions(balancer &by, const basic_pool<T, Place> &pool)
+    {
+        detail::check(add(by, pool.pool_.get()), "percid::numa::pool_regions");
+    }
+#endif
+    template <class T, class Place>
+    PERCID_HIDDEN_TEMPLATE pool_regions(balancer &by, const basic_pool<T, Place> &pool,
+                                        std::error_code &error) noexcept
+    {
+        error = detail::error_of(add(by, pool.pool_.get()));
+    }
+
+    PERCID_HIDDEN pool_regions(pool_regions &&) noexcept = default;
+    PERCID_HIDDEN pool_regions &operator=(pool_regions &&) noexcept = default;
+    PERCID_HIDDEN ~pool_regions() = default;
+
+    /* Says that the calling thread uses an object, by an address in it; of a large one, once for
+     * every page. Other addresses are ignored. Async-signal-safe. */
+    PERCID_HIDDEN void touch(const void *object) noexcept
+    {
+        percid_pool_regions_touch(regions_.get(), object);
+    }
+
+    /* The addresses of the regions, ascending. May throw std::bad_alloc. */
+    [[nodiscard]] PERCID_HIDDEN std::vector<range> ranges() const
+    {
+        std::vector<range> found(percid_pool_regions_ranges(regions_.get(), nullptr, 0));
+        percid_pool_regions_ranges(regions_.get(), found.data(), found.size());
+        return found;
+    }
+
+private:
+    PERCID_HIDDEN int add(balancer &by, const percid_pool *pool) noexcept
+    {
+        return percid_pool_regions_register(regions_.place(), by.balancer_.get(), pool);
+    }
+
+    detail::owned<percid_pool_regions> regions_;
 };
 
 /* A part of a trapped region stays accessible for as long as this object lives, for system calls.

@@ -104,10 +104,12 @@ struct percid_interface {
     int64_t (*mask_drain)(struct percid_mask *mask, void (*visit)(uint32_t id, void *argument), void *argument);
     int (*mask_destroy)(struct percid_mask *mask);
     int (*balancer_settings_init)(struct percid_balancer_settings *settings, size_t size);
+    int (*balancer_settings_set_rules)(struct percid_balancer_settings *settings, int rules);
     int (*balancer_create)(struct percid_balancer **balancer, const struct percid_balancer_settings *settings);
     int (*balancer_has_nodes)(const struct percid_balancer *balancer);
     int (*balancer_start)(struct percid_balancer *balancer);
     int (*balancer_stop)(struct percid_balancer *balancer);
+    int (*balancer_publish)(struct percid_balancer *balancer);
     int (*balancer_pass)(struct percid_balancer *balancer, struct percid_pass *passed);
     int (*balancer_move_batch)(struct percid_balancer *balancer, struct percid_batch *batch);
     int64_t (*balancer_take_events)(struct percid_balancer *balancer, struct percid_balancer_event *events, size_t capacity);
@@ -117,12 +119,21 @@ struct percid_interface {
     int (*region_register_written)(struct percid_region **region, struct percid_balancer *balancer, const void *start, size_t bytes);
     const char *(*region_error)(int error);
     void (*region_touch)(struct percid_region *region, size_t offset);
+    void (*region_touch_all)(struct percid_region *region);
     void *(*region_start)(const struct percid_region *region);
     size_t (*region_bytes)(const struct percid_region *region);
     int (*region_access)(const struct percid_region *region);
     int (*region_exclude_begin)(struct percid_region *region, size_t offset, size_t bytes);
     int (*region_exclude_end)(struct percid_region *region, size_t offset, size_t bytes);
     int (*region_unregister)(struct percid_region *region);
+    int (*id_regions_register)(struct percid_id_regions **regions, struct percid_balancer *balancer, int source);
+    void (*id_regions_touch)(struct percid_id_regions *regions);
+    size_t (*id_regions_of_id)(const struct percid_id_regions *regions, uint32_t id, struct percid_range *ranges, size_t capacity);
+    int (*id_regions_unregister)(struct percid_id_regions *regions);
+    int (*pool_regions_register)(struct percid_pool_regions **regions, struct percid_balancer *balancer, const struct percid_pool *pool);
+    void (*pool_regions_touch)(struct percid_pool_regions *regions, const void *object);
+    size_t (*pool_regions_ranges)(const struct percid_pool_regions *regions, struct percid_range *ranges, size_t capacity);
+    int (*pool_regions_unregister)(struct percid_pool_regions *regions);
     int (*report_create)(struct percid_report **report, const struct percid_balancer *balancer);
     void (*report_free)(struct percid_report *report);
     int (*report_totals)(const struct percid_report *report, struct percid_balancer_totals *totals, size_t size);
@@ -133,8 +144,11 @@ struct percid_interface {
     size_t (*report_use)(const struct percid_report *report, size_t index, struct percid_on_node *nodes, size_t capacity);
     size_t (*report_failures)(const struct percid_report *report, size_t index, struct percid_region_failure *failures, size_t capacity);
     uint64_t (*report_skipped)(const struct percid_report *report, size_t index, int reason);
+    double (*report_scan_share)(const struct percid_report *report);
+    int (*report_local_share)(const struct percid_report *report, size_t index, double *share);
+    double (*report_share_on)(const struct percid_report *report, size_t index, uint32_t node);
     const char *(*scan_reason_name)(int reason);
-    void (*later[396])(void);
+    void (*later[382])(void);
 };
 
 #if defined(__cplusplus)
@@ -551,6 +565,11 @@ PERCID_INLINE int percid_balancer_settings_init(struct percid_balancer_settings 
     return percid_interface_address()->balancer_settings_init(settings, size);
 }
 
+PERCID_INLINE int percid_balancer_settings_set_rules(struct percid_balancer_settings *settings, int rules) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->balancer_settings_set_rules(settings, rules);
+}
+
 PERCID_INLINE int percid_balancer_create(struct percid_balancer **balancer, const struct percid_balancer_settings *settings) PERCID_NOEXCEPT
 {
     return percid_interface_address()->balancer_create(balancer, settings);
@@ -569,6 +588,11 @@ PERCID_INLINE int percid_balancer_start(struct percid_balancer *balancer) PERCID
 PERCID_INLINE int percid_balancer_stop(struct percid_balancer *balancer) PERCID_NOEXCEPT
 {
     return percid_interface_address()->balancer_stop(balancer);
+}
+
+PERCID_INLINE int percid_balancer_publish(struct percid_balancer *balancer) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->balancer_publish(balancer);
 }
 
 PERCID_INLINE int percid_balancer_pass(struct percid_balancer *balancer, struct percid_pass *passed) PERCID_NOEXCEPT
@@ -616,6 +640,11 @@ PERCID_INLINE void percid_region_touch(struct percid_region *region, size_t offs
     percid_interface_address()->region_touch(region, offset);
 }
 
+PERCID_INLINE void percid_region_touch_all(struct percid_region *region) PERCID_NOEXCEPT
+{
+    percid_interface_address()->region_touch_all(region);
+}
+
 PERCID_INLINE void *percid_region_start(const struct percid_region *region) PERCID_NOEXCEPT
 {
     return percid_interface_address()->region_start(region);
@@ -644,6 +673,46 @@ PERCID_INLINE int percid_region_exclude_end(struct percid_region *region, size_t
 PERCID_INLINE int percid_region_unregister(struct percid_region *region) PERCID_NOEXCEPT
 {
     return percid_interface_address()->region_unregister(region);
+}
+
+PERCID_INLINE int percid_id_regions_register(struct percid_id_regions **regions, struct percid_balancer *balancer, int source) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->id_regions_register(regions, balancer, source);
+}
+
+PERCID_INLINE void percid_id_regions_touch(struct percid_id_regions *regions) PERCID_NOEXCEPT
+{
+    percid_interface_address()->id_regions_touch(regions);
+}
+
+PERCID_INLINE size_t percid_id_regions_of_id(const struct percid_id_regions *regions, uint32_t id, struct percid_range *ranges, size_t capacity) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->id_regions_of_id(regions, id, ranges, capacity);
+}
+
+PERCID_INLINE int percid_id_regions_unregister(struct percid_id_regions *regions) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->id_regions_unregister(regions);
+}
+
+PERCID_INLINE int percid_pool_regions_register(struct percid_pool_regions **regions, struct percid_balancer *balancer, const struct percid_pool *pool) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->pool_regions_register(regions, balancer, pool);
+}
+
+PERCID_INLINE void percid_pool_regions_touch(struct percid_pool_regions *regions, const void *object) PERCID_NOEXCEPT
+{
+    percid_interface_address()->pool_regions_touch(regions, object);
+}
+
+PERCID_INLINE size_t percid_pool_regions_ranges(const struct percid_pool_regions *regions, struct percid_range *ranges, size_t capacity) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->pool_regions_ranges(regions, ranges, capacity);
+}
+
+PERCID_INLINE int percid_pool_regions_unregister(struct percid_pool_regions *regions) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->pool_regions_unregister(regions);
 }
 
 PERCID_INLINE int percid_report_create(struct percid_report **report, const struct percid_balancer *balancer) PERCID_NOEXCEPT
@@ -694,6 +763,21 @@ PERCID_INLINE size_t percid_report_failures(const struct percid_report *report, 
 PERCID_INLINE uint64_t percid_report_skipped(const struct percid_report *report, size_t index, int reason) PERCID_NOEXCEPT
 {
     return percid_interface_address()->report_skipped(report, index, reason);
+}
+
+PERCID_INLINE double percid_report_scan_share(const struct percid_report *report) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->report_scan_share(report);
+}
+
+PERCID_INLINE int percid_report_local_share(const struct percid_report *report, size_t index, double *share) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->report_local_share(report, index, share);
+}
+
+PERCID_INLINE double percid_report_share_on(const struct percid_report *report, size_t index, uint32_t node) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->report_share_on(report, index, node);
 }
 
 PERCID_INLINE const char *percid_scan_reason_name(int reason) PERCID_NOEXCEPT

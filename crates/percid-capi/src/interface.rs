@@ -20,6 +20,7 @@ use crate::machine::*;
 use crate::mask::*;
 use crate::numa::balancer::*;
 use crate::numa::event::*;
+use crate::numa::own_memory::*;
 use crate::numa::region::*;
 use crate::numa::report::*;
 use crate::numa::settings::*;
@@ -193,10 +194,12 @@ functions! {
     percid_mask_destroy
 
     percid_balancer_settings_init
+    percid_balancer_settings_set_rules
     percid_balancer_create
     percid_balancer_has_nodes
     percid_balancer_start
     percid_balancer_stop
+    percid_balancer_publish
     percid_balancer_pass
     percid_balancer_move_batch
     percid_balancer_take_events
@@ -207,12 +210,22 @@ functions! {
     percid_region_register_written
     percid_region_error
     percid_region_touch
+    percid_region_touch_all
     percid_region_start
     percid_region_bytes
     percid_region_access
     percid_region_exclude_begin
     percid_region_exclude_end
     percid_region_unregister
+
+    percid_id_regions_register
+    percid_id_regions_touch
+    percid_id_regions_of_id
+    percid_id_regions_unregister
+    percid_pool_regions_register
+    percid_pool_regions_touch
+    percid_pool_regions_ranges
+    percid_pool_regions_unregister
 
     percid_report_create
     percid_report_free
@@ -224,6 +237,9 @@ functions! {
     percid_report_use
     percid_report_failures
     percid_report_skipped
+    percid_report_scan_share
+    percid_report_local_share
+    percid_report_share_on
     percid_scan_reason_name
 }
 

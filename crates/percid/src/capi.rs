@@ -7,7 +7,7 @@ use crate::arena;
 use crate::critical::fast_path::{FAST_PATH, FastPath};
 use crate::critical::ring::{Append, DATA, HEAD, NUMBERS, ONE, TAIL};
 use crate::local::CLOSED;
-use crate::sys::{preserving_errno, stderr};
+use crate::sys::{holder, preserving_errno, stderr};
 
 /// Where the words are that critical sections read.
 pub const FAST_PATH_WORDS: *const () = (&raw const FAST_PATH).cast();
@@ -16,6 +16,13 @@ pub const FAST_PATH_WORDS: *const () = (&raw const FAST_PATH).cast();
 /// the message is.
 pub fn say(message: fmt::Arguments<'_>) {
     preserving_errno(|| stderr::say(message));
+}
+
+/// A number that this process has, and none of its ancestors and children; in another PID namespace
+/// too, where the kernel's numbers begin anew. (Before Linux 4.14 it is the kernel's.)
+/// Async-signal-safe.
+pub fn process() -> u64 {
+    holder::process()
 }
 
 /// What the macros of the critical sections name, for those who make C's sections of them.

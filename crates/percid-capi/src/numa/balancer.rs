@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 
 use super::error;
+use super::maker::Maker;
 use super::settings::{self, Settings, nanoseconds};
 use crate::barrier::uncancelled;
 use crate::errno::preserved;
@@ -37,8 +38,7 @@ pub struct Balancer {
     /// Events that were taken from the balancer and did not fit into the caller's memory. Not
     /// looked at in a child of fork(): a thread of the parent may have been changing it.
     pub(super) events: ManuallyDrop<Mutex<VecDeque<percid_numa::Event>>>,
-    /// The process it belongs to.
-    process: u32,
+    maker: Maker,
 }
 
 /// What a pass did.
@@ -75,12 +75,12 @@ impl Object for Balancer {
 impl Balancer {
     fn new(balancer: percid_numa::Balancer) -> Balancer {
         let events = ManuallyDrop::new(Mutex::default());
-        Balancer { balancer, events, process: std::process::id() }
+        Balancer { balancer, events, maker: Maker::here() }
     }
 
     /// Whether this is a child of the process that made it.
     pub(super) fn is_forked(&self) -> bool {
-        std::process::id() != self.process
+        self.maker.is_elsewhere()
     }
 }
 
@@ -185,6 +185,32 @@ pub unsafe extern "C" fn percid_balancer_stop(balancer: *mut Balancer) -> c_int 
         of(balancer, |balancer| {
             balancer.balancer.stop();
             0
+        })
+    }
+}
+
+/// Lets other processes request this balancer's report until it is destroyed: `percid numa report`
+/// and `percid numa watch` do. They need the right to look into this process (PTRACE_MODE_READ,
+/// which commonly its user and root have).
+///
+/// The report is in a memfd, which takes one descriptor, and is made by a thread that sleeps until
+/// a process requests one; with one node too. All reports together take a tenth of a CPU at most.
+/// A second call changes nothing. In a child of fork() no report is made.
+///
+/// Returns 0; -EPERM if the balancer belongs to the parent of this process; -EINVAL for NULL;
+/// -EBADF if it is destroyed; another negative errno if no descriptor, memory or thread can be had.
+///
+/// # Safety
+///
+/// `balancer` is [a handle](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_balancer_publish(balancer: *mut Balancer) -> c_int {
+    // SAFETY: the caller's handle.
+    unsafe {
+        of(balancer, |balancer| match balancer.balancer.publish() {
+            Ok(()) => 0,
+            Err(_) if balancer.is_forked() => -libc::EPERM,
+            Err(why) => error::of_system(&why),
         })
     }
 }

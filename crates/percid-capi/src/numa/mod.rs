@@ -7,8 +7,11 @@ pub mod balancer;
 
 pub mod region;
 
+pub mod own_memory;
+
 pub mod event;
 
 pub mod report;
 
 mod error;
+mod maker;

@@ -373,6 +373,56 @@ pub unsafe extern "C" fn percid_report_skipped(
     }
 }
 
+/// Returns which part of the balancer's life passes have taken, from 0 to 1; 0 if `report` is NULL.
+///
+/// # Safety
+///
+/// `report` is NULL or [a result](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_report_scan_share(report: *const Report) -> f64 {
+    // SAFETY: the caller's pointer.
+    unsafe { report.as_ref() }.map_or(0.0, |Report(report)| report.scan_share())
+}
+
+/// Stores which part of the accesses that were seen in a region were local, from 0 to 1.
+///
+/// Returns 0; -ENODATA if none was seen; -EINVAL for NULL, or if there is no such region.
+///
+/// # Safety
+///
+/// `report` is NULL or [a result](crate#safety). `share` is [memory](crate#safety) for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_report_local_share(
+    report: *const Report,
+    index: usize,
+    share: *mut f64,
+) -> c_int {
+    // SAFETY: the caller's pointer.
+    let Some(region) = (unsafe { region(report, index) }).filter(|_| !share.is_null()) else {
+        return -libc::EINVAL;
+    };
+    let Some(found) = region.local_share() else { return -libc::ENODATA };
+    // SAFETY: not NULL, so the caller's memory.
+    unsafe { share.write(found) };
+    0
+}
+
+/// Returns which part of the pages of a region is on a node, from 0 to 1; 0 if there is no such
+/// region.
+///
+/// # Safety
+///
+/// `report` is NULL or [a result](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_report_share_on(
+    report: *const Report,
+    index: usize,
+    node: u32,
+) -> f64 {
+    // SAFETY: the caller's pointer.
+    unsafe { region(report, index) }.map_or(0.0, |region| region.share_on(node))
+}
+
 /// Returns the published name of a reason, such as "pid_inactive"; NULL if there is none of this
 /// number.
 ///

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
-use percid_numa::{Rules, Width};
+use percid_numa::{Order, Rules, Width};
 
 use super::error;
 use crate::barrier::guard;
@@ -20,6 +20,22 @@ pub enum RuleSet {
     Selective = 2,
     /// The series and the fixes that followed, as in Linux 6.12. The default.
     Fixed = 3,
+}
+
+/// The order of a scan's visits. The numbers are fixed.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VisitOrder {
+    /// By address, from where the last pass ended, as Linux does.
+    Address = 1,
+    /// First what the scanning thread uses, then what several threads use, then what any thread
+    /// uses, then one region without users. In no kernel.
+    Activity = 2,
+}
+
+impl VisitOrder {
+    const ALL: [(VisitOrder, Order); 2] =
+        [(VisitOrder::Address, Order::Address), (VisitOrder::Activity, Order::Activity)];
 }
 
 /// The constants and rules of a balancer, filled by percid_balancer_settings_init() and then
@@ -55,10 +71,27 @@ pub struct Settings {
     /// Not 0: pages that were moved before need longer evidence to be moved again. 1, percid's own
     /// addition.
     pub backoff: c_int,
-    /// One of enum percid_scan_rules; PERCID_SCAN_RULES_FIXED.
-    pub rules: c_int,
     /// The bits of the sets of threads that used a region of late: 64, as published, or 128.
     pub width: c_int,
+    /// In which order regions are visited: one of enum percid_scan_order;
+    /// PERCID_SCAN_ORDER_ADDRESS.
+    pub order: c_int,
+    /// Not 0: windows of activity end also for regions that the scanning thread does not use. 1.
+    /// This and what follows are the rules of the scan, which
+    /// percid_balancer_settings_set_rules() sets as Linux has them.
+    pub window_before_test: c_int,
+    /// Not 0: no region is scanned twice in a sequence. 1.
+    pub once_per_sequence: c_int,
+    /// Not 0: a region whose scan has begun is completed by any thread. 1.
+    pub complete_partial: c_int,
+    /// Not 0: if regions were left out because the scanning thread does not use them, one of them
+    /// is scanned nevertheless. 1.
+    pub force_inactive: c_int,
+    /// Not 0: activity does not count in the region's own first two sequences, instead of the
+    /// process's. 1.
+    pub own_first_sequences: c_int,
+    /// Not 0: a region that was left out for more sequences than there are threads is scanned. 1.
+    pub rescue_starving: c_int,
     /// Must be 0.
     pub reserved: c_int,
 }
@@ -87,9 +120,31 @@ impl Settings {
             batch_time_ns: nanoseconds(batch_time),
             bandwidth,
             backoff: c_int::from(backoff),
-            rules: RuleSet::Fixed as c_int,
-            width: Rules::default().width.bits() as c_int,
+            width: 0,
+            order: 0,
+            window_before_test: 0,
+            once_per_sequence: 0,
+            complete_partial: 0,
+            force_inactive: 0,
+            own_first_sequences: 0,
+            rescue_starving: 0,
             reserved: 0,
+        }
+        .with(Rules::default())
+    }
+
+    fn with(self, rules: Rules) -> Settings {
+        let order = VisitOrder::ALL.iter().find(|(_, order)| *order == rules.order);
+        Settings {
+            width: rules.width.bits() as c_int,
+            order: order.map_or(0, |(order, _)| *order as c_int),
+            window_before_test: c_int::from(rules.window_before_test),
+            once_per_sequence: c_int::from(rules.once_per_sequence),
+            complete_partial: c_int::from(rules.complete_partial),
+            force_inactive: c_int::from(rules.force_inactive),
+            own_first_sequences: c_int::from(rules.own_first_sequences),
+            rescue_starving: c_int::from(rules.rescue_starving),
+            ..self
         }
     }
 
@@ -107,17 +162,22 @@ impl Settings {
         }
     }
 
-    /// Returns the rules; `None` if a number is none of them.
+    /// Returns the rules; `None` if a number means nothing.
     fn rules(&self) -> Option<Rules> {
-        let sets = [
-            (RuleSet::Base, Rules::BASE),
-            (RuleSet::Selective, Rules::SELECTIVE),
-            (RuleSet::Fixed, Rules::LINUX_6_12),
-        ];
-        let (_, rules) = sets.into_iter().find(|(set, _)| *set as c_int == self.rules)?;
         let widths = [Width::Bits64, Width::Bits128];
         let width = widths.into_iter().find(|width| width.bits() as c_int == self.width)?;
-        Some(Rules { width, ..rules })
+        let (_, order) =
+            VisitOrder::ALL.into_iter().find(|(order, _)| *order as c_int == self.order)?;
+        Some(Rules {
+            width,
+            order,
+            window_before_test: self.window_before_test != 0,
+            once_per_sequence: self.once_per_sequence != 0,
+            complete_partial: self.complete_partial != 0,
+            force_inactive: self.force_inactive != 0,
+            own_first_sequences: self.own_first_sequences != 0,
+            rescue_starving: self.rescue_starving != 0,
+        })
     }
 }
 
@@ -174,6 +234,38 @@ pub unsafe extern "C" fn percid_balancer_settings_init(
     })
 }
 
+/// Sets the rules of a scan in `settings`, from `order` on, as a release of Linux has them: `rules`
+/// is one of enum percid_scan_rules. The width stays.
+///
+/// Returns 0, or -EINVAL for NULL, settings that percid_balancer_settings_init() has not filled, or a
+/// number that is none of these.
+///
+/// # Safety
+///
+/// `settings` is NULL or points to as many bytes as the `size` in it says, all of them written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_balancer_settings_set_rules(
+    settings: *mut Settings,
+    rules: c_int,
+) -> c_int {
+    let sets = [
+        (RuleSet::Base, Rules::BASE),
+        (RuleSet::Selective, Rules::SELECTIVE),
+        (RuleSet::Fixed, Rules::LINUX_6_12),
+    ];
+    let found = sets.into_iter().find(|(set, _)| *set as c_int == rules);
+    // SAFETY: the size comes first in every version.
+    if settings.is_null() || unsafe { (&raw const (*settings).size).read() } < size_of::<Settings>()
+    {
+        return -libc::EINVAL;
+    }
+    let Some((_, rules)) = found else { return -libc::EINVAL };
+    // SAFETY: by contract the structure is at least as long as this version's.
+    let settings = unsafe { &mut *settings };
+    *settings = Settings { width: settings.width, ..settings.with(rules) };
+    0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,8 +278,51 @@ mod tests {
     }
 
     #[test]
+    fn every_rule_can_be_set_by_itself_and_as_linux_has_them() {
+        let mut settings = Settings::published();
+        // SAFETY: a structure of its own size.
+        let mut set = |rules| unsafe {
+            let result = percid_balancer_settings_set_rules(&mut settings, rules);
+            (result, settings.rules())
+        };
+        let all = [Rules::BASE, Rules::SELECTIVE, Rules::LINUX_6_12];
+        for (number, rules) in (1..).zip(all) {
+            assert_eq!(set(number), (0, Some(rules)));
+        }
+        assert_eq!(set(0).0, -libc::EINVAL);
+        assert_eq!(set(4), (-libc::EINVAL, Some(Rules::LINUX_6_12)));
+        let fixed = Settings::published();
+        let single = [
+            (
+                Settings { window_before_test: 0, ..fixed },
+                Rules { window_before_test: false, ..all[2] },
+            ),
+            (
+                Settings { once_per_sequence: 0, ..fixed },
+                Rules { once_per_sequence: false, ..all[2] },
+            ),
+            (
+                Settings { complete_partial: 0, ..fixed },
+                Rules { complete_partial: false, ..all[2] },
+            ),
+            (Settings { force_inactive: 0, ..fixed }, Rules { force_inactive: false, ..all[2] }),
+            (
+                Settings { own_first_sequences: 0, ..fixed },
+                Rules { own_first_sequences: false, ..all[2] },
+            ),
+            (Settings { rescue_starving: 0, ..fixed }, Rules { rescue_starving: false, ..all[2] }),
+            (Settings { order: 2, ..fixed }, Rules { order: Order::Activity, ..all[2] }),
+            (Settings { width: 128, ..fixed }, Rules { width: Width::Bits128, ..all[2] }),
+        ];
+        for (settings, rules) in single {
+            assert_eq!(settings.rules(), Some(rules));
+            assert_eq!(Settings { width: 64, ..settings }.with(rules), settings);
+        }
+    }
+
+    #[test]
     fn no_byte_is_padding() {
-        assert_eq!(size_of::<Settings>(), size_of::<[u64; 9]>() + size_of::<[c_int; 4]>());
+        assert_eq!(size_of::<Settings>(), size_of::<[u64; 9]>() + size_of::<[c_int; 10]>());
     }
 
     #[test]
@@ -198,10 +333,10 @@ mod tests {
             unsafe { balancer(&settings) }.err()
         };
         assert_eq!(refused(good), None);
-        assert_eq!(refused(Settings { rules: RuleSet::Base as c_int, width: 128, ..good }), None);
+        assert_eq!(refused(Settings { order: 2, width: 128, ..good }), None);
         for bad in [
-            Settings { rules: 0, ..good },
-            Settings { rules: 4, ..good },
+            Settings { order: 0, ..good },
+            Settings { order: 3, ..good },
             Settings { width: 65, ..good },
             Settings { reserved: 1, ..good },
             Settings { size: good.size - 1, ..good },

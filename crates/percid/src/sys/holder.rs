@@ -37,6 +37,15 @@ pub(crate) fn me() -> u64 {
     u64::from(generation()) << 32 | u64::from(process::thread_id())
 }
 
+/// The process's number, which none of its ancestors and children has, as far as the kernel can wipe
+/// memory; else the kernel's. Async-signal-safe.
+pub(crate) fn process() -> u64 {
+    match generation() {
+        0 => u64::from(std::process::id()),
+        generation => u64::from(generation) << 32,
+    }
+}
+
 /// Whether a thread of this process has that number, as far as the kernel says.
 pub(crate) fn exists(holder: u64) -> bool {
     (holder >> 32) as u32 == generation() && process::has_thread(holder as u32)
@@ -135,6 +144,8 @@ mod tests {
         let renamed = move || me() & !0xffff_ffff | u64::from(number);
         assert_eq!(renamed(), mine);
         let grandchild = move |theirs| renamed() != mine && renamed() != theirs && !exists(theirs);
+        let process_there = process();
+        assert_eq!(process_there, process());
         let child = move || {
             let theirs = me();
             // A thread of the parent that has the number of one that lives here.
@@ -142,6 +153,7 @@ mod tests {
             renamed() != mine
                 && !exists(mine)
                 && !exists(lookalike)
+                && process() != process_there
                 && in_child(move || grandchild(theirs)) == 7
         };
         assert_eq!(in_child(child), 7);

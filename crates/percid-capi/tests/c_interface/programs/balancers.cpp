@@ -1,6 +1,7 @@
 // Balancers and regions in C++, whatever nodes the machine has.
 #include <percid.hpp>
 
+#include <array>
 #include <cstring>
 #include <sys/mman.h>
 #include <system_error>
@@ -87,6 +88,7 @@ void figures()
             for (std::size_t round = 0; round < 1000 * pages; round++) {
                 region.touch(round % pages * page());
             }
+            region.touch_all();
         });
     }
     std::uint64_t armed = 0;
@@ -120,6 +122,42 @@ void figures()
         CHECK(failure.error > 0 && failure.pages > 0);
     }
     CHECK(report.use(0).empty() || balancer.has_nodes());
+}
+
+void memory_of_percid()
+{
+    percid::pool<std::array<char, 8192>> pool(16);
+    auto first = pool.make();
+    first->fill(1);
+    percid::counter counter;
+    counter.add(1);
+    numa::settings settings;
+    settings.scan_delay_ns = 0;
+    settings.with(numa::rules::base).order = static_cast<int>(numa::order::activity);
+    CHECK(settings.rescue_starving == 0);
+    numa::balancer balancer(settings.with(numa::rules::fixed));
+    CHECK(settings.rescue_starving == 1);
+    numa::id_regions ids(balancer, percid::source::atomic);
+    CHECK(ids.of_id(1u << 30).empty());
+    ids.touch();
+    numa::pool_regions objects(balancer, pool);
+    CHECK(!objects.ranges().empty());
+    std::size_t passes = 0;
+    while (balancer.pass().armed == 0 && balancer.has_nodes() && passes++ < 1000) {
+    }
+    objects.touch(first.get());
+    objects.touch(nullptr);
+    const numa::report report = balancer.report();
+    std::uint64_t seen = 0;
+    for (std::size_t i = 0; i < report.regions(); i++) {
+        seen += report.region(i)->local_uses + report.region(i)->remote_uses;
+        CHECK(report.local_share(i).has_value() == (report.region(i)->local_uses + report.region(i)->remote_uses > 0));
+        CHECK(report.share_on(i, 0) >= 0.0 && report.share_on(i, 0) <= 1.0);
+    }
+    CHECK(seen == (balancer.has_nodes() ? 1u : 0u) && report.scan_share() <= 1.0);
+    CHECK(error_of([&] { numa::pool_regions(balancer, pool); }) == EEXIST);
+    balancer.publish();
+    balancer.publish();
 }
 
 void trapped_memory_and_exclusions()
@@ -163,6 +201,7 @@ int main()
     percid_testing_pretend_nodes(PRETENDED_NODES);
 #endif
     figures();
+    memory_of_percid();
     trapped_memory_and_exclusions();
     refusals();
     std::puts("ok");

@@ -39,9 +39,12 @@ static void settings(void)
     CHECK(settings.batch == UINT64_C(2) << 20 && settings.bandwidth == UINT64_C(2560) << 20);
     CHECK(settings.batch_time_ns == 10000000);
     CHECK(settings.backoff == 1 && settings.width == 64 && settings.reserved == 0);
-    CHECK(settings.rules == PERCID_SCAN_RULES_FIXED);
+    CHECK(settings.order == PERCID_SCAN_ORDER_ADDRESS && settings.rescue_starving == 1);
 
-    settings.rules = PERCID_SCAN_RULES_SELECTIVE;
+    CHECK(percid_balancer_settings_set_rules(&settings, PERCID_SCAN_RULES_SELECTIVE) == 0);
+    CHECK(settings.rescue_starving == 0 && settings.complete_partial == 1);
+    CHECK(percid_balancer_settings_set_rules(&settings, 0) == -EINVAL);
+    CHECK(percid_balancer_settings_set_rules(NULL, PERCID_SCAN_RULES_FIXED) == -EINVAL);
     settings.width = 128;
     CHECK(percid_balancer_create(&other, &settings) == 0 && percid_balancer_destroy(other) == 0);
     settings.width = 63;
@@ -240,6 +243,105 @@ static void children(void)
     CHECK(percid_balancer_take_events(balancer, &event, 1) == percid_balancer_has_nodes(balancer));
 }
 
+static int published(void)
+{
+    char name[64], target[64];
+    int found = 0;
+    for (int file = 0; file < 256; file++) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+        const ssize_t length = readlink(name, target, sizeof target - 1);
+        target[length < 0 ? 0 : length] = 0;
+        found += strcmp(target, "/memfd:percid-numa (deleted)") == 0;
+    }
+    return found;
+}
+
+static void publication(void)
+{
+    percid_balancer *other;
+    CHECK(percid_balancer_create(&other, NULL) == 0);
+    const int before = published();
+    CHECK(percid_balancer_publish(other) == 0 && percid_balancer_publish(other) == 0);
+    CHECK(published() == before + 1);
+    CHECK(percid_balancer_destroy(other) == 0 && published() == before);
+    CHECK(percid_balancer_publish(other) == -EBADF && percid_balancer_publish(NULL) == -EINVAL);
+}
+
+static void memory_of_percid(void)
+{
+    static percid_counter counter;
+    percid_range ranges[64];
+    percid_id_regions *ids = NULL;
+    percid_pool_regions *objects = NULL;
+    percid_pool *pool;
+    CHECK(percid_counter_with_source(&counter, PERCID_SOURCE_ATOMIC) == 0);
+    percid_counter_add(&counter, 1);
+    CHECK(percid_id_regions_register(&ids, balancer, PERCID_SOURCE_ATOMIC) == 0);
+    const size_t count = percid_id_regions_of_id(ids, 0, ranges, 64);
+    CHECK(count <= 64 && percid_id_regions_of_id(ids, UINT32_MAX, ranges, 64) == 0);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(ranges[i].start != NULL && ranges[i].bytes % page == 0);
+    }
+    percid_id_regions_touch(ids);
+    percid_id_regions *twice = ids;
+    const int again = percid_id_regions_register(&twice, balancer, PERCID_SOURCE_ATOMIC);
+    CHECK(count == 0 || (again == -EEXIST && twice == NULL));
+
+    CHECK(percid_pool_create(&pool, 4 * page, page, 16) == 0);
+    char *const object = percid_pool_get(pool);
+    CHECK(object != NULL);
+    CHECK(percid_pool_regions_register(&objects, balancer, pool) == 0);
+    const size_t slabs = percid_pool_regions_ranges(objects, ranges, 64);
+    CHECK(slabs >= 1 && (uintptr_t)object - (uintptr_t)ranges[0].start < ranges[0].bytes);
+    percid_pool_regions_touch(objects, object);
+    percid_pool_regions_touch(objects, object + 4 * page - 1);
+    percid_pool_regions_touch(objects, NULL);
+    percid_pool_regions_touch(objects, (const void *)UINTPTR_MAX);
+    CHECK(percid_pool_put(pool, object) == 0 && percid_pool_destroy(pool) == 0);
+    percid_pool_regions_touch(objects, object);
+
+    CHECK(percid_pool_regions_unregister(objects) == 0 && percid_pool_regions_unregister(objects) == -EBADF);
+    CHECK(percid_id_regions_unregister(ids) == 0 && percid_id_regions_unregister(ids) == -EBADF);
+    percid_id_regions_touch(ids);
+    percid_pool_regions_touch(objects, object);
+    percid_id_regions_touch(NULL);
+    percid_pool_regions_touch(NULL, object);
+    CHECK(percid_id_regions_of_id(ids, 0, ranges, 64) == 0 && percid_pool_regions_ranges(objects, NULL, 0) == 0);
+    CHECK(percid_id_regions_of_id(NULL, 0, NULL, 0) == 0 && percid_pool_regions_ranges(NULL, NULL, 0) == 0);
+    CHECK(percid_id_regions_register(&ids, balancer, 0) == -EINVAL && ids == NULL);
+    CHECK(percid_id_regions_register(&ids, NULL, PERCID_SOURCE_ATOMIC) == -EINVAL);
+    CHECK(percid_id_regions_register(NULL, balancer, PERCID_SOURCE_ATOMIC) == -EINVAL);
+    CHECK(percid_pool_regions_register(&objects, balancer, pool) == -EBADF && objects == NULL);
+    CHECK(percid_pool_regions_register(&objects, balancer, NULL) == -EINVAL);
+    CHECK(percid_pool_regions_register(&objects, balancer, (const percid_pool *)balancer) == -EINVAL);
+    CHECK(percid_id_regions_unregister(NULL) == -EINVAL && percid_pool_regions_unregister(NULL) == -EINVAL);
+    percid_counter_destroy(&counter);
+}
+
+static void shares(void)
+{
+    percid_report *told;
+    percid_on_node nodes[64];
+    double share = -1, all = 0;
+    CHECK(percid_report_create(&told, balancer) == 0);
+    const size_t count = percid_report_pages(told, 0, nodes, 64);
+    for (size_t i = 0; i < count && i < 64; i++) {
+        const double there = percid_report_share_on(told, 0, nodes[i].node);
+        CHECK(there > 0 && there <= 1);
+        all += there;
+    }
+    CHECK(count > 0 && all > 0.99 && all < 1.01);
+    const int result = percid_report_local_share(told, 0, &share);
+    CHECK(result == 0 ? share >= 0 && share <= 1 : result == -ENODATA);
+    CHECK(percid_report_scan_share(told) >= 0 && percid_report_scan_share(told) < 1);
+    CHECK(percid_report_local_share(told, 0, NULL) == -EINVAL);
+    CHECK(percid_report_local_share(told, SIZE_MAX, &share) == -EINVAL);
+    CHECK(percid_report_local_share(NULL, 0, &share) == -EINVAL);
+    CHECK(!(percid_report_share_on(told, SIZE_MAX, 0) > 0) && !(percid_report_share_on(NULL, 0, 0) > 0));
+    CHECK(!(percid_report_scan_share(NULL) > 0));
+    percid_report_free(told);
+}
+
 static void misuse(void)
 {
     percid_report *report;
@@ -304,6 +406,11 @@ int main(void)
     report();
     excluded_parts();
     children();
+    publication();
+    memory_of_percid();
+    shares();
+    percid_region_touch_all(region);
+    percid_region_touch_all(NULL);
 
     percid_region *const first = region;
     misuse();

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <percid.h>
@@ -14,7 +15,7 @@
 /* Of the library as it is built for this test alone. */
 void percid_testing_pretend_nodes(uint32_t count);
 
-enum { PAGES = 256, MOST_PASSES = 1000 };
+enum { PAGES = 256, MOST_PASSES = 1000, SKIPPED = 77 };
 
 /* A grain of trapped memory. */
 static const size_t GRAIN = 64 << 10;
@@ -192,6 +193,79 @@ static void gone(void)
     CHECK(percid_region_unregister(region) == 0);
 }
 
+/* All of a region at once. */
+static void touched_whole(void)
+{
+    char *const memory = map(PAGES * page);
+    percid_region *region;
+    percid_report *report;
+    CHECK(percid_region_register(&region, balancer, memory, PAGES * page) == 0);
+    CHECK(arm(PAGES));
+    errno = 77;
+    percid_region_touch_all(region);
+    CHECK(errno == 77);
+    const percid_region_figures now = figures(&report);
+    CHECK(now.local_uses + now.remote_uses == PAGES);
+    percid_report_free(report);
+    CHECK(percid_region_unregister(region) == 0 && munmap(memory, PAGES * page) == 0);
+}
+
+/* In a child, which is the first process of a PID namespace of its own: how that ends. */
+static int in_next_namespace(int (*body)(void))
+{
+    int status = -1;
+    if (unshare(CLONE_NEWPID) != 0) {
+        return SKIPPED;
+    }
+    const pid_t process = fork();
+    CHECK(process >= 0);
+    if (process == 0) {
+        _exit(getpid() == 1 ? body() : SKIPPED);
+    }
+    CHECK(waitpid(process, &status, 0) == process && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The child of a process with the same number is a child nevertheless. */
+static int namesake(void)
+{
+    percid_balancer_event event;
+    return percid_balancer_take_events(balancer, &event, 1) == 0 && percid_balancer_publish(balancer) == -EPERM ? 0 : 1;
+}
+
+static int first_of_a_namespace(void)
+{
+    percid_balancer_settings settings;
+    percid_balancer_event event;
+    percid_region *region;
+    char *const memory = map(PAGES * page);
+    CHECK(percid_balancer_settings_init(&settings, sizeof settings) == 0);
+    settings.scan_delay_ns = 0;
+    CHECK(percid_balancer_create(&balancer, &settings) == 0);
+    CHECK(percid_region_register(&region, balancer, memory, PAGES * page) == 0 && arm(PAGES));
+    /* Leaves some. */
+    CHECK(percid_balancer_take_events(balancer, &event, 1) == 1);
+    const int result = in_next_namespace(namesake);
+    return percid_balancer_take_events(balancer, &event, 1) == 1 ? result : 2;
+}
+
+static void namespaces(void)
+{
+    int status = -1;
+    CHECK(fflush(stdout) == 0);
+    const pid_t process = fork();
+    CHECK(process >= 0);
+    if (process == 0) {
+        (void)unshare(CLONE_NEWUSER);
+        _exit(in_next_namespace(first_of_a_namespace));
+    }
+    CHECK(waitpid(process, &status, 0) == process && WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == SKIPPED);
+    if (WEXITSTATUS(status) == SKIPPED) {
+        puts("skipped: no PID namespaces for this user");
+    }
+}
+
 int main(void)
 {
     percid_balancer_settings settings;
@@ -206,7 +280,9 @@ int main(void)
     }
     reported();
     trapped();
+    touched_whole();
     gone();
+    namespaces();
     CHECK(percid_balancer_start(balancer) == 0 && percid_balancer_destroy(balancer) == 0);
     puts("ok");
     return 0;

@@ -1,0 +1,212 @@
+//! percid's own memory as regions: what every ID has, and the objects of a pool.
+
+use std::ffi::{c_int, c_void};
+
+use super::balancer::Balancer;
+use super::error;
+use crate::activity::Range;
+use crate::barrier::guard;
+use crate::list;
+use crate::pool::Pool;
+use crate::registry::{Object, Registry};
+use crate::source::source;
+
+/// The memory of all IDs of a source, where all structures have their copies, as regions of a
+/// balancer, from percid_id_regions_register() to percid_id_regions_unregister().
+///
+/// Such memory lies on the node where it was first used. An ID stays with its CPU, but not for ever:
+/// a thread that moves to another node and takes over an ID there finds its counters far away.
+///
+/// Threads: any number of threads may use it at once.
+/// Signals: percid_id_regions_touch() is async-signal-safe; the rest is not.
+/// Fork: in the child nothing is armed any more.
+#[derive(Debug)]
+pub struct IdRegions(percid_numa::IdRegions);
+
+/// The memory of a pool's objects as regions of a balancer, from percid_pool_regions_register() to
+/// percid_pool_regions_unregister().
+///
+/// Threads: any number of threads may use it at once.
+/// Signals: percid_pool_regions_touch() is async-signal-safe; the rest is not.
+/// Fork: in the child nothing is armed any more.
+#[derive(Debug)]
+pub struct PoolRegions(Vec<percid_numa::Region>);
+
+static ID_REGIONS: Registry<IdRegions> = Registry::new();
+static POOL_REGIONS: Registry<PoolRegions> = Registry::new();
+
+impl Object for IdRegions {
+    type Inner = IdRegions;
+    const TYPE: u64 = 8;
+}
+
+impl Object for PoolRegions {
+    type Inner = PoolRegions;
+    const TYPE: u64 = 9;
+}
+
+impl PoolRegions {
+    /// They are by ascending address.
+    fn touch(&self, address: usize) {
+        let next = self.0.partition_point(|region| region.range().end <= address);
+        if let Some(region) = self.0.get(next).filter(|region| region.range().start <= address) {
+            region.touch(address - region.range().start);
+        }
+    }
+}
+
+/// Registers the memory of all IDs of a source (one of enum percid_source) that exist by now, and
+/// stores the regions in `regions`. For IDs that come later unregister and register again.
+///
+/// Returns 0; -EINVAL also for a number that is no source's; and what percid_region_register()
+/// returns, for the first region that cannot be registered. On error `regions` becomes NULL.
+///
+/// # Safety
+///
+/// `regions` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_id_regions_register(
+    regions: *mut *mut IdRegions,
+    balancer: *mut Balancer,
+    source: c_int,
+) -> c_int {
+    let make = || {
+        // SAFETY: the caller's handle.
+        let balancer = unsafe { Registry::object(balancer) }?;
+        let source = self::source(source).ok_or(-libc::EINVAL)?;
+        balancer.balancer.register_ids(source).map(IdRegions).map_err(error::of_register)
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { ID_REGIONS.create(regions, make) }
+}
+
+/// Says that the calling thread uses the memory of the ID that it has now, which its counters,
+/// stacks and other structures of the source do. To be called now and then: once per period is
+/// enough. Regions that are unregistered are ignored.
+///
+/// Async-signal-safe; never waits. Costs some 40 ns, and for every armed page of the ID two system
+/// calls.
+///
+/// # Safety
+///
+/// `regions` is [a handle](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_id_regions_touch(regions: *mut IdRegions) {
+    // SAFETY: the caller's handle.
+    if let Ok(regions) = unsafe { Registry::object(regions) } {
+        guard((), || regions.0.touch());
+    }
+}
+
+/// Stores the first `capacity` of the addresses of an ID's regions in `ranges`, and returns how many
+/// there are: 0 if the ID did not exist when they were registered, or there are no such regions.
+///
+/// # Safety
+///
+/// `regions` is [a handle](crate#safety), `ranges` [memory](crate#safety) for `capacity` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_id_regions_of_id(
+    regions: *const IdRegions,
+    id: u32,
+    ranges: *mut Range,
+    capacity: usize,
+) -> usize {
+    // SAFETY: the caller's handle.
+    let Ok(regions) = (unsafe { Registry::object(regions) }) else { return 0 };
+    let found = regions.0.of_id(id).iter().map(|region| Range::of(region.range()));
+    // SAFETY: the caller's memory.
+    guard(0, || unsafe { list::write(found, ranges, capacity) })
+}
+
+/// Unregisters them. No other thread may use them meanwhile.
+///
+/// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before. The handle stays
+/// recognisable.
+///
+/// # Safety
+///
+/// `regions` is [a handle](crate#safety), which no other thread uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_id_regions_unregister(regions: *mut IdRegions) -> c_int {
+    // SAFETY: the caller's handle, which no other thread uses.
+    unsafe { ID_REGIONS.destroy(regions) }
+}
+
+/// Registers the memory of the objects that a pool has by now, and stores the regions in `regions`:
+/// one for all slabs that are side by side. For objects that come later unregister and register
+/// again. The pool may be destroyed before.
+///
+/// Returns 0, or what percid_region_register() returns for the first region that cannot be
+/// registered; -EINVAL and -EBADF for the pool as for the balancer. On error `regions` becomes NULL.
+///
+/// # Safety
+///
+/// `regions` is [memory](crate#safety) for a handle, `balancer` and `pool` [handles](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_pool_regions_register(
+    regions: *mut *mut PoolRegions,
+    balancer: *mut Balancer,
+    pool: *const Pool,
+) -> c_int {
+    let make = || {
+        // SAFETY: the caller's handles.
+        let (balancer, pool) = unsafe { (Registry::object(balancer)?, Registry::object(pool)?) };
+        balancer.balancer.register_pool(pool).map(PoolRegions).map_err(error::of_register)
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { POOL_REGIONS.create(regions, make) }
+}
+
+/// Says that the calling thread uses an object, by an address in it; of a large object, once for
+/// every page. Addresses that are not in the regions are ignored, and so are regions that are
+/// unregistered.
+///
+/// Async-signal-safe; never waits. Costs a search among the regions, and what percid_region_touch()
+/// costs.
+///
+/// # Safety
+///
+/// `regions` is [a handle](crate#safety). Nothing is asked of the address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_pool_regions_touch(
+    regions: *mut PoolRegions,
+    object: *const c_void,
+) {
+    // SAFETY: the caller's handle.
+    if let Ok(regions) = unsafe { Registry::object(regions) } {
+        guard((), || regions.touch(object.addr()));
+    }
+}
+
+/// Stores the first `capacity` of the addresses of the regions in `ranges`, ascending, and returns
+/// how many there are; 0 if there are no such regions.
+///
+/// # Safety
+///
+/// `regions` is [a handle](crate#safety), `ranges` [memory](crate#safety) for `capacity` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_pool_regions_ranges(
+    regions: *const PoolRegions,
+    ranges: *mut Range,
+    capacity: usize,
+) -> usize {
+    // SAFETY: the caller's handle.
+    let Ok(regions) = (unsafe { Registry::object(regions) }) else { return 0 };
+    let found = regions.0.iter().map(|region| Range::of(region.range()));
+    // SAFETY: the caller's memory.
+    guard(0, || unsafe { list::write(found, ranges, capacity) })
+}
+
+/// Unregisters them. No other thread may use them meanwhile.
+///
+/// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before. The handle stays
+/// recognisable.
+///
+/// # Safety
+///
+/// `regions` is [a handle](crate#safety), which no other thread uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_pool_regions_unregister(regions: *mut PoolRegions) -> c_int {
+    // SAFETY: the caller's handle, which no other thread uses.
+    unsafe { POOL_REGIONS.destroy(regions) }
+}
