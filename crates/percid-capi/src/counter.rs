@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use crate::barrier::guard;
+use crate::copies;
 use crate::errno;
 use crate::list;
 use crate::source::source;
@@ -35,7 +36,7 @@ const _: () = {
 };
 
 /// The counter as the library knows it, for as long as the caller's pointer is good; `None` for
-/// NULL.
+/// NULL and for another copy's.
 ///
 /// # Safety
 ///
@@ -43,7 +44,7 @@ const _: () = {
 unsafe fn counter<'a>(counter: *const Counter) -> Option<&'a percid::Counter> {
     // SAFETY: size and alignment are those of the library's type, all of whose changes are atomic;
     // every value that a C program can have lawfully stored is a counter.
-    unsafe { counter.cast::<percid::Counter>().as_ref() }
+    unsafe { copies::own(counter.cast::<percid::Counter>()) }.ok()
 }
 
 /// Adds `n`, which may be negative.
@@ -175,10 +176,11 @@ pub unsafe extern "C" fn percid_counter_shared(counter: *const Counter) -> i64 {
 /// `counter` is [an object](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_destroy(counter: *mut Counter) {
-    if counter.is_null() {
+    let counter = counter.cast::<percid::Counter>();
+    // SAFETY: the caller's pointer.
+    if unsafe { copies::own(counter) }.is_err() {
         return;
     }
-    let counter = counter.cast::<percid::Counter>();
     // SAFETY: the caller's pointer, which no other thread uses now.
     guard((), || drop(unsafe { counter.replace(percid::Counter::new()) }));
 }

@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use percid::histogram::Snapshot as Counts;
 
 use crate::barrier::guard;
+use crate::copies;
 use crate::errno;
 use crate::list;
 use crate::source::source;
@@ -61,14 +62,14 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// The histogram as the library knows it; `None` for NULL.
+/// The histogram as the library knows it; `None` for NULL and for another copy's.
 ///
 /// # Safety
 ///
 /// `histogram` is NULL or points to a histogram that outlives `'a`.
 unsafe fn histogram<'a>(histogram: *const Histogram) -> Option<&'a percid::Histogram> {
     // SAFETY: size and alignment are those of the library's type, all of whose changes are atomic.
-    unsafe { histogram.cast::<percid::Histogram>().as_ref() }
+    unsafe { copies::own(histogram.cast::<percid::Histogram>()) }.ok()
 }
 
 /// Counts a value.
@@ -194,10 +195,11 @@ pub unsafe extern "C" fn percid_histogram_unrecorded(histogram: *const Histogram
 /// `histogram` is [an object](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_destroy(histogram: *mut Histogram) {
-    if histogram.is_null() {
+    let histogram = histogram.cast::<percid::Histogram>();
+    // SAFETY: the caller's pointer.
+    if unsafe { copies::own(histogram) }.is_err() {
         return;
     }
-    let histogram = histogram.cast::<percid::Histogram>();
     // SAFETY: the caller's pointer, which no other thread uses now.
     guard((), || drop(unsafe { histogram.replace(percid::Histogram::new()) }));
 }
@@ -355,10 +357,11 @@ unsafe fn read(
     counts: impl FnOnce(&percid::Histogram) -> Counts,
 ) -> c_int {
     // SAFETY: the caller's pointer.
-    match unsafe { self::histogram(histogram) } {
+    match unsafe { copies::own(histogram.cast::<percid::Histogram>()) } {
         // SAFETY: as above.
-        Some(histogram) if !snapshot.is_null() => unsafe { store(snapshot, || counts(histogram)) },
-        _ => -libc::EINVAL,
+        Ok(histogram) if !snapshot.is_null() => unsafe { store(snapshot, || counts(histogram)) },
+        Ok(_) => -libc::EINVAL,
+        Err(error) => error,
     }
 }
 

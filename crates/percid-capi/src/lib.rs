@@ -62,6 +62,7 @@ pub mod testing;
 
 mod barrier;
 mod callback;
+mod copies;
 mod ends;
 mod errno;
 mod list;

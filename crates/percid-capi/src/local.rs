@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Release};
 
 use crate::barrier::guard;
 use crate::callback::{Make, Visit, count};
+use crate::copies;
 use crate::ends::holding;
 use crate::errno;
 use crate::registry::{Object, Registry, is_static};
@@ -129,7 +130,7 @@ impl Object for Local {
         // SAFETY: size, alignment and what the macro has initialised are those of the library's
         // type, all of whose other words are zero at first (no function of Rust makes its values,
         // which may be zero), and which changes only atomically what others may see.
-        Ok(unsafe { &*address.cast() })
+        unsafe { copies::own(address.cast()) }
     }
 }
 

@@ -9,6 +9,7 @@ use percid::pool::{Misuse, RawPool};
 use crate::activity::Range;
 use crate::barrier::guard;
 use crate::callback::count;
+use crate::copies;
 use crate::errno;
 use crate::list;
 use crate::registry::{Object, Registry};
@@ -79,7 +80,7 @@ impl Object for Pool {
         // SAFETY: size, alignment and what the macro has initialised are those of the library's
         // type, all of whose other words are zero at first, and which changes only atomically what
         // others may see.
-        Ok(unsafe { &*address.cast() })
+        unsafe { copies::own(address.cast()) }
     }
 }
 

@@ -23,6 +23,7 @@ use std::sync::atomic::{
 };
 
 use crate::barrier::uncancelled;
+use crate::copies;
 use crate::errno;
 
 /// Where the tag begins.
@@ -77,7 +78,9 @@ pub(crate) struct Registry<T: Object> {
 struct Front {
     /// The next free record, while this one is free.
     next: AtomicU64,
-    unused: [u64; 6],
+    /// The copy of percid that has made it.
+    copy: AtomicU64,
+    unused: [u64; 5],
     /// The tag of the handle that this record is good for. Inline code reads it.
     tag: AtomicU64,
 }
@@ -129,7 +132,7 @@ impl<T: Object> Registry<T> {
     /// # Errors
     ///
     /// `-EINVAL` for NULL, another type's handle, and an object of static storage that cannot be
-    /// one; `-EBADF` if the object is gone.
+    /// one; `-EBADF` if the object is gone; `-EXDEV` if another copy of percid has made it.
     ///
     /// # Safety
     ///
@@ -153,6 +156,9 @@ impl<T: Object> Registry<T> {
             if (*record).front.tag.load(Acquire) != tag {
                 return Err(-libc::EBADF);
             }
+            if (*record).front.copy.load(Relaxed) != copies::this() {
+                return Err(copies::refused());
+            }
             Ok((*(*record).object.get()).assume_init_ref())
         }
     }
@@ -171,6 +177,9 @@ impl<T: Object> Registry<T> {
         };
         // SAFETY: records stay forever.
         let this = unsafe { &*record };
+        if this.front.copy.load(Relaxed) != copies::this() {
+            return copies::refused();
+        }
         if this.front.tag.compare_exchange(tag, tag + 1, AcqRel, Relaxed).is_err() {
             return -libc::EBADF;
         }
@@ -252,6 +261,7 @@ impl<T: Object> Registry<T> {
             // other thread's.
             unsafe {
                 let record = records.add(index);
+                (*record).front.copy.store(copies::this(), Relaxed);
                 (*record).front.tag.store(T::TYPE << TYPE_SHIFT | FIRST, Relaxed);
                 self.give_back(record);
             }

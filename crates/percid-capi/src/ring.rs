@@ -6,6 +6,7 @@ use percid::ring::AppendError;
 
 use crate::barrier::guard;
 use crate::callback::count;
+use crate::copies;
 use crate::ends::{is_visiting, visiting};
 use crate::errno;
 use crate::registry::{Object, Registry, is_static};
@@ -96,7 +97,7 @@ impl Object for Ring {
         // SAFETY: size, alignment and what the macro has initialised are those of the library's
         // type, all of whose other words are zero at first, and which changes only atomically what
         // others may see.
-        Ok(unsafe { &*address.cast() })
+        unsafe { copies::own(address.cast()) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::ptr;
 
 use crate::barrier::guard;
 use crate::callback::{Visit, count};
+use crate::copies;
 use crate::ends::{is_visiting, visiting};
 use crate::errno;
 use crate::registry::{Object, Registry, is_static};
@@ -62,7 +63,7 @@ impl Object for Stack {
         // SAFETY: size, alignment and what the macro has initialised are those of the library's
         // type, all of whose other words are zero at first, and which changes only atomically what
         // others may see.
-        Ok(unsafe { &*address.cast() })
+        unsafe { copies::own(address.cast()) }
     }
 }
 

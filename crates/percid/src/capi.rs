@@ -6,11 +6,18 @@ use std::mem::offset_of;
 use crate::arena;
 use crate::critical::fast_path::{FAST_PATH, FastPath};
 use crate::critical::ring::{Append, DATA, HEAD, NUMBERS, ONE, TAIL};
+use crate::handle;
 use crate::local::CLOSED;
 use crate::sys::{holder, preserving_errno, stderr};
 
 /// Where the words are that critical sections read.
 pub const FAST_PATH_WORDS: *const () = (&raw const FAST_PATH).cast();
+
+/// Whether the word of an object names memory that is not this copy's: another copy of percid in the
+/// process has made it. Of an object without memory nobody can tell.
+pub fn is_foreign(word: usize) -> bool {
+    handle::block_of(word).is_some_and(|block| !arena::contains(block))
+}
 
 /// Writes `percid: message` as one line to standard error. Async-signal-safe as far as formatting
 /// the message is.

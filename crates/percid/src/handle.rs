@@ -15,6 +15,8 @@ use crate::id::{Source, Unavailable, choice, fence};
 use crate::sys::preserving_errno;
 
 pub(crate) use word::State;
+#[cfg(feature = "capi")]
+pub(crate) use word::block_of;
 use word::{ATOMIC, Word};
 
 /// The word of a handle.

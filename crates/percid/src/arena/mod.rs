@@ -79,6 +79,13 @@ fn extent(index: usize) -> Option<usize> {
     (base != UNAVAILABLE).then_some(base)
 }
 
+/// Whether a block lies in an extent that this copy of percid has reserved.
+#[cfg(feature = "capi")]
+pub(crate) fn contains(block: Block) -> bool {
+    let bases = EXTENT.iter().map(|base| base.load(Relaxed)).take_while(|&base| base != 0);
+    bases.filter(|&base| base != UNAVAILABLE).any(|base| block.0.wrapping_sub(base) < STRIDE)
+}
+
 /// Several threads, or a thread and its signal handler, may reserve at once: the first to publish
 /// wins and the others give theirs back.
 #[cold]

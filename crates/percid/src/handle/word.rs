@@ -55,6 +55,15 @@ impl State {
     }
 }
 
+/// The memory that a word names, if it does.
+#[cfg(feature = "capi")]
+pub(crate) fn block_of(word: usize) -> Option<Block> {
+    match State::decode(word) {
+        State::Claimed(block, _) => Some(block),
+        State::Unclaimed | State::Inline(_) => None,
+    }
+}
+
 /// The word.
 #[repr(transparent)]
 pub(crate) struct Word {

@@ -203,6 +203,24 @@ fn a_mixture_of_copies_is_seen() {
     }
 }
 
+/// What belongs to one copy is of no use to another, which says so.
+#[test]
+fn objects_of_another_copy_are_refused() {
+    let options = format!("-std=gnu11 -O2 {WARNINGS} {}", headers());
+    let archive = inside(&only_static().library("libpercid.a"));
+    let host = made(Build::new(any_compiler().c, &["foreign.c"], &options), &archive);
+    let options = format!("-shared -fPIC {options}");
+    let plugin = made(Build::new(any_compiler().c, &["foreign_plugin.c"], &options), &archive);
+    for source in SOURCES {
+        let mut command = host.command();
+        command.arg(&plugin.path).env("PERCID_SOURCE", source);
+        let (output, text) = host.outcome(&mut command);
+        assert!(output.status.success() && text.ends_with("\nok\n"), "{source}: {text}");
+        let told = "percid: an object of another copy of percid in this process is refused";
+        assert_eq!(text.matches(told).count(), 1, "{text}");
+    }
+}
+
 #[test]
 fn what_an_older_library_lacks_is_answered() {
     let older = versions::older();
