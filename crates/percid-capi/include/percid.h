@@ -62,9 +62,22 @@
  *           call any of this, nor threads that were made by clone() behind the C library's back.
  * dlclose   A shared library that contains the static percid library must be linked with -z
  *           nodelete. (libpercid.so is.)
+ * Copies    There may be several copies of percid in a process, of several versions: in the program,
+ *           beside it, in plugins. Each module gets everything from one of them, because these
+ *           headers refer to one symbol, percid_interface_1; the dynamic linker decides which, as it
+ *           does for what C++ inline functions share. An object belongs to the copy that has made it
+ *           or used it first. Functions of another copy refuse it: -EXDEV, or 0 or nothing where
+ *           there is no error to answer, and one line on standard error. What is inline does not
+ *           look at that: call a function of the module that has the object. Functions that a module
+ *           finds by name, with dlsym() for instance, are those of the library that has the name.
+ * Versions  A program runs with any later version of the library. With an older one, functions that
+ *           it does not have answer -ENOSYS, or 0 or nothing, and one line on standard error.
  *
  * This file is generated from the library's source: changes belong there.
  */
+
+/* Whatever is the default where this file is included; undone at its end. */
+#pragma GCC visibility push(default)
 
 #ifndef PERCID_H
 #define PERCID_H
@@ -96,9 +109,6 @@
 #define PERCID_NOEXCEPT
 #endif
 #define PERCID_MUST_USE __attribute__((warn_unused_result))
-
-/* Whatever is the default where this file is included. */
-#pragma GCC visibility push(default)
 
 /** A counter of value 0, for a static or any other initialisation. */
 #define PERCID_COUNTER_INIT {0}
@@ -1654,7 +1664,10 @@ PERCID_INLINE void percid_counter_add_slow(struct percid_counter *counter, int64
  * or another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On
  * error it is left alone.
  */
-PERCID_INLINE int percid_counter_with_source(struct percid_counter *counter, int source) PERCID_NOEXCEPT;
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_counter_with_source(struct percid_counter *counter,
+                               int source) PERCID_NOEXCEPT;
 
 /**
  * The sum over all IDs; 0 for NULL.
@@ -1712,7 +1725,10 @@ void percid_histogram_record_slow(struct percid_histogram *histogram,
  * whatever the process has chosen: for measurements and tests. Returns what
  * percid_counter_with_source() does.
  */
-PERCID_INLINE int percid_histogram_with_source(struct percid_histogram *histogram, int source) PERCID_NOEXCEPT;
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_histogram_with_source(struct percid_histogram *histogram,
+                                 int source) PERCID_NOEXCEPT;
 
 /**
  * Stores a snapshot of what has been recorded so far in `snapshot`, to be freed by
@@ -1722,6 +1738,7 @@ PERCID_INLINE int percid_histogram_with_source(struct percid_histogram *histogra
  * Returns 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_histogram_snapshot(const struct percid_histogram *histogram,
                               struct percid_snapshot **snapshot) PERCID_NOEXCEPT;
 
@@ -1730,6 +1747,7 @@ int percid_histogram_snapshot(const struct percid_histogram *histogram,
  * exactly one of the snapshots taken, or still there.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_histogram_take(struct percid_histogram *histogram,
                           struct percid_snapshot **snapshot) PERCID_NOEXCEPT;
 
@@ -1748,7 +1766,7 @@ PERCID_INLINE void percid_histogram_destroy(struct percid_histogram *histogram) 
  * Stores a snapshot without values in `snapshot`, to merge others into. Returns 0, or -EINVAL for
  * NULL.
  */
-PERCID_INLINE int percid_snapshot_create(struct percid_snapshot **snapshot) PERCID_NOEXCEPT;
+PERCID_INLINE PERCID_MUST_USE int percid_snapshot_create(struct percid_snapshot **snapshot) PERCID_NOEXCEPT;
 
 /**
  * Frees a snapshot. NULL is allowed.
@@ -1810,6 +1828,7 @@ int percid_snapshot_merge(struct percid_snapshot *snapshot,
  * Returns 0, -EINVAL for NULL or another capacity, or -ENOMEM; on error `stack` becomes NULL.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_stack_create(struct percid_stack **stack,
                         uint32_t capacity,
                         size_t shared) PERCID_NOEXCEPT;
@@ -1822,6 +1841,7 @@ int percid_stack_create(struct percid_stack **stack,
  * the source cannot be used, as percid_source_prepare() does; on error `stack` becomes NULL.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_stack_create_with_source(struct percid_stack **stack,
                                     int source,
                                     uint32_t capacity) PERCID_NOEXCEPT;
@@ -1839,7 +1859,7 @@ PERCID_INLINE uint32_t percid_stack_capacity(const struct percid_stack *stack) P
  * there is no memory for it; -EINVAL for NULL; -EBADF if the stack is destroyed.
  * Async-signal-safe. Costs some 20 instructions and a call.
  */
-PERCID_INLINE int percid_stack_push(struct percid_stack *stack, void *item) PERCID_NOEXCEPT;
+PERCID_INLINE PERCID_MUST_USE int percid_stack_push(struct percid_stack *stack, void *item) PERCID_NOEXCEPT;
 
 /**
  * Pops the item that this CPU pushed last, or one of the shared list.
@@ -1847,7 +1867,7 @@ PERCID_INLINE int percid_stack_push(struct percid_stack *stack, void *item) PERC
  * NULL if there is none, or no such stack. Items in the parts of other CPUs are not found.
  * Async-signal-safe. Costs some 20 instructions and a call.
  */
-PERCID_INLINE void *percid_stack_pop(struct percid_stack *stack) PERCID_NOEXCEPT;
+PERCID_INLINE PERCID_MUST_USE void *percid_stack_pop(struct percid_stack *stack) PERCID_NOEXCEPT;
 
 /**
  * Hands all items to `visit`, those of every ID and those of the shared list, and returns how
@@ -1885,6 +1905,7 @@ int percid_stack_destroy(struct percid_stack *stack,
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `pool` becomes NULL.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_pool_create(struct percid_pool **pool,
                        size_t size,
                        size_t align,
@@ -1913,6 +1934,7 @@ int percid_pool_create_bounded(struct percid_pool **pool,
  * why the source cannot be used, as percid_source_prepare() does; on error `pool` becomes NULL.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_pool_create_with_source(struct percid_pool **pool,
                                    int source,
                                    size_t size,
@@ -1951,7 +1973,7 @@ size_t percid_pool_slabs(const struct percid_pool *pool,
  * NULL if there is no memory, or there is no such pool. Async-signal-safe. Costs some 25
  * instructions and a call.
  */
-PERCID_INLINE void *percid_pool_get(struct percid_pool *pool) PERCID_NOEXCEPT;
+PERCID_INLINE PERCID_MUST_USE void *percid_pool_get(struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
  * Takes back an object that percid_pool_get() of any pool has lent and no thread uses any more.
@@ -1994,6 +2016,7 @@ PERCID_INLINE int percid_pool_destroy(struct percid_pool *pool) PERCID_NOEXCEPT;
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `local` becomes NULL.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_local_create(struct percid_local **local,
                         size_t size,
                         size_t align,
@@ -2009,6 +2032,7 @@ int percid_local_create(struct percid_local **local,
  * why the source cannot be used, as percid_source_prepare() does; on error `local` becomes NULL.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_local_create_with_source(struct percid_local **local,
                                     int source,
                                     size_t size,
@@ -2026,6 +2050,7 @@ int percid_local_create_with_source(struct percid_local **local,
  * instructions, a call, and the callback.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_local_with(struct percid_local *local,
                       void (*visit)(void *value, void *argument),
                       void *argument);
@@ -2041,7 +2066,7 @@ int percid_local_with(struct percid_local *local,
  *
  * Returns 0, or what percid_local_with() does; then `value` becomes NULL. Waits for no thread.
  */
-PERCID_INLINE int percid_local_acquire(struct percid_local *local, void **value);
+PERCID_INLINE PERCID_MUST_USE int percid_local_acquire(struct percid_local *local, void **value);
 
 /**
  * Gives a value back that percid_local_acquire() has stored. NULL is allowed.
@@ -2092,7 +2117,11 @@ PERCID_INLINE int percid_local_destroy(struct percid_local *local);
  *
  * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `ring` becomes NULL.
  */
-PERCID_INLINE int percid_ring_create(struct percid_ring **ring, size_t bytes, int overflow) PERCID_NOEXCEPT;
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_ring_create(struct percid_ring **ring,
+                       size_t bytes,
+                       int overflow) PERCID_NOEXCEPT;
 
 /**
  * As percid_ring_create(), for a source, whatever the process has chosen: for measurements and
@@ -2102,6 +2131,7 @@ PERCID_INLINE int percid_ring_create(struct percid_ring **ring, size_t bytes, in
  * why the source cannot be used, as percid_source_prepare() does; on error `ring` becomes NULL.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_ring_create_with_source(struct percid_ring **ring,
                                    int source,
                                    size_t bytes,
@@ -2191,7 +2221,7 @@ PERCID_INLINE int percid_consumer_close(struct percid_consumer *consumer) PERCID
  * Stores a new mask without members in `mask`. Returns 0, -EINVAL for NULL, or -ENOMEM; on error
  * `mask` becomes NULL.
  */
-PERCID_INLINE int percid_mask_create(struct percid_mask **mask) PERCID_NOEXCEPT;
+PERCID_INLINE PERCID_MUST_USE int percid_mask_create(struct percid_mask **mask) PERCID_NOEXCEPT;
 
 /**
  * Makes `id` a member, after something was published that a drain must find.
@@ -2262,6 +2292,7 @@ int percid_balancer_settings_set_rules(struct percid_balancer_settings *settings
  * -ENOMEM. On error `balancer` becomes NULL.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_balancer_create(struct percid_balancer **balancer,
                            const struct percid_balancer_settings *settings) PERCID_NOEXCEPT;
 
@@ -2359,6 +2390,7 @@ PERCID_INLINE int percid_balancer_destroy(struct percid_balancer *balancer) PERC
  * Costs a reading of /proc/self/maps.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_region_register(struct percid_region **region,
                            struct percid_balancer *balancer,
                            const void *start,
@@ -2408,6 +2440,7 @@ int percid_region_register(struct percid_region **region,
  * thread. The first access to 64 KiB of armed memory costs 4 us.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_region_register_trapped(struct percid_region **region,
                                    struct percid_balancer *balancer,
                                    const void *start,
@@ -2439,6 +2472,7 @@ int percid_region_register_trapped(struct percid_region **region,
  *     -EIO              the kernel refused for another reason
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_region_register_written(struct percid_region **region,
                                    struct percid_balancer *balancer,
                                    const void *start,
@@ -2499,6 +2533,7 @@ PERCID_INLINE int percid_region_access(const struct percid_region *region) PERCI
  * moment.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_region_exclude_begin(struct percid_region *region,
                                 size_t offset,
                                 size_t bytes) PERCID_NOEXCEPT;
@@ -2627,6 +2662,7 @@ int64_t percid_balancer_take_events(struct percid_balancer *balancer,
  * NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
  */
 PERCID_INLINE
+PERCID_MUST_USE
 int percid_report_create(struct percid_report **report,
                          const struct percid_balancer *balancer) PERCID_NOEXCEPT;
 

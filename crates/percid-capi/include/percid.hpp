@@ -40,6 +40,9 @@
 #error "percid.hpp needs C++17 or later (-std=c++17); percid.h is for all of C and C++"
 #endif
 
+/* Whatever is the default where this file is included; undone at its end. */
+#pragma GCC visibility push(default)
+
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -2202,5 +2205,7 @@ private:
 #undef PERCID_HIDDEN_TEMPLATE
 #undef PERCID_EXCEPTIONS
 #undef PERCID_REQUIRES
+
+#pragma GCC visibility pop
 
 #endif

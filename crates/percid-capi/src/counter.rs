@@ -85,6 +85,7 @@ pub unsafe extern "C" fn percid_counter_add_slow(counter: *mut Counter, n: i64) 
 /// # Safety
 ///
 /// `counter` is [memory](crate#safety) for a counter.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, source: c_int) -> c_int {
     let Some(source) = self::source(source).filter(|_| !counter.is_null()) else {

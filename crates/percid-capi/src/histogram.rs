@@ -125,6 +125,7 @@ pub unsafe extern "C" fn percid_histogram_record_slow(
 /// # Safety
 ///
 /// `histogram` is [memory](crate#safety) for a histogram.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_with_source(
     histogram: *mut Histogram,
@@ -152,6 +153,7 @@ pub unsafe extern "C" fn percid_histogram_with_source(
 /// # Safety
 ///
 /// `histogram` is [an object](crate#safety). `snapshot` is [memory](crate#safety) for a pointer.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_snapshot(
     histogram: *const Histogram,
@@ -167,6 +169,7 @@ pub unsafe extern "C" fn percid_histogram_snapshot(
 /// # Safety
 ///
 /// `histogram` is [an object](crate#safety). `snapshot` is [memory](crate#safety) for a pointer.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_take(
     histogram: *mut Histogram,
@@ -210,6 +213,7 @@ pub unsafe extern "C" fn percid_histogram_destroy(histogram: *mut Histogram) {
 /// # Safety
 ///
 /// `snapshot` is [memory](crate#safety) for a pointer.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_create(snapshot: *mut *mut Snapshot) -> c_int {
     if snapshot.is_null() {

@@ -147,6 +147,7 @@ impl Object for Local {
 ///
 /// `local` is [memory](crate#safety) for a handle. `make` and `drop` are [callbacks](crate#safety)
 /// with `context`, on any thread, until the object is destroyed.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_create(
     local: *mut *mut Local,
@@ -174,6 +175,7 @@ pub unsafe extern "C" fn percid_local_create(
 /// # Safety
 ///
 /// As [`percid_local_create`].
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_create_with_source(
     local: *mut *mut Local,
@@ -205,6 +207,7 @@ pub unsafe extern "C" fn percid_local_create_with_source(
 /// # Safety
 ///
 /// `local` is [a handle](crate#safety). `visit` is [a callback](crate#safety) with `argument`.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn percid_local_with(
     local: *mut Local,
@@ -242,6 +245,7 @@ pub unsafe extern "C-unwind" fn percid_local_with(
 /// # Safety
 ///
 /// `local` is [a handle](crate#safety). `value` is [memory](crate#safety) for a pointer.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn percid_local_acquire(
     local: *mut Local,

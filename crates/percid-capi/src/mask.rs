@@ -62,6 +62,7 @@ impl Object for Mask {
 /// # Safety
 ///
 /// `mask` is [memory](crate#safety) for a handle.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
     // SAFETY: the caller's pointer.

@@ -93,6 +93,7 @@ impl Object for Pool {
 /// # Safety
 ///
 /// `pool` is [memory](crate#safety) for a handle.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_create(
     pool: *mut *mut Pool,
@@ -143,6 +144,7 @@ pub unsafe extern "C" fn percid_pool_create_bounded(
 /// # Safety
 ///
 /// `pool` is [memory](crate#safety) for a handle.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_create_with_source(
     pool: *mut *mut Pool,
@@ -223,6 +225,7 @@ pub unsafe extern "C" fn percid_pool_slabs(
 /// # Safety
 ///
 /// `pool` is [a handle](crate#safety).
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
     // SAFETY: the caller's handle.

@@ -109,6 +109,7 @@ impl Object for Ring {
 /// # Safety
 ///
 /// `ring` is [memory](crate#safety) for a handle.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_create(
     ring: *mut *mut Ring,
@@ -141,6 +142,7 @@ fn policy(number: i64) -> Option<percid::Overflow> {
 /// # Safety
 ///
 /// `ring` is [memory](crate#safety) for a handle.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_create_with_source(
     ring: *mut *mut Ring,

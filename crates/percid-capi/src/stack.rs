@@ -75,6 +75,7 @@ impl Object for Stack {
 /// # Safety
 ///
 /// `stack` is [memory](crate#safety) for a handle.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_create(
     stack: *mut *mut Stack,
@@ -98,6 +99,7 @@ pub unsafe extern "C" fn percid_stack_create(
 /// # Safety
 ///
 /// `stack` is [memory](crate#safety) for a handle.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_create_with_source(
     stack: *mut *mut Stack,
@@ -134,6 +136,7 @@ pub unsafe extern "C" fn percid_stack_capacity(stack: *const Stack) -> u32 {
 /// # Safety
 ///
 /// `stack` is [a handle](crate#safety).
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void) -> c_int {
     // SAFETY: the caller's handle.
@@ -155,6 +158,7 @@ pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void)
 /// # Safety
 ///
 /// `stack` is [a handle](crate#safety).
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
     // SAFETY: the caller's handle.

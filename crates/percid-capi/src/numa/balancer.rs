@@ -119,6 +119,7 @@ pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) ->
 ///
 /// `balancer` is [memory](crate#safety) for a handle. `settings` is NULL or points to as many bytes
 /// as the `size` in it says, all of them written.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_balancer_create(
     balancer: *mut *mut Balancer,

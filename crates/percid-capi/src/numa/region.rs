@@ -133,6 +133,7 @@ impl Drop for Region {
 ///
 /// `region` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety). Nothing is
 /// asked of the range.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_register(
     region: *mut *mut Region,
@@ -191,6 +192,7 @@ pub unsafe extern "C" fn percid_region_register(
 ///
 /// `region` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety). The
 /// program keeps the promises above.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_register_trapped(
     region: *mut *mut Region,
@@ -234,6 +236,7 @@ pub unsafe extern "C" fn percid_region_register_trapped(
 ///
 /// `region` is [memory](crate#safety) for a handle, `balancer` [a handle](crate#safety). Nothing is
 /// asked of the range.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_register_written(
     region: *mut *mut Region,
@@ -386,6 +389,7 @@ pub unsafe extern "C" fn percid_region_access(region: *const Region) -> c_int {
 /// # Safety
 ///
 /// `region` is [a handle](crate#safety).
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_exclude_begin(
     region: *mut Region,

@@ -155,6 +155,7 @@ pub struct Failure {
 /// # Safety
 ///
 /// `report` is [memory](crate#safety) for a pointer. `balancer` is [a handle](crate#safety).
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_report_create(
     report: *mut *mut Report,

@@ -22,6 +22,7 @@ mod musl;
 mod other_architectures;
 mod parity;
 mod pretended_nodes;
+mod promises;
 mod sanitizers;
 mod sections;
 mod toolchain;
