@@ -23,10 +23,9 @@
  *             that takes a std::error_code & last, sets it and throws nothing; in a program
  *             without exceptions (-fno-exceptions) only these are there. Nothing else throws unless
  *             it says so.
- * Callables   are called on the calling thread before the function returns. What with() and
- *             for_each() are given may throw, and what it throws comes out of them; for_each()
- *             then leaves the rest out. What drain() and poll() are given must not throw, since the
- *             rest would be lost: std::terminate() is called.
+ * Callables   are called on the calling thread before the function returns, and may throw: that comes
+ *             out of the function, and nothing is lost by it. What they have not been given yet
+ *             stays where it was.
  * Linking     No function of percid is shown by the program or library that was compiled with this
  *             header, whatever it is compiled with, so that libraries with copies of percid of
  *             their own do not call each other's. What they make of it is theirs: a
@@ -50,7 +49,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <new>
@@ -676,9 +674,10 @@ public:
 
 namespace detail {
 
-/* A callable of the caller's as a callback of percid.h, which gets an A. */
+/* A callable of the caller's as a callback of percid.h, which gets an A. What it throws passes
+ * through the library, as the end of the thread does. */
 template <class A, class F>
-PERCID_HIDDEN void call(A given, void *callable) noexcept
+PERCID_HIDDEN void call(A given, void *callable)
 {
     (*static_cast<F *>(callable))(given);
 }
@@ -761,7 +760,8 @@ public:
         return detail::item<P>::adopt(percid_stack_pop(stack_.get()));
     }
 
-    /* Hands all items to visit(P) and returns how many. */
+    /* Hands all items to visit(P) and returns how many. If it throws, the items that it has not
+     * been given stay. */
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, P>)
     PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit)
@@ -921,6 +921,7 @@ class pool_regions;
 /* A pool, wherever the object is. */
 template <class T, class Place>
 class basic_pool {
+    static_assert(std::is_same<T, std::remove_cv_t<T>>::value, "objects are neither const nor volatile");
     static_assert(alignof(T) <= 4096, "objects are aligned to a page at most");
 
     friend class numa::pool_regions;
@@ -1142,6 +1143,7 @@ PERCID_HIDDEN T make_default()
 /* A local, wherever the object is. */
 template <class T, class Place>
 class basic_local {
+    static_assert(std::is_same<T, std::remove_cv_t<T>>::value, "values are neither const nor volatile");
     static_assert(alignof(T) <= 4096, "values are aligned to a page at most");
 
 public:
@@ -1155,14 +1157,14 @@ public:
     [[nodiscard]] PERCID_HIDDEN guard<T> lock()
     {
         void *value = nullptr;
-        detail::check(acquire(value), "percid::local::lock");
+        detail::check(percid_local_acquire(local_.get(), &value), "percid::local::lock");
         return guard<T>(std::launder(static_cast<T *>(value)));
     }
 #endif
     [[nodiscard]] PERCID_HIDDEN guard<T> lock(std::error_code &error)
     {
         void *value = nullptr;
-        const int result = acquire(value);
+        const int result = percid_local_acquire(local_.get(), &value);
         error = detail::error_of(result);
         return result < 0 ? guard<T>() : guard<T>(std::launder(static_cast<T *>(value)));
     }
@@ -1216,7 +1218,7 @@ public:
     }
 
     /* Takes all values out: hands each to visit(T &&) and destroys it. Returns how many. Fails as
-     * for_each() does. */
+     * for_each() does. If visit() throws, its value is destroyed, and the others stay. */
 #if PERCID_EXCEPTIONS
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, T>)
@@ -1243,24 +1245,6 @@ protected:
     PERCID_HIDDEN basic_local &operator=(basic_local &&) noexcept = default;
     PERCID_HIDDEN ~basic_local() = default;
 
-    /* Makes a value where the library says; what make() throws waits for the caller of the library. */
-    template <class M>
-    PERCID_HIDDEN_TEMPLATE static int construct(void *memory, M &&make) noexcept
-    {
-#if PERCID_EXCEPTIONS
-        try {
-            ::new (memory) T(make());
-            return 0;
-        } catch (...) {
-            thrown() = std::current_exception();
-            return -ECANCELED;
-        }
-#else
-        ::new (memory) T(make());
-        return 0;
-#endif
-    }
-
     PERCID_HIDDEN static void destroy(void *value, void *) noexcept
     {
         std::launder(static_cast<T *>(value))->~T();
@@ -1269,49 +1253,11 @@ protected:
     Place local_;
 
 private:
-    PERCID_HIDDEN int acquire(void *&value)
-    {
-        const int result = percid_local_acquire(local_.get(), &value);
-#if PERCID_EXCEPTIONS
-        if (result == -ECANCELED && thrown()) {
-            std::rethrow_exception(std::exchange(thrown(), nullptr));
-        }
-#endif
-        return result;
-    }
-
-#if PERCID_EXCEPTIONS
-    /* What a maker of values has thrown on this thread, on its way through C. */
-    PERCID_HIDDEN static std::exception_ptr &thrown() noexcept
-    {
-        static thread_local std::exception_ptr exception;
-        return exception;
-    }
-#endif
-
     template <class F>
     PERCID_HIDDEN_TEMPLATE int visit_each(F &visit)
     {
-#if PERCID_EXCEPTIONS
-        std::exception_ptr thrown;
-        auto adopt = [&visit, &thrown](void *value) {
-            try {
-                if (!thrown) {
-                    std::invoke(visit, *std::launder(static_cast<T *>(value)));
-                }
-            } catch (...) {
-                thrown = std::current_exception();
-            }
-        };
-        const int result = percid_local_for_each(local_.get(), detail::call<void *, decltype(adopt)>, &adopt);
-        if (thrown) {
-            std::rethrow_exception(thrown);
-        }
-        return result;
-#else
         auto adopt = [&visit](void *value) { std::invoke(visit, *std::launder(static_cast<T *>(value))); };
         return percid_local_for_each(local_.get(), detail::call<void *, decltype(adopt)>, &adopt);
-#endif
     }
 
     template <class F>
@@ -1380,12 +1326,10 @@ private:
         return make == nullptr ? nullptr : std::make_unique<maker>(std::move(make));
     }
 
-    PERCID_HIDDEN static int make_value(void *memory, void *context) noexcept
+    PERCID_HIDDEN static int make_value(void *memory, void *context)
     {
-        if (context == nullptr) {
-            return base::construct(memory, detail::make_default<T>);
-        }
-        return base::construct(memory, *static_cast<maker *>(context));
+        ::new (memory) T(context == nullptr ? detail::make_default<T>() : (*static_cast<maker *>(context))());
+        return 0;
     }
 
     /* Where the library finds it, wherever this object is moved. */
@@ -1406,9 +1350,10 @@ public:
     static_local &operator=(const static_local &) = delete;
 
 private:
-    PERCID_HIDDEN static int make_value(void *memory, void *) noexcept
+    PERCID_HIDDEN static int make_value(void *memory, void *)
     {
-        return base::construct(memory, Make);
+        ::new (memory) T(Make());
+        return 0;
     }
 };
 
@@ -1518,7 +1463,7 @@ public:
     }
 
     /* Hands every record that is there to visit(const event &) and returns how many; nothing if
-     * another thread is polling. */
+     * another thread is polling. If it throws, the records that it has not been given stay. */
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, const event &>)
     PERCID_HIDDEN_TEMPLATE std::optional<std::size_t> poll(F &&visit)
@@ -1661,8 +1606,8 @@ public:
         return percid_mask_is_marked(mask_.get(), id) == 1;
     }
 
-    /* Takes all members out and calls visit(std::uint32_t) for each. Returns how many there were.
-     * */
+    /* Takes all members out and calls visit(std::uint32_t) for each. Returns how many there were. If
+     * it throws, those that it has not been given stay members. */
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, std::uint32_t>)
     PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit)

@@ -5,8 +5,8 @@ use crate::installation::{all, only_static, shared};
 use crate::toolchain::{Build, Compiler, Program, WARNINGS, compilers, output_of};
 
 /// The programs for the C++ wrapper.
-pub(crate) const WRAPPER: [&str; 4] =
-    ["wrapper.cpp", "structures.cpp", "balancers.cpp", "machine.cpp"];
+pub(crate) const WRAPPER: [&str; 5] =
+    ["wrapper.cpp", "structures.cpp", "exceptions.cpp", "balancers.cpp", "machine.cpp"];
 
 /// Of headers and programs.
 const STRICT: &str = "-Wconversion -Wshadow -pthread";
