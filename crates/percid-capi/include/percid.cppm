@@ -59,6 +59,7 @@ using percid::overflow;
 using percid::is_record;
 using percid::event;
 using percid::ring;
+using percid::consumer;
 using percid::static_ring;
 using percid::mask;
 using percid::static_mask;

@@ -1005,8 +1005,6 @@ private:
 template <class T>
 class pool : public basic_pool<T, detail::owned<percid_pool>> {
 public:
-    static constexpr std::size_t unbounded = PERCID_UNBOUNDED;
-
     /* Keeps memory for up to capacity idle objects for every ID, and about as many as shared that
      * IDs share: what is beyond it goes back to the kernel. Fails for a capacity of 0 or above
      * 2 097 151, or without memory. */
@@ -1052,13 +1050,14 @@ private:
 };
 
 /* A pool for static storage. */
-template <class T, std::uint32_t Capacity>
+template <class T, std::uint32_t Capacity, std::size_t Shared = unbounded>
 class static_pool : public basic_pool<T, detail::placed<percid_pool>> {
     static_assert(Capacity >= 1 && Capacity <= detail::max_capacity, "a pool keeps 1 to 2 097 151 objects for every ID");
 
 public:
     PERCID_HIDDEN constexpr static_pool() noexcept
-        : basic_pool<T, detail::placed<percid_pool>>(percid_pool PERCID_POOL_INIT(sizeof(T), alignof(T), Capacity))
+        : basic_pool<T, detail::placed<percid_pool>>(
+              percid_pool PERCID_POOL_INIT_BOUNDED(sizeof(T), alignof(T), Capacity, Shared))
     {
     }
     static_pool(const static_pool &) = delete;
@@ -1479,7 +1478,7 @@ public:
         return percid_ring_lost(ring_.get());
     }
 
-/* For the functions of percid.h. */
+    /* For the functions of percid.h. */
     [[nodiscard]] PERCID_HIDDEN percid_ring *c_ring() noexcept
     {
         return ring_.get();
@@ -1557,6 +1556,10 @@ public:
     {
         error = detail::error_of(percid_consumer_open(consumer_.place(), of.c_ring()));
     }
+
+    PERCID_HIDDEN consumer(consumer &&) noexcept = default;
+    PERCID_HIDDEN consumer &operator=(consumer &&) noexcept = default;
+    PERCID_HIDDEN ~consumer() = default;
 
     /* The next record, whose bytes are good until the next call; nothing at the end of a round,
      * which has every record that was appended before it began. The next call begins another one.

@@ -31,7 +31,7 @@ long three()
 percid::static_counter static_counter;
 percid::static_histogram static_histogram;
 percid::static_stack<std::unique_ptr<int>, 64> static_stack;
-percid::static_pool<std::string, 64> static_pool;
+percid::static_pool<std::string, 64, 100> static_pool;
 percid::static_local<long, three> static_local;
 percid::static_ring<4096, percid::overflow::drop_newest> static_ring;
 percid::static_mask static_mask;
@@ -86,6 +86,9 @@ void use_rest(R &ring, M &mask)
         (void)event.text();
     });
     (void)ring.lost();
+    std::error_code error;
+    auto consumer = moved(percid::consumer(ring, error));
+    (void)consumer.next();
     mask.mark(3);
     mask.drain([](std::uint32_t) {});
 }
