@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::toolchain::{is_installed, output_of, scratch};
+use crate::toolchain::{has_rust_target, has_tools, output_of, scratch};
 
 /// percid, installed below a prefix.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ pub(crate) const MUSL: &str = "musl-gcc";
 /// The static library for musl on this architecture; `None` if it cannot be made here.
 pub(crate) fn musl() -> Option<&'static Installation> {
     static INSTALLED: OnceLock<Option<Installation>> = OnceLock::new();
-    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-    let installed = || {
-        let folder = output_of("rustc", &["--print", "target-libdir", "--target", &target]);
-        let options = ["--library-type=staticlib", "--target", &target];
-        let can_be_made = is_installed(MUSL) && Path::new(folder.trim()).is_dir();
-        can_be_made.then(|| Installation::made_by(installer().env("CC", MUSL), "musl", &options))
-    };
-    INSTALLED.get_or_init(installed).as_ref()
+    let options = ["--library-type=staticlib"];
+    INSTALLED.get_or_init(|| Installation::for_musl("musl", &options)).as_ref()
+}
+
+/// Both libraries for musl.
+pub(crate) fn musl_shared() -> Option<&'static Installation> {
+    static INSTALLED: OnceLock<Option<Installation>> = OnceLock::new();
+    INSTALLED.get_or_init(|| Installation::for_musl("musl-shared", &[])).as_ref()
 }
 
 /// Both, with a word for each.
@@ -57,6 +57,16 @@ impl Installation {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "percid-install {options:?}: {errors}");
         Installation { prefix }
+    }
+
+    fn for_musl(name: &str, options: &[&str]) -> Option<Installation> {
+        let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+        if !has_tools(&[MUSL]) || !has_rust_target(&target) {
+            return None;
+        }
+        let mut command = installer();
+        command.env("CC", MUSL).args(["--target", &target]);
+        Some(Installation::made_by(&mut command, name, options))
     }
 
     pub(crate) fn libraries(&self) -> PathBuf {

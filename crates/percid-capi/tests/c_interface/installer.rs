@@ -245,6 +245,21 @@ fn uninstalling_removes_what_was_installed_and_nothing_else() {
     assert!(message.contains("nothing to remove"), "{message}");
 }
 
+/// The list in the copy tells the places of the original.
+#[test]
+fn uninstalling_a_copy_leaves_the_original_alone() {
+    let (original, copy) = (nowhere("original"), nowhere("copy"));
+    ends_with(0, second_step("install").arg("--prefix").arg(&original));
+    ends_with(0, Command::new("cp").arg("-a").arg(&original).arg(&copy));
+    let message = ends_with(1, percid_install().arg("uninstall").arg("--prefix").arg(&copy));
+    assert!(message.contains(&format!("below {}", original.display())), "{message}");
+    assert_eq!((files(&original), files(&copy)), (everything(), everything()));
+    // Another installation makes it one of its own.
+    ends_with(0, second_step("install").arg("--prefix").arg(&copy));
+    ends_with(0, percid_install().arg("uninstall").arg("--prefix").arg(&copy));
+    assert_eq!((files(&original), files(&copy)), (everything(), BTreeSet::new()));
+}
+
 /// A shared library that stayed would be linked with, and not fit the headers.
 #[test]
 fn an_installation_replaces_the_one_before_it() {

@@ -1,43 +1,39 @@
-//! Programs that musl-gcc makes, with a library for them.
+//! Programs that musl-gcc makes.
 
-use crate::installation::{Installation, installer};
-use crate::toolchain::{Build, WARNINGS, has_rust_target, has_tools, scratch};
+use std::path::Path;
 
-const TARGET: &str = "x86_64-unknown-linux-musl";
-
-/// percid for musl, if the tools for it are there.
-fn installation(name: &str, options: &[&str]) -> Option<Installation> {
-    if !cfg!(target_arch = "x86_64") || !has_tools(&["musl-gcc"]) || !has_rust_target(TARGET) {
-        return None;
-    }
-    let prefix = scratch(name);
-    let mut command = installer();
-    command.args(["--target", TARGET, "--prefix"]).arg(&prefix).args(options).env("CC", "musl-gcc");
-    let output = command.output().expect("the installer starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(Installation { prefix })
-}
+use crate::installation::{MUSL, musl, musl_shared};
+use crate::toolchain::{Build, WARNINGS, output_of};
 
 const SOURCES: [&str; 5] = ["counters.c", "histogram.c", "local.c", "pool.c", "signals_and_fork.c"];
 
 #[test]
 fn static_programs() {
-    let options = ["--library-type=staticlib"];
-    let Some(installation) = installation("musl-static", &options) else { return };
+    let Some(installation) = musl() else { return };
     assert!(!installation.library("libpercid.so").exists());
     for source in SOURCES {
         let options = format!("-static -std=gnu11 -O2 {WARNINGS} -pthread");
-        let build = Build::new("musl-gcc", &[source], &options);
-        build.entirely_static(&installation).make().must_pass_with_every_source();
+        let build = Build::new(MUSL, &[source], &options);
+        let program = build.entirely_static(installation).make();
+        program.must_pass_with_every_source();
+        has_table_of_unwinding(&program.path);
     }
+}
+
+/// The library's unwinder finds by it how to catch the library's own panics. musl-gcc has none made
+/// unless it is told to.
+fn has_table_of_unwinding(path: &Path) {
+    let headers = output_of("readelf", &["-lW", path.to_str().expect("a path in UTF-8")]);
+    assert!(headers.contains("GNU_EH_FRAME"), "{}: {headers}", path.display());
 }
 
 #[test]
 fn a_shared_library() {
-    let Some(installation) = installation("musl-shared", &[]) else { return };
+    let Some(installation) = musl_shared() else { return };
     for source in SOURCES {
         let options = format!("-std=gnu11 -O2 {WARNINGS} -pthread");
-        let build = Build::new("musl-gcc", &[source], &options).against(&installation);
+        let build = Build::new(MUSL, &[source], &options).against(installation);
         build.make().must_pass_with_every_source();
     }
+    has_table_of_unwinding(&installation.library("libpercid.so.1"));
 }

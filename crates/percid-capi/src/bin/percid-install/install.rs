@@ -68,8 +68,14 @@ fn write_all(
     let _lock = Lock::take(&destination.real(&directories.lib), Mode::Exclusive)
         .map_err(|error| format!("cannot lock {}: {error}", directories.lib.display()))?;
     let list = directories.manifest();
-    let earlier = Manifest::read(&destination.real(&list))?.unwrap_or_default();
-    let mut manifest = Manifest { folders: earlier.folders.clone(), ..Manifest::default() };
+    let earlier = Manifest::read(&destination.real(&list))?;
+    let earlier =
+        earlier.filter(|earlier| earlier.prefix == directories.prefix).unwrap_or_default();
+    let mut manifest = Manifest {
+        prefix: directories.prefix.clone(),
+        files: Vec::new(),
+        folders: earlier.folders.clone(),
+    };
     for file in wanted(setting.library_types) {
         let path = file.place(directories);
         let (content, mode) = match file.content {

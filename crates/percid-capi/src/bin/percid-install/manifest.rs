@@ -11,6 +11,8 @@ use crate::fingerprint::fingerprint;
 /// What was installed. Paths are as programs see them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
+    /// The prefix that they were installed under. A copy of the tree has a copy of the list.
+    pub(crate) prefix: PathBuf,
     pub(crate) files: Vec<Installed>,
     /// Folders that were made for them, outer ones first.
     pub(crate) folders: Vec<PathBuf>,
@@ -70,6 +72,10 @@ impl Manifest {
     fn take(&mut self, line: &str) -> Option<()> {
         let (kind, rest) = line.split_once(' ')?;
         let what = match kind {
+            "prefix" => {
+                self.prefix = absolute(rest)?;
+                return Some(());
+            }
             "folder" => {
                 self.folders.push(absolute(rest)?);
                 return Some(());
@@ -91,7 +97,8 @@ impl Manifest {
             }
         });
         let folders = self.folders.iter().map(|path| format!("folder {}\n", path.display()));
-        std::iter::once(format!("{TITLE}\n")).chain(files).chain(folders).collect()
+        let first = format!("{TITLE}\nprefix {}\n", self.prefix.display());
+        std::iter::once(first).chain(files).chain(folders).collect()
     }
 
     /// Adds folders that were made; those of an earlier installation may be there already.
@@ -140,6 +147,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let manifest = Manifest {
+            prefix: "/a b".into(),
             files: vec![
                 Installed { path: "/a b/c d".into(), what: What::File(7) },
                 Installed { path: "/a b/e".into(), what: What::Link("c d".replace(' ', "-")) },

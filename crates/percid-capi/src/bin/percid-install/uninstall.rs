@@ -23,6 +23,13 @@ pub(crate) fn uninstall(options: &Options) -> Result<(), Failure> {
         tell(options, &format!("nothing to remove: there is no {}", list.display()));
         return Ok(());
     };
+    if manifest.prefix != directories.prefix {
+        return Err(format!(
+            "{} is of an installation below {}: expected that prefix, or a tree that was not copied",
+            list.display(),
+            manifest.prefix.display()
+        ));
+    }
     let mut kept = 0;
     for file in &manifest.files {
         let path = destination.real(&file.path);
