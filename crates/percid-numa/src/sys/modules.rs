@@ -14,18 +14,23 @@ struct Module {
 }
 
 /// Returns what is not the program's own variables: of the module that the handler is in, its
-/// constants and the table of the functions that it calls; all of the C library, if that is another
-/// module.
+/// constants and the table of the functions that it calls; all of the other modules that it calls,
+/// such as the C library.
 pub(crate) fn of_handler(handler: usize) -> Vec<Range<usize>> {
     let modules = all();
-    // SAFETY: a function's address, which is not called.
-    let c_library = libc::mprotect as *const () as usize;
+    // What the handler calls. A sanitizer may have put some of it into a module of its own.
+    let called = [
+        libc::mprotect as *const () as usize,
+        libc::syscall as *const () as usize,
+        libc::sched_yield as *const () as usize,
+        libc::__errno_location as *const () as usize,
+    ];
     let has = |module: &Module, place| module.loaded.iter().any(|part| part.contains(&place));
     let mut found = Vec::new();
     for module in modules {
         if has(&module, handler) {
             found.extend(module.constant.into_iter().chain(module.table));
-        } else if has(&module, c_library) {
+        } else if called.iter().any(|&place| has(&module, place)) {
             found.extend(module.loaded);
         }
     }

@@ -39,6 +39,7 @@ pub(crate) fn me() -> u64 {
 
 /// The process's number, which none of its ancestors and children has, as far as the kernel can wipe
 /// memory; else the kernel's. Async-signal-safe.
+#[cfg(any(feature = "capi", test))]
 pub(crate) fn process() -> u64 {
     match generation() {
         0 => u64::from(std::process::id()),

@@ -194,8 +194,19 @@ const LANGUAGES: [&str; 2] = ["C", "C++"];
 
 /// What belongs to memory that follows its threads.
 fn is_left_out(name: &str) -> bool {
-    const PREFIXES: [&str; 9] =
-        ["balancer", "region", "report", "scan", "access", "batch", "on_node", "pass", "exclusion"];
+    const PREFIXES: [&str; 11] = [
+        "balancer",
+        "region",
+        "id_regions",
+        "pool_regions",
+        "report",
+        "scan",
+        "access",
+        "batch",
+        "on_node",
+        "pass",
+        "exclusion",
+    ];
     let name = name.strip_prefix("percid_").unwrap_or(name);
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
