@@ -503,6 +503,10 @@ typedef enum percid_balancer_event_kind {
      * Another SIGSEGV handler has taken the place of percid's: trapped regions are not armed.
      */
     PERCID_BALANCER_EVENT_KIND_HANDLER_REPLACED = 6,
+    /**
+     * The mappings of the process could not be read: this pass armed nothing.
+     */
+    PERCID_BALANCER_EVENT_KIND_BLIND = 7,
 } percid_balancer_event_kind;
 
 /**

@@ -30,6 +30,8 @@ pub enum EventKind {
     Gone = 5,
     /// Another SIGSEGV handler has taken the place of percid's: trapped regions are not armed.
     HandlerReplaced = 6,
+    /// The mappings of the process could not be read: this pass armed nothing.
+    Blind = 7,
 }
 
 /// A decision of a balancer, or what became of one. Members that its kind does not name are 0.
@@ -89,6 +91,7 @@ impl Decision {
             Event::HandlerReplaced => {
                 Decision { kind: EventKind::HandlerReplaced as c_int, ..none }
             }
+            Event::Blind => Decision { kind: EventKind::Blind as c_int, ..none },
             _ => return None,
         })
     }
@@ -168,5 +171,6 @@ mod tests {
         assert_eq!(decision(moved), Decision { kind: 4, region: 9, pages: 5, failed: 6, ..none });
         assert_eq!(decision(Event::Gone { region: 9 }), Decision { kind: 5, region: 9, ..none });
         assert_eq!(decision(Event::HandlerReplaced), Decision { kind: 6, ..none });
+        assert_eq!(decision(Event::Blind), Decision { kind: 7, ..none });
     }
 }
