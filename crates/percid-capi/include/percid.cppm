@@ -82,6 +82,9 @@ using percid::numa::failure;
 using percid::numa::report;
 using percid::numa::balancer;
 using percid::numa::region;
+using percid::numa::id_regions;
+using percid::numa::pool_regions;
+using percid::numa::order;
 using percid::numa::exclusion;
 
 } // namespace numa
