@@ -8,6 +8,9 @@ use super::rust::{Kind, Public};
 /// Where the list leaves it to the rule.
 const BY_RULE: &str = "=";
 
+/// The prefix of what is in a crate, and a namespace, of its own.
+pub(super) const NUMA: &str = "numa::";
+
 /// How a cell begins where there is no counterpart.
 const DASH: char = '\u{2014}';
 
@@ -71,7 +74,8 @@ impl Counterparts {
     fn wanted(&self, item: &Public) -> Vec<Wanted> {
         let path = &item.path;
         let last = path.rsplit("::").next().unwrap_or(path);
-        let (c, cpp) = (format!("percid_{}", snake(last)), snake(last));
+        let within = if path.starts_with(NUMA) { NUMA } else { "" };
+        let (c, cpp) = (format!("percid_{}", snake(last)), format!("{within}{}", snake(last)));
         let Kind::Type { variants, fields, methods } = &item.kind else {
             let by_rule = [vec![c], vec![cpp]];
             return vec![Wanted { name: path.clone(), by_rule, is_listed: true }];
@@ -98,9 +102,12 @@ impl Counterparts {
             };
             of(format!("{path}::{name}"), false, &member)
         });
-        // C++ has C's structures, under names of its own.
+        // C++ has C's structures, under names of its own. What is no member a function reads.
         let fields = fields.iter().map(|name| {
-            let by_rule = names[0].iter().map(|of| format!("{of}.{name}")).collect::<Vec<_>>();
+            let of = |of: &String| {
+                [format!("{of}.{name}"), format!("{of}.{name}_ns"), format!("{of}_{name}")]
+            };
+            let by_rule = names[0].iter().flat_map(of).collect::<Vec<_>>();
             let by_rule = [by_rule.clone(), by_rule];
             Wanted { name: format!("{path}.{name}"), by_rule, is_listed: false }
         });
@@ -184,32 +191,13 @@ impl Table {
     fn miss_names_of_c(&mut self, faces: &Faces) {
         let named: BTreeSet<_> = self.rows.iter().flat_map(|row| quoted(&row.cells[1])).collect();
         let all = faces.c.functions.iter().chain(faces.c.types.keys());
-        let missing = all.filter(|name| !named.contains(name.as_str()) && !is_left_out(name));
+        let missing = all.filter(|name| !named.contains(name.as_str()));
         let missing: Vec<_> = missing.map(|name| format!("{name} is in no row")).collect();
         self.faults.extend(missing);
     }
 }
 
 const LANGUAGES: [&str; 2] = ["C", "C++"];
-
-/// What belongs to memory that follows its threads.
-fn is_left_out(name: &str) -> bool {
-    const PREFIXES: [&str; 11] = [
-        "balancer",
-        "region",
-        "id_regions",
-        "pool_regions",
-        "report",
-        "scan",
-        "access",
-        "batch",
-        "on_node",
-        "pass",
-        "exclusion",
-    ];
-    let name = name.strip_prefix("percid_").unwrap_or(name);
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-}
 
 /// C++ may name what C has.
 fn has(faces: &Faces, language: usize, name: &str) -> bool {

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use c::Header;
-use counterparts::{Counterparts, Row};
+use counterparts::{Counterparts, NUMA, Row};
 use cpp::Wrapper;
 use rust::{Crate, Kind, Public};
 
@@ -31,12 +31,14 @@ struct Faces {
 impl Faces {
     fn read() -> Faces {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let rules = Crate::read(&here.join("../percid-rules"), Vec::new());
-        let library = Crate::read(&here.join("../percid"), vec![rules]);
+        let rules = || Crate::read(&here.join("../percid-rules"), Vec::new());
+        let library = Crate::read(&here.join("../percid"), vec![rules()]);
+        let numa = Crate::read(&here.join("../percid-numa"), vec![rules()]);
+        let rust = [library.public(""), numa.public(NUMA)].concat();
         let header = |name| std::fs::read_to_string(here.join("include").join(name));
         let [c, inline, cpp] = ["percid.h", "percid_inline.h", "percid.hpp"].map(header);
         let (c, inline, cpp) = (c.expect("percid.h"), inline.expect("inline"), cpp.expect("hpp"));
-        Faces { rust: library.public(), c: Header::read(&c, &inline), cpp: Wrapper::read(&cpp) }
+        Faces { rust, c: Header::read(&c, &inline), cpp: Wrapper::read(&cpp) }
     }
 }
 
@@ -70,7 +72,8 @@ fn a_counterpart_that_is_not_there_is_missed() {
     let mut faces = Faces::read();
     let members = faces.c.types.get_mut("percid_cpu").expect("a type");
     assert!(members.remove("node"));
-    let expected = ["C", "C++"].map(|of| format!("machine::Cpu.node: {of} has no percid_cpu.node"));
+    let missing = "percid_cpu.node or percid_cpu.node_ns or percid_cpu_node";
+    let expected = ["C", "C++"].map(|of| format!("machine::Cpu.node: {of} has no {missing}"));
     assert_eq!(faults(&faces), expected);
 
     let mut faces = Faces::read();

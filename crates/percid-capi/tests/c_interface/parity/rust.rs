@@ -50,10 +50,10 @@ impl Crate {
         Crate { name: name.replace('-', "_"), root, others }
     }
 
-    /// All that is public, what can be named in several ways by the shortest.
-    pub(super) fn public(&self) -> Vec<Public> {
+    /// All that is public, what can be named in several ways by the shortest, behind a prefix.
+    pub(super) fn public(&self, prefix: &str) -> Vec<Public> {
         let mut found = Vec::new();
-        self.collect(&vec![&self.root], "", &mut found);
+        self.collect(&vec![&self.root], prefix, &mut found);
         found.sort_by_key(|(item, public): &(*const Item, Public)| {
             (*item, public.path.matches("::").count())
         });
