@@ -117,6 +117,29 @@ fn the_faces_are_read() {
     assert!(!faces.cpp.has("detail::check_") && !faces.cpp.has("stack::stack_"));
 }
 
+/// What concerns the whole process has no type; and an ID is a number.
+const WITHOUT_TYPE: [&str; 7] = [
+    "percid_init",
+    "percid_version",
+    "percid_reason",
+    "percid_current_id",
+    "percid_compact",
+    "percid_set_density",
+    "percid_id_memory",
+];
+
+#[test]
+fn functions_of_c_are_named_by_the_type_that_they_work_on() {
+    let c = Faces::read().c;
+    let is_of_a_type = |name: &str| {
+        let of = |known: &str| name.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'));
+        c.types.keys().any(|known| of(known))
+    };
+    let names = c.functions.iter().filter(|name| !WITHOUT_TYPE.contains(&name.as_str()));
+    let others: Vec<_> = names.filter(|name| !is_of_a_type(name)).collect();
+    assert!(others.is_empty(), "neither percid_<type>_<verb> nor of the whole process: {others:?}");
+}
+
 fn page(rows: &[Row]) -> String {
     let mut page = include_str!("page.md").to_owned();
     for row in rows {
