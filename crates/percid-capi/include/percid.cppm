@@ -61,7 +61,6 @@ using percid::event;
 using percid::ring;
 using percid::consumer;
 using percid::static_ring;
-using percid::consumer;
 using percid::mask;
 using percid::static_mask;
 
