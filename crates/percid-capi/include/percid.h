@@ -51,9 +51,10 @@
  * Cancelling  No function is a cancellation point, also when it waits, but for what its callbacks
  *           do. A thread with PTHREAD_CANCEL_ASYNCHRONOUS must not call any.
  * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Some cannot, and
- *           end the process as abort() does: the snapshots of histograms, percid_ring_poll() and
- *           percid_pool_drain(), when malloc() has less than a few ten KiB left; and what begins
- *           with percid_balancer, percid_region or percid_report, but for touches.
+ *           end the process as abort() does: the snapshots of histograms, percid_ring_poll(),
+ *           percid_consumer_next(), percid_pool_drain(), percid_pool_slabs() and what begins with
+ *           percid_machine, when malloc() has less than a few ten KiB left; and what begins with
+ *           percid_balancer, percid_region or percid_report, but for touches.
  * Threads   Every function may be called by any number of threads at once, on the same object too.
  *           Only creating and destroying an object excludes every other use of it.
  * Signals   "Async-signal-safe" functions may be called in a signal handler that interrupts
