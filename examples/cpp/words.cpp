@@ -24,16 +24,22 @@ struct Document {
     explicit Document(std::string content) : text(std::move(content)) {}
 };
 
+// For all word counts, as long as the process lives: a static_ object needs no initialiser to run
+// and no destructor, so others may use it before main() and threads until the very end.
+static percid::static_pool<Document, 64> documents;
+
 class WordCount {
 public:
     void read(std::string text)
     {
         // Constructed in memory that this CPU has used before; destroyed and put back at the end.
-        const auto document = documents_.make(std::move(text));
+        const auto document = documents.make(std::move(text));
         std::istringstream words(document->text);
+        // The map is this thread's alone until the guard goes. (With a callable instead:
+        // words_.with([](counts &mine) { ... }).)
+        const auto mine = words_.lock();
         for (std::string word; words >> word;) {
-            // The map is this thread's alone until the callable returns.
-            words_.with([&word](counts &mine) { mine[word]++; });
+            (*mine)[word]++;
         }
     }
 
@@ -50,20 +56,19 @@ public:
     }
 
 private:
-    percid::pool<Document> documents_{64};
     percid::local<counts> words_;
 };
 
 int main()
 {
     constexpr int threads = 4;
-    constexpr int documents = 10000;
+    constexpr int texts = 10000;
     WordCount word_count;
     std::vector<std::thread> readers;
     for (int i = 0; i < threads; i++) {
         readers.emplace_back([&word_count] {
-            for (int document = 0; document < documents; document++) {
-                word_count.read(document % 2 == 0 ? "to be or not to be" : "that is the question");
+            for (int text = 0; text < texts; text++) {
+                word_count.read(text % 2 == 0 ? "to be or not to be" : "that is the question");
             }
         });
     }
@@ -74,6 +79,6 @@ int main()
     for (const auto &entry : all) {
         std::cout << entry.second << ' ' << entry.first << '\n';
     }
-    const bool right = all.at("be") == threads * documents && all.at("question") == threads * documents / 2;
+    const bool right = all.at("be") == threads * texts && all.at("question") == threads * texts / 2;
     return right && word_count.take().empty() ? EXIT_SUCCESS : EXIT_FAILURE;
 }

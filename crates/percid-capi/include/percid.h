@@ -2790,7 +2790,10 @@ PERCID_INLINE const char *percid_scan_reason_name(int reason) PERCID_NOEXCEPT;
 /* What is inline: all or the common case of the functions that are called most. */
 #include "percid_inline.h" /* IWYU pragma: export */
 
+/* Not where it was included before. */
+#ifdef PERCID_INLINE
 #pragma GCC visibility pop
 #undef PERCID_INLINE
 #undef PERCID_NOEXCEPT
 #undef PERCID_MUST_USE
+#endif

@@ -1,5 +1,7 @@
 /* Everything inline, for compilers that warn of all they can. */
 #include <percid.h>
+/* Again. */
+#include <percid.h>
 
 static percid_counter counter = PERCID_COUNTER_INIT;
 static percid_histogram histogram = PERCID_HISTOGRAM_INIT;

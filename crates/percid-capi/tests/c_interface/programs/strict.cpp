@@ -1,5 +1,8 @@
 // Every template and inline function, for compilers that warn of all they can.
 #include <percid.hpp>
+// Both, and again.
+#include <percid.h>
+#include <percid.hpp>
 
 int main()
 {
