@@ -7,8 +7,8 @@
  *
  * The host counts requests, each plugin the bytes it has handled, on the host's threads. Whether the two
  * share one libpercid.so or each contains a libpercid.a of its own makes no difference to what they
- * count. Each sums up its own counters: with two copies of the library in a process, a counter belongs
- * to the copy that made it.
+ * count. Each sums up its own counters: a counter belongs to the copy of the library that has used it
+ * first, and another module may use another copy.
  *
  * -z nodelete: threads keep pointers into the static library, so a plugin that contains it stays mapped
  * after dlclose(). libpercid.so does so by itself.
