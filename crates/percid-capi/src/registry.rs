@@ -337,6 +337,26 @@ mod tests {
     }
 
     #[test]
+    fn no_two_types_have_one_number() {
+        use crate::numa::{balancer, own_memory, region};
+        let numbers = [
+            crate::stack::Stack::TYPE,
+            crate::pool::Pool::TYPE,
+            crate::local::Local::TYPE,
+            crate::ring::Ring::TYPE,
+            crate::consumer::Consumer::TYPE,
+            crate::mask::Mask::TYPE,
+            balancer::Balancer::TYPE,
+            region::Region::TYPE,
+            own_memory::IdRegions::TYPE,
+            own_memory::PoolRegions::TYPE,
+            Number::TYPE,
+            Other::TYPE,
+        ];
+        assert_eq!(HashSet::from(numbers).len(), numbers.len());
+    }
+
+    #[test]
     fn a_handle_is_good_until_its_object_is_destroyed() {
         static HANDLES: Registry<Number> = Registry::new();
         let object = Arc::new(7);
