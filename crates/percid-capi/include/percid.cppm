@@ -67,7 +67,6 @@ using percid::static_mask;
 namespace numa {
 
 using percid::numa::rules;
-using percid::numa::order;
 using percid::numa::access;
 using percid::numa::reason;
 using percid::numa::name;
