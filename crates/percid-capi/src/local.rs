@@ -273,7 +273,11 @@ pub unsafe extern "C" fn percid_local_release(value: *mut c_void) {
     if !value.is_null() {
         // SAFETY: the word in front of a value is the address of its lock, which is the caller's;
         // what it becomes says that the value is nobody's.
-        unsafe { (*lock_of(value.cast())).store(READY, Release) };
+        unsafe {
+            let lock = lock_of(value.cast());
+            percid::capi::announce_release(lock.cast());
+            (*lock).store(READY, Release);
+        }
     }
 }
 

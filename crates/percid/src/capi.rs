@@ -8,7 +8,7 @@ use crate::critical::fast_path::{FAST_PATH, FastPath};
 use crate::critical::ring::{Append, DATA, HEAD, NUMBERS, ONE, TAIL};
 use crate::handle;
 use crate::local::CLOSED;
-use crate::sys::{holder, preserving_errno, stderr};
+use crate::sys::{holder, preserving_errno, race_detector, stderr};
 
 /// Where the words are that critical sections read.
 pub const FAST_PATH_WORDS: *const () = (&raw const FAST_PATH).cast();
@@ -30,6 +30,13 @@ pub fn say(message: fmt::Arguments<'_>) {
 /// Async-signal-safe.
 pub fn process() -> u64 {
     holder::process()
+}
+
+/// Announces to race detectors that the lock of a [`Local`](crate::Local)'s value is about to be
+/// released, by a plain store.
+#[inline]
+pub fn announce_release(lock: *const i64) {
+    race_detector::release(lock.addr());
 }
 
 /// What the macros of the critical sections name, for those who make C's sections of them.

@@ -5,6 +5,9 @@
 //! bit each and make the mark part of the displacement of their memory operands. Marks appear after
 //! the source was prepared, so a thread that sees a mark (by an acquiring load) sees what that
 //! source's sections read.
+//!
+//! Under a race detector objects that hand something from thread to thread have their mark where
+//! fast paths do not look (see [`race_detector`]).
 
 mod word;
 
@@ -12,7 +15,7 @@ use std::sync::atomic::AtomicUsize;
 
 use crate::arena::Block;
 use crate::id::{Source, Unavailable, choice, fence};
-use crate::sys::preserving_errno;
+use crate::sys::{preserving_errno, race_detector};
 
 pub(crate) use word::State;
 #[cfg(feature = "capi")]
@@ -35,8 +38,17 @@ pub(crate) fn marked(block: Block, source: Source) -> usize {
 pub(crate) enum Needs {
     /// IDs and critical sections.
     Sections,
+    /// Besides, it hands from one thread to another what race detectors must know about.
+    Handover,
     /// Besides, the fence that aborts critical sections, for those who take memory away from IDs.
     Fence,
+}
+
+impl Needs {
+    /// Whether fast paths must not be taken.
+    fn hides(self) -> bool {
+        self != Needs::Sections && race_detector::is_present()
+    }
 }
 
 impl Handle {
@@ -61,7 +73,8 @@ impl Handle {
                 fence::prepare()?;
             }
             let block = Block::claim(bytes).ok_or(Unavailable::NoMemory)?;
-            let word = State::Claimed(block, Some(source)).encode();
+            let state = State::Claimed(block, Some(source));
+            let word = if needs.hides() { state.encode_hidden() } else { state.encode() };
             Ok(Handle { word: Word { value: AtomicUsize::new(word) } })
         })
     }
@@ -94,6 +107,7 @@ impl Handle {
             // SAFETY: it was claimed with this size, and no other thread has seen it.
             |block| unsafe { block.release(bytes) },
             || choice::get().map(|choice| fitting(choice.source, needs)),
+            || needs.hides(),
         )
     }
 
@@ -123,6 +137,6 @@ impl Handle {
 
 /// The process's source, or the one without IDs where the fence is needed and refused.
 fn fitting(source: Source, needs: Needs) -> Source {
-    let fenced = needs == Needs::Sections || source == Source::Atomic || fence::prepare().is_ok();
+    let fenced = needs != Needs::Fence || source == Source::Atomic || fence::prepare().is_ok();
     if fenced { source } else { Source::Atomic }
 }

@@ -148,7 +148,7 @@ pub fn read() -> Machine {
 ///
 /// # Errors
 ///
-/// Why it cannot be tried: no rseq, no fence, or no child process.
+/// Why it cannot be tried: no rseq, no fence, or no child process (as under ThreadSanitizer).
 pub fn probe(limit: Duration) -> Result<Probe, Unavailable> {
     preserving_errno(|| probe::run(limit, false))
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::id::fence;
 use crate::id::set::{IdSet, ids};
 use crate::membership;
-use crate::sys::preserving_errno;
+use crate::sys::{preserving_errno, race_detector};
 
 /// Words whose members are tested before they are marked: one cache line, for the IDs below 512.
 const FAST: usize = 8;
@@ -143,17 +143,28 @@ impl ActiveMask {
         Draining { mask: self, fast: membership::take(&self.fast), slow: (0, 0) }
     }
 
+    /// What race detectors know an ID of this mask by.
+    fn key(&self, id: u32) -> usize {
+        std::ptr::from_ref(self).addr() + id as usize % size_of_val(&self.fast)
+    }
+
     #[cold]
     #[inline(never)]
     fn mark_slowly(&self, id: u32) {
+        race_detector::release(self.key(id));
         match self.fast.get(id as usize / 64) {
-            Some(word) if preserving_errno(fence::is_available) => membership::set(word, bit(id)),
+            // A detector must be told of every mark: then no mark is fast.
+            Some(word) if has_fast_marks() => membership::set(word, bit(id)),
             _ => {
                 assert!((id as usize) < crate::sys::MAX_CPUS, "no CPU can have the ID {id}");
                 membership::insert(&self.slow, id);
             }
         }
     }
+}
+
+fn has_fast_marks() -> bool {
+    preserving_errno(fence::is_available) && !race_detector::is_present()
 }
 
 fn bit(id: u32) -> u64 {
@@ -177,7 +188,9 @@ impl Draining<'_> {
     // Not an iterator: its methods would be more than C needs.
     #[expect(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<u32> {
-        self.next_fast().or_else(|| self.next_slow())
+        let id = self.next_fast().or_else(|| self.next_slow())?;
+        race_detector::acquire(self.mask.key(id));
+        Some(id)
     }
 
     fn next_fast(&mut self) -> Option<u32> {

@@ -5,7 +5,7 @@ use crate::sys::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use crate::sys::holder;
+use crate::sys::{holder, race_detector};
 
 /// The lock of a structure's visitors.
 #[derive(Debug)]
@@ -24,7 +24,10 @@ impl VisitLock {
         let mut backoff = Backoff::default();
         loop {
             let visitor = match self.visitor.compare_exchange(0, me, Acquire, Relaxed) {
-                Ok(_) => return Some(VisitGuard(self)),
+                Ok(_) => {
+                    race_detector::acquire(std::ptr::from_ref(self).addr());
+                    return Some(VisitGuard(self));
+                }
                 Err(visitor) if visitor == me => return None,
                 Err(visitor) => visitor,
             };
@@ -48,6 +51,7 @@ pub(crate) struct VisitGuard<'l>(&'l VisitLock);
 
 impl Drop for VisitGuard<'_> {
     fn drop(&mut self) {
+        race_detector::release(std::ptr::from_ref(self.0).addr());
         self.0.visitor.store(0, Release);
     }
 }

@@ -34,7 +34,7 @@ impl Object {
             self.prepared.store(1, Relaxed);
             Some(Source::Table)
         };
-        self.word.settle(claim, |_| _ = self.given_back.fetch_add(1, Relaxed), choose);
+        self.word.settle(claim, |_| _ = self.given_back.fetch_add(1, Relaxed), choose, || false);
         self.check().expect("settled")
     }
 
@@ -74,7 +74,7 @@ fn without_memory_every_thread_counts_in_the_word() {
     explore::all("handle, 2 threads, no memory", || {
         let object = Object::new();
         let count = |object: &Object, n| {
-            object.word.settle(|| None, |_| unreachable!("there is no block"), || None);
+            object.word.settle(|| None, |_| unreachable!("there is no block"), || None, || false);
             object.word.count_inline(n);
         };
         let theirs = Arc::clone(&object);

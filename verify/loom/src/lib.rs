@@ -118,6 +118,10 @@ mod sys {
             holder != GONE
         }
     }
+    pub(crate) mod race_detector {
+        pub(crate) fn acquire(_key: usize) {}
+        pub(crate) fn release(_key: usize) {}
+    }
     pub(crate) mod process {
         pub(crate) fn generation() -> u32 {
             1

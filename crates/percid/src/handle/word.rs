@@ -13,6 +13,10 @@ pub(super) const ATOMIC: usize = 4;
 
 const _: () = assert!(TABLE | KERNEL | ATOMIC == MARKS);
 
+/// Where the mark of an object without fast paths is: above every user-space address, and below the
+/// highest bit.
+const HIDDEN: u32 = 56;
+
 /// Marks an object without memory: the highest bit, which is clear in every user-space address.
 const INLINE: usize = 1 << 63;
 
@@ -34,13 +38,17 @@ impl State {
             // The count lies in bits 3 to 62: shift the mark out at the top, then the marks below.
             return State::Inline((word << 1) as i64 >> 4);
         }
-        let source = match word & MARKS {
+        let source = match (word | word >> HIDDEN) & MARKS {
             KERNEL => Some(Source::Kernel),
             TABLE => Some(Source::Table),
             ATOMIC => Some(Source::Atomic),
             _ => None,
         };
-        if word == 0 { State::Unclaimed } else { State::Claimed(Block(word & !MARKS), source) }
+        if word == 0 {
+            State::Unclaimed
+        } else {
+            State::Claimed(Block(word & !(MARKS | MARKS << HIDDEN)), source)
+        }
     }
 
     pub(crate) fn encode(self) -> usize {
@@ -51,6 +59,17 @@ impl State {
             State::Claimed(block, Some(Source::Table)) => block.0 | TABLE,
             State::Claimed(block, Some(Source::Atomic)) => block.0 | ATOMIC,
             State::Inline(count) => INLINE | ((count as usize) << 4 >> 1),
+        }
+    }
+
+    /// As [`encode`](State::encode), but fast paths find no source.
+    pub(crate) fn encode_hidden(self) -> usize {
+        let word = self.encode();
+        match self {
+            State::Claimed(_, Some(Source::Kernel | Source::Table)) => {
+                word & !MARKS | (word & MARKS) << HIDDEN
+            }
+            _ => word,
         }
     }
 }
@@ -84,12 +103,14 @@ impl Word {
     }
 
     /// Takes the steps that can be taken now: claims memory, and chooses the source, which is
-    /// prepared by then. `give_back` gets a block that no other thread has seen.
+    /// prepared by then. `give_back` gets a block that no other thread has seen. `hide`: fast paths
+    /// find no source.
     pub(crate) fn settle(
         &self,
         claim: impl Fn() -> Option<Block>,
         give_back: impl Fn(Block),
         choose: impl Fn() -> Option<Source>,
+        hide: impl Fn() -> bool,
     ) -> State {
         loop {
             let seen = self.state();
@@ -106,7 +127,8 @@ impl Word {
             };
             // A failed exchange means that another thread took this step; a block that was claimed
             // for nothing goes back.
-            if !self.replace(seen, next) {
+            let word = if hide() { next.encode_hidden() } else { next.encode() };
+            if !self.exchange(seen.encode(), word) {
                 if let (State::Unclaimed, State::Claimed(block, _)) = (seen, next) {
                     give_back(block);
                 }
@@ -116,8 +138,12 @@ impl Word {
 
     /// Takes a step from one state to another, unless another thread was faster.
     pub(crate) fn replace(&self, seen: State, next: State) -> bool {
+        self.exchange(seen.encode(), next.encode())
+    }
+
+    fn exchange(&self, seen: usize, next: usize) -> bool {
         // Release: see `get`. What this thread saw of the state before it has acquired.
-        self.value.compare_exchange(seen.encode(), next.encode(), Release, Relaxed).is_ok()
+        self.value.compare_exchange(seen, next, Release, Relaxed).is_ok()
     }
 
     /// Adds to the count of an object without memory.
@@ -139,6 +165,10 @@ mod tests {
         for source in [None, Some(Source::Kernel), Some(Source::Table), Some(Source::Atomic)] {
             let word = State::Claimed(Block(0x7fff_ffff_fff8), source).encode();
             let State::Claimed(block, decoded) = State::decode(word) else { panic!("{word:x}") };
+            assert_eq!((block.0, decoded), (0x7fff_ffff_fff8, source));
+            let hidden = State::Claimed(block, source).encode_hidden();
+            assert_eq!(hidden & (KERNEL | TABLE), 0, "a fast path must not find a source");
+            let State::Claimed(block, decoded) = State::decode(hidden) else { panic!("{word:x}") };
             assert_eq!((block.0, decoded), (0x7fff_ffff_fff8, source));
         }
         for count in [0, 1, -1, 1 << 58, -(1 << 58)] {

@@ -44,7 +44,7 @@ use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable, fence};
 use crate::push_list;
-use crate::sys::{memory, preserving_errno, thread};
+use crate::sys::{memory, preserving_errno, race_detector, thread};
 use crate::visit_lock::{VisitGuard, VisitLock};
 use left_behind::Forks;
 #[cfg(feature = "capi")]
@@ -144,9 +144,8 @@ unsafe impl<T: Send> Sync for Local<T> {}
 unsafe impl<T: Send> Send for Local<T> {}
 
 /// A shard that the calling thread holds. Released when dropped.
-#[doc(hidden)]
 #[derive(Debug)]
-pub struct ShardGuard<'l, T> {
+struct ShardGuard<'l, T> {
     shard: NonNull<Shard<T>>,
     /// What the lock becomes: [`NONE`] as long as there is no value.
     released: i64,
@@ -156,7 +155,7 @@ pub struct ShardGuard<'l, T> {
 impl<T> ShardGuard<'_, T> {
     /// The value.
     #[inline(always)]
-    pub fn value(&mut self) -> &mut T {
+    fn value(&mut self) -> &mut T {
         // SAFETY: the shard is this thread's alone until the lock is released, and has a value.
         unsafe { &mut (*self.shard.as_ptr()).value }
     }
@@ -182,6 +181,32 @@ impl<T> Drop for ShardGuard<'_, T> {
         // SAFETY: shards stay mapped as long as the handle.
         unsafe { (*self.shard.as_ptr()).lock.release(self.released) };
     }
+}
+
+/// A shard that the calling thread holds, out of the hot path of a Rust program: race detectors are
+/// told when it is released. (They see the atomics of a program that is compiled for them.)
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Held<'l, T>(ShardGuard<'l, T>);
+
+impl<T> Held<'_, T> {
+    /// The value.
+    #[inline(always)]
+    pub fn value(&mut self) -> &mut T {
+        self.0.value()
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        race_detector::release(self.0.shard.addr().get());
+    }
+}
+
+/// Announces that the calling thread has taken the lock of a shard.
+fn announce_acquired<T>(shard: NonNull<Shard<T>>) {
+    race_detector::acquire(shard.addr().get());
 }
 
 /// A shard that the calling thread has taken, and what it found in the lock.
@@ -344,7 +369,7 @@ impl<T: Send> Local<T> {
     /// ```
     #[inline(always)]
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let mut held = self.hold()?;
+        let mut held = self.hold_shard()?;
         Some(f(held.value()))
     }
 
@@ -352,7 +377,12 @@ impl<T: Send> Local<T> {
     /// functions may end the thread, or jump, and must not do it across percid's frames.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn hold(&self) -> Option<ShardGuard<'_, T>> {
+    pub fn hold(&self) -> Option<Held<'_, T>> {
+        self.hold_shard().map(Held)
+    }
+
+    #[inline(always)]
+    fn hold_shard(&self) -> Option<ShardGuard<'_, T>> {
         let word = self.handle.word();
         let token = thread::token();
         // SAFETY: the word of this object's handle.
@@ -468,6 +498,7 @@ impl<T: Send> Local<T> {
     #[inline(never)]
     fn hold_slowly(&self) -> Option<ShardGuard<'_, T>> {
         if let Some(shard) = self.handle.atomic_block().and_then(take_at_hint) {
+            announce_acquired(shard);
             return Some(ShardGuard { shard, released: READY, local: PhantomData });
         }
         let acquired = preserving_errno(|| {
@@ -481,6 +512,7 @@ impl<T: Send> Local<T> {
             Some(acquired)
         })?;
         let Acquired { shard, found, .. } = acquired;
+        announce_acquired(shard);
         let mut held = ShardGuard { shard, released: found, local: PhantomData };
         if found == NONE {
             held.fill(self.make);
@@ -542,7 +574,7 @@ impl<T: Send> Local<T> {
     /// is no memory. Until then visits wait.
     #[doc(hidden)]
     pub fn acquire(&self) -> Option<NonNull<T>> {
-        let held = std::mem::ManuallyDrop::new(self.hold()?);
+        let held = std::mem::ManuallyDrop::new(self.hold_shard()?);
         // SAFETY: shards are not at address zero.
         Some(unsafe { NonNull::new_unchecked(&raw mut (*held.shard.as_ptr()).value) })
     }
@@ -554,6 +586,7 @@ impl<T: Send> Local<T> {
     /// [`acquire`](Local::acquire) has answered it, and it was not given back since.
     #[doc(hidden)]
     pub unsafe fn release(value: NonNull<T>) {
+        race_detector::release(Self::shard_of(value).addr());
         // SAFETY: by contract it lies in a shard that the caller has.
         unsafe { (*Self::shard_of(value)).lock.release(READY) };
     }
@@ -592,7 +625,7 @@ pub struct Visit<'l, T> {
     local: &'l Local<T>,
     // In the order in which they are given back.
     /// The value that is handed out at present, and its ID: that of the lowest closed shard.
-    present: Option<(ShardGuard<'l, T>, Option<u32>)>,
+    present: Option<(Held<'l, T>, Option<u32>)>,
     closed: Option<Closed<T>>,
     /// The shards of IDs: `None` when all were visited.
     parts: Option<(Block, Source, u32)>,
@@ -624,10 +657,10 @@ impl<T: Send> Visit<'_, T> {
     /// Takes out the value that [`next`](Visit::next) gave last; `None` if that was done.
     pub fn take(&mut self) -> Option<T> {
         let (held, id) = self.present.as_mut()?;
-        if held.released == NONE {
+        if held.0.released == NONE {
             return None;
         }
-        held.released = NONE;
+        held.0.released = NONE;
         if let Some(id) = *id {
             self.local.members.remove(id);
         }
@@ -641,7 +674,8 @@ impl<T: Send> Visit<'_, T> {
         while let Some(bit) = closed.lowest() {
             if closed.batch.lock(bit).take_closed(|backoff| self.forks.has_left(backoff)) {
                 let shard = closed.batch.shard(bit);
-                let held = ShardGuard { shard, released: READY, local: PhantomData };
+                announce_acquired(shard);
+                let held = Held(ShardGuard { shard, released: READY, local: PhantomData });
                 self.present = Some((held, closed.batch.id(bit)));
                 return true;
             }

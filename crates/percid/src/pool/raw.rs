@@ -23,7 +23,7 @@ use crate::arena::{Block, BlockList};
 use crate::id::{Source, Unavailable};
 use crate::push_list;
 use crate::stack::Stack;
-use crate::sys::{memory, preserving_errno};
+use crate::sys::{memory, preserving_errno, race_detector};
 
 /// What stands in front of every object.
 #[repr(C)]
@@ -415,6 +415,8 @@ impl RawPool {
         let discarded =
             unsafe { memory::discard(slab.start.expose_provenance(), self.slab_bytes()) };
         if discarded {
+            // Whoever cuts it again finds the memory behind what its last users did to it.
+            race_detector::release(ptr::from_ref(slab).addr());
             slab.cut.open(0);
             self.spare(slab);
         } else {
@@ -439,6 +441,7 @@ impl RawPool {
             // SAFETY: null, or a slab, which stays forever.
             if let Some(slab) = unsafe { current.as_ref() } {
                 if let Some(index) = slab.cut.next(self.per_slab()) {
+                    race_detector::acquire(ptr::from_ref(slab).addr());
                     return NonNull::new(self.object_of(slab, index));
                 }
             }
@@ -482,6 +485,8 @@ impl RawPool {
             (&raw mut (*slab).start).write(start.as_ptr());
             (&raw mut (*slab).bytes).write(self.slab_bytes());
         }
+        // To a detector mapping memory is writing to it.
+        race_detector::release(slab.addr());
         // SAFETY: only those who look at all slabs know it before it is pushed a second time, and
         // they do not read the other list's link.
         let link = |older| unsafe { (&raw mut (*slab).older_of_all).write(older) };

@@ -38,7 +38,7 @@ use crate::critical::by_mark;
 use crate::critical::ring::{self as layout, Append, DATA};
 use crate::handle::{self, Handle, Needs, State};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
-use crate::sys::preserving_errno;
+use crate::sys::{preserving_errno, race_detector};
 use shard::{Reading, Shard, bytes_of};
 use turn::{Turn, TurnGuard};
 
@@ -240,7 +240,7 @@ impl Ring {
         overflow: Overflow,
     ) -> Result<Ring, Unavailable> {
         let mut ring = Ring::new(bytes, overflow);
-        ring.handle = Handle::with_source(source, Needs::Sections, ring.bytes())?;
+        ring.handle = Handle::with_source(source, Needs::Handover, ring.bytes())?;
         Ok(ring)
     }
 
@@ -335,12 +335,13 @@ impl Ring {
     }
 
     fn try_slowly(&self, request: &Append) -> Appended {
+        race_detector::release(std::ptr::from_ref(self).addr());
         let atomic = self.handle.atomic_block();
         if let Some(appended) = atomic.and_then(|block| self.append_at_hint(block, request)) {
             return appended;
         }
         preserving_errno(|| {
-            let State::Claimed(block, source) = self.handle.settle(Needs::Sections, self.bytes())
+            let State::Claimed(block, source) = self.handle.settle(Needs::Handover, self.bytes())
             else {
                 return Err(AppendError::NoMemory);
             };
@@ -550,7 +551,9 @@ impl Consumer<'_> {
         let id = index.checked_sub(1);
         let address = id.map_or(poll.block.0, |id| poll.block.of_id(id));
         let keeps_oldest = self.ring.overflow == Overflow::DropNewest;
-        Some((id, Reading::start(self.ring.shard_at(address), keeps_oldest)))
+        let reading = Reading::start(self.ring.shard_at(address), keeps_oldest);
+        race_detector::acquire(std::ptr::from_ref(self.ring).addr());
+        Some((id, reading))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sys::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use crate::sys::holder;
+use crate::sys::{holder, race_detector};
 
 #[derive(Debug)]
 pub(crate) struct Turn {
@@ -27,6 +27,7 @@ impl Turn {
         }
         // Acquire: what the consumer before has left of the ring; a parent's is a copy.
         self.taken.compare_exchange(taken, own, Acquire, Relaxed).ok()?;
+        race_detector::acquire(std::ptr::from_ref(self).addr());
         Some(TurnGuard { turn: self, own })
     }
 }
@@ -40,6 +41,7 @@ pub(crate) struct TurnGuard<'t> {
 
 impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
+        race_detector::release(std::ptr::from_ref(self.turn).addr());
         // If another consumer has taken the place in a child, which goes on with the parent's, it
         // keeps it.
         let _ = self.turn.taken.compare_exchange(self.own, 0, Release, Relaxed);

@@ -36,7 +36,7 @@ use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
 use crate::id::{RESTART_LIMIT, Source, Unavailable};
 use crate::seizure::{self, SEIZED, Seized, Verdict, Visit};
-use crate::sys::preserving_errno;
+use crate::sys::{preserving_errno, race_detector};
 use crate::visit_lock::{VisitGuard, VisitLock};
 use chunks::{Chunk, Chunks, ITEMS, Item};
 
@@ -305,6 +305,7 @@ impl<T: Send> Stack<T> {
     #[cold]
     #[inline(never)]
     fn push_slowly(&self, item: Item) -> Result<(), Item> {
+        let item = announce_push(item);
         if let Some((shard, mut owned)) = self.handle.atomic_block().and_then(own_at_hint) {
             if shard.push(&mut owned, self.full(), item) {
                 return Ok(());
@@ -343,6 +344,10 @@ impl<T: Send> Stack<T> {
     #[cold]
     #[inline(never)]
     fn pop_slowly(&self) -> Option<Item> {
+        self.find_item().inspect(|&item| announce_popped(item))
+    }
+
+    fn find_item(&self) -> Option<Item> {
         if let Some((shard, mut owned)) = self.handle.atomic_block().and_then(own_at_hint) {
             if let Some(item) = shard.pop(&mut owned) {
                 return Some(item);
@@ -494,6 +499,7 @@ impl<T: Send> Draining<'_, T> {
     #[expect(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<T> {
         let item = self.next_of_parts().or_else(|| self.next_shared())?;
+        announce_popped(item);
         // SAFETY: the word was made of an item and is handed out once.
         Some(unsafe { from_word(item) })
     }
@@ -557,6 +563,23 @@ impl Parts {
             self.base = index as u32 * 64;
             self.visit = Visit::new(bits, sections);
         }
+    }
+}
+
+/// Before an item is pushed: whoever pops it finds what lies behind it. The item that is to be
+/// pushed: with the bits by which it will be known.
+fn announce_push(item: Item) -> Item {
+    if !race_detector::is_present() {
+        return item;
+    }
+    let bits = race_detector::frozen(item);
+    race_detector::release(race_detector::key_of(bits));
+    Item::new(bits)
+}
+
+fn announce_popped(item: Item) {
+    if race_detector::is_present() {
+        race_detector::acquire(race_detector::key_of(race_detector::frozen(item)));
     }
 }
 

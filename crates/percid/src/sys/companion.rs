@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use super::raw_call::raw_call;
-use super::{clock, errno, memory};
+use super::{clock, errno, memory, race_detector};
 
 /// Enough for a few system calls and a set of CPUs, unoptimised.
 const STACK_BYTES: usize = 64 << 10;
@@ -44,7 +44,8 @@ impl Companion {
     ///
     /// # Errors
     ///
-    /// The `errno`: no memory, no process, or a sandbox that forbids it.
+    /// The `errno`: no memory, no process, a sandbox that forbids it, or ThreadSanitizer (ENOSYS),
+    /// whose runtime takes it for a fork, and then finds its own memory changed.
     ///
     /// # Safety
     ///
@@ -54,6 +55,9 @@ impl Companion {
         work: extern "C" fn(*mut c_void) -> c_int,
         argument: *mut c_void,
     ) -> Result<Companion, i32> {
+        if race_detector::is_thread_sanitizer() {
+            return Err(libc::ENOSYS);
+        }
         let stack = memory::map(STACK_BYTES).ok_or(libc::ENOMEM)?;
         // Flags that every C library's function passes on: musl's refuses those about the child's
         // thread number. What is not shared is copied, but for the memory: shared, a root directory

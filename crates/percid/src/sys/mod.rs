@@ -18,6 +18,7 @@ pub(crate) mod membarrier;
 #[cfg_attr(miri, path = "memory_in_miri.rs")]
 pub(crate) mod memory;
 pub(crate) mod process;
+pub(crate) mod race_detector;
 mod raw_call;
 pub(crate) mod rseq;
 mod rseq_area;

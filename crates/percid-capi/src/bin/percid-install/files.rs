@@ -27,6 +27,7 @@ pub(crate) const FILES: &[File] = &[
     link(Lib, SONAME, SHARED).only_with(Cdylib),
     link(Lib, "libpercid.so", SONAME).only_with(Cdylib),
     product(Lib, STATIC, 0o644).only_with(Staticlib),
+    text(Lib, "percid/valgrind.supp", include_str!("../../../valgrind/percid.supp")),
     written(PkgConfig, "percid.pc", pkg_config::file),
     written(Cmake, "percidConfig.cmake", cmake::config),
     written(Cmake, "percidConfigVersion.cmake", cmake::version),

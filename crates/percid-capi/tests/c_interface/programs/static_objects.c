@@ -32,7 +32,8 @@ static void sum(void *value, void *total)
 static void take(void *item, void *argument)
 {
     (void)argument;
-    ++*(int *)item;
+    /* Several threads push one item. */
+    __atomic_fetch_add((int *)item, 1, __ATOMIC_RELAXED);
 }
 
 static void nothing(uint32_t id, void *argument)
