@@ -185,8 +185,7 @@ pub struct Draining<'m> {
 
 impl Draining<'_> {
     /// The next member.
-    // Not an iterator: its methods would be more than C needs.
-    #[expect(clippy::should_implement_trait)]
+    #[doc(hidden)]
     pub fn next(&mut self) -> Option<u32> {
         let id = self.next_fast().or_else(|| self.next_slow())?;
         race_detector::acquire(self.mask.key(id));

@@ -270,3 +270,15 @@ fn a_holder_that_is_gone_is_given_up_once() {
         assert!(lock.take_closed(|_| panic!("nobody is waited for")));
     });
 }
+
+#[test]
+fn who_gives_back_at_the_last_moment_is_not_given_up() {
+    explore::all("lock, a holder that comes back", || {
+        let lock = Lock { state: AtomicI64::new(77), closed: AtomicU64::new(0) };
+        lock.close();
+        assert!(lock.take_closed(|_| {
+            lock.release(READY);
+            true
+        }));
+    });
+}

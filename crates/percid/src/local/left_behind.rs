@@ -66,6 +66,7 @@ impl Forks {
 
 #[cfg(all(test, not(miri)))]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::Barrier;
     use std::sync::atomic::AtomicBool;
     use std::thread;
@@ -117,8 +118,9 @@ mod tests {
                 *value += 10;
                 local.with(|value| *value += 100);
             });
-            check(&local);
+            let outcome = catch_unwind(AssertUnwindSafe(|| check(&local)));
             left.wait();
+            outcome.unwrap_or_else(|why| resume_unwind(why));
         });
         assert_eq!(sum(&local), 111, "{source}");
     }

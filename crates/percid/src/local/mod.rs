@@ -154,6 +154,7 @@ struct ShardGuard<'l, T> {
 
 impl<T> ShardGuard<'_, T> {
     /// The value.
+    #[doc(hidden)]
     #[inline(always)]
     fn value(&mut self) -> &mut T {
         // SAFETY: the shard is this thread's alone until the lock is released, and has a value.
@@ -639,8 +640,7 @@ pub struct Visit<'l, T> {
 
 impl<T: Send> Visit<'_, T> {
     /// The next value, until the next call.
-    // Not an iterator: it lends what it gives.
-    #[expect(clippy::should_implement_trait)]
+    #[doc(hidden)]
     pub fn next(&mut self) -> Option<&mut T> {
         if self.present.take().is_some() {
             self.closed.as_mut()?.open_lowest();
@@ -655,6 +655,7 @@ impl<T: Send> Visit<'_, T> {
     }
 
     /// Takes out the value that [`next`](Visit::next) gave last; `None` if that was done.
+    #[doc(hidden)]
     pub fn take(&mut self) -> Option<T> {
         let (held, id) = self.present.as_mut()?;
         if held.0.released == NONE {

@@ -495,8 +495,7 @@ struct Parts {
 
 impl<T: Send> Draining<'_, T> {
     /// The next item.
-    // Not an iterator: its methods would be more than C needs.
-    #[expect(clippy::should_implement_trait)]
+    #[doc(hidden)]
     pub fn next(&mut self) -> Option<T> {
         let item = self.next_of_parts().or_else(|| self.next_shared())?;
         announce_popped(item);
