@@ -81,6 +81,7 @@ mod tests {
         // SAFETY: the child calls async-signal-safe functions only, unless it has threads, and
         // exits.
         match unsafe { libc::fork() } {
+            // SAFETY: ends the child.
             0 => unsafe {
                 libc::alarm(60);
                 libc::_exit(if body() { 7 } else { 1 })
