@@ -11,8 +11,8 @@ use crate::root::root;
 /// The libraries, by their folders.
 const LIBRARIES: [&str; 2] = ["crates/percid/src", "crates/percid-numa/src"];
 
-/// Items that are left out: hooks for proofs.
-const HIDDEN: &str = "testing.rs";
+/// Files that are left out, as their modules are hidden: hooks for proofs, and for the C interface.
+const HIDDEN: [&str; 2] = ["testing.rs", "capi.rs"];
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder of sources");
@@ -20,7 +20,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     for path in entries.map(|entry| entry.expect("an entry").path()) {
         if path.is_dir() {
             found.extend(files(&path));
-        } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with(HIDDEN) {
+        } else if path.extension().is_some_and(|it| it == "rs")
+            && !HIDDEN.iter().any(|name| path.ends_with(name))
+        {
             found.push(path);
         }
     }
