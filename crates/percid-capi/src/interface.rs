@@ -261,7 +261,8 @@ pub const COMMON_CASE_INLINE: &[&str] = &[
     "percid_mask_mark",
 ];
 
-/// The table of this copy of percid.
+/// The table of this copy of percid. Nothing in the library looks at it: that would be a look-up,
+/// and bind all modules of the process to this copy.
 #[unsafe(export_name = "percid_interface_1")]
 pub static INTERFACE: Interface = Interface {
     start: Start {

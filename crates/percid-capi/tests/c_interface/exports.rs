@@ -45,6 +45,21 @@ fn the_shared_library_exports_percids_names_and_no_other() {
     assert_eq!(symbols(&shared().library("libpercid.so"), "--dyn-syms"), expected);
 }
 
+/// The dynamic linker gives all modules the table that was looked up first: no copy may look up one
+/// for itself.
+#[test]
+fn no_copy_looks_for_its_own_table() {
+    for library in [shared().library("libpercid.so"), only_static().library("libpercid.a")] {
+        let path = library.to_str().expect("a path in UTF-8");
+        let text = output_of("readelf", &["-W", "-r", path]);
+        let found: Vec<_> = text
+            .lines()
+            .filter(|line| line.contains("percid_interface_") && line.contains(" R_"))
+            .collect();
+        assert!(text.contains("R_") && found.is_empty(), "{path}: {found:?}");
+    }
+}
+
 /// What a program exports for libraries that it is linked with must be all or nothing.
 #[test]
 fn the_static_library_has_the_same_names_but_shows_the_table_alone() {

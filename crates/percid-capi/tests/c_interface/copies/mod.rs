@@ -5,6 +5,7 @@ mod rust;
 mod versions;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::installation::{only_static, shared};
@@ -110,6 +111,13 @@ fn neighbour() -> Vec<String> {
     vec![library.path.to_str().expect("a path in UTF-8").to_owned()]
 }
 
+/// Without the folders where Cargo has older libraries lie: each module names the folder of its own.
+fn command(host: &Program) -> Command {
+    let mut command = host.command();
+    command.env_remove("LD_LIBRARY_PATH");
+    command
+}
+
 /// Runs a program that loads plugins, and returns how many copies there were.
 fn copies(
     host: &Program,
@@ -117,7 +125,7 @@ fn copies(
     plugins: &[(&str, &Path)],
     environment: &[(&str, &str)],
 ) -> usize {
-    let mut command = host.command();
+    let mut command = command(host);
     command.arg(rounds.to_string()).envs(environment.iter().copied());
     command.args(plugins.iter().map(|(mode, path)| format!("{mode}:{}", path.display())));
     let (output, text) = host.outcome(&mut command);
@@ -194,7 +202,7 @@ fn a_mixture_of_copies_is_seen() {
         &beside(&shared().libraries(), "percid"),
     );
     for (name, host) in hosts() {
-        let mut command = host.command();
+        let mut command = command(&host);
         command.args(["2000", &format!("local:{}", mixed.display())]);
         let (output, text) = host.outcome(command.env("PERCID_SOURCE", "table"));
         let exports =
@@ -281,7 +289,8 @@ fn a_rust_program_with_percid_inside_loads_plugins() {
     let itself = std::env::current_exe().expect("this program");
     for plugin in [&plugins.with_static, &plugins.with_shared, &plugins.hidden] {
         for source in SOURCES {
-            let mut command = std::process::Command::new(&itself);
+            let mut command = Command::new(&itself);
+            command.env_remove("LD_LIBRARY_PATH");
             command.args(["--exact", "--ignored", "copies::rust::counts_beside_a_plugin"]);
             command.env(PLUGIN_OF_RUST, plugin).env("PERCID_SOURCE", source);
             let output = command.output().expect("this program");

@@ -12,8 +12,11 @@ use crate::toolchain::{any_compiler, output_of, scratch};
 /// The name by which the older table refers to the words.
 const WORDS: &str = "percid_fast_path_words";
 
-/// How many functions the older version lacks: enough that answers of every type are among them.
-pub(crate) const LATER: usize = 12;
+/// How many functions the older version has: not those for reports, whose answers are of all types.
+fn known() -> usize {
+    let first = FUNCTIONS.iter().position(|&name| name == "percid_report_create");
+    first.expect("reports")
+}
 
 /// Headers of a version that has more functions than the first release of the interface, whose
 /// table may therefore be too old for them. As options.
@@ -21,7 +24,7 @@ pub(crate) fn later_headers() -> &'static str {
     static FOLDER: OnceLock<String> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let folder = headers("later-headers", |name, text| match name {
-            "percid_interface.h" => table(&declarations(), FUNCTIONS.len() - LATER),
+            "percid_interface.h" => table(&declarations(), known()),
             _ => text,
         });
         format!("-I{}", folder.display())
@@ -55,7 +58,7 @@ pub(crate) fn older() -> &'static Path {
 }
 
 fn make_older() -> PathBuf {
-    let known = FUNCTIONS.len() - LATER;
+    let known = known();
     let declared: Vec<_> = FUNCTIONS[..known]
         .iter()
         .enumerate()

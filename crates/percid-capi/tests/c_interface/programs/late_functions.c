@@ -1,5 +1,5 @@
 /*
- * Compiled with the headers of a later version: the last twelve functions may be missing from the
+ * Compiled with the headers of a later version: those for reports may be missing from the
  * library's table. Says how many are, and checks what they answer then.
  */
 #include <errno.h>
