@@ -55,8 +55,8 @@
  *
  * What they read is the fast path's words: at 0 the distance from the thread pointer to the rseq
  * area, at 8 the table from CPU to ID, at 16 the number of kernel IDs that are admitted. Their
- * address is in the library's table (percid_interface.h), at 16. One statement gets it from there,
- * which is not volatile, so compilers take it out of loops.
+ * address is in the library's table (percid_interface.h), at 16. Where the compiler does not see that
+ * as a constant, one statement gets it from there, which is not volatile, so that it leaves loops.
  *
  * A section works on the word of an object: the address of its memory, whose lowest bits are the
  * mark of its source, 2 the kernel's IDs, 1 the table's. No other word leads into one.
@@ -90,9 +90,13 @@
 
 PERCID_FAST const void *percid_fast_path_address(void) PERCID_NOEXCEPT
 {
+#if PERCID_TABLE_IS_SEEN
+    return percid_interface_1.fast_path;
+#else
     const void *address;
     __asm__(PERCID_FAST_PATH_ADDRESS : "=r"(address));
     return address;
+#endif
 }
 
 /* Adds n to this CPU's copy of the word at this address. Returns whether it did. */
@@ -129,25 +133,31 @@ percid_slow:
 #if PERCID_HANDS_OVER_INLINE
 
 /*
- * The object of a handle, for the functions of the type of this number; NULL if that is for the
- * library to say. The address of an object of static storage is the object's; another handle has
- * the type's number in its upper 4 bits and, with that and a generation in the upper 16, the tag
- * that stands in front of the object as long as that is there.
+ * The object of a handle, for the functions of one type; NULL if that is for the library to say.
+ *
+ * An object that the compiler sees is no handle, so nothing is to be asked. Else the address of an
+ * object of static storage has the highest bit clear, as has NULL. A handle that the library has
+ * made has it set, and is the object's address in its lower 48 bits. As long as the object is there
+ * the handle stands in front of it, for each type at another place.
  */
-PERCID_FAST const void *percid_object(const void *handle, uint64_t type) PERCID_NOEXCEPT
+PERCID_FAST const void *percid_object(const void *handle, int place) PERCID_NOEXCEPT
 {
-    const uint64_t bits = PERCID_POINTER(uintptr_t, handle), most = (UINT64_C(1) << 48) - 1;
-    if (PERCID_LIKELY(bits - 1 < most)) {
+    const uint64_t bits = PERCID_POINTER(uintptr_t, handle);
+    if (PERCID_LIKELY(PERCID_CAST(int64_t, bits) > 0)) {
         return handle;
     }
-    if (PERCID_LIKELY(bits >> 60 == type)) {
-        const uint64_t *const object = PERCID_POINTER(const uint64_t *, bits & most);
-        if (PERCID_LIKELY(__atomic_load_n(object - 1, __ATOMIC_ACQUIRE) == bits >> 48)) {
+    if (PERCID_LIKELY(handle != NULL)) {
+        const uint64_t *const object = PERCID_POINTER(const uint64_t *, bits << 16 >> 16);
+        if (PERCID_LIKELY(__atomic_load_n(object - place, __ATOMIC_ACQUIRE) == bits)) {
             return object;
         }
     }
     return NULL;
 }
+
+#define PERCID_SEEN(object) (__builtin_object_size(object, 0) != ~PERCID_CAST(size_t, 0))
+#define PERCID_OBJECT_OF(type, handle, place)                                                                  \
+    PERCID_CAST(const type *, PERCID_SEEN(handle) ? (handle) : percid_object(handle, place))
 
 /* Pushes an item on this CPU's part of a stack. Returns whether it did. */
 PERCID_FAST int percid_push_fast(uint64_t word, const uint64_t *capacity, void *item) PERCID_NOEXCEPT
@@ -173,15 +183,14 @@ percid_slow:
 #undef PERCID_PUSH
 }
 
-/* Pops an item from this CPU's part of a stack; NULL if it did not. */
-PERCID_FAST void *percid_pop_fast(uint64_t word) PERCID_NOEXCEPT
+/* Pops an item from this CPU's part of a stack. Returns whether it did. */
+PERCID_FAST int percid_pop_fast(uint64_t word, void **item) PERCID_NOEXCEPT
 {
     const void *const fast_path = percid_fast_path_address();
     uint64_t index, top;
-    void *item;
 #define PERCID_POP(section, mark)                                                                              \
     __asm__ __volatile__(section                                                                               \
-                         : [item] "=&r"(item), [index] "=&r"(index), [work] "=&r"(top)                         \
+                         : [item] "=&r"(*item), [index] "=&r"(index), [work] "=&r"(top)                         \
                          : [fast_path] "r"(fast_path), [object] "r"(PERCID_OBJECT(word, mark))                 \
                          : PERCID_POP_CLOBBERS)
     if (__builtin_expect(word & 2, 2)) {
@@ -189,10 +198,10 @@ PERCID_FAST void *percid_pop_fast(uint64_t word) PERCID_NOEXCEPT
     } else if (__builtin_expect(word & 1, 1)) {
         PERCID_POP(PERCID_POP_TABLE, 1);
     } else {
-        return NULL;
+        return 0;
     }
     (void)index;
-    return PERCID_LIKELY(top != 0) ? item : NULL;
+    return top != 0;
 #undef PERCID_POP
 }
 
@@ -257,6 +266,17 @@ PERCID_FAST uint64_t percid_rest(const char *bytes, uint64_t length) PERCID_NOEX
     return 0;
 }
 
+PERCID_FAST struct percid_record percid_request(const char *bytes, uint64_t length,
+                                                uint64_t capacity) PERCID_NOEXCEPT
+{
+    const uint64_t size = (length + 15) & ~UINT64_C(7);
+    const struct percid_record request = {
+        bytes,    bytes + (length & ~UINT64_C(7)), percid_rest(bytes, length), length, size,
+        size + 8, capacity,                        capacity - 1,
+    };
+    return request;
+}
+
 /* Appends a record to this CPU's part of a ring. Returns whether it did. */
 PERCID_FAST int percid_append_fast(uint64_t word, const struct percid_record *record) PERCID_NOEXCEPT
 {
@@ -316,7 +336,7 @@ PERCID_FAST void percid_histogram_record(percid_histogram *histogram, uint64_t v
 PERCID_FAST int percid_stack_push(percid_stack *stack, void *item) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
-    const percid_stack *const object = PERCID_CAST(const percid_stack *, percid_object(stack, 1));
+    const percid_stack *const object = PERCID_OBJECT_OF(percid_stack, stack, 1);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(item != NULL) &&
         PERCID_LIKELY(percid_push_fast(PERCID_WORD(object), &object->capacity, item))) {
         return 0;
@@ -328,10 +348,10 @@ PERCID_FAST int percid_stack_push(percid_stack *stack, void *item) PERCID_NOEXCE
 PERCID_FAST void *percid_stack_pop(percid_stack *stack) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
-    const percid_stack *const object = PERCID_CAST(const percid_stack *, percid_object(stack, 1));
+    const percid_stack *const object = PERCID_OBJECT_OF(percid_stack, stack, 1);
     if (PERCID_LIKELY(object != NULL)) {
-        void *const item = percid_pop_fast(PERCID_WORD(object));
-        if (PERCID_LIKELY(item != NULL)) {
+        void *item;
+        if (PERCID_LIKELY(percid_pop_fast(PERCID_WORD(object), &item))) {
             return item;
         }
     }
@@ -346,10 +366,10 @@ PERCID_FAST void *percid_stack_pop(percid_stack *stack) PERCID_NOEXCEPT
 PERCID_FAST void *percid_pool_get(percid_pool *pool) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
-    const percid_pool *const found = PERCID_CAST(const percid_pool *, percid_object(pool, 2));
+    const percid_pool *const found = PERCID_OBJECT_OF(percid_pool, pool, 2);
     if (PERCID_LIKELY(found != NULL)) {
-        void *const object = percid_pop_fast(PERCID_WORD(found));
-        if (PERCID_LIKELY(object != NULL)) {
+        void *object;
+        if (PERCID_LIKELY(percid_pop_fast(PERCID_WORD(found), &object))) {
             PERCID_CAST(uint64_t *, object)[-2] = PERCID_LENT | __atomic_load_n(&found->number, __ATOMIC_RELAXED);
             return object;
         }
@@ -361,7 +381,7 @@ PERCID_FAST void *percid_pool_get(percid_pool *pool) PERCID_NOEXCEPT
 PERCID_FAST int percid_pool_put(percid_pool *pool, void *object) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
-    const percid_pool *const found = PERCID_CAST(const percid_pool *, percid_object(pool, 2));
+    const percid_pool *const found = PERCID_OBJECT_OF(percid_pool, pool, 2);
     if (PERCID_LIKELY(found != NULL) && PERCID_LIKELY(object != NULL)) {
         uint64_t *const mark = PERCID_CAST(uint64_t *, object) - 2;
         const uint64_t number = __atomic_load_n(&found->number, __ATOMIC_RELAXED);
@@ -384,8 +404,11 @@ PERCID_FAST int percid_pool_put(percid_pool *pool, void *object) PERCID_NOEXCEPT
 
 PERCID_FAST int percid_local_acquire(percid_local *local, void **value)
 {
+    /* Not the caller's place, which is a register as long as no other function knows it. */
+    void *made;
+    int result;
 #if PERCID_HANDS_OVER_INLINE
-    const percid_local *const object = PERCID_CAST(const percid_local *, percid_object(local, 3));
+    const percid_local *const object = PERCID_OBJECT_OF(percid_local, local, 3);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(value != NULL)) {
         int64_t *const lock = percid_lock_fast(PERCID_WORD(object));
         if (PERCID_LIKELY(lock != NULL)) {
@@ -399,7 +422,11 @@ PERCID_FAST int percid_local_acquire(percid_local *local, void **value)
         }
     }
 #endif
-    return percid_interface_address()->local_acquire(local, value);
+    result = percid_interface_address()->local_acquire(local, value != NULL ? &made : NULL);
+    if (value != NULL) {
+        *value = made;
+    }
+    return result;
 }
 
 PERCID_FAST void percid_local_release(void *value) PERCID_NOEXCEPT
@@ -417,15 +444,12 @@ PERCID_FAST void percid_local_release(void *value) PERCID_NOEXCEPT
 PERCID_FAST int percid_ring_append(percid_ring *ring, const void *record, size_t length) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
-    const percid_ring *const object = PERCID_CAST(const percid_ring *, percid_object(ring, 4));
+    const percid_ring *const object = PERCID_OBJECT_OF(percid_ring, ring, 4);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(record != NULL)) {
-        const uint64_t capacity = object->capacity, size = (length + 15) & ~UINT64_C(7);
+        const uint64_t capacity = object->capacity;
         if (PERCID_LIKELY(length <= capacity / 4 - 16) && PERCID_LIKELY(length < 65536)) {
-            const char *const bytes = PERCID_CAST(const char *, record);
-            const struct percid_record request = {
-                bytes,    bytes + (length & ~UINT64_C(7)), percid_rest(bytes, length), length, size,
-                size + 8, capacity,                        capacity - 1,
-            };
+            const struct percid_record request =
+                percid_request(PERCID_CAST(const char *, record), length, capacity);
             if (PERCID_LIKELY(percid_append_fast(PERCID_WORD(object), &request))) {
                 return 0;
             }
@@ -438,7 +462,7 @@ PERCID_FAST int percid_ring_append(percid_ring *ring, const void *record, size_t
 PERCID_FAST int percid_mask_mark(percid_mask *mask, uint32_t id) PERCID_NOEXCEPT
 {
 #if PERCID_HANDS_OVER_INLINE
-    const percid_mask *const object = PERCID_CAST(const percid_mask *, percid_object(mask, 5));
+    const percid_mask *const object = PERCID_OBJECT_OF(percid_mask, mask, 5);
     if (PERCID_LIKELY(object != NULL) && PERCID_LIKELY(id < 512)) {
         /* What it announces is stored before the bit is looked at: by the compiler here, and by the
          * processor when a drain fences it. */
@@ -453,6 +477,8 @@ PERCID_FAST int percid_mask_mark(percid_mask *mask, uint32_t id) PERCID_NOEXCEPT
 
 #undef PERCID_WORD
 #undef PERCID_OBJECT
+#undef PERCID_OBJECT_OF
+#undef PERCID_SEEN
 #undef PERCID_NUMBER
 #undef PERCID_ADDEND
 #undef PERCID_THREAD_POINTER
@@ -463,5 +489,6 @@ PERCID_FAST int percid_mask_mark(percid_mask *mask, uint32_t id) PERCID_NOEXCEPT
 #undef PERCID_CAST
 #undef PERCID_HANDS_OVER_INLINE
 #undef PERCID_ADDS_INLINE
+#undef PERCID_TABLE_IS_SEEN
 
 #endif

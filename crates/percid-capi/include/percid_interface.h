@@ -151,6 +151,17 @@ struct percid_interface {
     void (*later[382])(void);
 };
 
+/*
+ * A compiler may choose a copy relocation for the table, which would do no harm, but make it a part
+ * of the program's own binary interface. Where compilers go through the global offset table anyway
+ * they see a constant, which they read once for many functions.
+ */
+#if defined(__PIC__) && (!defined(__PIE__) || defined(__clang__))
+#define PERCID_TABLE_IS_SEEN 1
+#else
+#define PERCID_TABLE_IS_SEEN 0
+#endif
+
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -174,18 +185,17 @@ extern const struct percid_interface percid_interface_1;
 #endif
 
 /*
- * The address comes from the global offset table by hand: a compiler may choose a copy relocation,
- * which would do no harm, but make the table a part of the program's own binary interface. The
- * statement is not volatile, so compilers take it out of loops.
+ * Other compilers get the address from the global offset table by hand. The statement is not
+ * volatile, so they take it out of loops.
  */
 PERCID_INLINE __attribute__((always_inline)) const struct percid_interface *
 percid_interface_address(void) PERCID_NOEXCEPT
 {
-#if PERCID_ADDS_INLINE && defined(__x86_64__)
+#if PERCID_ADDS_INLINE && !PERCID_TABLE_IS_SEEN && defined(__x86_64__)
     const struct percid_interface *address;
     __asm__("movq percid_interface_1@GOTPCREL(%%rip), %0" : "=r"(address));
     return address;
-#elif PERCID_ADDS_INLINE && defined(__aarch64__)
+#elif PERCID_ADDS_INLINE && !PERCID_TABLE_IS_SEEN && defined(__aarch64__)
     const struct percid_interface *address;
     __asm__("adrp %0, :got:percid_interface_1\n\tldr %0, [%0, :got_lo12:percid_interface_1]"
             : "=r"(address));

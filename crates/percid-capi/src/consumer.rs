@@ -46,7 +46,7 @@ static CONSUMERS: Registry<Consumer> = Registry::new();
 
 impl Object for Consumer {
     type Inner = Consumer;
-    const TYPE: u64 = 8;
+    const TYPE: u64 = 24;
 }
 
 /// Takes the place of the ring's consumer and stores a handle in `consumer`.

@@ -121,7 +121,7 @@ static LOCALS: Registry<Local> = Registry::new();
 
 impl Object for Local {
     type Inner = Values;
-    const TYPE: u64 = 3;
+    const TYPE: u64 = 19;
 
     unsafe fn of_static<'a>(address: *const Local) -> Result<&'a Values, c_int> {
         // SAFETY: the caller's object; these of its members never change.

@@ -70,7 +70,7 @@ static POOLS: Registry<Pool> = Registry::new();
 
 impl Object for Pool {
     type Inner = RawPool;
-    const TYPE: u64 = 2;
+    const TYPE: u64 = 18;
 
     unsafe fn of_static<'a>(address: *const Pool) -> Result<&'a RawPool, c_int> {
         // SAFETY: the caller's object; these of its members never change.

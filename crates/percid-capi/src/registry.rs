@@ -2,14 +2,17 @@
 //! is gone.
 //!
 //! A handle is the address of an object in its lower 48 bits and a *tag* in the upper 16: the type's
-//! number (4 bits) and the generation (12 bits) of the object's *record*. Records are never given
-//! back, only used again, with the next generation; so the record behind a handle of an object that
-//! is gone can still be read, and is told apart. A record is retired at its last generation. What a
-//! program that creates and destroys objects forever loses by this is one record, of some hundred
-//! bytes, for every 4 094 objects.
+//! number (5 bits, the highest of which is set) and the generation (11 bits) of the object's
+//! *record*. Records are never given back, only used again, with the next generation; so the record
+//! behind a handle of an object that is gone can still be read, and is told apart. A record is
+//! retired at its last generation. What a program that creates and destroys objects forever loses by
+//! this is one record, of some hundred bytes, for every 2 046 objects.
 //!
-//! A handle without a tag is the address of an object of static storage, which C has initialised by
-//! the macro of its type. It has no record, and is never destroyed.
+//! What has the highest bit clear is NULL, or the address of an object of static storage, which C
+//! has initialised by the macro of its type. It has no record, and is never destroyed.
+//!
+//! In front of an object stands the handle that is good for it, for each type at another place. So
+//! one comparison tells inline code that a handle is of its type and not gone.
 //!
 //! User-space addresses have 48 bits or fewer on every 64-bit Linux unless a program asks for more.
 
@@ -31,7 +34,12 @@ const SHIFT: u32 = 48;
 const ADDRESS: u64 = (1 << SHIFT) - 1;
 
 /// Where the type begins, in a tag.
-const TYPE_SHIFT: u32 = 12;
+const TYPE_SHIFT: u32 = 11;
+
+/// The types have numbers above this one.
+const TYPES: u64 = 16;
+/// How many types there may be.
+const PLACES: usize = 12;
 const GENERATION: u64 = (1 << TYPE_SHIFT) - 1;
 
 const FIRST: u64 = 1;
@@ -46,7 +54,7 @@ pub(crate) trait Object {
     /// What it is in the library.
     type Inner;
 
-    /// Its number in handles: no other type's, from 1 to 15.
+    /// Its number in handles: no other type's, from 17 to 28.
     const TYPE: u64;
 
     /// An object of static storage, if its memory can be one.
@@ -76,13 +84,13 @@ pub(crate) struct Registry<T: Object> {
 /// written to and others that are not.
 #[repr(C, align(64))]
 struct Front {
-    /// The next free record, while this one is free.
-    next: AtomicU64,
     /// The copy of percid that has made it.
     copy: AtomicU64,
-    unused: [u64; 5],
-    /// The tag of the handle that this record is good for. Inline code reads it.
-    tag: AtomicU64,
+    unused: [u64; 2],
+    /// The next free record, while this one is free.
+    next: AtomicU64,
+    /// The handle that is good, at the place of its type; elsewhere zeros. Inline code reads it.
+    good: [AtomicU64; PLACES],
 }
 
 #[repr(C)]
@@ -92,12 +100,24 @@ struct Record<T: Object> {
 }
 
 /// What the fast paths in C programs have as numbers.
-const _: () = assert!(size_of::<Front>() == 64 && offset_of!(Front, tag) == 64 - 8);
+const _: () = assert!(offset_of!(Front, good) + PLACES * 8 == size_of::<Front>());
+
+impl<T: Object> Record<T> {
+    /// Which handle is good for it; 8 bytes in front of the object for the first type.
+    fn good(&self) -> &AtomicU64 {
+        &self.front.good[PLACES - (T::TYPE - TYPES) as usize]
+    }
+
+    fn address(&self) -> u64 {
+        self.object.get().addr() as u64
+    }
+}
 
 impl<T: Object> Registry<T> {
     pub(crate) const fn new() -> Registry<T> {
         const {
-            assert!(T::TYPE > 0 && T::TYPE < 16 && offset_of!(Record<T>, object) == 64);
+            assert!(T::TYPE > TYPES && T::TYPE <= TYPES + PLACES as u64);
+            assert!(offset_of!(Record<T>, object) == size_of::<Front>());
         }
         Registry { free: AtomicU64::new(0), objects: std::marker::PhantomData }
     }
@@ -143,8 +163,7 @@ impl<T: Object> Registry<T> {
     where
         T::Inner: 'a,
     {
-        let (record, tag) = record_of::<T>(handle.addr() as u64)?;
-        let Some(record) = record else {
+        let Some(record) = record_of::<T>(handle.addr() as u64)? else {
             return match handle.is_null() || !handle.addr().is_multiple_of(64) {
                 true => Err(-libc::EINVAL),
                 // SAFETY: by contract.
@@ -153,7 +172,7 @@ impl<T: Object> Registry<T> {
         };
         // SAFETY: records stay forever; one of the handle's generation has an object.
         unsafe {
-            if (*record).front.tag.load(Acquire) != tag {
+            if (*record).good().load(Acquire) != handle.addr() as u64 {
                 return Err(-libc::EBADF);
             }
             if (*record).front.copy.load(Relaxed) != copies::this() {
@@ -170,24 +189,26 @@ impl<T: Object> Registry<T> {
     ///
     /// As [`object`](Registry::object), and no thread uses the object any more.
     pub(crate) unsafe fn destroy(&self, handle: *mut T) -> c_int {
-        let (record, tag) = match record_of::<T>(handle.addr() as u64) {
-            Ok((Some(record), tag)) => (record, tag),
-            Ok((None, _)) => return -libc::EINVAL,
+        let good = handle.addr() as u64;
+        let record = match record_of::<T>(good) {
+            Ok(Some(record)) => record,
+            Ok(None) => return -libc::EINVAL,
             Err(error) => return error,
         };
+        let next = good + (1 << SHIFT);
         // SAFETY: records stay forever.
         let this = unsafe { &*record };
         if this.front.copy.load(Relaxed) != copies::this() {
             return copies::refused();
         }
-        if this.front.tag.compare_exchange(tag, tag + 1, AcqRel, Relaxed).is_err() {
+        if this.good().compare_exchange(good, next, AcqRel, Relaxed).is_err() {
             return -libc::EBADF;
         }
         errno::preserved(|| {
             // SAFETY: the exchange succeeds once for every object, which no thread uses any more.
             uncancelled((), || unsafe { (*this.object.get()).assume_init_drop() });
         });
-        if (tag + 1) & GENERATION < LAST {
+        if next >> SHIFT & GENERATION < LAST {
             self.give_back(record);
         }
         0
@@ -199,11 +220,11 @@ impl<T: Object> Registry<T> {
             self.take()
         })?;
         // SAFETY: the record is this thread's alone until its handle is given out.
-        let (address, tag) = unsafe {
+        let handle = unsafe {
             (*(*record).object.get()).write(object);
-            ((*record).object.get(), (*record).front.tag.load(Relaxed))
+            (*record).good().load(Relaxed)
         };
-        Some(ptr::without_provenance_mut(address.addr() | (tag << SHIFT) as usize))
+        Some(ptr::without_provenance_mut(handle as usize))
     }
 
     fn take(&self) -> Option<*mut Record<T>> {
@@ -262,7 +283,8 @@ impl<T: Object> Registry<T> {
             unsafe {
                 let record = records.add(index);
                 (*record).front.copy.store(copies::this(), Relaxed);
-                (*record).front.tag.store(T::TYPE << TYPE_SHIFT | FIRST, Relaxed);
+                let tag = T::TYPE << TYPE_SHIFT | FIRST;
+                (*record).good().store((*record).address() | tag << SHIFT, Relaxed);
                 self.give_back(record);
             }
         }
@@ -271,19 +293,18 @@ impl<T: Object> Registry<T> {
 
 /// Whether a handle is none, but the address of an object of static storage (or NULL).
 pub(crate) fn is_static<T: Object>(handle: *const T) -> bool {
-    handle.addr() as u64 >> SHIFT == 0
+    handle.addr() as i64 >= 0
 }
 
-/// The record of a handle and the handle's tag; no record if it is an object of static storage, or
-/// NULL. `-EINVAL` for another type's.
+/// The record of a handle; none if it is an object of static storage, or NULL. `-EINVAL` for another
+/// type's.
 #[inline(always)]
-fn record_of<T: Object>(handle: u64) -> Result<(Option<*mut Record<T>>, u64), c_int> {
-    let tag = handle >> SHIFT;
-    if tag >> TYPE_SHIFT == T::TYPE {
+fn record_of<T: Object>(handle: u64) -> Result<Option<*mut Record<T>>, c_int> {
+    if handle >> (SHIFT + TYPE_SHIFT) == T::TYPE {
         let record = (handle & ADDRESS) as usize - offset_of!(Record<T>, object);
-        Ok((Some(ptr::with_exposed_provenance_mut(record)), tag))
-    } else if tag == 0 {
-        Ok((None, 0))
+        Ok(Some(ptr::with_exposed_provenance_mut(record)))
+    } else if handle as i64 >= 0 {
+        Ok(None)
     } else {
         Err(-libc::EINVAL)
     }
@@ -310,7 +331,7 @@ mod tests {
 
     impl Object for Number {
         type Inner = Arc<u32>;
-        const TYPE: u64 = 14;
+        const TYPE: u64 = 27;
     }
 
     /// Another type of the same content.
@@ -319,7 +340,7 @@ mod tests {
 
     impl Object for Other {
         type Inner = Arc<u32>;
-        const TYPE: u64 = 15;
+        const TYPE: u64 = 28;
     }
 
     fn create(handles: &Registry<Number>, object: &Arc<u32>) -> *mut Number {

@@ -69,7 +69,7 @@ static BALANCERS: Registry<Balancer> = Registry::new();
 
 impl Object for Balancer {
     type Inner = Balancer;
-    const TYPE: u64 = 6;
+    const TYPE: u64 = 22;
 }
 
 impl Balancer {

@@ -62,7 +62,7 @@ static REGIONS: Registry<Region> = Registry::new();
 
 impl Object for Region {
     type Inner = Region;
-    const TYPE: u64 = 7;
+    const TYPE: u64 = 23;
 }
 
 impl Region {

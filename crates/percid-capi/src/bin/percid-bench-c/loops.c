@@ -10,12 +10,18 @@
 #define NAME(way, operation) JOINED(percid_bench_##way##_, operation)
 #define EXPANDED(way, operation) NAME(way, operation)
 
-/* Does something at least once, with `it`, of a type. */
-#define LOOP(operation, type, ...)                                                                             \
+/* Does something at least once with an object, and with one of static storage, which it sees. */
+#define LOOP(operation, type, initial, ...)                                                                    \
+    static type static_##operation = initial;                                                                  \
+    REPEAT(operation, type, (type *)object, __VA_ARGS__)                                                       \
+    REPEAT(static_##operation, type, &static_##operation, __VA_ARGS__)
+
+#define REPEAT(operation, type, place, ...)                                                                    \
     void EXPANDED(WAY, operation)(void *object, uint64_t times);                                               \
     __attribute__((noinline)) void EXPANDED(WAY, operation)(void *object, uint64_t times)                      \
     {                                                                                                          \
-        type *const it = (type *)object;                                                                       \
+        type *const it = place;                                                                                \
+        (void)object;                                                                                          \
         (void)it;                                                                                              \
         ALIGN_LOOP();                                                                                          \
         do {                                                                                                   \
@@ -27,11 +33,11 @@
 extern "C" {
 #endif
 
-LOOP(counter_add, percid_counter, { percid_counter_add(it, 1); })
-LOOP(histogram_record, percid_histogram, { percid_histogram_record(it, times); })
-LOOP(mask_mark, percid_mask, { (void)percid_mask_mark(it, 3); })
+LOOP(counter_add, percid_counter, PERCID_COUNTER_INIT, { percid_counter_add(it, 1); })
+LOOP(histogram_record, percid_histogram, PERCID_HISTOGRAM_INIT, { percid_histogram_record(it, times); })
+LOOP(mask_mark, percid_mask, PERCID_MASK_INIT, { (void)percid_mask_mark(it, 3); })
 
-LOOP(local_acquire_release, percid_local, {
+LOOP(local_acquire_release, percid_local, PERCID_LOCAL_INIT(8, 8, NULL, NULL, NULL), {
     void *value;
     if (percid_local_acquire(it, &value) == 0) {
         ++*(uint64_t *)value;
@@ -39,13 +45,13 @@ LOOP(local_acquire_release, percid_local, {
     }
 })
 
-LOOP(stack_push_pop, percid_stack, {
+LOOP(stack_push_pop, percid_stack, PERCID_STACK_INIT(64), {
     if (percid_stack_push(it, it) == 0) {
         (void)percid_stack_pop(it);
     }
 })
 
-LOOP(pool_get_put, percid_pool, {
+LOOP(pool_get_put, percid_pool, PERCID_POOL_INIT(64, 16, 64), {
     void *const got = percid_pool_get(it);
     if (got != NULL) {
         *(volatile uint64_t *)got = times;
@@ -53,7 +59,7 @@ LOOP(pool_get_put, percid_pool, {
     }
 })
 
-LOOP(ring_append, percid_ring, {
+LOOP(ring_append, percid_ring, PERCID_RING_INIT(65536, PERCID_OVERFLOW_OVERWRITE_OLDEST), {
     const uint64_t record[2] = {times, 1};
     (void)percid_ring_append(it, record, sizeof record);
 })
@@ -63,15 +69,15 @@ LOOP(ring_append, percid_ring, {
 void *mi_malloc(size_t size);
 void mi_free(void *memory);
 
-LOOP(atomic_add, uint64_t, { __atomic_fetch_add(it, 1, __ATOMIC_RELAXED); })
+REPEAT(atomic_add, uint64_t, (uint64_t *)object, { __atomic_fetch_add(it, 1, __ATOMIC_RELAXED); })
 
-LOOP(malloc_free, void, {
+REPEAT(malloc_free, void, NULL, {
     void *const got = malloc(64);
     *(volatile uint64_t *)got = times;
     free(got);
 })
 
-LOOP(mimalloc, void, {
+REPEAT(mimalloc, void, NULL, {
     void *const got = mi_malloc(64);
     *(volatile uint64_t *)got = times;
     mi_free(got);

@@ -8,35 +8,38 @@ use percid::{ActiveMask, Counter, Histogram, Local, Ring, Stack};
 /// A loop of C's.
 pub(crate) type InC = unsafe extern "C" fn(object: *mut c_void, times: u64);
 
-/// The loops of C for an operation.
+/// The loops of C for an operation: with an object that they are given, and of static storage.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Loops {
+    pub(crate) c_static: InC,
     pub(crate) c: InC,
-    pub(crate) cpp: InC,
+    pub(crate) cpp_static: InC,
     pub(crate) called: InC,
 }
 
 macro_rules! loops_of_c {
-    ($($name:ident: $c:ident, $cpp:ident, $called:ident;)*) => {
+    ($($name:ident: $c_static:ident, $c:ident, $cpp_static:ident, $called:ident;)*) => {
         unsafe extern "C" {
             $(
+                fn $c_static(object: *mut c_void, times: u64);
                 fn $c(object: *mut c_void, times: u64);
-                fn $cpp(object: *mut c_void, times: u64);
+                fn $cpp_static(object: *mut c_void, times: u64);
                 fn $called(object: *mut c_void, times: u64);
             )*
         }
-        $(pub(crate) const $name: Loops = Loops { c: $c, cpp: $cpp, called: $called };)*
+        $(pub(crate) const $name: Loops =
+            Loops { c_static: $c_static, c: $c, cpp_static: $cpp_static, called: $called };)*
     };
 }
 
 loops_of_c! {
-    COUNTER_ADD: percid_bench_c_counter_add, percid_bench_cpp_counter_add, percid_bench_called_counter_add;
-    HISTOGRAM_RECORD: percid_bench_c_histogram_record, percid_bench_cpp_histogram_record, percid_bench_called_histogram_record;
-    MASK_MARK: percid_bench_c_mask_mark, percid_bench_cpp_mask_mark, percid_bench_called_mask_mark;
-    LOCAL: percid_bench_c_local_acquire_release, percid_bench_cpp_local_acquire_release, percid_bench_called_local_acquire_release;
-    STACK: percid_bench_c_stack_push_pop, percid_bench_cpp_stack_push_pop, percid_bench_called_stack_push_pop;
-    POOL: percid_bench_c_pool_get_put, percid_bench_cpp_pool_get_put, percid_bench_called_pool_get_put;
-    RING: percid_bench_c_ring_append, percid_bench_cpp_ring_append, percid_bench_called_ring_append;
+    COUNTER_ADD: percid_bench_c_static_counter_add, percid_bench_c_counter_add, percid_bench_cpp_static_counter_add, percid_bench_called_counter_add;
+    HISTOGRAM_RECORD: percid_bench_c_static_histogram_record, percid_bench_c_histogram_record, percid_bench_cpp_static_histogram_record, percid_bench_called_histogram_record;
+    MASK_MARK: percid_bench_c_static_mask_mark, percid_bench_c_mask_mark, percid_bench_cpp_static_mask_mark, percid_bench_called_mask_mark;
+    LOCAL: percid_bench_c_static_local_acquire_release, percid_bench_c_local_acquire_release, percid_bench_cpp_static_local_acquire_release, percid_bench_called_local_acquire_release;
+    STACK: percid_bench_c_static_stack_push_pop, percid_bench_c_stack_push_pop, percid_bench_cpp_static_stack_push_pop, percid_bench_called_stack_push_pop;
+    POOL: percid_bench_c_static_pool_get_put, percid_bench_c_pool_get_put, percid_bench_cpp_static_pool_get_put, percid_bench_called_pool_get_put;
+    RING: percid_bench_c_static_ring_append, percid_bench_c_ring_append, percid_bench_cpp_static_ring_append, percid_bench_called_ring_append;
 }
 
 unsafe extern "C" {

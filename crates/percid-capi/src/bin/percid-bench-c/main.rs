@@ -19,8 +19,11 @@ percid-bench-c: what percid's operations cost in C and C++, in one run
 
 usage: percid-bench-c [options]
 
-The ways of doing one thing take turns on one CPU: Rust, C inline, C++ inline, and C by calls. What
-counts is the minimum, since other processes only ever add to it.
+The ways of doing one thing take turns on one CPU: Rust; C and C++, inline, with an object of static
+storage; C, inline, with a pointer to an object that it knows nothing of (a handle, where there are
+handles); and C by calls. What counts is the minimum, since other processes only ever add to it.
+
+The source is the process's: PERCID_SOURCE=table percid-bench-c measures another.
 
 options:
     --rounds N   so many turns for each way, of 2 ms (100)
@@ -51,15 +54,14 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    percid::init();
+    let source = percid::init().source;
     stay_on_this_cpu();
-    let (mut comparisons, missing) = operations::all();
-    missing.iter().for_each(|why| eprintln!("percid-bench-c: {why}"));
+    let mut comparisons = operations::all();
     match Touches::new() {
         Ok(touches) => comparisons.push(of_touches(touches)),
         Err(why) => eprintln!("percid-bench-c: touches: {why}"),
     }
-    let mut table = Table::new(options.json);
+    let mut table = Table::new(options.json, source);
     for comparison in &comparisons {
         table.add(comparison, &compare(&comparison.ways, options.rounds));
     }
@@ -72,7 +74,7 @@ fn of_touches(touches: &'static Touches) -> Comparison {
         let name = Touches::WAYS[number];
         Way { name, repeat: Box::new(move |times| touches.repeat(number, times)) }
     };
-    Comparison { operation: "region touch", source: "", ways: vec![way(0), way(1)] }
+    Comparison { operation: "region touch", ways: vec![way(0), way(1)] }
 }
 
 /// What the command line asks for; `None` for help.

@@ -1,4 +1,4 @@
-//! What is measured: each operation by each language, with each source that has sections.
+//! What is measured: each operation by each language, with the source of the process.
 
 use std::alloc::Layout;
 use std::ffi::{c_int, c_void};
@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::AtomicU64;
 
 use percid::pool::RawPool;
-use percid::{ActiveMask, Counter, Histogram, Local, Overflow, Ring, Source, Stack};
+use percid::{ActiveMask, Counter, Histogram, Local, Overflow, Ring, Stack};
 use percid_capi::{local, mask, pool, ring, stack};
 
 use crate::loops::{self, InC, Loops};
@@ -15,169 +15,112 @@ use crate::rounds::Way;
 /// The ways of one operation; that of Rust is the first, if it has one.
 pub(crate) struct Comparison {
     pub(crate) operation: &'static str,
-    /// The source; empty if there is none.
-    pub(crate) source: &'static str,
     pub(crate) ways: Vec<Way<'static>>,
 }
-
-/// The sources that have sections, by their numbers in C.
-const SOURCES: [(Source, &str, c_int); 2] =
-    [(Source::Kernel, "kernel", 1), (Source::Table, "table", 2)];
 
 const CAPACITY: u32 = 64;
 const SIZE: usize = 64;
 const BYTES: usize = 64 * 1024;
 const OVERWRITE: c_int = ring::Overflow::OverwriteOldest as c_int;
 
+pub(crate) const RUST: &str = "Rust";
+/// The ways that must not take much longer.
+pub(crate) const INLINE: [&str; 2] = ["C", "C++"];
 pub(crate) const POOL: &str = "pool get + put";
 pub(crate) const MIMALLOC: &str = "mimalloc malloc + free";
 
-/// All of them; and why a source is missing.
-pub(crate) fn all() -> (Vec<Comparison>, Vec<String>) {
-    let mut comparisons = vec![mask()];
-    let mut missing = Vec::new();
-    for (source, name, number) in SOURCES {
-        match source.prepare() {
-            Ok(()) => comparisons.extend(of_source(source, name, number)),
-            Err(why) => missing.push(format!("{name}: {why}")),
-        }
-    }
-    comparisons.push(references());
-    (comparisons, missing)
-}
-
-fn of_source(source: Source, name: &'static str, number: c_int) -> Vec<Comparison> {
-    [
-        counter(source, name),
-        histogram(source, name),
-        local(source, name, number),
-        stack(source, name, number),
-        pool(source, name, number),
-        ring(source, name, number),
+pub(crate) fn all() -> Vec<Comparison> {
+    let counter = leaked(Counter::new());
+    let histogram = leaked(Histogram::new());
+    let mask = leaked(ActiveMask::new());
+    let local = leaked(Local::new(|| 0));
+    let stack = leaked(Stack::new(CAPACITY));
+    let layout = Layout::new::<[u64; SIZE / 8]>();
+    let pool = leaked(RawPool::new(layout, CAPACITY));
+    let ring = leaked(Ring::new(BYTES, Overflow::OverwriteOldest));
+    vec![
+        comparison("counter add", loops::COUNTER_ADD, of_c(counter), |times| {
+            loops::counter_add(counter, times);
+        }),
+        comparison("histogram record", loops::HISTOGRAM_RECORD, of_c(histogram), |times| {
+            loops::histogram_record(histogram, times);
+        }),
+        comparison("mask mark", loops::MASK_MARK, created::mask(), |times| {
+            loops::mask_mark(mask, times);
+        }),
+        comparison("local acquire + release", loops::LOCAL, created::local(), |times| {
+            loops::local_with(local, times);
+        }),
+        comparison("stack push + pop", loops::STACK, created::stack(), |times| {
+            loops::stack_push_pop(stack, times);
+        }),
+        comparison(POOL, loops::POOL, created::pool(), |times| loops::pool_get_put(pool, times)),
+        comparison("ring append 16 bytes", loops::RING, created::ring(), |times| {
+            loops::ring_append(ring, times);
+        }),
+        references(),
     ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
-fn counter(source: Source, name: &'static str) -> Option<Comparison> {
-    let object = leaked(Counter::with_source(source).ok()?);
-    let of_c = ptr::from_ref(object).cast_mut().cast();
-    let rust = move |times| loops::counter_add(object, times);
-    Some(comparison("counter add", name, rust, loops::COUNTER_ADD, of_c, None))
-}
+/// Objects of C that have handles; NULL if one cannot be made, and then all that is measured is the
+/// complaint.
+mod created {
+    use super::*;
 
-fn histogram(source: Source, name: &'static str) -> Option<Comparison> {
-    let object = leaked(Histogram::with_source(source).ok()?);
-    let of_c = ptr::from_ref(object).cast_mut().cast();
-    let rust = move |times| loops::histogram_record(object, times);
-    Some(comparison("histogram record", name, rust, loops::HISTOGRAM_RECORD, of_c, None))
-}
-
-/// It has no source.
-fn mask() -> Comparison {
-    let object = leaked(ActiveMask::new());
-    let of_static = ptr::from_ref(object).cast_mut().cast();
-    let mut handle = ptr::null_mut();
-    // SAFETY: a place for a handle.
-    unsafe { mask::percid_mask_create(&mut handle) };
-    let rust = move |times| loops::mask_mark(object, times);
-    comparison("mask mark", "", rust, loops::MASK_MARK, handle.cast(), Some(of_static))
-}
-
-fn local(source: Source, name: &'static str, number: c_int) -> Option<Comparison> {
-    let object: &Local<u64> = leaked(Local::with_source(source, || 0).ok()?);
-    let mut handle: *mut local::Local = ptr::null_mut();
-    // SAFETY: a place for a handle; no callbacks.
-    unsafe {
-        local::percid_local_create_with_source(
-            &mut handle,
-            number,
-            8,
-            8,
-            None,
-            None,
-            ptr::null_mut(),
-        );
+    macro_rules! created {
+        ($name:ident, $create:path, $($argument:expr),*) => {
+            pub(super) fn $name() -> *mut c_void {
+                let mut handle = ptr::null_mut();
+                // SAFETY: a place for a handle, and no callbacks.
+                unsafe { $create(&mut handle, $($argument),*) };
+                handle.cast()
+            }
+        };
     }
-    let rust = move |times| loops::local_with(object, times);
-    Some(comparison("local acquire + release", name, rust, loops::LOCAL, handle.cast(), None))
-}
 
-fn stack(source: Source, name: &'static str, number: c_int) -> Option<Comparison> {
-    let object: &Stack<usize> = leaked(Stack::with_source(source, CAPACITY).ok()?);
-    let of_static = ptr::from_ref(object).cast_mut().cast();
-    let mut handle = ptr::null_mut();
-    // SAFETY: a place for a handle.
-    unsafe { stack::percid_stack_create_with_source(&mut handle, number, CAPACITY) };
-    let rust = move |times| loops::stack_push_pop(object, times);
-    Some(comparison("stack push + pop", name, rust, loops::STACK, handle.cast(), Some(of_static)))
-}
-
-fn pool(source: Source, name: &'static str, number: c_int) -> Option<Comparison> {
-    let layout = Layout::from_size_align(SIZE, 16).ok()?;
-    let object = leaked(RawPool::with_source(source, layout, CAPACITY).ok()?);
-    let of_static = ptr::from_ref(object).cast_mut().cast();
-    let mut handle = ptr::null_mut();
-    // SAFETY: a place for a handle.
-    unsafe { pool::percid_pool_create_with_source(&mut handle, number, SIZE, 16, CAPACITY) };
-    let rust = move |times| loops::pool_get_put(object, times);
-    Some(comparison(POOL, name, rust, loops::POOL, handle.cast(), Some(of_static)))
-}
-
-fn ring(source: Source, name: &'static str, number: c_int) -> Option<Comparison> {
-    let object = leaked(Ring::with_source(source, BYTES, Overflow::OverwriteOldest).ok()?);
-    let of_static = ptr::from_ref(object).cast_mut().cast();
-    let mut handle = ptr::null_mut();
-    // SAFETY: a place for a handle.
-    unsafe { ring::percid_ring_create_with_source(&mut handle, number, BYTES, OVERWRITE) };
-    let rust = move |times| loops::ring_append(object, times);
-    Some(comparison(
-        "ring append 16 bytes",
-        name,
-        rust,
-        loops::RING,
-        handle.cast(),
-        Some(of_static),
-    ))
+    created!(mask, mask::percid_mask_create,);
+    created!(local, local::percid_local_create, 8, 8, None, None, ptr::null_mut());
+    created!(stack, stack::percid_stack_create, CAPACITY, usize::MAX);
+    created!(pool, pool::percid_pool_create, SIZE, 8, CAPACITY);
+    created!(ring, ring::percid_ring_create, BYTES, OVERWRITE);
 }
 
 /// What else a program might do.
 fn references() -> Comparison {
-    let word: &AtomicU64 = leaked(AtomicU64::new(0));
-    let word = ptr::from_ref(word).cast_mut().cast();
+    let word = of_c(leaked(AtomicU64::new(0)));
     let ways = vec![
         in_c("atomic add", loops::percid_bench_c_atomic_add, word),
         in_c("malloc + free", loops::percid_bench_c_malloc_free, ptr::null_mut()),
         in_c(MIMALLOC, loops::percid_bench_c_mimalloc, ptr::null_mut()),
     ];
-    Comparison { operation: "for comparison", source: "", ways }
+    Comparison { operation: "for comparison", ways }
 }
 
-/// With C's object, and one of static storage, if the library's can be that as well.
+/// With objects of static storage, and one that has a handle.
 fn comparison(
     operation: &'static str,
-    source: &'static str,
-    rust: impl Fn(u64) + 'static,
     loops: Loops,
-    object: *mut c_void,
-    of_static: Option<*mut c_void>,
+    handle: *mut c_void,
+    rust: impl Fn(u64) + 'static,
 ) -> Comparison {
-    let mut ways = vec![
-        Way { name: "Rust", repeat: Box::new(rust) },
-        in_c("C", loops.c, object),
-        in_c("C++", loops.cpp, object),
-        in_c("C, called", loops.called, object),
+    let ways = vec![
+        Way { name: RUST, repeat: Box::new(rust) },
+        in_c(INLINE[0], loops.c_static, ptr::null_mut()),
+        in_c(INLINE[1], loops.cpp_static, ptr::null_mut()),
+        in_c("C, by a pointer", loops.c, handle),
+        in_c("C, called", loops.called, handle),
     ];
-    if let Some(of_static) = of_static {
-        ways.insert(2, in_c("C, static", loops.c, of_static));
-    }
-    Comparison { operation, source, ways }
+    Comparison { operation, ways }
 }
 
 fn in_c(name: &'static str, body: InC, object: *mut c_void) -> Way<'static> {
-    // SAFETY: the object is of the loop's type and is never destroyed.
+    // SAFETY: the object is of the loop's type and is never destroyed, or the loop has its own.
     Way { name, repeat: Box::new(move |times| unsafe { body(object, times) }) }
+}
+
+/// The library's counters and histograms are C's as well.
+fn of_c<T>(object: &'static T) -> *mut c_void {
+    ptr::from_ref(object).cast_mut().cast()
 }
 
 /// The program measures until it ends.

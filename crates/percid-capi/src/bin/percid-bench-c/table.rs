@@ -1,6 +1,8 @@
 //! What is printed: a line for each way, or a JSON object, and at the end what was aimed at.
 
-use crate::operations::{Comparison, MIMALLOC, POOL};
+use percid::Source;
+
+use crate::operations::{Comparison, INLINE, MIMALLOC, POOL, RUST};
 use crate::rounds::Figures;
 
 /// What is inline in C and C++ may take this many times as long as in Rust.
@@ -11,6 +13,7 @@ const OF_MIMALLOC: f64 = 0.7;
 
 pub(crate) struct Table {
     json: bool,
+    source: Source,
     /// The ways that take longer than they may.
     beyond: Vec<String>,
     /// What the pool takes in C, the best way.
@@ -19,35 +22,35 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(json: bool) -> Table {
+    pub(crate) fn new(json: bool, source: Source) -> Table {
         if !json {
-            println!("{}: ns for one of each, and how many times as long as in Rust", processor());
+            println!("{}, source {source}: ns for one of each, and times Rust's", processor());
             println!(
-                "{:<24} {:<7} {:<23} {:>8} {:>7} {:>8} {:>7}",
-                "operation", "source", "way", "min", "x Rust", "median", "x Rust"
+                "{:<24} {:<23} {:>8} {:>7} {:>8} {:>7}",
+                "operation", "way", "min", "x Rust", "median", "x Rust"
             );
         }
-        Table { json, beyond: Vec::new(), pool: f64::INFINITY, mimalloc: f64::NAN }
+        Table { json, source, beyond: Vec::new(), pool: f64::INFINITY, mimalloc: f64::NAN }
     }
 
     /// Prints what was measured, in the order of the ways.
     pub(crate) fn add(&mut self, comparison: &Comparison, figures: &[Figures]) {
-        let Comparison { operation, source, ways } = comparison;
+        let Comparison { operation, ways } = comparison;
         let rust = figures[0];
         for (way, figures) in ways.iter().zip(figures) {
-            let ratio = (ways[0].name == "Rust").then_some(figures.min / rust.min);
-            self.note(operation, source, way.name, figures.min, ratio);
+            let ratio = (ways[0].name == RUST).then_some(figures.min / rust.min);
+            self.note(operation, way.name, figures.min, ratio);
             if self.json {
                 let ratio = ratio.map_or("null".to_owned(), |ratio| format!("{ratio:.3}"));
                 println!(
-                    "{{\"operation\":\"{operation}\",\"source\":\"{source}\",\"way\":\"{}\",\
+                    "{{\"operation\":\"{operation}\",\"source\":\"{}\",\"way\":\"{}\",\
                      \"min_ns\":{:.3},\"median_ns\":{:.3},\"of_rust\":{ratio}}}",
-                    way.name, figures.min, figures.median
+                    self.source, way.name, figures.min, figures.median
                 );
             } else {
                 let times = |value: f64| ratio.map_or(String::new(), |_| format!("{value:.2}"));
                 println!(
-                    "{operation:<24} {source:<7} {:<23} {:>8.3} {:>7} {:>8.3} {:>7}",
+                    "{operation:<24} {:<23} {:>8.3} {:>7} {:>8.3} {:>7}",
                     way.name,
                     figures.min,
                     times(figures.min / rust.min),
@@ -58,10 +61,10 @@ impl Table {
         }
     }
 
-    fn note(&mut self, operation: &str, source: &str, way: &str, min: f64, ratio: Option<f64>) {
-        let inline = matches!(way, "C" | "C++" | "C, static");
+    fn note(&mut self, operation: &str, way: &str, min: f64, ratio: Option<f64>) {
+        let inline = INLINE.contains(&way);
         if inline && ratio.is_some_and(|ratio| ratio > OF_RUST) {
-            self.beyond.push(format!("{operation} {source} in {way}"));
+            self.beyond.push(format!("{operation} in {way}"));
         }
         if operation == POOL && inline {
             self.pool = self.pool.min(min);
