@@ -1,9 +1,10 @@
-//! `acquire`.
+//! `acquire`, in Rust and as C programs have it inline.
 
 use crate::critical::by_mark;
 use crate::exhaust;
 use crate::operation::{Operation, noise};
 use crate::stepping;
+use crate::sys::thread;
 use crate::world::{HERE, Shard, Source, World};
 
 const EXPECTED: usize = 0x51;
@@ -64,6 +65,54 @@ pub fn acquire_what_is_closed_or_taken() {
     exhaust::briefly(&Acquire::<BESIDE> { state: TOKEN as u64 + 8, ..FREE });
     exhaust::briefly(&Acquire::<BESIDE> { state: 0, ..FREE });
     exhaust::briefly(&Acquire::<SAME> { expected: 0, state: 1, closed: 1 });
+}
+
+unsafe extern "C" {
+    fn percid_inline_lock(word: u64) -> *mut i64;
+}
+
+/// What C has inline: it expects what a local's lock is when nobody has the value, and stores the
+/// thread pointer.
+struct Lock {
+    state: u64,
+    closed: u64,
+}
+
+impl Operation for Lock {
+    fn call(&self, word: usize) -> Option<u64> {
+        // SAFETY: as above.
+        let lock = unsafe { percid_inline_lock(word as u64) };
+        (!lock.is_null()).then_some(lock.addr() as u64)
+    }
+
+    fn shard(&self, slot: usize) -> Shard {
+        let mut shard = noise(slot);
+        shard[BESIDE as usize / 8] = self.closed;
+        shard[0] = self.state;
+        shard
+    }
+
+    fn model(&self, shard: &mut Shard) -> Option<u64> {
+        let free = shard[0] == 1 && shard[BESIDE as usize / 8] == 0;
+        if free {
+            shard[0] = thread::pointer() as u64;
+        }
+        free.then_some(0)
+    }
+
+    fn result_in(&self, result: Option<u64>, address: usize) -> Option<u64> {
+        result.map(|_| address as u64)
+    }
+}
+
+/// A value that is free, and one that is not to be had.
+pub fn acquire_in_c() {
+    let runs = exhaust::all(&Lock { state: 1, closed: 0 });
+    exhaust::all(&Lock { state: 1, closed: 1 });
+    exhaust::briefly(&Lock { state: 1, closed: 1 << 40 });
+    exhaust::briefly(&Lock { state: TOKEN as u64, closed: 0 });
+    exhaust::briefly(&Lock { state: 0, closed: 0 });
+    println!("{runs} runs");
 }
 
 /// A visitor takes the value out of a shard that it has closed, stores that there is none, and

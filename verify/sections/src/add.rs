@@ -4,16 +4,10 @@ use std::ffi::c_int;
 
 use crate::critical::by_mark;
 use crate::exhaust;
-use crate::operation::{Operation, noise};
+use crate::operation::{Language, Operation, noise};
 use crate::world::Shard;
 
 const AMOUNTS: [i64; 4] = [1, -3, 77, 1 << 40];
-
-#[derive(Debug, Clone, Copy)]
-enum Language {
-    Rust,
-    C,
-}
 
 struct Add(Language, i64);
 

@@ -1,13 +1,20 @@
-//! `append`.
+//! `append`, in Rust and as C programs have it inline.
+
+use std::ffi::{c_char, c_int};
 
 use crate::critical::by_mark;
 use crate::critical::ring::{Append as Request, HEAD};
 use crate::exhaust;
-use crate::operation::Operation;
+use crate::operation::{Language, Operation};
 use crate::ring::{CAPACITY, data, forget_free_part, head, shard, size, tail};
 use crate::world::Shard;
 
+unsafe extern "C" {
+    fn percid_inline_append(word: u64, bytes: *const c_char, length: u64, capacity: u64) -> c_int;
+}
+
 pub(crate) struct Append<'a> {
+    language: Language,
     record: &'a [u8],
     tail: u64,
     before: &'a [u64],
@@ -21,9 +28,20 @@ impl Append<'_> {
 
 impl Operation for Append<'_> {
     fn call(&self, word: usize) -> Option<u64> {
-        let request = self.request();
         // SAFETY: the word is one of the test's world, which has set all that sections read.
-        unsafe { by_mark!(word, append(&request), else false) }.then_some(0)
+        let done = unsafe {
+            match self.language {
+                Language::Rust => {
+                    let request = self.request();
+                    by_mark!(word, append(&request), else false)
+                }
+                Language::C => {
+                    let (bytes, length) = (self.record.as_ptr(), self.record.len() as u64);
+                    percid_inline_append(word as u64, bytes.cast(), length, CAPACITY) != 0
+                }
+            }
+        };
+        done.then_some(0)
     }
 
     fn shard(&self, slot: usize) -> Shard {
@@ -61,45 +79,44 @@ const PLACES: [(u64, &[u64]); 3] =
 
 /// For those who look at the section itself.
 #[cfg(target_arch = "aarch64")]
-pub(crate) const SHORT: Append<'static> = Append { record: b"short", tail: 0, before: &[] };
+pub(crate) const SHORT: Append<'static> =
+    Append { language: Language::Rust, record: b"short", tail: 0, before: &[] };
 
 fn record() -> Vec<u8> {
     (1..=200).collect()
 }
 
-/// Without a record, and over the end of the ring.
-pub fn append() {
+/// Without a record, and over the end of the ring; and everywhere in the ring.
+fn append(language: Language) {
     let record = record();
-    let at = |length: usize, (tail, before)| Append { record: &record[..length], tail, before };
+    let at = |length: usize, (tail, before)| {
+        let record = &record[..length];
+        Append { language, record, tail, before }
+    };
     let runs = exhaust::all(&at(0, PLACES[0])) + exhaust::all(&at(23, PLACES[2]));
+    for length in LENGTHS {
+        PLACES.into_iter().for_each(|place| exhaust::briefly(&at(length, place)));
+    }
+    append_in_the_last_room(language);
+    append_reads_nothing_behind_the_record(language);
     println!("{runs} runs");
 }
 
-/// Everywhere in the ring.
-pub fn append_records_of_all_lengths() {
-    let record = record();
-    for length in LENGTHS {
-        for (tail, before) in PLACES {
-            exhaust::briefly(&Append { record: &record[..length], tail, before });
-        }
-    }
-}
-
 /// Exactly as much as is free, and eight bytes more.
-pub fn append_in_the_last_room() {
+fn append_in_the_last_room(language: Language) {
     let record = record();
     let before = [112, 112, 112, 48];
     let used: u64 = before.into_iter().map(size).sum();
     let fits = (CAPACITY - used - 16) as usize;
     let tail = 5 * CAPACITY + 8;
-    exhaust::briefly(&Append { record: &record[..fits], tail, before: &before });
-    let too_long = Append { record: &record[..fits + 1], tail, before: &before };
+    exhaust::briefly(&Append { language, record: &record[..fits], tail, before: &before });
+    let too_long = Append { language, record: &record[..fits + 1], tail, before: &before };
     assert_eq!(too_long.model(&mut too_long.shard(0)), None);
     exhaust::all(&too_long);
 }
 
 /// Nothing behind a record is read: it may be the last of what is mapped.
-pub fn append_reads_nothing_behind_the_record() {
+fn append_reads_nothing_behind_the_record(language: Language) {
     const PAGE: usize = 4096;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping of two pages, the second of which is closed.
@@ -112,6 +129,16 @@ pub fn append_reads_nothing_behind_the_record() {
     };
     for length in LENGTHS {
         let (tail, before) = PLACES[0];
-        exhaust::briefly(&Append { record: &page[PAGE - length..], tail, before });
+        exhaust::briefly(&Append { language, record: &page[PAGE - length..], tail, before });
     }
+}
+
+/// Of the library.
+pub fn append_in_rust() {
+    append(Language::Rust);
+}
+
+/// Of C programs.
+pub fn append_in_c() {
+    append(Language::C);
 }

@@ -34,6 +34,17 @@ mod sys {
     pub(crate) mod thread;
 }
 
+/// What C's sections find their words by: the table of the C interface, as far as they read it.
+#[repr(C)]
+struct Table {
+    opaque: [usize; 2],
+    fast_path: &'static critical::fast_path::FastPath,
+}
+
+#[unsafe(export_name = "percid_interface_1")]
+#[used]
+static TABLE: Table = Table { opaque: [0; 2], fast_path: &critical::FAST_PATH };
+
 pub mod acquire;
 pub mod add;
 pub mod append;

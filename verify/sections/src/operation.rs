@@ -22,6 +22,13 @@ pub(crate) trait Operation {
     }
 }
 
+/// Whose section it is: the library's, or what C programs have inline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    Rust,
+    C,
+}
+
 /// A shard full of numbers that are nowhere else.
 pub(crate) fn noise(slot: usize) -> Shard {
     std::array::from_fn(|word| 0x0101_0000_0000 * (slot as u64 + 1) + 0x0101 * word as u64)

@@ -1,10 +1,11 @@
-//! `push` and `pop`.
+//! `push` and `pop`, in Rust and as C programs have them inline.
 
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
 use crate::critical::by_mark;
 use crate::exhaust;
-use crate::operation::{Operation, noise};
+use crate::operation::{Language, Operation, noise};
 use crate::world::Shard;
 
 const CAPACITY: u64 = 6;
@@ -27,17 +28,33 @@ fn forget_free_slots(shard: &mut Shard) {
     }
 }
 
-struct Push(i64);
+unsafe extern "C" {
+    fn percid_inline_push(word: u64, capacity: *const u64, item: *mut c_void) -> c_int;
+    fn percid_inline_pop(word: u64, item: *mut *mut c_void) -> c_int;
+}
+
+struct Push(Language, i64);
 
 impl Operation for Push {
     fn call(&self, word: usize) -> Option<u64> {
-        let item = MaybeUninit::new(ITEM);
         // SAFETY: the word is one of the test's world, which has set all that sections read.
-        unsafe { by_mark!(word, push(&CAPACITY, item), else false) }.then_some(0)
+        let done = unsafe {
+            match self.0 {
+                Language::Rust => {
+                    let item = MaybeUninit::new(ITEM);
+                    by_mark!(word, push(&CAPACITY, item), else false)
+                }
+                Language::C => {
+                    let item = std::ptr::without_provenance_mut(ITEM as usize);
+                    percid_inline_push(word as u64, &CAPACITY, item) != 0
+                }
+            }
+        };
+        done.then_some(0)
     }
 
     fn shard(&self, slot: usize) -> Shard {
-        shard(slot, self.0)
+        shard(slot, self.1)
     }
 
     fn model(&self, shard: &mut Shard) -> Option<u64> {
@@ -55,16 +72,26 @@ impl Operation for Push {
     }
 }
 
-struct Pop(i64);
+struct Pop(Language, i64);
 
 impl Operation for Pop {
     fn call(&self, word: usize) -> Option<u64> {
-        // SAFETY: as above; every item is initialised.
-        unsafe { by_mark!(word, pop(), else None).map(|item| item.assume_init()) }
+        match self.0 {
+            // SAFETY: as above; every item is initialised.
+            Language::Rust => unsafe {
+                by_mark!(word, pop(), else None).map(|item| item.assume_init())
+            },
+            Language::C => {
+                let mut item = std::ptr::null_mut();
+                // SAFETY: as above.
+                let done = unsafe { percid_inline_pop(word as u64, &mut item) } != 0;
+                done.then_some(item.addr() as u64)
+            }
+        }
     }
 
     fn shard(&self, slot: usize) -> Shard {
-        shard(slot, self.0)
+        shard(slot, self.1)
     }
 
     fn model(&self, shard: &mut Shard) -> Option<u64> {
@@ -80,26 +107,38 @@ impl Operation for Pop {
     }
 }
 
-/// Where there is room, and where there is none.
-pub fn push() {
-    let runs = exhaust::all(&Push(3)) + exhaust::all(&Push(7));
+/// Where there is room, and where there is none; and whatever the top is.
+fn push(language: Language) {
+    let runs = exhaust::all(&Push(language, 3)) + exhaust::all(&Push(language, 7));
+    TOPS.into_iter().for_each(|top| exhaust::briefly(&Push(language, top)));
     println!("{runs} runs");
 }
 
-/// Whatever the top is.
-pub fn push_at_any_top() {
-    TOPS.into_iter().for_each(|top| exhaust::briefly(&Push(top)));
-}
-
-/// Where there is an item, and where there is none.
-pub fn pop() {
-    let runs = exhaust::all(&Pop(3)) + exhaust::all(&Pop(1));
-    println!("{runs} runs");
-}
-
-/// Whatever the top is.
-pub fn pop_at_any_top() {
+/// Where there is an item, and where there is none; and whatever the top is.
+fn pop(language: Language) {
+    let runs = exhaust::all(&Pop(language, 3)) + exhaust::all(&Pop(language, 1));
     // Nothing is behind the words of the test, so no such top can be.
     let tops = TOPS.into_iter().filter(|&top| top != i64::MAX);
-    tops.for_each(|top| exhaust::briefly(&Pop(top)));
+    tops.for_each(|top| exhaust::briefly(&Pop(language, top)));
+    println!("{runs} runs");
+}
+
+/// Of the library.
+pub fn push_in_rust() {
+    push(Language::Rust);
+}
+
+/// Of C programs.
+pub fn push_in_c() {
+    push(Language::C);
+}
+
+/// Of the library.
+pub fn pop_in_rust() {
+    pop(Language::Rust);
+}
+
+/// Of C programs.
+pub fn pop_in_c() {
+    pop(Language::C);
 }

@@ -13,12 +13,12 @@ macro_rules! tests {
 }
 
 tests! {
-    acquire: acquire acquire_what_is_closed_or_taken acquire_after_the_shard_was_closed;
+    acquire: acquire acquire_what_is_closed_or_taken acquire_after_the_shard_was_closed acquire_in_c;
     add: add_in_rust add_in_c;
-    append: append append_records_of_all_lengths append_in_the_last_room append_reads_nothing_behind_the_record;
+    append: append_in_rust append_in_c;
     controls: what_is_no_section_is_found_out what_a_section_does_not_do_is_found_out;
     discard: discard discard_all_but_so_many_bytes;
-    stack: push push_at_any_top pop pop_at_any_top;
+    stack: push_in_rust push_in_c pop_in_rust pop_in_c;
 }
 
 #[cfg(target_arch = "aarch64")]
