@@ -24,13 +24,24 @@ enum Outcome {
     WentOn,
 }
 
+/// Two functions, and two sources for each.
 #[test]
-fn every_instruction_may_be_interrupted() {
+fn every_instruction_of_an_increment_may_be_interrupted() {
+    every_instruction_may_be_interrupted("hot_loop.c", 4);
+}
+
+/// Pushing, popping, getting, putting, acquiring and appending.
+#[test]
+fn every_instruction_of_other_structures_may_be_interrupted() {
+    every_instruction_may_be_interrupted("hot_structures.c", 12);
+}
+
+fn every_instruction_may_be_interrupted(source: &str, expected: usize) {
     for compiler in compilers() {
-        let program = program(compiler.c);
+        let program = program(compiler.c, source);
         let image = Image::read(&program).expect("a program");
         let sections = Section::all(&image).expect("sections");
-        assert_eq!(sections.len(), 4, "two functions, two sources");
+        assert_eq!(sections.len(), expected);
         let mut aborts = 0;
         let sources = [Source::Kernel, Source::Table].into_iter();
         for source in sources.filter(|source| source.prepare().is_ok()) {
@@ -104,9 +115,9 @@ fn runs_to(process: &mut Process, address: u64) -> bool {
     true
 }
 
-fn program(compiler: &str) -> PathBuf {
+fn program(compiler: &str, source: &str) -> PathBuf {
     let libraries = format!("-Wl,-rpath,{}", shared().libraries().display());
-    let build = Build::new(compiler, &["hot_loop.c"], "-O2 -fPIE -pie").against(shared());
+    let build = Build::new(compiler, &[source], "-O2 -fPIE -pie").against(shared());
     let path = build.arguments(&[&libraries]).make().path;
     path.canonicalize().expect("the program")
 }
