@@ -47,7 +47,8 @@ LOOP(local_acquire_release, percid_local, PERCID_LOCAL_INIT(8, 8, NULL, NULL, NU
 
 LOOP(stack_push_pop, percid_stack, PERCID_STACK_INIT(64), {
     if (percid_stack_push(it, it) == 0) {
-        (void)percid_stack_pop(it);
+        void *const popped = percid_stack_pop(it);
+        (void)popped;
     }
 })
 

@@ -72,7 +72,7 @@ mod created {
             pub(super) fn $name() -> *mut c_void {
                 let mut handle = ptr::null_mut();
                 // SAFETY: a place for a handle, and no callbacks.
-                unsafe { $create(&mut handle, $($argument),*) };
+                let _ = unsafe { $create(&mut handle, $($argument),*) };
                 handle.cast()
             }
         };

@@ -104,7 +104,9 @@ static void threads(void)
     CHECK(percid_local_for_each(&local, sum, &total) == 0);
     CHECK(total == 2 * (1 + 4 * (ROUNDS / 4 - 1)));
     CHECK(percid_mask_is_marked(&mask, 7) == 1 && percid_mask_is_marked(&mask, 8) == 0);
-    CHECK(percid_mask_drain(&mask, nothing, NULL) == 1);
+    CHECK(percid_mask_mark(&mask, 8) == 0 && percid_mask_mark(&mask, 40) == 0);
+    CHECK(percid_mask_is_marked(&mask, 40) == 1);
+    CHECK(percid_mask_drain(&mask, nothing, NULL) == 3);
     for (int i = 0; i < 20; i++) {
         CHECK(percid_ring_append(&ring, "hello", 5) == 0);
     }
@@ -168,6 +170,12 @@ static void other_types(void)
     CHECK(percid_stack_create(&made_stack, 8, 0) == 0);
     CHECK(percid_pool_create(&made_pool, 8, 8, 8) == 0);
     CHECK(percid_mask_create(&made_mask) == 0);
+    /* Active on this CPU: what mistook them for others would do something. */
+    for (int i = 0; i < 3; i++) {
+        object = percid_pool_get(made_pool);
+        CHECK(object != NULL && percid_pool_put(made_pool, object) == 0);
+        CHECK(percid_stack_push(made_stack, &item) == 0 && percid_stack_pop(made_stack) == &item);
+    }
     object = percid_pool_get(made_pool);
     for (int gone = 0; gone < 2; gone++) {
         CHECK(percid_stack_push((percid_stack *)(void *)made_pool, &item) == -EINVAL);

@@ -97,7 +97,7 @@ fn between<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
 /// The items of a list that is separated by commas.
 fn items(list: &str) -> Vec<&str> {
     let (mut depth, mut quoted, mut escaped) = (0, false, false);
-    let mut separates = |c: char| {
+    let separates = |c: char| {
         match c {
             '"' if !escaped => quoted = !quoted,
             '(' | '[' | '{' if !quoted => depth += 1,
@@ -107,7 +107,7 @@ fn items(list: &str) -> Vec<&str> {
         escaped = c == '\\' && !escaped;
         c == ',' && depth == 0 && !quoted
     };
-    let items = list.split(|c| separates(c)).map(str::trim);
+    let items = list.split(separates).map(str::trim);
     items.filter(|item| !item.is_empty()).collect()
 }
 
