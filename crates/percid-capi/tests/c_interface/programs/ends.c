@@ -145,7 +145,7 @@ static void make_values(int depth)
 
 static void with(void)
 {
-    percid_local_with(local, ending, NULL);
+    CHECK(percid_local_with(local, ending, NULL) == 0);
 }
 
 static void for_each(void)

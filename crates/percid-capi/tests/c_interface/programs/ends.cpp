@@ -110,14 +110,14 @@ void locals()
     percid_local *local;
     void *value;
     CHECK(percid_local_create(&local, 64, 64, makes_by_throwing, nullptr, nullptr) == 0);
-    CHECK(passes([=] { percid_local_with(local, count, nullptr); }));
+    CHECK(passes([=] { CHECK(percid_local_with(local, count, nullptr) == 0); }));
     CHECK(passes([=, &value] { CHECK(percid_local_acquire(local, &value) == 0); }));
     CHECK(percid_local_drain(local, count, nullptr) == 0 && counted == 0);
     CHECK(percid_local_destroy(local) == 0);
 
     CHECK(percid_local_create(&local, 64, 64, nullptr, drops, nullptr) == 0);
     CHECK(nested(local, 3) == 0);
-    CHECK(passes([=] { percid_local_with(local, throws, nullptr); }));
+    CHECK(passes([=] { CHECK(percid_local_with(local, throws, nullptr) == 0); }));
     CHECK(passes([=] { percid_local_for_each(local, throws, nullptr); }));
     CHECK(percid_local_for_each(local, count, nullptr) == 0 && counted == 3);
     CHECK(passes([=] { percid_local_drain(local, throws, nullptr); }) && dropped == 1);
@@ -183,7 +183,7 @@ percid_local *shared;
 void *thread(void *)
 {
     const frame outside;
-    percid_local_with(shared, cancelled, nullptr);
+    CHECK(percid_local_with(shared, cancelled, nullptr) == 0);
     return nullptr;
 }
 
