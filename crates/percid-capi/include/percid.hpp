@@ -74,8 +74,9 @@
 /* For every function, those that the compiler makes too. Classes are not hidden: compilers would
  * warn of every class that has one of them as a member. */
 #define PERCID_HIDDEN [[gnu::visibility("hidden")]]
-/* Clang forgets that of member templates. */
-#define PERCID_HIDDEN_TEMPLATE [[gnu::visibility("hidden"), gnu::always_inline]]
+/* The same for what is inline whatever the compiler thinks: what is called most, and member templates,
+ * of which clang forgets that they are hidden. */
+#define PERCID_HIDDEN_INLINE [[gnu::visibility("hidden"), gnu::always_inline]]
 
 #if defined(__cpp_exceptions)
 #define PERCID_EXCEPTIONS 1
@@ -413,7 +414,7 @@ public:
     static_counter &operator=(const static_counter &) = delete;
 
     /* Adds n, which may be negative. Inline: no call, no locked instruction. Async-signal-safe. */
-    PERCID_HIDDEN void add(std::int64_t n = 1) noexcept
+    PERCID_HIDDEN_INLINE void add(std::int64_t n = 1) noexcept
     {
         percid_counter_add(&counter_, n);
     }
@@ -565,7 +566,7 @@ private:
 
     /* By reference: arguments are evaluated in any order, and the first one stores the value. */
     template <class V>
-    PERCID_HIDDEN_TEMPLATE static std::optional<V> given(int result, const V &value) noexcept
+    PERCID_HIDDEN_INLINE static std::optional<V> given(int result, const V &value) noexcept
     {
         return result == 0 ? std::optional<V>(value) : std::nullopt;
     }
@@ -584,7 +585,7 @@ public:
     static_histogram &operator=(const static_histogram &) = delete;
 
     /* Counts a value `times` times. Inline. Async-signal-safe. */
-    PERCID_HIDDEN void record(std::uint64_t value, std::uint64_t times = 1) noexcept
+    PERCID_HIDDEN_INLINE void record(std::uint64_t value, std::uint64_t times = 1) noexcept
     {
         percid_histogram_record_many(&histogram_, value, times);
     }
@@ -744,7 +745,7 @@ public:
 
     /* Pushes an item that is not null. False if there is no room for it; a std::unique_ptr then
      * keeps it. Async-signal-safe. */
-    [[nodiscard]] PERCID_HIDDEN bool push(typename detail::item<P>::argument item) noexcept
+    [[nodiscard]] PERCID_HIDDEN_INLINE bool push(typename detail::item<P>::argument item) noexcept
     {
         if (percid_stack_push(stack_.get(), detail::item<P>::get(item)) != 0) {
             return false;
@@ -755,7 +756,7 @@ public:
 
     /* Pops the item that this CPU pushed last, or one of the shared list; null if there is none.
      * Async-signal-safe. */
-    [[nodiscard]] PERCID_HIDDEN P pop() noexcept
+    [[nodiscard]] PERCID_HIDDEN_INLINE P pop() noexcept
     {
         return detail::item<P>::adopt(percid_stack_pop(stack_.get()));
     }
@@ -764,7 +765,7 @@ public:
      * been given stay. */
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, P>)
-    PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit)
+    PERCID_HIDDEN_INLINE std::size_t drain(F &&visit)
     {
         auto adopt = [&visit](void *item) { visit(detail::item<P>::adopt(item)); };
         return detail::count_of(percid_stack_drain(stack_.get(), detail::call<void *, decltype(adopt)>, &adopt));
@@ -872,13 +873,13 @@ public:
         return *this;
     }
 
-    PERCID_HIDDEN ~pooled()
+    PERCID_HIDDEN_INLINE ~pooled()
     {
         reset();
     }
 
     /* Destroys the object now, and puts it back. */
-    PERCID_HIDDEN void reset() noexcept
+    PERCID_HIDDEN_INLINE void reset() noexcept
     {
         if (T *const object = std::exchange(object_, nullptr)) {
             object->~T();
@@ -934,7 +935,7 @@ public:
 #if PERCID_EXCEPTIONS
     template <class... A>
     PERCID_REQUIRES(std::constructible_from<T, A...>)
-    [[nodiscard]] PERCID_HIDDEN_TEMPLATE pooled<T> make(A &&...arguments)
+    [[nodiscard]] PERCID_HIDDEN_INLINE pooled<T> make(A &&...arguments)
     {
         pooled<T> made = try_make(std::forward<A>(arguments)...);
         if (!made) {
@@ -948,7 +949,7 @@ public:
      * throws. */
     template <class... A>
     PERCID_REQUIRES(std::constructible_from<T, A...>)
-    [[nodiscard]] PERCID_HIDDEN_TEMPLATE pooled<T> try_make(A &&...arguments) noexcept(std::is_nothrow_constructible<T, A...>::value)
+    [[nodiscard]] PERCID_HIDDEN_INLINE pooled<T> try_make(A &&...arguments) noexcept(std::is_nothrow_constructible<T, A...>::value)
     {
         loan memory{pool_.get(), percid_pool_get(pool_.get())};
         if (memory.object == nullptr) {
@@ -1084,13 +1085,13 @@ public:
         return *this;
     }
 
-    PERCID_HIDDEN ~guard()
+    PERCID_HIDDEN_INLINE ~guard()
     {
         unlock();
     }
 
     /* Gives the value back now. */
-    PERCID_HIDDEN void unlock() noexcept
+    PERCID_HIDDEN_INLINE void unlock() noexcept
     {
         if (T *const value = std::exchange(value_, nullptr)) {
             percid_local_release(value);
@@ -1153,14 +1154,14 @@ public:
      * Throws what the maker of values throws. Fails if another value is needed and there is no
      * memory for it; the guard is empty then. Async-signal-safe once the values have been made. */
 #if PERCID_EXCEPTIONS
-    [[nodiscard]] PERCID_HIDDEN guard<T> lock()
+    [[nodiscard]] PERCID_HIDDEN_INLINE guard<T> lock()
     {
         void *value = nullptr;
         detail::check(percid_local_acquire(local_.get(), &value), "percid::local::lock");
         return guard<T>(std::launder(static_cast<T *>(value)));
     }
 #endif
-    [[nodiscard]] PERCID_HIDDEN guard<T> lock(std::error_code &error)
+    [[nodiscard]] PERCID_HIDDEN_INLINE guard<T> lock(std::error_code &error)
     {
         void *value = nullptr;
         const int result = percid_local_acquire(local_.get(), &value);
@@ -1173,7 +1174,7 @@ public:
 #if PERCID_EXCEPTIONS
     template <class F>
     PERCID_REQUIRES(std::invocable<F, T &>)
-    PERCID_HIDDEN_TEMPLATE auto with(F &&visit) -> std::invoke_result_t<F, T &>
+    PERCID_HIDDEN_INLINE auto with(F &&visit) -> std::invoke_result_t<F, T &>
     {
         static_assert(!std::is_reference<std::invoke_result_t<F, T &>>::value, "the loan ends before the reference would");
         const guard<T> mine = lock();
@@ -1184,7 +1185,7 @@ public:
      * returns nothing. */
     template <class F>
     PERCID_REQUIRES(std::invocable<F, T &>)
-    PERCID_HIDDEN_TEMPLATE auto with(F &&visit, std::error_code &error)
+    PERCID_HIDDEN_INLINE auto with(F &&visit, std::error_code &error)
     {
         using result = std::invoke_result_t<F, T &>;
         static_assert(!std::is_reference<result>::value, "the loan ends before the reference would");
@@ -1204,14 +1205,14 @@ public:
 #if PERCID_EXCEPTIONS
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, T &>)
-    PERCID_HIDDEN_TEMPLATE void for_each(F &&visit)
+    PERCID_HIDDEN_INLINE void for_each(F &&visit)
     {
         detail::check(visit_each(visit), "percid::local::for_each");
     }
 #endif
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, T &>)
-    PERCID_HIDDEN_TEMPLATE void for_each(F &&visit, std::error_code &error)
+    PERCID_HIDDEN_INLINE void for_each(F &&visit, std::error_code &error)
     {
         error = detail::error_of(visit_each(visit));
     }
@@ -1221,7 +1222,7 @@ public:
 #if PERCID_EXCEPTIONS
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, T>)
-    PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit)
+    PERCID_HIDDEN_INLINE std::size_t drain(F &&visit)
     {
         const std::int64_t count = take_each(visit);
         detail::check(count, "percid::local::drain");
@@ -1230,7 +1231,7 @@ public:
 #endif
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, T>)
-    PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit, std::error_code &error)
+    PERCID_HIDDEN_INLINE std::size_t drain(F &&visit, std::error_code &error)
     {
         const std::int64_t count = take_each(visit);
         error = detail::error_of(count);
@@ -1253,14 +1254,14 @@ protected:
 
 private:
     template <class F>
-    PERCID_HIDDEN_TEMPLATE int visit_each(F &visit)
+    PERCID_HIDDEN_INLINE int visit_each(F &visit)
     {
         auto adopt = [&visit](void *value) { std::invoke(visit, *std::launder(static_cast<T *>(value))); };
         return percid_local_for_each(local_.get(), detail::call<void *, decltype(adopt)>, &adopt);
     }
 
     template <class F>
-    PERCID_HIDDEN_TEMPLATE std::int64_t take_each(F &visit)
+    PERCID_HIDDEN_INLINE std::int64_t take_each(F &visit)
     {
         auto adopt = [&visit](void *value) { std::invoke(visit, std::move(*std::launder(static_cast<T *>(value)))); };
         return percid_local_drain(local_.get(), detail::call<void *, decltype(adopt)>, &adopt);
@@ -1393,7 +1394,7 @@ public:
     /* The value that was appended; nothing if the record has another length. */
     template <class T>
     PERCID_REQUIRES(is_record<T>)
-    [[nodiscard]] PERCID_HIDDEN_TEMPLATE std::optional<T> as() const noexcept
+    [[nodiscard]] PERCID_HIDDEN_INLINE std::optional<T> as() const noexcept
     {
         static_assert(is_record<T>, "its bytes were copied");
         static_assert(std::is_default_constructible<T>::value, "its bytes are copied into one");
@@ -1429,7 +1430,7 @@ public:
 
     /* Appends a record. False if it is lost: there is no room, or it is too long.
      * Async-signal-safe. */
-    PERCID_HIDDEN bool append(const void *record, std::size_t length) noexcept
+    PERCID_HIDDEN_INLINE bool append(const void *record, std::size_t length) noexcept
     {
         return percid_ring_append(ring_.get(), record, length) == 0;
     }
@@ -1450,7 +1451,7 @@ public:
 
     /* Appends the bytes of a value, padding included. */
     template <class T, std::enable_if_t<is_record<T>, int> = 0>
-    PERCID_HIDDEN_TEMPLATE bool append(const T &record) noexcept
+    PERCID_HIDDEN_INLINE bool append(const T &record) noexcept
     {
         return append(std::addressof(record), sizeof record);
     }
@@ -1465,7 +1466,7 @@ public:
      * another thread is polling. If it throws, the records that it has not been given stay. */
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, const event &>)
-    PERCID_HIDDEN_TEMPLATE std::optional<std::size_t> poll(F &&visit)
+    PERCID_HIDDEN_INLINE std::optional<std::size_t> poll(F &&visit)
     {
         auto adopt = [&visit](const percid_event *record) { visit(event(*record)); };
         const std::int64_t count = percid_ring_poll(ring_.get(), detail::call<const percid_event *, decltype(adopt)>, &adopt);
@@ -1546,13 +1547,13 @@ public:
     /* Fails if the ring has a consumer, or another thread polls it. */
 #if PERCID_EXCEPTIONS
     template <class Place>
-    PERCID_HIDDEN_TEMPLATE explicit consumer(basic_ring<Place> &of)
+    PERCID_HIDDEN_INLINE explicit consumer(basic_ring<Place> &of)
     {
         detail::check(percid_consumer_open(consumer_.place(), of.c_ring()), "percid::consumer");
     }
 #endif
     template <class Place>
-    PERCID_HIDDEN_TEMPLATE consumer(basic_ring<Place> &of, std::error_code &error) noexcept
+    PERCID_HIDDEN_INLINE consumer(basic_ring<Place> &of, std::error_code &error) noexcept
     {
         error = detail::error_of(percid_consumer_open(consumer_.place(), of.c_ring()));
     }
@@ -1599,7 +1600,7 @@ public:
 
     /* Makes an ID a member, after something was published that a drain must find. IDs are below
      * 8192: false for others. Async-signal-safe. */
-    PERCID_HIDDEN bool mark(std::uint32_t id) noexcept
+    PERCID_HIDDEN_INLINE bool mark(std::uint32_t id) noexcept
     {
         return percid_mask_mark(mask_.get(), id) == 0;
     }
@@ -1613,7 +1614,7 @@ public:
      * it throws, those that it has not been given stay members. */
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, std::uint32_t>)
-    PERCID_HIDDEN_TEMPLATE std::size_t drain(F &&visit)
+    PERCID_HIDDEN_INLINE std::size_t drain(F &&visit)
     {
         using visitor = std::remove_reference_t<F>;
         void *const callable = const_cast<void *>(static_cast<const void *>(std::addressof(visit)));
@@ -1828,7 +1829,7 @@ private:
     PERCID_HIDDEN report() noexcept = default;
 
     template <class T>
-    PERCID_HIDDEN_TEMPLATE std::vector<T> list(std::size_t (*of)(const percid_report *, std::size_t, T *, std::size_t),
+    PERCID_HIDDEN_INLINE std::vector<T> list(std::size_t (*of)(const percid_report *, std::size_t, T *, std::size_t),
                         std::size_t index) const
     {
         std::vector<T> found(of(report_.get(), index, nullptr, 0));
@@ -2068,13 +2069,13 @@ public:
     /* Fails for what percid_region_error() says. */
 #if PERCID_EXCEPTIONS
     template <class T, class Place>
-    PERCID_HIDDEN_TEMPLATE pool_regions(balancer &by, const basic_pool<T, Place> &pool)
+    PERCID_HIDDEN_INLINE pool_regions(balancer &by, const basic_pool<T, Place> &pool)
     {
         detail::check(add(by, pool.pool_.get()), "percid::numa::pool_regions");
     }
 #endif
     template <class T, class Place>
-    PERCID_HIDDEN_TEMPLATE pool_regions(balancer &by, const basic_pool<T, Place> &pool,
+    PERCID_HIDDEN_INLINE pool_regions(balancer &by, const basic_pool<T, Place> &pool,
                                         std::error_code &error) noexcept
     {
         error = detail::error_of(add(by, pool.pool_.get()));
@@ -2150,7 +2151,7 @@ private:
 } // namespace percid
 
 #undef PERCID_HIDDEN
-#undef PERCID_HIDDEN_TEMPLATE
+#undef PERCID_HIDDEN_INLINE
 #undef PERCID_EXCEPTIONS
 #undef PERCID_REQUIRES
 
