@@ -17,6 +17,7 @@ mod installer;
 #[cfg(target_arch = "x86_64")]
 mod interruption;
 mod machine_code;
+mod matrix;
 mod module;
 mod musl;
 mod other_architectures;

@@ -47,7 +47,7 @@ pub(crate) fn has(compiler: Compiler, sanitizer: &str) -> bool {
     there
 }
 
-fn must_find(program: &Program, command: &mut Command) {
+pub(crate) fn must_find(program: &Program, command: &mut Command) {
     let (output, text) = program.outcome(command);
     assert_eq!(output.status.code(), Some(FOUND), "the planted fault was not found: {text}");
 }

@@ -71,6 +71,24 @@ pub(crate) fn has_rust_target(target: &str) -> bool {
     there
 }
 
+/// Whether a compiler knows these options; says so if not.
+pub(crate) fn try_options(compiler: &str, options: &str) -> bool {
+    let mut command = Command::new(compiler);
+    command.args(options.split_whitespace().filter(|option| option.starts_with("-std=")));
+    command.args([
+        "-E",
+        "-dM",
+        "-x",
+        if compiler.contains("++") { "c++" } else { "c" },
+        "/dev/null",
+    ]);
+    let known = command.output().is_ok_and(|output| output.status.success());
+    if !known {
+        println!("skipped: {compiler} does not know all of {options}");
+    }
+    known
+}
+
 /// The folder of the test programs.
 pub(crate) fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c_interface/programs")

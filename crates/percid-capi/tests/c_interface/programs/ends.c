@@ -46,7 +46,7 @@ static void end(void)
     default:
         longjmp(place, 1);
     }
-    CHECK(!"it came back");
+    CHECK(0 && "it came back");
 }
 
 static void *run(void *operation)
@@ -55,7 +55,7 @@ static void *run(void *operation)
     memcpy((void *)&run, &operation, sizeof run);
     if (setjmp(place) == 0) {
         run();
-        CHECK(!"it returned");
+        CHECK(0 && "it returned");
     }
     return &place;
 }
@@ -345,7 +345,7 @@ static void *is_due(void *argument)
     pages_and_machines();
     *(int *)argument = 1;
     pthread_testcancel();
-    CHECK(!"it was not cancelled");
+    CHECK(0 && "it was not cancelled");
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
     return NULL;
 }

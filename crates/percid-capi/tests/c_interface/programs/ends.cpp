@@ -175,7 +175,7 @@ void cancelled(void *, void *)
     const frame inside;
     pthread_cancel(pthread_self());
     pthread_testcancel();
-    CHECK(!"it was not cancelled");
+    CHECK(0 && "it was not cancelled");
 }
 
 percid_local *shared;

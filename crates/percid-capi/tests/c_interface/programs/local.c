@@ -139,7 +139,7 @@ static void must_not_be_called(void *memory, void *argument)
 {
     (void)memory;
     (void)argument;
-    CHECK(!"there is no value");
+    CHECK(0 && "there is no value");
 }
 
 static void values_that_cannot_be_made(void)

@@ -11,7 +11,7 @@ static void must_not_be_called(void *value, void *argument)
 {
     (void)value;
     (void)argument;
-    CHECK(!"there is no value");
+    CHECK(0 && "there is no value");
 }
 
 int main(void)
