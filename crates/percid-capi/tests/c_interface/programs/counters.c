@@ -144,7 +144,7 @@ static void process(void)
     const enum percid_source source = percid_init();
     char line[128];
     CHECK(percid_init() == source);
-    CHECK(percid_source_name(source) != NULL && percid_source_name(7) == NULL);
+    CHECK(percid_source_name((int)source) != NULL && percid_source_name(7) == NULL);
     CHECK(percid_reason(line, sizeof line) == strlen(line));
     CHECK(percid_reason(NULL, 0) == strlen(line));
     CHECK(percid_current_id() >= 0);
@@ -155,7 +155,7 @@ static void process(void)
     percid_current_id();
     CHECK(errno == 77);
     percid_counter_take(&of_process);
-    printf("%s: %s\n", percid_source_name(source), line);
+    printf("%s: %s\n", percid_source_name((int)source), line);
 }
 
 int main(void)

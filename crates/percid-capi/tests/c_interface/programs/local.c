@@ -186,7 +186,7 @@ static void misuse(void)
 int main(void)
 {
     const int one = 1;
-    CHECK(percid_local_create(&local, sizeof(struct value), _Alignof(struct value), make, drop, &context) == 0);
+    CHECK(percid_local_create(&local, sizeof(struct value), sizeof(void *), make, drop, &context) == 0);
     threads();
     nested();
     CHECK(percid_local_with(local, add, (void *)&one) == 0);

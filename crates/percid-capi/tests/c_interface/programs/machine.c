@@ -48,7 +48,7 @@ static void choice(void)
 {
     const enum percid_source source = percid_init();
     const enum percid_choice why = percid_choice_read();
-    if (getenv("PERCID_SOURCE") != NULL && strcmp(percid_source_name(source), getenv("PERCID_SOURCE")) == 0) {
+    if (getenv("PERCID_SOURCE") != NULL && strcmp(percid_source_name((int)source), getenv("PERCID_SOURCE")) == 0) {
         CHECK(why == PERCID_CHOICE_OVERRIDE);
     } else {
         CHECK(why == (source == PERCID_SOURCE_TABLE ? PERCID_CHOICE_TABLE_WORKS : PERCID_CHOICE_TABLE_IS_NOT));

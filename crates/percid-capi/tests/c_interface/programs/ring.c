@@ -144,7 +144,7 @@ static void *follow_each_other(void *unused)
     cpu_set_t cpu;
     (void)unused;
     CPU_ZERO(&cpu);
-    CPU_SET(sched_getcpu(), &cpu);
+    CPU_SET((size_t)sched_getcpu(), &cpu);
     CHECK(sched_setaffinity(0, sizeof cpu, &cpu) == 0);
     CHECK(percid_ring_create_with_source(&ring, PERCID_SOURCE_ATOMIC, 128, PERCID_OVERFLOW_DROP_NEWEST) == 0);
     for (int i = 0; i < 100; i++) {
