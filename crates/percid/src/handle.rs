@@ -18,9 +18,16 @@ use crate::id::{Source, Unavailable, choice, fence};
 use crate::sys::{preserving_errno, race_detector};
 
 pub(crate) use word::State;
-#[cfg(feature = "capi")]
-pub(crate) use word::block_of;
 use word::{ATOMIC, Word};
+
+/// The memory that a word names, if it does.
+#[cfg(feature = "capi")]
+pub(crate) fn block_of(word: usize) -> Option<Block> {
+    match State::decode(word) {
+        State::Claimed(block, _) => Some(block),
+        State::Unclaimed | State::Inline(_) => None,
+    }
+}
 
 /// The word of a handle.
 #[repr(transparent)]

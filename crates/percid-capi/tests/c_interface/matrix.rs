@@ -100,7 +100,7 @@ fn plain(
         return;
     }
     for source in sources {
-        let installation = if cells.len() % 2 == 0 { shared() } else { only_static() };
+        let installation = if cells.len().is_multiple_of(2) { shared() } else { only_static() };
         let build = Build::new(compiler, &[source], options).against(installation);
         let run = |program: &Program| program.must_pass(&mut program.command());
         add(group, format!("{compiler} {options} {source}"), build, run, cells);

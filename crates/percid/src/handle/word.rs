@@ -33,7 +33,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    fn decode(word: usize) -> State {
+    pub(super) fn decode(word: usize) -> State {
         if word & INLINE != 0 {
             // The count lies in bits 3 to 62: shift the mark out at the top, then the marks below.
             return State::Inline((word << 1) as i64 >> 4);
@@ -71,15 +71,6 @@ impl State {
             }
             _ => word,
         }
-    }
-}
-
-/// The memory that a word names, if it does.
-#[cfg(feature = "capi")]
-pub(crate) fn block_of(word: usize) -> Option<Block> {
-    match State::decode(word) {
-        State::Claimed(block, _) => Some(block),
-        State::Unclaimed | State::Inline(_) => None,
     }
 }
 

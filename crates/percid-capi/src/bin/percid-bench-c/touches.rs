@@ -40,7 +40,7 @@ impl Touches {
         let (mut balancer, mut in_c) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the places are valid, and a region outlives its balancer.
         let result = unsafe {
-            percid_balancer_create(&mut balancer, ptr::null());
+            let _ = percid_balancer_create(&mut balancer, ptr::null());
             let result = percid_region_register(&mut in_c, balancer, start.cast(), BYTES);
             percid_balancer_destroy(balancer);
             result
