@@ -62,7 +62,7 @@ fn nowhere(name: &str) -> PathBuf {
     folder
 }
 
-const ALWAYS: [&str; 10] = [
+const ALWAYS: [&str; 11] = [
     "include/percid.cppm",
     "include/percid.h",
     "include/percid.hpp",
@@ -72,6 +72,7 @@ const ALWAYS: [&str; 10] = [
     "lib/cmake/percid/percidConfig.cmake",
     "lib/cmake/percid/percidConfigVersion.cmake",
     "lib/percid/manifest",
+    "lib/percid/valgrind.supp",
     "lib/pkgconfig/percid.pc",
 ];
 const SHARED: [&str; 3] = ["lib/libpercid.so", "lib/libpercid.so.1", "lib/libpercid.so.1.0.0"];
@@ -110,6 +111,7 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
         "usr/lib64/libpercid.so.1",
         "usr/lib64/libpercid.so.1.0.0",
         "usr/lib64/percid/manifest",
+        "usr/lib64/percid/valgrind.supp",
         "usr/share/pkgconfig/percid.pc",
     ];
     assert_eq!(files(&stage), set(&expected));
