@@ -154,7 +154,6 @@ struct ShardGuard<'l, T> {
 
 impl<T> ShardGuard<'_, T> {
     /// The value.
-    #[doc(hidden)]
     #[inline(always)]
     fn value(&mut self) -> &mut T {
         // SAFETY: the shard is this thread's alone until the lock is released, and has a value.
@@ -192,6 +191,7 @@ pub struct Held<'l, T>(ShardGuard<'l, T>);
 
 impl<T> Held<'_, T> {
     /// The value.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn value(&mut self) -> &mut T {
         self.0.value()
