@@ -370,7 +370,10 @@ impl<T: Send> Local<T> {
     /// ```
     #[inline(always)]
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let mut held = self.hold_shard()?;
+        let mut held = match self.take_ready() {
+            Some(held) => held,
+            None => self.hold_slowly()?,
+        };
         Some(f(held.value()))
     }
 
@@ -379,19 +382,18 @@ impl<T: Send> Local<T> {
     #[doc(hidden)]
     #[inline(always)]
     pub fn hold(&self) -> Option<Held<'_, T>> {
-        self.hold_shard().map(Held)
+        self.take_ready().or_else(|| self.hold_slowly()).map(Held)
     }
 
+    /// The shard of this thread's ID, if it has a value that nobody uses.
     #[inline(always)]
-    fn hold_shard(&self) -> Option<ShardGuard<'_, T>> {
+    fn take_ready(&self) -> Option<ShardGuard<'_, T>> {
         let word = self.handle.word();
         let token = thread::token();
         // SAFETY: the word of this object's handle.
         let shard = unsafe { by_mark!(word, acquire::<CLOSED>(READY as usize, token), else 0) };
-        match NonNull::new(ptr::with_exposed_provenance_mut(shard)) {
-            Some(shard) => Some(ShardGuard { shard, released: READY, local: PhantomData }),
-            None => self.hold_slowly(),
-        }
+        let shard = NonNull::new(ptr::with_exposed_provenance_mut(shard))?;
+        Some(ShardGuard { shard, released: READY, local: PhantomData })
     }
 
     /// Visits all values, of every ID and the extra ones.
