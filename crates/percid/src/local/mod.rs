@@ -382,7 +382,12 @@ impl<T: Send> Local<T> {
     #[doc(hidden)]
     #[inline(always)]
     pub fn hold(&self) -> Option<Held<'_, T>> {
-        self.take_ready().or_else(|| self.hold_slowly()).map(Held)
+        self.hold_shard().map(Held)
+    }
+
+    #[inline(always)]
+    fn hold_shard(&self) -> Option<ShardGuard<'_, T>> {
+        self.take_ready().or_else(|| self.hold_slowly())
     }
 
     /// The shard of this thread's ID, if it has a value that nobody uses.
