@@ -500,12 +500,10 @@
     "4:\n\t" \
     "b 6f\n\t" \
     ".popsection\n\t" \
-    "5:\n\t" \
-    ".subsection 1\n\t" \
+    "b 5f\n\t" \
     "6:\n\t" \
     "mov %[index], #0\n\t" \
-    "b 5b\n\t" \
-    ".previous"
+    "5:"
 
 #define PERCID_ACQUIRE_TABLE \
     ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
@@ -539,12 +537,10 @@
     "4:\n\t" \
     "b 6f\n\t" \
     ".popsection\n\t" \
-    "5:\n\t" \
-    ".subsection 1\n\t" \
+    "b 5f\n\t" \
     "6:\n\t" \
     "mov %[index], #0\n\t" \
-    "b 5b\n\t" \
-    ".previous"
+    "5:"
 
 #define PERCID_PUSH_CLOBBERS "x9", "x10", "x11", "x12", "x16", "x17", "cc", "memory"
 
@@ -648,12 +644,10 @@
     "4:\n\t" \
     "b 6f\n\t" \
     ".popsection\n\t" \
-    "5:\n\t" \
-    ".subsection 1\n\t" \
+    "b 5f\n\t" \
     "6:\n\t" \
     "mov %[work], #0\n\t" \
-    "b 5b\n\t" \
-    ".previous"
+    "5:"
 
 #define PERCID_POP_TABLE \
     ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
@@ -685,12 +679,10 @@
     "4:\n\t" \
     "b 6f\n\t" \
     ".popsection\n\t" \
-    "5:\n\t" \
-    ".subsection 1\n\t" \
+    "b 5f\n\t" \
     "6:\n\t" \
     "mov %[work], #0\n\t" \
-    "b 5b\n\t" \
-    ".previous"
+    "5:"
 
 #define PERCID_APPEND_CLOBBERS "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x8", "x7", "x6", "x16", "x17", "cc", "memory"
 

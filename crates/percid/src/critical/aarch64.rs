@@ -50,10 +50,12 @@ macro_rules! section {
             true
         }
     };
+    // The way out is near: conditional branches reach a megabyte, which the text of one object may
+    // exceed, and some assemblers do not say so.
     (or zero $zero:literal, $source:ident, [$($line:expr,)*], $($operands:tt)*) => {
         section!(
             @ $source, "6f", [$($line,)*], "b 6f",
-            concat!("5:\n", ".subsection 1\n", "6:\n", "mov ", $zero, ", #0\n", "b 5b\n", ".previous"),
+            concat!("b 5f\n", "6:\n", "mov ", $zero, ", #0\n", "5:"),
             $($operands)*
         )
     };
