@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use crate::installation::{installer, only_static, percid_install, shared, target_folder};
-use crate::toolchain::scratch;
+use crate::toolchain::{has_tools, scratch};
 
 /// All files and links below a folder, relative to it.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
@@ -128,8 +129,8 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
 
 #[test]
 fn wrong_wishes_are_refused_in_one_line() {
-    let message = ends_with(2, installer().args(["--bindir", "x"]));
-    assert_eq!(message, "percid-install: unknown option --bindir; --help lists the options\n");
+    let message = ends_with(2, installer().args(["--mandir", "x"]));
+    assert_eq!(message, "percid-install: unknown option --mandir; --help lists the options\n");
     let message = ends_with(1, installer().args(["--prefix=/proc/percid", "--quiet"]));
     assert!(message.starts_with("percid-install: cannot write /proc/percid: "), "{message}");
     let message = ends_with(1, installer().args(["--profile=there-is-none", "--quiet"]));
@@ -160,6 +161,82 @@ fn times(folder: &Path) -> BTreeSet<(PathBuf, std::time::SystemTime)> {
     let names = files(folder).into_iter().chain([PathBuf::new()]);
     let time = |name: &Path| folder.join(name).metadata().and_then(|found| found.modified());
     names.map(|name| (name.clone(), time(&name).expect("a time"))).collect()
+}
+
+/// No figure is judged: the machine has other things to do.
+#[test]
+fn the_benchmark_is_installed_if_it_is_asked_for_and_measures() {
+    let (products, prefix) = (scratch("with-benchmark"), nowhere("benchmark"));
+    let program = prefix.join("bin/percid-bench-c");
+    let mut build = installer();
+    build.args(["build", "--bench", "--library-type=staticlib", "--products"]).arg(&products);
+    ends_with(0, &mut build);
+    let step = |arguments: &[&str]| {
+        let mut command = second_step("install");
+        command.args(arguments).arg("--prefix").arg(&prefix).arg("--products").arg(&products);
+        command
+    };
+    let dry = step(&["--dry-run"]).output().expect("it starts");
+    let named = String::from_utf8(dry.stdout).expect("UTF-8");
+    assert!(named.lines().any(|line| Path::new(line) == program), "{named}");
+    ends_with(0, &mut step(&[]));
+    assert_eq!(files(&prefix), set(&[&ALWAYS[..], &STATIC, &["bin/percid-bench-c"]].concat()));
+    let mode = fs::metadata(&program).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+    prints_json(&program);
+    judges(&program);
+
+    // An installation without it takes it away, and so does uninstalling.
+    ends_with(0, second_step("install").arg("--prefix").arg(&prefix));
+    assert_eq!(files(&prefix), everything());
+    ends_with(0, step(&["--bindir=libexec"]).arg("--quiet"));
+    assert!(prefix.join("libexec/percid-bench-c").exists() && !program.exists());
+    ends_with(0, percid_install().arg("uninstall").arg("--prefix").arg(&prefix));
+    assert!(!prefix.exists());
+    let message = ends_with(2, percid_install().args(["install", "--bench"]));
+    assert!(message.contains("--bench means nothing to install"), "{message}");
+}
+
+/// The shortest run: a JSON object a line, and all operations in every way that must hold.
+fn prints_json(benchmark: &Path) {
+    const CHECK: &str = "\
+import json, sys
+ways = {}
+for line in sys.stdin:
+    one = json.loads(line)
+    assert one['min_ns'] > 0 and one['median_ns'] >= one['min_ns'], line
+    ways.setdefault(one['operation'], set()).add(one['way'])
+inline = [name for name, found in ways.items() if {'Rust', 'C', 'C++'} <= found]
+assert len(inline) == 7, inline
+assert 'mimalloc malloc + free' in ways['for comparison'], ways
+";
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let output = Command::new(benchmark).args(["--rounds", "1", "--json"]).output();
+    let output = output.expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut python = Command::new("python3");
+    python.args(["-c", CHECK]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut python = python.spawn().expect("it starts");
+    python.stdin.take().expect("a pipe").write_all(&output.stdout).expect("it reads");
+    let checked = python.wait_with_output().expect("it ends");
+    let complaint = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{complaint}{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Its status says what its last lines say.
+fn judges(benchmark: &Path) {
+    let output = Command::new(benchmark).args(["--rounds", "1", "--check"]).output();
+    let output = output.expect("it starts");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let beyond = text.lines().find_map(|line| line.strip_prefix("beyond 1.15 times Rust"));
+    let nothing = beyond.expect("a judgement").ends_with(": nothing");
+    assert!(text.contains(" of mimalloc (0.7 wanted)"), "{text}");
+    match output.status.code() {
+        Some(0) => assert!(nothing, "{text}"),
+        status => assert_eq!(status, Some(1), "{text}"),
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) fn config(setting: &Setting<'_>) -> String {
         true => "shared",
         false => "static",
     };
-    for library in setting.library_types {
+    for library in &setting.parts.libraries {
         text += &match library {
             LibraryType::Cdylib => {
                 target("shared", SHARED, &format!("IMPORTED_SONAME \"{SONAME}\""))

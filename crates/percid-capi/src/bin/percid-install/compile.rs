@@ -1,9 +1,10 @@
-//! Cargo's part: the static library of this package, with everything it contains.
+//! Cargo's part: the static library of this package, with everything it contains, and the benchmark.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Failure;
+use crate::files::BENCHMARK;
 use crate::options::Options;
 
 /// What Cargo has made.
@@ -18,13 +19,12 @@ pub(crate) struct Compiled {
 }
 
 pub(crate) fn static_library(options: &Options) -> Result<Compiled, Failure> {
-    let output = command(options).output().map_err(|error| format!("cannot run Cargo: {error}"))?;
-    let diagnostics = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        return Err(format!("Cargo could not build the library:\n{}", diagnostics.trim_end()));
-    }
-    let artifacts = String::from_utf8_lossy(&output.stdout);
-    let archive = archive(&artifacts).ok_or("Cargo does not say where the library is")?;
+    let target_dir = options.target_dir.as_deref();
+    let mut cargo = command("rustc", options, target_dir);
+    cargo.args(["--lib", "--crate-type=staticlib", "--", "--print=native-static-libs"]);
+    let (artifacts, diagnostics) = run(&mut cargo, "the library")?;
+    let archive = artifact(&artifacts, "/libpercid_capi.a")
+        .ok_or("Cargo does not say where the library is")?;
     let needed = needed(&diagnostics).ok_or("rustc does not say what the library needs")?;
     let unwinder = needed.contains(&"-lunwind").then(|| unwinder(options)).transpose()?;
     let mut native_libraries = not_added_by_compilers(&needed);
@@ -50,28 +50,49 @@ fn unwinder(options: &Options) -> Result<PathBuf, Failure> {
     }
 }
 
-fn command(options: &Options) -> Command {
+/// The program that measures. It has a copy of the library with pretended NUMA nodes, so Cargo makes
+/// it in a folder of its own, beside the library: in one folder they would have one name.
+pub(crate) fn benchmark(options: &Options, compiled: &Compiled) -> Result<PathBuf, Failure> {
+    let target_dir = compiled.archive.with_file_name("percid-install-bench");
+    let mut cargo = command("build", options, Some(&target_dir));
+    cargo.args(["--bin", BENCHMARK, "--features", "bench"]);
+    let (artifacts, _) = run(&mut cargo, BENCHMARK)?;
+    let path = artifact(&artifacts, &format!("/{BENCHMARK}"));
+    path.ok_or_else(|| format!("Cargo does not say where {BENCHMARK} is"))
+}
+
+/// What Cargo says on standard output and standard error.
+fn run(cargo: &mut Command, what: &str) -> Result<(String, String), Failure> {
+    let output = cargo.output().map_err(|error| format!("cannot run Cargo: {error}"))?;
+    let diagnostics = String::from_utf8_lossy(&output.stderr).into_owned();
+    match output.status.success() {
+        true => Ok((String::from_utf8_lossy(&output.stdout).into_owned(), diagnostics)),
+        false => Err(format!("Cargo could not build {what}:\n{}", diagnostics.trim_end())),
+    }
+}
+
+fn command(task: &str, options: &Options, target_dir: Option<&Path>) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    cargo.args(["rustc", "--package", env!("CARGO_PKG_NAME"), "--lib", "--crate-type=staticlib"]);
+    cargo.args([task, "--package", env!("CARGO_PKG_NAME")]);
     cargo.args(["--message-format=json-render-diagnostics", "--quiet"]);
     cargo.env("CARGO_TERM_COLOR", "never");
     cargo.args(["--profile", &options.profile]);
     cargo.args(&options.cargo_flags);
     cargo.args(options.target.iter().flat_map(|target| ["--target", target]));
-    if let Some(folder) = &options.target_dir {
-        cargo.arg("--target-dir").arg(std::path::absolute(folder).as_ref().unwrap_or(folder));
+    if let Some(folder) = target_dir {
+        let absolute = std::path::absolute(folder);
+        cargo.arg("--target-dir").arg(absolute.as_deref().unwrap_or(folder));
     }
-    cargo.args(["--", "--print=native-static-libs"]);
     cargo
 }
 
 /// Cargo's artifacts are one JSON object per line; what is looked for contains nothing that JSON
 /// escapes.
-fn archive(artifacts: &str) -> Option<PathBuf> {
+fn artifact(artifacts: &str, end: &str) -> Option<PathBuf> {
     let strings = artifacts.lines().filter(|line| line.contains("\"compiler-artifact\""));
     let mut strings = strings.flat_map(|line| line.split('"'));
-    strings.find(|string| string.ends_with("/libpercid_capi.a")).map(PathBuf::from)
+    strings.find(|string| string.ends_with(end)).map(PathBuf::from)
 }
 
 /// What rustc says that the library needs.
@@ -97,8 +118,9 @@ mod tests {
 
     #[test]
     fn cargos_artifacts_are_understood() {
-        assert_eq!(archive(ARTIFACTS), Some(PathBuf::from("/t/release/libpercid_capi.a")));
-        assert_eq!(archive(""), None);
+        let archive = PathBuf::from("/t/release/libpercid_capi.a");
+        assert_eq!(artifact(ARTIFACTS, "/libpercid_capi.a"), Some(archive));
+        assert_eq!(artifact("", "/libpercid_capi.a"), None);
     }
 
     #[test]

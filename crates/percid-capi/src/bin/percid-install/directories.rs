@@ -8,6 +8,7 @@ use crate::options::Options;
 /// A place for files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Folder {
+    Bin,
     Include,
     Lib,
     PkgConfig,
@@ -17,6 +18,7 @@ pub(crate) enum Folder {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Directories {
     pub(crate) prefix: PathBuf,
+    pub(crate) bin: PathBuf,
     pub(crate) lib: PathBuf,
     pub(crate) include: PathBuf,
     pub(crate) pkg_config: PathBuf,
@@ -31,6 +33,7 @@ impl Directories {
         let below = |directory: &Option<PathBuf>, default: &str| {
             prefix.join(directory.as_deref().unwrap_or(Path::new(default)))
         };
+        let bin = below(&options.bindir, "bin");
         let lib = below(&options.libdir, "lib");
         let pkg_config = match &options.pkgconfigdir {
             Some(directory) => prefix.join(directory),
@@ -38,14 +41,15 @@ impl Directories {
         };
         let include = below(&options.includedir, "include");
         let cmake = lib.join("cmake/percid");
-        for folder in [&prefix, &lib, &include, &pkg_config] {
+        for folder in [&prefix, &bin, &lib, &include, &pkg_config] {
             can_be_told(folder)?;
         }
-        Ok(Directories { prefix, lib, include, pkg_config, cmake })
+        Ok(Directories { prefix, bin, lib, include, pkg_config, cmake })
     }
 
     pub(crate) fn path(&self, folder: Folder) -> &Path {
         match folder {
+            Folder::Bin => &self.bin,
             Folder::Include => &self.include,
             Folder::Lib => &self.lib,
             Folder::PkgConfig => &self.pkg_config,
@@ -76,11 +80,13 @@ mod tests {
     fn relative_directories_begin_at_the_prefix() {
         let options = Options {
             prefix: "/usr".into(),
+            bindir: Some("libexec".into()),
             libdir: Some("lib64".into()),
             includedir: Some("/opt/include".into()),
             ..Options::default()
         };
         let found = Directories::of(&options).expect("good paths");
+        assert_eq!(found.bin, Path::new("/usr/libexec"));
         assert_eq!(found.lib, Path::new("/usr/lib64"));
         assert_eq!(found.include, Path::new("/opt/include"));
         assert_eq!(found.pkg_config, Path::new("/usr/lib64/pkgconfig"));

@@ -1,7 +1,8 @@
 //! What is installed: one line for each file.
 
-use crate::directories::Folder::{self, Cmake, Include, Lib, PkgConfig};
-use crate::options::LibraryType::{self, Cdylib, Staticlib};
+use crate::directories::Folder::{self, Bin, Cmake, Include, Lib, PkgConfig};
+use crate::options::LibraryType::{Cdylib, Staticlib};
+use crate::parts::{Part, Parts};
 use crate::setting::Setting;
 use crate::{cmake, pkg_config};
 
@@ -15,6 +16,9 @@ pub(crate) const SHARED: &str = "libpercid.so.1.0.0";
 /// The static library.
 pub(crate) const STATIC: &str = "libpercid.a";
 
+/// What the operations cost, for whoever asks for it.
+pub(crate) const BENCHMARK: &str = "percid-bench-c";
+
 /// Every file, in any order.
 pub(crate) const FILES: &[File] = &[
     text(Include, "percid.h", include_str!("../../../include/percid.h")),
@@ -23,10 +27,11 @@ pub(crate) const FILES: &[File] = &[
     text(Include, "percid_sections.h", include_str!("../../../include/percid_sections.h")),
     text(Include, "percid.hpp", include_str!("../../../include/percid.hpp")),
     text(Include, "percid.cppm", include_str!("../../../include/percid.cppm")),
-    product(Lib, SHARED, 0o755).only_with(Cdylib),
-    link(Lib, SONAME, SHARED).only_with(Cdylib),
-    link(Lib, "libpercid.so", SONAME).only_with(Cdylib),
-    product(Lib, STATIC, 0o644).only_with(Staticlib),
+    product(Lib, SHARED, 0o755).only_with(Part::Library(Cdylib)),
+    link(Lib, SONAME, SHARED).only_with(Part::Library(Cdylib)),
+    link(Lib, "libpercid.so", SONAME).only_with(Part::Library(Cdylib)),
+    product(Lib, STATIC, 0o644).only_with(Part::Library(Staticlib)),
+    product(Bin, BENCHMARK, 0o755).only_with(Part::Benchmark),
     text(Lib, "percid/valgrind.supp", include_str!("../../../valgrind/percid.supp")),
     written(PkgConfig, "percid.pc", pkg_config::file),
     written(Cmake, "percidConfig.cmake", cmake::config),
@@ -39,8 +44,8 @@ pub(crate) struct File {
     pub(crate) folder: Folder,
     pub(crate) name: &'static str,
     pub(crate) content: Content,
-    /// The library without which it is not installed.
-    with: Option<LibraryType>,
+    /// The part that it belongs to.
+    with: Option<Part>,
 }
 
 /// What is in a file.
@@ -57,13 +62,13 @@ pub(crate) enum Content {
 }
 
 impl File {
-    /// Whether it belongs to an installation of these libraries.
-    pub(crate) fn belongs_to(&self, libraries: &[LibraryType]) -> bool {
-        self.with.is_none_or(|library| libraries.contains(&library))
+    /// Whether it belongs to an installation of these parts.
+    pub(crate) fn belongs_to(&self, parts: &Parts) -> bool {
+        self.with.is_none_or(|part| parts.have(part))
     }
 
-    const fn only_with(self, library: LibraryType) -> File {
-        File { with: Some(library), ..self }
+    const fn only_with(self, part: Part) -> File {
+        File { with: Some(part), ..self }
     }
 }
 

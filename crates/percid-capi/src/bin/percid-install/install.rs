@@ -9,6 +9,7 @@ use crate::fingerprint::fingerprint;
 use crate::lock::{Lock, Mode};
 use crate::manifest::{Installed, Manifest, State, What};
 use crate::options::{LibraryType, Options};
+use crate::parts::Parts;
 use crate::products::Products;
 use crate::setting::Setting;
 use crate::{Failure, loader, say, tell};
@@ -16,10 +17,10 @@ use crate::{Failure, loader, say, tell};
 /// Installs what was built.
 pub(crate) fn install(products: &Products, options: &Options) -> Result<(), Failure> {
     let directories = Directories::of(options)?;
-    let libraries = products.chosen(&options.library_types)?;
+    let parts = products.chosen(&options.library_types)?;
     let setting = Setting {
         directories: &directories,
-        library_types: &libraries,
+        parts: &parts,
         native_libraries: &products.description.native_libraries,
     };
     let destination = Destination { root: options.destdir.as_deref() };
@@ -37,23 +38,22 @@ pub(crate) fn install(products: &Products, options: &Options) -> Result<(), Fail
 
 /// Says what would be installed of what was built.
 pub(crate) fn pretend(options: &Options) -> Result<(), Failure> {
-    let libraries = Products::find(options)?.chosen(&options.library_types)?;
-    pretend_these(&libraries, options)
+    pretend_these(&Products::find(options)?.chosen(&options.library_types)?, options)
 }
 
-/// Says what would be installed, of these libraries.
-pub(crate) fn pretend_these(libraries: &[LibraryType], options: &Options) -> Result<(), Failure> {
+/// Says what would be installed, of these parts.
+pub(crate) fn pretend_these(parts: &Parts, options: &Options) -> Result<(), Failure> {
     let directories = Directories::of(options)?;
     let destination = Destination { root: options.destdir.as_deref() };
-    for file in wanted(libraries) {
+    for file in wanted(parts) {
         say(options, &destination.real(&file.place(&directories)));
     }
     say(options, &destination.real(&directories.manifest()));
     Ok(())
 }
 
-fn wanted(libraries: &[LibraryType]) -> impl Iterator<Item = &'static File> {
-    FILES.iter().filter(|file| file.belongs_to(libraries))
+fn wanted(parts: &Parts) -> impl Iterator<Item = &'static File> {
+    FILES.iter().filter(move |file| file.belongs_to(parts))
 }
 
 /// Writes every file and the list of them; what an earlier installation had besides is removed.
@@ -76,7 +76,7 @@ fn write_all(
         files: Vec::new(),
         folders: earlier.folders.clone(),
     };
-    for file in wanted(setting.library_types) {
+    for file in wanted(setting.parts) {
         let path = file.place(directories);
         let (content, mode) = match file.content {
             Content::Text(text) => (text.as_bytes().to_vec(), 0o644),

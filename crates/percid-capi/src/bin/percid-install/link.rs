@@ -28,7 +28,7 @@ pub(crate) fn libraries(
     let workplace = Workplace { tools, folder: folder.to_owned() };
     let strip = options.profile != "dev";
     let object = workplace.object(compiled, strip)?;
-    for library in options.built_libraries() {
+    for library in options.built().libraries {
         match library {
             LibraryType::Staticlib => {
                 workplace.archive(&workplace.adjusted(

@@ -1,6 +1,6 @@
 //! `percid-install` builds percid for C and C++, installs it and removes it: headers, a shared
-//! library with symbol versions, a static library, and the files for pkg-config and CMake. Its
-//! options are those of `cargo cinstall`.
+//! library with symbol versions, a static library, the files for pkg-config and CMake, and, if it is
+//! asked for, the benchmark. Its options are those of `cargo cinstall`.
 //!
 //! Cargo compiles the static library of this package; the rest is done by the C toolchain, because
 //! rustc gives every shared library a version script of its own and lets no other stand beside it.
@@ -17,6 +17,7 @@ mod loader;
 mod lock;
 mod manifest;
 mod options;
+mod parts;
 mod pkg_config;
 mod products;
 mod setting;
@@ -64,7 +65,7 @@ fn run(task: Task, options: &Options) -> Result<(), Failure> {
         }
         Task::Install if options.dry_run => install::pretend(options),
         Task::BuildAndInstall if options.dry_run => {
-            install::pretend_these(&options.built_libraries(), options)
+            install::pretend_these(&options.built(), options)
         }
         Task::Install => install::install(&Products::find(options)?, options),
         Task::Build => {

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::parts::Parts;
+
 pub(crate) const HELP: &str = include_str!("help.txt");
 
 /// What the command line asks for.
@@ -45,6 +47,7 @@ impl LibraryType {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) prefix: PathBuf,
+    pub(crate) bindir: Option<PathBuf>,
     pub(crate) libdir: Option<PathBuf>,
     pub(crate) includedir: Option<PathBuf>,
     pub(crate) pkgconfigdir: Option<PathBuf>,
@@ -52,6 +55,7 @@ pub(crate) struct Options {
     pub(crate) force: bool,
     /// Empty where none was named.
     pub(crate) library_types: Vec<LibraryType>,
+    pub(crate) benchmark: bool,
     pub(crate) target: Option<String>,
     pub(crate) products: Option<PathBuf>,
     pub(crate) profile: String,
@@ -66,12 +70,14 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             prefix: PathBuf::from("/usr/local"),
+            bindir: None,
             libdir: None,
             includedir: None,
             pkgconfigdir: None,
             destdir: None,
             force: false,
             library_types: Vec::new(),
+            benchmark: false,
             target: None,
             products: None,
             profile: "release".to_owned(),
@@ -84,12 +90,13 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The libraries that are built.
-    pub(crate) fn built_libraries(&self) -> Vec<LibraryType> {
-        match self.library_types.as_slice() {
+    /// What is built.
+    pub(crate) fn built(&self) -> Parts {
+        let libraries = match self.library_types.as_slice() {
             [] => LibraryType::ALL.to_vec(),
             named => named.to_vec(),
-        }
+        };
+        Parts { libraries, benchmark: self.benchmark }
     }
 
     /// Takes an option. `value` gives what follows it.
@@ -103,11 +110,13 @@ impl Options {
             "-n" | "--dry-run" => self.dry_run = true,
             "--force" => self.force = true,
             "--prefix" => self.prefix = value()?.into(),
+            "--bindir" => self.bindir = Some(value()?.into()),
             "--libdir" => self.libdir = Some(value()?.into()),
             "--includedir" => self.includedir = Some(value()?.into()),
             "--pkgconfigdir" => self.pkgconfigdir = Some(value()?.into()),
             "--destdir" => self.destdir = Some(value()?.into()),
             "--library-type" => self.library_types.push(library_type(&text(value()?)?)?),
+            "--bench" => self.benchmark = true,
             "--release" => self.profile = "release".to_owned(),
             "--debug" => self.profile = "dev".to_owned(),
             "--profile" => self.profile = text(value()?)?,
@@ -142,9 +151,10 @@ impl Task {
             Task::Install | Task::Uninstall => (false, true),
         };
         match option {
-            "--release" | "--debug" | "--profile" | "--target-dir" | "--locked" | "--frozen"
-            | "--offline" => builds,
-            "--prefix" | "--libdir" | "--includedir" | "--pkgconfigdir" | "--destdir" => installs,
+            "--bench" | "--release" | "--debug" | "--profile" | "--target-dir" | "--locked"
+            | "--frozen" | "--offline" => builds,
+            "--prefix" | "--bindir" | "--libdir" | "--includedir" | "--pkgconfigdir"
+            | "--destdir" => installs,
             "--target" | "--library-type" | "--products" => self != Task::Uninstall,
             "--force" => self == Task::Uninstall,
             _ => true,
@@ -252,7 +262,8 @@ mod tests {
         assert_eq!(task, Task::BuildAndInstall);
         assert_eq!(options.prefix, PathBuf::from("/usr/local"));
         assert_eq!(options.profile, "release");
-        assert_eq!(options.built_libraries(), LibraryType::ALL);
+        let both = LibraryType::ALL.to_vec();
+        assert_eq!(options.built(), Parts { libraries: both, benchmark: false });
     }
 
     #[test]
@@ -260,7 +271,7 @@ mod tests {
         let expected = options("--prefix /p --libdir l --target t --library-type staticlib");
         let attached = options("--prefix=/p --libdir=l --target=t --library-type=StaticLib");
         assert_eq!(attached, expected);
-        assert_eq!(expected.built_libraries(), [LibraryType::Staticlib]);
+        assert_eq!(expected.built().libraries, [LibraryType::Staticlib]);
         assert_eq!(expected.libdir, Some(PathBuf::from("l")));
     }
 
@@ -277,7 +288,15 @@ mod tests {
         assert_eq!(asked("build --debug").0, Task::Build);
         assert_eq!(asked("--prefix /p install").0, Task::Install);
         assert_eq!(asked("uninstall --prefix=/p --force -n").0, Task::Uninstall);
-        for wrong in ["build --prefix /p", "uninstall --release", "install --debug", "--force"] {
+        assert!(asked("build --bench").1.built().benchmark);
+        let wrong = [
+            "build --prefix /p",
+            "uninstall --release",
+            "install --debug",
+            "install --bench",
+            "--force",
+        ];
+        for wrong in wrong {
             assert!(parsed(wrong).expect_err(wrong).contains(" means nothing to "), "{wrong}");
         }
     }
@@ -287,7 +306,7 @@ mod tests {
         assert_eq!(parsed("--prefix"), Err("--prefix needs a value".to_owned()));
         assert_eq!(parsed("--prefix="), Err("--prefix needs a value".to_owned()));
         assert_eq!(parsed("--quiet=yes"), Err("--quiet takes no value".to_owned()));
-        assert_eq!(parsed("--bindir x"), Err("unknown option --bindir".to_owned()));
+        assert_eq!(parsed("--mandir x"), Err("unknown option --mandir".to_owned()));
         let expected = "here: expected an option, build, install or uninstall";
         assert_eq!(parsed("here"), Err(expected.to_owned()));
         assert!(parsed("build install").is_err());

@@ -42,6 +42,7 @@ mod tests {
     use super::*;
     use crate::directories::Directories;
     use crate::options::Options;
+    use crate::parts::Parts;
 
     fn described(types: &[LibraryType]) -> String {
         let options = Options {
@@ -51,7 +52,7 @@ mod tests {
         };
         file(&Setting {
             directories: &Directories::of(&options).expect("good paths"),
-            library_types: types,
+            parts: &Parts { libraries: types.to_vec(), benchmark: false },
             native_libraries: &["-lrt".to_owned(), "-lm".to_owned()],
         })
     }

@@ -1,12 +1,13 @@
-//! What was built, between the two steps: a folder with the libraries, and a description of them.
+//! What was built, between the two steps: a folder with it, and a description.
 
 use std::fs;
 use std::path::PathBuf;
 
-use crate::files::{Content, FILES};
+use crate::files::{BENCHMARK, Content, FILES};
 use crate::fingerprint::fingerprint;
 use crate::lock::{Lock, Mode};
 use crate::options::{LibraryType, Options};
+use crate::parts::Parts;
 use crate::symbols::MAP;
 use crate::{Failure, compile, link};
 
@@ -21,7 +22,7 @@ pub(crate) struct Products {
 /// What is told from one step to the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Description {
-    pub(crate) libraries: Vec<LibraryType>,
+    pub(crate) parts: Parts,
     /// The system's libraries that percid needs, as options of the linker.
     pub(crate) native_libraries: Vec<String>,
 }
@@ -52,10 +53,12 @@ impl Products {
         let _ = fs::remove_file(folder.join(DESCRIPTION));
         let compiled = compile::static_library(options)?;
         link::libraries(tools, &compiled, options, &folder)?;
-        let description = Description {
-            libraries: options.built_libraries(),
-            native_libraries: compiled.native_libraries,
-        };
+        if options.benchmark {
+            let program = compile::benchmark(options, &compiled)?;
+            fs::copy(program, folder.join(BENCHMARK)).map_err(cannot)?;
+        }
+        let description =
+            Description { parts: options.built(), native_libraries: compiled.native_libraries };
         fs::write(folder.join(DESCRIPTION), description.text()).map_err(cannot)?;
         Ok(Products { folder, description, _lock: lock })
     }
@@ -74,16 +77,16 @@ impl Products {
         Ok(Products { folder, description, _lock: lock })
     }
 
-    /// The libraries to be installed: those that were named, or all.
-    pub(crate) fn chosen(&self, named: &[LibraryType]) -> Result<Vec<LibraryType>, Failure> {
-        let built = &self.description.libraries;
-        match named.iter().find(|library| !built.contains(library)) {
+    /// The parts to be installed: of the libraries those that were named, or all.
+    pub(crate) fn chosen(&self, named: &[LibraryType]) -> Result<Parts, Failure> {
+        let built = &self.description.parts;
+        match named.iter().find(|library| !built.libraries.contains(library)) {
             Some(missing) => Err(format!(
                 "--library-type {0}: not built; run percid-install build --library-type {0}",
                 missing.name()
             )),
             None if named.is_empty() => Ok(built.clone()),
-            None => Ok(named.to_vec()),
+            None => Ok(Parts { libraries: named.to_vec(), ..built.clone() }),
         }
     }
 
@@ -96,21 +99,24 @@ impl Products {
 impl Description {
     fn text(&self) -> String {
         let libraries =
-            self.libraries.iter().map(|library| format!("library {}\n", library.name()));
+            self.parts.libraries.iter().map(|library| format!("library {}\n", library.name()));
+        let benchmark = self.parts.benchmark.then(|| format!("program {BENCHMARK}\n"));
         let needed = self.native_libraries.iter().map(|one| format!("needs {one}\n"));
         let first = format!("percid {:016x}\n", origin());
-        std::iter::once(first).chain(libraries).chain(needed).collect()
+        std::iter::once(first).chain(libraries).chain(benchmark).chain(needed).collect()
     }
 
     /// `None` if it is none of this program's.
     fn parse(text: &str) -> Option<Description> {
-        let mut found = Description { libraries: Vec::new(), native_libraries: Vec::new() };
+        let parts = Parts { libraries: Vec::new(), benchmark: false };
+        let mut found = Description { parts, native_libraries: Vec::new() };
         let mut lines = text.lines();
         let origin_line = format!("percid {:016x}", origin());
         lines.next().filter(|line| *line == origin_line)?;
         for line in lines {
             match line.split_once(' ')? {
-                ("library", name) => found.libraries.push(LibraryType::named(name)?),
+                ("library", name) => found.parts.libraries.push(LibraryType::named(name)?),
+                ("program", BENCHMARK) => found.parts.benchmark = true,
                 ("needs", one) => found.native_libraries.push(one.to_owned()),
                 _ => return None,
             }
@@ -136,7 +142,7 @@ mod tests {
     #[test]
     fn what_was_built_is_told_to_the_next_step() {
         let built = Description {
-            libraries: LibraryType::ALL.to_vec(),
+            parts: Parts { libraries: LibraryType::ALL.to_vec(), benchmark: true },
             native_libraries: vec!["-lrt".to_owned(), "-framework x".to_owned()],
         };
         assert_eq!(Description::parse(&built.text()), Some(built.clone()));

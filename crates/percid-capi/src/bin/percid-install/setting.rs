@@ -2,18 +2,19 @@
 
 use crate::directories::Directories;
 use crate::options::LibraryType;
+use crate::parts::{Part, Parts};
 
 /// What is installed where.
 #[derive(Debug)]
 pub(crate) struct Setting<'s> {
     pub(crate) directories: &'s Directories,
-    pub(crate) library_types: &'s [LibraryType],
+    pub(crate) parts: &'s Parts,
     /// The system's libraries that percid needs, as options of the linker.
     pub(crate) native_libraries: &'s [String],
 }
 
 impl Setting<'_> {
     pub(crate) fn has(&self, library: LibraryType) -> bool {
-        self.library_types.contains(&library)
+        self.parts.have(Part::Library(library))
     }
 }

@@ -1,0 +1,27 @@
+//! The parts that an installation may have or not.
+
+use crate::options::LibraryType;
+
+/// A part that not every installation has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Library(LibraryType),
+    /// `percid-bench-c`.
+    Benchmark,
+}
+
+/// What is built, or installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) libraries: Vec<LibraryType>,
+    pub(crate) benchmark: bool,
+}
+
+impl Parts {
+    pub(crate) fn have(&self, part: Part) -> bool {
+        match part {
+            Part::Library(library) => self.libraries.contains(&library),
+            Part::Benchmark => self.benchmark,
+        }
+    }
+}
