@@ -50,11 +50,12 @@
  *           is an unwinding: it must not meet `noexcept`, or `catch (...)` without `throw;`.
  * Cancelling  No function is a cancellation point, also when it waits, but for what its callbacks
  *           do. A thread with PTHREAD_CANCEL_ASYNCHRONOUS must not call any.
- * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Some cannot, and
- *           end the process as abort() does: the snapshots of histograms, percid_ring_poll(),
- *           percid_consumer_next(), percid_pool_drain(), percid_pool_slabs() and what begins with
- *           percid_machine, when malloc() has less than a few ten KiB left; and what begins with
- *           percid_balancer, percid_region or percid_report, but for touches.
+ * Memory    Where there is none, functions say so, by -ENOMEM or as they describe. Most that call
+ *           malloc() ask first for 120 KiB, more than they need. They end the process as abort()
+ *           does if other threads, or a process with thousands of mappings or threads, leave less
+ *           of that than they do need; and so do percid_ring_poll(), percid_consumer_next(),
+ *           percid_pool_drain(), percid_pool_slabs(), ends of objects, and a balancer's own threads
+ *           when malloc() has less than a few ten KiB left.
  * Threads   Every function may be called by any number of threads at once, on the same object too.
  *           Only creating and destroying an object excludes every other use of it.
  * Signals   "Async-signal-safe" functions may be called in a signal handler that interrupts
@@ -1625,18 +1626,23 @@ PERCID_INLINE size_t percid_id_memory(uint32_t id, struct percid_range *ranges, 
 /**
  * Stores in `machine`, of `size` bytes, what the machine and the kernel offer now.
  *
- * Returns 0, or -EINVAL for NULL or no bytes. Reads some ten small files for every possible CPU;
+ * Returns 0, -EINVAL for NULL or no bytes, or -ENOMEM. Reads some ten small files for every possible CPU;
  * registers the calling thread for rseq if the C library has not, and the process for the fence
  * (20 ms if it has several threads); allocates, so it is not async-signal-safe.
  */
-PERCID_INLINE int percid_machine_read(struct percid_machine *machine, size_t size) PERCID_NOEXCEPT;
+PERCID_INLINE
+int percid_machine_read(struct percid_machine *machine,
+                        size_t size) PERCID_NOEXCEPT;
 
 /**
  * The CPUs that may ever exist, ascending: writes the first `capacity` of them to `cpus`, each in
- * `size` bytes (that is sizeof(percid_cpu)), and returns how many there are. With `capacity` 0
+ * `size` bytes (that is sizeof(percid_cpu)), and returns how many there are; 0 without memory. With `capacity` 0
  * nothing is written and `cpus` may be NULL. Costs what percid_machine_read() does.
  */
-PERCID_INLINE size_t percid_machine_cpus(struct percid_cpu *cpus, size_t size, size_t capacity) PERCID_NOEXCEPT;
+PERCID_INLINE
+size_t percid_machine_cpus(struct percid_cpu *cpus,
+                           size_t size,
+                           size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Finds out whether the running kernel aborts critical sections when it must, by trying it for at
@@ -1819,8 +1825,8 @@ size_t percid_snapshot_buckets(const struct percid_snapshot *snapshot,
                                size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or
- * -EINVAL for NULL.
+ * Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0,
+ * -EINVAL for NULL, or -ENOMEM, where both are one.
  */
 PERCID_INLINE
 int percid_snapshot_merge(struct percid_snapshot *snapshot,
@@ -2345,7 +2351,7 @@ PERCID_INLINE int percid_balancer_publish(struct percid_balancer *balancer) PERC
  * For programs without a thread of the balancer's. Stores what it did in `passed`, unless that is
  * NULL.
  *
- * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of
+ * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed, -ENOMEM. Costs a reading of
  * /proc/self/maps and about 0.2 us for every page that is armed; with one node nothing.
  */
 PERCID_INLINE
@@ -2357,7 +2363,7 @@ int percid_balancer_pass(struct percid_balancer *balancer,
  * unless that is NULL. Threads of the program that map memory or take a page fault meanwhile wait
  * for this batch at most.
  *
- * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed.
+ * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed, -ENOMEM.
  */
 PERCID_INLINE
 int percid_balancer_move_batch(struct percid_balancer *balancer,
@@ -2534,7 +2540,7 @@ PERCID_INLINE int percid_region_access(const struct percid_region *region) PERCI
  * meanwhile. A part may be excluded several times.
  *
  * Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
- * unregistered. Waits for the piece that is being armed, or the batch that is being moved, at this
+ * unregistered; -ENOMEM. Waits for the piece that is being armed, or the batch that is being moved, at this
  * moment.
  */
 PERCID_INLINE
@@ -2560,8 +2566,8 @@ int percid_region_exclude_end(struct percid_region *region,
  * ended before. No other thread may use the region meanwhile. Waits for the pass or the batch that
  * is under way.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays
- * recognisable.
+ * Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before, or -ENOMEM, and it stays
+ * registered. Its handle stays recognisable.
  */
 PERCID_INLINE int percid_region_unregister(struct percid_region *region) PERCID_NOEXCEPT;
 
@@ -2600,8 +2606,8 @@ size_t percid_id_regions_of_id(const struct percid_id_regions *regions,
 /**
  * Unregisters them. No other thread may use them meanwhile.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before. The handle stays
- * recognisable.
+ * Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
+ * registered. The handle stays recognisable.
  */
 PERCID_INLINE int percid_id_regions_unregister(struct percid_id_regions *regions) PERCID_NOEXCEPT;
 
@@ -2642,8 +2648,8 @@ size_t percid_pool_regions_ranges(const struct percid_pool_regions *regions,
 /**
  * Unregisters them. No other thread may use them meanwhile.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before. The handle stays
- * recognisable.
+ * Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
+ * registered. The handle stays recognisable.
  */
 PERCID_INLINE int percid_pool_regions_unregister(struct percid_pool_regions *regions) PERCID_NOEXCEPT;
 
@@ -2653,7 +2659,7 @@ PERCID_INLINE int percid_pool_regions_unregister(struct percid_pool_regions *reg
  * 4096, and counts those that are lost.
  *
  * Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer`
- * is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
+ * is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed; -ENOMEM.
  */
 PERCID_INLINE
 int64_t percid_balancer_take_events(struct percid_balancer *balancer,
@@ -2663,8 +2669,8 @@ int64_t percid_balancer_take_events(struct percid_balancer *balancer,
 /**
  * Stores a report in `report`, to be freed by percid_report_free().
  *
- * Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes
- * NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
+ * Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; -ENOMEM; on error `report`
+ * becomes NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
  */
 PERCID_INLINE
 PERCID_MUST_USE

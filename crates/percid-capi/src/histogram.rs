@@ -7,6 +7,7 @@ use percid::histogram::Snapshot as Counts;
 use crate::barrier::guard;
 use crate::copies;
 use crate::errno;
+use crate::headroom;
 use crate::list;
 use crate::source::source;
 
@@ -324,8 +325,8 @@ pub unsafe extern "C" fn percid_snapshot_buckets(
     guard(0, || unsafe { list::write(snapshot.0.buckets().map(of), buckets, capacity) })
 }
 
-/// Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0, or
-/// -EINVAL for NULL.
+/// Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0,
+/// -EINVAL for NULL, or -ENOMEM, where both are one.
 ///
 /// # Safety
 ///
@@ -342,6 +343,9 @@ pub unsafe extern "C" fn percid_snapshot_merge(
         if snapshot.cast_const() == other {
             // SAFETY: the caller's pointer, which no other thread uses now.
             let counts = unsafe { &mut (*snapshot).0 };
+            if let Err(error) = errno::preserved(headroom::ask) {
+                return error;
+            }
             let same = counts.clone();
             counts.merge(&same);
         } else {
@@ -375,7 +379,9 @@ unsafe fn read(
 ///
 /// `place` is good.
 unsafe fn store(place: *mut *mut Snapshot, counts: impl FnOnce() -> Counts) -> c_int {
-    let made = errno::preserved(|| guard(None, || Some(Box::new(Snapshot(counts())))));
+    let made = errno::preserved(|| {
+        guard(None, || headroom::ask().ok().map(|()| Box::new(Snapshot(counts()))))
+    });
     let result = if made.is_some() { 0 } else { -libc::ENOMEM };
     // SAFETY: by contract.
     unsafe { place.write(made.map_or(std::ptr::null_mut(), Box::into_raw)) };

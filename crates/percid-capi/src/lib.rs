@@ -5,7 +5,7 @@
 //! the comments of public items are written for the reader of the header.
 //!
 //! Every function ends in a return: panics are caught at the border (`barrier`), memory that is not
-//! available is an error. What the caller must promise is said once, in the introduction of the
+//! available is an error (`headroom`). What the caller must promise is said once, in the introduction of the
 //! header (`cbindgen.toml`), and where a function asks for more.
 //!
 //! # Safety
@@ -65,6 +65,7 @@ mod callback;
 mod copies;
 mod ends;
 mod errno;
+mod headroom;
 mod list;
 mod registry;
 mod sized;

@@ -7,6 +7,7 @@ use percid::machine::{self as known, CpuSet};
 
 use crate::barrier::uncancelled;
 use crate::errno;
+use crate::headroom;
 use crate::sized;
 use crate::text;
 
@@ -192,7 +193,7 @@ pub struct Probe {
 
 /// Stores in `machine`, of `size` bytes, what the machine and the kernel offer now.
 ///
-/// Returns 0, or -EINVAL for NULL or no bytes. Reads some ten small files for every possible CPU;
+/// Returns 0, -EINVAL for NULL or no bytes, or -ENOMEM. Reads some ten small files for every possible CPU;
 /// registers the calling thread for rseq if the C library has not, and the process for the fence
 /// (20 ms if it has several threads); allocates, so it is not async-signal-safe.
 ///
@@ -204,12 +205,15 @@ pub unsafe extern "C" fn percid_machine_read(machine: *mut Machine, size: usize)
     if machine.is_null() || size == 0 {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's memory.
-    uncancelled(-libc::EFAULT, || unsafe { sized::store(machine, size, &Machine::of(&read())) })
+    uncancelled(-libc::EFAULT, || match errno::preserved(headroom::ask) {
+        // SAFETY: the caller's memory.
+        Ok(()) => unsafe { sized::store(machine, size, &Machine::of(&read())) },
+        Err(error) => error,
+    })
 }
 
 /// The CPUs that may ever exist, ascending: writes the first `capacity` of them to `cpus`, each in
-/// `size` bytes (that is sizeof(percid_cpu)), and returns how many there are. With `capacity` 0
+/// `size` bytes (that is sizeof(percid_cpu)), and returns how many there are; 0 without memory. With `capacity` 0
 /// nothing is written and `cpus` may be NULL. Costs what percid_machine_read() does.
 ///
 /// # Safety
@@ -223,6 +227,9 @@ pub unsafe extern "C" fn percid_machine_cpus(
 ) -> usize {
     let capacity = if cpus.is_null() { 0 } else { capacity };
     uncancelled(0, || {
+        if errno::preserved(headroom::ask).is_err() {
+            return 0;
+        }
         let found = read().cpus;
         for (index, cpu) in found.iter().take(capacity).enumerate() {
             // SAFETY: the caller gives memory for `capacity` of `size` bytes.

@@ -28,6 +28,7 @@ use std::sync::atomic::{
 use crate::barrier::uncancelled;
 use crate::copies;
 use crate::errno;
+use crate::headroom;
 
 /// Where the tag begins.
 const SHIFT: u32 = 48;
@@ -138,6 +139,7 @@ impl<T: Object> Registry<T> {
         }
         let made = errno::preserved(|| {
             uncancelled(Err(-libc::EFAULT), || {
+                headroom::ask()?;
                 let object = make()?;
                 self.place(object).ok_or(-libc::ENOMEM)
             })
@@ -212,6 +214,22 @@ impl<T: Object> Registry<T> {
             self.give_back(record);
         }
         0
+    }
+
+    /// As [`destroy`](Registry::destroy), for objects whose end takes memory: `-ENOMEM` if there is
+    /// none, and the object stays.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    pub(crate) unsafe fn destroy_with_memory(&self, handle: *mut T) -> c_int {
+        // SAFETY: by contract.
+        let good = unsafe { Registry::object(handle.cast_const()) }.map(drop);
+        match good.and_then(|()| errno::preserved(headroom::ask)) {
+            // SAFETY: by contract.
+            Ok(()) => unsafe { self.destroy(handle) },
+            Err(error) => error,
+        }
     }
 
     fn place(&self, object: T::Inner) -> Option<*mut T> {

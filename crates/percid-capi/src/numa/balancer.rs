@@ -10,6 +10,7 @@ use super::maker::Maker;
 use super::settings::{self, Settings, nanoseconds};
 use crate::barrier::uncancelled;
 use crate::errno::preserved;
+use crate::headroom;
 use crate::registry::{Object, Registry};
 
 /// Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of
@@ -106,6 +107,18 @@ pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) ->
     }
 }
 
+/// As [`of`], for a body that allocates: `-ENOMEM` if there is no memory.
+///
+/// # Safety
+///
+/// As [`Registry::object`] says.
+unsafe fn with_memory(handle: *const Balancer, body: impl FnOnce(&Balancer) -> c_int) -> c_int {
+    // SAFETY: by contract.
+    unsafe {
+        of(handle, |balancer| headroom::ask().map_or_else(|error| error, |()| body(balancer)))
+    }
+}
+
 /// Stores a new balancer without regions in `balancer`, with these settings, or with the defaults
 /// if `settings` is NULL.
 ///
@@ -163,7 +176,7 @@ pub unsafe extern "C" fn percid_balancer_has_nodes(balancer: *const Balancer) ->
 pub unsafe extern "C" fn percid_balancer_start(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle.
     unsafe {
-        of(balancer, |balancer| match balancer.balancer.start() {
+        with_memory(balancer, |balancer| match balancer.balancer.start() {
             Ok(()) => 0,
             Err(why) => error::of_system(&why),
         })
@@ -208,7 +221,7 @@ pub unsafe extern "C" fn percid_balancer_stop(balancer: *mut Balancer) -> c_int 
 pub unsafe extern "C" fn percid_balancer_publish(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller's handle.
     unsafe {
-        of(balancer, |balancer| match balancer.balancer.publish() {
+        with_memory(balancer, |balancer| match balancer.balancer.publish() {
             Ok(()) => 0,
             Err(_) if balancer.is_forked() => -libc::EPERM,
             Err(why) => error::of_system(&why),
@@ -220,7 +233,7 @@ pub unsafe extern "C" fn percid_balancer_publish(balancer: *mut Balancer) -> c_i
 /// For programs without a thread of the balancer's. Stores what it did in `passed`, unless that is
 /// NULL.
 ///
-/// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed. Costs a reading of
+/// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed, -ENOMEM. Costs a reading of
 /// /proc/self/maps and about 0.2 us for every page that is armed; with one node nothing.
 ///
 /// # Safety
@@ -233,7 +246,7 @@ pub unsafe extern "C" fn percid_balancer_pass(
 ) -> c_int {
     // SAFETY: the caller's handle.
     unsafe {
-        of(balancer, |balancer| {
+        with_memory(balancer, |balancer| {
             let pass = balancer.balancer.pass();
             let took_ns = nanoseconds(pass.took);
             store(passed, Passed { armed: pass.armed, skipped: pass.skipped, took_ns })
@@ -245,7 +258,7 @@ pub unsafe extern "C" fn percid_balancer_pass(
 /// unless that is NULL. Threads of the program that map memory or take a page fault meanwhile wait
 /// for this batch at most.
 ///
-/// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed.
+/// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed, -ENOMEM.
 ///
 /// # Safety
 ///
@@ -257,7 +270,7 @@ pub unsafe extern "C" fn percid_balancer_move_batch(
 ) -> c_int {
     // SAFETY: the caller's handle.
     unsafe {
-        of(balancer, |balancer| {
+        with_memory(balancer, |balancer| {
             let percid_numa::Batch { moved, failed, more, .. } = balancer.balancer.move_batch();
             store(batch, Batch { moved, failed, more: c_int::from(more) })
         })

@@ -10,6 +10,7 @@ use super::report::Reason;
 use crate::barrier::uncancelled;
 use crate::callback::count;
 use crate::errno::preserved;
+use crate::headroom;
 use crate::registry::Registry;
 
 /// What an event says. The numbers are fixed; later versions may add some.
@@ -102,7 +103,7 @@ impl Decision {
 /// 4096, and counts those that are lost.
 ///
 /// Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer`
-/// is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed.
+/// is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed; -ENOMEM.
 ///
 /// # Safety
 ///
@@ -126,7 +127,12 @@ pub unsafe extern "C" fn percid_balancer_take_events(
         // SAFETY: the caller gives memory for `capacity` events, and no more are written.
         unsafe { events.add(index).write(decision) };
     };
-    preserved(|| uncancelled(i64::from(-libc::EFAULT), || take(balancer, capacity, write)))
+    preserved(|| {
+        uncancelled(i64::from(-libc::EFAULT), || match headroom::ask() {
+            Ok(()) => take(balancer, capacity, write),
+            Err(error) => i64::from(error),
+        })
+    })
 }
 
 fn take(balancer: &Balancer, capacity: usize, mut write: impl FnMut(usize, Decision)) -> i64 {

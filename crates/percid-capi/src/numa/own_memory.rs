@@ -120,8 +120,8 @@ pub unsafe extern "C" fn percid_id_regions_of_id(
 
 /// Unregisters them. No other thread may use them meanwhile.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before. The handle stays
-/// recognisable.
+/// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
+/// registered. The handle stays recognisable.
 ///
 /// # Safety
 ///
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn percid_id_regions_of_id(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_id_regions_unregister(regions: *mut IdRegions) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.
-    unsafe { ID_REGIONS.destroy(regions) }
+    unsafe { ID_REGIONS.destroy_with_memory(regions) }
 }
 
 /// Registers the memory of the objects that a pool has by now, and stores the regions in `regions`:
@@ -199,8 +199,8 @@ pub unsafe extern "C" fn percid_pool_regions_ranges(
 
 /// Unregisters them. No other thread may use them meanwhile.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before. The handle stays
-/// recognisable.
+/// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
+/// registered. The handle stays recognisable.
 ///
 /// # Safety
 ///
@@ -208,5 +208,5 @@ pub unsafe extern "C" fn percid_pool_regions_ranges(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_regions_unregister(regions: *mut PoolRegions) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.
-    unsafe { POOL_REGIONS.destroy(regions) }
+    unsafe { POOL_REGIONS.destroy_with_memory(regions) }
 }

@@ -12,6 +12,7 @@ use super::error;
 use super::maker::Maker;
 use crate::barrier::{guard, uncancelled};
 use crate::errno::preserved;
+use crate::headroom;
 use crate::registry::{Object, Registry};
 
 /// How a balancer learns which threads use a region. The numbers are fixed.
@@ -383,7 +384,7 @@ pub unsafe extern "C" fn percid_region_access(region: *const Region) -> c_int {
 /// meanwhile. A part may be excluded several times.
 ///
 /// Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
-/// unregistered. Waits for the piece that is being armed, or the batch that is being moved, at this
+/// unregistered; -ENOMEM. Waits for the piece that is being armed, or the batch that is being moved, at this
 /// moment.
 ///
 /// # Safety
@@ -400,10 +401,13 @@ pub unsafe extern "C" fn percid_region_exclude_begin(
     unsafe {
         of(region, |region| match part(region, offset, bytes) {
             Some(_) if region.is_forked() => 0,
-            Some(part) => {
-                region.exclude(part);
-                0
-            }
+            Some(part) => match headroom::ask() {
+                Ok(()) => {
+                    region.exclude(part);
+                    0
+                }
+                Err(error) => error,
+            },
             None => -libc::ERANGE,
         })
     }
@@ -458,8 +462,8 @@ unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_in
 /// ended before. No other thread may use the region meanwhile. Waits for the pass or the batch that
 /// is under way.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before. Its handle stays
-/// recognisable.
+/// Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before, or -ENOMEM, and it stays
+/// registered. Its handle stays recognisable.
 ///
 /// # Safety
 ///
@@ -467,7 +471,7 @@ unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_unregister(region: *mut Region) -> c_int {
     // SAFETY: the caller's handle, which no other thread uses.
-    unsafe { REGIONS.destroy(region) }
+    unsafe { REGIONS.destroy_with_memory(region) }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::region::Access;
 use super::settings::nanoseconds;
 use crate::barrier::{guard, uncancelled};
 use crate::errno::preserved;
+use crate::headroom;
 use crate::registry::Registry;
 use crate::sized;
 
@@ -149,8 +150,8 @@ pub struct Failure {
 
 /// Stores a report in `report`, to be freed by percid_report_free().
 ///
-/// Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; on error `report` becomes
-/// NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
+/// Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; -ENOMEM; on error `report`
+/// becomes NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
 ///
 /// # Safety
 ///
@@ -166,7 +167,10 @@ pub unsafe extern "C" fn percid_report_create(
     }
     // SAFETY: the caller's handle.
     let made = unsafe { Registry::object(balancer) }.and_then(|balancer| {
-        let make = || Ok(Box::new(Report(balancer.balancer.report())));
+        let make = || {
+            headroom::ask()?;
+            Ok(Box::new(Report(balancer.balancer.report())))
+        };
         preserved(|| uncancelled(Err(-libc::EFAULT), make))
     });
     let result = made.as_ref().err().copied().unwrap_or(0);

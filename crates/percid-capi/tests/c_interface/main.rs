@@ -18,6 +18,7 @@ mod installer;
 mod interruption;
 mod machine_code;
 mod matrix;
+mod misuse;
 mod module;
 mod musl;
 mod other_architectures;

@@ -1,0 +1,252 @@
+//! Every function of `percid.h`, called with everything wrong that it can look at: NULL, handles of
+//! other types and of objects that are gone, memory that nobody has initialised, sizes, alignments and
+//! numbers without sense; with memory to be had and without. It answers, or ends the process in no
+//! words of Rust's.
+
+use crate::installation::shared;
+use crate::toolchain::{Build, Program, any_compiler, scratch};
+
+/// What Rust would say, and where.
+const OF_RUST: [&str; 6] =
+    ["panicked at", "RUST_BACKTRACE", "unwrap", "src/", ".rs:", "memory allocation of"];
+
+/// A function of the library's table.
+struct Function {
+    result: &'static str,
+    name: &'static str,
+    /// Their types and names.
+    parameters: Vec<(&'static str, &'static str)>,
+}
+
+#[test]
+fn every_function_answers_in_cs_words() {
+    let functions: Vec<Function> = functions().collect();
+    assert!(functions.len() > 120, "{}", functions.len());
+    for options in ["-O1", "-O0 -DPERCID_NO_INLINE"] {
+        let program = program(&functions, options);
+        for source in ["kernel", "table", "atomic"] {
+            for memory in ["memory", "no-memory"] {
+                answers_in_cs_words(&program, source, &[memory]);
+            }
+        }
+        // What one has freed is another's memory: each by itself, too.
+        for function in &functions {
+            answers_in_cs_words(&program, "table", &["no-memory", function.name]);
+        }
+    }
+}
+
+fn answers_in_cs_words(program: &Program, source: &str, arguments: &[&str]) {
+    let mut command = program.command();
+    let (output, text) = program.outcome(command.args(arguments).env("PERCID_SOURCE", source));
+    let what = format!("source {source}, {arguments:?}: {}", output.status);
+    let found = OF_RUST.iter().find_map(|words| text.find(words));
+    assert_eq!(found, None, "{what}\n{}", end_of(&text));
+    assert!(output.status.success() && text.ends_with("ok\n"), "{what}\n{}", end_of(&text));
+}
+
+fn end_of(text: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(12)..].join("\n")
+}
+
+/// The program that makes the calls, of all functions or the one that is named. Before those of a
+/// function it prints the name, on standard error.
+fn program(functions: &[Function], options: &str) -> Program {
+    let mut text = "#include \"misuse.h\"\n\n".to_owned();
+    for function in functions {
+        text += &calls(function);
+    }
+    text += "int main(int count, char **words)\n{\n    prepare();\n";
+    text += "    if (strcmp(words[1], \"no-memory\") == 0) {\n        exhaust_memory();\n    }\n";
+    for Function { name, .. } in functions {
+        text += &format!("    if (count == 2 || strcmp(words[2], \"{name}\") == 0) {{\n");
+        text += &format!("        call_{name}();\n    }}\n");
+    }
+    text += "    puts(\"ok\");\n    fflush(stdout);\n    _exit(0);\n}\n";
+    let source = scratch("misuse").join("misuse.c");
+    std::fs::write(&source, text).expect("writable");
+    let options = format!("-std=gnu11 {options} -w -pthread");
+    let source = source.to_str().expect("a path in UTF-8");
+    Build::new(any_compiler().c, &[source], &options).against(shared()).make()
+}
+
+/// The functions, as the table that percid.h includes declares them.
+fn functions() -> impl Iterator<Item = Function> {
+    let header = include_str!("../../include/percid_interface.h");
+    let table = header.lines().skip_while(|line| !line.starts_with("struct percid_interface"));
+    let table = table.take_while(|line| !line.starts_with('}'));
+    let members = table.filter_map(|line| line.trim().strip_suffix(");")?.split_once("(*"));
+    let functions = members.map(|(result, rest)| {
+        let (name, parameters) = rest.split_once(")(").expect("a function");
+        Function { result: result.trim_end(), name, parameters: separated(parameters) }
+    });
+    // These are the table's own.
+    functions.filter(|function| function.name != "missing" && !function.name.contains('['))
+}
+
+/// The types and names of parameters.
+fn separated(parameters: &'static str) -> Vec<(&'static str, &'static str)> {
+    let mut found = Vec::new();
+    let (mut depth, mut start) = (0, 0);
+    for (at, letter) in parameters.char_indices().chain([(parameters.len(), ',')]) {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                found.push(typed(parameters[start..at].trim()));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.retain(|&(of, _)| of != "void");
+    found
+}
+
+fn typed(parameter: &'static str) -> (&'static str, &'static str) {
+    if let Some((_, rest)) = parameter.split_once("(*") {
+        return ("function", rest.split_once(')').map_or(rest, |(name, _)| name));
+    }
+    let at = parameter.rfind([' ', '*']).map_or(parameter.len(), |at| at + 1);
+    match &parameter[..at.min(parameter.len())] {
+        _ if parameter == "void" => ("void", ""),
+        of => (of.trim(), &parameter[at..]),
+    }
+}
+
+/// A function of C that makes all calls of one.
+fn calls(function: &Function) -> String {
+    let Function { result, name, parameters } = function;
+    let mut lines = format!("static void call_{name}(void)\n{{\n");
+    lines += &format!("    fputs(\"percid_{name}\\n\", stderr);\n");
+    let choices: Vec<Vec<String>> =
+        parameters.iter().map(|&(of, parameter)| values(function, of, parameter)).collect();
+    for chosen in product(&choices) {
+        if is_wrong_by_contract(parameters, &chosen) {
+            continue;
+        }
+        let call = format!("percid_{name}({})", chosen.join(", "));
+        lines += &match *result {
+            "void" => format!("    {call};\n"),
+            _ if result.ends_with('*') => format!("    ANSWERS((intptr_t){call});\n"),
+            "double" => format!("    ANSWERS({call} < 0);\n"),
+            _ => format!("    ANSWERS({call});\n"),
+        };
+        lines += &after(name, &chosen);
+    }
+    lines + "}\n\n"
+}
+
+/// Puts back what a call has made or ended.
+fn after(name: &str, chosen: &[String]) -> String {
+    let mut lines = String::new();
+    for value in chosen {
+        if let Some(of) = value.strip_prefix("&made_") {
+            lines += &format!("    FORGET({of});\n");
+        }
+    }
+    let ends = ["_destroy", "_free", "_close", "_unregister"].iter().any(|end| name.ends_with(end));
+    if let Some(of) = chosen.first().and_then(|first| first.strip_prefix("good_")).filter(|_| ends)
+    {
+        lines += &format!("    USED_UP({of});\n");
+    }
+    if name == "local_acquire" && chosen[1] == "(void *)buffer" {
+        lines += "    if (*(void **)(void *)buffer != NULL) {\n";
+        lines += "        percid_local_release(*(void **)(void *)buffer);\n    }\n";
+    }
+    lines
+}
+
+/// More bytes than there are is what no function can see.
+fn is_wrong_by_contract(parameters: &[(&str, &str)], chosen: &[String]) -> bool {
+    let has_memory = chosen.iter().any(|value| value == "(void *)buffer");
+    let mut named = parameters.iter().zip(chosen);
+    has_memory
+        && named.any(|((of, name), value)| {
+            *of == "size_t" && ["size", "capacity"].contains(name) && value.starts_with("SIZE_MAX")
+        })
+}
+
+/// What is tried for a parameter.
+fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
+    let texts = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
+    let plain = of.trim_start_matches("const ");
+    let object = plain.strip_prefix("struct percid_").map(|rest| rest.trim_end_matches([' ', '*']));
+    if let (Some(object), true) = (object, plain.ends_with("**")) {
+        return texts(&["NULL", &format!("&made_{object}")]);
+    }
+    match (object, plain, name) {
+        (Some("counter" | "histogram"), ..) => {
+            texts(&["NULL", &format!("&good_{}", object.expect("an object"))])
+        }
+        (Some("balancer_settings"), ..) if function.name != "balancer_settings_init" => {
+            texts(&["NULL", "&settings", "&garbage", "(void *)zeros"])
+        }
+        // These are pointers to what C owns.
+        (Some(object @ ("snapshot" | "report")), ..) => texts(&["NULL", &format!("good_{object}")]),
+        (Some(object), _, _) if HANDLES.contains(&object) => {
+            let other = if object == "mask" { "(void *)good_stack" } else { "(void *)good_mask" };
+            let mut wrong = vec!["NULL", other, "(void *)(pages + 1)", "(void *)zeros"];
+            let (good, gone) = (format!("good_{object}"), format!("gone_{object}"));
+            wrong.extend([gone.as_str(), good.as_str()]);
+            texts(&wrong)
+        }
+        (_, "function", "make") => texts(&["NULL", "make_nothing"]),
+        (_, "function", "drop") => texts(&["NULL", "drop_value"]),
+        (_, "function", _) => match function.name {
+            "ring_poll" => texts(&["NULL", "visit_event"]),
+            "mask_drain" => texts(&["NULL", "visit_id"]),
+            _ => texts(&["NULL", "visit_value"]),
+        },
+        (_, "char *", "name") => texts(&["NULL", "\"\"", "\"nonsense\""]),
+        (_, "void *", "start") => texts(&[
+            "NULL",
+            "pages",
+            "pages + 1",
+            "(void *)(intptr_t)-4096",
+            "__builtin_frame_address(0)",
+            "(void *)good_mask",
+            "&errno",
+        ]),
+        // Nothing can tell that an address is none of a value's.
+        (_, "void *", "value") if function.name == "local_release" => texts(&["NULL"]),
+        // What is in front of it can be read.
+        (_, "void *", "object") => texts(&["NULL", "(void *)(buffer + 128)"]),
+        (_, "void *", "argument" | "context") => texts(&["NULL"]),
+        (_, "int", _) => texts(&["INT_MIN", "-1", "0", "1", "3", "99"]),
+        (_, "uint32_t", "milliseconds") => texts(&["0", "1"]),
+        (_, "uint32_t", _) => texts(&["0", "1", "8", "4096", "UINT32_MAX"]),
+        (_, "size_t", "align") => texts(&["0", "3", "8", "8192", "(size_t)1 << 63"]),
+        (_, "size_t", _) => texts(&["0", "1", "4096", "SIZE_MAX / 2", "SIZE_MAX"]),
+        (_, "int64_t", _) => texts(&["INT64_MIN", "INT64_MAX"]),
+        (_, "uint64_t", _) => texts(&["0", "UINT64_MAX"]),
+        (_, "double", _) => texts(&["-1.0", "0.0", "2.0", "(double)NAN", "(double)INFINITY"]),
+        (_, pointer, _) if pointer.ends_with('*') => texts(&["NULL", "(void *)buffer"]),
+        other => panic!("{}: what is wrong for {other:?}?", function.name),
+    }
+}
+
+/// What tells apart whose it is, and whether it is gone.
+const HANDLES: [&str; 10] = [
+    "stack",
+    "pool",
+    "local",
+    "ring",
+    "consumer",
+    "mask",
+    "balancer",
+    "region",
+    "id_regions",
+    "pool_regions",
+];
+
+/// One of each, in every combination.
+fn product(choices: &[Vec<String>]) -> Vec<Vec<String>> {
+    choices.iter().fold(vec![Vec::new()], |chosen, choice| {
+        let with = |before: &Vec<String>| -> Vec<Vec<String>> {
+            choice.iter().map(|one| [&before[..], std::slice::from_ref(one)].concat()).collect()
+        };
+        chosen.iter().flat_map(with).collect()
+    })
+}

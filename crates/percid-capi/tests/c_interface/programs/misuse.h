@@ -1,0 +1,182 @@
+/* Right and wrong things to call the functions with: see misuse.rs. */
+#ifndef MISUSE_H
+#define MISUSE_H
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <percid.h>
+
+#include "check.h"
+
+/* The types of which there are handles; for each a good one, one of an object that is gone, and a
+   place for another. */
+#define HANDLES(each)                                                                              \
+    each(snapshot) each(stack) each(pool) each(local) each(ring) each(consumer) each(mask)         \
+    each(balancer) each(region) each(id_regions) each(pool_regions) each(report)
+#define DECLARE(type) static struct percid_##type *good_##type, *gone_##type, *made_##type;
+HANDLES(DECLARE)
+
+/* Objects that begin with a word; nobody has initialised the last one. */
+static percid_counter good_counter = PERCID_COUNTER_INIT;
+static percid_histogram good_histogram = PERCID_HISTOGRAM_INIT;
+static char zeros[4096] __attribute__((aligned(4096)));
+
+/* Memory for what is stored or read, and for regions. */
+static char buffer[1 << 16] __attribute__((aligned(4096)));
+static char pages[1 << 16] __attribute__((aligned(4096)));
+static struct percid_balancer_settings settings, garbage;
+
+static int make_nothing(void *value, void *context)
+{
+    (void)value;
+    (void)context;
+    return -12345;
+}
+
+static void drop_value(void *value, void *context)
+{
+    (void)value;
+    (void)context;
+}
+
+static void visit_value(void *value, void *argument)
+{
+    (void)value;
+    (void)argument;
+}
+
+static void visit_event(const struct percid_event *event, void *argument)
+{
+    (void)event;
+    (void)argument;
+}
+
+static void visit_id(uint32_t id, void *argument)
+{
+    (void)id;
+    (void)argument;
+}
+
+#define END(type, verb)                                                                            \
+    static void end_##type(struct percid_##type *it)                                               \
+    {                                                                                              \
+        (void)percid_##type##_##verb(it);                                                          \
+    }
+END(snapshot, free)
+END(pool, destroy)
+END(local, destroy)
+END(ring, destroy)
+END(consumer, close)
+END(mask, destroy)
+END(balancer, destroy)
+END(region, unregister)
+END(id_regions, unregister)
+END(pool_regions, unregister)
+END(report, free)
+
+static void end_stack(struct percid_stack *it)
+{
+    (void)percid_stack_destroy(it, NULL, NULL);
+}
+
+/* Makes the good handle of a type if it is none any more. Answers with an error where there is no
+   memory: then it stays what it is. */
+#define RENEW(type, is_good, ...)                                                                  \
+    do {                                                                                           \
+        struct percid_##type *it = NULL;                                                           \
+        if (!(is_good) && __VA_ARGS__ == 0) {                                                      \
+            good_##type = it;                                                                      \
+        }                                                                                          \
+    } while (0)
+
+static void renew(void)
+{
+    struct percid_ring *const ring = good_ring;
+    char *const page = pages + 4096;
+    uint64_t least;
+    RENEW(snapshot, percid_snapshot_min(good_snapshot, &least) == -ENODATA,
+          percid_snapshot_create(&it));
+    RENEW(stack, percid_stack_capacity(good_stack) != 0, percid_stack_create(&it, 8, 8));
+    RENEW(pool, percid_pool_size(good_pool) != 0, percid_pool_create(&it, 64, 8, 8));
+    RENEW(local, percid_local_for_each(good_local, visit_value, NULL) == 0,
+          percid_local_create(&it, 8, 8, NULL, NULL, NULL));
+    RENEW(ring, percid_ring_max_record_len(good_ring) != 0,
+          percid_ring_create(&it, 4096, PERCID_OVERFLOW_DROP_NEWEST));
+    if (good_ring != ring) {
+        end_consumer(good_consumer);
+    }
+    RENEW(consumer, percid_consumer_next(good_consumer, (struct percid_event *)(void *)buffer) >= 0,
+          percid_consumer_open(&it, good_ring));
+    RENEW(mask, percid_mask_mark(good_mask, 0) == 0, percid_mask_create(&it));
+    RENEW(balancer, percid_balancer_has_nodes(good_balancer) >= 0,
+          percid_balancer_create(&it, NULL));
+    RENEW(region, percid_region_bytes(good_region) != 0,
+          percid_region_register(&it, good_balancer, page, 2 * 4096));
+    RENEW(id_regions, good_id_regions != NULL,
+          percid_id_regions_register(&it, good_balancer, PERCID_SOURCE_TABLE));
+    RENEW(pool_regions, good_pool_regions != NULL,
+          percid_pool_regions_register(&it, good_balancer, good_pool));
+    RENEW(report, good_report != NULL, percid_report_create(&it, good_balancer));
+}
+
+/* What has just been used up. */
+#define USED_UP(type)                                                                              \
+    do {                                                                                           \
+        good_##type = NULL;                                                                        \
+        renew();                                                                                   \
+    } while (0)
+
+/* What was made is not needed. */
+#define FORGET(type)                                                                               \
+    do {                                                                                           \
+        if (made_##type != NULL) {                                                                 \
+            end_##type(made_##type);                                                               \
+            made_##type = NULL;                                                                    \
+        }                                                                                          \
+    } while (0)
+
+/* An error is an errno; that of a caught panic is none that any function has of its own. */
+#define ANSWERS(call)                                                                              \
+    do {                                                                                           \
+        const int64_t answer = (int64_t)(call);                                                    \
+        CHECK(answer != -EFAULT && #call);                                                         \
+    } while (0)
+
+#define GO(type)                                                                                   \
+    gone_##type = good_##type;                                                                     \
+    end_##type(good_##type);                                                                       \
+    good_##type = NULL;
+
+static void prepare(void)
+{
+    renew();
+    /* A consumer goes before its ring. */
+    GO(consumer) GO(report) GO(pool_regions) GO(id_regions) GO(region)
+    GO(snapshot) GO(stack) GO(pool) GO(local) GO(ring) GO(mask) GO(balancer)
+    renew();
+    memset(&garbage, 0xa5, sizeof garbage);
+    garbage.size = sizeof garbage;
+    CHECK(percid_balancer_settings_init(&settings, sizeof settings) == 0);
+}
+
+/* Nothing can be mapped, and nothing is left of what was. */
+static void exhaust_memory(void)
+{
+    static const struct rlimit none = {1 << 20, 1 << 20};
+    static char line[4096];
+    setvbuf(stdout, line, _IOFBF, sizeof line);
+    CHECK(setrlimit(RLIMIT_AS, &none) == 0);
+    for (size_t size = 1 << 20; size >= 16; size /= 2) {
+        while (malloc(size) != NULL) {
+        }
+    }
+}
+
+#endif
