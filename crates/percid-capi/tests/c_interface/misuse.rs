@@ -3,7 +3,10 @@
 //! numbers without sense; with memory to be had and without. It answers, or ends the process in no
 //! words of Rust's.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use crate::installation::shared;
+use crate::pretended_nodes;
 use crate::toolchain::{Build, Program, any_compiler, scratch};
 
 /// What Rust would say, and where.
@@ -23,7 +26,7 @@ fn every_function_answers_in_cs_words() {
     let functions: Vec<Function> = functions().collect();
     assert!(functions.len() > 120, "{}", functions.len());
     for options in ["-O1", "-O0 -DPERCID_NO_INLINE"] {
-        let program = program(&functions, options);
+        let program = program(&functions, options, |build| build.against(shared()));
         for source in ["kernel", "table", "atomic"] {
             for memory in ["memory", "no-memory"] {
                 answers_in_cs_words(&program, source, &[memory]);
@@ -33,6 +36,20 @@ fn every_function_answers_in_cs_words() {
         for function in &functions {
             answers_in_cs_words(&program, "table", &["no-memory", function.name]);
         }
+    }
+}
+
+/// With several nodes regions are armed and moved. That library is compiled with assertions, too.
+#[test]
+fn every_function_answers_in_cs_words_on_several_nodes() {
+    let functions: Vec<Function> = functions().collect();
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+    let library = pretended_nodes::library().to_str().expect("a path in UTF-8");
+    let program = program(&functions, "-O1 -DPRETENDED_NODES=2", |build| {
+        build.arguments(&["-I", include, library, "-ldl", "-lm"])
+    });
+    for memory in ["memory", "no-memory"] {
+        answers_in_cs_words(&program, "table", &[memory]);
     }
 }
 
@@ -52,7 +69,12 @@ fn end_of(text: &str) -> String {
 
 /// The program that makes the calls, of all functions or the one that is named. Before those of a
 /// function it prints the name, on standard error.
-fn program(functions: &[Function], options: &str) -> Program {
+fn program(
+    functions: &[Function],
+    options: &str,
+    link: impl FnOnce(Build<'static>) -> Build<'static>,
+) -> Program {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
     let mut text = "#include \"misuse.h\"\n\n".to_owned();
     for function in functions {
         text += &calls(function);
@@ -64,11 +86,11 @@ fn program(functions: &[Function], options: &str) -> Program {
         text += &format!("        call_{name}();\n    }}\n");
     }
     text += "    puts(\"ok\");\n    fflush(stdout);\n    _exit(0);\n}\n";
-    let source = scratch("misuse").join("misuse.c");
+    let source = scratch("misuse").join(format!("misuse{}.c", NUMBER.fetch_add(1, Relaxed)));
     std::fs::write(&source, text).expect("writable");
     let options = format!("-std=gnu11 {options} -w -pthread");
     let source = source.to_str().expect("a path in UTF-8");
-    Build::new(any_compiler().c, &[source], &options).against(shared()).make()
+    link(Build::new(any_compiler().c, &[source], &options)).make()
 }
 
 /// The functions, as the table that percid.h includes declares them.

@@ -14,7 +14,7 @@ use crate::toolchain::{
 const SOURCES: [&str; 4] = ["numa_nodes.c", "numa_stacks.c", "numa.c", "balancers.cpp"];
 
 /// The static library with the hooks for tests, as Cargo makes it.
-fn library() -> &'static Path {
+pub(crate) fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         // Not where the library without the hooks is made.

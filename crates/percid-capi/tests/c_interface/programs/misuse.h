@@ -154,8 +154,15 @@ static void renew(void)
     end_##type(good_##type);                                                                       \
     good_##type = NULL;
 
+#ifdef PRETENDED_NODES
+void percid_testing_pretend_nodes(uint32_t count);
+#endif
+
 static void prepare(void)
 {
+#ifdef PRETENDED_NODES
+    percid_testing_pretend_nodes(PRETENDED_NODES);
+#endif
     renew();
     /* A consumer goes before its ring. */
     GO(consumer) GO(report) GO(pool_regions) GO(id_regions) GO(region)
