@@ -188,6 +188,12 @@ impl Counter {
         }
     }
 
+    /// Gives the memory back, and is a new counter. `false` if a copy has given it back before.
+    pub(crate) fn give_back(&mut self) -> bool {
+        // SAFETY: `&mut self` proves that no operation on this counter is running or will run.
+        unsafe { self.handle.release(BYTES) }
+    }
+
     /// Everything but the common case: first use, no ID, an aborted section.
     #[cold]
     #[inline(never)]
@@ -221,8 +227,7 @@ impl fmt::Debug for Counter {
 
 impl Drop for Counter {
     fn drop(&mut self) {
-        // SAFETY: `&mut self` proves that no operation on this counter is running or will run.
-        unsafe { self.handle.release(BYTES) };
+        self.give_back();
     }
 }
 

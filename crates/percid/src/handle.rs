@@ -112,7 +112,7 @@ impl Handle {
         self.word.settle(
             || Block::claim(bytes),
             // SAFETY: it was claimed with this size, and no other thread has seen it.
-            |block| unsafe { block.release(bytes) },
+            |block| _ = unsafe { block.release(bytes) },
             || choice::get().map(|choice| fitting(choice.source, needs)),
             || needs.hides(),
         )
@@ -128,17 +128,20 @@ impl Handle {
         self.word.count_inline(n);
     }
 
-    /// Gives the memory back.
+    /// Gives the memory back. `false` if a copy of the handle has done so before: C programs can
+    /// make one.
     ///
     /// # Safety
     ///
     /// No operation on the object is running or will run; its size was `bytes`.
-    pub(crate) unsafe fn release(&mut self, bytes: usize) {
-        if let State::Claimed(block, _) = self.state() {
-            // SAFETY: by contract, and the word that names the block goes.
-            unsafe { block.release(bytes) };
-        }
+    pub(crate) unsafe fn release(&mut self, bytes: usize) -> bool {
+        let seen = self.state();
         *self.word.value.get_mut() = 0;
+        match seen {
+            // SAFETY: by contract, and the word that names the block is gone.
+            State::Claimed(block, _) => unsafe { block.release(bytes) },
+            State::Unclaimed | State::Inline(_) => true,
+        }
     }
 }
 

@@ -168,6 +168,12 @@ impl Histogram {
         }
     }
 
+    /// Gives the memory back, and is a new histogram. `false` if a copy has given it back before.
+    pub(crate) fn give_back(&mut self) -> bool {
+        // SAFETY: `&mut self` proves that no operation on this histogram is running or will run.
+        unsafe { self.handle.release(BYTES) }
+    }
+
     fn read(&self, total: impl Fn(Block, Option<Source>) -> i64) -> Snapshot {
         let mut snapshot = Snapshot::new();
         if let State::Claimed(block, source) = self.handle.state() {
@@ -220,8 +226,7 @@ impl fmt::Debug for Histogram {
 
 impl Drop for Histogram {
     fn drop(&mut self) {
-        // SAFETY: `&mut self` proves that no operation on this histogram is running or will run.
-        unsafe { self.handle.release(BYTES) };
+        self.give_back();
     }
 }
 

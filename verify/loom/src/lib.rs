@@ -25,6 +25,9 @@ mod exchange;
 mod free_list;
 #[path = "../../../crates/percid/src/arena/frontier.rs"]
 mod frontier;
+#[path = "../../../crates/percid/src/arena/given_back.rs"]
+#[expect(dead_code, reason = "what needs no exploration is not used here")]
+mod given_back;
 #[path = "../../../crates/percid/src/handle/word.rs"]
 mod handle_word;
 #[path = "../../../crates/percid/src/pool/left.rs"]

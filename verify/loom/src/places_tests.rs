@@ -1,5 +1,5 @@
-//! The places of blocks: no two threads get the same one, each comes open and zeroed, and none is
-//! lost.
+//! The places of blocks: no two threads get the same one, each comes open and zeroed, none is lost,
+//! and none is given back twice.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -18,6 +18,7 @@ struct Memory {
     /// 1 for each page that is open.
     open: [AtomicU32; PAGES],
     words: [[AtomicI64; WORDS]; PAGES],
+    bits: [AtomicU64; PAGES],
 }
 
 impl Ground for Memory {
@@ -32,6 +33,10 @@ impl Ground for Memory {
         assert_eq!(self.open[page].load(Relaxed), 1, "place {place} is closed");
         &self.words[page][offset / 8]
     }
+
+    fn bits(&self, place: Place) -> &AtomicU64 {
+        &self.bits[place as usize / PAGE]
+    }
 }
 
 struct Arena {
@@ -45,7 +50,11 @@ impl Arena {
         let free = std::array::from_fn(|_| FreeList { head: AtomicU64::new(0) });
         let next = AtomicU64::new(PAGE as u64);
         let places = Places { next, next_small: AtomicU32::new(0), free };
-        let memory = Memory { open: Default::default(), words: Default::default() };
+        let memory = Memory {
+            open: Default::default(),
+            words: Default::default(),
+            bits: Default::default(),
+        };
         Arc::new(Arena { places, memory })
     }
 
@@ -57,15 +66,27 @@ impl Arena {
         place
     }
 
+    /// As its owner.
     fn release(&self, bytes: usize, place: Place) {
-        assert_eq!(self.memory.word(place).swap(0, Relaxed), -1);
-        self.places.free(class(bytes).expect("a class"), place, &self.memory);
+        assert!(self.destroy(bytes, place), "place {place} was not in use");
     }
 
-    /// How many freed blocks there are of a size.
+    /// As one of several who take themselves for its owner. Returns whether this one was.
+    fn destroy(&self, bytes: usize, place: Place) -> bool {
+        if !self.places.take_back(place, &self.memory) {
+            return false;
+        }
+        assert_eq!(self.memory.word(place).swap(0, Relaxed), -1, "place {place} is free");
+        self.places.free(class(bytes).expect("a class"), place, &self.memory);
+        true
+    }
+
+    /// How many freed blocks there are of a size. Nobody can give one of them back.
     fn free(&self, bytes: usize) -> usize {
         let list = &self.places.free[class(bytes).expect("a class")];
-        std::iter::from_fn(|| list.pop(|place| self.memory.word(place))).count()
+        std::iter::from_fn(|| list.pop(|place| self.memory.word(place)))
+            .inspect(|&place| assert!(!self.places.take_back(place, &self.memory), "{place}"))
+            .count()
     }
 
     fn pages_handed_out(&self) -> usize {
@@ -131,6 +152,62 @@ fn pages_are_claimed_freed_and_claimed_again() {
         let mine = arena.claim(PAGE);
         assert_ne!(mine, other.join().unwrap());
         assert_eq!(arena.free(PAGE), arena.pages_handed_out() - 2, "pages that nobody has");
+    });
+}
+
+#[test]
+fn of_two_copies_one_gives_the_block_back() {
+    explore::all("places, 2 threads, copies", || {
+        let arena = Arena::new();
+        let place = arena.claim(PAGE);
+        let theirs = Arc::clone(&arena);
+        let other = thread::spawn(move || theirs.destroy(PAGE, place));
+        let mine = arena.destroy(PAGE, place);
+        assert_ne!(mine, other.join().unwrap());
+        assert_ne!(arena.claim(PAGE), arena.claim(PAGE));
+    });
+}
+
+/// Each of two threads takes what the other one may have given back, and has a neighbour in the
+/// word of bits.
+#[test]
+fn whoever_owns_a_block_can_give_it_back() {
+    explore::bounded(2, "places, 2 threads, owners", || {
+        let arena = Arena::new();
+        let places = [(); 2].map(|()| arena.claim(8));
+        let theirs = Arc::clone(&arena);
+        let life = |arena: &Arena, place| {
+            arena.release(8, place);
+            let next = arena.claim(8);
+            arena.release(8, next);
+        };
+        let other = thread::spawn(move || life(&theirs, places[0]));
+        life(&arena, places[1]);
+        other.join().unwrap();
+        assert_eq!(arena.free(8), 2);
+    });
+}
+
+#[test]
+fn a_block_that_is_looked_at_before_it_is_noted_is_caught() {
+    explore::expect_failure("places, copies, two steps", || {
+        let arena = Arena::new();
+        let place = arena.claim(PAGE);
+        // As `destroy`, with a load and a store.
+        let destroy = move |arena: &Arena| {
+            let bits = arena.memory.bits(place);
+            let seen = bits.load(Relaxed);
+            if seen == 0 {
+                bits.store(1, Relaxed);
+                arena.memory.word(place).store(0, Relaxed);
+                arena.places.free(class(PAGE).expect("a class"), place, &arena.memory);
+            }
+        };
+        let theirs = Arc::clone(&arena);
+        let other = thread::spawn(move || destroy(&theirs));
+        destroy(&arena);
+        other.join().unwrap();
+        assert_ne!(arena.claim(PAGE), arena.claim(PAGE));
     });
 }
 

@@ -8,9 +8,10 @@
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::free_list::FreeList;
+use super::given_back;
 use super::is_zero::is_zero;
 use super::places::{CLASSES, FIRST, Ground, PAGE, Place, Places, SHIFT, STRIDE, WORD, class};
-use super::{EXTENT, FRONTIER, UNAVAILABLE, open_up_to};
+use super::{EXTENT, FRONTIER, UNAVAILABLE, bits_start, open_up_to};
 use crate::sys::memory;
 
 /// All places of the process.
@@ -31,6 +32,13 @@ impl Ground for Arena {
     fn word(&self, place: Place) -> &AtomicI64 {
         Block(address(place)).first_word(0)
     }
+
+    fn bits(&self, place: Place) -> &AtomicU64 {
+        let bits = std::ptr::with_exposed_provenance(bits_of(place));
+        // SAFETY: where a place is open its bits are, and both stay mapped for the life of the
+        // process.
+        unsafe { &*bits }
+    }
 }
 
 /// Set once anything was stored in a shared slot through [`Block::shared`]: until then sums need
@@ -48,20 +56,27 @@ impl Block {
         Some(Block(address(PLACES.claim(class(bytes)?, &Arena)?)))
     }
 
-    /// Gives the block of `bytes` bytes back.
+    /// Gives the block of `bytes` bytes back. `false`, and nothing is done, if it was given back
+    /// before and nobody has claimed it since.
     ///
     /// # Safety
     ///
-    /// No thread uses the block any more, it was claimed with this size, and it is given back once.
-    /// Then no critical section on it can be in flight either: a section runs inside an operation
-    /// of a thread that uses the block.
-    pub(crate) unsafe fn release(self, bytes: usize) {
-        let Some(class) = class(bytes) else { return };
+    /// No thread uses the block any more, it was claimed with this size, and it is not another
+    /// owner's by now. Then no critical section on it can be in flight either: a section runs
+    /// inside an operation of a thread that uses the block.
+    pub(crate) unsafe fn release(self, bytes: usize) -> bool {
+        let Some(class) = class(bytes) else { return false };
+        let place = place(self.0);
+        // Before anything is cleared: the first word of a free block is its list's.
+        if !PLACES.take_back(place, &Arena) {
+            return false;
+        }
         for slot in 0..FRONTIER.slots.reached() {
             // SAFETY: no thread uses the block, by contract, and its slots are open.
             unsafe { clear(self.0 + slot as usize * STRIDE, WORD << class) };
         }
-        PLACES.free(class, place(self.0), &Arena);
+        PLACES.free(class, place, &Arena);
+        true
     }
 
     /// The address of its shard for `id`, whose memory must have been opened.
@@ -111,6 +126,12 @@ pub(crate) fn word(address: usize) -> *const AtomicI64 {
 fn address(place: Place) -> usize {
     let base = EXTENT[(place >> SHIFT) as usize].load(Relaxed);
     base + (place as usize & (STRIDE - 1))
+}
+
+/// The address of the bits of [`given_back`] for a place that is open.
+fn bits_of(place: Place) -> usize {
+    let base = EXTENT[(place >> SHIFT) as usize].load(Relaxed);
+    bits_start(base) + given_back::word_at(place as usize & (STRIDE - 1))
 }
 
 /// The place of an address in slot 0 of some extent.
@@ -240,6 +261,45 @@ mod tests {
         }
     }
 
+    /// Blocks of this size are no other test's.
+    #[test]
+    fn a_block_that_is_free_is_not_given_back_again() {
+        const BYTES: usize = 1 << 18;
+        let [first, second] = [(); 2].map(|()| Block::claim(BYTES).expect("room"));
+        let release = |block: Block| {
+            // SAFETY: no thread uses the blocks any more, and nobody else claims one.
+            unsafe { block.release(BYTES) }
+        };
+        assert!(release(first) && release(second));
+        let link = || second.first_word(0).load(Relaxed);
+        assert_ne!(link(), 0, "the list goes on behind it");
+        let before = link();
+        assert!(!release(second) && !release(first), "both are free");
+        assert_eq!(link(), before, "the list's word");
+        let again = [(); 2].map(|()| Block::claim(BYTES).expect("room"));
+        assert_ne!(again[0], again[1]);
+        assert!(again.into_iter().all(release), "they have owners again");
+    }
+
+    /// The bits of all places of an extent, the first and the last of them on pages of their own.
+    #[test]
+    fn every_place_has_a_bit_of_its_own() {
+        let block = Block::claim(STRIDE).expect("room");
+        let first = place(block.0);
+        let at = |offset: usize| first + offset as Place;
+        let offsets = [0, WORD, 63 * WORD, 64 * WORD, PAGE, STRIDE / 2, STRIDE - WORD].map(at);
+        for seen in offsets {
+            assert!(PLACES.take_back(seen, &Arena) && !PLACES.take_back(seen, &Arena), "{seen:x}");
+        }
+        for seen in offsets {
+            given_back::forget(Arena.bits(seen), seen);
+            assert!(PLACES.take_back(seen, &Arena), "{seen:x}");
+            given_back::forget(Arena.bits(seen), seen);
+        }
+        // SAFETY: no thread uses the block any more.
+        assert!(unsafe { block.release(STRIDE) });
+    }
+
     #[test]
     fn half_a_page_comes_back_and_the_other_half_keeps_its_values() {
         let first = Block::claim(PAGE).expect("room");
@@ -255,6 +315,7 @@ mod tests {
     /// Words that come when they are looked at.
     struct Anywhere {
         words: RefCell<HashMap<Place, &'static AtomicI64>>,
+        bits: RefCell<HashMap<usize, &'static AtomicU64>>,
         open: RefCell<[usize; EXTENTS]>,
     }
 
@@ -271,13 +332,21 @@ mod tests {
             let new = || Box::leak(Box::new(AtomicI64::new(0)));
             self.words.borrow_mut().entry(place).or_insert_with(|| new())
         }
+
+        fn bits(&self, place: Place) -> &AtomicU64 {
+            let word =
+                (place >> SHIFT) as usize * STRIDE + given_back::word_at(place as usize % STRIDE);
+            let new = || Box::leak(Box::new(AtomicU64::new(0)));
+            self.bits.borrow_mut().entry(word).or_insert_with(|| new())
+        }
     }
 
     fn places() -> (Places, Anywhere) {
         let free = std::array::from_fn(|_| FreeList { head: AtomicU64::new(0) });
         let places = Places { next: AtomicU64::new(FIRST), next_small: AtomicU32::new(0), free };
         let open = RefCell::new([0; EXTENTS]);
-        (places, Anywhere { words: RefCell::new(HashMap::new()), open })
+        let (words, bits) = (RefCell::default(), RefCell::default());
+        (places, Anywhere { words, bits, open })
     }
 
     /// The bytes of all freed blocks.
@@ -317,6 +386,23 @@ mod tests {
         pages.sort_unstable();
         assert!(pages.into_iter().eq((all[5]..all[6]).step_by(PAGE)));
         assert_eq!(claim(WORD), None, "it is full");
+    }
+
+    #[test]
+    fn a_block_is_taken_back_once_in_each_of_its_lives() {
+        let (places, ground) = places();
+        for bytes in [8, 8, 32, PAGE, STRIDE] {
+            let class = class(bytes).expect("a class");
+            let claim = || places.claim(class, &ground).expect("room");
+            let place = claim();
+            for _ in 0..3 {
+                assert!(places.take_back(place, &ground), "{bytes}: it has an owner");
+                assert!(!places.take_back(place, &ground), "{bytes}: it has none");
+                places.free(class, place, &ground);
+                assert!(!places.take_back(place, &ground), "{bytes}: it is free");
+                assert_eq!(claim(), place, "{bytes}");
+            }
+        }
     }
 
     #[test]

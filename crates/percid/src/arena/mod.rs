@@ -21,6 +21,7 @@
 mod block;
 mod free_list;
 mod frontier;
+mod given_back;
 mod is_zero;
 mod places;
 
@@ -36,6 +37,7 @@ use crate::sys::{affinity, memory};
 
 pub(crate) use block::{Block, BlockList, word};
 use frontier::{Edge, Frontier};
+use given_back::BYTES_PER_BYTE;
 use places::EXTENTS;
 #[cfg(any(
     feature = "capi",
@@ -65,7 +67,9 @@ const fn edge(start: u32) -> Edge {
 fn open_up_to(index: usize, end: usize) -> bool {
     let end = end.next_power_of_two().max(SMALLEST_PIECE) as u32;
     let Some(base) = extent(index) else { return false };
-    FRONTIER.widen(index, end, |slots, bytes| open_slots(base, slots, bytes))
+    FRONTIER.widen(index, end, |slots, bytes| {
+        open_bits(base, bytes.clone()) && open_slots(base, slots, bytes)
+    })
 }
 
 /// The address of slot 0 of an extent, which is reserved first if need be; `None` if that is not
@@ -90,7 +94,7 @@ pub(crate) fn contains(block: Block) -> bool {
 /// wins and the others give theirs back.
 #[cold]
 fn reserve(place: &AtomicUsize) -> usize {
-    let bytes = slots() as usize * STRIDE;
+    let bytes = extent_bytes();
     let start = memory::reserve(bytes);
     let base = start.map_or(UNAVAILABLE, |start| start.as_ptr().expose_provenance());
     match place.compare_exchange(0, base, AcqRel, Acquire) {
@@ -119,6 +123,25 @@ fn slots() -> u32 {
     }
 }
 
+/// The address space of an extent: its slots, and behind them the bits of [`given_back`].
+fn extent_bytes() -> usize {
+    slots() as usize * STRIDE + STRIDE / BYTES_PER_BYTE
+}
+
+/// Where the bits of the extent at `base` begin.
+fn bits_start(base: usize) -> usize {
+    base + slots() as usize * STRIDE
+}
+
+/// Opens the bits for some bytes of the slots of the extent at `base`.
+fn open_bits(base: usize, bytes: Range<u32>) -> bool {
+    let start = bytes.start as usize / BYTES_PER_BYTE / SMALLEST_PIECE * SMALLEST_PIECE;
+    let end = (bytes.end as usize / BYTES_PER_BYTE).next_multiple_of(SMALLEST_PIECE);
+    let place = std::ptr::with_exposed_provenance_mut(bits_start(base) + start);
+    // SAFETY: there are no more bytes than a slot has, whose bits lie inside the reservation.
+    unsafe { memory::open(place, end - start) }
+}
+
 /// Opens bytes of each of some slots of the extent at `base`.
 fn open_slots(base: usize, mut slots: Range<u32>, bytes: Range<u32>) -> bool {
     slots.all(|slot| {
@@ -133,7 +156,7 @@ fn open_slots(base: usize, mut slots: Range<u32>, bytes: Range<u32>) -> bool {
 /// The address space of all extents so far.
 pub(crate) fn reserved() -> impl Iterator<Item = Range<usize>> {
     let bases = EXTENT.iter().map(|place| place.load(Acquire));
-    let bytes = slots() as usize * STRIDE;
+    let bytes = extent_bytes();
     bases.filter(|base| ![0, UNAVAILABLE].contains(base)).map(move |base| base..base + bytes)
 }
 

@@ -7,6 +7,7 @@
 //! after the memory was opened and read with acquire order: so whoever gets a place finds it open.
 
 use super::free_list::FreeList;
+use super::given_back;
 use crate::sys::atomic::{
     AtomicI64, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Relaxed},
@@ -48,6 +49,9 @@ pub(crate) trait Ground {
 
     /// The word at a place that is open.
     fn word(&self, place: Place) -> &AtomicI64;
+
+    /// The bits of [`given_back`] for a place that is open.
+    fn bits(&self, place: Place) -> &AtomicU64;
 }
 
 /// The states of all places.
@@ -72,13 +76,21 @@ impl Places {
         self.take_freed(class, ground).or_else(fresh).or_else(|| self.split_larger(class, ground))
     }
 
-    /// Frees a block.
+    /// Takes a block from its owner, who gives it back. `false` if it was given back before and
+    /// nobody has claimed it since: then it is not to be touched.
+    pub(crate) fn take_back(&self, place: Place, ground: &impl Ground) -> bool {
+        given_back::note(ground.bits(place), place)
+    }
+
+    /// Frees a block that was taken back, or never handed out.
     pub(crate) fn free(&self, class: usize, place: Place, ground: &impl Ground) {
         self.free[class].push(place, ground.word(place));
     }
 
     fn take_freed(&self, class: usize, ground: &impl Ground) -> Option<Place> {
-        self.free[class].pop(|place| ground.word(place))
+        let place = self.free[class].pop(|place| ground.word(place))?;
+        given_back::forget(ground.bits(place), place);
+        Some(place)
     }
 
     /// Halves the next larger block that is free as often as needed. Halves are not joined again.
@@ -145,6 +157,7 @@ impl Places {
                 return Some(page);
             }
             // Another thread has put a page there: this one serves as a block of its size.
+            self.take_back(page, ground);
             self.free(page_class, page, ground);
         }
     }
