@@ -1720,6 +1720,12 @@ PERCID_INLINE int64_t percid_counter_shared(const struct percid_counter *counter
  * No other thread may use the counter meanwhile: an increment that is in flight would go to a
  * thread that gets the memory next. Counters that live as long as the process need not be
  * destroyed. Costs the reading of one word for every ID ever used. Not for signal handlers.
+ *
+ * If the counter was copied, which is not allowed, and a copy was destroyed before, nothing is
+ * given back a second time: the copy becomes a new counter, and one line on standard error says so,
+ * once in the process. That is seen for as long as no other object has the memory. What cannot be
+ * seen: that a copy is used after the other was destroyed, or is destroyed when another object has
+ * the memory already, which then loses it.
  */
 PERCID_INLINE void percid_counter_destroy(struct percid_counter *counter) PERCID_NOEXCEPT;
 
@@ -1769,7 +1775,8 @@ PERCID_INLINE uint64_t percid_histogram_unrecorded(const struct percid_histogram
 
 /**
  * Gives the histogram's memory back and makes it a new one. NULL is allowed. No other thread may
- * use it meanwhile.
+ * use it meanwhile. If it was copied: as
+ * percid_counter_destroy().
  */
 PERCID_INLINE void percid_histogram_destroy(struct percid_histogram *histogram) PERCID_NOEXCEPT;
 

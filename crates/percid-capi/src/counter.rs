@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use crate::barrier::guard;
 use crate::copies;
+use crate::destroyed;
 use crate::errno;
 use crate::list;
 use crate::source::source;
@@ -172,16 +173,19 @@ pub unsafe extern "C" fn percid_counter_shared(counter: *const Counter) -> i64 {
 /// thread that gets the memory next. Counters that live as long as the process need not be
 /// destroyed. Costs the reading of one word for every ID ever used. Not for signal handlers.
 ///
+/// If the counter was copied, which is not allowed, and a copy was destroyed before, nothing is
+/// given back a second time: the copy becomes a new counter, and one line on standard error says so,
+/// once in the process. That is seen for as long as no other object has the memory. What cannot be
+/// seen: that a copy is used after the other was destroyed, or is destroyed when another object has
+/// the memory already, which then loses it.
+///
 /// # Safety
 ///
 /// `counter` is [an object](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_destroy(counter: *mut Counter) {
-    let counter = counter.cast::<percid::Counter>();
-    // SAFETY: the caller's pointer.
-    if unsafe { copies::own(counter) }.is_err() {
-        return;
-    }
     // SAFETY: the caller's pointer, which no other thread uses now.
-    guard((), || drop(unsafe { counter.replace(percid::Counter::new()) }));
+    guard((), || unsafe {
+        destroyed::destroy(counter.cast(), percid::capi::destroy_counter);
+    });
 }

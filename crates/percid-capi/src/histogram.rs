@@ -6,6 +6,7 @@ use percid::histogram::Snapshot as Counts;
 
 use crate::barrier::guard;
 use crate::copies;
+use crate::destroyed;
 use crate::errno;
 use crate::headroom;
 use crate::list;
@@ -192,20 +193,18 @@ pub unsafe extern "C" fn percid_histogram_unrecorded(histogram: *const Histogram
 }
 
 /// Gives the histogram's memory back and makes it a new one. NULL is allowed. No other thread may
-/// use it meanwhile.
+/// use it meanwhile. If it was copied: as
+/// percid_counter_destroy().
 ///
 /// # Safety
 ///
 /// `histogram` is [an object](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_destroy(histogram: *mut Histogram) {
-    let histogram = histogram.cast::<percid::Histogram>();
-    // SAFETY: the caller's pointer.
-    if unsafe { copies::own(histogram) }.is_err() {
-        return;
-    }
     // SAFETY: the caller's pointer, which no other thread uses now.
-    guard((), || drop(unsafe { histogram.replace(percid::Histogram::new()) }));
+    guard((), || unsafe {
+        destroyed::destroy(histogram.cast(), percid::capi::destroy_histogram);
+    });
 }
 
 /// Stores a snapshot without values in `snapshot`, to merge others into. Returns 0, or -EINVAL for

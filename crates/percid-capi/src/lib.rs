@@ -63,6 +63,7 @@ pub mod testing;
 mod barrier;
 mod callback;
 mod copies;
+mod destroyed;
 mod ends;
 mod errno;
 mod headroom;

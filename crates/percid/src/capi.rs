@@ -4,9 +4,11 @@ use std::fmt;
 use std::mem::offset_of;
 
 use crate::arena;
+use crate::counter::Counter;
 use crate::critical::fast_path::{FAST_PATH, FastPath};
 use crate::critical::ring::{Append, DATA, HEAD, NUMBERS, ONE, TAIL};
 use crate::handle;
+use crate::histogram::Histogram;
 use crate::local::CLOSED;
 use crate::sys::{holder, preserving_errno, race_detector, stderr};
 
@@ -17,6 +19,17 @@ pub const FAST_PATH_WORDS: *const () = (&raw const FAST_PATH).cast();
 /// process has made it. Of an object without memory nobody can tell.
 pub fn is_foreign(word: usize) -> bool {
     handle::block_of(word).is_some_and(|block| !arena::contains(block))
+}
+
+/// Drops a counter and makes it a new one. `false` if its memory was given back before, through a
+/// copy of its word, and has no new owner yet: then it stays where it is.
+pub fn destroy_counter(counter: &mut Counter) -> bool {
+    counter.give_back()
+}
+
+/// As [`destroy_counter`].
+pub fn destroy_histogram(histogram: &mut Histogram) -> bool {
+    histogram.give_back()
 }
 
 /// Writes `percid: message` as one line to standard error. Async-signal-safe as far as formatting

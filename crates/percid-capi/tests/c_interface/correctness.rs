@@ -117,6 +117,26 @@ fn every_source_counts_in_handlers_and_children() {
     }
 }
 
+#[test]
+fn memory_of_copied_objects_goes_back_once() {
+    const TOLD: &str = "percid: the memory of a counter or histogram was given back before";
+    for (_, installation) in all() {
+        let options = format!("-std=c99 -D_DEFAULT_SOURCE -O2 {WARNINGS} {THREADED}");
+        let build = Build::new(any_compiler().c, &["copied.c"], &options);
+        let program = build.against(installation).make();
+        for source in ["kernel", "table", "atomic"] {
+            for (conduct, lines) in [("lawful", 0), ("unlawful", 1)] {
+                let mut command = program.command();
+                command.arg(conduct).env("PERCID_SOURCE", source);
+                let (output, text) = program.outcome(&mut command);
+                let right = output.status.success() && text.ends_with("ok\n");
+                assert!(right, "{source}, {conduct}: {text}");
+                assert_eq!(text.matches(TOLD).count(), lines, "{source}, {conduct}: {text}");
+            }
+        }
+    }
+}
+
 /// Position-dependent, position-independent and entirely static programs, optimised across files or
 /// by another linker: the critical sections must survive it all.
 #[test]

@@ -281,20 +281,20 @@ mod tests {
         assert!(again.into_iter().all(release), "they have owners again");
     }
 
-    /// The bits of all places of an extent, the first and the last of them on pages of their own.
     #[test]
     fn every_place_has_a_bit_of_its_own() {
         let block = Block::claim(STRIDE).expect("room");
-        let first = place(block.0);
-        let at = |offset: usize| first + offset as Place;
-        let offsets = [0, WORD, 63 * WORD, 64 * WORD, PAGE, STRIDE / 2, STRIDE - WORD].map(at);
-        for seen in offsets {
-            assert!(PLACES.take_back(seen, &Arena) && !PLACES.take_back(seen, &Arena), "{seen:x}");
+        let at = |offset: usize| place(block.0) + offset as Place;
+        let words = [0, 1, 32, 63, 64, 128, PAGE / WORD, STRIDE / WORD - 1];
+        let places = words.map(|word| at(word * WORD));
+        for place in places {
+            assert!(crate::arena::reserved().any(|range| range.contains(&bits_of(place))));
+            assert!(PLACES.take_back(place, &Arena), "{place:x}");
         }
-        for seen in offsets {
-            given_back::forget(Arena.bits(seen), seen);
-            assert!(PLACES.take_back(seen, &Arena), "{seen:x}");
-            given_back::forget(Arena.bits(seen), seen);
+        for (index, &place) in places.iter().enumerate() {
+            given_back::forget(Arena.bits(place), place);
+            let noted = |&place: &Place| !PLACES.take_back(place, &Arena);
+            assert!(places[index + 1..].iter().all(noted), "{place:x}");
         }
         // SAFETY: no thread uses the block any more.
         assert!(unsafe { block.release(STRIDE) });
