@@ -15,29 +15,32 @@
 //!
 //! What no bit tells: that a block was given back and is another owner's by now.
 
-use super::places::{Place, WORD};
 use crate::sys::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many bytes of a slot a byte of bits stands for.
-pub(super) const BYTES_PER_BYTE: usize = 8 * WORD;
+/// The bytes of the smallest block: what a bit stands for.
+pub(super) const SMALLEST: usize = 8;
 
-/// The word of bits for an offset, counted in bytes from the first of them.
+/// How many bytes of a slot a byte of bits stands for.
+pub(super) const BYTES_PER_BYTE: usize = 8 * SMALLEST;
+
+/// Where the word of bits for an offset in a slot is, in bytes from the first of them.
 pub(super) fn word_at(offset: usize) -> usize {
-    offset / BYTES_PER_BYTE / WORD * WORD
+    offset / BYTES_PER_BYTE / size_of::<u64>() * size_of::<u64>()
 }
 
-fn bit(place: Place) -> u64 {
-    1 << (place as usize / WORD % u64::BITS as usize)
+/// The bit of a place in its word.
+fn bit(place: u32) -> u64 {
+    1 << (place / SMALLEST as u32 % u64::BITS)
 }
 
 /// Notes that the block at a place is given back. `bits` is the word of bits for its offset.
 /// Returns whether it was in use until now.
-pub(super) fn note(bits: &AtomicU64, place: Place) -> bool {
+pub(super) fn note(bits: &AtomicU64, place: u32) -> bool {
     bits.fetch_or(bit(place), Relaxed) & bit(place) == 0
 }
 
 /// Forgets that, as the block is about to be handed out.
-pub(super) fn forget(bits: &AtomicU64, place: Place) {
+pub(super) fn forget(bits: &AtomicU64, place: u32) {
     // Most blocks in lists were given back; but the rest of what was never handed out was not, and
     // writing would touch its page.
     if bits.load(Relaxed) & bit(place) != 0 {

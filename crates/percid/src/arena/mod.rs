@@ -17,6 +17,9 @@
 //! atomic addition, whatever the number of CPUs; only when what is open has to grow, 9 times for an
 //! extent at most, it takes a system call for each ID. All of it is lock-free and
 //! async-signal-safe. Why an ID finds its memory open is said in [`frontier`].
+//!
+//! Behind the slots of an extent lie 256 KiB of bits, which tell what was [given back](given_back);
+//! a page of them costs memory once something was that has its bit there.
 
 mod block;
 mod free_list;

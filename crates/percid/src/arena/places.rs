@@ -22,7 +22,7 @@ pub(crate) const STRIDE: usize = 1 << SHIFT;
 /// The most extents of a process: together 1 GiB for every ID.
 pub(crate) const EXTENTS: usize = 64;
 
-pub(crate) const WORD: usize = 8;
+pub(crate) const WORD: usize = given_back::SMALLEST;
 const LINE: usize = 64;
 pub(crate) const PAGE: usize = 4096;
 
