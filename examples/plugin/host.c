@@ -2,7 +2,7 @@
  * A program that loads plugins, all of which count: percid_counter.
  *
  *     cc -O2 -pthread host.c $(pkg-config --cflags --libs percid) -ldl -o host
- *     cc -O2 -fPIC -shared plugin.c $(pkg-config --cflags --libs percid) -Wl,-z,nodelete -o plugin.so
+ *     cc -O2 -fPIC -shared plugin.c $(pkg-config --cflags --libs percid) -o plugin.so
  *     ./host ./plugin.so
  *
  * The host counts requests, each plugin the bytes it has handled, on the host's threads. Whether the two
@@ -10,8 +10,8 @@
  * count. Each sums up its own counters: a counter belongs to the copy of the library that has used it
  * first, and another module may use another copy.
  *
- * -z nodelete: threads keep pointers into the static library, so a plugin that contains it stays mapped
- * after dlclose(). libpercid.so does so by itself.
+ * Threads keep a pointer to the last critical section that they ran, so a plugin stays mapped after
+ * dlclose(): pkg-config passes -z nodelete for that.
  */
 #include <dlfcn.h>
 #include <inttypes.h>

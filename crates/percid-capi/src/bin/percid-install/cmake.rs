@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::files::{SHARED, SONAME, STATIC};
 use crate::options::LibraryType;
-use crate::setting::Setting;
+use crate::setting::{STAYS, Setting};
 
 /// The text of `percidConfig.cmake`: the targets percid::shared and percid::static, and
 /// percid::percid, which is the shared library where there is one.
@@ -25,11 +25,12 @@ pub(crate) fn config(setting: &Setting<'_>) -> String {
     for library in &setting.parts.libraries {
         text += &match library {
             LibraryType::Cdylib => {
-                target("shared", SHARED, &format!("IMPORTED_SONAME \"{SONAME}\""))
+                let property = format!("IMPORTED_SONAME \"{SONAME}\"");
+                target("shared", SHARED, &format!("{property}\n    {}", needs(STAYS)))
             }
             LibraryType::Staticlib => {
                 let needed = setting.native_libraries.join(";");
-                target("static", STATIC, &format!("INTERFACE_LINK_LIBRARIES \"{needed}\""))
+                target("static", STATIC, &needs(&format!("{STAYS};{needed}")))
             }
         };
     }
@@ -68,6 +69,10 @@ fn quoted(directory: &Path, prefix: &Path) -> String {
         Ok(rest) => format!("${{_percid_prefix}}/{}", rest.display()),
         Err(_) => directory.display().to_string(),
     }
+}
+
+fn needs(items: &str) -> String {
+    format!("INTERFACE_LINK_LIBRARIES \"{}\"", items.trim_end_matches(';'))
 }
 
 fn target(name: &str, file: &str, property: &str) -> String {
