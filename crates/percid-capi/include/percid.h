@@ -578,7 +578,8 @@ typedef struct percid_balancer percid_balancer;
  * Threads: a consumer may be handed from one thread to another, and is used by one at a time.
  * While it is open, percid_ring_poll() answers -EBUSY.
  * Fork: the child has a copy, with which it may go on with its copy of the records; then it must
- * not open another one.
+ * not open another one. If a thread of the parent was in percid_consumer_next(), the record that it
+ * was fetching may be missed, and the child's copy begins a new round.
  * Memory: some hundred bytes, and as many as the longest record that it has fetched.
  */
 typedef struct percid_consumer percid_consumer;

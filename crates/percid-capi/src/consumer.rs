@@ -3,10 +3,11 @@
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Acquire, Release},
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
 };
 
+use percid::capi::process;
 use percid::ring::Poll;
 
 use crate::barrier::guard;
@@ -19,14 +20,15 @@ use crate::ring::{Event, Ring};
 /// Threads: a consumer may be handed from one thread to another, and is used by one at a time.
 /// While it is open, percid_ring_poll() answers -EBUSY.
 /// Fork: the child has a copy, with which it may go on with its copy of the records; then it must
-/// not open another one.
+/// not open another one. If a thread of the parent was in percid_consumer_next(), the record that it
+/// was fetching may be missed, and the child's copy begins a new round.
 /// Memory: some hundred bytes, and as many as the longest record that it has fetched.
 #[derive(Debug)]
 pub struct Consumer {
     /// The ring, as the program knows it: it may be destroyed first.
     ring: *const Ring,
-    /// A thread is using it.
-    in_use: AtomicBool,
+    /// The process of which a thread is using it; 0 if none is.
+    in_use: AtomicU64,
     held: UnsafeCell<Option<Held>>,
 }
 
@@ -72,7 +74,7 @@ pub unsafe extern "C" fn percid_consumer_open(
         }
         let consumer = object.consumer().ok_or(-libc::EBUSY)?;
         let held = UnsafeCell::new(Some(Held { consumer, round: None }));
-        Ok(Consumer { ring, in_use: AtomicBool::new(false), held })
+        Ok(Consumer { ring, in_use: AtomicU64::new(0), held })
     };
     // SAFETY: the caller's pointer.
     unsafe { CONSUMERS.create(consumer, make) }
@@ -153,6 +155,9 @@ impl Consumer {
         unsafe { Registry::object(self.ring) }.is_ok()
     }
 
+    /// In a child of fork that a thread of the parent was using it does not count: the child does
+    /// not have that thread.
+    ///
     /// # Errors
     ///
     /// Another thread is at it, and those of `body`.
@@ -160,13 +165,27 @@ impl Consumer {
         &self,
         body: impl FnOnce(&mut Option<Held>) -> Result<T, c_int>,
     ) -> Result<T, c_int> {
-        if self.in_use.swap(true, Acquire) {
+        let own = process();
+        let user = self.in_use.load(Relaxed);
+        if user == own || self.in_use.compare_exchange(user, own, Acquire, Relaxed).is_err() {
             return Err(-libc::EBUSY);
         }
-        // SAFETY: this thread is the one that has set the mark.
+        if user != 0 {
+            // SAFETY: this thread is the one that has set the mark. What stood here is neither read
+            // nor dropped: the parent's thread may have been half way through a change of it.
+            unsafe { self.held.get().write(self.anew()) };
+        }
+        // SAFETY: as above.
         let result = body(unsafe { &mut *self.held.get() });
-        self.in_use.store(false, Release);
+        self.in_use.store(0, Release);
         result
+    }
+
+    /// The consumer that takes the place of the one that a thread of the parent was using.
+    fn anew(&self) -> Option<Held> {
+        // SAFETY: as in `has_ring`; what refers to the object is used only as long as it is there.
+        let ring: &'static percid::Ring = unsafe { Registry::object(self.ring) }.ok()?;
+        Some(Held { consumer: ring.consumer()?, round: None })
     }
 }
 
@@ -183,6 +202,40 @@ impl Held {
     fn end(mut self) {
         if let Some(round) = self.round {
             self.consumer.end(round);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+    use crate::ring::{percid_ring_append, percid_ring_create, percid_ring_destroy};
+
+    #[test]
+    fn a_thread_of_the_parent_is_no_user_of_the_childs_copy() {
+        let (mut ring, mut consumer) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: places for handles, handles, and a place for an event; an event may be zero.
+        unsafe {
+            assert_eq!(percid_ring_create(&mut ring, 4096, 1), 0);
+            assert_eq!(percid_ring_append(ring, c"record".as_ptr().cast(), 6), 0);
+            assert_eq!(percid_consumer_open(&mut consumer, ring), 0);
+            let held = Registry::object(consumer.cast_const()).expect("open");
+            let mut event = std::mem::zeroed();
+            held.in_use.store(process(), Relaxed);
+            assert_eq!(percid_consumer_next(consumer, &mut event), -libc::EBUSY);
+            assert_eq!(percid_consumer_close(consumer), -libc::EBUSY);
+            // As a child finds it: its place is another process's, and so is the user.
+            held.in_use.store(process() + 1, Relaxed);
+            let abandoned = (*held.held.get()).take().expect("open");
+            abandoned.end();
+            assert_eq!(percid_consumer_next(consumer, &mut event), 1);
+            assert_eq!(percid_consumer_next(consumer, &mut event), 0);
+            held.in_use.store(process() + 1, Relaxed);
+            (*held.held.get()).take().expect("taken anew").end();
+            assert_eq!(percid_consumer_close(consumer), 0);
+            assert_eq!(percid_ring_destroy(ring), 0);
         }
     }
 }

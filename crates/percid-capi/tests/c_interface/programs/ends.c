@@ -542,6 +542,47 @@ static void child_of_poll(void)
     CHECK(percid_ring_destroy(ring) == 0);
 }
 
+static percid_consumer *consumer;
+
+static void *fetch(void *argument)
+{
+    percid_event event;
+    while (!leave) {
+        CHECK(percid_consumer_next(consumer, &event) >= 0);
+    }
+    return argument;
+}
+
+static void child_of_next(void)
+{
+    percid_event event;
+    CHECK(percid_consumer_next(consumer, &event) == 0);
+    append(3);
+    for (int record = 0; record < 3; record++) {
+        CHECK(percid_consumer_next(consumer, &event) == 1);
+    }
+    CHECK(percid_consumer_next(consumer, &event) == 0);
+    CHECK(percid_consumer_close(consumer) == 0);
+    CHECK(percid_consumer_open(&consumer, ring) == 0);
+}
+
+/* A thread is inside percid_consumer_next() most of the time, and in most of the forks. */
+static void forks_while_another_fetches(void)
+{
+    pthread_t thread;
+    leave = 0;
+    CHECK(percid_ring_create(&ring, 4096, PERCID_OVERFLOW_DROP_NEWEST) == 0);
+    CHECK(percid_consumer_open(&consumer, ring) == 0);
+    CHECK(pthread_create(&thread, NULL, fetch, NULL) == 0);
+    for (int child = 0; child < 20; child++) {
+        usleep(1000);
+        in_child(child_of_next, 0);
+    }
+    leave = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(percid_consumer_close(consumer) == 0 && percid_ring_destroy(ring) == 0);
+}
+
 static void forks(void)
 {
     create_local(drop);
@@ -662,6 +703,7 @@ int main(void)
     cancelled_at_last();
     cancelled_while_they_wait();
     forks();
+    forks_while_another_fetches();
     puts("ok");
     return 0;
 }
