@@ -229,6 +229,10 @@ pub unsafe extern "C-unwind" fn percid_stack_destroy(
 }
 
 fn drain(stack: &percid::Stack<usize>, visit: Visit, argument: *mut c_void) -> i64 {
+    // The lock of visitors does not know a visit in which the process was forked.
+    if is_visiting(stack) {
+        return i64::from(-libc::EDEADLK);
+    }
     let Some(draining) = guard(None, || stack.draining()) else {
         return i64::from(-libc::EDEADLK);
     };

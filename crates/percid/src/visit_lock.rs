@@ -26,7 +26,7 @@ impl VisitLock {
             let visitor = match self.visitor.compare_exchange(0, me, Acquire, Relaxed) {
                 Ok(_) => {
                     race_detector::acquire(std::ptr::from_ref(self).addr());
-                    return Some(VisitGuard(self));
+                    return Some(VisitGuard { lock: self, own: me });
                 }
                 Err(visitor) if visitor == me => return None,
                 Err(visitor) => visitor,
@@ -47,11 +47,15 @@ impl VisitLock {
 
 /// The lock, held; released when dropped.
 #[derive(Debug)]
-pub(crate) struct VisitGuard<'l>(&'l VisitLock);
+pub(crate) struct VisitGuard<'l> {
+    lock: &'l VisitLock,
+    own: u64,
+}
 
 impl Drop for VisitGuard<'_> {
     fn drop(&mut self) {
-        race_detector::release(std::ptr::from_ref(self.0).addr());
-        self.0.visitor.store(0, Release);
+        race_detector::release(std::ptr::from_ref(self.lock).addr());
+        // In a child, which goes on with a visit in which it was forked, it may be another's by now.
+        let _ = self.lock.visitor.compare_exchange(self.own, 0, Release, Relaxed);
     }
 }

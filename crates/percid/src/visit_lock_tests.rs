@@ -26,6 +26,16 @@ fn visit_after_others() {
     let visit = lock.lock();
     assert!(visit.is_some() && lock.lock().is_none(), "by this thread, further up its stack");
     drop(visit);
+    // As a child finds the visit in which it was forked: that gives only its own lock back.
+    let outer = lock.lock().expect("free again");
+    lock.visitor.store(holder::me() ^ 1 << 63, Relaxed);
+    let inner = lock.lock().expect("the parent's");
+    lock.visitor.store(holder::me() ^ 1 << 62, Relaxed);
+    drop(outer);
+    assert_eq!(lock.visitor.load(Relaxed), holder::me() ^ 1 << 62);
+    lock.visitor.store(holder::me(), Relaxed);
+    drop(inner);
+    assert_eq!(lock.visitor.load(Relaxed), 0);
     // A visitor that ended, or that is a thread of the parent: both have no such thread here.
     for gone in [holder::me() & !0xffff_ffff | 1 << 23, holder::me() ^ 1 << 63] {
         lock.visitor.store(gone, Relaxed);

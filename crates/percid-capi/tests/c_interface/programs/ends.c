@@ -622,6 +622,45 @@ static void again_within(void *value, void *argument)
     CHECK(*(int *)value == 42);
 }
 
+static int forked_inside;
+
+static void fork_inside(void *item, void *argument)
+{
+    int status;
+    count(item, argument);
+    if (forked_inside) {
+        return;
+    }
+    forked_inside = 1;
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        alarm(LIMIT);
+        forked_inside = 2;
+    }
+    CHECK(percid_stack_drain(stack, count, NULL) == -EDEADLK);
+    CHECK(percid_stack_destroy(stack, NULL, NULL) == -EDEADLK);
+    if (child != 0) {
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    }
+}
+
+/* A child of fork() goes on with the drain in which it was forked. */
+static void forks_inside_a_drain(void)
+{
+    CHECK(percid_stack_create(&stack, 4, PERCID_UNBOUNDED) == 0);
+    push(40);
+    counted = 0;
+    CHECK(percid_stack_drain(stack, fork_inside, NULL) == 40 && counted == 40);
+    push(3);
+    CHECK(percid_stack_drain(stack, count, NULL) == 3);
+    CHECK(percid_stack_destroy(stack, NULL, NULL) == 0);
+    if (forked_inside == 2) {
+        _exit(7);
+    }
+}
+
 static void again_in_drain(void *item, void *argument)
 {
     CHECK(percid_stack_drain(stack, count, NULL) == -EDEADLK);
@@ -704,6 +743,7 @@ int main(void)
     cancelled_while_they_wait();
     forks();
     forks_while_another_fetches();
+    forks_inside_a_drain();
     puts("ok");
     return 0;
 }
