@@ -1909,10 +1909,12 @@ int64_t percid_stack_drain(struct percid_stack *stack,
 /**
  * Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
  * thread may use it meanwhile. If `visit` does not return, the stack stays, with the items that it
- * was not given.
+ * was not given. What `visit` pushes is handed out as well.
  *
  * Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EDEADLK
- * if it is called by the `visit` of a drain; -EBADF if it was destroyed before. Its handle stays recognisable: every function answers -EBADF, or NULL.
+ * if it is called by the `visit` of a drain; -EBUSY if `visit` has pushed more in every one of 100
+ * drains, and the stack stays with that; -EBADF if it was destroyed before. Its handle stays
+ * recognisable: every function answers -EBADF, or NULL.
  */
 PERCID_INLINE
 int percid_stack_destroy(struct percid_stack *stack,
@@ -2125,11 +2127,13 @@ int64_t percid_local_drain(struct percid_local *local,
 
 /**
  * Destroys the object and drops its values. No other thread may use it meanwhile. If `drop` does
- * not return, the object stays, with the values that were not dropped.
+ * not return, the object stays, with the values that were not dropped. Values that `drop` makes, as
+ * it uses the object itself, are dropped as well.
  *
  * Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EDEADLK
- * if the caller has one of its values, or is in a visit of it; -EBADF if it was destroyed before.
- * Its handle stays recognisable.
+ * if the caller has one of its values, or is in a visit of it; -EBUSY if
+ * `drop` has made another value in every one of 100 drains, and the object stays with that; -EBADF
+ * if it was destroyed before. Its handle stays recognisable.
  */
 PERCID_INLINE int percid_local_destroy(struct percid_local *local);
 

@@ -7,7 +7,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI64, Ordering::Release};
 
 use crate::barrier::guard;
-use crate::callback::{Make, Visit, count};
+use crate::callback::{Make, Visit, count, drained};
 use crate::copies;
 use crate::ends::holding;
 use crate::errno;
@@ -340,11 +340,13 @@ pub unsafe extern "C-unwind" fn percid_local_drain(
 }
 
 /// Destroys the object and drops its values. No other thread may use it meanwhile. If `drop` does
-/// not return, the object stays, with the values that were not dropped.
+/// not return, the object stays, with the values that were not dropped. Values that `drop` makes, as
+/// it uses the object itself, are dropped as well.
 ///
 /// Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EDEADLK
-/// if the caller has one of its values, or is in a visit of it; -EBADF if it was destroyed before.
-/// Its handle stays recognisable.
+/// if the caller has one of its values, or is in a visit of it; -EBUSY if
+/// `drop` has made another value in every one of 100 drains, and the object stays with that; -EBADF
+/// if it was destroyed before. Its handle stays recognisable.
 ///
 /// # Safety
 ///
@@ -360,7 +362,10 @@ pub unsafe extern "C-unwind" fn percid_local_destroy(local: *mut Local) -> c_int
             return -libc::EDEADLK;
         }
         // Before the object goes: its function may end the thread.
-        local.drain(None, ptr::null_mut());
+        let left = drained(|| local.drain(None, ptr::null_mut()));
+        if left != 0 {
+            return left;
+        }
     }
     // SAFETY: the caller's handle, which no other thread uses.
     unsafe { LOCALS.destroy(local) }

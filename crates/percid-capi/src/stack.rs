@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use crate::barrier::guard;
-use crate::callback::{Visit, count};
+use crate::callback::{Visit, count, drained};
 use crate::copies;
 use crate::ends::{is_visiting, visiting};
 use crate::errno;
@@ -197,10 +197,12 @@ pub unsafe extern "C-unwind" fn percid_stack_drain(
 
 /// Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
 /// thread may use it meanwhile. If `visit` does not return, the stack stays, with the items that it
-/// was not given.
+/// was not given. What `visit` pushes is handed out as well.
 ///
 /// Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EDEADLK
-/// if it is called by the `visit` of a drain; -EBADF if it was destroyed before. Its handle stays recognisable: every function answers -EBADF, or NULL.
+/// if it is called by the `visit` of a drain; -EBUSY if `visit` has pushed more in every one of 100
+/// drains, and the stack stays with that; -EBADF if it was destroyed before. Its handle stays
+/// recognisable: every function answers -EBADF, or NULL.
 ///
 /// # Safety
 ///
@@ -220,8 +222,9 @@ pub unsafe extern "C-unwind" fn percid_stack_destroy(
         if is_visiting(stack) {
             return -libc::EDEADLK;
         }
-        if let Some(visit) = visit {
-            drain(stack, visit, argument);
+        let left = visit.map_or(0, |visit| drained(|| drain(stack, visit, argument)));
+        if left != 0 {
+            return left;
         }
     }
     // SAFETY: as above; no other thread uses it.

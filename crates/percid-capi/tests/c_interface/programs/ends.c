@@ -722,9 +722,58 @@ static void calls_back(void)
     CHECK(percid_mask_destroy(mask) == 0);
 }
 
+/* Functions that put something into the object that is being destroyed. */
+static int due;
+
+static void push_another(void *item, void *argument)
+{
+    count(item, argument);
+    if (due > 0) {
+        due--;
+        CHECK(percid_stack_push(stack, item) == 0);
+    }
+}
+
+static void make_another(void *value, void *context)
+{
+    void *another;
+    drop(value, context);
+    if (due > 0) {
+        due--;
+        CHECK(percid_local_acquire(local, &another) == 0);
+        percid_local_release(another);
+    }
+}
+
+static void destroys_what_comes_meanwhile(void)
+{
+    counted = 0, due = 20;
+    CHECK(percid_stack_create(&stack, 4, PERCID_UNBOUNDED) == 0);
+    push(3);
+    CHECK(percid_stack_destroy(stack, push_another, NULL) == 0 && counted == 23);
+    due = 1000000;
+    CHECK(percid_stack_create(&stack, 4, PERCID_UNBOUNDED) == 0);
+    push(3);
+    CHECK(percid_stack_destroy(stack, push_another, NULL) == -EBUSY);
+    counted = 0, due = 0;
+    CHECK(percid_stack_destroy(stack, push_another, NULL) == 0 && counted == 3);
+
+    create_local(make_another);
+    make_values(3);
+    due = 5;
+    CHECK(percid_local_destroy(local) == 0 && made > 3 && dropped == made);
+    create_local(make_another);
+    make_values(3);
+    due = 1000000;
+    CHECK(percid_local_destroy(local) == -EBUSY && made > dropped);
+    due = 0;
+    CHECK(percid_local_destroy(local) == 0 && dropped == made);
+}
+
 int main(void)
 {
     alarm(LIMIT);
+    destroys_what_comes_meanwhile();
     calls_back();
     for (way = CANCELLED; way < WAYS; way++) {
 #ifndef __GLIBC__
