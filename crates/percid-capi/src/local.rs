@@ -6,6 +6,8 @@ use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI64, Ordering::Release};
 
+use percid::capi::is_watched;
+
 use crate::barrier::guard;
 use crate::callback::{Make, Visit, count, drained};
 use crate::copies;
@@ -271,7 +273,7 @@ pub unsafe extern "C-unwind" fn percid_local_acquire(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_release(value: *mut c_void) {
     if !value.is_null() {
-        // SAFETY: the word in front of a value is the address of its lock, which is the caller's;
+        // SAFETY: the word in front of a value leads to its lock, which is the caller's;
         // what it becomes says that the value is nobody's.
         unsafe {
             let lock = lock_of(value.cast());
@@ -374,6 +376,10 @@ pub unsafe extern "C-unwind" fn percid_local_destroy(local: *mut Local) -> c_int
 /// What a lock is when nobody has the value.
 const READY: i64 = 1;
 
+/// The bit of a lock's address that keeps inline code from releasing it: a race detector is to be
+/// told.
+const WATCHED: usize = 1;
+
 /// Where the lock of a value is: its address stands in front of the value.
 ///
 /// # Safety
@@ -381,7 +387,8 @@ const READY: i64 = 1;
 /// A value that is acquired.
 unsafe fn lock_of(value: *mut u8) -> *const AtomicI64 {
     // SAFETY: by contract.
-    unsafe { value.cast::<*const AtomicI64>().sub(1).read() }
+    let lock = unsafe { value.cast::<*const AtomicI64>().sub(1).read() };
+    lock.map_addr(|lock| lock & !WATCHED)
 }
 
 /// The layout of a value's memory, which shares no cache line with others; what is in front of the
@@ -454,6 +461,7 @@ impl Value {
 impl Kind {
     fn make(&self, lock: *mut i64) -> Result<NonNull<u8>, c_int> {
         let memory = Memory::new(self).ok_or(-libc::ENOMEM)?;
+        let lock = lock.map_addr(|lock| lock | if is_watched() { WATCHED } else { 0 });
         // SAFETY: there is room for an address in front, and the value is aligned to 128 bytes.
         unsafe { memory.value.cast::<*mut i64>().sub(1).write(lock) };
         if let Some(make) = self.make {

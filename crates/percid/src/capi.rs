@@ -45,6 +45,11 @@ pub fn process() -> u64 {
     holder::process()
 }
 
+/// Whether a race detector watches the process.
+pub fn is_watched() -> bool {
+    race_detector::is_present()
+}
+
 /// Announces to race detectors that the lock of a [`Local`](crate::Local)'s value is about to be
 /// released, by a plain store.
 #[inline]

@@ -1,7 +1,9 @@
 /* What one thread writes, without atomics, before it hands it over, another one reads after it was
  * handed over. Correct programs, about which a race detector has nothing to say. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +130,31 @@ static void *through_a_local(void *first)
     return NULL;
 }
 
+/* By nothing but acquiring and releasing. On one CPU, so that it is one value. */
+static void stay_on_one_cpu(void)
+{
+    cpu_set_t cpu;
+    CPU_ZERO(&cpu);
+    CPU_SET((size_t)sched_getcpu(), &cpu);
+    CHECK(sched_setaffinity(0, sizeof cpu, &cpu) == 0);
+}
+
+static void *through_a_local_inline(void *first)
+{
+    for (long i = 0; i < ROUNDS; i++) {
+        void *value;
+        CHECK(percid_local_acquire(local, &value) == 0);
+        add(value, first);
+        percid_local_release(value);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void nothing(void)
+{
+}
+
 static void look(void *value, void *argument)
 {
     (void)argument;
@@ -209,6 +236,10 @@ int main(void)
     CHECK(percid_mask_create(&mask) == 0);
     run(through_a_mask, drain_mask);
     CHECK(percid_mask_destroy(mask) == 0);
+    stay_on_one_cpu();
+    CHECK(percid_local_create(&local, sizeof(struct box), 8, NULL, NULL, NULL) == 0);
+    run(through_a_local_inline, nothing);
+    CHECK(percid_local_destroy(local) == 0);
     puts("ok");
     return 0;
 }
