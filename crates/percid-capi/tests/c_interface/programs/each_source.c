@@ -147,6 +147,7 @@ static void use_one(int structure, int source)
     case 2:
         CHECK(percid_local_create_with_source(&local, source, 8, 8, NULL, NULL, NULL) == 0);
         CHECK(percid_local_with(local, add, &item) == 0);
+        CHECK(percid_local_destroy(local) == 0);
         break;
     default:
         CHECK(percid_ring_create_with_source(&ring, source, 4096, PERCID_OVERFLOW_DROP_NEWEST) == 0);
