@@ -2,7 +2,7 @@
  * A program that loads plugins, all of which count: percid_counter.
  *
  *     cc -O2 -pthread host.c $(pkg-config --cflags --libs percid) -ldl -o host
- *     cc -O2 -fPIC -shared plugin.c $(pkg-config --cflags --libs percid) -o plugin.so
+ *     cc -O2 -fPIC -shared plugin.c $(pkg-config --cflags --libs percid) -Wl,-z,nodelete -o plugin.so
  *     ./host ./plugin.so
  *
  * The host counts requests, each plugin the bytes it has handled, on the host's threads. Whether the two
@@ -11,7 +11,7 @@
  * first, and another module may use another copy.
  *
  * Threads keep a pointer to the last critical section that they ran, so a plugin stays mapped after
- * dlclose(): pkg-config passes -z nodelete for that.
+ * dlclose(): -z nodelete sees to that.
  */
 #include <dlfcn.h>
 #include <inttypes.h>

@@ -63,7 +63,7 @@
  * Fork      A child has the values of its parent, on memory of its own. A child of vfork() must not
  *           call any of this, nor threads that were made by clone() behind the C library's back.
  * dlclose   A shared library that uses these functions, or contains the static percid library, must
- *           be linked with -z nodelete, which pkg-config and CMake see to. (libpercid.so is.) Threads
+ *           be linked with -z nodelete. (libpercid.so is, and CMake sees to it for others.) Threads
  *           keep a pointer to the last critical section that they ran, and the kernel reads it
  *           whenever one of them returns to the program: it ends the process if nothing is there.
  *           What was compiled with PERCID_NO_INLINE, and uses libpercid.so, may be unloaded.

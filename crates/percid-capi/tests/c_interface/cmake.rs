@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::installation::{Installation, all, only_static, shared};
-use crate::toolchain::{has_tools, programs, scratch};
+use crate::toolchain::{has_tools, output_of, programs, scratch};
 
 const PROJECT: &str = "\
 cmake_minimum_required(VERSION 3.10)
@@ -21,6 +21,8 @@ target_link_libraries(program TARGET Threads::Threads)
 add_executable(classes \"PROGRAMS/structures.cpp\")
 target_compile_features(classes PRIVATE cxx_std_17)
 target_link_libraries(classes TARGET Threads::Threads)
+add_library(module MODULE \"PROGRAMS/plugin.c\")
+target_link_libraries(module TARGET)
 ";
 
 /// Writes and configures a project in a folder of this name.
@@ -47,6 +49,10 @@ fn build_and_run(name: &str) {
     let output = cmake.arg("--build").arg(&folder).env_remove("MAKEFLAGS").output();
     let output = output.expect("CMake starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Threads keep pointers to its critical sections.
+    let module = folder.join("libmodule.so");
+    let flags = output_of("readelf", &["-d", module.to_str().expect("a path in UTF-8")]);
+    assert!(flags.contains("NODELETE"), "{flags}");
     for program in ["program", "classes"] {
         let output = Command::new(folder.join(program)).output().expect("it starts");
         let text = String::from_utf8_lossy(&output.stdout);

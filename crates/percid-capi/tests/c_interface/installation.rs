@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::toolchain::{any_compiler, has_rust_target, has_tools, output_of, programs, scratch};
+use crate::toolchain::{has_rust_target, has_tools, output_of, scratch};
 
 /// percid, installed below a prefix.
 #[derive(Debug)]
@@ -104,22 +104,4 @@ pub(crate) fn percid_install() -> Command {
 pub(crate) fn target_folder() -> &'static Path {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     folder.ancestors().find(|folder| folder.join(".rustc_info.json").exists()).unwrap_or(folder)
-}
-
-/// Threads keep pointers to the critical sections of every module that they have run.
-#[test]
-fn a_module_that_uses_percid_stays_loaded() {
-    for (kind, installation) in all() {
-        let mut options = installation.pkg_config(&["--cflags", "--libs"]);
-        let library = scratch(&format!("stays-{kind}")).join("libmodule.so");
-        let library = library.to_str().expect("a path in UTF-8").to_owned();
-        let source = programs().join("plugin.c");
-        let source = source.to_str().expect("a path in UTF-8").to_owned();
-        let compile = ["-shared", "-fPIC", "-O2", "-o", &library, &source].map(str::to_owned);
-        options.splice(0..0, compile);
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        output_of(any_compiler().c, &options);
-        let flags = output_of("readelf", &["-d", &library]);
-        assert!(flags.contains("NODELETE"), "{kind}: {flags}");
-    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::options::LibraryType;
-use crate::setting::{STAYS, Setting};
+use crate::setting::Setting;
 
 /// The text of `percid.pc`.
 pub(crate) fn file(setting: &Setting<'_>) -> String {
@@ -22,7 +22,7 @@ pub(crate) fn file(setting: &Setting<'_>) -> String {
         "Name: percid".to_owned(),
         "Description: Per-CPU data for user space".to_owned(),
         format!("Version: {}", env!("CARGO_PKG_VERSION")),
-        format!("Libs: -L\"${{libdir}}\" -lpercid {STAYS} {public}"),
+        format!("Libs: -L\"${{libdir}}\" -lpercid {public}"),
         format!("Libs.private: {private}"),
         "Cflags: -I\"${includedir}\"".to_owned(),
     ];
@@ -66,10 +66,10 @@ mod tests {
     #[test]
     fn what_the_library_needs_is_private_unless_it_is_static_only() {
         let both = described(&[LibraryType::Cdylib, LibraryType::Staticlib]);
-        let libs = "Libs: -L\"${libdir}\" -lpercid -Wl,-z,nodelete\nLibs.private: -lrt -lm\n";
+        let libs = "Libs: -L\"${libdir}\" -lpercid\nLibs.private: -lrt -lm\n";
         assert!(both.contains(libs));
         let only_static = described(&[LibraryType::Staticlib]);
-        let libs = "Libs: -L\"${libdir}\" -lpercid -Wl,-z,nodelete -lrt -lm\nLibs.private:\n";
+        let libs = "Libs: -L\"${libdir}\" -lpercid -lrt -lm\nLibs.private:\n";
         assert!(only_static.contains(libs));
     }
 }

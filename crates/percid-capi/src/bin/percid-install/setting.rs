@@ -4,10 +4,6 @@ use crate::directories::Directories;
 use crate::options::LibraryType;
 use crate::parts::{Part, Parts};
 
-/// What every module is linked with that uses percid: threads keep pointers to its critical
-/// sections, so it has to stay loaded. To a program it means nothing.
-pub(crate) const STAYS: &str = "-Wl,-z,nodelete";
-
 /// What is installed where.
 #[derive(Debug)]
 pub(crate) struct Setting<'s> {
