@@ -141,8 +141,8 @@ fn stat(thread: u32, field: usize) -> Option<u32> {
     // The fields up to the last one of interest are numbers but for the name, which has 15 bytes
     // or, of a kernel's thread, 63.
     let mut text = [0u8; 1024];
-    let path = format_args!("/proc/self/task/{thread}/stat");
-    field_in_stat(file::read_start(path, &mut text)?, field)
+    let stat = file::read_start(format_args!("/proc/self/task/{thread}/stat"), &mut text)?;
+    field_in_stat(stat, field)
 }
 
 /// The second field is the program's name in parentheses and may hold anything, even spaces and
