@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid_numa::{AccessMethod, Balancer, Event, RegionReport, RegisterError};
+use percid_numa::{AccessMethod, Balancer, Event, Region, RegionReport, RegisterError};
 
 use super::area::{Area, HUGE, PAGE, Pages};
 use super::armed::{UNHARMED, arm_some, armed, balancer, ends_with, seen};
@@ -376,9 +376,7 @@ fn heap(options: &Options) -> Verdict {
     let range = heap_range().filter(|_| cfg!(target_env = "gnu"));
     let Some(range) = range else { return Ok("heap_seen=skipped".to_owned()) };
     let balancer = balancer()?;
-    let start = std::ptr::with_exposed_provenance(range.start);
-    let region =
-        balancer.register_written(start, range.len()).map_err(|error| error.to_string())?;
+    let region = register_without_thread_memory(&balancer, range.clone())?;
     balancer.start().map_err(|error| error.to_string())?;
     let end = Instant::now() + Duration::from_secs_f64(options.seconds / 2.0);
     let wrong = AtomicU64::new(0);
@@ -408,6 +406,23 @@ fn heap(options: &Options) -> Verdict {
     drop(region);
     let figures = format!("heap_mib={} heap_seen={seen}", range.len() >> 20);
     if seen > 0 && wrong.load(Relaxed) == 0 { Ok(figures) } else { Err(figures) }
+}
+
+/// The heap of a static program begins with its first thread's thread-local storage, which is refused:
+/// registers what is behind.
+fn register_without_thread_memory(
+    balancer: &Balancer,
+    mut range: std::ops::Range<usize>,
+) -> Result<Region, String> {
+    loop {
+        let start = std::ptr::with_exposed_provenance(range.start);
+        match balancer.register_written(start, range.len()) {
+            Err(RegisterError::ThreadMemory { address }) if range.contains(&(address + 4096)) => {
+                range.start = (address + 1).next_multiple_of(4096);
+            }
+            registered => return registered.map_err(|error| error.to_string()),
+        }
+    }
 }
 
 /// Makes all threads allocate from the one heap that `/proc/self/maps` names, and keeps it large.
