@@ -11,6 +11,7 @@ use super::settings::nanoseconds;
 use crate::barrier::{guard, uncancelled};
 use crate::errno::preserved;
 use crate::headroom;
+use crate::list;
 use crate::registry::Registry;
 use crate::sized;
 
@@ -238,7 +239,7 @@ pub unsafe extern "C" fn percid_report_nodes(
     // SAFETY: the caller's pointer.
     let Some(Report(report)) = (unsafe { report.as_ref() }) else { return 0 };
     // SAFETY: as above.
-    unsafe { list(report.nodes.iter().copied(), nodes, capacity) }
+    unsafe { list::write(report.nodes.iter().copied(), nodes, capacity) }
 }
 
 /// Returns how many regions a report has; 0 if it is NULL.
@@ -313,7 +314,7 @@ pub unsafe extern "C" fn percid_report_pages(
     let found =
         unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.pages_by_node);
     // SAFETY: as above.
-    unsafe { list(found.iter().map(on_node), nodes, capacity) }
+    unsafe { list::write(found.iter().map(on_node), nodes, capacity) }
 }
 
 /// How much each node has used a region of late: accesses that were seen, halved every sequence. As
@@ -333,7 +334,7 @@ pub unsafe extern "C" fn percid_report_use(
     let found =
         unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.use_by_node);
     // SAFETY: as above.
-    unsafe { list(found.iter().map(on_node), nodes, capacity) }
+    unsafe { list::write(found.iter().map(on_node), nodes, capacity) }
 }
 
 /// The pages of a region that could not be looked up, armed or moved, by errno. As
@@ -354,7 +355,7 @@ pub unsafe extern "C" fn percid_report_failures(
     let found = unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.failed);
     let found = found.iter().map(|&(error, pages)| Failure { error, reserved: 0, pages });
     // SAFETY: as above.
-    unsafe { list(found, failures, capacity) }
+    unsafe { list::write(found, failures, capacity) }
 }
 
 /// Returns how often a region was left out for a reason (one of enum percid_scan_reason), or was
@@ -448,21 +449,6 @@ unsafe fn region<'a>(report: *const Report, index: usize) -> Option<&'a RegionRe
 
 fn on_node(&(node, count): &(u32, u64)) -> OnNode {
     OnNode { node, reserved: 0, count }
-}
-
-/// Writes the first `capacity` things to the caller's memory. Returns how many there are.
-///
-/// # Safety
-///
-/// `place` is NULL or the caller's memory for `capacity` things.
-unsafe fn list<T>(all: impl ExactSizeIterator<Item = T>, place: *mut T, capacity: usize) -> usize {
-    let there = all.len();
-    let capacity = if place.is_null() { 0 } else { capacity };
-    for (index, one) in all.take(capacity).enumerate() {
-        // SAFETY: by contract.
-        unsafe { place.add(index).write(one) };
-    }
-    there
 }
 
 #[cfg(test)]
