@@ -3,6 +3,8 @@
 //! The program is this test binary itself, started again with `PERCID_TRACE_PROGRAM`, the file for
 //! the notes.
 
+#![cfg(target_os = "linux")]
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fmt::Write;

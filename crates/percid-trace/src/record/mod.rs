@@ -4,6 +4,8 @@
 //! hold, but only to users whom it lets into that file system: the superuser, as a rule. By perf
 //! events an ordinary user may watch the commands that they start, and learns less.
 //!
+//! On systems other than Linux nothing is recorded: [`record`] answers [`Refusal::NotSupported`].
+//!
 //! | | tracefs | perf events |
 //! |---|---|---|
 //! | switches of the target's threads | yes | yes |
@@ -15,21 +17,18 @@
 //! | changes of affinity | approximately, see [`Extra::affinity`] | no |
 //! | CPUs that are plugged in meanwhile | yes | no |
 
-mod buffers;
-mod command;
-mod cpus;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod linux;
 mod options;
-mod perf;
 mod recorded;
 mod refusal;
-mod session;
-mod snapshot;
-mod stream;
-#[cfg(test)]
-mod testing;
-mod tracefs;
 
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::record;
+#[cfg(target_os = "linux")]
+pub use linux::record;
 pub use options::{Extra, Options, Target, Way};
 pub use recorded::{Progress, Recorded};
 pub use refusal::Refusal;
-pub use session::record;

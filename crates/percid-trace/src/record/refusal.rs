@@ -21,6 +21,8 @@ pub enum Refusal {
     Unstartable(OsString, io::Error),
     /// Something failed when the recording had begun.
     Failed(Way, String),
+    /// This system is not Linux.
+    NotSupported,
 }
 
 impl Refusal {
@@ -30,7 +32,10 @@ impl Refusal {
         match self {
             Refusal::NoCommand(_) => 127,
             Refusal::Unstartable(..) => 126,
-            Refusal::NotPermitted(_) | Refusal::NoProcess(_) | Refusal::Failed(..) => 1,
+            Refusal::NotPermitted(_)
+            | Refusal::NoProcess(_)
+            | Refusal::Failed(..)
+            | Refusal::NotSupported => 1,
         }
     }
 }
@@ -48,6 +53,9 @@ impl fmt::Display for Refusal {
                 write!(f, "{}: cannot be started: {error}", name.display())
             }
             Refusal::Failed(way, error) => write!(f, "{way}: {error}"),
+            Refusal::NotSupported => {
+                f.write_str("recording needs Linux's tracefs or perf events: not supported here")
+            }
         }
     }
 }

@@ -376,15 +376,16 @@ fn string(data: &mut Bytes<'_>) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
-/// The clock of the times, by the kernel's name.
+/// The clock of the times, by the kernel's name. The numbers are Linux's (`CLOCK_MONOTONIC` and so
+/// on), on whatever system they are read.
 fn clock(container: &Container<'_>) -> &'static str {
     let clock = container.events.first().and_then(|event| event.attributes.clock);
-    match clock.map(|number| number as libc::clockid_t) {
-        Some(libc::CLOCK_MONOTONIC) => "mono",
-        Some(libc::CLOCK_MONOTONIC_RAW) => "mono_raw",
-        Some(libc::CLOCK_BOOTTIME) => "boot",
-        Some(libc::CLOCK_TAI) => "tai",
-        Some(libc::CLOCK_REALTIME) => "realtime",
+    match clock {
+        Some(0) => "realtime",
+        Some(1) => "mono",
+        Some(4) => "mono_raw",
+        Some(7) => "boot",
+        Some(11) => "tai",
         _ => "perf",
     }
 }

@@ -7,8 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::thread::{self, JoinHandle};
 
-use super::refusal::Refusal;
 use crate::event::Tid;
+use crate::record::refusal::Refusal;
 
 /// A process that has not replaced its program yet. If this value is dropped, it never does.
 #[derive(Debug)]

@@ -21,11 +21,11 @@ use self::events::Events;
 use self::instance::Instance;
 use self::pages::{Layout, Page};
 use super::buffers::Buffers;
-use super::options::Options;
 use super::stream::Stream;
 use super::{cpus, snapshot};
 use crate::collector::Tracepoint;
 use crate::event::{Cpu, Tid};
+use crate::record::options::Options;
 
 /// Prepares a recording of a process, or of everything; says what is missing if that cannot be.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, String> {
@@ -343,7 +343,7 @@ mod tests {
     fn records_say_what_the_kernel_says_in_words() {
         let mut recording = match recorded() {
             Ok(recording) => recording,
-            Err(missing) => return crate::record::testing::skip(&missing),
+            Err(missing) => return crate::record::linux::testing::skip(&missing),
         };
         let path = recording.own.instance.path().join("trace");
         let text = std::fs::read(path).expect("the same trace as text");

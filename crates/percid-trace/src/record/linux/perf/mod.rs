@@ -15,10 +15,10 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use self::records::Records;
 use self::ring::Ring;
 use super::buffers::Buffers;
-use super::options::{Extra, Options};
 use super::stream::Stream;
 use super::{cpus, snapshot};
 use crate::event::{Cpu, Tid};
+use crate::record::options::{Extra, Options};
 
 /// Prepares a recording of a process, or of everything; says what is missing if that cannot be.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Perf, String> {

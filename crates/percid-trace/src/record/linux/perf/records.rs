@@ -13,7 +13,7 @@ use super::event::SAMPLE;
 use super::ring::HEADER;
 use crate::collector::Tracepoint;
 use crate::event::{Cpu, IDLE, Shares, State, Tid, UNKNOWN};
-use crate::record::stream::Stream;
+use crate::record::linux::stream::Stream;
 
 /// Reads records of the event that is attached.
 #[derive(Debug)]
@@ -213,7 +213,7 @@ impl Moment {
 mod tests {
     use super::*;
     use crate::event::What;
-    use crate::record::snapshot::Snapshot;
+    use crate::record::linux::snapshot::Snapshot;
     use crate::trace::Origin;
 
     /// A record with a header and the trailer of all records.

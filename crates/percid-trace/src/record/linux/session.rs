@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use super::buffers::Buffers;
 use super::command::PausedCommand;
-use super::options::{Options, Target, Way};
-use super::recorded::{Progress, Recorded};
-use super::refusal::Refusal;
 use super::snapshot::{self, Snapshot};
 use super::stream::Stream;
 use super::{cpus, perf, tracefs};
 use crate::event::Tid;
 use crate::gaps;
+use crate::record::options::{Options, Target, Way};
+use crate::record::recorded::{Progress, Recorded};
+use crate::record::refusal::Refusal;
 use crate::trace::Origin;
 
 /// The longest time between two emptyings of the buffers.

@@ -1,0 +1,14 @@
+//! Recording as the Linux kernel offers it.
+
+mod buffers;
+mod command;
+mod cpus;
+mod perf;
+mod session;
+mod snapshot;
+mod stream;
+#[cfg(test)]
+mod testing;
+mod tracefs;
+
+pub use session::record;
