@@ -3,19 +3,17 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use percid_rules::scan::{BadSetting, Rules, Scanner, Settings};
+use percid_rules::scan::{BadSetting, Rules, Settings};
 
-use crate::access::AccessMethod;
-use crate::access::pages::lock;
+use crate::access_method::AccessMethod;
+use crate::done::{Batch, Pass};
 use crate::error::RegisterError;
-use crate::inner::background::Background;
-use crate::inner::{Inner, Pass};
-use crate::migrate::Batch;
+use crate::inner::{Background, Inner};
+use crate::lock::lock;
+use crate::publish::Publication;
 use crate::region::Region;
 use crate::report::Report;
 use crate::report::event::Event;
-use crate::report::publication::Publication;
-use crate::sys::{nodes, process};
 
 /// Keeps memory near the threads that use it; see the [crate](crate).
 ///
@@ -230,9 +228,7 @@ impl Balancer {
         if !self.inner.is_active() {
             return Pass::default();
         }
-        let balances = nodes::own_policy().is_none_or(|mode| mode.is_default() || mode.balances());
-        let threads = process::thread_ids().len().max(1) as u32;
-        self.inner.pass(Scanner { thread: process::thread_id(), balances, threads })
+        self.inner.pass()
     }
 
     /// Moves a batch of the pages that are to move. A thread of the program that maps memory or
@@ -336,7 +332,7 @@ impl Balancer {
     /// report` and `percid numa watch` do. It takes the right to look into this process
     /// (`PTRACE_MODE_READ`, which commonly this user and root have).
     ///
-    /// The report is in a memfd; `src/report/publication.rs` says how it is read. A thread of its
+    /// The report is in a memfd; `src/publish/mod.rs` says how it is read. A thread of its
     /// own makes it, with one node too, and sleeps until a process requests one. A report costs
     /// what [`report`](Balancer::report) costs, and all of them together a tenth of a CPU at most.
     /// Dropping the balancer waits for a report that is being made. In a child of `fork` no report

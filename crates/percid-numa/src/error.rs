@@ -110,6 +110,9 @@ pub enum RegisterError {
     NoProc,
     /// The balancer belongs to the parent of this process.
     Forked,
+    /// This system is not 64-bit Linux. Elsewhere all of this crate can be called, so that programs
+    /// need no conditions to be built, and memory stays where it is.
+    OtherSystem,
 }
 
 impl fmt::Display for RegisterError {
@@ -182,6 +185,9 @@ impl fmt::Display for RegisterError {
             RegisterError::NoMemory => f.write_str("no memory to keep track of the pages"),
             RegisterError::NoProc => f.write_str("/proc/self/maps cannot be read"),
             RegisterError::Forked => f.write_str("the balancer belongs to the parent process"),
+            RegisterError::OtherSystem => {
+                f.write_str("memory is balanced on 64-bit Linux only: not supported here")
+            }
         }
     }
 }

@@ -1,27 +1,43 @@
 #![doc = include_str!("../README.md")]
 #![deny(rustdoc::broken_intra_doc_links)]
 
-#[cfg(not(target_os = "linux"))]
-compile_error!("percid-numa uses Linux system calls: there is no other system it works on");
-
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod access;
+mod access_method;
 mod balancer;
+mod done;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
+mod elsewhere;
 mod error;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod inner;
+mod lock;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod migrate;
 mod own_memory;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+mod publish;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod region;
 mod report;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod sys;
-#[cfg(feature = "testing")]
+#[cfg(all(
+    feature = "testing",
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(percid_elsewhere)
+))]
 #[doc(hidden)]
 pub mod testing;
 
-pub use access::AccessMethod;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
+use elsewhere::{inner, publish, region};
+
+pub use access_method::AccessMethod;
 pub use balancer::{Balancer, Builder};
+pub use done::{Batch, Pass};
 pub use error::RegisterError;
-pub use inner::Pass;
-pub use migrate::Batch;
 pub use own_memory::IdRegions;
 pub use percid_rules::scan::{BadSetting, Order, Reason, Rules, Settings, Width};
 pub use region::{Exclusion, Region};

@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard};
 
-use crate::access::AccessMethod;
 use crate::access::entry::Entry;
 use crate::access::pages::{Pages, Work};
 use crate::access::trap;
+use crate::access_method::AccessMethod;
 use crate::inner::Inner;
 use crate::inner::arming::{disarm, disarm_rest};
 use crate::sys::{memory, preserving_errno};

@@ -1,6 +1,8 @@
 //! What other processes find of this one's balancers. A process of its own: nothing else opens
 //! files meanwhile.
 
+#![cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+
 use percid_numa::Balancer;
 
 /// How many balancers others find in this process.

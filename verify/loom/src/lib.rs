@@ -19,7 +19,7 @@ mod cut;
 #[path = "../../../crates/percid/src/id/entry.rs"]
 #[expect(dead_code, reason = "what needs no exploration is not used here")]
 mod entry;
-#[path = "../../../crates/percid-numa/src/report/exchange.rs"]
+#[path = "../../../crates/percid-numa/src/publish/exchange.rs"]
 mod exchange;
 #[path = "../../../crates/percid/src/arena/free_list.rs"]
 mod free_list;

@@ -1,5 +1,5 @@
 //! Reports that balancers of other processes publish: finding and requesting them, as the library's
-//! `report/publication.rs` describes.
+//! `publish/mod.rs` describes.
 //!
 //! Nothing that another process publishes is trusted. What is opened is a memfd, not something that
 //! only has its name, so opening and reading never wait for another process. It cannot shrink under

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use percid_rules::scan::Reason;
 
-use crate::access::AccessMethod;
-use crate::access::pages::{Pages, lock};
+use crate::access::pages::Pages;
 use crate::access::write_protect::Monitor;
+use crate::access_method::AccessMethod;
+use crate::lock::lock;
 
 /// What was done to a region, for reports.
 #[derive(Debug, Default, Clone)]

@@ -1,7 +1,5 @@
 //! How access to a page is seen, and what is known of a region's pages.
 
-use std::fmt;
-
 pub(crate) mod directory;
 pub(crate) mod entry;
 pub(crate) mod lookers;
@@ -10,47 +8,3 @@ pub(crate) mod pages;
 pub(crate) mod trap;
 mod wishes;
 pub(crate) mod write_protect;
-
-/// How the balancer learns which threads use a region.
-///
-/// ```
-/// use percid_numa::AccessMethod;
-///
-/// assert_eq!(AccessMethod::Trapped.to_string(), "trapped");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AccessMethod {
-    /// The program says so, by [`Region::touch`](crate::Region::touch).
-    Reported,
-    /// By faults: armed pages have no access rights.
-    Trapped,
-    /// By writes: armed pages are write-protected, and a writing thread waits until it was noted.
-    Written,
-}
-
-impl AccessMethod {
-    /// All methods.
-    pub const ALL: [AccessMethod; 3] =
-        [AccessMethod::Reported, AccessMethod::Trapped, AccessMethod::Written];
-
-    /// Returns the name that reports and the command use.
-    ///
-    /// ```
-    /// use percid_numa::AccessMethod;
-    ///
-    /// assert_eq!(AccessMethod::ALL.map(AccessMethod::name), ["reported", "trapped", "written"]);
-    /// ```
-    pub fn name(self) -> &'static str {
-        match self {
-            AccessMethod::Reported => "reported",
-            AccessMethod::Trapped => "trapped",
-            AccessMethod::Written => "written",
-        }
-    }
-}
-
-impl fmt::Display for AccessMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}

@@ -22,6 +22,7 @@ use percid_rules::scan::migration_policy::{Context, PageAccess, PageHistory, dec
 use percid_rules::scan::{AccessCounts, Width};
 
 use crate::access::wishes;
+use crate::lock::lock;
 use crate::sys::{memory, nodes, process};
 
 /// The home of a grain that is nowhere yet.
@@ -360,11 +361,6 @@ impl Work {
     pub(crate) fn excludes(&self, grain: usize) -> bool {
         self.excluded.iter().any(|range| range.contains(&grain))
     }
-}
-
-/// Locks what stays usable if a thread panics while it holds it: numbers, and lists of ranges.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 // SAFETY: what is shared may be used and unmapped by any thread.

@@ -7,13 +7,14 @@ use std::time::Instant;
 
 use percid_rules::scan::{Effects, Reason};
 
-use crate::access::AccessMethod;
 use crate::access::entry::{Entry, Tally};
 use crate::access::mapping_budget;
 use crate::access::pages::{Layout, Pages, Work};
 use crate::access::trap;
 use crate::access::write_protect::Monitor;
-use crate::report::event::{Event, Log};
+use crate::access_method::AccessMethod;
+use crate::inner::log::Log;
+use crate::report::event::Event;
 use crate::sys::{maps, memory, nodes};
 
 /// How many pages are looked up by one system call.

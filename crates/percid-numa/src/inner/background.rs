@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use percid_rules::scan::Scanner;
 
-use crate::access::pages::lock;
 use crate::inner::{Inner, REST};
+use crate::lock::lock;
 use crate::sys::{clock, memory, nodes, process, signals};
 
 /// The longest time between two checks whether a pass is due: the shortest period by default.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use percid_rules::scan::{Policy, Traits};
 
-use crate::access::AccessMethod;
 use crate::access::trap;
+use crate::access_method::AccessMethod;
 use crate::error::RegisterError;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{memory, nodes, thread_memory};

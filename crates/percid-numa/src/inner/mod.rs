@@ -2,11 +2,14 @@
 //! far.
 
 pub(crate) mod arming;
-pub(crate) mod background;
+mod background;
 mod describe;
 mod fork_check;
+mod log;
 mod mapping;
 mod state;
+
+pub(crate) use background::Background;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,18 +19,21 @@ use std::time::{Duration, Instant};
 
 use percid_rules::scan::{HUGE_PAGE, Rules, Scan, Scanner, Settings};
 
-use crate::access::AccessMethod;
 use crate::access::entry::Entry;
-use crate::access::pages::{Layout, Pages, lock};
+use crate::access::pages::{Layout, Pages};
 use crate::access::trap;
 use crate::access::write_protect::Monitor;
+use crate::access_method::AccessMethod;
+use crate::done::{Batch, Pass};
 use crate::error::RegisterError;
 use crate::inner::arming::PassEffects;
 use crate::inner::fork_check::ForkCheck;
+use crate::inner::log::Log;
 use crate::inner::state::{Change, State};
-use crate::migrate::{self, Batch};
+use crate::lock::lock;
+use crate::migrate;
 use crate::report::Report;
-use crate::report::event::{Event, Log};
+use crate::report::event::Event;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{clock, huge, memory, nodes, process};
 
@@ -40,24 +46,6 @@ const FAULT_SHIFT: u32 = 16;
 /// All passes together may take one part in 33 of the time, 3 %, from the beginning on. The
 /// published system rests for 32 times what the last pass took, which is 3.03 % in the long run.
 pub(crate) const REST: u32 = 33;
-
-/// What a pass did; see [`Balancer::pass`](crate::Balancer::pass).
-///
-/// ```
-/// let pass: percid_numa::Pass = percid_numa::Balancer::new().pass();
-/// println!("{} pages armed, {} regions left out, in {:?}", pass.armed, pass.skipped, pass.took);
-/// assert_eq!(pass, percid_numa::Pass::default(), "there are no regions");
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Pass {
-    /// Pages that were armed.
-    pub armed: u64,
-    /// Regions that were left out.
-    pub skipped: u64,
-    /// How long it took.
-    pub took: Duration,
-}
 
 /// What the balancer, its thread and its regions share. A state that a thread of the parent was
 /// changing at the time of a `fork` is of no use to the child, so the child leaves all of it alone.
@@ -228,8 +216,11 @@ impl Inner {
         self.pass_by(&Settings { scan_size, ..self.settings }, scanner)
     }
 
-    /// Makes a pass, however long it takes.
-    pub(crate) fn pass(&self, scanner: Scanner) -> Pass {
+    /// Makes a pass on behalf of the calling thread, however long it takes.
+    pub(crate) fn pass(&self) -> Pass {
+        let balances = nodes::own_policy().is_none_or(|mode| mode.is_default() || mode.balances());
+        let threads = process::thread_ids().len().max(1) as u32;
+        let scanner = Scanner { thread: process::thread_id(), balances, threads };
         self.pass_by(&self.settings, scanner)
     }
 

@@ -11,9 +11,9 @@ use crate::access::entry::Entry;
 use crate::access::pages::Pages;
 use crate::access::write_protect::Monitor;
 use crate::error::RegisterError;
+use crate::inner::log::Log;
 use crate::migrate;
 use crate::migrate::throughput::Throughput;
-use crate::report::event::Log;
 
 /// The assumed speed of the first pass: 4 us a page. Machines were seen to need 0.1 to 0.3 us,
 /// emulated ones some 20.

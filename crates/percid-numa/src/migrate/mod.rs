@@ -8,25 +8,9 @@ use percid_rules::scan::Settings;
 
 use crate::access::entry::Entry;
 use crate::access::pages::Pages;
+use crate::done::Batch;
 use crate::migrate::throughput::Throughput;
 use crate::sys::{memory, nodes};
-
-/// What became of a batch; see [`Balancer::move_batch`](crate::Balancer::move_batch).
-///
-/// ```
-/// let batch: percid_numa::Batch = percid_numa::Balancer::new().move_batch();
-/// assert_eq!((batch.moved, batch.failed, batch.more), (0, 0, false));
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Batch {
-    /// Pages that were moved.
-    pub moved: u64,
-    /// Pages that could not be moved; the report has them by `errno`.
-    pub failed: u64,
-    /// Whether more pages are to move.
-    pub more: bool,
-}
 
 /// The fewest bytes of a batch: below, most of the time is what every system call costs.
 const LEAST: u64 = 64 << 10;

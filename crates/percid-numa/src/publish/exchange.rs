@@ -22,7 +22,7 @@ use crate::sys::atomic::{
     fence,
 };
 
-/// A part of the header: see [`publication`](super::publication).
+/// A part of the header: see [`publish`](super).
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Exchange {

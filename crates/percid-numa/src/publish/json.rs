@@ -85,7 +85,7 @@ fn counts<K: Display>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::AccessMethod;
+    use crate::access_method::AccessMethod;
     use percid_rules::scan::Reason;
 
     fn region(start: usize) -> RegionReport {

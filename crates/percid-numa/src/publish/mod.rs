@@ -25,6 +25,9 @@
 //!
 //! The balancer believes nothing that is written there, except that a report is wanted.
 
+mod exchange;
+mod json;
+
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -39,9 +42,9 @@ use std::sync::atomic::{
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::publish::exchange::Exchange;
+use crate::publish::json::Json;
 use crate::report::Report;
-use crate::report::exchange::Exchange;
-use crate::report::json::Json;
 use crate::sys::{futex, memfd, memory, process, signals};
 
 const NAME: &CStr = c"percid-numa";
@@ -191,8 +194,8 @@ mod tests {
     use std::sync::{Mutex, MutexGuard};
 
     use super::*;
-    use crate::access::pages::lock;
     use crate::inner::Inner;
+    use crate::lock::lock;
     use crate::sys::clock;
     use percid_rules::scan::Rules;
     use percid_rules::scan::Settings;

@@ -1,16 +1,13 @@
 //! What a balancer has done and seen, in plain numbers.
 
 pub(crate) mod event;
-mod exchange;
-mod json;
-pub(crate) mod publication;
 
 use std::ops::Range;
 use std::time::Duration;
 
 use percid_rules::scan::Reason;
 
-use crate::access::AccessMethod;
+use crate::access_method::AccessMethod;
 
 /// A snapshot; see [`Balancer::report`](crate::Balancer::report).
 ///
