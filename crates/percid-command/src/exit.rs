@@ -47,6 +47,12 @@ impl Failure {
         Failure::Io { what: what.into(), cause }
     }
 
+    /// What there is on some systems only, with the systems.
+    pub fn not_supported(what: &str, systems: &str) -> Self {
+        let cause = io::Error::new(io::ErrorKind::Unsupported, "not supported here");
+        Failure::new(format!("{what} needs {systems}"), cause)
+    }
+
     /// The reader of the output went away, as in `percid info | head -1`: that is no error.
     fn is_broken_pipe(&self) -> bool {
         matches!(self, Failure::Io { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -101,8 +100,18 @@ fn exit(recorded: &Recorded, interrupt: &Interrupt) -> Exit {
 
 /// As shells have it: 128 and the number of the signal that ended it.
 fn status_code(status: ExitStatus) -> u8 {
-    let signal = status.signal().map(|signal| 128 + signal);
-    status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+    let by_signal = signal(status).map(|signal| 128 + signal);
+    status.code().or(by_signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
 }
 
 /// What was recorded.
