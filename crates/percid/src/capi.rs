@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use crate::arena;
 use crate::counter::Counter;
 use crate::critical::fast_path::{FAST_PATH, FastPath};
-use crate::critical::ring::{Append, DATA, HEAD, NUMBERS, ONE, TAIL};
+use crate::critical::ring::{Append, DATA, HEAD, LENGTH_BITS, NUMBERS, ONE, TAIL};
 use crate::handle;
 use crate::histogram::Histogram;
 use crate::local::CLOSED;
@@ -58,7 +58,7 @@ pub fn announce_release(lock: *const i64) {
 }
 
 /// What the macros of the critical sections name, for those who make C's sections of them.
-pub const SECTION_NUMBERS: [(&str, i64); 18] = [
+pub const SECTION_NUMBERS: [(&str, i64); 19] = [
     ("area", offset_of!(FastPath, area) as i64),
     ("table", offset_of!(FastPath, table) as i64),
     ("kernel_limit", offset_of!(FastPath, kernel_limit) as i64),
@@ -67,6 +67,7 @@ pub const SECTION_NUMBERS: [(&str, i64); 18] = [
     ("HEAD", HEAD as i64),
     ("TAIL", TAIL as i64),
     ("DATA", DATA as i64),
+    ("LENGTH_BITS", LENGTH_BITS as i64),
     ("ONE", ONE as i64),
     ("NUMBERS", NUMBERS),
     ("bytes", offset_of!(Append, bytes) as i64),

@@ -6,6 +6,9 @@ compile_error!("percid uses Linux system calls: there is no other system it work
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("percid reserves address space for every CPU: it needs a 64-bit target");
 
+#[macro_use]
+mod architectures;
+
 mod arena;
 mod backoff;
 #[cfg(feature = "capi")]

@@ -42,10 +42,7 @@ pub(crate) use block::{Block, BlockList, word};
 use frontier::{Edge, Frontier};
 use given_back::BYTES_PER_BYTE;
 use places::EXTENTS;
-#[cfg(any(
-    feature = "capi",
-    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable))
-))]
+#[allow(unused_imports, reason = "only sections and the C interface shift by hand")]
 pub(crate) use places::SHIFT;
 pub(crate) use places::STRIDE;
 

@@ -76,7 +76,7 @@
 //!    Seized blocks: see [`seizure`](crate::seizure).
 
 pub(crate) mod fast_path;
-#[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[allow(dead_code, reason = "only where there are no sections")]
 pub(crate) mod portable;
 pub(crate) mod ring;
 pub(crate) mod waiting;
@@ -85,13 +85,17 @@ pub(crate) mod waiting;
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
 #[macro_use]
 mod aarch64;
+#[cfg(all(target_arch = "riscv64", not(percid_portable)))]
+#[macro_use]
+mod riscv64;
 #[cfg(all(target_arch = "x86_64", not(percid_portable)))]
 #[macro_use]
 mod x86_64;
 
 pub(crate) use fast_path::FAST_PATH;
-#[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub(crate) use portable::{self as kernel, self as table};
+without_sections! {
+    pub(crate) use portable::{self as kernel, self as table};
+}
 
 /// The mark of the table in the lowest bits of a word.
 pub(crate) const TABLE: usize = 1;
@@ -103,7 +107,7 @@ pub(crate) const MARKS: usize = 7;
 /// Defines a module that has every section for one source, by the macros of the architecture. The
 /// address of a word is the word less the mark of the source, which a section makes part of the
 /// displacement of its memory operands.
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
+#[allow(unused_macros, reason = "only where there are sections")]
 macro_rules! sections {
     ($source:ident: $mark:ident) => {
         #[doc = concat!("The sections of words that are marked with [`", stringify!($mark), "`].")]
@@ -259,10 +263,10 @@ macro_rules! sections {
         }
     };
 }
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
-sections!(kernel: KERNEL);
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
-sections!(table: TABLE);
+with_sections! {
+    sections!(kernel: KERNEL);
+    sections!(table: TABLE);
+}
 
 /// Runs the section of the source that a word is marked with. A word without such a mark has the
 /// result of a section that was aborted.

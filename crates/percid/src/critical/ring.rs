@@ -12,10 +12,13 @@ pub(crate) const TAIL: usize = 64;
 /// the tail and one for the consumer.
 pub(crate) const DATA: usize = 192;
 
-/// One, as a header counts: the lower 16 bits hold the record's length in bytes, the others its
-/// number among all records of this ID. The header of the next record has its number already; its
-/// length means nothing, since a section that was aborted may have left it there.
-pub(crate) const ONE: u64 = 1 << 16;
+/// How many bits of a header, the lower ones, hold the record's length in bytes.
+pub(crate) const LENGTH_BITS: u32 = 16;
+
+/// One, as a header counts: the bits above hold the record's number among all records of this ID.
+/// The header of the next record has its number already; its length means nothing, since a section
+/// that was aborted may have left it there.
+pub(crate) const ONE: u64 = 1 << LENGTH_BITS;
 
 /// The bits of a header that hold the number.
 pub(crate) const NUMBERS: i64 = -(ONE as i64);

@@ -109,7 +109,10 @@ fn announce(key: usize, tsan: fn() -> Option<calls::Announce>, request: usize) {
     fence(SeqCst);
 }
 
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
+    not(miri)
+))]
 mod calls {
     use std::arch::asm;
     use std::ffi::c_void;
@@ -143,6 +146,20 @@ mod calls {
                 concat!(".weak ", $name),
                 concat!("adrp {0}, :got:", $name),
                 concat!("ldr {0}, [{0}, :got_lo12:", $name, "]"),
+                out(reg) address,
+                options(nostack, pure, readonly, preserves_flags),
+            );
+            std::mem::transmute::<usize, Option<Announce>>(address)
+        }};
+    }
+
+    #[cfg(target_arch = "riscv64")]
+    macro_rules! weak {
+        ($name:literal) => {{
+            let address: usize;
+            asm!(
+                concat!(".weak ", $name),
+                concat!("lga {}, ", $name),
                 out(reg) address,
                 options(nostack, pure, readonly, preserves_flags),
             );
@@ -197,6 +214,23 @@ mod calls {
                 options(nostack),
             );
         }
+        // SAFETY: shifts of the register that is always zero, and a register combined with itself.
+        #[cfg(target_arch = "riscv64")]
+        unsafe {
+            asm!(
+                ".option push",
+                ".option norvc",
+                "srli zero, zero, 3",
+                "srli zero, zero, 13",
+                "srli zero, zero, 51",
+                "srli zero, zero, 61",
+                "or a0, a0, a0",
+                ".option pop",
+                inout("a3") answer,
+                in("a4") request.as_ptr(),
+                options(nostack),
+            );
+        }
         answer
     }
 
@@ -208,7 +242,10 @@ mod calls {
 }
 
 /// Where no assembly is known nobody watches.
-#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
+    not(miri)
+)))]
 mod calls {
     use std::ffi::c_void;
     use std::mem::MaybeUninit;

@@ -54,12 +54,36 @@ pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> is
     answer
 }
 
+/// As its twin for x86-64.
+///
+/// # Safety
+///
+/// As the system call demands of its arguments.
+#[cfg(target_arch = "riscv64")]
+pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
+    let [a, b, c, d] = arguments;
+    let answer;
+    // SAFETY: by contract; the kernel destroys the answer's register and nothing else.
+    unsafe {
+        std::arch::asm!(
+            "ecall",
+            in("a7") number,
+            inlateout("a0") a as isize => answer,
+            in("a1") b,
+            in("a2") c,
+            in("a3") d,
+            options(nostack)
+        );
+    }
+    answer
+}
+
 /// Elsewhere there are no critical sections, and no thread has a companion.
 ///
 /// # Safety
 ///
 /// As the system call demands of its arguments.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
     let [a, b, c, d] = arguments;
     // SAFETY: by contract.

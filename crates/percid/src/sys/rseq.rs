@@ -41,11 +41,15 @@ use super::rseq_area::Area;
 #[cfg(test)]
 use super::steps::{self, Step};
 use super::thread;
+use crate::architectures::SECTIONS_EXIST;
 
 /// The four bytes in front of every abort address, which the kernel compares with those given at
 /// registration. The C library uses these, and a process can have only one such value per thread.
-pub(crate) const SIGNATURE: u32 =
-    if cfg!(target_arch = "aarch64") { 0xd428_bc00 } else { 0x5305_3053 };
+pub(crate) const SIGNATURE: u32 = match () {
+    () if cfg!(target_arch = "aarch64") => 0xd428_bc00,
+    () if cfg!(target_arch = "riscv64") => 0xf140_1073,
+    () => 0x5305_3053,
+};
 
 /// The size of the original interface, which every kernel accepts at an alignment of as much. Those
 /// that announce more keep an area of this size in their compatible mode.
@@ -189,7 +193,7 @@ pub(crate) fn area_offset(registration: Registration) -> isize {
 }
 
 fn discover() -> Registration {
-    if cfg!(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64")))) {
+    if !SECTIONS_EXIST {
         return Registration::Unsupported;
     }
     // The library's word is not enough: a sandbox may have refused this very thread.

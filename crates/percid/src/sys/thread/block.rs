@@ -22,24 +22,24 @@ pub(crate) struct Block {
 }
 
 // The symbol carries the version, so that two versions of percid in one program do not collide.
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
-std::arch::global_asm!(
-    ".pushsection .tdata.percid_0_1, \"awT\", @progbits",
-    ".balign 64",
-    ".hidden percid_0_1_thread",
-    ".globl percid_0_1_thread",
-    ".type percid_0_1_thread, @object",
-    ".size percid_0_1_thread, 128",
-    "percid_0_1_thread:",
-    ".long 0, -1",       // cpu_id_start, cpu_id: not registered
-    ".quad 0",           // rseq_cs
-    ".long 0, 0, -1, 0", // flags, node_id, mm_cid: none
-    ".zero 96",
-    ".popsection",
-);
+with_sections! {
+    std::arch::global_asm!(
+        ".pushsection .tdata.percid_0_1, \"awT\", @progbits",
+        ".balign 64",
+        ".hidden percid_0_1_thread",
+        ".globl percid_0_1_thread",
+        ".type percid_0_1_thread, @object",
+        ".size percid_0_1_thread, 128",
+        "percid_0_1_thread:",
+        ".long 0, -1",       // cpu_id_start, cpu_id: not registered
+        ".quad 0",           // rseq_cs
+        ".long 0, 0, -1, 0", // flags, node_id, mm_cid: none
+        ".zero 96",
+        ".popsection",
+    );
 
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
-const _: () = assert!(size_of::<Block>() == 128 && std::mem::offset_of!(Block, area) == 0);
+    const _: () = assert!(size_of::<Block>() == 128 && std::mem::offset_of!(Block, area) == 0);
+}
 
 /// What the C library says about its rseq areas: the symbols `__rseq_offset` and `__rseq_size`.
 #[derive(Debug, Clone, Copy)]

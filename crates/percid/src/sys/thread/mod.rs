@@ -9,13 +9,19 @@
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
 #[path = "aarch64.rs"]
 mod arch;
-#[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-#[path = "portable.rs"]
+#[cfg(all(target_arch = "riscv64", not(percid_portable)))]
+#[path = "riscv64.rs"]
 mod arch;
 #[cfg(all(target_arch = "x86_64", not(percid_portable)))]
 #[path = "x86_64.rs"]
 mod arch;
 mod block;
+#[allow(dead_code, reason = "only where there are no sections")]
+mod portable;
+
+without_sections! {
+    use portable as arch;
+}
 
 use std::ptr;
 
