@@ -26,8 +26,7 @@ pub(crate) fn libraries(
     folder: &Path,
 ) -> Result<(), Failure> {
     let workplace = Workplace { tools, folder: folder.to_owned() };
-    let strip = options.profile != "dev";
-    let object = workplace.object(compiled, strip)?;
+    let object = workplace.object(compiled, options.strips())?;
     for library in options.built().libraries {
         match library {
             LibraryType::Staticlib => {

@@ -59,6 +59,8 @@ pub(crate) struct Options {
     pub(crate) target: Option<String>,
     pub(crate) products: Option<PathBuf>,
     pub(crate) profile: String,
+    /// Debug information stays, also if the profile is not Cargo's for debugging.
+    pub(crate) unstripped: bool,
     pub(crate) target_dir: Option<PathBuf>,
     /// Passed on to Cargo.
     pub(crate) cargo_flags: Vec<String>,
@@ -81,6 +83,7 @@ impl Default for Options {
             target: None,
             products: None,
             profile: "release".to_owned(),
+            unstripped: false,
             target_dir: None,
             cargo_flags: Vec::new(),
             dry_run: false,
@@ -97,6 +100,11 @@ impl Options {
             named => named.to_vec(),
         };
         Parts { libraries, benchmark: self.benchmark }
+    }
+
+    /// Whether the libraries lose what only debuggers read.
+    pub(crate) fn strips(&self) -> bool {
+        !self.unstripped && self.profile != "dev"
     }
 
     /// Takes an option. `value` gives what follows it.
@@ -120,6 +128,7 @@ impl Options {
             "--release" => self.profile = "release".to_owned(),
             "--debug" => self.profile = "dev".to_owned(),
             "--profile" => self.profile = text(value()?)?,
+            "--no-strip" => self.unstripped = true,
             "--target" => self.target = Some(triple(text(value()?)?)?),
             "--products" => self.products = Some(value()?.into()),
             "--target-dir" => self.target_dir = Some(value()?.into()),
@@ -151,8 +160,8 @@ impl Task {
             Task::Install | Task::Uninstall => (false, true),
         };
         match option {
-            "--bench" | "--release" | "--debug" | "--profile" | "--target-dir" | "--locked"
-            | "--frozen" | "--offline" => builds,
+            "--bench" | "--release" | "--debug" | "--profile" | "--no-strip" | "--target-dir"
+            | "--locked" | "--frozen" | "--offline" => builds,
             "--prefix" | "--bindir" | "--libdir" | "--includedir" | "--pkgconfigdir"
             | "--destdir" => installs,
             "--target" | "--library-type" | "--products" => self != Task::Uninstall,
@@ -280,6 +289,9 @@ mod tests {
         assert_eq!(options("--debug --release").profile, "release");
         assert_eq!(options("--release --debug").profile, "dev");
         assert_eq!(options("--profile small").profile, "small");
+        assert!(options("--profile small").strips());
+        assert!(!options("--debug").strips());
+        assert!(!options("--no-strip").strips());
         assert_eq!(options("--locked --offline").cargo_flags, ["--locked", "--offline"]);
     }
 
@@ -294,6 +306,7 @@ mod tests {
             "uninstall --release",
             "install --debug",
             "install --bench",
+            "install --no-strip",
             "--force",
         ];
         for wrong in wrong {
