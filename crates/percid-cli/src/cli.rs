@@ -4,18 +4,20 @@ mod manual;
 mod numa;
 mod sim;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use manual::manual;
 
 pub(crate) use numa::{
     DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice, WatchArguments,
 };
 use percid_command::arguments::{seconds, whole};
+use percid_command::trace::{self, TracePart};
+use percid_command::version::Version;
 use percid_command::{exit, usage_error};
 pub(crate) use sim::{
     HashArguments, PaperArguments, PaperPart, RunArguments, ShowArguments, Shown, SimArguments,
@@ -99,6 +101,7 @@ Examples:
 #[command(
     name = "percid",
     version,
+    long_version = VERSION.long(),
     long_about = TOP_ABOUT,
     after_long_help = manual(TOP_EXAMPLES),
     disable_help_subcommand = true,
@@ -145,19 +148,98 @@ pub(crate) enum Command {
     )]
     Numa(NumaArguments),
     /// Test how the running kernel's concurrency IDs behave, in a few seconds
+    #[command(long_about = KERNEL_IDS_ABOUT, after_long_help = manual(KERNEL_IDS_EXAMPLES))]
     KernelIds {
         /// Run the test in this process and print the recording
         #[arg(long)]
         experiment: bool,
     },
-    /// Record, convert and replay scheduler traces (`percid trace --help`)
-    #[command(disable_help_flag = true)]
-    Trace {
-        /// The arguments of percid-trace
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<OsString>,
+    /// Record, convert and replay scheduler traces
+    #[command(
+        subcommand,
+        long_about = trace::ABOUT,
+        after_long_help = trace::manual(trace::EXAMPLES),
+        disable_help_subcommand = true,
+    )]
+    Trace(TracePart),
+    /// Show a command's manual, or make pages for man(1) of all
+    #[command(long_about = HELP_ABOUT, after_long_help = manual(HELP_EXAMPLES))]
+    Help(HelpArguments),
+    /// Print what makes a shell complete percid's command line
+    #[command(long_about = COMPLETIONS_ABOUT, after_long_help = manual(COMPLETIONS_EXAMPLES))]
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL", value_enum)]
+        shell: Shell,
     },
 }
+
+const KERNEL_IDS_ABOUT: &str = "\
+Tests how the kernel's own concurrency IDs (mm_cid) behave: threads of another process
+run, stop and move by a script, twice, and what they saw is compared with what each
+policy of Linux would have given them. It takes two or three seconds. In JSON:
+
+  observed   the policy that explains every ID, by its Linux release; cpu-numbers where
+             the kernel was built without IDs; null if none or more than one does
+  hinted     the policy that the kernel's release suggests: a hint, since changes are backported
+  differs    both are known, and are not the same
+  evidence   for each behaviour, how many IDs were compared, and how many were different
+  undecided  why nothing was observed";
+
+const KERNEL_IDS_EXAMPLES: &str = "\
+Examples:
+  percid kernel-ids
+  percid kernel-ids --json | jq .observed";
+
+const HELP_ABOUT: &str = "\
+Shows the manual of a command, as --help behind it does.
+
+With --man it is a page for man(1) instead; with --man DIR the pages of all commands are
+written into that folder, which must exist: percid.1, percid-bench.1, percid-bench-ops.1
+and so on. The same version always writes the same pages.";
+
+const HELP_EXAMPLES: &str = "\
+Examples:
+  percid help sim run
+  percid help sim run --man | man -l -
+  mkdir -p ~/.local/share/man/man1 && percid help --man ~/.local/share/man/man1";
+
+const COMPLETIONS_ABOUT: &str = "\
+Prints a script for the shell, which completes subcommands, options and the values of
+those that have a list of them. Files that are read once, at the start of a shell:
+
+  bash    ~/.local/share/bash-completion/completions/percid, with the package
+          bash-completion; or a line `source <(percid completions bash)` in ~/.bashrc
+  zsh     _percid in a folder of $fpath
+  fish    ~/.config/fish/completions/percid.fish";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  percid completions bash > ~/.local/share/bash-completion/completions/percid
+  percid completions zsh > ~/.zfunc/_percid
+  percid completions fish > ~/.config/fish/completions/percid.fish";
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HelpArguments {
+    /// The command whose manual is shown [default: percid itself]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+
+    /// Make a page for man(1); in the folder DIR all of them
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    pub(crate) man: Option<Option<PathBuf>>,
+}
+
+/// What `--version` says.
+const VERSION: Version = Version {
+    name: "percid",
+    number: env!("CARGO_PKG_VERSION"),
+    features: &[
+        ("peers", cfg!(feature = "peers")),
+        ("counter-peers", cfg!(feature = "counter-peers")),
+        ("trace", cfg!(feature = "trace")),
+    ],
+};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct InfoArguments {
@@ -476,7 +558,8 @@ pub(crate) struct IntermittentArguments {
 /// Reads the arguments. `Err` is the exit status after help, the version or an error has been
 /// printed.
 pub(crate) fn parse() -> Result<Cli, ExitCode> {
-    let cli = Cli::try_parse().map_err(|error| usage_error::show(&error, Cli::command()))?;
+    let cli =
+        Cli::try_parse().map_err(|error| usage_error::show(&error, Cli::command(), &VERSION))?;
     if let Some(option) = misplaced(&cli) {
         return Err(exit::refuse(format_args!("{option}")));
     }

@@ -7,9 +7,12 @@
 mod bench;
 mod check;
 mod cli;
+mod completions;
+mod help;
 mod info;
 mod kernel_ids;
 mod machine;
+mod man_page;
 mod numa;
 mod sim;
 mod trace;
@@ -34,7 +37,14 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Numa(arguments)) => numa::run(arguments, cli.json),
         Some(Command::KernelIds { experiment: true }) => kernel_ids::experiment(),
         Some(Command::KernelIds { experiment: false }) => kernel_ids::run(cli.json),
-        Some(Command::Trace { arguments }) => trace::run(arguments, cli.json),
+        Some(Command::Trace(part)) => trace::run(part, cli.json),
+        Some(Command::Help(_) | Command::Completions { .. }) if cli.json => Err(no_document()),
+        Some(Command::Help(arguments)) => help::run(arguments),
+        Some(Command::Completions { shell }) => completions::run(*shell),
         None => bench::everything(&cli.everything, cli.json),
     }
+}
+
+fn no_document() -> Failure {
+    Failure::Usage("'--json' is not allowed here: a manual or a script is no document".to_owned())
 }

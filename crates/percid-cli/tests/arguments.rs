@@ -66,7 +66,16 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("sim show nonsense x", "machine, workload"),
         ("sim show machine this", "epyc-9654, cascade-lake"),
         ("--seconds 3 numa", "bench"),
-        ("--seconds 3 trace", "bench"),
+        ("--seconds 3 trace info x", "bench"),
+        ("trace", "record, info, convert, replay, kernel-ids"),
+        ("trace replay x --policy linux-7", "percid-table"),
+        ("help nonsense", "info, bench, sim, numa, kernel-ids, trace, help, completions"),
+        ("help bench nonsense", "ops, increments, mask, wander, intermittent"),
+        ("help info nonsense", "none"),
+        ("help --json", "--json"),
+        ("completions", "<SHELL>"),
+        ("completions nonsense", "bash, elvish, fish, powershell, zsh"),
+        ("completions bash --json", "--json"),
         ("numa nonsense", "report, watch, demo"),
         ("numa report --nonsense", "--pid"),
         ("numa report --pid 0", "1 to 4194304"),
@@ -96,6 +105,11 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
 fn help_is_a_manual() {
     for arguments in [
         "--help",
+        "kernel-ids --help",
+        "completions --help",
+        "help --help",
+        "help",
+        "help sim run",
         "info --help",
         "bench --help",
         "bench ops --help",
@@ -122,7 +136,67 @@ fn help_is_a_manual() {
             assert!(manual.contains(part), "{arguments} lacks {part}");
         }
     }
-    assert!(run("--version").status.success());
+}
+
+#[test]
+fn help_of_a_command_is_what_the_option_prints() {
+    for command in ["", "info", "bench ops", "trace replay"] {
+        let (help, option) = (run(&format!("help {command}")), run(&format!("{command} --help")));
+        assert!(help.status.success() && !help.stdout.is_empty(), "{command}");
+        assert_eq!(help.stdout, option.stdout, "{command}");
+    }
+}
+
+/// The commit that is checked out; none where this is no repository, as in an archive.
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let folder = env!("CARGO_MANIFEST_DIR");
+        let output = Command::new("git").args(["-C", folder]).args(arguments).output().ok()?;
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then_some(said)
+    };
+    git(&["ls-files", "--error-unmatch", "Cargo.toml"]).and_then(|_| git(&["rev-parse", "HEAD"]))
+}
+
+#[test]
+fn the_version_says_what_was_built() {
+    let version = env!("CARGO_PKG_VERSION");
+    let short = run("-V");
+    assert_eq!(String::from_utf8_lossy(&short.stdout), format!("percid {version}\n"));
+    let document = percid::json("--version --json");
+    assert_eq!(document["name"], "percid");
+    assert_eq!(document["version"], version);
+    assert_eq!(document["commit"].as_str(), commit().as_deref());
+    let features = percid::list(&document, "features");
+    assert_eq!(features.iter().any(|name| name == "trace"), cfg!(feature = "trace"));
+    assert_eq!(features.iter().any(|name| name == "peers"), cfg!(feature = "peers"));
+    let long = run("--version");
+    let long = String::from_utf8_lossy(&long.stdout);
+    let target = document["target"].as_str().expect("a target");
+    assert!(target.contains(std::env::consts::ARCH), "{target}");
+    for part in [version, target, document["commit"].as_str().unwrap_or("unknown")] {
+        assert!(long.contains(part), "{part}: {long}");
+    }
+}
+
+#[test]
+fn pages_of_all_commands_are_written_into_a_folder() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = folder.join(format!("percid-pages-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let output = run(&format!("help --man {}", folder.display()));
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
+    let page = |name: &str| std::fs::read(folder.join(name)).expect(name);
+    for (name, command) in [
+        ("percid.1", ""),
+        ("percid-sim-numa-hash.1", "sim numa-hash"),
+        ("percid-trace-record.1", "trace record"),
+    ] {
+        assert_eq!(page(name), run(&format!("help {command} --man")).stdout, "{name}");
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    let output = run(&format!("help --man {}", folder.display()));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
 }
 
 #[test]
@@ -192,17 +266,31 @@ impl Drop for Beside {
 }
 
 #[test]
+#[cfg(not(feature = "trace"))]
 fn trace_is_another_program_and_gets_all_arguments() {
     let beside = Beside::new("trace", Some("/bin/echo"));
-    let output = beside.run("--json trace replay x --policy all --help");
+    let output = beside.run("--json trace replay x --policy all");
     assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "--json replay x --policy all --help\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "--json replay x --policy all\n");
 }
 
 #[test]
+#[cfg(not(feature = "trace"))]
 fn where_that_program_is_missing_it_is_said_how_to_get_it() {
     let output = Beside::new("no-trace", None).run("trace replay x");
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.lines().count() == 1 && said.contains("-p percid-trace-cli"), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("--features trace"), "{said}");
+}
+
+#[test]
+#[cfg(feature = "trace")]
+fn trace_needs_no_other_program() {
+    let output = Beside::new("within", Some("/bin/false")).run(concat!(
+        "--json trace info ",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../percid-trace/tests/fixtures/sched.data"
+    ));
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a document");
+    assert!(output.status.success() && said["processes"].is_array(), "{}", stderr(&output));
 }

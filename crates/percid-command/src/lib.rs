@@ -11,5 +11,7 @@ pub mod report;
 pub mod table;
 pub mod text_table;
 pub mod this_machine;
+pub mod trace;
 pub mod usage_error;
+pub mod version;
 pub mod watch;

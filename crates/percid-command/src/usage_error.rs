@@ -6,10 +6,14 @@ use std::process::ExitCode;
 use clap::Command;
 use clap::error::ErrorKind;
 
-use crate::exit::refuse;
+use crate::exit::{self, Exit, refuse};
+use crate::version::Version;
 
 /// Prints the parser's message: help and version as they are, errors in one line.
-pub fn show(error: &clap::Error, command: Command) -> ExitCode {
+pub fn show(error: &clap::Error, command: Command, version: &Version) -> ExitCode {
+    if error.kind() == ErrorKind::DisplayVersion && env::args_os().any(|given| given == "--json") {
+        return exit::code(version.print_json().map(|()| Exit::Complete));
+    }
     if !error.use_stderr() {
         // The reader went away (`percid --help | head -1`): that is no error.
         let _ = error.print();

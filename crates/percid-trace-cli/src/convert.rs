@@ -10,6 +10,7 @@ use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::presets;
 use percid_command::this_machine::Numbering;
+use percid_command::trace::ConvertArguments;
 use percid_command::watch::watched;
 use percid_sim::policies::Entry;
 use percid_trace::perfetto::{IdSpan, IdTracks, Steal};
@@ -17,7 +18,6 @@ use percid_trace::replay::{Settings, Turn};
 use percid_trace::{Trace, gaps, parquet, perfetto};
 use serde::Serialize;
 
-use crate::cli::ConvertArguments;
 use crate::file;
 use crate::replay::replay_all;
 

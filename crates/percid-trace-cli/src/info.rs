@@ -8,12 +8,12 @@ use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::text_table::{Align, TextTable};
+use percid_command::trace::InfoArguments;
 use percid_trace::event::{Event, Tid};
 use percid_trace::replay::{self, SpaceSummary};
 use percid_trace::{Origin, Trace};
 use serde::Serialize;
 
-use crate::cli::InfoArguments;
 use crate::file;
 use crate::printable::printable;
 

@@ -6,6 +6,7 @@ use std::fmt;
 use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
+use percid_command::trace::KernelIdsArguments;
 use percid_command::watch::watched;
 use percid_sim::conformance::{Conformance, generation};
 use percid_sim::explanation;
@@ -15,7 +16,6 @@ use percid_trace::kernel_ids::{self, Insufficient};
 use percid_trace::replay;
 use serde::Serialize;
 
-use crate::cli::KernelIdsArguments;
 use crate::file;
 use crate::printable::printable;
 

@@ -1,50 +1,38 @@
-//! `percid-trace`, which `percid trace` runs: a program of its own, because what reads and writes
-//! traces takes long to build.
-//!
-//! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit
-//! status.
+//! `percid-trace`, which `percid trace` runs where it does not have it within.
 
-mod cli;
-mod convert;
-mod file;
-mod info;
-mod kernel_ids;
-mod printable;
-mod record;
-mod replay;
-
-use std::panic;
 use std::process::ExitCode;
 
-use percid_command::exit::{self, Exit, Failure};
-use percid_trace::parquet;
+use clap::{CommandFactory, Parser};
+use percid_command::trace::{ABOUT, EXAMPLES, TracePart, manual};
+use percid_command::version::Version;
+use percid_command::{exit, usage_error};
 
-use cli::{Cli, Command};
+/// Records, converts and replays scheduler traces
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "percid-trace",
+    bin_name = "percid trace",
+    version,
+    long_version = VERSION.long(),
+    long_about = ABOUT,
+    after_long_help = manual(EXAMPLES),
+    disable_help_subcommand = true,
+)]
+struct Cli {
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    part: TracePart,
+}
+
+const VERSION: Version =
+    Version { name: "percid-trace", number: env!("CARGO_PKG_VERSION"), features: &[] };
 
 fn main() -> ExitCode {
-    keep_quiet_about_caught_panics();
-    match cli::parse() {
-        Ok(cli) => exit::code(run(&cli)),
-        Err(shown) => shown,
-    }
-}
-
-/// They are reported as errors in a file.
-fn keep_quiet_about_caught_panics() {
-    let tell = panic::take_hook();
-    panic::set_hook(Box::new(move |what| {
-        if !parquet::catches_panics() {
-            tell(what);
-        }
-    }));
-}
-
-fn run(cli: &Cli) -> Result<Exit, Failure> {
-    match &cli.command {
-        Command::Record(arguments) => record::run(arguments, cli.json),
-        Command::Info(arguments) => info::run(arguments, cli.json),
-        Command::Convert(arguments) => convert::run(arguments, cli.json),
-        Command::Replay(arguments) => replay::run(arguments, cli.json),
-        Command::KernelIds(arguments) => kernel_ids::run(arguments, cli.json),
+    match Cli::try_parse() {
+        Ok(cli) => exit::code(percid_trace_cli::run(&cli.part, cli.json)),
+        Err(error) => usage_error::show(&error, Cli::command(), &VERSION),
     }
 }

@@ -11,11 +11,11 @@ use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::progress::Progress as Meter;
+use percid_command::trace::{RecordArguments, WayChoice};
 use percid_trace::parquet;
 use percid_trace::record::{self, Options, Progress, Recorded, Refusal, Target, Way};
 use serde::Serialize;
 
-use crate::cli::{RecordArguments, WayChoice};
 use crate::file;
 
 pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failure> {

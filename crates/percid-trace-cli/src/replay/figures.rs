@@ -6,8 +6,8 @@ use percid_trace::Trace;
 use percid_trace::replay::{self, Replay, SpaceReplay, SpaceSummary, Turn};
 use serde::Serialize;
 
-use crate::cli::ReplayArguments;
 use crate::info::About;
+use percid_command::trace::ReplayArguments;
 
 /// The JSON document.
 #[derive(Debug, Serialize)]

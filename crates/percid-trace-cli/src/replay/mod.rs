@@ -17,6 +17,7 @@ use percid_command::output;
 use percid_command::presets;
 use percid_command::report::Report;
 use percid_command::this_machine::Numbering;
+use percid_command::trace::ReplayArguments;
 use percid_command::watch::watched;
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
@@ -25,7 +26,6 @@ use percid_trace::Trace;
 use percid_trace::event::Tid;
 use percid_trace::replay::{self, Misfit, Replay, Settings};
 
-use crate::cli::ReplayArguments;
 use crate::file;
 use crate::printable::printable;
 use figures::Results;

@@ -1,13 +1,13 @@
-//! The command line: what can be asked for, and the manual that `--help` prints.
+//! What can be asked of `percid trace`, and the manual that `--help` prints. `percid` knows it, completes
+//! it and has its manual also where what answers is `percid-trace`, a program of its own.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use percid_command::arguments::{PolicyChoice, policy, seconds, whole};
-use percid_command::usage_error;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::arguments::{PolicyChoice, policy, seconds, whole};
 
 const EXIT: &str = "\
 Output:
@@ -25,7 +25,8 @@ Exit status:
        policies that had seen the whole trace, or its beginning if none had
   N    `record -- COMMAND`: that of the command, if the recording itself succeeded";
 
-const ABOUT: &str = "\
+/// What it is.
+pub const ABOUT: &str = "\
 Scheduler traces: which thread ran on which CPU, when, and why it stopped. Records them
 from the running kernel, reads those of perf, trace-cmd and Perfetto, stores them as
 Parquet, and replays them under every policy for concurrency IDs: what would this policy
@@ -37,7 +38,8 @@ Formats that are read, by what is in the file, not by its name:
   Perfetto       traces with ftrace events, compact scheduling events too
   text           `trace-cmd report`, the kernel's `trace` file, `perf script`";
 
-const EXAMPLES: &str = "\
+/// Examples of it all.
+pub const EXAMPLES: &str = "\
 Examples:
   percid trace record -- make -j8              record a build
   percid trace replay trace.parquet            under all policies, on this machine
@@ -47,27 +49,9 @@ Examples:
   percid trace convert trace.parquet trace.pftrace --policy percid-table
                                                to look at with ui.perfetto.dev";
 
-/// Records, converts and replays scheduler traces
-#[derive(Clone, Debug, Parser)]
-#[command(
-    name = "percid-trace",
-    bin_name = "percid trace",
-    version,
-    long_about = ABOUT,
-    after_long_help = manual(EXAMPLES),
-    disable_help_subcommand = true,
-)]
-pub(crate) struct Cli {
-    /// Print one JSON document instead of text
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
+/// The subcommands.
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Command {
+pub enum TracePart {
     /// Record the schedule of a command, a process or the whole system
     #[command(long_about = RECORD_ABOUT, after_long_help = manual(RECORD_EXAMPLES))]
     Record(RecordArguments),
@@ -194,115 +178,115 @@ later) and that event. Where the trace does not suffice, what it lacks is said."
 
 /// A trace
 #[derive(Clone, Debug, Args)]
-pub(crate) struct InfoArguments {
+pub struct InfoArguments {
     /// The trace, in any format that is read
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
 }
 
+/// What is recorded, how, and for how long
 #[derive(Clone, Debug, Args)]
-pub(crate) struct RecordArguments {
+pub struct RecordArguments {
     /// The file to be written
     #[arg(short, long, value_name = "FILE", default_value = "trace.parquet")]
-    pub(crate) output: PathBuf,
+    pub output: PathBuf,
 
     /// Record this process
     #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "command")]
-    pub(crate) pid: Option<u32>,
+    pub pid: Option<u32>,
 
     /// How to record [default: the first that is permitted]
     #[arg(long, value_name = "WAY", value_enum)]
-    pub(crate) way: Option<WayChoice>,
+    pub way: Option<WayChoice>,
 
     /// Stop after this time, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) seconds: Option<Duration>,
+    pub seconds: Option<Duration>,
 
     /// Memory for events that have not been read yet, in KiB for each CPU
     #[arg(long, value_name = "KIB", default_value = "4096", value_parser = whole::<8, 4_194_304>)]
-    pub(crate) buffer_kb: u64,
+    pub buffer_kb: u64,
 
     /// The command to be recorded, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
+    pub command: Vec<OsString>,
 }
 
+/// The ways to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WayChoice {
+pub enum WayChoice {
     /// The kernel's event buffers
     Tracefs,
     /// Perf events
     Perf,
 }
 
+/// What is converted, and into what
 #[derive(Clone, Debug, Args)]
-pub(crate) struct ConvertArguments {
+pub struct ConvertArguments {
     /// The trace to be read
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
 
     /// The file to be written: .parquet, .pftrace or .perfetto-trace
     #[arg(value_name = "TO")]
-    pub(crate) to: PathBuf,
+    pub to: PathBuf,
 
     /// For Perfetto: also the IDs under this policy
     #[arg(long, value_name = "POLICY", value_parser = policy)]
-    pub(crate) policy: Option<PolicyChoice>,
+    pub policy: Option<PolicyChoice>,
 
     /// The machine of that replay: a name from `percid sim list`, `this`, or a file
     #[arg(long, value_name = "MACHINE", default_value = "this", requires = "policy")]
-    pub(crate) machine: String,
+    pub machine: String,
 }
 
+/// What is replayed, where, and what is shown
 #[derive(Clone, Debug, Args)]
-pub(crate) struct ReplayArguments {
+pub struct ReplayArguments {
     /// The trace, in any format that is read
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
 
     /// Policies, separated by commas, or `all`
     #[arg(long, value_name = "POLICIES", value_delimiter = ',', default_value = "all", value_parser = policy)]
-    pub(crate) policy: Vec<PolicyChoice>,
+    pub policy: Vec<PolicyChoice>,
 
     /// A machine's name from `percid sim list`, `this`, or a file
     #[arg(long, value_name = "MACHINE", default_value = "this")]
-    pub(crate) machine: String,
+    pub machine: String,
 
     /// Only these processes: numbers or names, separated by commas
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
-    pub(crate) process: Vec<String>,
+    pub process: Vec<String>,
 
     /// Show this number of processes; --json has 10000, or this number if it is more
     #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<1, 1_000_000>)]
-    pub(crate) top: u64,
+    pub top: u64,
 
     /// Memory behind each ID, in bytes
     #[arg(long, value_name = "BYTES", default_value = "16384", value_parser = whole::<1, { 1 << 40 }>)]
-    pub(crate) area_bytes: u64,
+    pub area_bytes: u64,
 
     /// Also write a report with the time line
     #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    pub html: Option<PathBuf>,
 }
 
+/// What is compared
 #[derive(Clone, Debug, Args)]
-pub(crate) struct KernelIdsArguments {
+pub struct KernelIdsArguments {
     /// The trace, in any format that is read
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
 
     /// Only this process
     #[arg(long, value_name = "PID", value_parser = pid)]
-    pub(crate) process: Option<u32>,
+    pub process: Option<u32>,
 }
 
-/// Reads the arguments. `Err` is the exit status after help, the version or an error has been
-/// printed.
-pub(crate) fn parse() -> Result<Cli, ExitCode> {
-    Cli::try_parse().map_err(|error| usage_error::show(&error, Cli::command()))
-}
-
-fn manual(examples: &str) -> String {
+/// The end of a subcommand's manual: its examples, and what holds for all.
+pub fn manual(examples: &str) -> String {
     format!("{examples}\n\n{EXIT}")
 }
 

@@ -1,0 +1,45 @@
+//! What `percid trace` does: `percid` with the feature `trace` has it within, and `percid-trace` is a
+//! program of its own, because what reads and writes traces takes long to build.
+//!
+//! This file only connects the parts: one module per subcommand, whose arguments are
+//! [`percid_command::trace`]'s, and the exit status.
+
+mod convert;
+mod file;
+mod info;
+mod kernel_ids;
+mod printable;
+mod record;
+mod replay;
+
+use std::panic;
+
+use percid_command::exit::{Exit, Failure};
+use percid_command::trace::TracePart;
+use percid_trace::parquet;
+
+/// Does what is asked for. Called once, since it changes what the program prints at a panic.
+///
+/// # Errors
+///
+/// Why nothing could be printed or written.
+pub fn run(part: &TracePart, json: bool) -> Result<Exit, Failure> {
+    keep_quiet_about_caught_panics();
+    match part {
+        TracePart::Record(arguments) => record::run(arguments, json),
+        TracePart::Info(arguments) => info::run(arguments, json),
+        TracePart::Convert(arguments) => convert::run(arguments, json),
+        TracePart::Replay(arguments) => replay::run(arguments, json),
+        TracePart::KernelIds(arguments) => kernel_ids::run(arguments, json),
+    }
+}
+
+/// They are reported as errors in a file.
+fn keep_quiet_about_caught_panics() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |what| {
+        if !parquet::catches_panics() {
+            tell(what);
+        }
+    }));
+}
