@@ -17,8 +17,8 @@ use crate::arena::Block;
 use crate::id::{Source, Unavailable, choice, fence};
 use crate::sys::{preserving_errno, race_detector};
 
-pub(crate) use word::State;
-use word::{ATOMIC, Word};
+use word::Word;
+pub(crate) use word::{ATOMIC, State};
 
 /// The memory that a word names, if it does.
 #[cfg(feature = "capi")]

@@ -82,7 +82,7 @@ impl Block {
     /// The address of its shard for `id`, whose memory must have been opened.
     pub(crate) fn of_id(self, id: u32) -> usize {
         debug_assert!(id + 1 < FRONTIER.slots.reached());
-        self.0 + (id as usize + 1) * STRIDE
+        self.0 + distance(id)
     }
 
     /// The block that lies `bytes` bytes inside this one.
@@ -110,6 +110,12 @@ impl Block {
         self.first_word(id + 1)
     }
 
+    /// The first word of the shard that is so [far](distance) from the shared slot, whose memory must
+    /// have been opened.
+    pub(crate) fn copy(self, distance: usize) -> &'static AtomicI64 {
+        self.first_word((distance / STRIDE) as u32)
+    }
+
     fn first_word(self, slot: u32) -> &'static AtomicI64 {
         debug_assert!(slot < FRONTIER.slots.reached());
         // SAFETY: blocks lie inside slots, and open slots stay mapped for the life of the process.
@@ -117,7 +123,13 @@ impl Block {
     }
 }
 
+/// How far an ID's shards are from the shared slot, in bytes.
+pub(crate) fn distance(id: u32) -> usize {
+    (id as usize + 1) * STRIDE
+}
+
 /// The word at an address inside the arena.
+#[inline(always)]
 pub(crate) fn word(address: usize) -> *const AtomicI64 {
     std::ptr::with_exposed_provenance(address)
 }

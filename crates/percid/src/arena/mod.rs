@@ -38,7 +38,7 @@ use std::sync::atomic::{
 use crate::sys::steps::{self, Step};
 use crate::sys::{affinity, memory};
 
-pub(crate) use block::{Block, BlockList, word};
+pub(crate) use block::{Block, BlockList, distance, word};
 use frontier::{Edge, Frontier};
 use given_back::BYTES_PER_BYTE;
 use places::EXTENTS;

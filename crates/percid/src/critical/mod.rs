@@ -97,6 +97,9 @@ without_sections! {
     pub(crate) use portable::{self as kernel, self as table};
 }
 
+/// Whether this build has critical sections.
+pub(crate) const EXIST: bool = kernel::EXIST && table::EXIST;
+
 /// The mark of the table in the lowest bits of a word.
 pub(crate) const TABLE: usize = 1;
 /// The mark of the kernel's IDs.
@@ -118,6 +121,9 @@ macro_rules! sections {
             use crate::critical::{MARKS, $mark};
 
             const DISPLACEMENT: isize = -($mark as isize);
+
+            /// Whether there are sections of this source.
+            pub(crate) const EXIST: bool = true;
 
             /// Adds `n` to this CPU's shard of a word. Returns whether it did.
             ///

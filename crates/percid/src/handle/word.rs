@@ -9,7 +9,7 @@ use crate::sys::atomic::{
 };
 
 /// The mark of the atomic source, beside those that sections know.
-pub(super) const ATOMIC: usize = 4;
+pub(crate) const ATOMIC: usize = 4;
 
 const _: () = assert!(TABLE | KERNEL | ATOMIC == MARKS);
 

@@ -19,6 +19,8 @@ pub(crate) struct Block {
     pub(crate) hint: u32,
     /// Operations left until the hint is read again.
     pub(crate) hint_left: u32,
+    /// From the shared slot to the memory that a hint led to, which is open; 0 if there is none.
+    pub(crate) copy: usize,
 }
 
 // The symbol carries the version, so that two versions of percid in one program do not collide.

@@ -30,11 +30,13 @@ pub(crate) use block::Block;
 use block::LibcRseq;
 
 /// The address of the calling thread's block.
+#[inline(always)]
 pub(crate) fn own() -> *mut Block {
     at(own_offset()).cast()
 }
 
 /// The address at `offset` bytes from the thread pointer.
+#[inline(always)]
 pub(crate) fn at(offset: isize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(arch::pointer().wrapping_add_signed(offset))
 }

@@ -13,6 +13,7 @@ thread_local! {
 }
 
 /// Address zero: see [`own_offset`].
+#[inline(always)]
 pub(crate) fn pointer() -> usize {
     0
 }
@@ -23,6 +24,7 @@ pub(crate) fn token() -> usize {
 }
 
 /// The address of the calling thread's block.
+#[inline(always)]
 pub(crate) fn own_offset() -> isize {
     BLOCK.with(|block| block.get().expose_provenance()) as isize
 }

@@ -21,6 +21,7 @@ pub(crate) fn token() -> usize {
 }
 
 /// From the thread pointer to percid's block; the same in every thread.
+#[inline(always)]
 pub(crate) fn own_offset() -> isize {
     let offset;
     // SAFETY: reads a slot of the global offset table that the loader has filled.
