@@ -2,11 +2,11 @@
  * percid_inline.h: what programs have inline. Part of percid.h, which includes it, and says of each
  * function what it does.
  *
- * With gcc 5 or clang 9 and later on x86-64 (LP64) and 64-bit Arm (little-endian) the common case of
- * these functions is a critical section in the caller's code, without a call or a locked instruction
- * (PERCID_SOURCE_ATOMIC takes both); everything else is a call. PERCID_NO_INLINE makes all of them
- * calls. Objects compiled either way work together. Code that is compiled with -masm=intel has to
- * define it.
+ * With gcc 5 or clang 9 and later on x86-64 (LP64), 64-bit Arm and 64-bit RISC-V (little-endian) the
+ * common case of these functions is a critical section in the caller's code, without a call or a
+ * locked instruction (PERCID_SOURCE_ATOMIC takes both); everything else is a call. PERCID_NO_INLINE
+ * makes all of them calls. Objects compiled either way work together. Code that is compiled with
+ * -masm=intel has to define it.
  */
 #ifndef PERCID_INLINE_H
 #define PERCID_INLINE_H
@@ -85,6 +85,16 @@
 #define PERCID_OBJECT(word, mark) ((word) - (mark))
 #define PERCID_NUMBER(place) (*(place))
 #define PERCID_ADDEND "Ir"
+
+#elif defined(__riscv)
+
+#define PERCID_FAST_PATH_ADDRESS                                                                               \
+    "1:\n\tauipc %0, %%got_pcrel_hi(percid_interface_1)\n\tld %0, %%pcrel_lo(1b)(%0)\n\tld %0, 16(%0)"
+#define PERCID_THREAD_POINTER "mv %0, tp"
+
+#define PERCID_OBJECT(word, mark) ((word) - (mark))
+#define PERCID_NUMBER(place) (*(place))
+#define PERCID_ADDEND "r"
 
 #endif
 

@@ -813,6 +813,492 @@
     "b %l[percid_slow]\n\t" \
     ".popsection"
 
+#elif defined(__riscv)
+
+#define PERCID_ADD_CLOBBERS "t0", "t1", "t2", "cc", "memory"
+
+#define PERCID_ADD_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld t1, 0(%[fast_path])\n\t" \
+    "add t0, t1, tp\n\t" \
+    "lla t1, 9b\n\t" \
+    "sd t1, 8(t0)\n\t" \
+    "2:\n\t" \
+    "lwu t1, 24(t0)\n\t" \
+    "lwu t2, 16(%[fast_path])\n\t" \
+    "bgeu t1, t2, %l[percid_slow]\n\t" \
+    "addi t1, t1, 1\n\t" \
+    "slli t1, t1, 24\n\t" \
+    "add t1, t1, %[object]\n\t" \
+    "ld t2, 0(t1)\n\t" \
+    "add t2, t2, %[n]\n\t" \
+    "sd t2, 0(t1)\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump %l[percid_slow], t1\n\t" \
+    ".option pop\n\t" \
+    ".popsection"
+
+#define PERCID_ADD_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld t1, 0(%[fast_path])\n\t" \
+    "add t0, t1, tp\n\t" \
+    "lla t1, 9b\n\t" \
+    "sd t1, 8(t0)\n\t" \
+    "2:\n\t" \
+    "lw t1, 4(t0)\n\t" \
+    "ld t2, 8(%[fast_path])\n\t" \
+    "slli t1, t1, 2\n\t" \
+    "add t1, t1, t2\n\t" \
+    "lwu t1, 0(t1)\n\t" \
+    "beqz t1, %l[percid_slow]\n\t" \
+    "slli t1, t1, 24\n\t" \
+    "add t1, t1, %[object]\n\t" \
+    "ld t2, 0(t1)\n\t" \
+    "add t2, t2, %[n]\n\t" \
+    "sd t2, 0(t1)\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump %l[percid_slow], t1\n\t" \
+    ".option pop\n\t" \
+    ".popsection"
+
+#define PERCID_ACQUIRE_CLOBBERS "t0", "cc", "memory"
+
+#define PERCID_ACQUIRE_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld %[index], 0(%[fast_path])\n\t" \
+    "add t0, %[index], tp\n\t" \
+    "lla %[index], 9b\n\t" \
+    "sd %[index], 8(t0)\n\t" \
+    "2:\n\t" \
+    "lwu %[index], 24(t0)\n\t" \
+    "lwu %[work], 16(%[fast_path])\n\t" \
+    "bgeu %[index], %[work], 6f\n\t" \
+    "addi %[index], %[index], 1\n\t" \
+    "slli %[index], %[index], 24\n\t" \
+    "add %[index], %[index], %[object]\n\t" \
+    "ld %[work], 8(%[index])\n\t" \
+    "bnez %[work], 6f\n\t" \
+    "fence r, rw\n\t" \
+    "ld %[work], 0(%[index])\n\t" \
+    "bne %[work], %[expected], 6f\n\t" \
+    "fence r, rw\n\t" \
+    "sd %[token], 0(%[index])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump 6f, %[index]\n\t" \
+    ".option pop\n\t" \
+    ".popsection\n\t" \
+    "j 5f\n\t" \
+    "6:\n\t" \
+    "li %[index], 0\n\t" \
+    "5:"
+
+#define PERCID_ACQUIRE_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld %[index], 0(%[fast_path])\n\t" \
+    "add t0, %[index], tp\n\t" \
+    "lla %[index], 9b\n\t" \
+    "sd %[index], 8(t0)\n\t" \
+    "2:\n\t" \
+    "lw %[index], 4(t0)\n\t" \
+    "ld %[work], 8(%[fast_path])\n\t" \
+    "slli %[index], %[index], 2\n\t" \
+    "add %[index], %[index], %[work]\n\t" \
+    "lwu %[index], 0(%[index])\n\t" \
+    "beqz %[index], 6f\n\t" \
+    "slli %[index], %[index], 24\n\t" \
+    "add %[index], %[index], %[object]\n\t" \
+    "ld %[work], 8(%[index])\n\t" \
+    "bnez %[work], 6f\n\t" \
+    "fence r, rw\n\t" \
+    "ld %[work], 0(%[index])\n\t" \
+    "bne %[work], %[expected], 6f\n\t" \
+    "fence r, rw\n\t" \
+    "sd %[token], 0(%[index])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump 6f, %[index]\n\t" \
+    ".option pop\n\t" \
+    ".popsection\n\t" \
+    "j 5f\n\t" \
+    "6:\n\t" \
+    "li %[index], 0\n\t" \
+    "5:"
+
+#define PERCID_PUSH_CLOBBERS "t0", "t1", "t2", "t3", "cc", "memory"
+
+#define PERCID_PUSH_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld t1, 0(%[fast_path])\n\t" \
+    "add t0, t1, tp\n\t" \
+    "lla t1, 9b\n\t" \
+    "sd t1, 8(t0)\n\t" \
+    "2:\n\t" \
+    "lwu t1, 24(t0)\n\t" \
+    "lwu t2, 16(%[fast_path])\n\t" \
+    "bgeu t1, t2, %l[percid_slow]\n\t" \
+    "addi t1, t1, 1\n\t" \
+    "slli t1, t1, 24\n\t" \
+    "add t1, t1, %[object]\n\t" \
+    "ld t2, 0(t1)\n\t" \
+    "addi t3, t2, -1\n\t" \
+    "bgeu t3, %[capacity], %l[percid_slow]\n\t" \
+    "slli t3, t2, 3\n\t" \
+    "add t3, t3, t1\n\t" \
+    "sd %[item], 0(t3)\n\t" \
+    "addi t2, t2, 1\n\t" \
+    "sd t2, 0(t1)\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump %l[percid_slow], t1\n\t" \
+    ".option pop\n\t" \
+    ".popsection"
+
+#define PERCID_PUSH_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld t1, 0(%[fast_path])\n\t" \
+    "add t0, t1, tp\n\t" \
+    "lla t1, 9b\n\t" \
+    "sd t1, 8(t0)\n\t" \
+    "2:\n\t" \
+    "lw t1, 4(t0)\n\t" \
+    "ld t2, 8(%[fast_path])\n\t" \
+    "slli t1, t1, 2\n\t" \
+    "add t1, t1, t2\n\t" \
+    "lwu t1, 0(t1)\n\t" \
+    "beqz t1, %l[percid_slow]\n\t" \
+    "slli t1, t1, 24\n\t" \
+    "add t1, t1, %[object]\n\t" \
+    "ld t2, 0(t1)\n\t" \
+    "addi t3, t2, -1\n\t" \
+    "bgeu t3, %[capacity], %l[percid_slow]\n\t" \
+    "slli t3, t2, 3\n\t" \
+    "add t3, t3, t1\n\t" \
+    "sd %[item], 0(t3)\n\t" \
+    "addi t2, t2, 1\n\t" \
+    "sd t2, 0(t1)\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump %l[percid_slow], t1\n\t" \
+    ".option pop\n\t" \
+    ".popsection"
+
+#define PERCID_POP_CLOBBERS "t0", "cc", "memory"
+
+#define PERCID_POP_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld %[index], 0(%[fast_path])\n\t" \
+    "add t0, %[index], tp\n\t" \
+    "lla %[index], 9b\n\t" \
+    "sd %[index], 8(t0)\n\t" \
+    "2:\n\t" \
+    "lwu %[index], 24(t0)\n\t" \
+    "lwu %[work], 16(%[fast_path])\n\t" \
+    "bgeu %[index], %[work], 6f\n\t" \
+    "addi %[index], %[index], 1\n\t" \
+    "slli %[index], %[index], 24\n\t" \
+    "add %[index], %[index], %[object]\n\t" \
+    "ld %[work], 0(%[index])\n\t" \
+    "li %[item], 1\n\t" \
+    "ble %[work], %[item], 6f\n\t" \
+    "addi %[work], %[work], -1\n\t" \
+    "slli %[item], %[work], 3\n\t" \
+    "add %[item], %[item], %[index]\n\t" \
+    "ld %[item], 0(%[item])\n\t" \
+    "sd %[work], 0(%[index])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump 6f, %[index]\n\t" \
+    ".option pop\n\t" \
+    ".popsection\n\t" \
+    "j 5f\n\t" \
+    "6:\n\t" \
+    "li %[work], 0\n\t" \
+    "5:"
+
+#define PERCID_POP_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld %[index], 0(%[fast_path])\n\t" \
+    "add t0, %[index], tp\n\t" \
+    "lla %[index], 9b\n\t" \
+    "sd %[index], 8(t0)\n\t" \
+    "2:\n\t" \
+    "lw %[index], 4(t0)\n\t" \
+    "ld %[work], 8(%[fast_path])\n\t" \
+    "slli %[index], %[index], 2\n\t" \
+    "add %[index], %[index], %[work]\n\t" \
+    "lwu %[index], 0(%[index])\n\t" \
+    "beqz %[index], 6f\n\t" \
+    "slli %[index], %[index], 24\n\t" \
+    "add %[index], %[index], %[object]\n\t" \
+    "ld %[work], 0(%[index])\n\t" \
+    "li %[item], 1\n\t" \
+    "ble %[work], %[item], 6f\n\t" \
+    "addi %[work], %[work], -1\n\t" \
+    "slli %[item], %[work], 3\n\t" \
+    "add %[item], %[item], %[index]\n\t" \
+    "ld %[item], 0(%[item])\n\t" \
+    "sd %[work], 0(%[index])\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump 6f, %[index]\n\t" \
+    ".option pop\n\t" \
+    ".popsection\n\t" \
+    "j 5f\n\t" \
+    "6:\n\t" \
+    "li %[work], 0\n\t" \
+    "5:"
+
+#define PERCID_APPEND_CLOBBERS "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a7", "a6", "a5", "a4", "a3", "cc", "memory"
+
+#define PERCID_APPEND_KERNEL \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld t1, 0(%[fast_path])\n\t" \
+    "add t0, t1, tp\n\t" \
+    "lla t1, 9b\n\t" \
+    "sd t1, 8(t0)\n\t" \
+    "2:\n\t" \
+    "lwu t1, 24(t0)\n\t" \
+    "lwu t2, 16(%[fast_path])\n\t" \
+    "bgeu t1, t2, %l[percid_slow]\n\t" \
+    "addi t1, t1, 1\n\t" \
+    "slli t1, t1, 24\n\t" \
+    "add t1, t1, %[object]\n\t" \
+    "ld t2, 0(t1)\n\t" \
+    "ld t4, 64(t1)\n\t" \
+    "sub t4, t2, t4\n\t" \
+    "ld t3, 40(%[request])\n\t" \
+    "add t4, t4, t3\n\t" \
+    "ld t3, 48(%[request])\n\t" \
+    "bgtu t4, t3, %l[percid_slow]\n\t" \
+    "fence w, w\n\t" \
+    "ld a7, 56(%[request])\n\t" \
+    "addi a6, t1, 192\n\t" \
+    "and t3, t2, a7\n\t" \
+    "add t3, t3, a6\n\t" \
+    "ld t5, 0(t3)\n\t" \
+    "srli t5, t5, 16\n\t" \
+    "slli t5, t5, 16\n\t" \
+    "ld t4, 24(%[request])\n\t" \
+    "or t4, t4, t5\n\t" \
+    "sd t4, 0(t3)\n\t" \
+    "ld t6, 0(%[request])\n\t" \
+    "ld a5, 8(%[request])\n\t" \
+    "slli a3, t6, 3\n\t" \
+    "7:\n\t" \
+    "addi t2, t2, 8\n\t" \
+    "and t3, t2, a7\n\t" \
+    "add t3, t3, a6\n\t" \
+    "beq t6, a5, 8f\n\t" \
+    "andi t4, t6, -8\n\t" \
+    "ld t4, 0(t4)\n\t" \
+    "addi t6, t6, 7\n\t" \
+    "andi a4, t6, -8\n\t" \
+    "ld a4, 0(a4)\n\t" \
+    "addi t6, t6, 1\n\t" \
+    "srl t4, t4, a3\n\t" \
+    "slli a4, a4, 1\n\t" \
+    "not a3, a3\n\t" \
+    "sll a4, a4, a3\n\t" \
+    "not a3, a3\n\t" \
+    "or t4, t4, a4\n\t" \
+    "sd t4, 0(t3)\n\t" \
+    "j 7b\n\t" \
+    "8:\n\t" \
+    "ld t4, 16(%[request])\n\t" \
+    "sd t4, 0(t3)\n\t" \
+    "ld t2, 0(t1)\n\t" \
+    "ld t4, 32(%[request])\n\t" \
+    "add t2, t2, t4\n\t" \
+    "and t3, t2, a7\n\t" \
+    "add t3, t3, a6\n\t" \
+    "lui t4, 16\n\t" \
+    "add t5, t5, t4\n\t" \
+    "sd t5, 0(t3)\n\t" \
+    "fence rw, w\n\t" \
+    "sd t2, 0(t1)\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump %l[percid_slow], t1\n\t" \
+    ".option pop\n\t" \
+    ".popsection"
+
+#define PERCID_APPEND_TABLE \
+    ".pushsection __rseq_cs, \"aw?\", @progbits\n\t" \
+    ".balign 32\n\t" \
+    "9:\n\t" \
+    ".word 0, 0\n\t" \
+    ".quad 2f, 3f - 2f, 4f\n\t" \
+    ".popsection\n\t" \
+    "ld t1, 0(%[fast_path])\n\t" \
+    "add t0, t1, tp\n\t" \
+    "lla t1, 9b\n\t" \
+    "sd t1, 8(t0)\n\t" \
+    "2:\n\t" \
+    "lw t1, 4(t0)\n\t" \
+    "ld t2, 8(%[fast_path])\n\t" \
+    "slli t1, t1, 2\n\t" \
+    "add t1, t1, t2\n\t" \
+    "lwu t1, 0(t1)\n\t" \
+    "beqz t1, %l[percid_slow]\n\t" \
+    "slli t1, t1, 24\n\t" \
+    "add t1, t1, %[object]\n\t" \
+    "ld t2, 0(t1)\n\t" \
+    "ld t4, 64(t1)\n\t" \
+    "sub t4, t2, t4\n\t" \
+    "ld t3, 40(%[request])\n\t" \
+    "add t4, t4, t3\n\t" \
+    "ld t3, 48(%[request])\n\t" \
+    "bgtu t4, t3, %l[percid_slow]\n\t" \
+    "fence w, w\n\t" \
+    "ld a7, 56(%[request])\n\t" \
+    "addi a6, t1, 192\n\t" \
+    "and t3, t2, a7\n\t" \
+    "add t3, t3, a6\n\t" \
+    "ld t5, 0(t3)\n\t" \
+    "srli t5, t5, 16\n\t" \
+    "slli t5, t5, 16\n\t" \
+    "ld t4, 24(%[request])\n\t" \
+    "or t4, t4, t5\n\t" \
+    "sd t4, 0(t3)\n\t" \
+    "ld t6, 0(%[request])\n\t" \
+    "ld a5, 8(%[request])\n\t" \
+    "slli a3, t6, 3\n\t" \
+    "7:\n\t" \
+    "addi t2, t2, 8\n\t" \
+    "and t3, t2, a7\n\t" \
+    "add t3, t3, a6\n\t" \
+    "beq t6, a5, 8f\n\t" \
+    "andi t4, t6, -8\n\t" \
+    "ld t4, 0(t4)\n\t" \
+    "addi t6, t6, 7\n\t" \
+    "andi a4, t6, -8\n\t" \
+    "ld a4, 0(a4)\n\t" \
+    "addi t6, t6, 1\n\t" \
+    "srl t4, t4, a3\n\t" \
+    "slli a4, a4, 1\n\t" \
+    "not a3, a3\n\t" \
+    "sll a4, a4, a3\n\t" \
+    "not a3, a3\n\t" \
+    "or t4, t4, a4\n\t" \
+    "sd t4, 0(t3)\n\t" \
+    "j 7b\n\t" \
+    "8:\n\t" \
+    "ld t4, 16(%[request])\n\t" \
+    "sd t4, 0(t3)\n\t" \
+    "ld t2, 0(t1)\n\t" \
+    "ld t4, 32(%[request])\n\t" \
+    "add t2, t2, t4\n\t" \
+    "and t3, t2, a7\n\t" \
+    "add t3, t3, a6\n\t" \
+    "lui t4, 16\n\t" \
+    "add t5, t5, t4\n\t" \
+    "sd t5, 0(t3)\n\t" \
+    "fence rw, w\n\t" \
+    "sd t2, 0(t1)\n\t" \
+    "3:\n\t" \
+    ".pushsection .text.rseq_abort, \"ax?\", @progbits\n\t" \
+    ".option push\n\t" \
+    ".option norelax\n\t" \
+    ".balign 4\n\t" \
+    ".4byte 0xf1401073\n\t" \
+    "4:\n\t" \
+    "jump %l[percid_slow], t1\n\t" \
+    ".option pop\n\t" \
+    ".popsection"
+
 #endif
 
 #endif

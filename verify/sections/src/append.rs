@@ -78,7 +78,7 @@ const PLACES: [(u64, &[u64]); 3] =
     [(0, &[]), (7 * CAPACITY + 64, &[24, 5]), (3 * CAPACITY - 64, &[16, 9])];
 
 /// For those who look at the section itself.
-#[cfg(target_arch = "aarch64")]
+#[cfg(not(target_arch = "x86_64"))]
 pub(crate) const SHORT: Append<'static> =
     Append { language: Language::Rust, record: b"short", tail: 0, before: &[] };
 
@@ -86,7 +86,8 @@ fn record() -> Vec<u8> {
     (1..=200).collect()
 }
 
-/// Without a record, and over the end of the ring; and everywhere in the ring.
+/// Without a record, and over the end of the ring; and everywhere in the ring, from every place in
+/// a word.
 fn append(language: Language) {
     let record = record();
     let at = |length: usize, (tail, before)| {
@@ -96,6 +97,10 @@ fn append(language: Language) {
     let runs = exhaust::all(&at(0, PLACES[0])) + exhaust::all(&at(23, PLACES[2]));
     for length in LENGTHS {
         PLACES.into_iter().for_each(|place| exhaust::briefly(&at(length, place)));
+        for from in 1..8 {
+            let (record, (tail, before)) = (&record[from..from + length], PLACES[0]);
+            exhaust::briefly(&Append { language, record, tail, before });
+        }
     }
     append_in_the_last_room(language);
     append_reads_nothing_behind_the_record(language);
@@ -125,8 +130,9 @@ fn append_reads_nothing_behind_the_record(language: Language) {
         let pages = libc::mmap(std::ptr::null_mut(), 2 * PAGE, access, flags, -1, 0);
         assert_ne!(pages, libc::MAP_FAILED);
         assert_eq!(libc::mprotect(pages.byte_add(PAGE), PAGE, libc::PROT_NONE), 0);
-        std::slice::from_raw_parts(pages.cast::<u8>(), PAGE)
+        std::slice::from_raw_parts_mut(pages.cast::<u8>(), PAGE)
     };
+    page.iter_mut().zip(0..).for_each(|(byte, number): (&mut u8, u64)| *byte = number as u8);
     for length in LENGTHS {
         let (tail, before) = PLACES[0];
         exhaust::briefly(&Append { language, record: &page[PAGE - length..], tail, before });

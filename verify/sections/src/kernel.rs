@@ -9,6 +9,8 @@ use crate::world::World;
 const SIGNATURE: u32 = 0x5305_3053;
 #[cfg(target_arch = "aarch64")]
 const SIGNATURE: u32 = 0xd428_bc00;
+#[cfg(target_arch = "riscv64")]
+const SIGNATURE: u32 = 0xf140_1073;
 
 /// How a preempted thread goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,11 +12,18 @@
 //! library.
 //!
 //! What this cannot show is what the real kernel does, which is the matter of `verify/aborts`, and
-//! the orders in which a 64-bit Arm processor makes stores and loads visible: those are read off
-//! the instructions (`orders`).
+//! the orders in which processors of 64-bit Arm and RISC-V make stores and loads visible: those are
+//! read off the instructions (`orders`).
 #![cfg(not(test))]
-#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
 
+#[macro_use]
+#[path = "../../../crates/percid/src/architectures.rs"]
+#[allow(dead_code, reason = "only the sections are used here")]
+mod architectures;
 #[path = "../../../crates/percid/src/critical/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "only the sections are used here")]
 mod critical;
@@ -55,6 +62,10 @@ pub mod exhaust;
 pub mod kernel;
 pub mod operation;
 #[cfg(target_arch = "aarch64")]
+#[path = "orders/aarch64.rs"]
+pub mod orders;
+#[cfg(target_arch = "riscv64")]
+#[path = "orders/riscv64.rs"]
 pub mod orders;
 mod ring;
 pub mod stack;

@@ -1,5 +1,8 @@
 //! Every test by its name.
-#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
 
 macro_rules! tests {
     ($($module:ident: $($name:ident)*;)*) => {
@@ -21,7 +24,7 @@ tests! {
     stack: push_in_rust push_in_c pop_in_rust pop_in_c;
 }
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(not(target_arch = "x86_64"))]
 tests! {
     orders: acquire_reads_the_shard_with_acquiring_loads append_publishes_in_order;
 }

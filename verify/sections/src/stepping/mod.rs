@@ -1,18 +1,23 @@
 //! Stopping a thread at one instruction of what it does.
 //!
 //! x86-64: the processor traps after every instruction, so that all are counted, however often a
-//! loop comes to them. 64-bit Arm, where user space cannot ask for that: every instruction of the
-//! section, the three in front and the one behind become traps, each until the thread comes to it
-//! first.
+//! loop comes to them. 64-bit Arm and RISC-V, where user space cannot ask for that: every
+//! instruction of the section, the three in front and the one behind become traps, each until the
+//! thread comes to it first.
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]
+mod arch;
+#[cfg(target_arch = "riscv64")]
+#[path = "riscv64.rs"]
 mod arch;
 #[cfg(target_arch = "x86_64")]
 #[path = "x86_64.rs"]
 mod arch;
 
 use crate::descriptors::Descriptor;
+#[cfg(target_arch = "riscv64")]
+pub(crate) use arch::instructions;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// A thread that stands in front of an instruction.

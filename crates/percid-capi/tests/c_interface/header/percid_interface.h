@@ -47,13 +47,16 @@ extern const struct percid_interface percid_interface_1;
 
 /*
  * Whether addresses are taken by hand, and critical sections are inline: with gcc 5 or clang 9 and
- * later on x86-64 (LP64) and 64-bit Arm (little-endian), unless PERCID_NO_INLINE is defined.
+ * later on x86-64 (LP64), 64-bit Arm and 64-bit RISC-V (little-endian), unless PERCID_NO_INLINE is
+ * defined.
  */
 #if defined(PERCID_NO_INLINE) || !defined(__linux__) || !defined(__LP64__) || defined(__INTEL_COMPILER)
 #define PERCID_ADDS_INLINE 0
 #elif defined(__clang__) ? __clang_major__ < 9 : !defined(__GNUC__) || __GNUC__ < 5
 #define PERCID_ADDS_INLINE 0
 #elif defined(__x86_64__) || (defined(__aarch64__) && !defined(__AARCH64EB__))
+#define PERCID_ADDS_INLINE 1
+#elif defined(__riscv) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define PERCID_ADDS_INLINE 1
 #else
 #define PERCID_ADDS_INLINE 0
@@ -73,6 +76,11 @@ percid_interface_address(void) PERCID_NOEXCEPT
 #elif PERCID_ADDS_INLINE && !PERCID_TABLE_IS_SEEN && defined(__aarch64__)
     const struct percid_interface *address;
     __asm__("adrp %0, :got:percid_interface_1\n\tldr %0, [%0, :got_lo12:percid_interface_1]"
+            : "=r"(address));
+    return address;
+#elif PERCID_ADDS_INLINE && !PERCID_TABLE_IS_SEEN && defined(__riscv)
+    const struct percid_interface *address;
+    __asm__("1:\n\tauipc %0, %%got_pcrel_hi(percid_interface_1)\n\tld %0, %%pcrel_lo(1b)(%0)"
             : "=r"(address));
     return address;
 #else

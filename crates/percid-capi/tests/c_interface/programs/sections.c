@@ -61,6 +61,8 @@ static char *thread_pointer(void)
     char *pointer;
 #if defined(__x86_64__)
     __asm__("movq %%fs:0, %0" : "=r"(pointer));
+#elif defined(__riscv)
+    __asm__("mv %0, tp" : "=r"(pointer));
 #else
     __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
 #endif

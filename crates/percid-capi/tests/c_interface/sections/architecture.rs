@@ -9,6 +9,7 @@ use super::macros::{Macros, Part};
 pub(super) enum Architecture {
     X86_64,
     Aarch64,
+    Riscv64,
 }
 
 /// A section for one source.
@@ -45,18 +46,40 @@ const AARCH64_SCRATCH: [(&str, &str, &str); 11] = [
     ("end", "x6", "w6"),
 ];
 
+/// There is no name for half of one.
+const RISCV64_SCRATCH: [(&str, &str, &str); 12] = [
+    ("area", "t0", ""),
+    ("index", "t1", ""),
+    ("work", "t2", ""),
+    ("place", "t3", ""),
+    ("value", "t4", ""),
+    ("number", "t5", ""),
+    ("source", "t6", ""),
+    ("mask", "a7", ""),
+    ("data", "a6", ""),
+    ("end", "a5", ""),
+    ("upper", "a4", ""),
+    ("bits", "a3", ""),
+];
+
 /// In front of Arm's sections: the address of the rseq area, which Rust passes in. C does not, since
 /// a compiler may take what is not part of the section to another thread's time.
 const AARCH64_AREA: [&str; 3] =
     ["ldr {index}, [{fast_path}]", "mrs {area}, tpidr_el0", "add {area}, {area}, {index}"];
 
-impl Architecture {
-    pub(super) const ALL: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
+/// The same for RISC-V.
+const RISCV64_AREA: [&str; 2] = ["ld {index}, 0({fast_path})", "add {area}, {index}, tp"];
 
-    pub(super) fn name(self) -> &'static str {
+impl Architecture {
+    pub(super) const ALL: [Architecture; 3] =
+        [Architecture::X86_64, Architecture::Aarch64, Architecture::Riscv64];
+
+    /// What compilers for it define.
+    pub(super) fn symbol(self) -> &'static str {
         match self {
-            Architecture::X86_64 => "x86_64",
-            Architecture::Aarch64 => "aarch64",
+            Architecture::X86_64 => "__x86_64__",
+            Architecture::Aarch64 => "__aarch64__",
+            Architecture::Riscv64 => "__riscv",
         }
     }
 
@@ -64,6 +87,7 @@ impl Architecture {
         match self {
             Architecture::X86_64 => include_str!("../../../../percid/src/critical/x86_64.rs"),
             Architecture::Aarch64 => include_str!("../../../../percid/src/critical/aarch64.rs"),
+            Architecture::Riscv64 => include_str!("../../../../percid/src/critical/riscv64.rs"),
         }
     }
 
@@ -71,6 +95,15 @@ impl Architecture {
         match self {
             Architecture::X86_64 => &X86_64_SCRATCH,
             Architecture::Aarch64 => &AARCH64_SCRATCH,
+            Architecture::Riscv64 => &RISCV64_SCRATCH,
+        }
+    }
+
+    fn area(self) -> &'static [&'static str] {
+        match self {
+            Architecture::X86_64 => &[],
+            Architecture::Aarch64 => &AARCH64_AREA,
+            Architecture::Riscv64 => &RISCV64_AREA,
         }
     }
 
@@ -126,10 +159,8 @@ impl Architecture {
             .map(|line| line.trim().to_owned())
             .collect();
         let mut lines: Vec<String> = lines.into_iter().filter(|line| !line.is_empty()).collect();
-        if self == Architecture::Aarch64 {
-            let start = lines.iter().position(|line| line == ".popsection").map_or(0, |at| at + 1);
-            lines.splice(start..start, AARCH64_AREA.map(str::to_owned));
-        }
+        let start = lines.iter().position(|line| line == ".popsection").map_or(0, |at| at + 1);
+        lines.splice(start..start, self.area().iter().map(|&line| line.to_owned()));
         lines.iter().map(|line| self.line(&with_numbers(line, &number), &register)).collect()
     }
 
@@ -144,7 +175,7 @@ impl Architecture {
         }
         match self {
             Architecture::X86_64 => att::instruction(&line, register),
-            Architecture::Aarch64 => with_registers(&line, register),
+            Architecture::Aarch64 | Architecture::Riscv64 => with_registers(&line, register),
         }
     }
 

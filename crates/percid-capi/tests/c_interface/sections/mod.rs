@@ -43,7 +43,7 @@ fn sections() -> String {
     let mut text = INTRODUCTION.to_owned();
     for (index, architecture) in Architecture::ALL.iter().enumerate() {
         let condition = if index == 0 { "#if" } else { "#elif" };
-        text += &format!("\n{condition} defined(__{}__)\n", architecture.name());
+        text += &format!("\n{condition} defined({})\n", architecture.symbol());
         let macros = Macros::of(architecture.source());
         for operation in OPERATIONS {
             text += &format!(

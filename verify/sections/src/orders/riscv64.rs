@@ -1,0 +1,77 @@
+//! 64-bit RISC-V: the orders that other processors must see, read off the instructions. An emulator
+//! on another architecture shows none of them, and a processor of this one shows a missing one only
+//! now and then.
+
+use crate::acquire;
+use crate::append;
+use crate::exhaust;
+use crate::operation::Operation;
+use crate::stepping;
+use crate::world::{Source, World};
+
+/// What matters of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Load,
+    Store,
+    /// `fence r, rw`.
+    Acquiring,
+    /// `fence w, w`.
+    BetweenStores,
+    /// `fence rw, w`.
+    Releasing,
+    /// A conditional branch.
+    Branch,
+    Other,
+}
+
+fn kind(instruction: u32) -> Kind {
+    match instruction {
+        0x0230_000f => Kind::Acquiring,
+        0x0110_000f => Kind::BetweenStores,
+        0x0310_000f => Kind::Releasing,
+        // Loads and stores, the branches on two registers; then of the short ones `c.lw` and `c.ld`,
+        // `c.sw` and `c.sd`, `c.beqz` and `c.bnez`.
+        whole if whole & 3 == 3 => match whole & 0x7f {
+            0x03 => Kind::Load,
+            0x23 => Kind::Store,
+            0x63 => Kind::Branch,
+            _ => Kind::Other,
+        },
+        short => match (short & 3, short >> 13) {
+            (0, 2 | 3) => Kind::Load,
+            (0, 6 | 7) => Kind::Store,
+            (1, 6 | 7) => Kind::Branch,
+            _ => Kind::Other,
+        },
+    }
+}
+
+/// The instructions of the section that an operation comes through.
+fn kinds(operation: &dyn Operation, source: Source) -> Vec<Kind> {
+    let section = exhaust::section_of(operation, &World::new(), source);
+    stepping::instructions(section).map(|(_, instruction)| kind(instruction)).collect()
+}
+
+/// A thread that finds a shard open or a value free sees what was done to it before: a fence is
+/// behind each of the two loads, and the first keeps the second behind it.
+pub fn acquire_reads_the_shard_with_acquiring_loads() {
+    use Kind::{Acquiring, Branch, Load, Store};
+    for source in [Source::Kernel, Source::Table] {
+        let kinds = kinds(&acquire::FREE, source);
+        let end = [Load, Branch, Acquiring, Load, Branch, Acquiring, Store];
+        assert!(kinds.ends_with(&end), "{kinds:?}");
+    }
+}
+
+/// A consumer that sees the head sees the record: the commit releases. And one that sees new bytes
+/// where an old record was sees that the tail has moved: nothing is stored in front of the barrier.
+pub fn append_publishes_in_order() {
+    for source in [Source::Kernel, Source::Table] {
+        let kinds = kinds(&append::SHORT, source);
+        assert!(kinds.ends_with(&[Kind::Store, Kind::Releasing, Kind::Store]), "{kinds:?}");
+        let barrier = kinds.iter().position(|&kind| kind == Kind::BetweenStores);
+        let first_store = kinds.iter().position(|&kind| kind == Kind::Store).expect("it stores");
+        assert!(barrier.is_some_and(|barrier| barrier < first_store), "{kinds:?}");
+    }
+}
