@@ -1,4 +1,4 @@
-//! Where percid has critical sections: the one list of architectures.
+//! Where percid has critical sections: the one list of architectures, on 64-bit Linux.
 //!
 //! What belongs to an architecture lies in files of its name: its sections
 //! ([`critical`](crate::critical)), the section that waits
@@ -10,8 +10,10 @@ macro_rules! with_sections {
     ($($item:item)*) => {
         $(
             #[cfg(all(
+                target_os = "linux",
+                target_pointer_width = "64",
                 any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
-                not(percid_portable)
+                not(any(percid_elsewhere, percid_portable))
             ))]
             $item
         )*
@@ -23,8 +25,10 @@ macro_rules! without_sections {
     ($($item:item)*) => {
         $(
             #[cfg(not(all(
+                target_os = "linux",
+                target_pointer_width = "64",
                 any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
-                not(percid_portable)
+                not(any(percid_elsewhere, percid_portable))
             )))]
             $item
         )*

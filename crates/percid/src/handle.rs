@@ -11,7 +11,7 @@
 
 mod word;
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::AtomicU64;
 
 use crate::arena::Block;
 use crate::id::{Source, Unavailable, choice, fence};
@@ -21,9 +21,14 @@ use word::Word;
 pub(crate) use word::{ATOMIC, State};
 
 /// The memory that a word names, if it does.
-#[cfg(feature = "capi")]
+#[cfg(all(
+    feature = "capi",
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(percid_elsewhere)
+))]
 pub(crate) fn block_of(word: usize) -> Option<Block> {
-    match State::decode(word) {
+    match State::decode(word as u64) {
         State::Claimed(block, _) => Some(block),
         State::Unclaimed | State::Inline(_) => None,
     }
@@ -37,7 +42,7 @@ pub(crate) struct Handle {
 
 /// The word that the sections of a source know a block by, for slow paths.
 pub(crate) fn marked(block: Block, source: Source) -> usize {
-    State::Claimed(block, Some(source)).encode()
+    State::Claimed(block, Some(source)).encode() as usize
 }
 
 /// What an object needs of its source.
@@ -61,7 +66,7 @@ impl Needs {
 impl Handle {
     /// A handle that was never used.
     pub(crate) const fn new() -> Handle {
-        Handle { word: Word { value: AtomicUsize::new(0) } }
+        Handle { word: Word { value: AtomicU64::new(0) } }
     }
 
     /// A handle to `bytes` bytes per ID that uses `source`.
@@ -82,14 +87,15 @@ impl Handle {
             let block = Block::claim(bytes).ok_or(Unavailable::NoMemory)?;
             let state = State::Claimed(block, Some(source));
             let word = if needs.hides() { state.encode_hidden() } else { state.encode() };
-            Ok(Handle { word: Word { value: AtomicUsize::new(word) } })
+            Ok(Handle { word: Word { value: AtomicU64::new(word) } })
         })
     }
 
-    /// The word, for a fast path.
+    /// The word, for a fast path: as much of it as an address has, with the marks that fast paths
+    /// look for.
     #[inline(always)]
     pub(crate) fn word(&self) -> usize {
-        self.word.get()
+        self.word.get() as usize
     }
 
     /// The block, if the object uses the atomic source: the short way of its slow paths, which are

@@ -1,17 +1,17 @@
 #![doc = include_str!("../README.md")]
 #![deny(rustdoc::broken_intra_doc_links)]
 
-#[cfg(not(target_os = "linux"))]
-compile_error!("percid uses Linux system calls: there is no other system it works on");
-#[cfg(not(target_pointer_width = "64"))]
-compile_error!("percid reserves address space for every CPU: it needs a 64-bit target");
-
 #[macro_use]
 mod architectures;
 
 mod arena;
 mod backoff;
-#[cfg(feature = "capi")]
+#[cfg(all(
+    feature = "capi",
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(percid_elsewhere)
+))]
 #[doc(hidden)]
 pub mod capi;
 mod cell;

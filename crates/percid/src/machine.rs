@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::id::{Unavailable, probe};
 use crate::sys::{affinity, file, membarrier as fence, preserving_errno, process, rseq, topology};
 
-pub use crate::id::probe::{Aborts, Probe};
+pub use crate::id::aborts::{Aborts, Probe};
 pub use crate::sys::cpuset::CpuSet;
-pub use crate::sys::rseq::{Mode, Registration};
+pub use crate::sys::registration::{Mode, Registration};
 
 /// A snapshot of everything percid's choices depend on.
 ///

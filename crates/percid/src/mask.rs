@@ -67,7 +67,7 @@ pub struct ActiveMask {
 }
 
 /// What C programs have as numbers: they make masks of static storage, and mark inline.
-#[cfg(feature = "capi")]
+#[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     assert!(size_of::<ActiveMask>() == 192);
     assert!(std::mem::offset_of!(ActiveMask, fast) == 0);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use crate::counter::Counter;
 use crate::histogram::Histogram;
 use crate::id::table::{self, hooks};
-use crate::id::{fence, probe};
+use crate::id::{fence, spoilt};
 use crate::local::Local;
 use crate::ring::Ring;
 use crate::stack::Stack;
@@ -86,12 +86,12 @@ pub fn pretend_possible_cpus(count: usize) {
 }
 
 /// How the probe of the kernel is spoilt, see [`spoil_probe`].
-pub use crate::id::probe::Spoilt as SpoiltProbe;
+pub use crate::id::spoilt::Spoilt as SpoiltProbe;
 
 /// Spoils the probe that finds out whether the kernel aborts critical sections. To be called before
 /// anything else.
 pub fn spoil_probe(how: SpoiltProbe) {
-    probe::SPOILT.store(how as u32, Relaxed);
+    spoilt::SPOILT.store(how as u32, Relaxed);
 }
 
 /// Skips all fences from now on: increments must then be lost.

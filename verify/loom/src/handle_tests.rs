@@ -1,7 +1,7 @@
 //! The word of a handle: one block and one source, seen by nobody before they are ready.
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use crate::arena::Block;
@@ -21,7 +21,7 @@ struct Object {
 impl Object {
     fn new() -> Arc<Object> {
         Arc::new(Object {
-            word: Word { value: AtomicUsize::new(0) },
+            word: Word { value: AtomicU64::new(0) },
             claimed: AtomicUsize::new(0),
             given_back: AtomicUsize::new(0),
             prepared: AtomicUsize::new(0),

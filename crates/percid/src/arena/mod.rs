@@ -84,7 +84,12 @@ fn extent(index: usize) -> Option<usize> {
 }
 
 /// Whether a block lies in an extent that this copy of percid has reserved.
-#[cfg(feature = "capi")]
+#[cfg(all(
+    feature = "capi",
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(percid_elsewhere)
+))]
 pub(crate) fn contains(block: Block) -> bool {
     let bases = EXTENT.iter().map(|base| base.load(Relaxed)).take_while(|&base| base != 0);
     bases.filter(|&base| base != UNAVAILABLE).any(|base| block.0.wrapping_sub(base) < STRIDE)

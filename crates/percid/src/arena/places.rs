@@ -14,9 +14,14 @@ use crate::sys::atomic::{
 };
 
 /// log2 of [`STRIDE`].
+#[cfg(not(target_pointer_width = "32"))]
 pub(crate) const SHIFT: u32 = 24;
+/// As its twin, where address space is scarce.
+#[cfg(target_pointer_width = "32")]
+pub(crate) const SHIFT: u32 = 20;
 
-/// The bytes of a slot: room for two million counters, and the largest object.
+/// The bytes of a slot: room for two million counters (131 thousand on 32 bits), and the largest
+/// object.
 pub(crate) const STRIDE: usize = 1 << SHIFT;
 
 /// The most extents of a process: together 1 GiB for every ID.
@@ -32,7 +37,7 @@ pub(crate) const CLASSES: usize = (STRIDE / WORD).ilog2() as usize + 1;
 /// A place in slot 0 of any extent: the number of the extent, then [`SHIFT`] bits of offset. 0 is
 /// no place: nothing is ever handed out there.
 pub(crate) type Place = u32;
-const _: () = assert!(EXTENTS << SHIFT <= 1 << Place::BITS);
+const _: () = assert!((EXTENTS as u64) << SHIFT <= 1 << Place::BITS);
 
 /// The first place that is handed out. The first line stays unused.
 pub(crate) const FIRST: u64 = LINE as u64;

@@ -75,30 +75,48 @@
 //!    entries are distinct, and a thread that takes one away fences this CPU before using it.
 //!    Seized blocks: see [`seizure`](crate::seizure).
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod fast_path;
 #[allow(dead_code, reason = "only where there are no sections")]
 pub(crate) mod portable;
 pub(crate) mod ring;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod waiting;
 
 // Each defines a macro for every operation of the list.
-#[cfg(all(target_arch = "aarch64", not(percid_portable)))]
+#[cfg(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_arch = "aarch64",
+    not(any(percid_elsewhere, percid_portable))
+))]
 #[macro_use]
 mod aarch64;
-#[cfg(all(target_arch = "riscv64", not(percid_portable)))]
+#[cfg(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_arch = "riscv64",
+    not(any(percid_elsewhere, percid_portable))
+))]
 #[macro_use]
 mod riscv64;
-#[cfg(all(target_arch = "x86_64", not(percid_portable)))]
+#[cfg(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_arch = "x86_64",
+    not(any(percid_elsewhere, percid_portable))
+))]
 #[macro_use]
 mod x86_64;
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) use fast_path::FAST_PATH;
 without_sections! {
     pub(crate) use portable::{self as kernel, self as table};
 }
 
 /// Whether this build has critical sections.
-pub(crate) const EXIST: bool = kernel::EXIST && table::EXIST;
+pub(crate) const EXIST: bool = crate::architectures::SECTIONS_EXIST;
 
 /// The mark of the table in the lowest bits of a word.
 pub(crate) const TABLE: usize = 1;
@@ -121,9 +139,6 @@ macro_rules! sections {
             use crate::critical::{MARKS, $mark};
 
             const DISPLACEMENT: isize = -($mark as isize);
-
-            /// Whether there are sections of this source.
-            pub(crate) const EXIST: bool = true;
 
             /// Adds `n` to this CPU's shard of a word. Returns whether it did.
             ///

@@ -6,9 +6,6 @@ use std::mem::MaybeUninit;
 
 use super::ring::Append;
 
-/// Whether there are sections of this source.
-pub(crate) const EXIST: bool = false;
-
 #[inline(always)]
 pub(crate) unsafe fn add(_word: usize, _n: i64) -> bool {
     false

@@ -1,10 +1,11 @@
-//! The word of a handle: what an object is at the moment, in one word.
+//! The word of a handle: what an object is at the moment, in one word. It has 64 bits, wherever
+//! addresses have half as many too.
 
 use crate::arena::Block;
 use crate::critical::{KERNEL, MARKS, TABLE};
 use crate::id::Source;
 use crate::sys::atomic::{
-    AtomicUsize,
+    AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -18,7 +19,7 @@ const _: () = assert!(TABLE | KERNEL | ATOMIC == MARKS);
 const HIDDEN: u32 = 56;
 
 /// Marks an object without memory: the highest bit, which is clear in every user-space address.
-const INLINE: usize = 1 << 63;
+const INLINE: u64 = 1 << 63;
 
 /// What the word means.
 #[derive(Debug, Clone, Copy)]
@@ -33,12 +34,12 @@ pub(crate) enum State {
 }
 
 impl State {
-    pub(super) fn decode(word: usize) -> State {
+    pub(super) fn decode(word: u64) -> State {
         if word & INLINE != 0 {
             // The count lies in bits 3 to 62: shift the mark out at the top, then the marks below.
             return State::Inline((word << 1) as i64 >> 4);
         }
-        let source = match (word | word >> HIDDEN) & MARKS {
+        let source = match (word | word >> HIDDEN) as usize & MARKS {
             KERNEL => Some(Source::Kernel),
             TABLE => Some(Source::Table),
             ATOMIC => Some(Source::Atomic),
@@ -47,27 +48,30 @@ impl State {
         if word == 0 {
             State::Unclaimed
         } else {
-            State::Claimed(Block(word & !(MARKS | MARKS << HIDDEN)), source)
+            let marks = (MARKS as u64) << HIDDEN | MARKS as u64;
+            State::Claimed(Block((word & !marks) as usize), source)
         }
     }
 
-    pub(crate) fn encode(self) -> usize {
-        match self {
-            State::Unclaimed => 0,
-            State::Claimed(block, None) => block.0,
-            State::Claimed(block, Some(Source::Kernel)) => block.0 | KERNEL,
-            State::Claimed(block, Some(Source::Table)) => block.0 | TABLE,
-            State::Claimed(block, Some(Source::Atomic)) => block.0 | ATOMIC,
-            State::Inline(count) => INLINE | ((count as usize) << 4 >> 1),
-        }
+    pub(crate) fn encode(self) -> u64 {
+        let (block, mark) = match self {
+            State::Unclaimed => return 0,
+            State::Inline(count) => return INLINE | ((count as u64) << 4 >> 1),
+            State::Claimed(block, None) => (block, 0),
+            State::Claimed(block, Some(Source::Kernel)) => (block, KERNEL),
+            State::Claimed(block, Some(Source::Table)) => (block, TABLE),
+            State::Claimed(block, Some(Source::Atomic)) => (block, ATOMIC),
+        };
+        (block.0 | mark) as u64
     }
 
     /// As [`encode`](State::encode), but fast paths find no source.
-    pub(crate) fn encode_hidden(self) -> usize {
+    pub(crate) fn encode_hidden(self) -> u64 {
         let word = self.encode();
         match self {
             State::Claimed(_, Some(Source::Kernel | Source::Table)) => {
-                word & !MARKS | (word & MARKS) << HIDDEN
+                let marks = word & MARKS as u64;
+                word - marks | marks << HIDDEN
             }
             _ => word,
         }
@@ -77,13 +81,13 @@ impl State {
 /// The word.
 #[repr(transparent)]
 pub(crate) struct Word {
-    pub(crate) value: AtomicUsize,
+    pub(crate) value: AtomicU64,
 }
 
 impl Word {
     /// The word as it is, for a fast path.
     #[inline(always)]
-    pub(crate) fn get(&self) -> usize {
+    pub(crate) fn get(&self) -> u64 {
         // Acquire: a thread that sees the mark of a source sees what its sections read.
         self.value.load(Acquire)
     }
@@ -132,7 +136,7 @@ impl Word {
         self.exchange(seen.encode(), next.encode())
     }
 
-    fn exchange(&self, seen: usize, next: usize) -> bool {
+    fn exchange(&self, seen: u64, next: u64) -> bool {
         // Release: see `get`. What this thread saw of the state before it has acquired.
         self.value.compare_exchange(seen, next, Release, Relaxed).is_ok()
     }
@@ -151,20 +155,23 @@ impl Word {
 mod tests {
     use super::*;
 
+    /// The highest of user space, or with more bits than a signed number has.
+    const ADDRESS: usize = (0x7fff_ffff_ffff_u64 & usize::MAX as u64) as usize - 7;
+
     #[test]
     fn words_survive_a_round_trip() {
         for source in [None, Some(Source::Kernel), Some(Source::Table), Some(Source::Atomic)] {
-            let word = State::Claimed(Block(0x7fff_ffff_fff8), source).encode();
+            let word = State::Claimed(Block(ADDRESS), source).encode();
             let State::Claimed(block, decoded) = State::decode(word) else { panic!("{word:x}") };
-            assert_eq!((block.0, decoded), (0x7fff_ffff_fff8, source));
+            assert_eq!((block.0, decoded), (ADDRESS, source));
             let hidden = State::Claimed(block, source).encode_hidden();
-            assert_eq!(hidden & (KERNEL | TABLE), 0, "a fast path must not find a source");
+            assert_eq!(hidden as usize & (KERNEL | TABLE), 0, "a fast path must not find a source");
             let State::Claimed(block, decoded) = State::decode(hidden) else { panic!("{word:x}") };
-            assert_eq!((block.0, decoded), (0x7fff_ffff_fff8, source));
+            assert_eq!((block.0, decoded), (ADDRESS, source));
         }
         for count in [0, 1, -1, 1 << 58, -(1 << 58)] {
             let word = State::Inline(count).encode();
-            assert_eq!(word & MARKS, 0, "the fast path must not take a count for an address");
+            assert_eq!(word as usize & MARKS, 0, "a fast path must not take it for an address");
             let State::Inline(decoded) = State::decode(word) else { panic!("{word:x}") };
             assert_eq!(decoded, count);
         }

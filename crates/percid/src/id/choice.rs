@@ -1,6 +1,5 @@
 //! Choosing the source, once per process.
 
-use std::ffi::CStr;
 use std::fmt;
 
 use super::probe;
@@ -9,7 +8,7 @@ use super::try_once::TryOnce;
 use super::unavailable::Unavailable;
 use crate::sys::atomic::AtomicU64;
 use crate::sys::cell::UnsafeCell;
-use crate::sys::{holder, process, stderr};
+use crate::sys::{environment, holder, stderr};
 
 /// Which source the process uses, and why.
 ///
@@ -127,31 +126,22 @@ fn automatic(table: Result<(), Unavailable>) -> Option<Choice> {
     match table {
         Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableWorks }),
         Err(Unavailable::SectionsNotProbed) => None,
-        Err(why) => Some(Choice { source: Source::Atomic, reason: Reason::TableIsNot(why) }),
+        Err(why) => {
+            // It cannot fail.
+            let _ = Source::Atomic.prepare();
+            Some(Choice { source: Source::Atomic, reason: Reason::TableIsNot(why) })
+        }
     }
 }
 
 /// What `PERCID_SOURCE` asks for; a message says so if there is no such source.
 fn requested() -> Option<Source> {
-    let value = variable()?;
+    let value = environment::source()?;
     let source = value.to_str().unwrap_or_default().parse::<Source>();
     if let Err(UnknownSource) = source {
         stderr::say(format_args!("PERCID_SOURCE={value:?} ignored: {UnknownSource}"));
     }
     source.ok()
-}
-
-/// The variable's value, unless it is missing or empty, or the program has rights that its caller
-/// has not (set-user-ID, file capabilities): then the environment is a stranger's. Read without the
-/// standard library's lock on the environment, which the interrupted code might hold.
-fn variable() -> Option<&'static CStr> {
-    if process::auxiliary(libc::AT_SECURE) != 0 {
-        return None;
-    }
-    // SAFETY: the name is a terminated string.
-    let value = unsafe { libc::getenv(c"PERCID_SOURCE".as_ptr()) };
-    // SAFETY: the C library returns null or a terminated string of the environment.
-    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }).filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]

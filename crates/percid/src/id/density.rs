@@ -53,6 +53,7 @@ pub fn set_density(density: Density) {
 }
 
 /// The most IDs while threads wander; 0 for no more than the bound.
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) fn most() -> u32 {
     MOST.load(Relaxed)
 }

@@ -7,13 +7,14 @@
 use super::unavailable::Unavailable;
 use crate::arena;
 use crate::critical::FAST_PATH;
+use crate::sys::registration::Registration;
 use crate::sys::rseq;
 
 /// Makes the source ready: nothing is needed but an ID in the area.
-pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailable> {
+pub(crate) fn prepare(registration: Registration) -> Result<(), Unavailable> {
     match registration {
-        rseq::Registration::Libc | rseq::Registration::Own => {}
-        rseq::Registration::Shared => return Err(Unavailable::SharedArea),
+        Registration::Libc | Registration::Own => {}
+        Registration::Shared => return Err(Unavailable::SharedArea),
         other => return Err(Unavailable::NoRseq(other)),
     }
     if rseq::has_mm_cid(registration) { Ok(()) } else { Err(Unavailable::NoKernelIds) }

@@ -1,20 +1,37 @@
 //! Concurrency IDs: where they come from, and which source this process uses.
 
+pub(crate) mod aborts;
 mod activity;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+mod area;
 pub(crate) mod atomic;
 pub(crate) mod choice;
 mod density;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
+mod elsewhere;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod entry;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod fence;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod kernel;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod limits;
 mod prepared;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod probe;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod published;
 mod seen;
 pub(crate) mod set;
 mod set_words;
 pub(crate) mod source;
+#[cfg(any(
+    feature = "testing",
+    all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))
+))]
+pub(crate) mod spoilt;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod table;
 pub(crate) mod try_lock;
 mod try_once;
@@ -25,6 +42,8 @@ use crate::sys::preserving_errno;
 pub use activity::Activity;
 pub use choice::{Choice, Reason};
 pub use density::{Density, set_density};
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
+pub(crate) use elsewhere::*;
 pub use percid_rules::Generation;
 pub(crate) use source::RESTART_LIMIT;
 pub use source::{Source, UnknownSource};

@@ -20,24 +20,24 @@
 //! answer condemns the kernel, whatever else happens on the machine. The opposite takes several
 //! rounds: a section may also have been aborted because its thread was moved to another CPU, which
 //! even the faulty kernels notice. A round whose thread is elsewhere afterwards does not count, and
-//! the answer is good only after [`ENOUGH`] rounds of each kind. If the time is over before, there
-//! is no answer.
+//! the answer is good only after [`ENOUGH`](super::aborts::ENOUGH) rounds of each kind. If the time
+//! is over before, there is no answer.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::aborts::{Aborts, Probe};
+use super::area;
 use super::fence;
+use super::spoilt::Spoilt;
 use super::unavailable::Unavailable;
 use crate::critical::FAST_PATH;
 use crate::critical::waiting::{self, Ending, NOWHERE, Rendezvous};
 use crate::sys::affinity::Affinity;
 use crate::sys::companion::{self, Companion, End};
 use crate::sys::{clock, membarrier, memory, process, rseq, signals};
-
-/// How many rounds of each kind must have ended in an abort before the kernel is trusted.
-const ENOUGH: u64 = 2;
 
 /// How often a section looks for the flag for each millisecond that is left: it must not be over
 /// long before, or the companion would not get its turn on a busy machine, nor long after. A look
@@ -48,88 +48,6 @@ const LOOKS_PER_MS: u64 = 500_000;
 /// to a limit.
 const FIRST_LIMIT_MS: u64 = 40;
 const LAST_LIMIT_MS: u64 = 320;
-
-/// What became of the rounds of one kind.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// if let Ok(probe) = percid::machine::probe(Duration::from_millis(20)) {
-///     let fences: percid::machine::Aborts = probe.fences;
-///     println!("{} aborted, {} ignored", fences.aborted, fences.ignored);
-/// }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Aborts {
-    /// The section was aborted, as it must be.
-    pub aborted: u64,
-    /// The section went on as if nothing had happened: the kernel's fault.
-    pub ignored: u64,
-    /// Nothing can be said: the thread was moved, or nothing happened in time.
-    pub undecided: u64,
-}
-
-/// What a probe of the kernel saw, see [`machine::probe`](crate::machine::probe).
-///
-/// ```
-/// use std::time::Duration;
-///
-/// match percid::machine::probe(Duration::from_millis(20)) {
-///     Ok(probe) => println!("{probe:?}"),
-///     Err(why) => println!("not probed: {why}"),
-/// }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Probe {
-    /// Fences of all CPUs.
-    pub fences: Aborts,
-    /// Fences of the section's CPU alone.
-    pub fences_of_one_cpu: Aborts,
-    /// Preemptions on the section's CPU.
-    pub preemptions: Aborts,
-}
-
-impl Probe {
-    fn all(&self) -> [Aborts; 3] {
-        [self.fences, self.fences_of_one_cpu, self.preemptions]
-    }
-
-    /// Whether the kernel ignored what must abort a section.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// if let Ok(probe) = percid::machine::probe(Duration::from_millis(20)) {
-    ///     assert!(!(probe.is_bad() && probe.is_good()));
-    /// }
-    /// ```
-    pub fn is_bad(&self) -> bool {
-        self.all().iter().any(|kind| kind.ignored > 0)
-    }
-
-    /// Whether the kernel aborted often enough, of each kind, to be trusted.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// if percid::machine::probe(Duration::from_millis(20)).is_ok_and(|probe| probe.is_good()) {
-    ///     println!("this kernel aborts critical sections when it must");
-    /// }
-    /// ```
-    pub fn is_good(&self) -> bool {
-        !self.is_bad() && self.all().iter().all(|kind| kind.aborted >= ENOUGH)
-    }
-
-    fn of(&mut self, kind: Kind) -> &mut Aborts {
-        match kind {
-            Kind::Fence => &mut self.fences,
-            Kind::FenceOfOneCpu => &mut self.fences_of_one_cpu,
-            Kind::Preemption => &mut self.preemptions,
-        }
-    }
-}
 
 /// What the companion does in a round.
 #[derive(Debug, Clone, Copy)]
@@ -167,34 +85,21 @@ impl Kind {
     }
 }
 
-/// How the proofs spoil a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-#[cfg_attr(
-    not(feature = "testing"),
-    expect(dead_code, unreachable_pub, reason = "only the proofs spoil anything")
-)]
-#[doc(hidden)]
-pub enum Spoilt {
-    /// Not at all.
-    No,
-    /// Every kernel is trusted without a probe.
-    Skipped,
-    /// No kernel is trusted without a probe.
-    Always,
-    /// As `Always`, and the kernel takes the section for none.
-    WrongDescriptor,
+impl Probe {
+    fn of(&mut self, kind: Kind) -> &mut Aborts {
+        match kind {
+            Kind::Fence => &mut self.fences,
+            Kind::FenceOfOneCpu => &mut self.fences_of_one_cpu,
+            Kind::Preemption => &mut self.preemptions,
+        }
+    }
 }
-
-/// What the proofs want.
-#[cfg(feature = "testing")]
-pub(crate) static SPOILT: AtomicU32 = AtomicU32::new(Spoilt::No as u32);
 
 impl Spoilt {
     #[cfg(feature = "testing")]
     fn now() -> Spoilt {
         let all = [Spoilt::Skipped, Spoilt::Always, Spoilt::WrongDescriptor];
-        let wanted = SPOILT.load(Relaxed);
+        let wanted = super::spoilt::SPOILT.load(Relaxed);
         all.into_iter().find(|&spoilt| spoilt as u32 == wanted).unwrap_or(Spoilt::No)
     }
 
@@ -301,11 +206,10 @@ fn may_be_faulty(release: process::Release) -> bool {
 /// Why it cannot be probed: no rseq, no fence, no child process, or one that may not do what is
 /// needed.
 pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
-    let registration = rseq::registration();
+    let registration = area::find();
     if !registration.succeeded() {
         return Err(Unavailable::NoRseq(registration));
     }
-    FAST_PATH.set_area(rseq::area_offset(registration));
     if rseq::cpu_id(FAST_PATH.area()).is_none() && !rseq::register_thread() {
         return Err(Unavailable::SectionsNotProbed);
     }
@@ -503,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_good_answer_takes_enough_of_each_kind() {
-        let enough = Aborts { aborted: ENOUGH, ignored: 0, undecided: 9 };
+        let enough = Aborts { aborted: crate::id::aborts::ENOUGH, ignored: 0, undecided: 9 };
         let good = Probe { fences: enough, fences_of_one_cpu: enough, preemptions: enough };
         assert!(good.is_good() && !good.is_bad());
         let few = Aborts { aborted: 1, ..enough };
@@ -597,7 +501,7 @@ mod tests {
     #[test]
     fn one_answer_condemns_and_some_of_each_kind_acquit() {
         let ignored = Aborts { ignored: 1, ..Aborts::default() };
-        let enough = Aborts { aborted: ENOUGH, ..Aborts::default() };
+        let enough = Aborts { aborted: crate::id::aborts::ENOUGH, ..Aborts::default() };
         let good = Probe { fences: enough, fences_of_one_cpu: enough, preemptions: enough };
         assert_eq!(judge(&good), Some(GOOD));
         assert_eq!(judge(&Probe { preemptions: ignored, ..good }), Some(BAD));

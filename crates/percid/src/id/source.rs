@@ -5,10 +5,9 @@ use std::str::FromStr;
 
 use super::prepared::Prepared;
 use super::unavailable::Unavailable;
-use super::{atomic, kernel, probe, table};
-use crate::critical::FAST_PATH;
+use super::{area, atomic, kernel, probe, table};
 use crate::sys::atomic::AtomicU32;
-use crate::sys::{preserving_errno, rseq};
+use crate::sys::preserving_errno;
 
 /// How often an operation is tried before it goes to the shared slot: often enough that a thread
 /// which is moved or interrupted now and then gets through, and bounded, so that a debugger that
@@ -82,15 +81,17 @@ impl Source {
         self,
         sections_can_be_trusted: impl FnOnce() -> Result<(), Unavailable>,
     ) -> Result<(), Unavailable> {
-        let registration = rseq::registration();
-        FAST_PATH.set_area(rseq::area_offset(registration));
+        let registration = area::find();
         if self != Source::Atomic {
             sections_can_be_trusted()?;
         }
         match self {
             Source::Kernel => kernel::prepare(registration),
             Source::Table => table::prepare(registration),
-            Source::Atomic => Ok(()),
+            Source::Atomic => {
+                atomic::prepare();
+                Ok(())
+            }
         }
     }
 
@@ -200,7 +201,7 @@ mod tests {
     use std::sync::atomic::Ordering::Release;
 
     use crate::Counter;
-    use crate::sys::{errno, steps};
+    use crate::sys::{errno, set_errno, steps};
 
     #[test]
     fn without_aborts_there_are_no_sections() {
@@ -217,8 +218,7 @@ mod tests {
         }
         // Others that find it unprepared prepare it again.
         PREPARED[Source::Table as usize].done.store(0, Release);
-        // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
-        unsafe { *libc::__errno_location() = 1234 };
+        set_errno(1234);
         let watching = steps::watch(|_| Some(Err(libc::EPERM)));
         assert!(Source::Table.prepare().is_err());
         drop(watching);

@@ -48,6 +48,7 @@ use super::unavailable::Unavailable;
 use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::atomic::{AtomicPtr, AtomicU32};
+use crate::sys::registration::Registration;
 use crate::sys::topology::{self, Place};
 use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, rseq, signals, thread};
 use percid_rules::space::{
@@ -112,7 +113,7 @@ pub(crate) fn ids_seen() -> u32 {
 }
 
 /// Makes the source ready, including the registration for the fence.
-pub(crate) fn prepare(registration: rseq::Registration) -> Result<(), Unavailable> {
+pub(crate) fn prepare(registration: Registration) -> Result<(), Unavailable> {
     if !registration.succeeded() {
         return Err(Unavailable::NoRseq(registration));
     }

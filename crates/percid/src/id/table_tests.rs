@@ -497,8 +497,8 @@ fn every_number_of_a_cpu_has_an_entry() {
 
 #[test]
 fn without_rseq_there_is_no_table() {
-    let refused = rseq::Registration::Refused(libc::ENOSYS);
+    let refused = Registration::Refused(libc::ENOSYS);
     assert_eq!(prepare(refused), Err(Unavailable::NoRseq(refused)));
     let (_, _watching) = watch(|_| Some(Err(libc::EPERM)));
-    assert_eq!(prepare(rseq::Registration::Libc), Err(Unavailable::NoMembarrier));
+    assert_eq!(prepare(Registration::Libc), Err(Unavailable::NoMembarrier));
 }

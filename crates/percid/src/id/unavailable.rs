@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::sys::rseq::{ErrnoName, Registration};
+use crate::sys::errno::ErrnoName;
+use crate::sys::registration::Registration;
 
 /// Why a source cannot be used.
 ///
@@ -36,6 +37,8 @@ pub enum Unavailable {
     /// Whether the kernel aborts critical sections cannot be found out: a child process was
     /// refused, with this `errno`.
     ProbeRefused(i32),
+    /// The system is not 64-bit Linux: percid has its own IDs, and the kernel's, nowhere else.
+    OtherSystem,
     /// The memory for the table, or the arena, is not available.
     NoMemory,
 }
@@ -69,6 +72,7 @@ impl fmt::Display for Unavailable {
                 "whether this kernel aborts critical sections cannot be found out: clone refused, {}",
                 ErrnoName(*errno)
             ),
+            Unavailable::OtherSystem => f.write_str("it needs 64-bit Linux"),
             Unavailable::NoMemory => f.write_str(
                 "no address space (RLIMIT_AS; after mlockall, RLIMIT_MEMLOCK), or no memory that a fork wipes \
                  (MADV_WIPEONFORK)",

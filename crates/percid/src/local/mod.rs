@@ -119,7 +119,7 @@ struct Shard<T> {
 }
 
 /// What C programs have as numbers: they make locals of static storage, and acquire inline.
-#[cfg(feature = "capi")]
+#[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     use std::mem::offset_of;
 

@@ -38,7 +38,7 @@ const LENT: u64 = 1 << 32;
 const IDLE: u64 = 2 << 32;
 
 /// The largest object: eight of them are far below the address space, so no size overflows.
-const MAX_SIZE: usize = 1 << 40;
+const MAX_SIZE: usize = if usize::BITS < 64 { 1 << 26 } else { 1 << 40 };
 
 /// The fewest bytes of a slab.
 const SLAB: usize = 64 * 1024;
@@ -167,7 +167,7 @@ pub struct RawPool {
 }
 
 /// What C programs have as numbers: they make pools of static storage, and get and put inline.
-#[cfg(feature = "capi")]
+#[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     use std::mem::offset_of;
 
@@ -193,7 +193,7 @@ impl RawPool {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or above 2 097 151, the alignment above 4096, or the size above 2^40.
+    /// If the capacity is 0 or above 2 097 151, the alignment above 4096, or the size above 2^40 (2^26 on 32 bits).
     pub const fn new(object: Layout, capacity: u32) -> RawPool {
         RawPool::over(object, Stack::new(capacity))
     }
@@ -249,7 +249,7 @@ impl RawPool {
 
     const fn over(object: Layout, idle: Stack<usize>) -> RawPool {
         assert!(object.align() <= 4096, "objects are aligned to a page at most");
-        assert!(object.size() <= MAX_SIZE, "objects have up to 2^40 bytes");
+        assert!(object.size() <= MAX_SIZE, "objects have up to 2^40 bytes (2^26 on 32 bits)");
         RawPool {
             idle,
             number: AtomicU64::new(0),

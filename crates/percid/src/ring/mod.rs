@@ -145,7 +145,7 @@ pub struct Ring {
 }
 
 /// What C programs have as numbers: they make rings of static storage, and append inline.
-#[cfg(feature = "capi")]
+#[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     use std::mem::offset_of;
 

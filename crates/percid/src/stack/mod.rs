@@ -111,7 +111,7 @@ pub struct Stack<T> {
 }
 
 /// What C programs have as numbers: they make stacks of static storage, and push and pop inline.
-#[cfg(feature = "capi")]
+#[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     type Pointers = Stack<usize>;
     assert!(size_of::<Pointers>() == 256);

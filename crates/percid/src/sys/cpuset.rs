@@ -103,16 +103,6 @@ impl CpuSet {
         }
     }
 
-    /// The set as the words the kernel uses: bit `b` of word `w` is CPU `64 w + b`.
-    pub(crate) fn words_mut(&mut self) -> &mut [u64; WORDS] {
-        &mut self.words
-    }
-
-    /// Adds every member of `other`.
-    pub(crate) fn add_all(&mut self, other: &CpuSet) {
-        self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
-    }
-
     /// Reads the kernel's list notation, such as `0-3,8`; `None` if the text is anything else.
     pub(crate) fn parse(list: &str) -> Option<CpuSet> {
         let mut set = CpuSet::new();
@@ -125,6 +115,20 @@ impl CpuSet {
             (first..=last).for_each(|cpu| set.insert(cpu));
         }
         Some(set)
+    }
+}
+
+/// For what the kernel reads and writes.
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+impl CpuSet {
+    /// The set as the words the kernel uses: bit `b` of word `w` is CPU `64 w + b`.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64; WORDS] {
+        &mut self.words
+    }
+
+    /// Adds every member of `other`.
+    pub(crate) fn add_all(&mut self, other: &CpuSet) {
+        self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
     }
 }
 

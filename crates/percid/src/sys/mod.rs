@@ -1,56 +1,78 @@
 //! All that talks to the kernel and to the C library.
 //!
-//! Everything below this module is async-signal-safe unless a function says otherwise: plain system
+//! On 64-bit Linux that is the files of this folder. On other systems it is those of
+//! [`elsewhere`](self), one for each system, beside what they have in common, and answers where
+//! there is nothing to ask. `--cfg percid_elsewhere` uses them on Linux, for tests, and with
+//! `--cfg percid_plain` what serves a system that has no file of its own.
+//!
+//! On Linux everything below this module is async-signal-safe unless a function says otherwise: plain system
 //! calls into buffers on the stack, no allocation, no lock. The slow paths of the ID sources may
 //! run inside a signal handler, and they call nothing else.
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod affinity;
 pub(crate) mod atomic;
 pub(crate) mod cell;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod clock;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod companion;
 pub(crate) mod cpuset;
-#[cfg(any(test, miri))]
+#[cfg(all(
+    any(test, miri),
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(percid_elsewhere)
+))]
 pub(crate) mod described;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
+mod elsewhere;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+pub(crate) mod environment;
+#[cfg_attr(windows, path = "elsewhere/last_error.rs")]
+#[cfg_attr(not(any(unix, windows)), path = "elsewhere/no_errno.rs")]
+pub(crate) mod errno;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod file;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod holder;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod membarrier;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 #[cfg_attr(miri, path = "memory_in_miri.rs")]
 pub(crate) mod memory;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod process;
 pub(crate) mod race_detector;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod raw_call;
+pub(crate) mod registration;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod rseq;
 mod rseq_area;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod signals;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod stderr;
 #[cfg(test)]
 pub(crate) mod steps;
 pub(crate) mod thread;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod topology;
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
+pub(crate) use elsewhere::*;
+#[cfg(any(
+    test,
+    all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))
+))]
+pub(crate) use errno::errno;
+pub(crate) use errno::preserving_errno;
+#[cfg(test)]
+pub(crate) use errno::set_errno;
 
 /// The largest number of CPUs that any Linux kernel supports (`NR_CPUS`, x86-64 with `MAXSMP`).
 pub(crate) const MAX_CPUS: usize = 8192;
-
-/// The `errno` of the call that failed last on this thread.
-pub(crate) fn errno() -> i32 {
-    // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
-    unsafe { *libc::__errno_location() }
-}
-
-/// Runs `body` and puts `errno` back as it was, so that a percid operation in a signal handler
-/// never changes what the interrupted code is about to read.
-pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
-    // SAFETY: as in `errno`.
-    let place = unsafe { libc::__errno_location() };
-    // SAFETY: the pointer is valid for this thread's whole life and no other thread writes through
-    // it.
-    let before = unsafe { *place };
-    let result = body();
-    // SAFETY: as above.
-    unsafe { *place = before };
-    result
-}
 
 #[cfg(test)]
 mod tests {
@@ -58,12 +80,8 @@ mod tests {
 
     #[test]
     fn errno_is_put_back() {
-        let set = |value| {
-            // SAFETY: as in `errno`.
-            unsafe { *libc::__errno_location() = value };
-        };
-        set(4242);
-        preserving_errno(|| set(libc::EAGAIN));
+        set_errno(4242);
+        preserving_errno(|| set_errno(11));
         assert_eq!(errno(), 4242);
     }
 }

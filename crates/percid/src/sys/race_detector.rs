@@ -43,6 +43,7 @@ pub(crate) fn is_present() -> bool {
 }
 
 /// Whether it is ThreadSanitizer.
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) fn is_thread_sanitizer() -> bool {
     is_present() && WATCHER.load(Relaxed) == THREAD_SANITIZER
 }
@@ -110,8 +111,10 @@ fn announce(key: usize, tsan: fn() -> Option<calls::Announce>, request: usize) {
 }
 
 #[cfg(all(
+    target_os = "linux",
+    target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
-    not(miri)
+    not(any(miri, percid_elsewhere))
 ))]
 mod calls {
     use std::arch::asm;
@@ -243,8 +246,10 @@ mod calls {
 
 /// Where no assembly is known nobody watches.
 #[cfg(not(all(
+    target_os = "linux",
+    target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
-    not(miri)
+    not(any(miri, percid_elsewhere))
 )))]
 mod calls {
     use std::ffi::c_void;

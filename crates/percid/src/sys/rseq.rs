@@ -33,10 +33,10 @@
 //!
 //! If another area is registered nevertheless, it cannot be found ([`Registration::Taken`]).
 
-use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::process;
+use super::registration::{Mode, Registration};
 use super::rseq_area::Area;
 #[cfg(test)]
 use super::steps::{self, Step};
@@ -60,75 +60,6 @@ pub(crate) const MAX_OWN_SIZE: u32 = size_of::<Area>() as u32;
 
 const AT_RSEQ_FEATURE_SIZE: u64 = 27;
 const AT_RSEQ_ALIGN: u64 = 28;
-
-/// Who registers the threads of this process.
-///
-/// ```
-/// use percid::machine::{self, Registration};
-///
-/// if let Registration::Refused(errno) = machine::read().rseq.registration {
-///     println!("the kernel refuses rseq: errno {errno}");
-/// }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Registration {
-    /// The C library registers every thread when it starts.
-    Libc,
-    /// percid registers each thread when it first needs to, since the C library does not.
-    Own,
-    /// Some library of the program defines the thread-local area `__rseq_abi`, and percid shares
-    /// it: the library that needs it first in a thread registers it. Only
-    /// [`Source::Table`](crate::Source::Table) works there.
-    Shared,
-    /// Another library has registered an area of its own that cannot be found, and a thread has
-    /// only one.
-    Taken,
-    /// The kernel refuses: its answer to percid's attempt, an `errno`.
-    Refused(i32),
-    /// percid has no critical sections for this architecture.
-    Unsupported,
-}
-
-impl fmt::Display for Registration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Registration::Libc => f.write_str("by the C library"),
-            Registration::Own => f.write_str("by percid, thread by thread"),
-            Registration::Shared => f.write_str("shared with another library (__rseq_abi)"),
-            Registration::Taken => {
-                f.write_str(
-                    "taken: another library has registered this thread's only rseq area; switch that \
-                     library's use of rseq off",
-                )?;
-                if thread::libc_rseq().is_none() {
-                    return Ok(());
-                }
-                f.write_str(
-                    ", or do not switch the C library's off (GLIBC_TUNABLES=glibc.pthread.rseq=0)",
-                )
-            }
-            Registration::Refused(errno) => write!(f, "refused: {}", ErrnoName(*errno)),
-            Registration::Unsupported => f.write_str("not supported on this architecture"),
-        }
-    }
-}
-
-/// An `errno` by the name that manual pages use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ErrnoName(pub(crate) i32);
-
-impl fmt::Display for ErrnoName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            libc::ENOSYS => f.write_str("ENOSYS (the kernel has no such call)"),
-            libc::EPERM => f.write_str("EPERM (a sandbox forbids the call)"),
-            libc::EINVAL => f.write_str("EINVAL (the kernel does not know this use of the call)"),
-            libc::ENOMEM => f.write_str("ENOMEM (out of memory)"),
-            other => write!(f, "errno {other}"),
-        }
-    }
-}
 
 /// Who registers the threads of this process; decided once, by the first thread that asks, because
 /// all threads must look for their area at the same distance from the thread pointer.
@@ -463,6 +394,11 @@ pub(crate) fn registered_size(registration: Registration) -> u32 {
     }
 }
 
+/// Whether the C library knows of rseq.
+pub(super) fn is_in_libc() -> bool {
+    thread::libc_rseq().is_some()
+}
+
 /// What the C library says about the size of its areas, in bytes; 0 if it registers none.
 fn libc_size() -> u32 {
     thread::libc_rseq().map_or(0, |libc| libc.size)
@@ -481,26 +417,6 @@ pub(crate) fn has_mm_cid(registration: Registration) -> bool {
 
 fn holds_mm_cid(usable: u32) -> bool {
     usable as usize >= std::mem::offset_of!(Area, mm_cid) + size_of::<u32>()
-}
-
-/// How the kernel keeps a registered area up to date.
-///
-/// ```
-/// if let Some(mode) = percid::machine::read().rseq.mode {
-///     println!("the kernel keeps the area up to date in mode {mode:?}");
-/// }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Mode {
-    /// The only mode of a kernel that announces at most 32 bytes.
-    Single,
-    /// 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every
-    /// switch, for libraries that rely on it.
-    Compatible,
-    /// More than 32 bytes are registered: IDs are written when they change, and a process that
-    /// writes to a field of the kernel's is killed.
-    Fast,
 }
 
 impl Mode {

@@ -25,6 +25,9 @@ pub(crate) enum Step {
     Remove(u32),
 }
 
+/// An error for tests that need any.
+pub(crate) const REFUSED: i32 = 12;
+
 /// What is asked of `membarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fence {
@@ -65,8 +68,7 @@ pub(crate) fn at(step: Step) -> Answer {
     let mut watcher = WATCHER.with(|place| place.borrow_mut().take())?;
     let answer = watcher(step);
     if let Some(Err(errno)) = answer {
-        // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
-        unsafe { *libc::__errno_location() = errno };
+        super::set_errno(errno);
     }
     WATCHER.with(|place| *place.borrow_mut() = Some(watcher));
     answer

@@ -1,4 +1,4 @@
-//! What every thread has of percid, and what the C library says of its own.
+//! What every thread has of percid.
 
 use crate::sys::rseq_area::Area;
 
@@ -41,13 +41,4 @@ with_sections! {
     );
 
     const _: () = assert!(size_of::<Block>() == 128 && std::mem::offset_of!(Block, area) == 0);
-}
-
-/// What the C library says about its rseq areas: the symbols `__rseq_offset` and `__rseq_size`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LibcRseq {
-    /// From the thread pointer to the area, in bytes.
-    pub(crate) offset: isize,
-    /// The size the library promises in bytes; 0 if it did not register.
-    pub(crate) size: u32,
 }

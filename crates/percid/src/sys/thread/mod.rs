@@ -6,16 +6,33 @@
 //! are loaded late; the block is therefore laid down in assembly and found by the initial-exec
 //! model, which the loader either satisfies for all threads or refuses the library.
 
-#[cfg(all(target_arch = "aarch64", not(percid_portable)))]
+#[cfg(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_arch = "aarch64",
+    not(any(percid_elsewhere, percid_portable))
+))]
 #[path = "aarch64.rs"]
 mod arch;
-#[cfg(all(target_arch = "riscv64", not(percid_portable)))]
+#[cfg(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_arch = "riscv64",
+    not(any(percid_elsewhere, percid_portable))
+))]
 #[path = "riscv64.rs"]
 mod arch;
-#[cfg(all(target_arch = "x86_64", not(percid_portable)))]
+#[cfg(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_arch = "x86_64",
+    not(any(percid_elsewhere, percid_portable))
+))]
 #[path = "x86_64.rs"]
 mod arch;
 mod block;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+mod libc_rseq;
 #[allow(dead_code, reason = "only where there are no sections")]
 mod portable;
 
@@ -27,7 +44,8 @@ use std::ptr;
 
 pub(crate) use arch::{own_offset, token};
 pub(crate) use block::Block;
-use block::LibcRseq;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+pub(crate) use libc_rseq::{libc_rseq, shared_offset};
 
 /// The address of the calling thread's block.
 #[inline(always)]
@@ -39,28 +57,6 @@ pub(crate) fn own() -> *mut Block {
 #[inline(always)]
 pub(crate) fn at(offset: isize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(arch::pointer().wrapping_add_signed(offset))
-}
-
-/// Returns what the C library says about its rseq areas; `None` if it has none: a weak reference is
-/// null then.
-pub(crate) fn libc_rseq() -> Option<LibcRseq> {
-    let (offset, size) = arch::libc_rseq_symbols();
-    if offset.is_null() || size.is_null() {
-        return None;
-    }
-    // SAFETY: the symbols exist, with the documented types, and are constant after start-up.
-    Some(unsafe { LibcRseq { offset: *offset, size: *size } })
-}
-
-/// From the thread pointer to the thread-local `__rseq_abi`; `None` if no library of the program
-/// defines it.
-///
-/// Linkers make different things of a weak reference to thread-local storage that is not defined:
-/// zero, or what zero would be as an address in it. Whatever it is, it is the same for another name
-/// that is not defined. The dynamic loader of musl follows such references without looking.
-pub(crate) fn shared_offset() -> Option<isize> {
-    let (shared, undefined) = arch::shared_references()?;
-    (shared != undefined).then_some(shared)
 }
 
 #[cfg(test)]

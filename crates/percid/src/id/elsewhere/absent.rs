@@ -1,0 +1,73 @@
+//! IDs where percid has none: in the place of percid's table and of the kernel's IDs. Neither can be
+//! prepared, so no object uses them and no thread has one.
+
+use std::ops::Range;
+
+use crate::id::activity::Activity;
+use crate::id::unavailable::Unavailable;
+use crate::sys::registration::Registration;
+
+/// Who registers threads for restartable sequences: nobody.
+pub(crate) fn find() -> Registration {
+    Registration::Unsupported
+}
+
+pub(crate) fn prepare(_: Registration) -> Result<(), Unavailable> {
+    Err(Unavailable::OtherSystem)
+}
+
+pub(crate) fn current() -> Option<u32> {
+    None
+}
+
+pub(crate) fn current_admitted() -> Option<u32> {
+    None
+}
+
+pub(crate) fn ensure_id() -> bool {
+    false
+}
+
+pub(crate) fn ids_seen() -> u32 {
+    0
+}
+
+pub(crate) fn compact() -> u32 {
+    0
+}
+
+pub(crate) fn activity() -> Option<Activity> {
+    None
+}
+
+pub(crate) fn memory() -> impl Iterator<Item = Range<usize>> {
+    std::iter::empty()
+}
+
+/// What the proofs do to the table: nothing.
+#[cfg(feature = "testing")]
+pub(crate) mod hooks {
+    pub(crate) fn steal(_cpu: u32) -> Option<u32> {
+        None
+    }
+
+    pub(crate) fn evict(_cpu: u32) -> Option<u32> {
+        None
+    }
+
+    pub(crate) fn fence(_cpu: u32) -> bool {
+        false
+    }
+
+    pub(crate) fn put_back(_id: u32, _cpu: Option<u32>) -> bool {
+        true
+    }
+
+    pub(crate) fn ids_in_use() -> Option<usize> {
+        None
+    }
+
+    pub(crate) fn while_locked<T>(_: impl FnOnce() -> T) -> Option<T> {
+        None
+    }
+}

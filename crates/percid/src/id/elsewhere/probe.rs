@@ -1,0 +1,22 @@
+//! The probe of the kernel, where there are no critical sections that it could abort.
+
+use std::time::Duration;
+
+use crate::id::aborts::Probe;
+use crate::id::unavailable::Unavailable;
+
+pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
+    Err(Unavailable::OtherSystem)
+}
+
+pub(crate) fn run(_limit: Duration, _brief: bool) -> Result<Probe, Unavailable> {
+    Err(Unavailable::OtherSystem)
+}
+
+pub(crate) fn is_resting() -> bool {
+    false
+}
+
+pub(crate) fn is_unanswered() -> bool {
+    false
+}

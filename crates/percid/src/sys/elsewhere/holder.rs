@@ -1,0 +1,71 @@
+//! Who holds something: a thread, by a number that no thread of a child of `fork` has.
+//!
+//! Threads are numbered as they first ask, and no number comes twice. A child of `fork` inherits
+//! the number of the thread that forked, and the next one to be dealt, so the process's
+//! *generation* stands before it: how many processes lie between it and the one that first asked. A
+//! process is known by its number. A child's is not its parent's; that of a process may come again
+//! in a descendant once the process has ended, and if none of those between has ever asked, the two
+//! are taken for one.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use super::system;
+
+/// The number of the process that asked last, and below it its generation.
+static PROCESS: AtomicU64 = AtomicU64::new(0);
+
+/// The calling thread's number; not 0.
+pub(crate) fn me() -> u64 {
+    u64::from(generation()) << 32 | u64::from(thread_number())
+}
+
+/// Whether a thread of this process has that number, as far as is known: those that have ended
+/// hold nothing.
+pub(crate) fn exists(holder: u64) -> bool {
+    (holder >> 32) as u32 == generation()
+}
+
+/// The process's number, which none of its ancestors and children has.
+#[cfg(test)]
+pub(crate) fn process() -> u64 {
+    u64::from(generation()) << 32
+}
+
+/// The number of this process among its ancestors, from 1 on.
+pub(crate) fn generation() -> u32 {
+    generation_of(&PROCESS, system::process_number())
+}
+
+fn generation_of(place: &AtomicU64, process: u32) -> u32 {
+    let mut seen = place.load(Relaxed);
+    loop {
+        let (known, generation) = ((seen >> 32) as u32, seen as u32);
+        if known == process && generation != 0 {
+            return generation;
+        }
+        let next = u64::from(process) << 32 | u64::from(generation + 1);
+        match place.compare_exchange(seen, next, Relaxed, Relaxed) {
+            Ok(_) => return generation + 1,
+            // A signal handler of this thread, or another thread.
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// From 1 on, and below 2^30: [`TryOnce`](crate::id) has numbers of its own above those.
+fn thread_number() -> u32 {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    thread_local! {
+        static MINE: Cell<u32> = const { Cell::new(0) };
+    }
+    match MINE.get() {
+        0 => {
+            let mine = LAST.fetch_add(1, Relaxed) % (1 << 30) + 1;
+            // A handler that ran in between may have been dealt one: what it held it has given back.
+            MINE.set(mine);
+            mine
+        }
+        known => known,
+    }
+}

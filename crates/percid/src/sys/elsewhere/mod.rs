@@ -1,0 +1,20 @@
+//! Where the system is not 64-bit Linux.
+//!
+//! Each system has a file with what it has of its own: memory, the number of a thread's CPU, the
+//! process's number. Whatever else Rust's standard library runs on uses `plain.rs`.
+
+pub(crate) mod absent;
+pub(crate) mod affinity;
+pub(crate) mod clock;
+pub(crate) mod environment;
+pub(crate) mod holder;
+pub(crate) mod stderr;
+#[cfg_attr(any(miri, percid_plain, not(any(unix, windows))), path = "plain.rs")]
+#[cfg_attr(all(windows, not(percid_plain)), path = "windows.rs")]
+#[cfg_attr(all(unix, not(any(miri, percid_plain))), path = "unix.rs")]
+pub(crate) mod system;
+
+pub(crate) use absent::{
+    self as file, self as membarrier, self as process, self as rseq, self as topology,
+};
+pub(crate) use system as memory;

@@ -1,0 +1,102 @@
+//! Unix systems by what they have in common: macOS, the BSDs, illumos, Android, Linux on 32 bits.
+//!
+//! Everything here is async-signal-safe. What [`memory`](crate::sys::memory) does for large pages,
+//! locked memory and limits on it, this does not.
+
+use std::ptr::{self, NonNull};
+
+use libc::{MAP_ANON, MAP_FIXED, MAP_PRIVATE, PROT_NONE, PROT_READ, PROT_WRITE};
+
+/// Reserves `bytes` of address space that cannot be touched yet.
+pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+    map_as(ptr::null_mut(), bytes, PROT_NONE, 0)
+}
+
+/// Makes a part of a reservation readable and writable; it reads as zero until written.
+///
+/// # Safety
+///
+/// The range must lie inside a reservation made by [`reserve`].
+pub(crate) unsafe fn open(start: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the range is the caller's own mapping, by contract; widening the protection of memory
+    // that is untouchable or open already takes nothing from other users.
+    unsafe { libc::mprotect(start.cast(), bytes, PROT_READ | PROT_WRITE) == 0 }
+}
+
+/// Maps zeroed memory.
+pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    map_as(ptr::null_mut(), bytes, PROT_READ | PROT_WRITE, 0)
+}
+
+/// Gives the memory of whole pages back to the kernel: they read as zero again. `false` if they are
+/// no whole pages of this machine, or the kernel refuses.
+///
+/// By a new mapping in the place of the old one, because `madvise` promises zeros on Linux only. No
+/// other thread finds the place empty in between: kernels replace a mapping in one step.
+///
+/// # Safety
+///
+/// The range must lie in a mapping of this module, and no thread may use its contents.
+pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
+    if !(start | bytes).is_multiple_of(page()) {
+        return false;
+    }
+    let start = ptr::with_exposed_provenance_mut(start);
+    map_as(start, bytes, PROT_READ | PROT_WRITE, MAP_FIXED).is_some()
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+///
+/// The range must be a whole mapping of this module, and no thread may use it any more.
+pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: by contract.
+    unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+}
+
+/// Maps memory at an address that is the caller's, or anywhere.
+fn map_as(place: *mut u8, bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
+    let flags = flags | MAP_PRIVATE | MAP_ANON;
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory in
+    // use; where it has one, the range is the caller's, and its contents are used by no thread.
+    let start = unsafe { libc::mmap(place.cast(), bytes, protection, flags, -1, 0) };
+    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+}
+
+/// The size of this machine's pages.
+fn page() -> usize {
+    // SAFETY: takes a number.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// The CPU that runs the calling thread, which may be out of date at once; `None` if the system has
+/// no cheap way to ask.
+#[cfg(any(
+    target_os = "android",
+    target_os = "dragonfly",
+    target_os = "freebsd",
+    target_os = "linux"
+))]
+pub(crate) fn current_cpu() -> Option<u32> {
+    // SAFETY: takes nothing.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// As its twin.
+#[cfg(not(any(
+    target_os = "android",
+    target_os = "dragonfly",
+    target_os = "freebsd",
+    target_os = "linux"
+)))]
+pub(crate) fn current_cpu() -> Option<u32> {
+    None
+}
+
+/// The process's number, which its child by `fork` does not have.
+pub(crate) fn process_number() -> u32 {
+    // SAFETY: takes nothing.
+    unsafe { libc::getpid() as u32 }
+}

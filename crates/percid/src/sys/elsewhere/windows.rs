@@ -1,0 +1,104 @@
+//! Windows, by functions of `kernel32` that every version since 7 has.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+
+const MEM_COMMIT: u32 = 0x1000;
+const MEM_RESERVE: u32 = 0x2000;
+const MEM_RELEASE: u32 = 0x8000;
+const MEM_RESET: u32 = 0x8_0000;
+const PAGE_NOACCESS: u32 = 1;
+const PAGE_READWRITE: u32 = 4;
+
+#[repr(C)]
+#[derive(Default)]
+struct ProcessorNumber {
+    group: u16,
+    number: u8,
+    reserved: u8,
+}
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn VirtualAlloc(start: *mut c_void, bytes: usize, kind: u32, protection: u32) -> *mut c_void;
+    fn VirtualFree(start: *mut c_void, bytes: usize, kind: u32) -> i32;
+    fn GetCurrentProcessorNumberEx(number: *mut ProcessorNumber);
+}
+
+/// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
+pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+    // SAFETY: memory at an address of the system's choice touches none in use.
+    unsafe { allocate(ptr::null_mut(), bytes, MEM_RESERVE, PAGE_NOACCESS) }
+}
+
+/// Makes a part of a reservation readable and writable; it reads as zero until written.
+///
+/// # Safety
+///
+/// The range must lie inside a reservation made by [`reserve`].
+pub(crate) unsafe fn open(start: *mut u8, bytes: usize) -> bool {
+    // SAFETY: by contract; to commit what is committed already changes nothing.
+    unsafe { allocate(start, bytes, MEM_COMMIT, PAGE_READWRITE).is_some() }
+}
+
+/// Maps zeroed memory.
+pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    // SAFETY: as in `reserve`.
+    unsafe { allocate(ptr::null_mut(), bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) }
+}
+
+/// Zeroes memory, and lets the system take it without writing it out.
+///
+/// Not by decommitting it: a thread that has lost a race may still look at memory that was given
+/// back, and must find it there. What is reset has the contents that it had or is zeroed, so both
+/// are zero. It still counts as the process's.
+///
+/// # Safety
+///
+/// The range must lie in memory of this module, and no thread may use its contents.
+pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
+    let start: *mut u8 = ptr::with_exposed_provenance_mut(start);
+    // SAFETY: by contract. Whether it is reset makes no difference to the contents.
+    unsafe {
+        start.write_bytes(0, bytes);
+        allocate(start, bytes, MEM_RESET, PAGE_READWRITE);
+    }
+    true
+}
+
+/// Gives memory back.
+///
+/// # Safety
+///
+/// The address must be one that [`reserve`] or [`map`] returned, and no thread may use the memory.
+pub(crate) unsafe fn unmap(start: NonNull<u8>, _bytes: usize) {
+    // SAFETY: by contract.
+    unsafe { VirtualFree(start.as_ptr().cast(), 0, MEM_RELEASE) };
+}
+
+/// # Safety
+///
+/// The range is null, or memory of this module.
+unsafe fn allocate(
+    start: *mut u8,
+    bytes: usize,
+    kind: u32,
+    protection: u32,
+) -> Option<NonNull<u8>> {
+    // SAFETY: by contract.
+    NonNull::new(unsafe { VirtualAlloc(start.cast(), bytes, kind, protection) }.cast())
+}
+
+/// The CPU that runs the calling thread, which may be out of date at once. Groups have up to 64
+/// CPUs.
+pub(crate) fn current_cpu() -> Option<u32> {
+    let mut place = ProcessorNumber::default();
+    // SAFETY: a place for the answer.
+    unsafe { GetCurrentProcessorNumberEx(&mut place) };
+    Some(u32::from(place.group) * 64 + u32::from(place.number))
+}
+
+/// No process has the memory of another one.
+pub(crate) fn process_number() -> u32 {
+    0
+}

@@ -1,0 +1,79 @@
+//! What there is to say of a thread's registration for restartable sequences.
+
+use std::fmt;
+
+use super::errno::ErrnoName;
+use super::rseq;
+
+/// Who registers the threads of this process.
+///
+/// ```
+/// use percid::machine::{self, Registration};
+///
+/// if let Registration::Refused(errno) = machine::read().rseq.registration {
+///     println!("the kernel refuses rseq: errno {errno}");
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Registration {
+    /// The C library registers every thread when it starts.
+    Libc,
+    /// percid registers each thread when it first needs to, since the C library does not.
+    Own,
+    /// Some library of the program defines the thread-local area `__rseq_abi`, and percid shares
+    /// it: the library that needs it first in a thread registers it. Only
+    /// [`Source::Table`](crate::Source::Table) works there.
+    Shared,
+    /// Another library has registered an area of its own that cannot be found, and a thread has
+    /// only one.
+    Taken,
+    /// The kernel refuses: its answer to percid's attempt, an `errno`.
+    Refused(i32),
+    /// percid has no critical sections for this architecture.
+    Unsupported,
+}
+
+impl fmt::Display for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Registration::Libc => f.write_str("by the C library"),
+            Registration::Own => f.write_str("by percid, thread by thread"),
+            Registration::Shared => f.write_str("shared with another library (__rseq_abi)"),
+            Registration::Taken => {
+                f.write_str(
+                    "taken: another library has registered this thread's only rseq area; switch that \
+                     library's use of rseq off",
+                )?;
+                if !rseq::is_in_libc() {
+                    return Ok(());
+                }
+                f.write_str(
+                    ", or do not switch the C library's off (GLIBC_TUNABLES=glibc.pthread.rseq=0)",
+                )
+            }
+            Registration::Refused(errno) => write!(f, "refused: {}", ErrnoName(*errno)),
+            Registration::Unsupported => f.write_str("not supported on this architecture"),
+        }
+    }
+}
+
+/// How the kernel keeps a registered area up to date.
+///
+/// ```
+/// if let Some(mode) = percid::machine::read().rseq.mode {
+///     println!("the kernel keeps the area up to date in mode {mode:?}");
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mode {
+    /// The only mode of a kernel that announces at most 32 bytes.
+    Single,
+    /// 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every
+    /// switch, for libraries that rely on it.
+    Compatible,
+    /// More than 32 bytes are registered: IDs are written when they change, and a process that
+    /// writes to a field of the kernel's is killed.
+    Fast,
+}
