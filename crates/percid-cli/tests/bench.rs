@@ -36,7 +36,9 @@ const PERCID: [&str; 6] = [
     "ring_append",
 ];
 /// Whose ratio to what is printed.
-const COMPARISONS: [(&str, &str); 5] = [
+const COMPARISONS: [(&str, &str); 7] = [
+    ("counter_add", "contatori"),
+    ("counter_add", "fast_counter"),
     ("stack_push_pop", "mimalloc"),
     ("stack_push_pop", "array_queue"),
     ("pool_get_put", "mimalloc"),

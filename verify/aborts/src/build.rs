@@ -36,6 +36,9 @@ const MUSL: &str = "x86_64-unknown-linux-musl";
 pub const SUBJECT: Build =
     Build { product: Product::Subject, ..Build::release("subject", &[], None, "") };
 
+/// The same as on an architecture without critical sections. It is only looked at.
+pub const PORTABLE: Build = Build { name: "portable", flags: "--cfg percid_portable", ..SUBJECT };
+
 /// The builds whose descriptors are checked.
 pub const PROBES: [Build; 7] = [
     // The workspace optimises percid even in debug builds; here nothing may be optimised.

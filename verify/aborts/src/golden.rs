@@ -8,7 +8,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use iced_x86::{Code, Instruction, MemorySize, OpKind, Register};
+use iced_x86::{Code, Instruction, InstructionInfoFactory, MemorySize, OpAccess, OpKind, Register};
 
 use crate::image::{Function, Image};
 use crate::section::decode;
@@ -24,6 +24,18 @@ pub const FUNCTIONS: [&str; 8] = [
     "percid_ring_append",
     "percid_mask_mark",
 ];
+
+/// Those that are compared in a build without critical sections, where they are atomic instructions.
+pub const PORTABLE_FUNCTIONS: [&str; 2] = ["percid_static_add", "percid_histogram_record"];
+
+/// What kind of build a function is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// With critical sections.
+    Sections,
+    /// As on an architecture without them.
+    Portable,
+}
 
 /// Set to anything, writes down what there is.
 pub const BLESS: &str = "PERCID_BLESS";
@@ -44,11 +56,21 @@ pub enum Compared {
 /// # Errors
 ///
 /// What has changed, as lines with - and +, and how much longer the function has become.
-pub fn compare(image: &Image, name: &str, toolchain: &(String, u32)) -> Result<Compared, String> {
+pub fn compare(
+    image: &Image,
+    kind: Kind,
+    name: &str,
+    toolchain: &(String, u32),
+) -> Result<Compared, String> {
     let function = image.function(name).ok_or_else(|| format!("no function {name}"))?;
     let now = normalised(image, function)?;
-    must_not_be_there(image, function)?;
-    let path = folder().join(format!("{name}.txt"));
+    let code = decode(image, function.address, function.length).unwrap_or_default();
+    must_not_be_there(image, name, &code)?;
+    match kind {
+        Kind::Sections => must_not_lock(name, &code)?,
+        Kind::Portable => must_store_once(name, &code)?,
+    }
+    let path = folder(kind).join(format!("{name}.txt"));
     if std::env::var_os(BLESS).is_some() {
         write_down(&path, name, toolchain, &now)?;
         return Ok(Compared::Blessed);
@@ -58,8 +80,12 @@ pub fn compare(image: &Image, name: &str, toolchain: &(String, u32)) -> Result<C
     judge(name, &golden, toolchain.1, &now)
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
+fn folder(kind: Kind) -> PathBuf {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    match kind {
+        Kind::Sections => golden,
+        Kind::Portable => golden.join("portable"),
+    }
 }
 
 fn write_down(
@@ -129,12 +155,9 @@ fn difference(then: &[&str], now: &[String]) -> String {
     text
 }
 
-/// What no compiler may put there: locked instructions, undefined ones, and calls of anything but a
-/// slow path.
-fn must_not_be_there(image: &Image, function: &Function) -> Result<(), String> {
-    let code = decode(image, function.address, function.length).unwrap_or_default();
-    let name = &function.name;
-    if let Some(one) = code.iter().find(|one| one.has_lock_prefix() || one.is_invalid()) {
+/// What no compiler may put there: undefined instructions, and calls of anything but a slow path.
+fn must_not_be_there(image: &Image, name: &str, code: &[Instruction]) -> Result<(), String> {
+    if let Some(one) = code.iter().find(|one| one.is_invalid()) {
         return Err(format!("{name}: {:?} in the fast path", one.mnemonic()));
     }
     let callees = code.iter().filter(|one| is_call(one)).map(|one| callee(image, one));
@@ -143,6 +166,32 @@ fn must_not_be_there(image: &Image, function: &Function) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("{name}: calls of {found:?} in the fast path"))
+    }
+}
+
+fn must_not_lock(name: &str, code: &[Instruction]) -> Result<(), String> {
+    match code.iter().find(|one| one.has_lock_prefix()) {
+        Some(one) => Err(format!("{name}: {:?} in the fast path", one.mnemonic())),
+        None => Ok(()),
+    }
+}
+
+/// One locked instruction, and nothing that stores besides: the locked one of the next operation
+/// would wait for it.
+fn must_store_once(name: &str, code: &[Instruction]) -> Result<(), String> {
+    let mut factory = InstructionInfoFactory::new();
+    let mut stores = |one: &Instruction| {
+        let memory = factory.info(one).used_memory();
+        memory.iter().any(|place| !matches!(place.access(), OpAccess::Read | OpAccess::NoMemAccess))
+    };
+    let storing: Vec<&Instruction> =
+        code.iter().filter(|one| !is_call(one) && stores(one)).collect();
+    match storing[..] {
+        [one] if one.has_lock_prefix() => Ok(()),
+        _ => {
+            let mnemonics: Vec<_> = storing.iter().map(|one| one.mnemonic()).collect();
+            Err(format!("{name}: {mnemonics:?} store, and one locked instruction shall"))
+        }
     }
 }
 
@@ -286,6 +335,26 @@ mod tests {
 
     fn lines(text: &[&str]) -> Vec<String> {
         text.iter().map(|&line| line.to_owned()).collect()
+    }
+
+    /// `lock xadd [rdi], rax`, `mov [rdi], rax` and `ret`.
+    const LOCKED: [u8; 5] = [0xf0, 0x48, 0x0f, 0xc1, 0x07];
+    const STORE: [u8; 3] = [0x48, 0x89, 0x07];
+    const RET: [u8; 1] = [0xc3];
+
+    fn code(parts: &[&[u8]]) -> Vec<Instruction> {
+        let bytes = parts.concat();
+        iced_x86::Decoder::new(64, &bytes, 0).into_iter().collect()
+    }
+
+    #[test]
+    fn a_store_beside_the_locked_instruction_is_noticed() {
+        let judge = |parts: &[&[u8]]| must_store_once("f", &code(parts)).is_ok();
+        assert!(judge(&[&LOCKED, &RET]));
+        assert!(!judge(&[&LOCKED, &STORE, &RET]) && !judge(&[&STORE, &RET]));
+        assert!(!judge(&[&LOCKED, &LOCKED, &RET]) && !judge(&[&RET]));
+        assert!(must_not_lock("f", &code(&[&STORE, &RET])).is_ok());
+        assert!(must_not_lock("f", &code(&[&LOCKED, &RET])).is_err());
     }
 
     #[test]

@@ -67,6 +67,7 @@ mod choice {
             // Built and run before this thread is confined to one CPU.
             let descriptors = self.has("descriptors").then(suite::descriptors);
             let program = build::SUBJECT.make()?;
+            let fast_paths = self.has("fast-paths").then(|| suite::fast_paths(&program));
             let cpus = Cpus::choose()?;
             let mut passed = true;
             for &part in &self.parts {
@@ -79,11 +80,11 @@ mod choice {
                         suite::instructions(&program, cpus, &self.operations, pairs)
                     }
                     "controls" => suite::controls(&program, cpus, Pairs::All),
-                    "fast-paths" => suite::fast_paths(&program),
                     _ => continue,
                 };
                 passed &= say(part, &verdict);
             }
+            passed &= fast_paths.is_none_or(|verdict| say("fast-paths", &verdict));
             Ok(passed & descriptors.is_none_or(|verdict| say("descriptors", &verdict)))
         }
 

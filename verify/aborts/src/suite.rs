@@ -10,7 +10,7 @@ use percid_subject::Operation;
 use crate::build::{self, PROBES, Product};
 use crate::campaign::{self, Pairs};
 use crate::elf::{self, Damage};
-use crate::golden::{self, Compared, FUNCTIONS};
+use crate::golden::{self, Compared, FUNCTIONS, Kind, PORTABLE_FUNCTIONS};
 use crate::image::Image;
 use crate::injection::Injection;
 use crate::probe;
@@ -160,14 +160,17 @@ pub fn descriptors() -> Verdict {
     verdict(line, &faults)
 }
 
-/// The fast paths against what is written down.
+/// The fast paths against what is written down: those of the subject, and those of the same as on an
+/// architecture without critical sections.
 pub fn fast_paths(program: &Path) -> Verdict {
-    let image = Image::read(program)?;
+    let images = [Image::read(program)?, Image::read(&build::PORTABLE.make()?)?];
     let toolchain = build::toolchain()?;
     let mut line = format!("rustc={} llvm={}", toolchain.0, toolchain.1);
     let mut changed = Vec::new();
-    for name in FUNCTIONS {
-        match golden::compare(&image, name, &toolchain) {
+    let sections = FUNCTIONS.into_iter().map(|name| (&images[0], Kind::Sections, name));
+    let atomics = PORTABLE_FUNCTIONS.into_iter().map(|name| (&images[1], Kind::Portable, name));
+    for (image, kind, name) in sections.chain(atomics) {
+        match golden::compare(image, kind, name, &toolchain) {
             Ok(Compared::Exactly) => line += &format!(" {name}=same"),
             Ok(Compared::ByLength) => line += &format!(" {name}=no-longer"),
             Ok(Compared::Blessed) => line += &format!(" {name}=written"),

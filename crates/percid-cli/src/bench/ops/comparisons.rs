@@ -7,7 +7,9 @@ use crate::bench::figures::{TeamName, distinct};
 use percid_command::text_table::{Align, TextTable};
 
 /// An operation of percid's and what it is compared with.
-const COMPARISONS: [(&str, &str); 5] = [
+const COMPARISONS: [(&str, &str); 7] = [
+    ("counter_add", "contatori"),
+    ("counter_add", "fast_counter"),
     ("stack_push_pop", "mimalloc"),
     ("stack_push_pop", "array_queue"),
     ("pool_get_put", "mimalloc"),
