@@ -7,9 +7,8 @@ use crate::options::LibraryType;
 use crate::setting::Setting;
 
 /// What every module is linked with that uses percid: threads keep pointers to its critical
-/// sections, so it has to stay loaded. To a program it means nothing. (pkg-config does not say it,
-/// because Go refuses flags that it does not know.)
-const STAYS: &str = "-Wl,-z,nodelete";
+/// sections, so it has to stay loaded. To a program it means nothing.
+pub(crate) const STAYS: &str = "-Wl,-z,nodelete";
 
 /// The text of `percidConfig.cmake`: the targets percid::shared and percid::static, and
 /// percid::percid, which is the shared library where there is one.

@@ -39,9 +39,12 @@ impl Directories {
             Some(directory) => prefix.join(directory),
             None => lib.join("pkgconfig"),
         };
+        let cmake = match &options.cmakedir {
+            Some(directory) => prefix.join(directory),
+            None => lib.join("cmake/percid"),
+        };
         let include = below(&options.includedir, "include");
-        let cmake = lib.join("cmake/percid");
-        for folder in [&prefix, &bin, &lib, &include, &pkg_config] {
+        for folder in [&prefix, &bin, &lib, &include, &pkg_config, &cmake] {
             can_be_told(folder)?;
         }
         Ok(Directories { prefix, bin, lib, include, pkg_config, cmake })
@@ -90,9 +93,15 @@ mod tests {
         assert_eq!(found.lib, Path::new("/usr/lib64"));
         assert_eq!(found.include, Path::new("/opt/include"));
         assert_eq!(found.pkg_config, Path::new("/usr/lib64/pkgconfig"));
-        let elsewhere = Options { pkgconfigdir: Some("share/pkgconfig".into()), ..options };
+        assert_eq!(found.cmake, Path::new("/usr/lib64/cmake/percid"));
+        let elsewhere = Options {
+            pkgconfigdir: Some("share/pkgconfig".into()),
+            cmakedir: Some("share/percid".into()),
+            ..options
+        };
         let found = Directories::of(&elsewhere).expect("good paths");
         assert_eq!(found.pkg_config, Path::new("/usr/share/pkgconfig"));
+        assert_eq!(found.cmake, Path::new("/usr/share/percid"));
     }
 
     #[test]

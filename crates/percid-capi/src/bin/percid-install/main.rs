@@ -26,7 +26,7 @@ mod uninstall;
 mod visibility;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use options::{Asked, Options, Task};
@@ -37,7 +37,10 @@ type Failure = String;
 
 fn main() -> ExitCode {
     let (task, options) = match options::parse(std::env::args_os().skip(1)) {
-        Ok(Asked::Do(task, options)) => (task, options),
+        Ok(Asked::Do(task, mut options)) => {
+            options.destdir = options.destdir.take().or_else(destdir);
+            (task, options)
+        }
         Ok(Asked::Help) => {
             print!("{}", options::HELP);
             return ExitCode::SUCCESS;
@@ -54,6 +57,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What make, CMake and Meson say to their programs.
+fn destdir() -> Option<PathBuf> {
+    std::env::var_os("DESTDIR").filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
 fn run(task: Task, options: &Options) -> Result<(), Failure> {

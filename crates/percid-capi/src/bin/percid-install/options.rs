@@ -51,6 +51,7 @@ pub(crate) struct Options {
     pub(crate) libdir: Option<PathBuf>,
     pub(crate) includedir: Option<PathBuf>,
     pub(crate) pkgconfigdir: Option<PathBuf>,
+    pub(crate) cmakedir: Option<PathBuf>,
     pub(crate) destdir: Option<PathBuf>,
     pub(crate) force: bool,
     /// Empty where none was named.
@@ -76,6 +77,7 @@ impl Default for Options {
             libdir: None,
             includedir: None,
             pkgconfigdir: None,
+            cmakedir: None,
             destdir: None,
             force: false,
             library_types: Vec::new(),
@@ -122,6 +124,7 @@ impl Options {
             "--libdir" => self.libdir = Some(value()?.into()),
             "--includedir" => self.includedir = Some(value()?.into()),
             "--pkgconfigdir" => self.pkgconfigdir = Some(value()?.into()),
+            "--cmakedir" => self.cmakedir = Some(value()?.into()),
             "--destdir" => self.destdir = Some(value()?.into()),
             "--library-type" => self.library_types.push(library_type(&text(value()?)?)?),
             "--bench" => self.benchmark = true,
@@ -163,7 +166,7 @@ impl Task {
             "--bench" | "--release" | "--debug" | "--profile" | "--no-strip" | "--target-dir"
             | "--locked" | "--frozen" | "--offline" => builds,
             "--prefix" | "--bindir" | "--libdir" | "--includedir" | "--pkgconfigdir"
-            | "--destdir" => installs,
+            | "--cmakedir" | "--destdir" => installs,
             "--target" | "--library-type" | "--products" => self != Task::Uninstall,
             "--force" => self == Task::Uninstall,
             _ => true,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::cmake::STAYS;
 use crate::options::LibraryType;
 use crate::setting::Setting;
 
@@ -18,6 +19,8 @@ pub(crate) fn file(setting: &Setting<'_>) -> String {
         format!("prefix={}", prefix.display()),
         format!("libdir={}", from_prefix(&directories.lib, prefix)),
         format!("includedir={}", from_prefix(&directories.include, prefix)),
+        // Not among the libraries, because Go refuses flags that it does not know.
+        format!("module_libs={STAYS}"),
         String::new(),
         "Name: percid".to_owned(),
         "Description: Per-CPU data for user space".to_owned(),
