@@ -21,11 +21,10 @@ fn is_tracked() -> bool {
     git(&["ls-files", "--error-unmatch", "build.rs"]).is_some()
 }
 
-/// Which commit it is stands in `HEAD`, or in the branch that this names, a file of its own or a line of
-/// `packed-refs`. A file that is missing would make Cargo run this each time.
+/// The log has a line for whatever changed which commit that is. Where none is kept, `HEAD` tells of
+/// some. A file that is missing would make Cargo run this each time.
 fn rerun_at_the_next_commit() {
-    let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
-    for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
+    for name in ["logs/HEAD", "HEAD"] {
         let Some(path) = git(&["rev-parse", "--git-path", name]) else { continue };
         if Path::new(&path).exists() {
             println!("cargo::rerun-if-changed={path}");

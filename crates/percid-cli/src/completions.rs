@@ -37,17 +37,17 @@ mod tests {
 
     /// For each command what can follow it: subcommands, and options after two hyphens.
     fn cases(command: &Command) -> Vec<Case> {
-        let name = command.get_bin_name().expect("it is built");
+        let name = command.get_bin_name().unwrap_or(command.get_name());
         let below = command.get_subcommands().map(|below| below.get_name().to_owned());
         let options = command.get_arguments().filter_map(|option| option.get_long());
-        let cases = [
+        let own = [
             Case { typed: format!("{name} "), expected: below.collect() },
             Case {
                 typed: format!("{name} --"),
                 expected: options.map(|long| format!("--{long}")).collect(),
             },
         ];
-        cases.into_iter().chain(command.get_subcommands().flat_map(cases)).collect()
+        own.into_iter().chain(command.get_subcommands().flat_map(cases)).collect()
     }
 
     /// `None` where the shell is not installed.
