@@ -20,7 +20,7 @@ pub(crate) struct MachineReport {
     possible_cpus: String,
     possible_count: usize,
     allowed_cpus: String,
-    allowed_count: usize,
+    pub(crate) allowed_count: usize,
     cores: usize,
     l3s: usize,
     nodes: usize,

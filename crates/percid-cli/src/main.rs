@@ -4,15 +4,23 @@
 //! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit
 //! status.
 
+// Arguments of what needs Linux are read on every system, and used by nothing.
+#![cfg_attr(not(all(target_os = "linux", target_pointer_width = "64")), allow(dead_code))]
+
 mod bench;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod check;
 mod cli;
 mod completions;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+mod elsewhere;
 mod help;
 mod info;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod kernel_ids;
 mod machine;
 mod man_page;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod numa;
 mod sim;
 mod trace;
@@ -20,6 +28,8 @@ mod trace;
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+use elsewhere::{check, kernel_ids, numa};
 use percid_command::exit::{Exit, Failure};
 
 fn main() -> ExitCode {

@@ -15,11 +15,10 @@ pub(crate) fn run(_understood: &TracePart, _json: bool) -> Result<Exit, Failure>
 
 #[cfg(not(feature = "trace"))]
 mod another_program {
-    use std::env;
+    use std::env::{self, consts::EXE_EXTENSION};
     use std::ffi::OsString;
     use std::io;
-    use std::os::unix::process::CommandExt;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::process::Command;
 
     use super::{Exit, Failure};
@@ -27,14 +26,31 @@ mod another_program {
     const PROGRAM: &str = "percid-trace";
     const MISSING: &str = "it is neither beside this percid nor in PATH; install a percid that has it within (cargo install percid-cli --features trace) or build it (cargo build --release -p percid-trace-cli)";
 
-    /// Replaces this process by the other program, from the folder of this one or from `PATH`.
+    /// Runs the other program, from the folder of this one or from `PATH`.
     pub(super) fn run() -> Result<Exit, Failure> {
-        let cause = Command::new(program()).args(arguments()).exec();
+        let mut command = Command::new(program());
+        let cause = match instead(command.args(arguments())) {
+            Ok(exit) => return Ok(exit),
+            Err(cause) => cause,
+        };
         let cause = match cause.kind() {
             io::ErrorKind::NotFound => io::Error::new(cause.kind(), MISSING),
             _ => cause,
         };
         Err(Failure::new(format!("cannot run {PROGRAM}"), cause))
+    }
+
+    /// Replaces this process by the other one.
+    #[cfg(unix)]
+    fn instead(command: &mut Command) -> io::Result<Exit> {
+        Err(std::os::unix::process::CommandExt::exec(command))
+    }
+
+    /// Waits for the other one, and ends as it does.
+    #[cfg(not(unix))]
+    fn instead(command: &mut Command) -> io::Result<Exit> {
+        let code = command.status()?.code();
+        Ok(Exit::Status(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
     }
 
     /// All that was given but the name of the subcommand, in front of which nothing but `--json` may be.
@@ -45,7 +61,8 @@ mod another_program {
     }
 
     fn program() -> PathBuf {
-        let beside = env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
+        let name = Path::new(PROGRAM).with_extension(EXE_EXTENSION);
+        let beside = env::current_exe().ok().map(|own| own.with_file_name(name));
         beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM))
     }
 }

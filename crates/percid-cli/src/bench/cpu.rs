@@ -2,7 +2,8 @@
 
 use std::io;
 
-const BITS: usize = libc::c_ulong::BITS as usize;
+/// Whether threads can be pinned: elsewhere they run where the scheduler puts them.
+pub(crate) const CAN_PIN: bool = cfg!(target_os = "linux");
 
 /// Confines the calling thread to `cpu`.
 pub(crate) fn pin_this_thread(cpu: u32) -> io::Result<()> {
@@ -10,7 +11,9 @@ pub(crate) fn pin_this_thread(cpu: u32) -> io::Result<()> {
 }
 
 /// Confines the calling thread to these CPUs.
+#[cfg(target_os = "linux")]
 pub(crate) fn pin_this_thread_to(cpus: &[u32]) -> io::Result<()> {
+    const BITS: usize = libc::c_ulong::BITS as usize;
     // Not `libc::cpu_set_t`, which ends at CPU 1023.
     let largest = cpus.iter().copied().max().unwrap_or(0) as usize;
     let mut mask: Vec<libc::c_ulong> = vec![0; largest / BITS + 1];
@@ -23,9 +26,20 @@ pub(crate) fn pin_this_thread_to(cpus: &[u32]) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn pin_this_thread_to(_cpus: &[u32]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// The CPU on which the calling thread runs at this moment.
+#[cfg(target_os = "linux")]
 pub(crate) fn this_cpu() -> Option<u32> {
     // SAFETY: takes nothing and touches no memory of ours.
     let cpu = unsafe { libc::sched_getcpu() };
     u32::try_from(cpu).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn this_cpu() -> Option<u32> {
+    None
 }

@@ -34,7 +34,7 @@ pub(crate) fn measure(
     interrupt: &Interrupt,
 ) -> Result<IncrementsReport, Failure> {
     let placement = |threads| match cpus.get(..threads) {
-        Some(cpus) => Placement::OneOn(cpus.to_vec()),
+        Some(cpus) => Placement::one_on_each(cpus),
         None => Placement::Anywhere(threads),
     };
     let placements = (threads.0..=threads.1).map(placement).collect();

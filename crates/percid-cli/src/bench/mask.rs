@@ -27,7 +27,8 @@ pub(crate) fn measure(
     length: Duration,
     interrupt: &Interrupt,
 ) -> Result<MaskReport, Failure> {
-    let placements = vec![Placement::Anywhere(1), Placement::OneOn(cpus.to_vec())];
+    let mut placements = vec![Placement::Anywhere(1), Placement::one_on_each(cpus)];
+    placements.dedup();
     let mut benchmark = Benchmark::new(placements, cpus, |_| loops::mask_operations())?;
     benchmark.run("bench mask", length, interrupt);
     Ok(MaskReport::of(&benchmark))

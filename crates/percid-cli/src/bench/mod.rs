@@ -1,6 +1,7 @@
 //! `percid bench`: measures this machine, all of it or one part.
 
 mod accounts;
+#[cfg_attr(not(target_os = "linux"), path = "no_areas.rs")]
 mod areas;
 mod benchmark;
 mod cpu;
@@ -74,8 +75,10 @@ pub(crate) fn everything(arguments: &EverythingArguments, json: bool) -> Result<
     session.ops(ops)?;
     session.tell_costs()?;
     session.mask(mask)?;
-    session.wander(wander)?;
-    session.intermittent(plan)?;
+    if cpu::CAN_PIN {
+        session.wander(wander)?;
+        session.intermittent(plan)?;
+    }
     session.tell(&Facts(&session.document))?;
     if arguments.full {
         session.tell(&format_args!("\n{}", session.document))?;
@@ -113,12 +116,14 @@ impl Session {
     }
 
     fn wander(&mut self, length: Duration) -> Result<(), Failure> {
+        needs_pinning("percid bench wander")?;
         self.document.wander =
             self.part(|cpus, interrupt| wander::measure(cpus, length, interrupt))?;
         Ok(())
     }
 
     fn intermittent(&mut self, plan: intermittent::Plan) -> Result<(), Failure> {
+        needs_pinning("percid bench intermittent")?;
         self.document.intermittent =
             self.part(|_, interrupt| intermittent::measure(plan, interrupt))?;
         Ok(())
@@ -179,4 +184,9 @@ impl Session {
             Ok(())
         }
     }
+}
+
+/// Some parts send threads to CPUs of their choice.
+fn needs_pinning(part: &str) -> Result<(), Failure> {
+    if cpu::CAN_PIN { Ok(()) } else { Err(Failure::not_supported(part, "Linux")) }
 }

@@ -23,11 +23,12 @@ pub(crate) fn measure(
     interrupt: &Interrupt,
 ) -> Result<OpsReport, Failure> {
     let began = Instant::now();
-    let placements = vec![
+    let mut placements = vec![
         Placement::Anywhere(1),
-        Placement::OneOn(cpus.to_vec()),
+        Placement::one_on_each(cpus),
         Placement::Anywhere(CROWD * cpus.len()),
     ];
+    placements.dedup();
     let mut benchmark = Benchmark::new(placements, cpus, loops::operations)?;
     benchmark.run("bench ops", length, interrupt);
     Ok(OpsReport::of(&benchmark, began.elapsed()))

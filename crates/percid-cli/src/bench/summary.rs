@@ -75,7 +75,8 @@ impl<'a> Costs<'a> {
     /// With one thread on each CPU. `None` where nothing was measured.
     pub(super) fn of(ops: &'a OpsReport, machine: &'a MachineReport) -> Option<Self> {
         let teams = ops.results.iter().map(|figure| figure.team);
-        let team = teams.filter(|team| team.pinned).max()?;
+        let one_each = |team: &TeamName| team.pinned || team.threads == machine.allowed_count;
+        let team = teams.filter(one_each).max_by_key(|team| (team.pinned, team.threads))?;
         let figures = ops.results.iter().filter(|figure| figure.team == team).collect();
         Some(Costs { figures, team, source: machine.source() })
     }
@@ -98,9 +99,10 @@ impl<'a> Costs<'a> {
     fn increments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let threads = self.team.threads;
         let rounds = self.find("counter_add").map_or(0, |figure| figure.rounds);
-        let who = match threads {
-            1 => "one thread".to_owned(),
-            _ => format!("each of {threads} threads on their own CPUs"),
+        let who = match (threads, self.team.pinned) {
+            (1, _) => "one thread".to_owned(),
+            (_, true) => format!("each of {threads} threads on their own CPUs"),
+            (_, false) => format!("each of {threads} threads"),
         };
         writeln!(
             f,

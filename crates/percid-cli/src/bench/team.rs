@@ -13,7 +13,7 @@ use super::thread_usage::ThreadUsage;
 use percid_command::exit::Failure;
 
 /// Where a team's threads run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
     /// As many threads, wherever the scheduler puts them.
     Anywhere(usize),
@@ -22,6 +22,14 @@ pub(crate) enum Placement {
 }
 
 impl Placement {
+    /// A thread for each of these CPUs, on it where threads can be pinned.
+    pub(crate) fn one_on_each(cpus: &[u32]) -> Placement {
+        match cpu::CAN_PIN {
+            true => Placement::OneOn(cpus.to_vec()),
+            false => Placement::Anywhere(cpus.len()),
+        }
+    }
+
     pub(crate) fn threads(&self) -> usize {
         match self {
             Placement::Anywhere(threads) => *threads,

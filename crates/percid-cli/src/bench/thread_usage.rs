@@ -4,12 +4,13 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadUsage {
     /// Times the kernel took the CPU away from the thread.
-    pub(crate) preemptions: i64,
+    pub(crate) preemptions: libc::c_long,
     /// Page faults served without reading from a disk.
-    pub(crate) minor_faults: i64,
+    pub(crate) minor_faults: libc::c_long,
 }
 
 impl ThreadUsage {
+    #[cfg(target_os = "linux")]
     pub(crate) fn now() -> Self {
         // SAFETY: all-zero bytes are a valid `rusage`, a plain structure of integers.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -17,5 +18,11 @@ impl ThreadUsage {
         // cannot fail.
         unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
         ThreadUsage { preemptions: usage.ru_nivcsw, minor_faults: usage.ru_minflt }
+    }
+
+    /// Other systems do not count for a single thread: no batch is discarded.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn now() -> Self {
+        ThreadUsage { preemptions: 0, minor_faults: 0 }
     }
 }

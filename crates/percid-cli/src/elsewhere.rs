@@ -1,0 +1,58 @@
+//! The subcommands that look at a Linux kernel, on other systems: each says in one line that it is
+//! not supported.
+
+/// `percid info --check`.
+pub(crate) mod check {
+    use std::fmt;
+    use std::time::Duration;
+
+    use percid_command::exit::{Exit, Failure};
+    use serde::Serialize;
+
+    /// There is none.
+    #[derive(Debug, Serialize)]
+    pub(crate) enum CheckReport {}
+
+    pub(crate) fn run(_length: Duration) -> Result<CheckReport, Failure> {
+        Err(super::not_supported("percid info --check"))
+    }
+
+    impl CheckReport {
+        pub(crate) fn exit(&self) -> Exit {
+            match *self {}
+        }
+    }
+
+    impl fmt::Display for CheckReport {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match *self {}
+        }
+    }
+}
+
+/// `percid kernel-ids`.
+pub(crate) mod kernel_ids {
+    use percid_command::exit::{Exit, Failure};
+
+    pub(crate) fn run(_json: bool) -> Result<Exit, Failure> {
+        Err(super::not_supported("percid kernel-ids"))
+    }
+
+    pub(crate) fn experiment() -> Result<Exit, Failure> {
+        run(false)
+    }
+}
+
+/// `percid numa`.
+pub(crate) mod numa {
+    use crate::cli::NumaArguments;
+    use percid_command::exit::{Exit, Failure};
+
+    pub(crate) fn run(_arguments: &NumaArguments, _json: bool) -> Result<Exit, Failure> {
+        Err(super::not_supported("percid numa"))
+    }
+}
+
+fn not_supported(what: &str) -> percid_command::exit::Failure {
+    percid_command::exit::Failure::not_supported(what, "64-bit Linux")
+}
