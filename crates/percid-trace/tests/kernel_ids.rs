@@ -1,5 +1,8 @@
 //! The IDs that Linux 6.18 handed out to real programs, which `fixtures/record.sh` recorded.
 
+// On big-endian machines Parquet is not supported.
+#![cfg(target_endian = "little")]
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;

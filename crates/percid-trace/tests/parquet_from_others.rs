@@ -1,6 +1,9 @@
 //! Tables as other programs write them after they worked on ours, made here with the columns that
 //! they make.
 
+// On big-endian machines Parquet is not supported.
+#![cfg(target_endian = "little")]
+
 use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;

@@ -1,6 +1,9 @@
 //! Our files in the hands of pandas, Polars and DuckDB, and what they write back. Python is the one
 //! that `verify/perfetto/install.sh` installs, or `python3` if it has what is needed.
 
+// On big-endian machines Parquet is not supported.
+#![cfg(target_endian = "little")]
+
 mod schedule;
 
 use std::fs::File;

@@ -115,6 +115,8 @@ fn the_schedule_is_the_same() {
 const BUT_GAPS: &str = "select name, value from stats
     where severity in ('error', 'data_loss') and value > 0 and name != 'mismatched_sched_switch_tids'";
 
+// The traces are Parquet files.
+#[cfg(target_endian = "little")]
 #[test]
 fn schedules_of_real_programs_are_the_same() {
     let Some(processor) = TraceProcessor::find() else { return };

@@ -1,6 +1,9 @@
 //! Where a real kernel let threads land that it woke: the shares of the simulated workload
 //! `wandering` are those.
 
+// On big-endian machines Parquet is not supported.
+#![cfg(target_endian = "little")]
+
 use std::path::Path;
 
 use percid_sim::machine::Machine;

@@ -32,7 +32,11 @@
 //! others beside them, any width of integers, floating-point numbers that are whole (as pandas
 //! makes of integers beside nulls), any encoding, no metadata. The rows of one CPU must still be in
 //! the order of their times.
+//!
+//! On big-endian machines Parquet is neither read nor written, see [`supported`]; all other formats
+//! are.
 
+mod byte_order;
 mod columns;
 mod events;
 mod plausible;
@@ -40,5 +44,6 @@ mod read;
 mod schema;
 mod write;
 
+pub use byte_order::supported;
 pub use read::{catches_panics, read, read_bytes};
 pub use write::write;

@@ -14,6 +14,7 @@ use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::ChunkReader;
 use arrow_schema::{DataType, Field, Schema};
 
+use super::byte_order::supported;
 use super::columns::{expected, readable};
 use super::events::Rows;
 use super::plausible::{check_description, check_pages, most_rows};
@@ -31,11 +32,13 @@ const BATCH: usize = 1 << 14;
 /// Costs 32 bytes of memory an event, and some megabytes for what is being decoded. An error says
 /// which row or which column is wrong and what was expected, or at which byte the file is damaged.
 pub fn read(file: File) -> Result<Trace, Error> {
+    supported()?;
     without_panic(|| read_chunks(file))
 }
 
 /// Reads a trace from a Parquet file in memory.
 pub fn read_bytes(file: impl Into<::bytes::Bytes>) -> Result<Trace, Error> {
+    supported()?;
     let file = file.into();
     without_panic(|| read_chunks(file))
 }

@@ -13,6 +13,7 @@ use ::parquet::schema::types::ColumnPath;
 use arrow_array::builder::UInt32Builder;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 
+use super::byte_order::supported;
 use super::schema::{Column, KINDS, Kind, SHARES, VERSION, key, schema};
 use crate::error::Error;
 use crate::event::{Event, Tid, UNKNOWN, What};
@@ -30,6 +31,7 @@ const BATCH: usize = 1 << 15;
 /// Costs about as much memory as one row group of a million events takes in the file. A time beyond
 /// 2^63 - 1 ns, which no clock of the kernel reaches, is an error that names the event's row.
 pub fn write(trace: &Trace, to: impl Write + Send) -> Result<(), Error> {
+    supported()?;
     let properties = properties(&trace.origin);
     let mut writer = ArrowWriter::try_new(to, schema(), Some(properties)).map_err(refused)?;
     for (nth, events) in trace.events.chunks(BATCH).enumerate() {

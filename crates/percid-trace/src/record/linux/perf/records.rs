@@ -226,6 +226,12 @@ mod tests {
         [&kind.to_ne_bytes()[..], &misc.to_ne_bytes(), &length.to_ne_bytes(), &bytes].concat()
     }
 
+    /// A number of 64 bits.
+    fn words(number: u64) -> [u32; 2] {
+        let [low, high] = [number as u32, (number >> 32) as u32];
+        if cfg!(target_endian = "big") { [high, low] } else { [low, high] }
+    }
+
     const SWITCH: u32 = 14;
     const SWITCH_CPU_WIDE: u32 = 15;
     const OUT: u16 = 1 << 13;
@@ -299,7 +305,7 @@ mod tests {
         let (events, lost) = events(&[
             record(7, 0, &[7, 7, 9, 8, 10, 0], 8, 10),
             record(7, 0, &[11, 7, 11, 8, 11, 0], 8, 11),
-            record(2, 0, &[1, 0, 5, 0], 8, 12),
+            record(2, 0, &[words(1), words(5)].concat(), 8, 12),
             record(4, 0, &[7, 7, 9, 8, 13, 0], 9, 13),
         ]);
         let expected = [

@@ -1,0 +1,21 @@
+//! The byte order of the machine, on which Parquet depends.
+
+use std::io;
+
+use crate::error::Error;
+
+/// Whether traces can be stored as Parquet on this machine, and read. On big-endian machines they
+/// cannot: the library that does it takes a machine's numbers for those of the format, which are
+/// little-endian, and says of every file that it is damaged.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::Unsupported`] where they cannot.
+pub fn supported() -> Result<(), Error> {
+    if cfg!(target_endian = "little") {
+        return Ok(());
+    }
+    let why = "Parquet files can be read and written on little-endian machines only: convert them \
+               there, to Perfetto's format for instance";
+    Err(Error::Io(io::Error::new(io::ErrorKind::Unsupported, why)))
+}
