@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn additions_that_have_no_copy_are_not_lost() {
         let counter = counter();
-        let _watching = steps::watch(|_| Some(Err(libc::ENOMEM)));
+        let _watching = steps::watch(|_| Some(Err(steps::REFUSED)));
         // SAFETY: the block is this thread's own.
         let block = unsafe { &mut *thread::own() };
         (block.hint, block.hint_left, block.copy) = (MAX_CPUS as u32 + 2, 64, 0);

@@ -202,7 +202,7 @@ fn cpu_model() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod tests {
     use super::*;
     use crate::sys::described;

@@ -105,7 +105,7 @@ fn without_the_fence_the_marks_are_taken_away_and_nothing_is_touched() {
         if fence == 1 {
             words[2].store(8, Relaxed);
         }
-        Err(libc::ENOSYS)
+        Err(steps::REFUSED)
     });
     assert_eq!((visited, values(words)), ((vec![], 1), [5, 0, 8]));
 }

@@ -244,6 +244,7 @@ mod tests {
         unsafe { block.release(STRIDE) };
     }
 
+    #[cfg(unix)]
     #[test]
     #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_released_block_is_zero_even_if_it_is_locked_and_its_neighbour_is_not_touched() {

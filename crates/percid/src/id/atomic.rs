@@ -154,8 +154,7 @@ mod tests {
         set_hint(7, 64);
         let kept = (0..100).take_while(|_| hint() == 7).count();
         // The thread may be on a CPU of that number by chance.
-        // SAFETY: takes nothing.
-        assert!(kept == 64 || unsafe { libc::sched_getcpu() } == 7, "{kept}");
+        assert!(kept == 64 || current_cpu() == 7, "{kept}");
         set_hint(7, 0);
         let here = hint();
         assert!(here < MAX_CPUS as u32);
@@ -177,15 +176,14 @@ mod tests {
         assert_eq!((copy(), left), (arena::distance(hint), HINT_OPERATIONS));
         assert!(hint < ids_seen());
         // The thread may be on a CPU of that number by chance.
-        // SAFETY: takes nothing.
-        assert!(hint != 7 || unsafe { libc::sched_getcpu() } == 7);
+        assert!(hint != 7 || current_cpu() == 7);
     }
 
     #[test]
     fn a_hint_without_memory_has_no_copy() {
         set_hint(0, 64);
         assert!(open_copy().is_some());
-        let _watching = steps::watch(|_| Some(Err(libc::ENOMEM)));
+        let _watching = steps::watch(|_| Some(Err(steps::REFUSED)));
         // SAFETY: the block is this thread's own.
         unsafe { ((*thread::own()).hint, (*thread::own()).copy) = (MAX_CPUS as u32 + 1, 0) };
         assert_eq!((open_copy(), copy()), (None, 0));

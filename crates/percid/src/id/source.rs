@@ -195,7 +195,13 @@ impl FromStr for Source {
     }
 }
 
-#[cfg(all(test, not(percid_portable)))]
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(percid_elsewhere),
+    not(percid_portable)
+))]
 mod tests {
     use super::*;
     use std::sync::atomic::Ordering::Release;

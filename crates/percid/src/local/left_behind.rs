@@ -64,7 +64,7 @@ impl Forks {
     }
 }
 
-#[cfg(all(test, not(miri)))]
+#[cfg(all(test, unix, not(any(miri, percid_plain))))]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::Barrier;

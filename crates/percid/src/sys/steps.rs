@@ -8,6 +8,10 @@ use std::cell::RefCell;
 
 /// What a slow path is about to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))),
+    expect(dead_code, reason = "only Linux takes all of them")
+)]
 pub(crate) enum Step {
     /// Call `membarrier` for the fence.
     Membarrier(Fence),
@@ -30,6 +34,10 @@ pub(crate) const REFUSED: i32 = 12;
 
 /// What is asked of `membarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))),
+    expect(dead_code, reason = "only Linux takes all of them")
+)]
 pub(crate) enum Fence {
     Query,
     Register,

@@ -26,12 +26,6 @@ pub(crate) fn exists(holder: u64) -> bool {
     (holder >> 32) as u32 == generation()
 }
 
-/// The process's number, which none of its ancestors and children has.
-#[cfg(test)]
-pub(crate) fn process() -> u64 {
-    u64::from(generation()) << 32
-}
-
 /// The number of this process among its ancestors, from 1 on.
 pub(crate) fn generation() -> u32 {
     generation_of(&PROCESS, system::process_number())
