@@ -156,7 +156,10 @@ mod tests {
         // The thread may be on a CPU of that number by chance.
         assert!(kept == 64 || current_cpu() == 7, "{kept}");
         set_hint(7, 0);
+        // SAFETY: the block is this thread's own, and nothing is added there.
+        unsafe { (*thread::own()).copy = arena::distance(7) };
         let here = hint();
+        assert_eq!(copy(), 0, "that was the last hint's");
         assert!(here < MAX_CPUS as u32);
         // SAFETY: the block is this thread's own.
         assert_eq!(unsafe { (*thread::own()).hint_left }, 64);
