@@ -135,6 +135,8 @@ static void check_descriptor(void)
     memcpy(&signature, (const char *)(uintptr_t)declared->abort - 4, 4);
 #if defined(__x86_64__)
     CHECK(signature == 0x53053053);
+#elif defined(__riscv)
+    CHECK(signature == 0xf1401073);
 #else
     CHECK(signature == 0xd428bc00);
 #endif
