@@ -112,7 +112,7 @@ fn kernel(text: &str) -> Result<Platform, Error> {
     let platform: Platform = text.parse()?;
     match platform.arch {
         Arch::X86_64 => Ok(platform),
-        Arch::Aarch64 => {
+        Arch::Aarch64 | Arch::Riscv64 => {
             Err(Error::Usage(format!("--kernel {text}: the code is read of x86-64 only")))
         }
     }

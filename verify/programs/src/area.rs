@@ -48,7 +48,11 @@ fn is_right_size(rseq: &Rseq) -> bool {
 }
 
 /// The signature that goes with the registrations of all libraries.
-const SIGNATURE: u32 = if cfg!(target_arch = "aarch64") { 0xd428_bc00 } else { 0x5305_3053 };
+const SIGNATURE: u32 = match () {
+    () if cfg!(target_arch = "aarch64") => 0xd428_bc00,
+    () if cfg!(target_arch = "riscv64") => 0xf140_1073,
+    () => 0x5305_3053,
+};
 
 /// What the kernel tells a tracer; its `ptrace_rseq_configuration`.
 #[repr(C)]

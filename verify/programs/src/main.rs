@@ -22,7 +22,7 @@ mod forking;
 mod handlers;
 mod hotplug;
 mod id_steps;
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
 mod instructions;
 mod leak;
 mod locked;
@@ -78,7 +78,7 @@ const PROGRAMS: &[Program] = &[
     program("handlers", handlers::run, "signal handlers that interrupt operations and slow paths"),
     program("hotplug", hotplug::run, "CPUs come and go while threads count (changes the machine)"),
     program("id-steps", id_steps::run, "records the scheduler's events and the kernel's IDs"),
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
     program("instructions", instructions::run, "every instruction of every section interrupted"),
     program("leak", leak::run, "forgets an object, for those who look for leaks"),
     program(
@@ -158,6 +158,7 @@ mask-order
 limit=120 on=multi on=aborts control stress --seconds 5 --source table --skip-fence
 limit=120 on=multi on=aborts control stress --structure stack --seconds 5 --source table --skip-fence
 limit=300 on=arm64 on=aborts instructions
+limit=300 on=riscv64 on=aborts instructions
 limit=120 on=no-aborts control stress --structure ring --seconds 5 --source table --probe skipped
 pool-cost --possible 1024
 limit=200 numa-follow --seconds 150

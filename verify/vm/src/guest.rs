@@ -58,7 +58,7 @@ impl Source {
 
     /// Builds the binary for machines of `arch`, optimised and without need of any library.
     pub fn build(&self, cache: &Cache, arch: Arch) -> Result<PathBuf> {
-        let target = format!("{}-unknown-linux-gnu", arch.name());
+        let target = arch.target();
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command
@@ -100,7 +100,7 @@ pub fn demand_static(path: &Path) -> Result<Arch> {
         Some((true, _)) => {
             Err(bad("a static program (build it with -C target-feature=+crt-static)"))
         }
-        None => Err(bad("a 64-bit ELF program of x86-64 or Arm")),
+        None => Err(bad("a 64-bit ELF program of x86-64, Arm or RISC-V")),
     }
 }
 
@@ -109,6 +109,7 @@ fn machine(elf: &[u8]) -> Option<Arch> {
     match elf.get(0x12..0x14)? {
         [62, 0] => Some(Arch::X86_64),
         [183, 0] => Some(Arch::Aarch64),
+        [243, 0] => Some(Arch::Riscv64),
         _ => None,
     }
 }

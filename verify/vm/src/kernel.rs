@@ -22,7 +22,7 @@ pub struct Kernel {
     pub package: String,
     /// The package it should have been taken from, if Debian no longer has that.
     pub in_place_of: Option<String>,
-    /// The image for QEMU: of x86-64 the uncompressed one (without symbols), of Arm as it was in
+    /// The image for QEMU: of x86-64 the uncompressed one (without symbols), of others as it was in
     /// the package.
     pub image: PathBuf,
 }
@@ -126,7 +126,7 @@ fn unpack(platform: Platform, package: &Path, scratch: &Path) -> Result<PathBuf>
     write(&ready.join(RELEASE), release.as_bytes())?;
     match platform.arch {
         Arch::X86_64 => place_image(&packed, &ready)?,
-        Arch::Aarch64 => copy(&packed, &ready.join(PACKED))?,
+        Arch::Aarch64 | Arch::Riscv64 => copy(&packed, &ready.join(PACKED))?,
     }
     Ok(ready)
 }
@@ -134,10 +134,12 @@ fn unpack(platform: Platform, package: &Path, scratch: &Path) -> Result<PathBuf>
 /// The image below `root`, an unpacked package, and its release. From 7.2 on it lies with its
 /// modules.
 fn image_below(root: &Path) -> Option<(String, PathBuf)> {
-    let boot = file_named(&root.join("boot"), |name| name.starts_with("vmlinuz-"));
-    if let Some(image) = boot {
-        let release = name_of(&image).trim_start_matches("vmlinuz-").to_owned();
-        return Some((release, image));
+    // RISC-V's are not packed.
+    for prefix in ["vmlinuz-", "vmlinux-"] {
+        if let Some(image) = file_named(&root.join("boot"), |name| name.starts_with(prefix)) {
+            let release = name_of(&image).trim_start_matches(prefix).to_owned();
+            return Some((release, image));
+        }
     }
     let modules = file_named(&root.join("usr/lib/modules"), |_| true)?;
     let image = file_named(&modules, |name| name == "vmlinuz" || name == "vmlinuz.unsigned")?;

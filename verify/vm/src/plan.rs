@@ -28,6 +28,7 @@ const QUICK: [(Platform, (u32, u32)); 4] = [
 /// Shapes for every kernel of the long plan.
 const X86: (u32, u32) = (8, 2);
 const ARM: (u32, u32) = (4, 2);
+const RISCV: (u32, u32) = (4, 2);
 
 /// Larger machines of the long plan; the last takes as long as all of one kernel's others.
 const LARGE: [(Platform, (u32, u32)); 3] = [
@@ -77,17 +78,18 @@ fn long() -> Vec<Machine> {
     let usual = pins::all().iter().map(|pin| match pin.platform.arch {
         Arch::X86_64 => (pin.platform, X86),
         Arch::Aarch64 => (pin.platform, ARM),
+        Arch::Riscv64 => (pin.platform, RISCV),
     });
     let mut machines: Vec<Machine> = usual.chain(LARGE).map(machine).collect();
     machines.sort_by_key(|machine| (machine.platform.arch, machine.platform.series));
     machines
 }
 
-/// Arm's guests bear CPUs that really run at the same time.
+/// Guests of Arm and RISC-V bear CPUs that really run at the same time.
 fn machine((platform, (cpus, nodes)): (Platform, (u32, u32))) -> Machine {
     let threads = match platform.arch {
         Arch::X86_64 => Threads::Single,
-        Arch::Aarch64 => Threads::Multi,
+        Arch::Aarch64 | Arch::Riscv64 => Threads::Multi,
     };
     Machine { platform, shape: Shape::new(cpus, 0, nodes).expect("the plan is sound"), threads }
 }
@@ -99,7 +101,7 @@ impl Machine {
         match wanted {
             "aborts" => aborts,
             "no-aborts" => !aborts,
-            "arm64" | "amd64" => self.platform.arch.debian() == wanted,
+            "arm64" | "amd64" | "riscv64" => self.platform.arch.debian() == wanted,
             threads => self.threads.name() == threads,
         }
     }

@@ -14,11 +14,13 @@ pub enum Arch {
     X86_64,
     /// 64-bit Arm.
     Aarch64,
+    /// 64-bit RISC-V.
+    Riscv64,
 }
 
 impl Arch {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
+    pub const ALL: [Self; 3] = [Self::X86_64, Self::Aarch64, Self::Riscv64];
 
     /// The one that this program was built for.
     pub fn host() -> Result<Self, Error> {
@@ -32,14 +34,30 @@ impl Arch {
         match self {
             Self::X86_64 => "amd64",
             Self::Aarch64 => "arm64",
+            Self::Riscv64 => "riscv64",
         }
     }
 
-    /// The compiler's name, as in the first word of a target.
+    /// The compiler's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
             Self::Aarch64 => "aarch64",
+            Self::Riscv64 => "riscv64",
+        }
+    }
+
+    /// The compiler's name for programs of it.
+    pub fn target(self) -> String {
+        let processor = if self == Self::Riscv64 { "riscv64gc" } else { self.name() };
+        format!("{processor}-unknown-linux-gnu")
+    }
+
+    /// What Debian calls its smallest kernels, at the end of their releases.
+    fn flavour(self) -> String {
+        match self {
+            Self::X86_64 | Self::Aarch64 => format!("-cloud-{}", self.debian()),
+            Self::Riscv64 => format!("-{}", self.debian()),
         }
     }
 
@@ -48,6 +66,7 @@ impl Arch {
         match self {
             Self::X86_64 => tool::QEMU,
             Self::Aarch64 => tool::QEMU_ARM,
+            Self::Riscv64 => tool::QEMU_RISCV,
         }
     }
 
@@ -56,6 +75,7 @@ impl Arch {
         match self {
             Self::X86_64 => tool::X86_64_LINKER,
             Self::Aarch64 => tool::AARCH64_LINKER,
+            Self::Riscv64 => tool::RISCV64_LINKER,
         }
     }
 
@@ -109,7 +129,8 @@ impl FromStr for Series {
     }
 }
 
-/// A series on an architecture, written `6.12` on x86-64 and `6.12-arm64` on Arm.
+/// A series on an architecture, written `6.12` on x86-64, `6.12-arm64` on Arm and `6.12-riscv64` on
+/// RISC-V.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Platform {
     /// The series.
@@ -142,8 +163,7 @@ impl Platform {
         let rest = rest.or_else(|| package.strip_prefix("linux-image-"))?;
         let rest = rest.strip_prefix("unsigned-").unwrap_or(rest);
         let release = rest.strip_suffix("-unsigned").unwrap_or(rest);
-        let flavour = format!("-cloud-{}", self.arch.debian());
-        (self.series.matches(release) && release.ends_with(&flavour)).then_some(release)
+        (self.series.matches(release) && release.ends_with(&self.arch.flavour())).then_some(release)
     }
 }
 

@@ -28,14 +28,19 @@ pub fn end_machine(value: u32) -> io::Error {
     io::Error::other("wrote to the exit port, and the machine still runs")
 }
 
+/// What a semihosting call to end needs in its registers: the number of the call, and the two words
+/// that its argument leads to.
+#[cfg(not(target_arch = "x86_64"))]
+const EXIT: u64 = 0x18;
+#[cfg(not(target_arch = "x86_64"))]
+const APPLICATION_EXIT: u64 = 0x2_0026;
+
 /// Ends the machine by a semihosting call, whereupon QEMU ends with the status that a write of
 /// `value` to the port of x86-64 gives.
 ///
 /// Outside a machine made by this harness the instruction is an illegal one.
 #[cfg(target_arch = "aarch64")]
 pub fn end_machine(value: u32) -> io::Error {
-    const EXIT: u64 = 0x18;
-    const APPLICATION_EXIT: u64 = 0x2_0026;
     let arguments: [u64; 2] = [APPLICATION_EXIT, u64::from(value * 2 + 1)];
     // SAFETY: the call reads the two words, which live through it, and writes no memory; it answers
     // in x0.
@@ -45,6 +50,29 @@ pub fn end_machine(value: u32) -> io::Error {
             inout("x0") EXIT => _,
             in("x1") &arguments,
             options(readonly, nostack, preserves_flags)
+        );
+    }
+    io::Error::other("called the emulator to end, and the machine still runs")
+}
+
+/// As its twin for Arm.
+#[cfg(target_arch = "riscv64")]
+pub fn end_machine(value: u32) -> io::Error {
+    let arguments: [u64; 2] = [APPLICATION_EXIT, u64::from(value * 2 + 1)];
+    // SAFETY: as its twin for Arm; the answer is in a0. The emulator wants the three instructions in
+    // their long form and on one page.
+    unsafe {
+        std::arch::asm!(
+            ".option push",
+            ".option norvc",
+            ".balign 16",
+            "slli zero, zero, 0x1f",
+            "ebreak",
+            "srai zero, zero, 7",
+            ".option pop",
+            inout("a0") EXIT => _,
+            in("a1") &arguments,
+            options(readonly, nostack)
         );
     }
     io::Error::other("called the emulator to end, and the machine still runs")

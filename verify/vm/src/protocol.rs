@@ -23,13 +23,14 @@ pub const PREFIX: &str = "PERCID-VM ";
 pub const JOBS_PATH: &str = "/percid/jobs";
 /// The programs in the initramfs.
 pub const PROGRAMS_PATH: &str = "/percid/programs";
-/// The serial port of the report, as the guest sees it: on x86-64 the second one, on Arm, whose
-/// only one is the kernel's console, one on the PCI bus.
+/// The serial port of the report, as the guest sees it: on x86-64 the second one, on the others,
+/// whose only one is the kernel's console, one on the PCI bus. Arm's console is of another kind and
+/// is not counted.
 pub const REPORT_PORT: &str =
-    if cfg!(target_arch = "x86_64") { "/dev/ttyS1" } else { "/dev/ttyS0" };
+    if cfg!(target_arch = "aarch64") { "/dev/ttyS0" } else { "/dev/ttyS1" };
 /// The I/O port whose write ends a machine of x86-64.
 pub const EXIT_PORT: u16 = 0xf4;
-/// The value that the guest writes there after a complete run; a machine of Arm ends with
+/// The value that the guest writes there after a complete run; a machine of Arm or RISC-V ends with
 /// [`EXIT_STATUS`] itself.
 pub const EXIT_VALUE: u32 = 0x10;
 /// QEMU's exit status then; panic, power-off and reboot all give 0.

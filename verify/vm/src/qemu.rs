@@ -89,6 +89,7 @@ impl Spec {
             // A server's processor with the instructions of LSE; an interrupt controller for more
             // than 8 CPUs.
             Arch::Aarch64 => ["-M", "virt,gic-version=3", "-cpu", "neoverse-n1"],
+            Arch::Riscv64 => ["-M", "virt", "-cpu", "rv64"],
         }
     }
 
@@ -100,7 +101,7 @@ impl Spec {
                 let end = format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4");
                 vec!["-serial".into(), report, "-device".into(), end]
             }
-            Arch::Aarch64 => {
+            Arch::Aarch64 | Arch::Riscv64 => {
                 let report = report.replacen("file:", "file,id=report,path=", 1);
                 vec![
                     "-chardev".into(),
@@ -159,6 +160,7 @@ impl Spec {
         arguments += match self.arch {
             Arch::X86_64 => " console=ttyS0 tsc=reliable no_timer_check",
             Arch::Aarch64 => " console=ttyAMA0",
+            Arch::Riscv64 => " console=ttyS0",
         };
         if self.shape.possible() > self.shape.cpus() {
             // All CPUs are there, and the kernel starts only these. CPUs that

@@ -23,6 +23,8 @@ pub struct Tool {
 pub const QEMU: Tool = Tool { name: "qemu-system-x86_64", package: "qemu-system-x86" };
 /// The emulator of 64-bit Arm.
 pub const QEMU_ARM: Tool = Tool { name: "qemu-system-aarch64", package: "qemu-system-arm" };
+/// The emulator of 64-bit RISC-V.
+pub const QEMU_RISCV: Tool = Tool { name: "qemu-system-riscv64", package: "qemu-system-misc" };
 /// Downloads packages; needs no privileges for that.
 pub const APT_GET: Tool = Tool { name: "apt-get", package: "apt" };
 /// Reads the package lists.
@@ -44,6 +46,9 @@ pub const X86_64_LINKER: Tool =
 /// Links programs for 64-bit Arm.
 pub const AARCH64_LINKER: Tool =
     Tool { name: "aarch64-linux-gnu-gcc", package: "gcc-aarch64-linux-gnu" };
+/// Links programs for 64-bit RISC-V.
+pub const RISCV64_LINKER: Tool =
+    Tool { name: "riscv64-linux-gnu-gcc", package: "gcc-riscv64-linux-gnu" };
 
 impl Tool {
     /// A command that runs this tool.

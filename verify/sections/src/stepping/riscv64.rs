@@ -79,7 +79,7 @@ fn in_front(start: usize) -> [usize; 3] {
     let is_declared = |store: usize| {
         whole(store - 8) & 0x7f == 0x17
             && opcode(store - 4, 0x13)
-            && (store + 2 == start || whole(store) & 0xfe00_7fff & !(31 << 15) == 0x3423)
+            && (store + 2 == start || whole(store) & 0xfe00_7fff == 0x3423)
     };
     let store = [start - 2, start - 4].into_iter().find(|&store| is_declared(store));
     let store = store.unwrap_or_else(|| panic!("what stands in front of {start:#x}?"));

@@ -1,6 +1,6 @@
-//! Every instruction of every critical section interrupted, on 64-bit Arm: what `verify/aborts`
-//! does on x86-64, with fewer kinds of interruptions, and small enough for a machine of that
-//! architecture.
+//! Every instruction of every critical section interrupted, on 64-bit Arm and RISC-V: what
+//! `verify/aborts` does on x86-64, with fewer kinds of interruptions, and small enough for a machine
+//! of such an architecture.
 //!
 //! A child uses every structure, round after round; its parent traces it. In each round one
 //! instruction of one section is a trap. The stop takes the child off its CPU inside the section;
@@ -8,6 +8,13 @@
 //! must then leave the section by its abort pad, which is a trap too, and in the end everything
 //! must have happened once. Sections are found by their descriptors, which both have at the same
 //! addresses.
+
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64.rs"]
+mod arch;
+#[cfg(target_arch = "riscv64")]
+#[path = "riscv64.rs"]
+mod arch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,13 +25,8 @@ use percid::{Counter, Histogram, Local, Overflow, Ring, Source, Stack};
 use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
+use arch::Registers;
 
-/// `brk #0`.
-const TRAP: u32 = 0xd420_0000;
-/// Instructions in front of a section, which declare it.
-const IN_FRONT: u64 = 3;
-/// The bytes of an instruction.
-const STEP: u64 = 4;
 /// Rounds in which a section may be come to.
 const ROUNDS: usize = 4;
 /// How a child ends in which something was lost or doubled.
@@ -84,10 +86,12 @@ fn with(source: Source) -> Verdict {
     child.plant_pads(&reached)?;
     let (mut stops, mut aborts) = (0u64, 0u64);
     let mut inside_reached = BTreeSet::new();
+    let mut instructions = 0;
     for section in &reached {
-        let first = section.start - IN_FRONT * STEP;
         let end = section.start + section.length;
-        for address in (first..=end).step_by(STEP as usize) {
+        let own = arch::instructions(section.start..end);
+        instructions += own.len();
+        for address in arch::in_front(section.start).into_iter().chain(own).chain([end]) {
             for injection in [Injection::Stop, Injection::Signal, Injection::Move] {
                 let Some(aborted) = child.interrupt(&reached, section, address, injection)? else {
                     continue;
@@ -95,9 +99,9 @@ fn with(source: Source) -> Verdict {
                 let inside = (section.start..end).contains(&address);
                 if inside && !aborted {
                     return Err(format!(
-                        "source={source} section={:#x} instruction={} injection={injection:?} aborted={aborted}",
+                        "source={source} section={:#x} byte={} injection={injection:?} aborted={aborted}",
                         section.start,
-                        (address - section.start) / STEP,
+                        address - section.start,
                     ));
                 }
                 if inside {
@@ -109,14 +113,13 @@ fn with(source: Source) -> Verdict {
         }
     }
     child.finish()?;
-    let instructions: u64 = reached.iter().map(|section| section.length / STEP).sum();
     let figures = format!(
         "source={source} sections={} instructions={} of {instructions} interruptions={stops} aborted={aborts}",
         reached.len(),
         inside_reached.len(),
     );
     // But for branches that no round takes.
-    let right = inside_reached.len() as u64 * 10 >= instructions * 8 && reached.len() >= 6;
+    let right = inside_reached.len() * 10 >= instructions * 8 && reached.len() >= 6;
     if right { Ok(figures) } else { Err(figures) }
 }
 
@@ -126,16 +129,6 @@ struct Child {
     /// The traps at pads: the jump's target.
     pads: BTreeMap<u64, u64>,
     cpus: Vec<u32>,
-}
-
-/// `struct user_pt_regs`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-struct Registers {
-    general: [u64; 31],
-    stack: u64,
-    place: u64,
-    state: u64,
 }
 
 /// Why the child stands still.
@@ -166,9 +159,9 @@ impl Child {
 
     /// Which sections a few rounds come to.
     fn reached(&mut self) -> Result<Vec<Descriptor>, String> {
-        let mut planted: BTreeMap<u64, (Descriptor, u32)> = BTreeMap::new();
+        let mut planted: BTreeMap<u64, (Descriptor, arch::Trap)> = BTreeMap::new();
         for section in descriptors() {
-            let original = self.plant(section.start, TRAP)?;
+            let original = self.plant(section.start, arch::TRAP)?;
             planted.insert(section.start, (*section, original));
         }
         let mut reached = Vec::new();
@@ -189,13 +182,11 @@ impl Child {
     /// A trap at every pad, forever: its jump is done here.
     fn plant_pads(&mut self, sections: &[Descriptor]) -> Result<(), String> {
         for section in sections {
-            let jump = self.plant(section.abort, TRAP)?;
-            if jump >> 26 != 0b000101 {
-                return Err(format!("the pad at {:#x} is no jump: {jump:#x}", section.abort));
-            }
-            // 26 bits with a sign, in instructions.
-            let distance = i64::from((jump << 6) as i32 >> 6) * STEP as i64;
-            self.pads.insert(section.abort, section.abort.wrapping_add_signed(distance));
+            // Read here: the child has the same program at the same addresses.
+            let target = arch::target_of_jump(section.abort)
+                .ok_or_else(|| format!("the pad at {:#x} is no jump", section.abort))?;
+            self.plant(section.abort, arch::TRAP)?;
+            self.pads.insert(section.abort, target);
         }
         Ok(())
     }
@@ -210,7 +201,7 @@ impl Child {
         address: u64,
         injection: Injection,
     ) -> Result<Option<bool>, String> {
-        let original = self.plant(address, TRAP)?;
+        let original = self.plant(address, arch::TRAP)?;
         let mut hit = self.run_to_trap_or_rest()? == Stop::At(address);
         if !hit {
             hit = self.come_to(address, all.iter().filter(|other| other.start != section.start))?;
@@ -244,7 +235,7 @@ impl Child {
     ) -> Result<bool, String> {
         let mut planted = BTreeMap::new();
         for other in others.filter(|other| other.start != address) {
-            planted.insert(other.start, self.plant(other.start, TRAP)?);
+            planted.insert(other.start, self.plant(other.start, arch::TRAP)?);
         }
         let mut rests = 0;
         let hit = loop {
@@ -313,16 +304,19 @@ impl Child {
         if done == 0 { Ok(registers) } else { Err(wrong("registers")) }
     }
 
-    /// Puts an instruction at a place, and answers which was there.
-    fn plant(&self, place: u64, instruction: u32) -> Result<u32, String> {
+    /// Puts an instruction, or as much of one as a trap takes, at a place, and answers which was
+    /// there.
+    fn plant(&self, place: u64, instruction: arch::Trap) -> Result<arch::Trap, String> {
+        const BITS: u32 = arch::Trap::BITS;
         let word = place & !7;
-        let shift = (place & 4) * 8;
+        let shift = (place & 7) as u32 * 8;
+        let mask = (u64::MAX >> (64 - BITS)) << shift;
         // SAFETY: reads a word of the child's text.
         let old = unsafe { libc::ptrace(libc::PTRACE_PEEKTEXT, self.number, word, 0) } as u64;
-        let new = old & !(u64::from(u32::MAX) << shift) | u64::from(instruction) << shift;
+        let new = old & !mask | u64::from(instruction) << shift;
         // SAFETY: writes a word of the child's text, which is its own copy from then on.
         let done = unsafe { libc::ptrace(libc::PTRACE_POKETEXT, self.number, word, new) };
-        if done == 0 { Ok((old >> shift) as u32) } else { Err(wrong("text")) }
+        if done == 0 { Ok((old >> shift) as arch::Trap) } else { Err(wrong("text")) }
     }
 
     fn finish(self) -> Result<(), String> {
