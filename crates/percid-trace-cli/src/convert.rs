@@ -23,6 +23,9 @@ use crate::replay::replay_all;
 
 pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Failure> {
     let target = Target::of(&arguments.to)?;
+    if target == Target::Parquet {
+        file::check_parquet()?;
+    }
     file::check_writable(&arguments.to)?;
     let policy = policy(arguments, target)?;
     let interrupt = Interrupt::listen()?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::watch::watched;
-use percid_trace::{Error, Trace, gaps, read};
+use percid_trace::{Error, Trace, gaps, parquet, read};
 
 /// Reads a trace in any format.
 pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure> {
@@ -48,6 +48,14 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     let half = half(&target);
     let tried = create(&half, &target).and_then(|_| fs::remove_file(&half));
     tried.map_err(|cause| cannot_write(path, cause))
+}
+
+/// Refuses Parquet where it cannot be written, before anything is recorded or read.
+pub(crate) fn check_parquet() -> Result<(), Failure> {
+    parquet::supported().map_err(|error| match error {
+        Error::Io(cause) => Failure::new("cannot write Parquet", cause),
+        Error::Malformed(malformed) => Failure::Usage(malformed.to_string()),
+    })
 }
 
 /// Writes a file under a temporary name beside `path` and renames it, so that no reader sees half

@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::file;
 
 pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failure> {
+    file::check_parquet()?;
     file::check_writable(&arguments.output)?;
     let interrupt = Interrupt::listen()?;
     let recorded = match watched(&options(arguments, json), &interrupt) {
