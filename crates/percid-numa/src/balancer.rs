@@ -1,6 +1,7 @@
 //! The balancer: what programs call.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use percid_rules::scan::{BadSetting, Rules, Settings};
@@ -292,9 +293,8 @@ impl Balancer {
         if self.inner.is_forked() {
             return;
         }
-        // Taken out first: the lock is not held while the thread ends.
-        let running = lock(&self.background).take();
-        drop(running);
+        // The lock is given back first, and not held while the thread ends.
+        let _running = lock(&self.background).take();
     }
 
     /// Takes the decisions since the last call, the oldest first; at most 4096.
@@ -439,7 +439,7 @@ impl Drop for Balancer {
         let published = self.publication.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if self.inner.is_forked() {
             // The threads are the parent's.
-            std::mem::forget((running, published));
+            let _ = ManuallyDrop::new((running, published));
         }
     }
 }

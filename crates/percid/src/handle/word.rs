@@ -71,7 +71,7 @@ impl State {
         match self {
             State::Claimed(_, Some(Source::Kernel | Source::Table)) => {
                 let marks = word & MARKS as u64;
-                word - marks | marks << HIDDEN
+                (word - marks) | (marks << HIDDEN)
             }
             _ => word,
         }
