@@ -66,6 +66,7 @@ class Percid(ConanFile):
     def package_info(self):
         kind = "shared" if self.options.shared else "static"
         self.cpp_info.set_property("cmake_file_name", "percid")
+        self.cpp_info.set_property("cmake_config_version_compat", "SameMinorVersion")
         self.cpp_info.set_property("cmake_target_name", "percid::percid")
         self.cpp_info.set_property("cmake_target_aliases", [f"percid::{kind}"])
         self.cpp_info.set_property("pkg_config_name", "percid")
