@@ -6,6 +6,8 @@
 //! Without the feature `files`, which is on by default, traces are neither read nor written: what
 //! remains builds fast.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod collector;
 pub mod cpu_list;
 pub mod error;

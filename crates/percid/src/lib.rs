@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(percid_elsewhere, percid_portable))))]
 #![deny(rustdoc::broken_intra_doc_links)]
 
 #[macro_use]
