@@ -2,16 +2,11 @@
 //! own, because what reads and writes traces takes long to build, and measuring a machine should not wait
 //! for that.
 
-use percid_command::exit::{Exit, Failure};
-use percid_command::trace::TracePart;
-
 #[cfg(feature = "trace")]
 pub(crate) use percid_trace_cli::run;
 
 #[cfg(not(feature = "trace"))]
-pub(crate) fn run(_understood: &TracePart, _json: bool) -> Result<Exit, Failure> {
-    another_program::run()
-}
+pub(crate) use another_program::run;
 
 #[cfg(not(feature = "trace"))]
 mod another_program {
@@ -21,13 +16,14 @@ mod another_program {
     use std::path::{Path, PathBuf};
     use std::process::Command;
 
-    use super::{Exit, Failure};
+    use percid_command::exit::{Exit, Failure};
+    use percid_command::trace::TracePart;
 
     const PROGRAM: &str = "percid-trace";
     const MISSING: &str = "it is neither beside this percid nor in PATH; install a percid that has it within (cargo install percid-cli --features trace) or build it (cargo build --release -p percid-trace-cli)";
 
     /// Runs the other program, from the folder of this one or from `PATH`.
-    pub(super) fn run() -> Result<Exit, Failure> {
+    pub(crate) fn run(_understood: &TracePart, _json: bool) -> Result<Exit, Failure> {
         let mut command = Command::new(program());
         let cause = match instead(command.args(arguments())) {
             Ok(exit) => return Ok(exit),
