@@ -945,9 +945,9 @@ typedef struct PERCID_ALIGNED(64) percid_stack {
  * Signals: getting and putting is async-signal-safe; the rest is not.
  * Fork: the child has copies of the objects, in a pool of its own, except of those that other
  * threads of the parent were moving.
- * Memory: slabs of 64 KiB or eight objects, from the kernel, whose pages cost memory when they are
- * touched. They go back when a drain finds all objects of a slab idle, and with the pool; their
- * address space stays.
+ * Memory: slabs of 64 KiB, or of as many times that as eight objects need, from the kernel, whose
+ * pages cost memory when they are touched. They go back when a drain finds all objects of a slab
+ * idle, and with the pool; their address space stays.
  */
 typedef struct PERCID_ALIGNED(64) percid_pool {
     /**

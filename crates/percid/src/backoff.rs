@@ -19,12 +19,18 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn wait(&mut self) {
-        self.rounds += 1;
-        match self.rounds {
-            0..=100 => hint::spin_loop(),
-            101..=AWAKE => thread::yield_now(),
+        let rounds = match self.rounds {
+            0..100 => {
+                hint::spin_loop();
+                1
+            }
+            100..AWAKE => {
+                thread::yield_now();
+                1
+            }
             _ => clock::sleep(50_000),
-        }
+        };
+        self.rounds = self.rounds.saturating_add(rounds);
     }
 
     /// Whether the waiting has come to sleeping: time enough to ask the kernel about the other

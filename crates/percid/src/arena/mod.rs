@@ -18,7 +18,7 @@
 //! extent at most, it takes a system call for each ID. All of it is lock-free and
 //! async-signal-safe. Why an ID finds its memory open is said in [`frontier`].
 //!
-//! Behind the slots of an extent lie 256 KiB of bits, which tell what was [given back](given_back);
+//! Behind the slots of an extent lie 256 KiB of bits (64 KiB on 32 bits), which tell what was [given back](given_back);
 //! a page of them costs memory once something was that has its bit there.
 
 mod block;
@@ -48,6 +48,9 @@ pub(crate) use places::STRIDE;
 
 /// The fewest bytes of a slot that are opened at once: a multiple of every size of pages.
 const SMALLEST_PIECE: usize = 1 << 16;
+
+/// The bytes behind the slots of an extent for the bits of [`given_back`].
+const BITS: usize = (STRIDE / BYTES_PER_BYTE).next_multiple_of(SMALLEST_PIECE);
 
 /// The addresses of slot 0 of each extent: 0 before the reservation, [`UNAVAILABLE`] if that
 /// failed.
@@ -130,7 +133,7 @@ fn slots() -> u32 {
 
 /// The address space of an extent: its slots, and behind them the bits of [`given_back`].
 fn extent_bytes() -> usize {
-    slots() as usize * STRIDE + STRIDE / BYTES_PER_BYTE
+    slots() as usize * STRIDE + BITS
 }
 
 /// Where the bits of the extent at `base` begin.
@@ -227,18 +230,19 @@ mod tests {
         assert!(!open_up_to(EXTENTS, 64), "there are no more");
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn who_reserves_second_adopts_the_first_and_keeps_nothing() {
         let size = || {
             let statm = std::fs::read_to_string("/proc/self/statm").expect("/proc");
-            let pages = statm.split(' ').next().and_then(|pages| pages.parse::<usize>().ok());
+            let pages = statm.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
             pages.expect("a number of pages") * 4096
         };
-        let (theirs, before) = (AtomicUsize::new(1 << 40), size());
-        (0..200).for_each(|_| assert_eq!(reserve(&theirs), 1 << 40));
+        let (theirs, before) = (AtomicUsize::new(1 << 30), size());
+        (0..200).for_each(|_| assert_eq!(reserve(&theirs), 1 << 30));
         // Other tests reserve some meanwhile.
-        assert!(size() < before + 150 * slots() as usize * STRIDE);
+        assert!(size() < before + 150 * u64::from(slots()) * STRIDE as u64);
     }
 
     #[test]

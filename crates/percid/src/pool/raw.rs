@@ -25,8 +25,8 @@ use crate::push_list;
 use crate::stack::Stack;
 use crate::sys::{memory, preserving_errno, race_detector};
 
-/// What stands in front of every object.
-#[repr(C)]
+/// What stands in front of every object: 16 bytes, wherever pointers have four.
+#[repr(C, align(16))]
 struct Header {
     /// The number of the pool, and [`LENT`] or [`IDLE`].
     mark: u64,
@@ -40,7 +40,8 @@ const IDLE: u64 = 2 << 32;
 /// The largest object: eight of them are far below the address space, so no size overflows.
 const MAX_SIZE: usize = if usize::BITS < 64 { 1 << 26 } else { 1 << 40 };
 
-/// The fewest bytes of a slab.
+/// The fewest bytes of a slab, which are whole pages on every machine; it has them any number of
+/// times.
 const SLAB: usize = 64 * 1024;
 
 /// A slab's description; it lies in the arena and stays forever.
@@ -134,9 +135,9 @@ impl std::error::Error for Misuse {}
 ///   line. The check does not see two threads that put one object at the very same time, nor an
 ///   object that was lent again in between.
 /// * **Signals**: `get` and `put` are async-signal-safe; memory comes from the kernel.
-/// * **Memory**: slabs of 64 KiB or eight objects; touched pages only. Their address space is never
-///   given back, also not when the pool is dropped; their memory is. Objects that are lent at that
-///   time are gone.
+/// * **Memory**: slabs of 64 KiB, or of as many times that as eight objects need; touched pages
+///   only. Their address space is never given back, also not when the pool is dropped; their memory
+///   is. Objects that are lent at that time are gone.
 ///
 /// ```
 /// use percid::pool::RawPool;
@@ -527,7 +528,7 @@ impl RawPool {
     }
 
     fn slab_bytes(&self) -> usize {
-        (self.first() + 8 * self.stride()).next_multiple_of(4096).max(SLAB)
+        (self.first() + 8 * self.stride()).next_multiple_of(SLAB)
     }
 
     /// From a slab's start to its first object.

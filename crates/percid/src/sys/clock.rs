@@ -12,19 +12,22 @@ pub(crate) fn now_ms() -> u64 {
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
-/// Sleeps for so many nanoseconds, below a second, or until a signal handler has run.
+/// Sleeps for so many nanoseconds, below a second, or until a signal handler has run. Returns how
+/// often that time has gone by, for those who count: once, about.
 ///
 /// By a raw call: the C library's wrappers are cancellation points, and a thread that waits for
 /// another holds what a cancelled one would never give back.
-pub(crate) fn sleep(nanoseconds: i64) {
+pub(crate) fn sleep(nanoseconds: i64) -> u32 {
     // Miri knows no raw calls.
     if cfg!(miri) {
-        return std::thread::yield_now();
+        std::thread::yield_now();
+        return 1;
     }
     let time = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
     let place = (&raw const time).expose_provenance();
     // SAFETY: the call reads the time, and writes nothing where it is given no place.
     unsafe { raw_call(libc::SYS_nanosleep, [place, 0, 0, 0]) };
+    1
 }
 
 #[cfg(test)]

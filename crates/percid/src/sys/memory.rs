@@ -2,6 +2,8 @@
 
 use std::ptr::{self, NonNull};
 
+use super::pages;
+
 /// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
 ///
 /// Huge pages are refused: with them the first touch of an ID's memory would cost 2 MiB.
@@ -46,14 +48,16 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> Option<NonNull<u8>> {
     Some(start)
 }
 
-/// Gives the memory of whole pages back to the kernel: they read as zero again. `false` if the
-/// kernel refuses (locked memory).
+/// Gives the memory of whole pages back to the kernel: they read as zero again. `false` if they are
+/// no whole pages of this machine, or the kernel refuses (locked memory).
 ///
 /// # Safety
 ///
-/// The range must consist of whole pages of a mapping of this module, and no thread may use its
-/// contents.
+/// The range must lie in a mapping of this module, and no thread may use its contents.
 pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
+    if !pages::are_whole(start, bytes, pages::size()) {
+        return false;
+    }
     let start: *mut libc::c_void = ptr::with_exposed_provenance_mut(start);
     // SAFETY: by contract.
     unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) == 0 }
@@ -166,6 +170,19 @@ mod tests {
         // SAFETY: nobody uses it.
         unsafe { unmap(start, 1 << 20) };
         assert_eq!(map_unlocked(1 << 60, libc::PROT_NONE, private), None);
+    }
+
+    /// The kernel would round the end up.
+    #[test]
+    fn parts_of_pages_are_not_discarded() {
+        let start = map(2 * PAGE).expect("memory");
+        [0, PAGE - 1].into_iter().for_each(|place| byte(start, place).store(7, Relaxed));
+        // SAFETY: a mapping of this test.
+        unsafe {
+            assert!(!discard(start.as_ptr().expose_provenance(), PAGE / 2));
+            assert_eq!([0, PAGE - 1].map(|place| byte(start, place).load(Relaxed)), [7; 2]);
+            unmap(start, 2 * PAGE);
+        }
     }
 
     #[test]

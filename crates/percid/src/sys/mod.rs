@@ -29,8 +29,7 @@ pub(crate) mod described;
 mod elsewhere;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod environment;
-#[cfg_attr(windows, path = "elsewhere/last_error.rs")]
-#[cfg_attr(not(any(unix, windows)), path = "elsewhere/no_errno.rs")]
+#[cfg_attr(not(unix), path = "elsewhere/no_errno.rs")]
 pub(crate) mod errno;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod file;
@@ -41,6 +40,9 @@ pub(crate) mod membarrier;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 #[cfg_attr(miri, path = "memory_in_miri.rs")]
 pub(crate) mod memory;
+#[cfg(unix)]
+#[cfg_attr(miri, expect(dead_code))]
+mod pages;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod process;
 pub(crate) mod race_detector;

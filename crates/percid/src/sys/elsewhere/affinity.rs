@@ -62,3 +62,43 @@ pub(crate) fn read_allowed(set: &mut CpuSet) -> bool {
     (0..possible_count() as u32).for_each(|cpu| set.insert(cpu));
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// More threads than copies, so that the numbers come round.
+    #[test]
+    fn a_thread_uses_a_copy_that_there_is() {
+        let copies = possible_count() as u32;
+        let threads: Vec<_> = (0..2 * copies + 1)
+            .map(|_| thread::spawn(|| [(); 100].map(|()| current_cpu())))
+            .collect();
+        for thread in threads {
+            let used = thread.join().expect("no panic");
+            assert!(used.iter().all(|&copy| copy < copies), "{used:?}");
+        }
+    }
+
+    #[test]
+    fn a_thread_keeps_its_stripe_and_no_other_thread_gets_it() {
+        let deal = |_| {
+            let of_thread = || {
+                let mine = stripe();
+                assert_eq!(mine, stripe());
+                mine
+            };
+            thread::spawn(of_thread).join().expect("no panic")
+        };
+        assert_eq!((0..10).map(deal).collect::<HashSet<_>>().len(), 10);
+    }
+
+    #[test]
+    fn there_are_as_many_cpus_as_copies() {
+        let mut allowed = CpuSet::new();
+        assert!(read_allowed(&mut allowed));
+        assert_eq!((allowed.len(), allowed.contains(0)), (possible_count(), true));
+    }
+}

@@ -63,3 +63,48 @@ fn thread_number() -> u32 {
         known => known,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_process_know_each_other() {
+        let mine = me();
+        assert_eq!(mine, me());
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(mine != me() && exists(mine) && exists(me())));
+        });
+        assert!(!exists(mine ^ 1 << 63) && mine != 0);
+    }
+
+    #[test]
+    fn a_process_is_of_another_generation_than_its_parent() {
+        let place = AtomicU64::new(0);
+        let asked = [17, 17, 18, 18, 17, 0, 0].map(|process| generation_of(&place, process));
+        assert_eq!(asked, [1, 1, 2, 2, 3, 4, 4]);
+    }
+
+    #[test]
+    fn the_first_process_may_have_any_number() {
+        assert_eq!(generation_of(&AtomicU64::new(0), 0), 1);
+    }
+
+    #[test]
+    #[cfg(all(unix, not(any(miri, percid_plain))))]
+    fn a_child_knows_no_thread_of_its_parent() {
+        let mine = me();
+        // SAFETY: the child calls async-signal-safe functions only, and exits.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let apart = me() != mine && !exists(mine) && exists(me());
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(if apart { 7 } else { 1 }) };
+        }
+        let mut status = 0;
+        // SAFETY: the status has a valid place.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:x}");
+        assert_eq!(me(), mine);
+    }
+}

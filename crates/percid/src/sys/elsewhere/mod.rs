@@ -8,6 +8,8 @@ pub(crate) mod affinity;
 pub(crate) mod clock;
 pub(crate) mod environment;
 pub(crate) mod holder;
+#[cfg(test)]
+mod memory_tests;
 pub(crate) mod stderr;
 #[cfg_attr(any(miri, percid_plain, not(any(unix, windows))), path = "plain.rs")]
 #[cfg_attr(all(windows, not(percid_plain)), path = "windows.rs")]

@@ -1,4 +1,5 @@
-//! Where neither a C library nor the system keeps an error for each thread.
+//! Where percid calls no C library, so there is no `errno` to be put back. (On Windows operations may
+//! change the last error; no signal handler runs there that could come in between.)
 
 use std::fmt;
 

@@ -5,6 +5,7 @@
 
 use std::ptr::{self, NonNull};
 
+use crate::sys::pages;
 use libc::{MAP_ANON, MAP_FIXED, MAP_PRIVATE, PROT_NONE, PROT_READ, PROT_WRITE};
 
 /// Reserves `bytes` of address space that cannot be touched yet.
@@ -38,7 +39,7 @@ pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
 ///
 /// The range must lie in a mapping of this module, and no thread may use its contents.
 pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
-    if !(start | bytes).is_multiple_of(page()) {
+    if !pages::are_whole(start, bytes, pages::size()) {
         return false;
     }
     let start = ptr::with_exposed_provenance_mut(start);
@@ -62,13 +63,6 @@ fn map_as(place: *mut u8, bytes: usize, protection: i32, flags: i32) -> Option<N
     // use; where it has one, the range is the caller's, and its contents are used by no thread.
     let start = unsafe { libc::mmap(place.cast(), bytes, protection, flags, -1, 0) };
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
-}
-
-/// The size of this machine's pages.
-fn page() -> usize {
-    // SAFETY: takes a number.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// The CPU that runs the calling thread, which may be out of date at once; `None` if the system has
