@@ -15,11 +15,13 @@ enum Kind {
     Run,
     Aborts,
     Portable,
+    Elsewhere,
+    Plain,
     Sections,
     SectionsArm,
 }
 
-const KINDS: [(&str, Kind); 12] = [
+const KINDS: [(&str, Kind); 14] = [
     ("lib", Kind::Lib),
     ("loom", Kind::Loom),
     ("rules", Kind::Rules),
@@ -30,6 +32,8 @@ const KINDS: [(&str, Kind); 12] = [
     ("run", Kind::Run),
     ("aborts", Kind::Aborts),
     ("portable", Kind::Portable),
+    ("elsewhere", Kind::Elsewhere),
+    ("plain", Kind::Plain),
     ("sections", Kind::Sections),
     ("sections-arm", Kind::SectionsArm),
 ];
@@ -110,7 +114,7 @@ impl Suite {
     /// that takes a seventh of the time, and what they look at does not depend on it.
     fn tests(&self) -> Vec<String> {
         words(match self.kind {
-            Kind::Lib | Kind::Portable => {
+            Kind::Lib | Kind::Portable | Kind::Elsewhere | Kind::Plain => {
                 "test -p percid --lib --features testing \
                  --config profile.dev.package.percid.opt-level=0"
             }
@@ -129,7 +133,12 @@ impl Suite {
     }
 
     fn line(&self, program: Program, arguments: Vec<String>) -> Line {
-        let flags = (self.kind == Kind::Portable).then_some("--cfg percid_portable");
+        let flags = match self.kind {
+            Kind::Portable => Some("--cfg percid_portable"),
+            Kind::Elsewhere => Some("--cfg percid_elsewhere"),
+            Kind::Plain => Some("--cfg percid_elsewhere --cfg percid_plain"),
+            _ => None,
+        };
         Line { program, arguments, flags }
     }
 }
@@ -160,7 +169,9 @@ mod tests {
         let program = Suite::parse("run stress --seconds 2").expect("a suite");
         assert_eq!(program.run().program, Program::Built("percid-programs"));
         assert_eq!(program.run().arguments, ["stress", "--seconds", "2"]);
-        assert!(Suite::parse("portable").expect("a suite").run().flags.is_some());
+        let flags = |name| Suite::parse(name).expect("a suite").run().flags;
+        assert!(flags("portable").is_some() && flags("lib").is_none());
+        assert!(flags("plain").is_some_and(|plain| plain.contains("percid_elsewhere")));
         assert!(Suite::parse("everything").is_err_and(|why| why.contains("loom")));
     }
 }

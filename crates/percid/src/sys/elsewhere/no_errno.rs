@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-/// There is none to be put back.
+/// Runs `body`.
+#[cfg(not(test))]
 pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
     body()
 }
@@ -19,18 +20,29 @@ impl fmt::Display for ErrnoName {
 }
 
 #[cfg(test)]
-thread_local! {
-    static ERRNO: std::cell::Cell<i32> = const { std::cell::Cell::new(0) };
-}
+pub(crate) use in_tests::{errno, preserving_errno, set_errno};
 
-/// What [`set_errno`] was told: nobody changes it.
+/// One for the tests of those who must put it back elsewhere.
 #[cfg(test)]
-pub(crate) fn errno() -> i32 {
-    ERRNO.get()
-}
+mod in_tests {
+    use std::cell::Cell;
 
-/// For [`errno`].
-#[cfg(test)]
-pub(crate) fn set_errno(value: i32) {
-    ERRNO.set(value);
+    thread_local! {
+        static ERRNO: Cell<i32> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn errno() -> i32 {
+        ERRNO.get()
+    }
+
+    pub(crate) fn set_errno(value: i32) {
+        ERRNO.set(value);
+    }
+
+    pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
+        let before = errno();
+        let result = body();
+        set_errno(before);
+        result
+    }
 }

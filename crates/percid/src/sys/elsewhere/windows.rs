@@ -7,6 +7,7 @@ const MEM_COMMIT: u32 = 0x1000;
 const MEM_RESERVE: u32 = 0x2000;
 const MEM_RELEASE: u32 = 0x8000;
 const MEM_RESET: u32 = 0x8_0000;
+const MEM_WRITE_WATCH: u32 = 0x20_0000;
 const PAGE_NOACCESS: u32 = 1;
 const PAGE_READWRITE: u32 = 4;
 
@@ -22,13 +23,22 @@ struct ProcessorNumber {
 unsafe extern "system" {
     fn VirtualAlloc(start: *mut c_void, bytes: usize, kind: u32, protection: u32) -> *mut c_void;
     fn VirtualFree(start: *mut c_void, bytes: usize, kind: u32) -> i32;
+    fn GetWriteWatch(
+        flags: u32,
+        start: *mut c_void,
+        bytes: usize,
+        pages: *mut *mut c_void,
+        count: *mut usize,
+        page_bytes: *mut u32,
+    ) -> u32;
+    fn ResetWriteWatch(start: *mut c_void, bytes: usize) -> u32;
     fn GetCurrentProcessorNumberEx(number: *mut ProcessorNumber);
 }
 
 /// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
 pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
     // SAFETY: memory at an address of the system's choice touches none in use.
-    unsafe { allocate(ptr::null_mut(), bytes, MEM_RESERVE, PAGE_NOACCESS) }
+    unsafe { allocate(ptr::null_mut(), bytes, MEM_RESERVE | MEM_WRITE_WATCH, PAGE_NOACCESS) }
 }
 
 /// Makes a part of a reservation readable and writable; it reads as zero until written.
@@ -43,25 +53,60 @@ pub(crate) unsafe fn open(start: *mut u8, bytes: usize) -> bool {
 
 /// Maps zeroed memory.
 pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    let kind = MEM_RESERVE | MEM_COMMIT | MEM_WRITE_WATCH;
     // SAFETY: as in `reserve`.
-    unsafe { allocate(ptr::null_mut(), bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) }
+    unsafe { allocate(ptr::null_mut(), bytes, kind, PAGE_READWRITE) }
 }
 
 /// Zeroes memory, and lets the system take it without writing it out.
 ///
 /// Not by decommitting it: a thread that has lost a race may still look at memory that was given
-/// back, and must find it there. What is reset has the contents that it had or is zeroed, so both
-/// are zero. It still counts as the process's.
+/// back, and must find it there. Only pages that were written are touched. What is reset has the
+/// contents that it had or is zeroed, so both are zero. It still counts as the process's.
 ///
 /// # Safety
 ///
 /// The range must lie in memory of this module, and no thread may use its contents.
 pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
-    let start: *mut u8 = ptr::with_exposed_provenance_mut(start);
+    let first: *mut u8 = ptr::with_exposed_provenance_mut(start);
     // SAFETY: by contract. Whether it is reset makes no difference to the contents.
     unsafe {
-        start.write_bytes(0, bytes);
-        allocate(start, bytes, MEM_RESET, PAGE_READWRITE);
+        if !zero_written(start, start + bytes) {
+            first.write_bytes(0, bytes);
+        }
+        ResetWriteWatch(first.cast(), bytes);
+        allocate(first, bytes, MEM_RESET, PAGE_READWRITE);
+    }
+    true
+}
+
+/// Zeroes the pages of a range that were written since they were open, or watched anew. `false` if
+/// the system does not tell which.
+///
+/// # Safety
+///
+/// As [`discard`].
+unsafe fn zero_written(mut start: usize, end: usize) -> bool {
+    let mut pages = [ptr::null_mut::<c_void>(); 64];
+    while start < end {
+        let (mut count, mut page_bytes) = (pages.len(), 0);
+        let place = ptr::with_exposed_provenance_mut(start);
+        // SAFETY: there is room for as many addresses as the count says.
+        let error = unsafe {
+            GetWriteWatch(0, place, end - start, pages.as_mut_ptr(), &mut count, &mut page_bytes)
+        };
+        if error != 0 {
+            return false;
+        }
+        for &page in &pages[..count] {
+            let beyond = (page.addr() + page_bytes as usize).min(end);
+            // SAFETY: a page of the range, as far as it is of the range.
+            unsafe { page.cast::<u8>().write_bytes(0, beyond - page.addr()) };
+        }
+        if count < pages.len() {
+            break;
+        }
+        start = pages[count - 1].addr() + page_bytes as usize;
     }
     true
 }
