@@ -122,7 +122,12 @@ impl MachineReport {
 
     /// Processor, architecture and kernel.
     pub(crate) fn name(&self) -> String {
-        format!("{}, {}, Linux {}", self.model(), self.arch, self.kernel_release)
+        format!("{}, {}, {}", self.model(), self.arch, self.system())
+    }
+
+    fn system(&self) -> String {
+        let name = if cfg!(target_os = "linux") { "Linux" } else { std::env::consts::OS };
+        format!("{name} {}", self.kernel_release).trim_end().to_owned()
     }
 
     /// The source of IDs by its name.
@@ -258,7 +263,7 @@ fn distinct(numbers: impl Iterator<Item = Option<u32>>) -> usize {
 impl fmt::Display for MachineReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "machine     {}, {}", self.model(), self.arch)?;
-        writeln!(f, "kernel      Linux {}", self.kernel_release)?;
+        writeln!(f, "kernel      {}", self.system())?;
         self.fmt_kernel_interfaces(f)?;
         self.fmt_cpus(f)?;
         for source in &self.sources {

@@ -5,7 +5,10 @@
 //! status.
 
 // Arguments of what needs Linux are read on every system, and used by nothing.
-#![cfg_attr(not(all(target_os = "linux", target_pointer_width = "64")), allow(dead_code))]
+#![cfg_attr(
+    not(all(target_os = "linux", target_pointer_width = "64")),
+    allow(dead_code, unused_imports)
+)]
 
 mod bench;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

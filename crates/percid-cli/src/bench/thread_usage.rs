@@ -4,9 +4,9 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadUsage {
     /// Times the kernel took the CPU away from the thread.
-    pub(crate) preemptions: libc::c_long,
+    pub(crate) preemptions: i64,
     /// Page faults served without reading from a disk.
-    pub(crate) minor_faults: libc::c_long,
+    pub(crate) minor_faults: i64,
 }
 
 impl ThreadUsage {
@@ -17,7 +17,9 @@ impl ThreadUsage {
         // SAFETY: `usage` is a `rusage` that the kernel may write. With these arguments the call
         // cannot fail.
         unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-        ThreadUsage { preemptions: usage.ru_nivcsw, minor_faults: usage.ru_minflt }
+        let (preemptions, minor_faults) = (usage.ru_nivcsw, usage.ru_minflt);
+        #[allow(clippy::useless_conversion, reason = "they have 32 bits on machines of 32 bits")]
+        ThreadUsage { preemptions: preemptions.into(), minor_faults: minor_faults.into() }
     }
 
     /// Other systems do not count for a single thread: no batch is discarded.
