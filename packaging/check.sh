@@ -74,7 +74,7 @@ check_archive() {
     cmp "$archive" "$work/two/libpercid-$version.tar.xz"
     local source
     source=$(unpacked refused)
-    refused offline cargo build --frozen --manifest-path "$source/Cargo.toml" --package percid-cli
+    (cd "$source" && refused offline cargo check --frozen --package percid-cli)
     grep -q 'not in this source archive' "$work/log" || wrong "Cargo does not say what is missing"
 }
 
@@ -104,7 +104,8 @@ check_cmake() {
     quietly cmake -S "$source" -B "$work/cmake/build" "-DCMAKE_INSTALL_PREFIX=$prefix"
     quietly offline cmake --build "$work/cmake/build"
     quietly env "DESTDIR=$work/cmake/stage" cmake --install "$work/cmake/build"
-    [ -e "$work/cmake/stage$prefix/lib/libpercid.a" ] && [ ! -e "$prefix" ] || wrong "not staged"
+    [ -e "$work/cmake/stage$prefix/lib/libpercid.a" ] || wrong "not staged"
+    [ ! -e "$prefix" ] || wrong "not only staged"
     quietly cmake --install "$work/cmake/build"
 
     # What a stranger has: the example alone, and the installed files.
@@ -116,6 +117,7 @@ check_cmake() {
     refused cmake -S "$work/cmake/example" -B "$work/cmake/later" "-DCMAKE_PREFIX_PATH=$prefix"
 
     # As a part of another project.
+    # shellcheck disable=SC2016 # CMake's variable
     sed 's/find_package(percid.*/include(FetchContent)\
 FetchContent_Declare(percid URL ${ARCHIVE} FIND_PACKAGE_ARGS 0.1)\
 FetchContent_MakeAvailable(percid)\
@@ -152,7 +154,7 @@ check_meson() {
     done
     quietly meson install -C "$work/meson/shared"
 
-    # With the installed files alone, by pkg-config and by CMake.
+    # With the installed files alone, by pkg-config.
     rm -r "$folder/subprojects"
     quietly env "PKG_CONFIG_PATH=$prefix/lib/pkgconfig" meson setup "$work/meson/installed" "$folder"
     quietly ninja -C "$work/meson/installed"

@@ -98,12 +98,14 @@ needed() {
 # Leaves the manifest of a crate that is not needed, with which Cargo finds Cargo.lock to be whole.
 hollow() {
     library=$(sed -n '/^\[lib\]/,/^\[/s/^path = "\(.*\)"/\1/p' "$1/Cargo.toml")
-    library=${library:-src/lib.rs}
+    script=$(sed -n 's/^build = "\(.*\)"/\1/p' "$1/Cargo.toml")
     find "$1" -mindepth 1 -maxdepth 1 ! -name Cargo.toml ! -name .cargo-checksum.json \
         -exec rm -rf {} +
-    mkdir -p "$1/$(dirname "$library")"
-    echo 'compile_error!("not in this source archive: see packaging/source-archive.sh --help");' \
-        >"$1/$library"
+    for file in "${library:-src/lib.rs}" $script; do
+        mkdir -p "$1/$(dirname "$file")"
+        echo 'compile_error!("not in this source archive: see packaging/source-archive.sh --help");' \
+            >"$1/$file"
+    done
     sed 's/"files":{[^}]*}/"files":{}/' "$1/.cargo-checksum.json" >"$stage/checksum"
     cat "$stage/checksum" >"$1/.cargo-checksum.json"
 }
