@@ -182,6 +182,32 @@ fn three_copies_of_two_versions_count_under_stress() {
     }
 }
 
+/// Libraries that a program is linked with, of two versions, in either order: one copy where the table
+/// can be seen, and one for each where it cannot.
+#[test]
+fn two_libraries_of_a_program_that_each_contain_percid_count_under_stress() {
+    for (hiding, expected) in [(None, 1), (Some("-Wl,--exclude-libs,ALL"), 2)] {
+        let library = |archive: &Path| {
+            let arguments: Vec<_> =
+                inside(archive).into_iter().chain(hiding.map(str::to_owned)).collect();
+            plugin(headers(), &arguments)
+        };
+        let mut libraries =
+            [library(&only_static().library("libpercid.a")), library(versions::older())];
+        for _ in 0..2 {
+            let paths = libraries.each_ref().map(|path| path.to_str().expect("a path in UTF-8"));
+            // Nothing of the program refers to them.
+            let host = host("", &["-Wl,--no-as-needed", paths[0], paths[1]].map(str::to_owned));
+            let loaded = libraries.each_ref().map(|path| ("local", path.as_path()));
+            for source in SOURCES {
+                let number = copies(&host, 50_000, &loaded, &[("PERCID_SOURCE", source)]);
+                assert_eq!(number, expected, "{hiding:?}, {source}");
+            }
+            libraries.reverse();
+        }
+    }
+}
+
 /// Another interface is another symbol: neither gets the other's table.
 #[test]
 fn interfaces_stand_beside_each_other() {
