@@ -95,6 +95,7 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
     let options = ["--prefix=/usr", "--libdir=lib64", "--includedir=/opt/headers"];
     let mut command = installer();
     command.args(options).args(["--pkgconfigdir", "share/pkgconfig"]);
+    command.args(["--cmakedir", "share/percid"]);
     command.args(["--library-type", "cdylib", "--quiet"]);
     let output = command.arg("--destdir").arg(&stage).output().expect("the installer starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -106,13 +107,13 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
         "opt/headers/percid_inline.h",
         "opt/headers/percid_interface.h",
         "opt/headers/percid_sections.h",
-        "usr/lib64/cmake/percid/percidConfig.cmake",
-        "usr/lib64/cmake/percid/percidConfigVersion.cmake",
         "usr/lib64/libpercid.so",
         "usr/lib64/libpercid.so.1",
         "usr/lib64/libpercid.so.1.0.0",
         "usr/lib64/percid/manifest",
         "usr/lib64/percid/valgrind.supp",
+        "usr/share/percid/percidConfig.cmake",
+        "usr/share/percid/percidConfigVersion.cmake",
         "usr/share/pkgconfig/percid.pc",
     ];
     assert_eq!(files(&stage), set(&expected));
@@ -122,7 +123,7 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
     }
     let text = fs::read_to_string(stage.join("usr/share/pkgconfig/percid.pc")).expect("it");
     assert!(text.starts_with("prefix=/usr\nlibdir=${prefix}/lib64\nincludedir=/opt/headers\n"));
-    ends_with(0, percid_install().arg("uninstall").args(options).arg("--destdir").arg(&stage));
+    ends_with(0, percid_install().arg("uninstall").args(options).env("DESTDIR", &stage));
     // The folder that stands for / is not percid's.
     assert_eq!(fs::read_dir(&stage).expect("the stage").count(), 0);
 }

@@ -71,6 +71,7 @@ mod tests {
         let both = described(&[LibraryType::Cdylib, LibraryType::Staticlib]);
         let libs = "Libs: -L\"${libdir}\" -lpercid\nLibs.private: -lrt -lm\n";
         assert!(both.contains(libs));
+        assert!(both.contains("\nmodule_libs=-Wl,-z,nodelete\n"));
         let only_static = described(&[LibraryType::Staticlib]);
         let libs = "Libs: -L\"${libdir}\" -lpercid -lrt -lm\nLibs.private:\n";
         assert!(only_static.contains(libs));
