@@ -50,7 +50,7 @@ pub fn all(root: &Path) -> io::Result<Vec<PathBuf>> {
             documents.into_iter().filter(|path| path.extension().is_some_and(|it| it == "md")),
         );
     }
-    for folder in ["crates", "examples", "packaging", "verify"] {
+    for folder in ["crates", "examples", "fuzz", "packaging", "verify"] {
         let below = root.join(folder);
         let parts = fs::read_dir(&below)?.filter_map(Result::ok).map(|entry| entry.path());
         for part in parts.chain([below]) {

@@ -1,0 +1,114 @@
+//! Short texts of the kernel, of the environment and of command lines: lists of CPUs, the names of
+//! sources, releases; and texts that C programs give memory for.
+#![no_main]
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use percid::Source;
+use percid_rules::Generation;
+use percid_trace::cpu_list;
+
+mod sys;
+/// The C interface's own file: it is private there.
+#[path = "../../crates/percid-capi/src/text.rs"]
+#[allow(dead_code, reason = "the library uses all of it")]
+mod text;
+
+fuzz_target!(|bytes: &[u8]| -> Corpus {
+    check_c_text(bytes);
+    let Ok(text) = std::str::from_utf8(bytes) else { return Corpus::Keep };
+    let source: Result<Source, _> = text.parse();
+    let known = ["kernel", "table", "atomic"].contains(&text);
+    assert_eq!(source.as_ref().map(Source::to_string).ok(), known.then(|| text.to_owned()));
+    check_release(text);
+    check_cpu_set(text);
+    check_cpu_list(text);
+    Corpus::Keep
+});
+
+/// What is written is the beginning of the text and a zero, and nothing behind the room given.
+fn check_c_text(bytes: &[u8]) {
+    let Some((&size, text)) = bytes.split_first() else { return };
+    let text = String::from_utf8_lossy(text);
+    let mut memory = vec![0x55; usize::from(size) + 1];
+    let start = memory.as_mut_ptr().cast();
+    // SAFETY: there is one byte more than that.
+    let length = unsafe { text::write(start, size.into(), &text) };
+    assert_eq!(length, text.len());
+    assert_eq!(memory[usize::from(size)], 0x55);
+    if size > 0 {
+        let kept = text.len().min(usize::from(size) - 1);
+        assert_eq!((&memory[..kept], memory[kept]), (&text.as_bytes()[..kept], 0));
+    }
+}
+
+fn check_release(text: &str) {
+    let Some(generation) = Generation::hinted_by(text) else { return };
+    let (major, rest) = text.split_once(|c: char| !c.is_ascii_digit()).expect("two numbers");
+    let minor = rest.split(|c: char| !c.is_ascii_digit()).next().expect("a part");
+    let [major, minor] = [major, minor].map(|number| number.parse::<u64>().expect("a number"));
+    assert_eq!(generation == Generation::Owned, (major, minor) >= (6, 19), "{text}");
+    assert!((major, minor) >= (6, 3), "{text}");
+}
+
+/// The library's: a list is the set of its members; empty parts say nothing.
+fn check_cpu_set(text: &str) {
+    let expected = naive(text, true, sys::MAX_CPUS as u64);
+    let set = sys::cpuset::CpuSet::parse(text);
+    let members: Option<BTreeSet<u32>> = set.as_ref().map(|set| set.iter().collect());
+    assert_eq!(members, expected, "{text:?}");
+    let Some(set) = set else { return };
+    let members = members.unwrap_or_default();
+    assert_eq!((set.len(), set.last()), (members.len(), members.last().copied()));
+    assert_eq!(sys::cpuset::CpuSet::parse(&set.to_string()), Some(set));
+}
+
+/// That of traces: ranges, in their order; empty parts are refused.
+fn check_cpu_list(text: &str) {
+    let expected = naive(text, false, 1 << 17);
+    let ranges = cpu_list::parse(text);
+    let members: Option<BTreeSet<u32>> =
+        ranges.map(|ranges| ranges.into_iter().flatten().collect());
+    assert_eq!(members, expected, "{text:?}");
+}
+
+/// The members of a list below `end`, letter by letter; `None` if it is none. The two readers
+/// differ in what they take for one.
+fn naive(text: &str, lenient: bool, end: u64) -> Option<BTreeSet<u32>> {
+    let mut members = BTreeSet::new();
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(members);
+    }
+    for part in text.split(',') {
+        if part.is_empty() && lenient {
+            continue;
+        }
+        let mut numbers =
+            part.splitn(2, '-').map(|number| if lenient { number } else { number.trim() });
+        let first = naive_number(numbers.next()?)?;
+        let last = numbers.next().map_or(Some(first), naive_number)?;
+        if first > last || last >= end {
+            return None;
+        }
+        members.extend((first..=last).map(|cpu| cpu as u32));
+    }
+    Some(members)
+}
+
+/// Digits, in front of which Rust's numbers may have a plus.
+fn naive_number(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    if digits.is_empty() {
+        return None;
+    }
+    let sum = digits.bytes().try_fold(0u64, |sum, byte| match byte {
+        b'0'..=b'9' if sum <= u64::from(u32::MAX) => {
+            ControlFlow::Continue(sum * 10 + u64::from(byte - b'0'))
+        }
+        _ => ControlFlow::Break(()),
+    });
+    sum.continue_value().filter(|&sum| sum <= u64::from(u32::MAX))
+}

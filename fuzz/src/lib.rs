@@ -1,0 +1,7 @@
+//! What several fuzz targets need.
+
+#[cfg(feature = "files")]
+pub mod files;
+pub mod machines;
+pub mod one_cpu;
+pub mod traces;
