@@ -102,7 +102,8 @@ pub struct Cpu {
     pub allowed: bool,
 }
 
-/// Takes the snapshot. Reads some ten small files for every possible CPU; registers the calling
+/// Takes the snapshot. On systems other than 64-bit Linux it has the number of CPUs that the process
+/// may use, numbered from 0, and no more. Reads some ten small files for every possible CPU; registers the calling
 /// thread for rseq if the C library has not, and the process for the fence (20 ms if it has several
 /// threads); allocates, so it is not async-signal-safe.
 ///

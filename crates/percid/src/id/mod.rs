@@ -55,7 +55,8 @@ pub use unavailable::Unavailable;
 /// Every operation that needs it calls it, so programs need not. Calling it early in `main`, before
 /// threads are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms.
 ///
-/// Thread-safe and async-signal-safe. If another thread (or the code that a signal handler
+/// Thread-safe and, on 64-bit Linux, async-signal-safe; elsewhere the first call may allocate, and
+/// takes the standard library's lock of the environment. If another thread (or the code that a signal handler
 /// interrupted) is choosing at this moment, the answer is [`Source::Atomic`] with
 /// [`Reason::BeingChosen`]; objects used meanwhile are updated atomically and lose nothing by it.
 ///

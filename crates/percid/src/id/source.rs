@@ -36,9 +36,11 @@ pub enum Source {
     /// same memory without protection, and updates are lost until one of them stops. No such fault
     /// is known of 6.3, and of 6.19 and later.
     Kernel,
-    /// percid's table from CPU to ID (Linux 5.10 and later).
+    /// percid's table from CPU to ID (64-bit Linux, 5.10 and later).
     Table,
-    /// None: the CPU number is a mere hint and every update is one atomic instruction.
+    /// None: the CPU number is a mere hint and every update is one atomic instruction. On systems
+    /// without a cheap way to ask for the CPU the hint is a number that each thread gets in turn.
+    /// The only source on systems other than 64-bit Linux.
     Atomic,
 }
 
@@ -99,7 +101,8 @@ impl Source {
     ///
     /// A mere hint: the thread may be moved to another CPU before the caller looks at the answer.
     /// It is exact only while nothing else can run on the CPU. With [`Source::Atomic`] it is the
-    /// CPU number. Async-signal-safe.
+    /// CPU number, or on other systems than 64-bit Linux one below the number of copies.
+    /// Async-signal-safe.
     ///
     /// ```
     /// let source = percid::init().source;

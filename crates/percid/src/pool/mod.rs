@@ -81,7 +81,7 @@ impl<T> Pool<T> {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or above 2 097 151.
+    /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
     pub const fn new(make: fn() -> T, capacity: u32) -> Pool<T> {
         Pool { idle: Stack::new(capacity), make }
     }
@@ -99,7 +99,7 @@ impl<T> Pool<T> {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or above 2 097 151.
+    /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
     pub const fn bounded(make: fn() -> T, capacity: u32, shared: usize) -> Pool<T> {
         Pool { idle: Stack::bounded(capacity, shared), make }
     }
@@ -120,7 +120,7 @@ impl<T> Pool<T> {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or above 2 097 151.
+    /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
     pub fn with_source(
         source: Source,
         make: fn() -> T,

@@ -194,7 +194,8 @@ impl RawPool {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or above 2 097 151, the alignment above 4096, or the size above 2^40 (2^26 on 32 bits).
+    /// If the capacity is 0 or above 2 097 151, the alignment above 4096, or the size above 2^40; on
+    /// 32 bits, if the capacity is above 131 071 or the size above 2^26.
     pub const fn new(object: Layout, capacity: u32) -> RawPool {
         RawPool::over(object, Stack::new(capacity))
     }

@@ -199,7 +199,7 @@ impl Ring {
     /// # Panics
     ///
     /// If the size is no power of two, below [`MIN_BYTES`](Ring::MIN_BYTES) or above
-    /// [`MAX_BYTES`](Ring::MAX_BYTES) (8 MiB).
+    /// [`MAX_BYTES`](Ring::MAX_BYTES) (8 MiB; 512 KiB on 32 bits).
     pub const fn new(bytes: usize, overflow: Overflow) -> Ring {
         assert!(
             bytes.is_power_of_two() && bytes >= Ring::MIN_BYTES && bytes <= Ring::MAX_BYTES,

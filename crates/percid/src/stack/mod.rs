@@ -144,7 +144,7 @@ impl<T> Stack<T> {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or above 2 097 151.
+    /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
     pub const fn new(capacity: u32) -> Stack<T> {
         Stack::bounded(capacity, usize::MAX)
     }
@@ -162,12 +162,12 @@ impl<T> Stack<T> {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or above 2 097 151.
+    /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
     pub const fn bounded(capacity: u32, shared: usize) -> Stack<T> {
         const { Self::ITEM_FITS };
         assert!(
             capacity > 0 && capacity <= MAX_CAPACITY,
-            "a stack holds 1 to 2 097 151 items per ID"
+            "a stack holds 1 to 2 097 151 items per ID (131 071 on 32 bits)"
         );
         Stack {
             handle: Handle::new(),
@@ -196,7 +196,7 @@ impl<T> Stack<T> {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or above 2 097 151.
+    /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
     pub fn with_source(source: Source, capacity: u32) -> Result<Stack<T>, Unavailable> {
         let mut stack = Stack::new(capacity);
         stack.handle = Handle::with_source(source, Needs::Fence, stack.bytes())?;

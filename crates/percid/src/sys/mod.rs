@@ -40,8 +40,7 @@ pub(crate) mod membarrier;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 #[cfg_attr(miri, path = "memory_in_miri.rs")]
 pub(crate) mod memory;
-#[cfg(unix)]
-#[cfg_attr(miri, expect(dead_code))]
+#[cfg(all(unix, not(any(miri, all(percid_elsewhere, percid_plain)))))]
 mod pages;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod process;
