@@ -20,7 +20,8 @@ emulation and runs percid's test programs inside.
 
 usage: percid-vm [options]
 
-  --kernel KERNEL,…     series as 6.12, on 64-bit Arm as 6.12-arm64, or all
+  --kernel KERNEL,…     series as 6.12, on other architectures as 6.12-arm64
+                        and 6.12-riscv64, or all
   --shape SHAPE,…       CPUS/NODES as in 8/2, or CPUS+SPARE/NODES as in 8+56/2
                         for CPUs that are possible but not up
   --long                all kernels and larger machines instead of the four of the quick

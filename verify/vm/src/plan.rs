@@ -28,7 +28,9 @@ const QUICK: [(Platform, (u32, u32)); 4] = [
 /// Shapes for every kernel of the long plan.
 const X86: (u32, u32) = (8, 2);
 const ARM: (u32, u32) = (4, 2);
-const RISCV: (u32, u32) = (4, 2);
+/// With a second node the emulated board has a second interrupt controller, whose interrupts never
+/// come, the report's among them (QEMU 7.2, Linux 6.12).
+const RISCV: (u32, u32) = (4, 1);
 
 /// Larger machines of the long plan; the last takes as long as all of one kernel's others.
 const LARGE: [(Platform, (u32, u32)); 3] = [

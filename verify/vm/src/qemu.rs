@@ -240,6 +240,19 @@ mod tests {
     }
 
     #[test]
+    fn riscv_has_its_own_board_and_console() {
+        let riscv = Spec { arch: Arch::Riscv64, threads: Threads::Multi, ..spec("4/1") };
+        let line = line(&riscv);
+        for part in [
+            "qemu-system-riscv64 -M virt -cpu rv64 -accel tcg,thread=multi,",
+            "-device pci-serial,chardev=report -semihosting-config enable=on,userspace=on,",
+            "nowatchdog console=ttyS0",
+        ] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+    }
+
+    #[test]
     fn all_pairs_of_nodes_have_a_distance() {
         let line = line(&spec("64/8"));
         assert_eq!(line.matches("-numa dist").count(), 8 * 7 / 2);
