@@ -134,6 +134,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(unix), ignore = "errno is kept on Unix")]
     fn a_hint_is_seen_after_its_memory_is_open() {
         const HINT: u32 = MAX_CPUS as u32;
         set_hint(HINT, 2);

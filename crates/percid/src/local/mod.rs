@@ -1059,6 +1059,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(unix), ignore = "errno is kept on Unix")]
     fn errno_is_left_alone() {
         use crate::sys::{errno, set_errno};
 

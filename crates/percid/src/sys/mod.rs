@@ -80,6 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(unix), ignore = "errno is kept on Unix")]
     fn errno_is_put_back() {
         set_errno(4242);
         preserving_errno(|| set_errno(11));
