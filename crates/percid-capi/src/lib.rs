@@ -27,6 +27,8 @@
 //!   documentation names and with the argument named here. It returns, ends its thread, or, except
 //!   with musl, throws an exception of C++ or jumps to a frame that is outside of the call.
 
+// Shared libraries with symbol versions, as ELF has them: elsewhere this crate is empty.
+#![cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 // The header has these comments as they are, and its lists of errors are indented.
 #![allow(rustdoc::invalid_rust_codeblocks)]
 
