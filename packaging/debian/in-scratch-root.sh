@@ -9,7 +9,8 @@ set -euo pipefail
 
 packages=$1
 program=$2
-layers=$(mktemp -d)
+layers=$packages/scratch
+mkdir "$layers"
 mount -t tmpfs percid-scratch "$layers"
 mkdir "$layers"/{changes,work,root}
 mount -t overlay overlay -o "lowerdir=/,upperdir=$layers/changes,workdir=$layers/work" "$layers/root" || {
