@@ -10,6 +10,7 @@ The library shows one symbol, a table of functions, and programs contain the off
 the table is one variable whose size never changes, and it cannot be told that growing is allowed at the
 end only. So it gets a variable for each place of the table, at_OFFSET_NAME, with the type of the function
 there: what is moved or removed is missing, what is appended is new, and types are compared to their ends.
+So does each name that the shared library shows to dlsym(), with its version, exported_VERSION_NAME.
 """
 
 import re
@@ -20,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADERS = "crates/percid-capi/include"
+MAP = "crates/percid-capi/percid.map"
 GROWS = Path(__file__).with_name("may_grow.abignore")
 TABLE = "struct percid_interface"
 
@@ -37,17 +39,32 @@ def last_release():
     return tags.stdout.strip() if tags.returncode == 0 else None
 
 
-def headers_of(commit, folder):
-    """The headers at that commit, in the folder."""
-    listed = run("git", "-C", ROOT, "ls-tree", "--name-only", f"{commit}:{HEADERS}")
+def interface_of(commit, folder):
+    """The headers and the map of exported names at that commit, in the folder."""
+    listed = run("git", "-C", ROOT, "ls-tree", "-r", "--name-only", commit, HEADERS, MAP)
     if listed.returncode != 0:
         raise Unknown(listed.stderr.strip())
-    headers = folder / "headers"
-    headers.mkdir()
-    for name in listed.stdout.split():
-        shown = run("git", "-C", ROOT, "show", f"{commit}:{HEADERS}/{name}", check=True)
-        (headers / name).write_text(shown.stdout)
-    return headers
+    folder.mkdir()
+    for path in listed.stdout.split():
+        shown = run("git", "-C", ROOT, "show", f"{commit}:{path}", check=True)
+        (folder / Path(path).name).write_text(shown.stdout)
+    return folder
+
+
+def interface_now(folder):
+    """Those of the working tree."""
+    folder.mkdir()
+    for path in [*(ROOT / HEADERS).iterdir(), ROOT / MAP]:
+        (folder / path.name).write_text(path.read_text())
+    return folder
+
+
+def exported(headers):
+    """What the shared library shows, with the version of each name."""
+    path = headers / "percid.map"
+    text = re.sub(r"/\*.*?\*/", "", path.read_text() if path.exists() else "", flags=re.S)
+    nodes = re.findall(r"(\w+)\s*\{(.*?)\}", text, re.S)
+    return [(name, node) for node, body in nodes for name in re.findall(r"\b(percid_\w+);", body)]
 
 
 def members(headers):
@@ -70,6 +87,10 @@ def places(headers, folder, name):
     lines = ["#include <percid.h>"]
     for function, offset in zip(names, offsets, strict=True):
         lines.append(f"__typeof__({member % function}) at_{offset}_{function};")
+    for function, version in exported(headers):
+        # The table's own type is compared place by place.
+        kind = "char" if function.startswith("percid_interface_") else f"__typeof__(&{function})"
+        lines.append(f"{kind} exported_{version}_{function};")
     source = folder / f"{name}.c"
     source.write_text("\n".join(lines) + "\n")
     library = folder / f"{name}.so"
@@ -124,7 +145,7 @@ def swapped(text):
     return text.replace(first, "\0").replace(second, first).replace("\0", second)
 
 
-# What is done to one of the headers, and whether programs still work with it.
+# What is done to one of the files, and whether programs still work with it.
 CONTROLS = [
     ("a function removed", "percid_interface.h", False, lambda text: without(text, "stack_capacity")),
     ("two functions swapped", "percid_interface.h", False, swapped),
@@ -151,6 +172,24 @@ CONTROLS = [
         "percid.h",
         False,
         lambda text: changed(text, "PERCID_SOURCE_TABLE = 2", "PERCID_SOURCE_TABLE = 5"),
+    ),
+    (
+        "a name no longer exported",
+        "percid.map",
+        False,
+        lambda text: changed(text, r"\n\s*percid_ring_lost;", ""),
+    ),
+    (
+        "a name of another version",
+        "percid.map",
+        False,
+        lambda text: changed(text, "PERCID_1 ", "PERCID_2 "),
+    ),
+    (
+        "a name more",
+        "percid.map",
+        True,
+        lambda text: text + "PERCID_2 { percid_version; } PERCID_1;",
     ),
     (
         "a function appended",
@@ -181,9 +220,10 @@ def controls(headers, folder):
         for header in headers.iterdir():
             (copy / header.name).write_text(header.read_text())
         if "removed" in what:
-            declared = copy / "percid.h"
+            declared, shown = copy / "percid.h", copy / "percid.map"
             pattern = r"\nPERCID_INLINE[^;{}]*percid_stack_capacity\([^;{}]*;"
             declared.write_text(changed(declared.read_text(), pattern, ""))
+            shown.write_text(changed(shown.read_text(), r"\n\s*percid_stack_capacity;", ""))
         (copy / file).write_text(change((copy / file).read_text()))
         found, _ = differences(headers, copy, folder)
         if bool(found) == works:
@@ -196,12 +236,12 @@ def main():
     commit = sys.argv[1] if len(sys.argv) > 1 else last_release()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        now = ROOT / HEADERS
+        now = interface_now(folder / "now")
         controls(now, folder)
         if commit is None:
             print(f"C interface: no release yet; {len(members(now))} functions in the table")
             return 0
-        found, functions = differences(headers_of(commit, folder), now, folder)
+        found, functions = differences(interface_of(commit, folder / "then"), now, folder)
     kept = f"all {functions} functions of {commit} and their types are as they were"
     print(f"{found}C interface: {commit} is broken" if found else f"C interface: {kept}")
     return 1 if found else 0
