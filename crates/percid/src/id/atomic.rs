@@ -9,9 +9,6 @@ use crate::sys::{affinity, preserving_errno, thread};
 /// Operations for which a thread keeps its hint before it asks for its CPU again.
 const HINT_OPERATIONS: u32 = 64;
 
-/// How many of them one call of [`age`] counts for: two calls renew the hint.
-const AGEING: u32 = HINT_OPERATIONS / 2;
-
 /// The hints whose memory was opened.
 static SEEN: Seen = Seen { end: AtomicU32::new(0) };
 
@@ -27,7 +24,7 @@ pub(crate) fn ids_seen() -> u32 {
 }
 
 /// The calling thread's CPU as of up to 63 calls ago, or more where only additions were done: see
-/// [`age`].
+/// [`copy`].
 #[inline]
 pub(crate) fn hint() -> u32 {
     let block = thread::own();
@@ -72,9 +69,9 @@ pub(crate) fn open_hint() -> Option<u32> {
 /// there is none. It is open.
 ///
 /// A load from thread-local storage, and no store: a locked instruction waits until every store in
-/// front of it is in the cache, so that counting the operations here would cost as much as half of
-/// the instruction that adds (Golden Cove: 7.8 ns with a count, 4.4 without). Who comes this way
-/// calls [`age`] now and then.
+/// front of it is in the cache, so that counting the operations here would cost three quarters of what
+/// the addition does (Golden Cove: 7.8 ns with a count, 4.4 without). Who comes this way
+/// calls [`renew_copy`] now and then.
 #[inline(always)]
 pub(crate) fn copy() -> usize {
     // SAFETY: the block is this thread's own.
@@ -90,21 +87,13 @@ pub(crate) fn open_copy() -> Option<usize> {
     Some(copy)
 }
 
-/// Notes that [`copy`] has served for a few thousand operations, as far as the caller can tell. The
-/// hint is renewed at every other call: the caller's clock may run faster than it thinks, and
-/// asking for the CPU is a system call on some machines.
+/// Asks for the CPU now, for those whom [`copy`] has served for thousands of operations.
 #[cold]
 #[inline(never)]
-pub(crate) fn age() {
-    let block = thread::own();
-    // SAFETY: as in `hint`.
-    let left = unsafe {
-        (*block).hint_left = (*block).hint_left.saturating_sub(AGEING);
-        (*block).hint_left
-    };
-    if left == 0 {
-        open_copy();
-    }
+pub(crate) fn renew_copy() {
+    // SAFETY: the block is this thread's own.
+    unsafe { (*thread::own()).hint_left = 0 };
+    open_copy();
 }
 
 #[cold]
@@ -168,13 +157,11 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "it asks the kernel")]
-    fn every_other_call_of_age_renews_the_hint_and_the_copy() {
+    fn a_renewed_copy_is_that_of_this_cpu() {
         set_hint(7, 64);
         // SAFETY: the block is this thread's own, and nothing is added there.
         unsafe { (*thread::own()).copy = arena::distance(7) };
-        age();
-        assert_eq!(copy(), arena::distance(7), "not yet");
-        age();
+        renew_copy();
         // SAFETY: the block is this thread's own.
         let (hint, left) = unsafe { ((*thread::own()).hint, (*thread::own()).hint_left) };
         assert_eq!((copy(), left), (arena::distance(hint), HINT_OPERATIONS));
