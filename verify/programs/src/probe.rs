@@ -97,7 +97,10 @@ fn in_the_end(first: Choice) -> i32 {
         }
         Choice { reason: Reason::TableIsNot(Unavailable::SectionsNotAborted), .. } => BAD,
         Choice { reason: Reason::NotKnownYet, .. } => NEVER,
-        _ => 1,
+        other => {
+            eprintln!("{other:?}");
+            1
+        }
     }
 }
 
