@@ -38,7 +38,7 @@ const BYTES: usize = 8;
 /// * **Memory**: 8 bytes for the handle, and 8 bytes for every ID that used it, page by page.
 ///   Another 8 bytes of the shared slot once a thread needed that.
 /// * **Cost**: [`add`](Counter::add) 16 to 19 instructions on x86-64, two of them stores, none
-///   locked. With [`Source::Atomic`] 12 instructions, one of them locked and none besides storing;
+///   locked. With [`Source::Atomic`] 13 instructions, one of them locked and none besides storing;
 ///   and a call, where there could be critical sections. [`sum`](Counter::sum) and
 ///   [`take`](Counter::take) read one word for every ID ever used, and so does dropping a counter.
 ///   Creating one is a constant; it claims its memory at first use, by one atomic addition.
