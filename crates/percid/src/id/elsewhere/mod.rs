@@ -8,6 +8,7 @@ pub(crate) use absent::{self as area, self as kernel, self as table};
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
     use std::time::Duration;
 
     use crate::id::{Reason, Source, Unavailable, activity, choice, compact};
@@ -29,8 +30,12 @@ mod tests {
 
     #[test]
     fn what_a_process_gets_is_the_atomic_source() {
-        let choice = std::iter::repeat_with(choice::get).find_map(|choice| choice);
-        let choice = choice.expect("another thread decides in time");
+        // Another thread may be about to choose.
+        let choice = (0..5000).find_map(|_| {
+            thread::sleep(Duration::from_millis(1));
+            choice::get()
+        });
+        let choice = choice.expect("a choice");
         assert_eq!(choice.source, Source::Atomic);
         if choice.reason != Reason::Override {
             assert_eq!(choice.reason, Reason::TableIsNot(Unavailable::OtherSystem));
