@@ -58,6 +58,9 @@ const PERCENT: [u64; 5] = [
     100 + SLACK_PERCENT,
 ];
 
+/// The latest time in a recording: some centuries, and room for durations that are lengthened.
+const LATEST: Ns = i64::MAX as Ns;
+
 /// The policy of the generation at which a kernel's release hints, such as `6.18.44-amd64`.
 /// `None` if it has no IDs, or does not say.
 pub fn generation(release: &str) -> Option<&'static Entry> {
@@ -518,6 +521,9 @@ impl fmt::Display for Step {
 fn read_step(text: &str) -> Option<Step> {
     let mut words = text.split_whitespace();
     let time = words.next()?.parse::<u64>().ok()?.checked_mul(US)?;
+    if time > LATEST {
+        return None;
+    }
     let kind = words.next()?;
     let rest: Vec<Option<u32>> = words
         .map(|word| if word == "-" { Some(None) } else { word.parse().ok().map(Some) })

@@ -170,6 +170,8 @@ fn what_cannot_have_happened_is_refused() {
         ("0 exec 0 0\n1 spawn 7 0\nend", 3, "thread 1"),
         ("0 exec 0 0\n1 spawn 1 0\n2 switch 1 - 1\nend", 4, "at most 1"),
         ("99999999999999999999 exec 0 0\nend", 2, "TIME EVENT"),
+        // A replay with lengthened durations has no number for it.
+        ("18446744073709551 exec 0 0\nend", 2, "TIME EVENT"),
     ] {
         let text = format!("percid-steps 6.12.0 2 1\n{steps}");
         let error = Recording::read(&text).expect_err(steps);
