@@ -14,8 +14,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-case ${1:-} in
-    -h | --help)
+case " $* " in
+    *" -h "* | *" --help "*)
         sed -n '2,/^set/ { /^set/d; s/^# \{0,1\}//; p }' "$0"
         exit
         ;;

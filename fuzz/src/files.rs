@@ -48,7 +48,7 @@ pub fn check_shown(trace: &Trace) {
     }
     let mut shown = Vec::new();
     perfetto::write(trace, &[], &mut shown).expect("every trace can be shown");
-    perfetto::read(&shown).expect("what was written can be read");
+    perfetto::read(&shown[..]).expect("what was written can be read");
 }
 
 /// The reader of Parquet catches panics of the library below it, which is no fault; libFuzzer's
