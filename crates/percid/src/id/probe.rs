@@ -7,8 +7,8 @@
 //!
 //! The fault was in Arm's own entry code, which did not note that user space had been interrupted.
 //! x86-64 and RISC-V enter by the generic code, which does. That is read there; seen was that
-//! x86-64's kernels of these releases abort, and RISC-V's 6.12. Of RISC-V none of the range could be
-//! tried, so there it is found out as well.
+//! x86-64's kernels of these releases abort, and RISC-V's 6.12 and 7.2. Of RISC-V none of the range
+//! could be tried, so there it is found out as well.
 //!
 //! # The probe
 //!
