@@ -14,12 +14,17 @@ const LIBRARIES: [&str; 2] = ["crates/percid/src", "crates/percid-numa/src"];
 /// Files that are left out, as their modules are hidden: hooks for proofs, and for the C interface.
 const HIDDEN: [&str; 2] = ["testing.rs", "capi.rs"];
 
+/// Folders that are left out: what is not there on other systems has its example where it is there.
+const ABSENT: &str = "elsewhere";
+
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder of sources");
     let mut found = Vec::new();
     for path in entries.map(|entry| entry.expect("an entry").path()) {
         if path.is_dir() {
-            found.extend(files(&path));
+            if !path.ends_with(ABSENT) {
+                found.extend(files(&path));
+            }
         } else if path.extension().is_some_and(|it| it == "rs")
             && !HIDDEN.iter().any(|name| path.ends_with(name))
         {
