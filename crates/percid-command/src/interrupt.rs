@@ -1,7 +1,7 @@
 //! Ctrl-C, or SIGTERM: ends the measurement early, not the program; what was measured is still
 //! printed.
 //!
-//! The signal's handler sets a flag, and ends all sleeps ([`Wake`]) without a helper thread that
+//! The signal's handler sets a flag, and ends all sleeps (`Wake`) without a helper thread that
 //! would disturb the CPUs that are being measured.
 
 #[cfg_attr(not(target_os = "linux"), path = "interrupt/look.rs")]

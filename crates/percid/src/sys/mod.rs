@@ -1,68 +1,36 @@
 //! All that talks to the kernel and to the C library.
 //!
-//! On 64-bit Linux that is the files of this folder. On other systems it is those of
-//! [`elsewhere`](self), one for each system, beside what they have in common, and answers where
-//! there is nothing to ask. `--cfg percid_elsewhere` uses them on Linux, for tests, and with
-//! `--cfg percid_plain` what serves a system that has no file of its own.
+//! What is asked of 64-bit Linux is in `linux/`. Other systems have `elsewhere/`: a file for each, what
+//! they have in common, and answers where there is nothing to ask. `--cfg percid_elsewhere` uses that on
+//! Linux, for tests, and with `--cfg percid_plain` what serves a system that has no file of its own.
 //!
-//! On Linux everything below this module is async-signal-safe unless a function says otherwise: plain system
-//! calls into buffers on the stack, no allocation, no lock. The slow paths of the ID sources may
+//! On Linux everything below this module is async-signal-safe unless a function says otherwise: plain
+//! system calls into buffers on the stack, no allocation, no lock. The slow paths of the ID sources may
 //! run inside a signal handler, and they call nothing else.
 
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod affinity;
 pub(crate) mod atomic;
 pub(crate) mod cell;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod clock;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod companion;
 pub(crate) mod cpuset;
-#[cfg(all(
-    any(test, miri),
-    target_os = "linux",
-    target_pointer_width = "64",
-    not(percid_elsewhere)
-))]
-pub(crate) mod described;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 mod elsewhere;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod environment;
 #[cfg_attr(not(unix), path = "elsewhere/no_errno.rs")]
 pub(crate) mod errno;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod file;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod holder;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod membarrier;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-#[cfg_attr(miri, path = "memory_in_miri.rs")]
-pub(crate) mod memory;
+mod linux;
 #[cfg(all(unix, not(any(miri, all(percid_elsewhere, percid_plain)))))]
 mod pages;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod process;
 pub(crate) mod race_detector;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-mod raw_call;
 pub(crate) mod registration;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod rseq;
 mod rseq_area;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod signals;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod stderr;
 #[cfg(test)]
 pub(crate) mod steps;
 pub(crate) mod thread;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-pub(crate) mod topology;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 pub(crate) use elsewhere::*;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+pub(crate) use linux::*;
+
 #[cfg(any(
     test,
     all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))

@@ -2,7 +2,7 @@
 
 use std::ptr::{self, NonNull};
 
-use super::pages;
+use crate::sys::pages;
 
 /// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
 ///
@@ -76,7 +76,7 @@ pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
 fn map_with(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let mapped = map_at_once(bytes, protection, flags);
-    if mapped.is_none() && super::errno() == libc::EAGAIN {
+    if mapped.is_none() && crate::sys::errno() == libc::EAGAIN {
         return map_unlocked(bytes, protection, flags);
     }
     mapped

@@ -1,11 +1,12 @@
 //! Which CPUs there may ever be, and which the calling thread may use.
 
-use super::cpuset::CpuSet;
 #[cfg(miri)]
 use super::described::affinity_bytes;
 #[cfg(miri)]
 pub(crate) use super::described::current_cpu;
-use super::{MAX_CPUS, file};
+use super::file;
+use crate::sys::MAX_CPUS;
+use crate::sys::cpuset::CpuSet;
 
 /// Puts the CPUs the calling thread may run on into `set`; `false` if the kernel does not say.
 ///
@@ -34,7 +35,7 @@ impl Affinity {
     /// The `errno`: `EINVAL` if the thread may not run there.
     pub(crate) fn confine(cpu: u32) -> Result<(), i32> {
         #[cfg(test)]
-        if let Some(answer) = super::steps::at(super::steps::Step::Confine(cpu)) {
+        if let Some(answer) = crate::sys::steps::at(crate::sys::steps::Step::Confine(cpu)) {
             return answer;
         }
         let mut words = [0u64; MAX_CPUS / 64];
@@ -43,7 +44,7 @@ impl Affinity {
         let result = unsafe {
             libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&words), words.as_ptr())
         };
-        if result == 0 { Ok(()) } else { Err(super::errno()) }
+        if result == 0 { Ok(()) } else { Err(crate::sys::errno()) }
     }
 
     /// Its CPUs in ascending order.

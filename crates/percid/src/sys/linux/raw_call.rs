@@ -88,7 +88,7 @@ pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> is
     let [a, b, c, d] = arguments;
     // SAFETY: by contract.
     let answer = unsafe { libc::syscall(number, a, b, c, d) } as isize;
-    if answer < 0 { -(super::errno() as isize) } else { answer }
+    if answer < 0 { -(crate::sys::errno() as isize) } else { answer }
 }
 
 #[cfg(all(test, not(miri)))]

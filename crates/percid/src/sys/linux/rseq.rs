@@ -36,12 +36,12 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::process;
-use super::registration::{Mode, Registration};
-use super::rseq_area::Area;
-#[cfg(test)]
-use super::steps::{self, Step};
-use super::thread;
 use crate::architectures::SECTIONS_EXIST;
+use crate::sys::registration::{Mode, Registration};
+use crate::sys::rseq_area::Area;
+#[cfg(test)]
+use crate::sys::steps::{self, Step};
+use crate::sys::thread;
 
 /// The four bytes in front of every abort address, which the kernel compares with those given at
 /// registration. The C library uses these, and a process can have only one such value per thread.
@@ -294,7 +294,7 @@ fn rseq(area: *mut Area, size: u32, flags: i32) -> Result<(), i32> {
     }
     // SAFETY: the kernel writes to that many bytes of the area, which is there for that.
     let result = unsafe { libc::syscall(libc::SYS_rseq, area, size, flags, SIGNATURE) };
-    if result == 0 { Ok(()) } else { Err(super::errno()) }
+    if result == 0 { Ok(()) } else { Err(crate::sys::errno()) }
 }
 
 /// With glibc the area outlives the thread's last instruction: the stack it lies in is not given
@@ -395,7 +395,7 @@ pub(crate) fn registered_size(registration: Registration) -> u32 {
 }
 
 /// Whether the C library knows of rseq.
-pub(super) fn is_in_libc() -> bool {
+pub(crate) fn is_in_libc() -> bool {
     thread::libc_rseq().is_some()
 }
 

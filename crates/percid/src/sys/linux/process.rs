@@ -60,7 +60,7 @@ pub(crate) fn has_thread(number: u32) -> bool {
     }
     // SAFETY: signal 0 is not delivered; the call only looks the thread up.
     let found = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) };
-    found == 0 || super::errno() != libc::ESRCH
+    found == 0 || crate::sys::errno() != libc::ESRCH
 }
 
 /// What the kernel told the process of `kind` (`AT_...`) when it started; 0 if nothing.

@@ -22,7 +22,7 @@ const SYNCHRONOUS: [i32; 6] =
 /// Blocks all signals but the synchronous ones (and the two that cannot be blocked).
 pub(crate) fn block_all() -> Blocked {
     #[cfg(test)]
-    super::steps::at(super::steps::Step::BlockSignals);
+    crate::sys::steps::at(crate::sys::steps::Step::BlockSignals);
     let synchronous = SYNCHRONOUS.iter().fold(0, |set, signal| set | 1u64 << (signal - 1));
     let mut before = 0u64;
     change(libc::SIG_SETMASK, &!synchronous, Some(&mut before));

@@ -11,7 +11,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use super::raw_call::raw_call;
-use super::{clock, errno, memory, race_detector};
+use super::{clock, memory};
+use crate::sys::{errno, race_detector};
 
 /// Enough for a few system calls and a set of CPUs, unoptimised.
 const STACK_BYTES: usize = 64 << 10;

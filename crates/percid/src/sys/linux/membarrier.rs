@@ -3,9 +3,9 @@
 //! Measured costs (two-CPU virtual machine): 0.24 us for a CPU that does not run this process,
 //! 8 to 11 us for one that does.
 
-use super::errno;
+use crate::sys::errno;
 #[cfg(test)]
-use super::steps::{self, Fence, Step};
+use crate::sys::steps::{self, Fence, Step};
 
 const CMD_QUERY: i32 = 0;
 const CMD_PRIVATE_EXPEDITED_RSEQ: i32 = 1 << 7;

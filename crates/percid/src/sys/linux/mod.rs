@@ -1,0 +1,19 @@
+//! Where the system is 64-bit Linux: a file for each thing that is asked of the kernel.
+
+pub(crate) mod affinity;
+pub(crate) mod clock;
+pub(crate) mod companion;
+#[cfg(any(test, miri))]
+pub(crate) mod described;
+pub(crate) mod environment;
+pub(crate) mod file;
+pub(crate) mod holder;
+pub(crate) mod membarrier;
+#[cfg_attr(miri, path = "memory_in_miri.rs")]
+pub(crate) mod memory;
+pub(crate) mod process;
+mod raw_call;
+pub(crate) mod rseq;
+pub(crate) mod signals;
+pub(crate) mod stderr;
+pub(crate) mod topology;
