@@ -22,7 +22,9 @@ pub(crate) fn threads() -> Option<u32> {
         return None;
     }
     // SAFETY: the call succeeded, so it filled the structure.
-    let links = unsafe { info.assume_init() }.st_nlink as u32;
+    let info = unsafe { info.assume_init() };
+    #[allow(clippy::unnecessary_cast, reason = "its type is another on each architecture")]
+    let links = info.st_nlink as u32;
     if links > 2 { Some(links - 2) } else { threads_from_stat() }
 }
 
