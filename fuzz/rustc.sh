@@ -1,6 +1,6 @@
 #!/bin/sh
 # A wrapper of rustc, for RUSTC_WRAPPER: percid's own crates tell the fuzzer which ways an input takes.
-# Where all crates do, as with cargo-fuzz, Arrow and Parquet alone take ten minutes to build.
+# Where all crates do, as with cargo-fuzz, Arrow and Parquet take longer to build than all else together.
 set -eu
 case ${CARGO_PKG_NAME:-} in
     percid*)
