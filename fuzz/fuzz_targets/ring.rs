@@ -88,6 +88,15 @@ impl Shard {
     }
 }
 
+impl Shard {
+    /// The writers may use the room of what was read; where they overwrite, they always may.
+    fn free_read(&mut self, overflow: Overflow) {
+        if overflow == Overflow::DropNewest {
+            self.records.retain(|(number, _)| *number >= self.wanted);
+        }
+    }
+}
+
 fn size(length: usize) -> usize {
     8 + length.div_ceil(8) * 8
 }
@@ -149,13 +158,15 @@ impl Both<'_> {
             let left = self.shards.iter().find(|(_, shard)| shard.wanted < shard.number);
             assert!(left.is_none(), "not delivered: {left:?}");
         }
-        if self.overflow == Overflow::DropNewest {
-            self.make_room();
-        }
+        self.make_room();
     }
 
     /// A record is the next one that is there; those between are lost.
     fn delivered(&mut self, id: Option<u32>, number: u64, bytes: &[u8]) {
+        // The writers of other IDs have the room of what was read there.
+        for (_, other) in self.shards.iter_mut().filter(|(other, _)| **other != id) {
+            other.free_read(self.overflow);
+        }
         let shard = self.shards.get_mut(&id).expect("something was appended there");
         let wanted = shard.wanted;
         let expected = shard.records.iter().find(|(number, _)| *number >= wanted);
@@ -175,9 +186,6 @@ impl Both<'_> {
 
     /// What was read has made room: where the poll has come to its end, and where it was stopped.
     fn make_room(&mut self) {
-        for shard in self.shards.values_mut() {
-            let wanted = shard.wanted;
-            shard.records.retain(|(number, _)| *number >= wanted);
-        }
+        self.shards.values_mut().for_each(|shard| shard.free_read(self.overflow));
     }
 }
