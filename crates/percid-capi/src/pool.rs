@@ -37,9 +37,9 @@ const MAX_SIZE: usize = 1 << 40;
 /// Signals: getting and putting is async-signal-safe; the rest is not.
 /// Fork: the child has copies of the objects, in a pool of its own, except of those that other
 /// threads of the parent were moving.
-/// Memory: slabs of 64 KiB or eight objects, from the kernel, whose pages cost memory when they are
-/// touched. They go back when a drain finds all objects of a slab idle, and with the pool; their
-/// address space stays.
+/// Memory: slabs of 64 KiB, or of as many times that as eight objects need, from the kernel, whose
+/// pages cost memory when they are touched. They go back when a drain finds all objects of a slab
+/// idle, and with the pool; their address space stays.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Pool {

@@ -152,7 +152,8 @@ impl Module {
         Module::of(parsed.items, folder)
     }
 
-    fn of(items: Vec<Item>, folder: &Path) -> Module {
+    fn of(mut items: Vec<Item>, folder: &Path) -> Module {
+        items.retain(|item| !is_of_other_systems(attributes(item)));
         let declared = items.iter().filter_map(|item| match item {
             Item::Mod(module) if is_shown(&module.attrs) && !is_elsewhere(module) => Some(module),
             _ => None,
@@ -232,6 +233,17 @@ fn is_shown(attributes: &[Attribute]) -> bool {
             Some("doc") => text != "hidden",
             _ => true,
         }
+    })
+}
+
+/// Whether an item is there only where the system is not 64-bit Linux, which the C interface is for.
+fn is_of_other_systems(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::List(list) if list.path.is_ident("cfg") => {
+            let text = list.tokens.to_string();
+            text.starts_with("not") && text.contains("linux")
+        }
+        _ => false,
     })
 }
 
