@@ -64,7 +64,7 @@ unsafe fn add_to_copy(word: usize, n: i64) -> bool {
 #[inline(always)]
 pub(crate) fn add_slowly(handle: &Handle, bytes: usize, offset: usize, n: i64) {
     // SAFETY: the caller's offset is that of a word of its structure.
-    if !critical::EXIST || !unsafe { add_to_copy(handle.word() + offset, n) } {
+    if !critical::EXIST || !unsafe { add_to_copy(handle.word().wrapping_add(offset), n) } {
         settle_and_add(handle, bytes, offset, n);
     }
 }
