@@ -360,10 +360,7 @@ pub unsafe extern "C-unwind" fn percid_local_destroy(local: *mut Local) -> c_int
     }
     // SAFETY: the caller's handle.
     if let Ok(local) = unsafe { Registry::object(local) } {
-        if local.values.is_in_use_by_caller() {
-            return -libc::EDEADLK;
-        }
-        // Before the object goes: its function may end the thread.
+        // Before the object goes: its function may end the thread. Not from within it: -EDEADLK.
         let left = drained(|| local.drain(None, ptr::null_mut()));
         if left != 0 {
             return left;

@@ -186,6 +186,17 @@ mod tests {
         assert_eq!((counter.sum(), counter.shared()), (1001, 0));
     }
 
+    /// The address of one would be no address at all.
+    #[test]
+    fn a_count_in_place_of_an_address_is_counted() {
+        counter().add(1);
+        assert_ne!(atomic::copy(), 0);
+        let handle = Handle::new();
+        assert!(handle.replace(State::Unclaimed, State::Inline(-1)));
+        add_slowly(&handle, 8, 0, 6);
+        assert!(matches!(handle.state(), State::Inline(5)));
+    }
+
     #[test]
     fn additions_that_have_no_copy_are_not_lost() {
         let counter = counter();

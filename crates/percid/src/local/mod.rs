@@ -482,12 +482,6 @@ impl<T: Send> Local<T> {
         })
     }
 
-    /// Whether the calling thread is inside a closure of [`with`](Local::with), or a visit.
-    #[doc(hidden)]
-    pub fn is_in_use_by_caller(&self) -> bool {
-        self.is_held_by_caller() || self.visits.is_held_by_caller()
-    }
-
     /// Whether the calling thread has a value, also that of a visit.
     fn is_held_by_caller(&self) -> bool {
         let token = thread::token() as i64;
