@@ -38,11 +38,6 @@ impl VisitLock {
             }
         }
     }
-
-    /// Whether the calling thread is the visitor.
-    pub(crate) fn is_held_by_caller(&self) -> bool {
-        self.visitor.load(Relaxed) == holder::me()
-    }
 }
 
 /// The lock, held; released when dropped.
