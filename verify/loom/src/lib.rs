@@ -68,7 +68,6 @@ mod spare;
 mod try_lock;
 #[path = "../../../crates/percid/src/id/try_once.rs"]
 mod try_once;
-#[expect(dead_code, reason = "what needs no exploration is not used here")]
 #[path = "../../../crates/percid/src/visit_lock.rs"]
 mod visit_lock;
 #[path = "../../../crates/percid-numa/src/access/wishes.rs"]
