@@ -47,7 +47,7 @@ run() {
     )
     [ ! -e "$dictionary" ] || options+=(-dict="$dictionary")
     # Of each pool the address space stays, and AddressSanitizer keeps an eighth of that: some 10 KB for a run.
-    [ "$target" != stack ] || options+=(-rss_limit_mb=2048 -runs=100000)
+    [ "$target" != stack ] || options+=(-rss_limit_mb=2048 -runs=80000)
     # shellcheck disable=SC2206 # options without spaces
     options+=(${FUZZ_OPTIONS:-})
     rm -rf "$work"
