@@ -6,7 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::engine::{Expense, Gauge, Outcome, Quiet, Scheduling, Share, Simulation, Span, Usage};
+use crate::engine::{
+    Expense, Gauge, Outcome, PartOutcome, Quiet, Scheduling, Share, Simulation, Span, Throttling,
+    Usage,
+};
 use crate::file::Error;
 use crate::machine::Machine;
 use crate::policies::{Entry, Work};
@@ -65,8 +68,12 @@ pub struct Row {
     pub scheduling: Scheduling,
     /// What became of the time of CPUs, all runs together.
     pub expense: Expense,
+    /// What CPU quotas did, all runs together.
+    pub throttling: Throttling,
     /// The share of the run time that policies cost; none if nothing ran.
     pub policy_share: Option<f64>,
+    /// The same of each program, if the workload's file lists programs; none if it is one.
+    pub programs: Vec<ProgramRow>,
     /// How many CPUs and IDs were in use at a time, while wakes went astray if any did; none if
     /// that was too short.
     pub in_use: Option<InUse>,
@@ -78,6 +85,38 @@ pub struct Row {
     /// Which CPU used which ID when, in the first run, as far as asked for.
     #[serde(skip)]
     pub spans: Vec<Span>,
+}
+
+/// What a [`Row`] has of all programs, of one of them.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProgramRow {
+    /// Its name.
+    pub name: String,
+    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; none if there was no
+    /// burst.
+    pub ns_per_burst: Option<f64>,
+    /// The same in the run where it was least.
+    pub ns_per_burst_min: Option<f64>,
+    /// The same in the run where it was most.
+    pub ns_per_burst_max: Option<f64>,
+    /// The share of bursts of each class.
+    pub shares: Vec<Share>,
+    /// Timed bursts of all runs.
+    pub bursts: u64,
+    /// Distinct IDs that one of its processes used, in the run where these were most.
+    pub ids_distinct: u32,
+    /// One more than the largest ID used.
+    pub ids_bound: u32,
+    /// Memory that its bursts touched, in bytes, in the run where it was most.
+    pub memory: u64,
+    /// What the policy did for its processes, all runs together.
+    pub work: Work,
+    /// What became of the time for which its threads ran, all runs together.
+    pub expense: Expense,
+    /// What CPU quotas did to its processes, all runs together.
+    pub throttling: Throttling,
+    /// The share of the run time that policies cost; none if nothing ran.
+    pub policy_share: Option<f64>,
 }
 
 /// How many CPUs and IDs were in use at a time; see [`Usage`].
@@ -137,6 +176,10 @@ struct Combination {
     parameters: BTreeMap<String, f64>,
     machine: Machine,
     program: Program,
+    /// Whether results tell of each program.
+    has_programs: bool,
+    /// About how many events a run of it has.
+    events: u64,
 }
 
 impl Comparison<'_> {
@@ -144,6 +187,16 @@ impl Comparison<'_> {
     pub fn runs(&self) -> u64 {
         let combinations: u64 = self.sweeps.iter().map(|(_, values)| values.len() as u64).product();
         combinations * self.policies.len() as u64 * self.seeds
+    }
+
+    /// About how many events all runs have together: what is done when all are over.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`simulate`](Comparison::simulate).
+    pub fn expected_events(&self) -> Result<u64, Error> {
+        let each = self.combinations()?.into_iter().map(|one| one.events).sum::<u64>();
+        Ok(each * self.policies.len() as u64 * self.seeds)
     }
 
     /// Simulates everything on all CPUs of this machine. The rows do not depend on how many these
@@ -180,7 +233,9 @@ impl Comparison<'_> {
         }
         let combination = |(machine, workload, parameters): Choice| {
             let program = workload.program(&machine)?;
-            Ok(Combination { parameters, machine, program })
+            let events = program.expected_events(&machine);
+            let has_programs = workload.has_programs();
+            Ok(Combination { parameters, machine, program, has_programs, events })
         };
         all.into_iter().map(combination).collect()
     }
@@ -192,28 +247,37 @@ impl Comparison<'_> {
             .filter_map(|run| {
                 let seed = self.seed.wrapping_add(run);
                 let spans = if run == 0 { self.spans } else { 0 };
-                let Combination { machine, program, .. } = combination;
+                let Combination { machine, program, events, .. } = combination;
                 let simulation = Simulation::new(machine, program, policy, seed);
-                let outcome = simulation.record_spans(spans).run(&progress.stop);
+                let outcome = simulation.record_spans(spans).run_watched(progress, *events);
                 // Half of a run would be taken for a whole one.
                 if progress.stop.load(Relaxed) {
                     return None;
                 }
-                progress.done.fetch_add(1, Relaxed);
                 Some(outcome)
             })
             .collect();
-        summary(combination.parameters.clone(), policy.name, runs)
+        summary(combination, policy.name, runs)
     }
 }
 
-fn summary(parameters: BTreeMap<String, f64>, policy: &'static str, mut runs: Vec<Outcome>) -> Row {
+fn some(ns: f64) -> Option<f64> {
+    ns.is_finite().then_some(ns)
+}
+
+fn summary(combination: &Combination, policy: &'static str, mut runs: Vec<Outcome>) -> Row {
     let mut all = Outcome::default();
     runs.iter().for_each(|run| all.add(run));
-    let some = |ns: f64| ns.is_finite().then_some(ns);
     let each = || runs.iter().filter_map(|run| some(run.ns_per_burst()));
+    let programs = if combination.has_programs {
+        let parts = combination.program.parts.iter().zip(&all.parts).enumerate();
+        parts.map(|(at, (part, sum))| program_row(&part.name, sum, at, &runs)).collect()
+    } else {
+        Vec::new()
+    };
     Row {
-        parameters,
+        programs,
+        parameters: combination.parameters.clone(),
         policy,
         runs: runs.len() as u64,
         ns_per_burst: some(all.ns_per_burst()),
@@ -227,11 +291,32 @@ fn summary(parameters: BTreeMap<String, f64>, policy: &'static str, mut runs: Ve
         work: all.work,
         scheduling: all.scheduling,
         expense: all.expense,
+        throttling: all.throttling,
         policy_share: some(all.expense.share()),
         in_use: InUse::of(&all.usage),
         quiet: all.quiet,
         elapsed_ns: all.elapsed,
         spans: runs.first_mut().map(|run| std::mem::take(&mut run.spans)).unwrap_or_default(),
+    }
+}
+
+/// The row of the program in this place, of which all runs together have this sum.
+fn program_row(name: &str, sum: &PartOutcome, at: usize, runs: &[Outcome]) -> ProgramRow {
+    let each = || runs.iter().filter_map(|run| some(run.parts[at].ns_per_burst()));
+    ProgramRow {
+        name: name.to_owned(),
+        ns_per_burst: some(sum.ns_per_burst()),
+        ns_per_burst_min: each().min_by(f64::total_cmp),
+        ns_per_burst_max: each().max_by(f64::total_cmp),
+        shares: if sum.bursts() > 0 { sum.shares() } else { Vec::new() },
+        bursts: sum.bursts(),
+        ids_distinct: sum.ids_distinct,
+        ids_bound: sum.ids_bound,
+        memory: sum.memory,
+        work: sum.work,
+        expense: sum.expense,
+        throttling: sum.throttling,
+        policy_share: some(sum.expense.share()),
     }
 }
 
@@ -261,7 +346,8 @@ mod tests {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
         let progress = RunControl::default();
         let rows = pool.install(|| comparison.simulate(&progress)).expect("a valid workload");
-        assert_eq!(progress.done.load(Relaxed), 24);
+        let expected = comparison.expected_events().expect("a valid workload");
+        assert_eq!(progress.done.load(Relaxed), expected);
         rows
     }
 
@@ -309,6 +395,35 @@ mod tests {
         assert!(more > 0 && work[1] >= more && work[0] < more, "{work:?}");
         let [cheap, dear] = [&rows[0], &rows[1]].map(|row| row.ns_per_burst.expect("bursts"));
         assert!(dear > cheap, "finding the ID is part of the time: {cheap} {dear}");
+    }
+
+    #[test]
+    fn programs_have_rows_of_their_own_and_one_program_has_none() {
+        let machine = Machine::preset("cascade-lake").expect("a preset");
+        let rows = |name: &str| {
+            let mut workload = Workload::preset(name).expect("a preset");
+            workload.set("duration_ms", 50.0).expect("a parameter");
+            let comparison = Comparison {
+                machine: &machine,
+                workload: &workload,
+                sweeps: &[],
+                policies: &[policies::find("per-cpu").expect("a policy")],
+                seeds: 3,
+                seed: 1,
+                spans: 0,
+            };
+            comparison.simulate(&RunControl::default()).expect("a valid workload")
+        };
+        let row = &rows("neighbours")[0];
+        let names: Vec<&str> = row.programs.iter().map(|program| program.name.as_str()).collect();
+        assert_eq!(names, ["server", "batch"]);
+        let bursts: u64 = row.programs.iter().map(|program| program.bursts).sum();
+        assert_eq!(bursts, row.bursts);
+        let server = &row.programs[0];
+        let [min, mean, max] =
+            [server.ns_per_burst_min, server.ns_per_burst, server.ns_per_burst_max];
+        assert!(min < mean && mean < max, "{server:?}");
+        assert!(rows("container")[0].programs.is_empty());
     }
 
     #[test]

@@ -3,9 +3,11 @@
 
 use serde::Serialize;
 
+use crate::caches::{BroughtIn, Capacities};
+use crate::distances::DIRECT;
 use crate::machine::{Costs, Machine};
 use crate::policies::Overhead;
-use crate::time::{Ns, SECOND};
+use crate::time::{MS, Ns};
 use crate::topology::{Cpu, Reach, Topology};
 use crate::workload::Memory;
 
@@ -13,9 +15,10 @@ use crate::workload::Memory;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// This core touched it last, and has not idled since.
+    /// This core touched it last, and has lost next to nothing of it: it costs at most 5 % more than
+    /// at once again.
     Hot,
-    /// This core touched it last, and has idled since.
+    /// This core touched it last, and has lost some of it by idling or to other data.
     Own,
     /// Another core behind the same last-level cache touched it last.
     SameL3,
@@ -51,67 +54,133 @@ impl Class {
     }
 }
 
+/// How long something idled, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Idle {
+    /// The CPU, before it woke.
+    pub cpu: Ns,
+    /// Its core, at a stretch since the memory was touched; if it never was, before it woke.
+    pub core: Ns,
+    /// All cores behind its last-level cache, likewise.
+    pub l3: Ns,
+}
+
+/// What a burst finds where its ID's area is: all that its cost depends on but for prices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Found {
+    /// How far away the CPU is that touched the area last; none if no CPU has.
+    pub reach: Option<Reach>,
+    /// How much longer the way to it is than the shortest of this reach, in thousandths of that.
+    pub detour: u32,
+    /// How long CPU, core and cache idled.
+    pub idle: Idle,
+    /// What was brought into core and cache since, in bytes.
+    pub brought_in: BroughtIn,
+    /// Whether the core's other hardware thread is busy.
+    pub sibling_busy: bool,
+}
+
+impl Found {
+    /// What a burst on `cpu` finds if `last` touched the area before it, nothing was brought into
+    /// the caches since, and no other hardware thread of the core is busy.
+    pub fn new(topology: &Topology, cpu: Cpu, last: Option<Cpu>, idle: Idle) -> Found {
+        let reach = last.map(|last| topology.reach(cpu, last));
+        let detour = last.map_or(DIRECT, |last| topology.detour(cpu, last));
+        Found { reach, detour, idle, brought_in: BroughtIn::default(), sibling_busy: false }
+    }
+
+    /// The same with times and bytes in classes, so that many are equal and can be priced together.
+    pub fn rounded(self) -> Found {
+        let Idle { cpu, core, l3 } = self.idle;
+        let brought_in =
+            BroughtIn { core: rounded(self.brought_in.core), l3: rounded(self.brought_in.l3) };
+        let idle = Idle { cpu: rounded(cpu), core: rounded(core), l3: rounded(l3) };
+        Found { idle, brought_in, ..self }
+    }
+}
+
+/// The binary digits that what is rounded keeps: it is the middle of a class that is between 1/16
+/// and 1/32 of it wide.
+const DIGITS: u32 = 5;
+
+fn rounded(time: Ns) -> Ns {
+    let dropped = (Ns::BITS - time.leading_zeros()).saturating_sub(DIGITS);
+    let middle = if dropped == 0 { 0 } else { 1 << (dropped - 1) };
+    (time >> dropped << dropped) + middle
+}
+
+/// What costs at most so many times as much as a hot burst is hot itself.
+const HOT: f64 = 1.05;
+
 /// Cache lines of a burst.
 const LINES: f64 = 256.0;
-
-/// The idle time at which the laws of cooling start.
-const COOLING_UNIT: f64 = SECOND as f64;
 
 /// The prices of one machine and one kind of memory.
 #[derive(Debug, Clone)]
 pub struct Prices {
     costs: Costs,
+    capacities: Capacities,
     memory: Memory,
-    /// Idle times up to which what this core touched last stays hot, in nanoseconds.
-    stays_hot: f64,
 }
 
 impl Prices {
     /// The prices of bursts on this kind of memory.
     pub fn new(machine: &Machine, memory: Memory) -> Prices {
-        let costs = machine.costs.clone();
-        let warmth = (costs.hot_ns.value - costs.own_ns.value) / costs.cooling_ns.value;
-        // Without cooling the quotient is infinite, or no number where nothing is gained: then all
-        // stays hot.
-        let stays_hot =
-            if warmth.is_nan() { f64::INFINITY } else { COOLING_UNIT * libm::exp(warmth) };
-        Prices { costs, memory, stays_hot }
+        Prices { costs: machine.costs.clone(), capacities: Capacities::of(machine), memory }
     }
 
-    /// What a burst on `cpu` finds, if `last` touched the area before it, and what it costs. `idle`
-    /// is how long the core idled since it touched the area; if it did not, how long it idled
-    /// before it woke.
+    /// The class of what a burst found, and what the burst costs.
     ///
-    /// The laws, with that time T and the machine file's names:
+    /// The laws, with the machine file's names, and the idle times of [`Found::idle`]:
     ///
     /// ```text
-    /// own(T)         = max(hot_ns, own_ns + cooling_ns x ln(T / 1 s))
-    /// from elsewhere = own(T) + 256 lines x latency / overlap
-    /// first touch    = own(T) + max(first_touch_hot_us,
-    ///                               first_touch_us + first_touch_cooling_us x ln(T / 1 s))
+    /// T              = sqrt(core's idle time x cache's idle time)
+    /// cooled         = sqrt(T) / (sqrt(T) + sqrt(cooling_ms))
+    /// displaced      = 1 - exp(-brought into the core / core_cache_kb), and likewise in the L3
+    /// refill         = displaced x (refill_l3_ns + displaced in the L3 x (refill_memory_ns - refill_l3_ns))
+    /// warm           = hot_ns + cooled x cold_ns
+    /// own            = warm + (1 - cooled) x refill
+    /// from elsewhere = warm + 256 lines x latency / overlap
+    /// first touch    = warm + first_touch_hot_us
+    ///                      + first_touch_us x C / (C + first_touch_cooling_ms), C the CPU's idle time
     /// ```
     ///
-    /// An area of this core is hot where own(T) is not above `hot_ns`.
-    pub fn burst(&self, topology: &Topology, cpu: Cpu, last: Option<Cpu>, idle: Ns) -> (Class, Ns) {
-        let own = self.own(idle);
-        let (class, ns) = match last.map(|last| topology.reach(cpu, last)) {
-            None => (Class::FirstTouch, own + self.first_touch(idle)),
-            Some(Reach::Core) if own <= self.costs.hot_ns.value => (Class::Hot, own),
-            Some(Reach::Core) => (Class::Own, own),
-            Some(Reach::L3) => (Class::SameL3, own + self.transfer(self.costs.same_l3_ns.value)),
+    /// All of it takes `sibling_factor` times as long while the core's other hardware thread is busy.
+    ///
+    /// Both laws of cooling say which share of what was warm has been lost. A line that others displace at a
+    /// constant rate survives an idle time T with probability exp(-T x rate); over lines whose
+    /// rates are distributed exponentially that is 1 / (1 + T / half), the second law. The first one
+    /// is the same with a wider spread of rates: half of all is lost after the same time, but some
+    /// at once, and some only after hours. Which laws were tried besides is in `docs/simulator.md`.
+    pub fn burst(&self, found: &Found) -> (Class, Ns) {
+        let costs = &self.costs;
+        let detour = f64::from(found.detour) / f64::from(DIRECT);
+        let cooled = self.cooled(&found.idle);
+        let warm = costs.hot_ns.value + cooled * costs.cold_ns.value;
+        let (class, ns) = match found.reach {
+            None => (Class::FirstTouch, warm + self.first_touch(found.idle.cpu)),
+            Some(Reach::Core) => {
+                let own = warm + (1.0 - cooled) * self.refill(&found.brought_in);
+                (if own <= HOT * costs.hot_ns.value { Class::Hot } else { Class::Own }, own)
+            }
+            Some(Reach::L3) => (Class::SameL3, warm + self.transfer(costs.same_l3_ns.value)),
             Some(Reach::Socket) => {
-                (Class::SameSocket, own + self.transfer(self.costs.same_socket_ns.value))
+                (Class::SameSocket, warm + self.transfer(detour * costs.same_socket_ns.value))
             }
             Some(Reach::Machine) => {
-                (Class::OtherSocket, own + self.transfer(self.costs.other_socket_ns.value))
+                (Class::OtherSocket, warm + self.transfer(detour * costs.other_socket_ns.value))
             }
         };
-        (class, ns as Ns)
+        (class, (ns * self.slowdown(found)) as Ns)
     }
 
     /// What each further burst at once costs.
-    pub fn hot(&self) -> Ns {
-        self.costs.hot_ns.value as Ns
+    pub fn hot(&self, found: &Found) -> Ns {
+        (self.costs.hot_ns.value * self.slowdown(found)) as Ns
+    }
+
+    fn slowdown(&self, found: &Found) -> f64 {
+        if found.sibling_busy { self.costs.sibling_factor.value } else { 1.0 }
     }
 
     /// What slow paths and scans cost the thread that goes through them, without fences.
@@ -138,12 +207,19 @@ impl Prices {
         self.costs.interrupt_ns.value as Ns
     }
 
-    fn own(&self, idle: Ns) -> f64 {
-        if idle as f64 <= self.stays_hot {
-            return self.costs.hot_ns.value;
-        }
-        let cooled = cooled(self.costs.own_ns.value, self.costs.cooling_ns.value, idle);
-        cooled.max(self.costs.hot_ns.value)
+    /// The share of what a core had that it has lost by idling.
+    fn cooled(&self, idle: &Idle) -> f64 {
+        let idle = f64::sqrt(idle.core as f64) * f64::sqrt(idle.l3 as f64);
+        let half = self.costs.cooling_ms.value * MS as f64;
+        share(f64::sqrt(idle), f64::sqrt(half))
+    }
+
+    /// What is added to a hot burst for what other data has displaced of the area.
+    fn refill(&self, brought_in: &BroughtIn) -> f64 {
+        let (l3, memory) = (self.costs.refill_l3_ns.value, self.costs.refill_memory_ns.value);
+        let (core, cache) =
+            (self.capacities.lost_by_core(brought_in), self.capacities.lost_by_l3(brought_in));
+        core * (l3 + cache * (memory - l3))
     }
 
     fn transfer(&self, latency: f64) -> f64 {
@@ -152,22 +228,27 @@ impl Prices {
 
     fn first_touch(&self, idle: Ns) -> f64 {
         let costs = &self.costs;
-        let cooled = cooled(costs.first_touch_us.value, costs.first_touch_cooling_us.value, idle);
-        let share = match self.memory {
+        let half = costs.first_touch_cooling_ms.value * MS as f64;
+        let cooled = costs.first_touch_us.value * share(idle as f64, half);
+        let memory = match self.memory {
             Memory::ZeroPage => costs.zero_page_share.value,
             Memory::CopyOnWrite | Memory::PreFaulted => 1.0,
         };
-        1000.0 * share * cooled.max(costs.first_touch_hot_us.value)
+        1000.0 * memory * (costs.first_touch_hot_us.value + cooled)
     }
 }
 
-fn cooled(start: f64, slope: f64, idle: Ns) -> f64 {
-    start + slope * libm::log(idle.max(1) as f64 / COOLING_UNIT)
+/// The share of a part in itself and the rest; nothing of nothing.
+fn share(part: f64, rest: f64) -> f64 {
+    if part > 0.0 { part / (part + rest) } else { 0.0 }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::time::MS;
 
     fn prices() -> (Prices, Topology) {
         let machine = Machine::preset("epyc-9654").expect("a preset");
@@ -177,9 +258,9 @@ mod tests {
     #[test]
     fn classes_follow_who_touched_last_and_dearer_ones_cost_more() {
         let (prices, topology) = prices();
-        let idle = SECOND / 5;
+        let idle = Idle { cpu: 200 * MS, core: 200 * MS, l3: 100 * MS };
         let found = [Some(0), Some(192), Some(1), Some(8), Some(96), None]
-            .map(|last| prices.burst(&topology, 0, last, idle));
+            .map(|last| prices.burst(&Found::new(&topology, 0, last, idle)));
         assert_eq!(
             found.map(|(class, _)| class),
             [
@@ -195,6 +276,61 @@ mod tests {
     }
 
     #[test]
+    fn half_is_lost_after_the_time_that_the_machine_says() {
+        let (prices, topology) = prices();
+        let costs = &prices.costs;
+        let price = |last, cpu: f64, core: f64, l3: f64| {
+            let [cpu, core, l3] = [cpu, core, l3].map(|ms| (ms * MS as f64) as Ns);
+            let found = Found::new(&topology, 0, last, Idle { cpu, core, l3 });
+            prices.burst(&found).1 as f64
+        };
+        let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.001);
+        let half = costs.cooling_ms.value;
+        let own = costs.hot_ns.value + costs.cold_ns.value / 2.0;
+        near(price(Some(0), 1.0, half, half), own);
+        near(price(Some(0), 1.0, 4.0 * half, half / 4.0), own);
+        near(price(Some(0), 1e6, 1e6, 0.0), costs.hot_ns.value);
+        let faults = costs.first_touch_hot_us.value + costs.first_touch_us.value / 2.0;
+        let cooled = price(None, costs.first_touch_cooling_ms.value, 0.0, 0.0);
+        near(cooled, costs.hot_ns.value + 1000.0 * faults);
+    }
+
+    /// Four sockets in a ring: the one across is twice as far.
+    #[test]
+    fn a_longer_way_costs_more_and_the_shortest_costs_what_the_file_says() {
+        let nodes =
+            "nodes = [[10, 20, 40, 20], [20, 10, 20, 40], [40, 20, 10, 20], [20, 40, 20, 10]]";
+        let text = format!(
+            "base = \"ivy-bridge-ex\"\nname = \"ring\"\n[distances]\n{nodes}\norigin = \"a test\"\n"
+        );
+        let machine = Machine::parse(&text).expect("a machine");
+        let prices = Prices::new(&machine, Memory::CopyOnWrite);
+        let ns = |topology: &Topology, last: Cpu| {
+            let found = Found::new(topology, 0, Some(last), Idle::default());
+            prices.burst(&found).1
+        };
+        let flat = Machine::preset("ivy-bridge-ex").expect("a preset").topology;
+        let (near, across) = (15, 30);
+        assert_eq!(ns(&machine.topology, near), ns(&flat, near));
+        assert_eq!(ns(&flat, across), ns(&flat, near));
+        let [hot, near, across] = [0, near, across].map(|last| ns(&machine.topology, last));
+        assert!((across - hot).abs_diff(2 * (near - hot)) <= 2, "{hot} {near} {across}");
+        assert_eq!(ns(&machine.topology, 1), ns(&flat, 1), "within a node nothing changes");
+    }
+
+    #[test]
+    fn what_was_displaced_comes_from_the_cache_or_from_memory() {
+        let (prices, topology) = prices();
+        let found = Found::new(&topology, 0, Some(0), Idle::default());
+        let price = |core, l3| prices.burst(&Found { brought_in: BroughtIn { core, l3 }, ..found });
+        let (hot, costs) = (prices.hot(&found), &prices.costs);
+        let refill = |ns: f64| hot + ns as Ns;
+        assert_eq!(price(0, u64::MAX), (Class::Hot, hot), "what the core has it does not miss");
+        assert_eq!(price(u64::MAX, 0).1, refill(costs.refill_l3_ns.value));
+        assert_eq!(price(u64::MAX, u64::MAX), (Class::Own, refill(costs.refill_memory_ns.value)));
+    }
+
+    #[test]
     fn a_fence_costs_more_the_more_cpus_it_interrupts() {
         let (prices, _) = prices();
         let costs = &prices.costs;
@@ -205,8 +341,32 @@ mod tests {
     }
 
     #[test]
+    fn rounded_times_are_few_and_cost_the_same_on_the_average() {
+        let (prices, topology) = prices();
+        assert_eq!([0, 1, 31].map(rounded), [0, 1, 31], "short times stay what they are");
+        let times: Vec<Ns> = (10 * MS..500 * MS).step_by(100_000).collect();
+        let found = times.iter().flat_map(|&cpu| {
+            let idle = Idle { cpu, core: cpu, l3: cpu / 3 };
+            [Some(0), Some(96), None].map(|last| Found::new(&topology, 0, last, idle))
+        });
+        let found: Vec<Found> = found.collect();
+        let cost = |found: &Found| prices.burst(found).1 as f64;
+        let exact: f64 = found.iter().map(cost).sum();
+        let rounded: Vec<Found> = found.into_iter().map(Found::rounded).collect();
+        let sum: f64 = rounded.iter().map(cost).sum();
+        assert!((sum / exact - 1.0).abs() < 0.0005, "{sum} {exact}");
+        let few: BTreeSet<Found> = rounded.into_iter().collect();
+        assert!(few.len() < 1000, "{} of {}", few.len(), 3 * times.len());
+    }
+
+    #[test]
     fn what_this_core_just_touched_is_hot() {
         let (prices, topology) = prices();
-        assert_eq!(prices.burst(&topology, 5, Some(5), 0), (Class::Hot, prices.hot()));
+        let found = Found::new(&topology, 5, Some(5), Idle::default());
+        assert_eq!(prices.burst(&found), (Class::Hot, prices.hot(&found)));
+        let ns = prices.costs.hot_ns.value;
+        assert_eq!(prices.hot(&found), ns as Ns);
+        let found = Found { sibling_busy: true, ..found };
+        assert_eq!(prices.hot(&found), (ns * prices.costs.sibling_factor.value) as Ns);
     }
 }

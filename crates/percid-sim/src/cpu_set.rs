@@ -53,15 +53,8 @@ impl CpuSet {
 
     /// The CPUs that are in this set and in the other one.
     pub fn common<'s>(&'s self, other: &'s CpuSet) -> impl Iterator<Item = Cpu> + 's {
-        let words = self.words.iter().zip(&other.words).enumerate();
-        words.flat_map(|(at, (word, other))| {
-            let mut left = word & other;
-            std::iter::from_fn(move || {
-                let bit = (left != 0).then(|| left.trailing_zeros())?;
-                left &= left - 1;
-                Some(at as u32 * 64 + bit)
-            })
-        })
+        let words = self.words.iter().zip(&other.words);
+        (0..).zip(words).flat_map(|(at, (word, other))| members(at, word & other))
     }
 
     /// Adds all members of another set.
@@ -83,6 +76,53 @@ impl CpuSet {
     }
 }
 
+/// A set that does not change, such as the CPUs of one cache: of a large machine it looks only at
+/// the words where it has members.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Part {
+    words: Vec<(u32, u64)>,
+}
+
+impl Part {
+    /// The members of a set.
+    pub fn of(set: &CpuSet) -> Part {
+        let words = (0..).zip(&set.words).filter(|(_, word)| **word != 0);
+        Part { words: words.map(|(at, &word)| (at, word)).collect() }
+    }
+
+    /// The first CPU that is in this part and in a set.
+    pub fn first_in(&self, set: &CpuSet) -> Option<Cpu> {
+        self.first(|at| set.words[at])
+    }
+
+    /// The first CPU that is in this part and in both sets.
+    pub fn first_in_both(&self, a: &CpuSet, b: &CpuSet) -> Option<Cpu> {
+        self.first(|at| a.words[at] & b.words[at])
+    }
+
+    fn first(&self, others: impl Fn(usize) -> u64) -> Option<Cpu> {
+        let mut common = self.words.iter().map(|&(at, word)| (at, word & others(at as usize)));
+        let (at, word) = common.find(|(_, word)| *word != 0)?;
+        Some(at * 64 + word.trailing_zeros())
+    }
+
+    /// The CPUs that are in this part and in a set, in the order of their numbers.
+    pub fn common<'s>(&'s self, set: &'s CpuSet) -> impl Iterator<Item = Cpu> + 's {
+        let words = self.words.iter().map(|&(at, word)| (at, word & set.words[at as usize]));
+        words.flat_map(|(at, word)| members(at, word))
+    }
+}
+
+/// The CPUs of one word.
+fn members(at: u32, word: u64) -> impl Iterator<Item = Cpu> {
+    let mut left = word;
+    std::iter::from_fn(move || {
+        let bit = (left != 0).then(|| left.trailing_zeros())?;
+        left &= left - 1;
+        Some(at * 64 + bit)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +137,21 @@ mod tests {
         assert_eq!(a.first_in_both(&CpuSet::empty(200)), None);
         assert_eq!(a.iter().collect::<Vec<_>>(), [3, 64, 199]);
         assert_eq!(a.len(), 3);
+    }
+
+    #[test]
+    fn a_part_answers_as_the_set_that_it_was_made_of() {
+        let set = CpuSet::of(1000, [70, 71, 600, 999]);
+        let part = Part::of(&set);
+        assert_eq!(part.words.len(), 3);
+        for other in [CpuSet::of(1000, [3, 71, 600]), CpuSet::of(1000, 72..600)] {
+            assert_eq!(part.first_in(&other), set.first_in_both(&other));
+            assert_eq!(
+                part.common(&other).collect::<Vec<_>>(),
+                set.common(&other).collect::<Vec<_>>()
+            );
+            let both = CpuSet::of(1000, 100..700);
+            assert_eq!(part.first_in_both(&other, &both), set.first_in_all(&other, &both));
+        }
     }
 }

@@ -1,10 +1,13 @@
-//! How long a core idled.
+//! How long CPUs, cores and the cores behind last-level caches idled.
 
+use crate::cost::Idle;
 use crate::time::Ns;
+use crate::topology::{Cpu, Topology};
 
-/// A core that is busy as long as one of its CPUs is, and how long it idled in between.
+/// A core, or all that is behind a last-level cache: it is busy as long as one of its CPUs is. How
+/// long it idled in between.
 ///
-/// What cools a core's data is how deep it slept, and it sleeps the deeper the longer a single
+/// What cools the data of a core is how deep it slept, and it sleeps the deeper the longer a single
 /// period is. So what counts is the longest idle period since some time.
 #[derive(Debug, Clone, Default)]
 pub struct IdleHistory {
@@ -58,9 +61,91 @@ impl IdleHistory {
     }
 }
 
+/// The idle periods of a machine.
+#[derive(Debug)]
+pub struct Idleness {
+    cpus: Vec<LastPeriod>,
+    cores: Vec<IdleHistory>,
+    l3s: Vec<IdleHistory>,
+}
+
+/// When a CPU began to idle, and how long it did so last.
+#[derive(Debug, Clone, Copy, Default)]
+struct LastPeriod {
+    since: Ns,
+    period: Ns,
+}
+
+impl Idleness {
+    /// A machine that idles.
+    pub fn new(topology: &Topology) -> Idleness {
+        let idle = |count: u32| vec![IdleHistory::default(); count as usize];
+        Idleness {
+            cpus: vec![LastPeriod::default(); topology.cpus() as usize],
+            cores: idle(topology.cores()),
+            l3s: idle(topology.l3s()),
+        }
+    }
+
+    /// Whether all CPUs of a CPU's core idle.
+    pub fn is_core_idle(&self, topology: &Topology, cpu: Cpu) -> bool {
+        self.cores[topology.place(cpu).core as usize].is_idle()
+    }
+
+    /// An idle CPU begins to run something.
+    pub fn enter(&mut self, topology: &Topology, cpu: Cpu, now: Ns) {
+        let last = &mut self.cpus[cpu as usize];
+        last.period = now - last.since;
+        let place = topology.place(cpu);
+        self.cores[place.core as usize].enter(now);
+        self.l3s[place.l3 as usize].enter(now);
+    }
+
+    /// A CPU runs nothing any more.
+    pub fn leave(&mut self, topology: &Topology, cpu: Cpu, now: Ns) {
+        self.cpus[cpu as usize].since = now;
+        let place = topology.place(cpu);
+        self.cores[place.core as usize].leave(now);
+        self.l3s[place.l3 as usize].leave(now);
+    }
+
+    /// How long a busy CPU, its core and what is behind its last-level cache idled since some
+    /// memory was touched; if it never was, before they woke.
+    pub fn idle(&self, topology: &Topology, cpu: Cpu, touched: Option<Ns>) -> Idle {
+        let place = topology.place(cpu);
+        let period = |history: &IdleHistory| match touched {
+            Some(touched) => history.longest_since(touched),
+            None => history.last(),
+        };
+        Idle {
+            cpu: self.cpus[cpu as usize].period,
+            core: period(&self.cores[place.core as usize]),
+            l3: period(&self.l3s[place.l3 as usize]),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Machine;
+
+    #[test]
+    fn a_cache_is_awake_while_one_of_its_cores_is() {
+        let topology = Machine::preset("epyc-9654").expect("a preset").topology;
+        let mut idleness = Idleness::new(&topology);
+        idleness.enter(&topology, 0, 100);
+        idleness.leave(&topology, 0, 110);
+        // Another core of the same cache, and the other thread of the first core.
+        idleness.enter(&topology, 1, 130);
+        idleness.enter(&topology, 192, 160);
+        assert!(!idleness.is_core_idle(&topology, 0));
+        assert_eq!(idleness.idle(&topology, 192, Some(105)), Idle { cpu: 160, core: 50, l3: 20 });
+        assert_eq!(idleness.idle(&topology, 192, None), Idle { cpu: 160, core: 50, l3: 20 });
+        idleness.leave(&topology, 192, 170);
+        idleness.enter(&topology, 0, 175);
+        assert_eq!(idleness.idle(&topology, 0, Some(165)), Idle { cpu: 65, core: 5, l3: 0 });
+    }
 
     #[test]
     fn the_longest_period_since_a_time_is_found() {

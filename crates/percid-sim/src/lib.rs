@@ -5,10 +5,13 @@
 //! generator whose sequence is specified, and logarithms from a library that computes them without
 //! the platform's help.
 
+pub mod caches;
 pub mod comparison;
 pub mod conformance;
 pub mod cost;
+pub mod cpu_list;
 pub mod cpu_set;
+pub mod distances;
 pub mod engine;
 pub mod explanation;
 pub mod file;

@@ -2,6 +2,8 @@
 
 use percid_rules::space::Distance;
 
+use crate::distances::{DIRECT, Detours, Distances};
+
 /// A CPU (hardware thread), numbered from 0 as the kernel numbers them.
 pub type Cpu = u32;
 
@@ -19,7 +21,7 @@ pub struct Place {
 }
 
 /// How far the cache of one CPU is from another CPU. The order is from near to far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reach {
     /// The same core.
     Core,
@@ -45,13 +47,38 @@ pub(crate) struct Rank {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     places: Vec<Place>,
+    distances: Option<(Distances, Detours)>,
 }
 
 impl Topology {
     /// The CPU with number `n` sits at `places[n]`. Cores, caches, sockets and nodes are numbered
     /// from 0 without gaps.
     pub fn new(places: Vec<Place>) -> Topology {
-        Topology { places }
+        Topology { places, distances: None }
+    }
+
+    /// The same with a table of the distances between its nodes, which has a row and a column for
+    /// each.
+    ///
+    /// # Errors
+    ///
+    /// What was expected of the table.
+    pub fn with_distances(self, distances: Distances) -> Result<Topology, String> {
+        if let Some((_, expected)) = distances.fault(self.nodes()) {
+            return Err(expected);
+        }
+        let detours = distances.detours(&self.places);
+        Ok(Topology { distances: Some((distances, detours)), ..self })
+    }
+
+    /// The table of the distances between the nodes, if there is one.
+    pub fn distances(&self) -> Option<&Distances> {
+        self.distances.as_ref().map(|(distances, _)| distances)
+    }
+
+    /// Where each CPU sits, in the order of their numbers.
+    pub fn places(&self) -> &[Place] {
+        &self.places
     }
 
     /// The number of CPUs.
@@ -130,7 +157,14 @@ impl Topology {
         }
     }
 
-    /// The same in the terms of the library's ID space.
+    /// How much longer the way from the cache of `b` to `a` is than the shortest way of the same
+    /// reach, in thousandths of that: [`DIRECT`] if it is not, or no table says so.
+    pub fn detour(&self, a: Cpu, b: Cpu) -> u32 {
+        let (a, b) = (self.place(a).node, self.place(b).node);
+        self.distances.as_ref().map_or(DIRECT, |(_, detours)| detours.between(a, b))
+    }
+
+    /// How far `b` is from `a` in the terms of the library's ID space.
     pub fn distance(&self, a: Cpu, b: Cpu) -> Distance {
         let (a, b) = (self.place(a), self.place(b));
         match () {

@@ -8,7 +8,7 @@
 //! --owners`) threads come, move and go, so that IDs change their kind of owner.
 
 use percid_rules::Generation;
-use percid_sim::conformance::{Conformance, Event, Recording, generation};
+use percid_sim::conformance::{Conformance, Event, Recording, Step, generation};
 use percid_sim::explanation::Explanation;
 use percid_sim::policies::{find, of_generation};
 
@@ -202,6 +202,66 @@ fn a_thread_that_leaves_is_counted_until_it_is_gone() {
     let error =
         Recording::read(&text("5 gone 0\n5 gone 1\n5 gone 1\n", 0)).expect_err("two threads");
     assert!(error.expected.contains("not ended"), "{error}");
+}
+
+/// A thread that ends is not counted any more when it lets go of the memory, while it still runs:
+/// the other one is switched in before that CPU has switched, and the IDs are dense again.
+#[test]
+fn a_thread_that_ends_is_not_counted_before_it_is_switched_away_from() {
+    // A scan takes the ID of CPU 1 back, which remembers it.
+    let text = |steps: &str, id: u32| {
+        format!(
+            "percid-steps 6.18.0 2 2\n0 exec 0 0\n1 spawn 1 0\n2 switch 1 - 1\n3 id 1 1\n\
+             4 switch 1 1 -\n5 tick 0 0\n130000 tick 0 0\n260000 tick 0 0\n{steps}\
+             270007 id 1 {id}\nend\n"
+        )
+    };
+    let again = "270005 switch 1 - 1\n";
+    let last = "270006 switch 0 0 -\n";
+    for (steps, id) in [
+        (format!("270003 exit 0 0\n{again}{last}"), 0),
+        (format!("270003 leave 0 0\n{again}{last}270006 gone 0\n"), 1),
+        (again.to_owned(), 1),
+    ] {
+        let recording = Recording::read(&text(&steps, id)).expect("a good recording");
+        let comparison = compare(&recording, "linux-6.14");
+        assert!(comparison.agrees(), "{steps:?}: {comparison}");
+    }
+}
+
+/// The same threads, each counted until it is switched away from for the last time.
+fn counted_until_the_last_switch(recording: &Recording) -> Recording {
+    let mut ending = Vec::new();
+    let mut steps = Vec::new();
+    for &step in &recording.steps {
+        let mut gone = None;
+        let event = match step.event {
+            Event::Exit(cpu, thread) => {
+                ending.push(thread);
+                Event::Leave(cpu, thread)
+            }
+            Event::Switch(_, Some(previous), _) if ending.contains(&previous) => {
+                ending.retain(|&thread| thread != previous);
+                gone = Some(Step { event: Event::Gone(previous), ..step });
+                step.event
+            }
+            event => event,
+        };
+        steps.push(Step { event, ..step });
+        steps.extend(gone);
+    }
+    Recording { steps, ..recording.clone() }
+}
+
+/// What recorded kernels say about when the number of threads falls. On 6.12 and 6.18 no ID of the
+/// recordings depends on it.
+#[test]
+fn recorded_kernels_do_not_count_a_thread_until_its_last_switch() {
+    for (policy, text) in RECORDINGS.into_iter().filter(|(policy, _)| *policy == "linux-6.19") {
+        let recording = Recording::read(text).expect("as above");
+        let later = compare(&counted_until_the_last_switch(&recording), policy);
+        assert!(!later.differences.is_empty(), "{} {policy}: {later}", recording.release);
+    }
 }
 
 /// Two CPUs switch at nearly the same time, and either may have been first.

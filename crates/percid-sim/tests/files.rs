@@ -5,7 +5,17 @@ use percid_sim::machine::Machine;
 use percid_sim::random::Random;
 use percid_sim::workload::Workload;
 
-const MACHINE: &str = include_str!("../machines/epyc-9654.toml");
+const MACHINES: [&str; 3] = [
+    include_str!("../machines/epyc-9654.toml"),
+    include_str!("../machines/cascade-lake.toml"),
+    "base = \"epyc-9654\"
+    name = \"irregular\"
+    [topology]
+    cpus_of_cores = [\"0,3\", \"1\", \"2\"]
+    cpus_of_l3s = [\"0,3\", \"1-2\"]
+    cpus_of_nodes = [\"0-3\"]
+    cpus_of_sockets = [\"0-3\"]",
+];
 const WORKLOADS: [&str; 3] = [
     include_str!("../workloads/intermittent.toml"),
     include_str!("../workloads/container.toml"),
@@ -62,11 +72,11 @@ fn damaged_files_are_read_or_refused() {
     let seed = 20_261_121;
     println!("seed {seed}");
     let mut random = Random::new(seed);
-    let machine = Machine::parse(MACHINE).expect("a preset");
+    let machine = Machine::parse(MACHINES[0]).expect("a preset");
     let (mut read, mut refused) = (0, 0);
     for round in 0..6_000 {
         let mut count = |is_good: bool| if is_good { read += 1 } else { refused += 1 };
-        let text = damaged(MACHINE, &mut random);
+        let text = damaged(MACHINES[round % MACHINES.len()], &mut random);
         match Machine::parse(&text) {
             Ok(machine) => {
                 assert!(machine.topology.cpus() <= 8192);

@@ -377,3 +377,65 @@ fn all_processes_together_have_a_million_threads_at_most() {
         Workload::parse(&text).expect("TOML").program(&machine(1, 1)).expect_err("too many");
     assert!(error.to_string().contains("at most 1000000 threads"), "{error}");
 }
+
+/// Five threads on two CPUs: the third and the fifth share the first one with the first, where they
+/// run one after another, and the others share the second one.
+#[test]
+fn pinned_threads_go_round_where_there_are_more_than_cpus() {
+    let run_each = |count: u32| {
+        run(
+            2,
+            &format!(
+                "[[threads]]\nname = \"w\"\ncount = {count}\npinned = true\n\
+                 script = [{{ run = {{ us = 1000 }} }}, {{ burst = {{}} }}]"
+            ),
+        )
+    };
+    for (threads, in_turn) in [(2, 1), (3, 2), (5, 3)] {
+        let outcome = run_each(threads);
+        assert_eq!(outcome.bursts(), u64::from(threads));
+        let ms = outcome.elapsed / 1_000_000;
+        assert_eq!(ms, in_turn, "{threads} threads, {} ns", outcome.elapsed);
+    }
+    let free = run(
+        2,
+        "[[threads]]\nname = \"w\"\ncount = 4\nscript = [{ run = { us = 1000 } }, { burst = {} }]",
+    );
+    assert_eq!((free.bursts(), free.elapsed / 1_000_000), (4, 2));
+}
+
+/// A worker on each of two CPUs comes back to its memory while others compute there: what they go
+/// through displaces it, and if they go through nothing, nothing does.
+#[test]
+fn overcommitted_cpus_make_areas_cold() {
+    let mut machine = machine(2, 1);
+    machine.set("background_mb_s", 0.0).expect("a number of machines");
+    let cost = |others: f64, kb: f64| {
+        let mut workload = Workload::preset("overcommitted").expect("a preset");
+        let set = [("others_per_cpu", others), ("others_kb", kb), ("duration_ms", 200.0)];
+        for (name, value) in set {
+            workload.set(name, value).expect("a parameter");
+        }
+        let program = workload.program(&machine).expect("a program");
+        let policy = policies::find("per-cpu").expect("a policy");
+        Simulation::new(&machine, &program, policy, 1).run(&AtomicBool::new(false)).ns_per_burst()
+    };
+    let hot = machine.costs.hot_ns.value;
+    assert!(cost(2.0, 0.0) < 1.05 * hot, "busy, and nothing displaced");
+    let [little, much] = [1024.0, 65536.0].map(|kb| cost(2.0, kb));
+    assert!(1.02 * hot < little && 2.0 * little < much, "{hot} {little} {much}");
+}
+
+/// Two workers that compute at the same time: on two cores, and on the two hardware threads of one.
+#[test]
+fn a_busy_sibling_makes_bursts_longer() {
+    let workload = group("w", 2, "pinned = true", "{ burst = { times = 10000 } }");
+    let policy = policies::find("per-cpu").expect("a policy");
+    let [cores, siblings] =
+        [(2, 1), (1, 2)].map(|(cores, threads)| machine(cores, threads)).map(|machine| {
+            let factor = machine.costs.sibling_factor.value;
+            (simulate(&machine, &workload, policy, 1).ns_per_burst(), factor)
+        });
+    let ratio = siblings.0 / cores.0;
+    assert!((ratio / siblings.1 - 1.0).abs() < 0.05, "{ratio}, expected {}", siblings.1);
+}

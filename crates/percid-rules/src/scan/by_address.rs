@@ -72,8 +72,9 @@ impl<E: Effects> Pass<'_, E> {
         }
         // Before the fixes a window ended only for those who get here.
         if !self.rules.window_before_test {
+            let sequence = self.scan.sequence;
             if let Some(memory) = &mut self.scan.regions[index].memory {
-                memory.end_window(self.now, self.settings);
+                memory.end_window(self.now, sequence, self.settings);
             }
         }
         None

@@ -146,9 +146,10 @@ impl Memory {
     }
 
     /// Begins a new window if the current one is over. One step only: a region that was not visited
-    /// for long keeps its users until it is.
-    pub(super) fn end_window(&mut self, now: Duration, settings: &Settings) {
-        if now > self.window_ends {
+    /// for long keeps its users until it is. Windows do not end in the process's first sequence, in
+    /// which there is no scan delay either.
+    pub(super) fn end_window(&mut self, now: Duration, sequence: i64, settings: &Settings) {
+        if sequence != 0 && now > self.window_ends {
             self.window_ends += settings.window();
             self.activity.end_window();
         }

@@ -44,12 +44,12 @@ impl Scan {
         let before = core::mem::take(&mut self.regions);
         for (range, traits) in regions {
             let start = range.start;
-            let known = before.iter().find(|old| old.range.start == start);
+            let known = before.binary_search_by_key(&start, |old| old.range.start);
             if !self.add(range, traits) {
                 continue;
             }
             if let Some(region) = self.at(start) {
-                region.memory = known.and_then(|old| old.memory.clone());
+                region.memory = known.ok().and_then(|place| before[place].memory.clone());
             }
         }
     }
@@ -81,13 +81,20 @@ impl Scan {
         self.sequence
     }
 
+    /// Counts the sequences from 0 again, as Linux does when the only thread of a process creates
+    /// another one. All else is remembered.
+    pub fn restart_sequences(&mut self) {
+        self.sequence = 0;
+    }
+
     /// The memory of all regions, in bytes.
     pub fn bytes(&self) -> u64 {
         self.regions.iter().map(|region| region.range.end - region.range.start).sum()
     }
 
     fn at(&mut self, start: u64) -> Option<&mut Tracked> {
-        self.regions.iter_mut().find(|region| region.range.start == start)
+        let place = self.regions.binary_search_by_key(&start, |region| region.range.start).ok()?;
+        self.regions.get_mut(place)
     }
 
     /// The index of the first region that ends above an address.

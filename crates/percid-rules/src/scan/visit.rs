@@ -67,7 +67,7 @@ impl<E: Effects> Pass<'_, E> {
             return Some(Reason::ScanDelay);
         }
         if self.rules.window_before_test {
-            memory.end_window(now, self.settings);
+            memory.end_window(now, sequence, self.settings);
         }
         let done = self.rules.once_per_sequence && memory.completed == sequence;
         done.then_some(Reason::SeqCompleted)

@@ -155,6 +155,25 @@ mod tests {
         assert_eq!(pass(&mut scan, 30, &rules), [done(0, "pid_inactive")]);
     }
 
+    /// Two visits long after the first window has ended: in the first sequence they leave it as it
+    /// is, later they end it and the one after it.
+    #[test]
+    fn windows_do_not_end_in_the_first_sequence() {
+        for (sequence, users) in [(0, 1), (1, 0)] {
+            for rules in [Rules::BASE, Rules { once_per_sequence: false, ..Rules::SELECTIVE }] {
+                let mut scan = grown(&[(0, 1), (1, 2000)]);
+                scan.used_by(0, 1 << Width::Bits64.bit(ME.thread));
+                for second in [30, 31] {
+                    (scan.sequence, scan.offset) = (sequence, 0);
+                    let seen = pass(&mut scan, second, &rules);
+                    assert_eq!(seen[0], done(0, "arm 0..1"), "{seen:?}");
+                    assert_eq!(scan.sequence, sequence, "the pass ends in the second region");
+                }
+                assert_eq!(scan.users(0), users, "{sequence}, {rules:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_region_is_scanned_once_in_a_sequence() {
         let mut scan = grown(&[(0, 1), (1, 2)]);

@@ -1,14 +1,14 @@
 //! The CPUs of the simulated machine: what each one runs, which threads wait for it, and which
 //! CPUs and cores are idle.
 
-use std::cmp::Reverse;
-use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 use super::index::ThreadIndex;
 use super::queue::Ticket;
-use crate::cpu_set::CpuSet;
-use crate::idle_history::IdleHistory;
+use super::waiting::Waiting;
+use crate::cost::Idle;
+use crate::cpu_set::{CpuSet, Part};
+use crate::idle_history::Idleness;
 use crate::policies::Id;
 use crate::time::Ns;
 use crate::topology::{Cpu, Reach, Topology};
@@ -17,7 +17,6 @@ use crate::topology::{Cpu, Reach, Topology};
 #[derive(Debug, Default)]
 pub(super) struct CpuState {
     pub(super) runs: Option<ThreadIndex>,
-    waiting: VecDeque<ThreadIndex>,
     /// The event that it waits for. Earlier ones are void.
     pub(super) ticket: Ticket,
     /// When its thread's operation ends.
@@ -31,57 +30,51 @@ pub(super) struct CpuState {
     pub(super) used: Option<(Id, Ns)>,
 }
 
-impl CpuState {
-    pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-}
-
-#[derive(Debug, Default)]
-struct Core {
-    history: IdleHistory,
-    cpus: Vec<Cpu>,
-}
-
 /// All CPUs.
 #[derive(Debug)]
 pub(super) struct Cpus {
     pub(super) topology: Topology,
     states: Vec<CpuState>,
     idle: CpuSet,
+    /// How many these are.
+    idle_count: u32,
     /// CPUs whose whole core is idle.
     idle_cores: CpuSet,
-    /// CPUs with waiting threads.
-    crowded: CpuSet,
-    /// Threads that wait, on all CPUs together.
-    waiting: u32,
+    waiting: Waiting,
     /// The CPUs of each last-level cache.
-    l3s: Vec<CpuSet>,
+    l3s: Vec<Part>,
     /// The CPUs of each socket.
-    sockets: Vec<CpuSet>,
-    cores: Vec<Core>,
+    sockets: Vec<Part>,
+    /// All CPUs.
+    machine: Part,
+    /// The CPUs of each core.
+    cores: Vec<Vec<Cpu>>,
+    idleness: Idleness,
 }
 
 impl Cpus {
     /// CPUs that are all idle.
     pub(super) fn new(topology: Topology) -> Cpus {
         let cpus = topology.cpus();
-        let sets = |count: u32, of: &dyn Fn(Cpu) -> u32| -> Vec<CpuSet> {
-            let members = |n| (0..cpus).filter(move |&cpu| of(cpu) == n);
-            (0..count).map(|n| CpuSet::of(cpus, members(n))).collect()
+        let parts = |count: u32, of: &dyn Fn(Cpu) -> u32| -> Vec<Part> {
+            let mut sets = vec![CpuSet::empty(cpus); count as usize];
+            (0..cpus).for_each(|cpu| sets[of(cpu) as usize].insert(cpu));
+            sets.iter().map(Part::of).collect()
         };
         let mut all = Cpus {
             states: (0..cpus).map(|_| CpuState::default()).collect(),
             idle: CpuSet::of(cpus, 0..cpus),
             idle_cores: CpuSet::of(cpus, 0..cpus),
-            crowded: CpuSet::empty(cpus),
-            waiting: 0,
-            l3s: sets(topology.l3s(), &|cpu| topology.place(cpu).l3),
-            sockets: sets(topology.sockets(), &|cpu| topology.place(cpu).socket),
-            cores: (0..topology.cores()).map(|_| Core::default()).collect(),
+            idle_count: cpus,
+            waiting: Waiting::new(cpus),
+            l3s: parts(topology.l3s(), &|cpu| topology.place(cpu).l3),
+            sockets: parts(topology.sockets(), &|cpu| topology.place(cpu).socket),
+            machine: Part::of(&CpuSet::of(cpus, 0..cpus)),
+            cores: vec![Vec::new(); topology.cores() as usize],
+            idleness: Idleness::new(&topology),
             topology,
         };
-        (0..cpus).for_each(|cpu| all.core_mut(cpu).cpus.push(cpu));
+        (0..cpus).for_each(|cpu| all.cores[all.topology.place(cpu).core as usize].push(cpu));
         all
     }
 
@@ -94,21 +87,23 @@ impl Cpus {
         &self.states
     }
 
-    fn l3(&self, cpu: Cpu) -> &CpuSet {
+    fn l3(&self, cpu: Cpu) -> &Part {
         &self.l3s[self.topology.place(cpu).l3 as usize]
     }
 
-    fn socket(&self, cpu: Cpu) -> &CpuSet {
+    fn socket(&self, cpu: Cpu) -> &Part {
         &self.sockets[self.topology.place(cpu).socket as usize]
     }
 
-    fn core_mut(&mut self, cpu: Cpu) -> &mut Core {
-        &mut self.cores[self.topology.place(cpu).core as usize]
+    /// How long a busy CPU, its core and its cache idled since some memory was touched.
+    pub(super) fn idle_times(&self, cpu: Cpu, touched: Option<Ns>) -> Idle {
+        self.idleness.idle(&self.topology, cpu, touched)
     }
 
-    /// How the core of a CPU idled.
-    pub(super) fn idle_history(&self, cpu: Cpu) -> &IdleHistory {
-        &self.cores[self.topology.place(cpu).core as usize].history
+    /// Whether another hardware thread of a CPU's core is busy.
+    pub(super) fn is_sibling_busy(&self, cpu: Cpu) -> bool {
+        let core = &self.cores[self.topology.place(cpu).core as usize];
+        core.iter().any(|&other| other != cpu && !self.idle.contains(other))
     }
 
     pub(super) fn is_idle(&self, cpu: Cpu) -> bool {
@@ -117,24 +112,26 @@ impl Cpus {
 
     /// How many CPUs run a thread.
     pub(super) fn running(&self) -> u32 {
-        self.topology.cpus() - self.idle.len()
+        self.topology.cpus() - self.idle_count
     }
 
     pub(super) fn set_busy(&mut self, cpu: Cpu, now: Ns) {
         self.idle.remove(cpu);
-        let core = &mut self.cores[self.topology.place(cpu).core as usize];
-        if core.history.is_idle() {
-            core.cpus.iter().for_each(|&cpu| self.idle_cores.remove(cpu));
+        self.idle_count -= 1;
+        if self.idleness.is_core_idle(&self.topology, cpu) {
+            let core = &self.cores[self.topology.place(cpu).core as usize];
+            core.iter().for_each(|&cpu| self.idle_cores.remove(cpu));
         }
-        core.history.enter(now);
+        self.idleness.enter(&self.topology, cpu, now);
     }
 
     pub(super) fn set_idle(&mut self, cpu: Cpu, now: Ns) {
         self.idle.insert(cpu);
-        let core = &mut self.cores[self.topology.place(cpu).core as usize];
-        core.history.leave(now);
-        if core.history.is_idle() {
-            core.cpus.iter().for_each(|&cpu| self.idle_cores.insert(cpu));
+        self.idle_count += 1;
+        self.idleness.leave(&self.topology, cpu, now);
+        if self.idleness.is_core_idle(&self.topology, cpu) {
+            let core = &self.cores[self.topology.place(cpu).core as usize];
+            core.iter().for_each(|&cpu| self.idle_cores.insert(cpu));
         }
     }
 
@@ -145,23 +142,28 @@ impl Cpus {
         if self.idle.contains(last) {
             return last;
         }
+        if self.idle_count == 0 {
+            return last;
+        }
         let near = self.l3(last);
-        self.idle_cores
-            .first_in_all(near, allowed)
-            .or_else(|| self.idle.first_in_all(near, allowed))
-            .or_else(|| self.idle.first_in_all(self.socket(last), allowed))
+        near.first_in_both(&self.idle_cores, allowed)
+            .or_else(|| near.first_in_both(&self.idle, allowed))
+            .or_else(|| self.socket(last).first_in_both(&self.idle, allowed))
             .or_else(|| self.idle.first_in_both(allowed))
             .unwrap_or(last)
     }
 
     /// The CPU for a thread that is new, or may not run any more where it ran last.
     pub(super) fn anywhere(&self, allowed: &CpuSet) -> Cpu {
-        let idle =
-            self.idle_cores.first_in_both(allowed).or_else(|| self.idle.first_in_both(allowed));
-        idle.unwrap_or_else(|| self.least_crowded(allowed))
+        let idle_core = || self.idle_cores.first_in_both(allowed);
+        let idle = (self.idle_count > 0).then(|| idle_core().or_else(|| self.first_idle(allowed)));
+        idle.flatten().or_else(|| self.waiting.shortest(allowed)).unwrap_or(0)
     }
 
     pub(super) fn first_idle(&self, allowed: &CpuSet) -> Option<Cpu> {
+        if self.idle_count == 0 {
+            return None;
+        }
         self.idle.first_in_both(allowed)
     }
 
@@ -175,37 +177,46 @@ impl Cpus {
         let near = match reach {
             Reach::Core | Reach::L3 => self.l3(last),
             Reach::Socket => self.socket(last),
-            Reach::Machine => allowed,
+            Reach::Machine => &self.machine,
         };
-        self.idle.common(near).filter(move |&cpu| {
+        near.common(&self.idle).filter(move |&cpu| {
             cpu != last && allowed.contains(cpu) && self.topology.reach(last, cpu) == reach
         })
     }
 
-    fn least_crowded(&self, allowed: &CpuSet) -> Cpu {
-        allowed.iter().min_by_key(|&cpu| self[cpu].waiting.len()).unwrap_or(0)
-    }
-
     /// Lets a thread wait for a CPU, behind those that wait already.
     pub(super) fn push_waiting(&mut self, cpu: Cpu, thread: ThreadIndex) {
-        self[cpu].waiting.push_back(thread);
-        self.crowded.insert(cpu);
-        self.waiting += 1;
+        self.waiting.push(cpu, thread);
     }
 
     /// Takes a thread out of the queue of its CPU.
     pub(super) fn remove_waiting(&mut self, cpu: Cpu, thread: ThreadIndex) {
-        let waiting = &mut self[cpu].waiting;
-        let Some(place) = waiting.iter().position(|&other| other == thread) else { return };
-        waiting.remove(place);
-        if waiting.is_empty() {
-            self.crowded.remove(cpu);
-        }
-        self.waiting -= 1;
+        self.waiting.remove(cpu, thread);
     }
 
     pub(super) fn any_waiting(&self) -> bool {
-        self.waiting > 0
+        self.waiting.any()
+    }
+
+    pub(super) fn has_waiting(&self, cpu: Cpu) -> bool {
+        !self.waiting.of(cpu).is_empty()
+    }
+
+    /// The first thread that waits for a CPU and may run on an idle one.
+    pub(super) fn first_to_hand_on<'s>(
+        &self,
+        cpu: Cpu,
+        affinity: impl Fn(ThreadIndex) -> &'s CpuSet,
+    ) -> Option<ThreadIndex> {
+        if self.idle_count == 0 {
+            return None;
+        }
+        self.first_waiting(cpu, |thread| self.first_idle(affinity(thread)).is_some())
+    }
+
+    /// The threads that wait for a CPU, the first one first.
+    pub(super) fn all_waiting(&self, cpu: Cpu) -> impl Iterator<Item = ThreadIndex> + '_ {
+        self.waiting.of(cpu).iter().copied()
     }
 
     /// The first thread that waits for a CPU and fits.
@@ -214,7 +225,7 @@ impl Cpus {
         cpu: Cpu,
         fits: impl Fn(ThreadIndex) -> bool,
     ) -> Option<ThreadIndex> {
-        self[cpu].waiting.iter().copied().find(|&thread| fits(thread))
+        self.waiting.of(cpu).iter().copied().find(|&thread| fits(thread))
     }
 
     /// The first thread that waits for a CPU. If none does, one that waits for another CPU and may
@@ -224,14 +235,14 @@ impl Cpus {
         cpu: Cpu,
         may_run: impl Fn(ThreadIndex) -> bool,
     ) -> Option<ThreadIndex> {
-        if self.waiting == 0 {
+        if !self.waiting.any() {
             return None;
         }
-        if let Some(&thread) = self[cpu].waiting.front() {
+        if let Some(&thread) = self.waiting.of(cpu).front() {
             return Some(thread);
         }
-        let near = [self.l3(cpu), self.socket(cpu), &self.crowded];
-        let mut crowded = near.into_iter().flat_map(|near| self.crowded.common(near));
+        let near = [self.l3(cpu), self.socket(cpu), &self.machine];
+        let mut crowded = near.into_iter().flat_map(|near| near.common(self.waiting.crowded()));
         crowded.find_map(|from| self.first_waiting(from, &may_run))
     }
 
@@ -240,13 +251,11 @@ impl Cpus {
     /// each fourth, on the whole machine at each sixteenth.
     pub(super) fn to_relieve(&self, cpu: Cpu, tick: u64) -> Option<Cpu> {
         let near = match () {
-            () if tick.is_multiple_of(16) => &self.crowded,
+            () if tick.is_multiple_of(16) => &self.machine,
             () if tick.is_multiple_of(4) => self.socket(cpu),
             () => self.l3(cpu),
         };
-        let waiting = |cpu: Cpu| self[cpu].waiting.len();
-        let most = self.crowded.common(near).max_by_key(|&other| (waiting(other), Reverse(other)));
-        most.filter(|&from| waiting(from) >= waiting(cpu) + 2)
+        self.waiting.longest(near, self.waiting.of(cpu).len() + 2)
     }
 }
 

@@ -16,11 +16,14 @@ mod outcome;
 mod overhead;
 mod process;
 mod queue;
+mod quota;
 mod scheduler;
 mod simulation;
 mod thread;
 mod usage;
+mod waiting;
+mod wheel;
 
-pub use outcome::{ClassTotal, Expense, Outcome, Scheduling, Share, Span};
+pub use outcome::{ClassTotal, Expense, Outcome, PartOutcome, Scheduling, Share, Span, Throttling};
 pub use simulation::{AREA_BYTES, Simulation};
 pub use usage::{Gauge, Quiet, Usage};

@@ -6,12 +6,13 @@ use super::index::{FIRST_PROCESS, ProcessIndex, ThreadIndex};
 use super::outcome::Span;
 use super::process::{ProcessState, Together, Touch};
 use super::queue::MAX_WHO;
-use super::simulation::Simulation;
+use super::simulation::{AREA_BYTES, Simulation};
 use super::thread::{State, ThreadState, Turn};
+use crate::cost::Found;
 use crate::cpu_set::CpuSet;
 use crate::time::Ns;
 use crate::topology::Cpu;
-use crate::workload::{GroupIndex, Memory, Op};
+use crate::workload::{GroupIndex, Memory, Op, Program, Spread};
 
 /// How many processes there can be: Linux' default for the largest process ID.
 const MAX_PROCESSES: usize = 32_768;
@@ -28,11 +29,13 @@ enum Then {
     Ends,
 }
 
-impl Simulation<'_> {
-    pub(super) fn new_process(&mut self) -> ProcessIndex {
+impl<'a> Simulation<'a> {
+    /// Creates a process of the program with this number.
+    pub(super) fn new_process(&mut self, part: usize) -> ProcessIndex {
         let topology = &self.cpus.topology;
         let policy = (self.policy.create)(topology);
-        self.processes.insert(ProcessState::new(policy, topology, self.program.groups.len()))
+        let groups = self.program.groups.len();
+        self.processes.insert(ProcessState::new(part, policy, topology, groups))
     }
 
     /// Creates a thread that begins its group's script after a time. `near` is the CPU of the
@@ -59,20 +62,24 @@ impl Simulation<'_> {
 
     /// Writes to all areas there can be from the first CPU, as a main thread does.
     pub(super) fn pre_fault(&mut self, process: ProcessIndex) {
-        if self.program.memory == Memory::PreFaulted {
+        let part = self.processes[process].part;
+        if self.program.parts[part].memory == Memory::PreFaulted {
             let first = self.program.cpus.first().copied().unwrap_or(0);
-            let touched = Some(Touch { cpu: first, at: self.now });
+            let seen = self.caches.seen(&self.cpus.topology, first, self.now);
+            let touched = Some(Touch { cpu: first, at: self.now, seen });
             self.processes[process].prepared = touched;
         }
     }
 
     /// Lets the thread of a CPU do operations until one takes time.
     pub(super) fn advance(&mut self, cpu: Cpu, thread: ThreadIndex) {
+        let program: &'a Program = self.program;
+        let ops = &program.group(self.threads[thread].group).ops;
         loop {
-            match self.operation(cpu, thread) {
+            match self.operation(cpu, thread, ops) {
                 Then::GoesOn => {}
                 Then::IsBusy(time) => {
-                    let time = time + self.computing_after(thread);
+                    let time = time + self.computing_after(thread, ops);
                     return self.occupy(cpu, time.max(1));
                 }
                 Then::Blocks => {
@@ -86,48 +93,51 @@ impl Simulation<'_> {
 
     /// The time of computing that follows an operation that takes time: it needs no event of its
     /// own.
-    fn computing_after(&mut self, thread: ThreadIndex) -> Ns {
+    #[inline]
+    fn computing_after(&mut self, thread: ThreadIndex, ops: &[Op]) -> Ns {
         let state = &mut self.threads[thread];
-        let group = self.program.group(state.group);
-        match group.ops.get(state.op as usize) {
-            Some(Op::Run(spread)) => {
+        match ops.get(state.op as usize) {
+            Some(&Op::Run { time, bytes }) => {
                 state.op += 1;
-                spread.draw(&mut self.random)
+                self.compute(thread, time, bytes)
             }
             _ => 0,
         }
     }
 
-    fn operation(&mut self, cpu: Cpu, thread: ThreadIndex) -> Then {
+    /// Lets a thread compute, and go through data of its own. Returns for how long.
+    #[inline]
+    fn compute(&mut self, thread: ThreadIndex, time: Spread, bytes: u64) -> Ns {
+        self.threads[thread].data = bytes;
+        self.go_through_data(thread);
+        time.draw(&mut self.random)
+    }
+
+    /// Lets a thread go through the data of its operation: as it begins, and as it goes on after
+    /// others have run.
+    pub(super) fn go_through_data(&mut self, thread: ThreadIndex) {
         let state = &mut self.threads[thread];
-        let group = self.program.group(state.group);
-        let Some(&op) = group.ops.get(state.op as usize) else { return Then::Ends };
-        state.op += 1;
+        if state.data > 0 {
+            let (seen, topology) = (state.data_seen, &self.cpus.topology);
+            let seen = self.caches.go_through(topology, state.cpu, seen, state.data, self.now);
+            state.data_seen = Some(seen);
+        }
+    }
+
+    #[inline]
+    fn operation(&mut self, cpu: Cpu, thread: ThreadIndex, ops: &[Op]) -> Then {
+        let state = &mut self.threads[thread];
+        let Some(&op) = Simulation::step(state, ops) else { return Then::Ends };
         match op {
-            Op::Run(spread) => Then::IsBusy(spread.draw(&mut self.random)),
+            Op::Run { time, bytes } => Then::IsBusy(self.compute(thread, time, bytes)),
             Op::Burst { times, timed } => Then::IsBusy(self.burst(cpu, thread, times, timed)),
             Op::Sleep(spread) => {
                 let time = spread.draw(&mut self.random).max(1);
                 self.set_alarm(thread, self.now.saturating_add(time));
                 Then::Blocks
             }
-            Op::Repeat { times, past, depth } => {
-                state.loops[depth as usize] = times;
-                if times == 0 {
-                    state.op = past;
-                }
-                Then::GoesOn
-            }
-            Op::Again { first, depth } => {
-                let left = &mut state.loops[depth as usize];
-                if *left != u32::MAX {
-                    *left -= 1;
-                }
-                if *left > 0 {
-                    state.op = first;
-                }
-                Then::GoesOn
-            }
+            // Steps go past loops.
+            Op::Repeat { .. } | Op::Again { .. } => Then::GoesOn,
             Op::Barrier => self.barrier(thread),
             Op::Turn { after, jitter } => self.turn(thread, after, jitter),
             Op::EndTurn => {
@@ -152,34 +162,83 @@ impl Simulation<'_> {
         }
     }
 
+    /// The next operation of a thread that is more than the beginning or end of a loop.
+    #[inline]
+    fn step<'o>(state: &mut ThreadState, ops: &'o [Op]) -> Option<&'o Op> {
+        loop {
+            let op = ops.get(state.op as usize)?;
+            state.op += 1;
+            match *op {
+                Op::Repeat { times, past, depth } => {
+                    state.loops[depth as usize] = times;
+                    if times == 0 {
+                        state.op = past;
+                    }
+                }
+                Op::Again { first, depth } => {
+                    let left = &mut state.loops[depth as usize];
+                    if *left != u32::MAX {
+                        *left -= 1;
+                    }
+                    if *left > 0 {
+                        state.op = first;
+                    }
+                }
+                _ => return Some(op),
+            }
+        }
+    }
+
     /// Finds the thread's ID and writes to its area. Returns how long that takes.
     fn burst(&mut self, cpu: Cpu, thread: ThreadIndex, times: u32, timed: bool) -> Ns {
-        let state = &self.threads[thread];
+        let state = &mut self.threads[thread];
+        state.data = 0;
         let index = state.process;
         let process = &mut self.processes[index];
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
         let id = policy.id(&view, cpu, state.number);
-        let last = process.touch(id, cpu, self.now);
+        let last = process.last_touch(id);
+        let found = self.found(cpu, last);
+        let seen = last.map(|touch| touch.seen);
+        let topology = &self.cpus.topology;
+        let seen = self.caches.go_through(topology, cpu, seen, AREA_BYTES, self.now);
+        let process = &mut self.processes[index];
+        process.touch(id, Touch { cpu, at: self.now, seen });
+        let part = process.part;
         if index == FIRST_PROCESS {
             self.sampler.note_use(self.now, id, process.bound());
         }
         let work = self.charge(index, cpu);
-        let history = self.cpus.idle_history(cpu);
-        let idle = last.map_or(history.last(), |touch| history.longest_since(touch.at));
-        let last = last.map(|touch| touch.cpu);
-        let (class, first) = self.prices.burst(&self.cpus.topology, cpu, last, idle);
-        let ns = first + Ns::from(times - 1) * self.prices.hot();
+        let prices = &self.prices[part];
+        let (class, first) = prices.burst(&found);
+        let ns = first + Ns::from(times - 1) * prices.hot(&found);
         if timed {
-            let total = &mut self.outcome.classes[class as usize];
+            let outcome = &mut self.outcome.parts[part];
+            let total = &mut outcome.classes[class as usize];
             total.bursts += u64::from(times);
             total.ns += ns;
-            self.outcome.expense.timed_work_ns += work;
+            outcome.expense.timed_work_ns += work;
+            if self.notes_found {
+                self.outcome.found.push(found);
+            }
         }
         if self.cpus[cpu].used.is_none_or(|(before, _)| before != id) {
             self.end_span(cpu);
             self.cpus[cpu].used = Some((id, self.now));
         }
         work + ns
+    }
+
+    /// What a burst of a CPU finds in an area.
+    fn found(&self, cpu: Cpu, last: Option<Touch>) -> Found {
+        let topology = &self.cpus.topology;
+        let idle = self.cpus.idle_times(cpu, last.map(|touch| touch.at));
+        let seen = last.map(|touch| touch.seen);
+        Found {
+            brought_in: self.caches.since(topology, cpu, seen, self.now),
+            sibling_busy: self.cpus.is_sibling_busy(cpu),
+            ..Found::new(topology, cpu, last.map(|touch| touch.cpu), idle)
+        }
     }
 
     /// The thread of a CPU does not use its ID any more.
@@ -195,7 +254,9 @@ impl Simulation<'_> {
     fn fork(&mut self, cpu: Cpu, thread: ThreadIndex, group: GroupIndex) {
         if self.processes.used() < MAX_PROCESSES {
             let affinity = self.threads[thread].affinity.clone();
-            let child = self.new_process();
+            let parent = self.threads[thread].process;
+            let child = self.new_process(self.processes[parent].part);
+            self.processes[child].bandwidth = self.processes[parent].bandwidth;
             self.new_thread(child, group, affinity, Some(cpu), 1);
         }
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::usage::{Quiet, Usage};
-use crate::cost::Class;
+use crate::cost::{Class, Found};
 use crate::policies::{Id, Work};
 use crate::time::Ns;
 use crate::topology::Cpu;
@@ -93,6 +93,103 @@ impl Expense {
     }
 }
 
+/// What CPU quotas did, of all processes together: `cpu.stat` of cgroup v2.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Throttling {
+    /// Periods that ended in which something ran.
+    pub periods: u64,
+    /// How often a CPU was throttled.
+    pub throttled: u64,
+    /// For how long CPUs were, all together, in nanoseconds.
+    pub throttled_ns: Ns,
+}
+
+impl Throttling {
+    fn add(&mut self, other: &Throttling) {
+        self.periods += other.periods;
+        self.throttled += other.throttled;
+        self.throttled_ns += other.throttled_ns;
+    }
+}
+
+/// What a simulation found of one of the programs: what [`Outcome`] has of all together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PartOutcome {
+    /// Timed bursts by class, in the order of [`Class::ALL`].
+    pub classes: [ClassTotal; 6],
+    /// Distinct IDs of the process that used most of them.
+    pub ids_distinct: u32,
+    /// One more than the largest ID that any burst used.
+    pub ids_bound: u32,
+    /// Memory that bursts touched, of all processes, in bytes.
+    pub memory: u64,
+    /// What the policy did for its processes.
+    pub work: Work,
+    /// What became of the time for which its threads ran.
+    pub expense: Expense,
+    /// What CPU quotas did to its processes.
+    pub throttling: Throttling,
+}
+
+impl PartOutcome {
+    /// All timed bursts.
+    pub fn bursts(&self) -> u64 {
+        bursts(&self.classes)
+    }
+
+    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; not a number if there
+    /// was none.
+    pub fn ns_per_burst(&self) -> f64 {
+        ns_per_burst(&self.classes, &self.expense)
+    }
+
+    /// The shares of all classes.
+    pub fn shares(&self) -> Vec<Share> {
+        shares(&self.classes)
+    }
+
+    /// Adds what another run found.
+    fn add(&mut self, other: &PartOutcome) {
+        add_classes(&mut self.classes, &other.classes);
+        self.ids_distinct = self.ids_distinct.max(other.ids_distinct);
+        self.ids_bound = self.ids_bound.max(other.ids_bound);
+        self.memory = self.memory.max(other.memory);
+        self.work += other.work;
+        self.expense.add(&other.expense);
+        self.throttling.add(&other.throttling);
+    }
+}
+
+fn bursts(classes: &[ClassTotal]) -> u64 {
+    classes.iter().map(|total| total.bursts).sum()
+}
+
+fn ns_of(classes: &[ClassTotal]) -> Ns {
+    classes.iter().map(|total| total.ns).sum()
+}
+
+fn ns_per_burst(classes: &[ClassTotal], expense: &Expense) -> f64 {
+    (ns_of(classes) + expense.timed_work_ns) as f64 / bursts(classes) as f64
+}
+
+fn shares(classes: &[ClassTotal]) -> Vec<Share> {
+    let bursts = bursts(classes) as f64;
+    // By way of the mean, which rounds: so the last digits of shares stay what they were.
+    let ns = ns_of(classes) as f64 / bursts * bursts;
+    let share = |class: Class| {
+        let total = classes[class as usize];
+        Share { class, bursts: total.bursts as f64 / bursts, cost: total.ns as f64 / ns }
+    };
+    Class::ALL.map(share).to_vec()
+}
+
+fn add_classes(ours: &mut [ClassTotal], theirs: &[ClassTotal]) {
+    for (ours, theirs) in ours.iter_mut().zip(theirs) {
+        ours.bursts += theirs.bursts;
+        ours.ns += theirs.ns;
+    }
+}
+
 /// What a simulation found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -110,6 +207,10 @@ pub struct Outcome {
     pub scheduling: Scheduling,
     /// What became of the time.
     pub expense: Expense,
+    /// What CPU quotas did.
+    pub throttling: Throttling,
+    /// The same of each program, in the order of the file; what is above is their sum.
+    pub parts: Vec<PartOutcome>,
     /// How many CPUs and IDs were in use at a time.
     pub usage: Usage,
     /// What became of the IDs when wakes did not go astray any more, if that was simulated.
@@ -118,56 +219,68 @@ pub struct Outcome {
     pub elapsed: Ns,
     /// Which CPU used which ID when, if that was asked for.
     pub spans: Vec<Span>,
+    /// What each timed burst found at first, if that was asked for.
+    pub found: Vec<Found>,
 }
 
 impl Outcome {
     /// All timed bursts.
     pub fn bursts(&self) -> u64 {
-        self.classes.iter().map(|total| total.bursts).sum()
+        bursts(&self.classes)
     }
 
     /// The mean cost of a timed burst and of finding its ID, in nanoseconds; not a number if there
     /// was none.
     pub fn ns_per_burst(&self) -> f64 {
-        (self.classes_ns() + self.expense.timed_work_ns) as f64 / self.bursts() as f64
-    }
-
-    fn classes_ns(&self) -> Ns {
-        self.classes.iter().map(|total| total.ns).sum()
+        ns_per_burst(&self.classes, &self.expense)
     }
 
     /// The shares of all classes.
     pub fn shares(&self) -> Vec<Share> {
-        let bursts = self.bursts() as f64;
-        // By way of the mean, which rounds: so the last digits of shares stay what they were.
-        let ns = self.classes_ns() as f64 / bursts * bursts;
-        let share = |class: Class| {
-            let total = self.classes[class as usize];
-            Share { class, bursts: total.bursts as f64 / bursts, cost: total.ns as f64 / ns }
-        };
-        Class::ALL.map(share).to_vec()
+        shares(&self.classes)
+    }
+
+    /// Nothing yet, of this many programs.
+    pub(super) fn of(parts: usize) -> Outcome {
+        Outcome { parts: vec![PartOutcome::default(); parts], ..Outcome::default() }
+    }
+
+    /// Makes the figures of all programs the sums of theirs, which the simulation counts.
+    pub(super) fn sum_up(&mut self) {
+        for part in &self.parts {
+            add_classes(&mut self.classes, &part.classes);
+            self.ids_distinct = self.ids_distinct.max(part.ids_distinct);
+            self.ids_bound = self.ids_bound.max(part.ids_bound);
+            self.memory += part.memory;
+            self.work += part.work;
+            self.expense.add(&part.expense);
+            self.throttling.add(&part.throttling);
+        }
     }
 
     /// Adds what another run found, as if both were one: counts add up, bounds are the larger ones.
     pub fn add(&mut self, other: &Outcome) {
-        for (ours, theirs) in self.classes.iter_mut().zip(&other.classes) {
-            ours.bursts += theirs.bursts;
-            ours.ns += theirs.ns;
-        }
+        add_classes(&mut self.classes, &other.classes);
         self.ids_distinct = self.ids_distinct.max(other.ids_distinct);
         self.ids_bound = self.ids_bound.max(other.ids_bound);
         self.memory = self.memory.max(other.memory);
         self.work += other.work;
+        self.parts.resize(self.parts.len().max(other.parts.len()), PartOutcome::default());
+        for (ours, theirs) in self.parts.iter_mut().zip(&other.parts) {
+            ours.add(theirs);
+        }
         let (ours, theirs) = (&mut self.scheduling, &other.scheduling);
         ours.wakes += theirs.wakes;
         ours.switches += theirs.switches;
         ours.ticks += theirs.ticks;
         ours.migrations += theirs.migrations;
         self.expense.add(&other.expense);
+        self.throttling.add(&other.throttling);
         self.usage.add(&other.usage);
         if let Some(quiet) = &other.quiet {
             self.quiet.get_or_insert_default().add(quiet);
         }
         self.elapsed += other.elapsed;
+        self.found.extend_from_slice(&other.found);
     }
 }

@@ -11,29 +11,34 @@ use crate::topology::Cpu;
 impl Simulation<'_> {
     /// Charges the thread that runs on a CPU for what the policy of its process did for it just
     /// now. Returns how long that takes. Threads that it interrupts go on later.
+    #[inline]
     pub(super) fn charge(&mut self, process: ProcessIndex, cpu: Cpu) -> Ns {
         let overhead = self.processes[process].policy.take_overhead();
-        if overhead == Overhead::default() {
-            return 0;
-        }
+        if overhead == Overhead::default() { 0 } else { self.charge_for(process, cpu, &overhead) }
+    }
+
+    #[cold]
+    fn charge_for(&mut self, process: ProcessIndex, cpu: Cpu, overhead: &Overhead) -> Ns {
         if overhead.slow_paths > 0 && process == FIRST_PROCESS {
             self.sampler.note_slow_path(self.now);
         }
-        let mut ns = self.prices.work(&overhead, self.cpus.topology.cpus());
+        let part = self.processes[process].part;
+        let mut ns = self.prices[part].work(overhead, self.cpus.topology.cpus());
         if let Some(other) = overhead.fenced {
             ns += self.fence(process, cpu, other..other + 1);
         }
         for _ in 0..overhead.fenced_all {
             ns += self.fence(process, cpu, self.cpus.all());
         }
-        self.outcome.expense.work_ns += ns;
+        self.outcome.parts[part].expense.work_ns += ns;
         ns
     }
 
     /// Interrupts the threads of a process on these CPUs, except on the one that fences. Returns
     /// how long the fence takes.
     fn fence(&mut self, process: ProcessIndex, by: Cpu, cpus: Range<Cpu>) -> Ns {
-        let interrupt = self.prices.interrupt();
+        let part = self.processes[process].part;
+        let interrupt = self.prices[part].interrupt();
         let mut interrupted = 0;
         for cpu in cpus {
             if cpu != by && self.processes[process].runs_on(cpu) {
@@ -41,9 +46,10 @@ impl Simulation<'_> {
                 interrupted += 1;
             }
         }
-        self.outcome.expense.interrupts += u64::from(interrupted);
-        self.outcome.expense.interrupted_ns += Ns::from(interrupted) * interrupt;
-        self.prices.fence(interrupted)
+        let expense = &mut self.outcome.parts[part].expense;
+        expense.interrupts += u64::from(interrupted);
+        expense.interrupted_ns += Ns::from(interrupted) * interrupt;
+        self.prices[part].fence(interrupted)
     }
 
     /// Makes the operation of a CPU's thread take longer.

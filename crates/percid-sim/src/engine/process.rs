@@ -1,6 +1,8 @@
 //! A simulated process: its policy, its memory, and what its threads wait for together.
 
 use super::index::ThreadIndex;
+use super::quota::BandwidthIndex;
+use crate::caches::Seen;
 use crate::cpu_set::CpuSet;
 use crate::policies::{self, Id, Policy, Thread};
 use crate::random::Random;
@@ -13,6 +15,8 @@ use crate::workload::GroupIndex;
 pub(super) struct Touch {
     pub(super) cpu: Cpu,
     pub(super) at: Ns,
+    /// What the CPU's caches had seen by then.
+    pub(super) seen: Seen,
 }
 
 /// The turns of a group: their order, and whose turn it is.
@@ -75,6 +79,8 @@ pub(super) struct Together {
 
 /// A process.
 pub(super) struct ProcessState {
+    /// Which program it runs.
+    pub(super) part: usize,
     pub(super) policy: Box<dyn Policy>,
     /// The thread of this process that runs on each CPU.
     running: Vec<Option<Thread>>,
@@ -84,6 +90,8 @@ pub(super) struct ProcessState {
     allowed: CpuSet,
     nr_cpus_allowed: u32,
     pub(super) users: u32,
+    /// Who has its CPU quota, if it has one.
+    pub(super) bandwidth: Option<BandwidthIndex>,
     /// Groups that have still to begin.
     pub(super) unborn: u32,
     /// For each ID, the last touch of its area.
@@ -95,14 +103,21 @@ pub(super) struct ProcessState {
 }
 
 impl ProcessState {
-    pub(super) fn new(policy: Box<dyn Policy>, topology: &Topology, groups: usize) -> ProcessState {
+    pub(super) fn new(
+        part: usize,
+        policy: Box<dyn Policy>,
+        topology: &Topology,
+        groups: usize,
+    ) -> ProcessState {
         ProcessState {
+            part,
             policy,
             running: vec![None; topology.cpus() as usize],
             thread_allowed: Vec::new(),
             allowed: CpuSet::empty(topology.cpus()),
             nr_cpus_allowed: 0,
             users: 0,
+            bandwidth: None,
             unborn: 0,
             areas: Vec::new(),
             prepared: None,
@@ -176,12 +191,17 @@ impl ProcessState {
         self.nr_cpus_allowed = affinity.len();
     }
 
-    /// Notes that a CPU touches the area of an ID. Returns the touch before it.
-    pub(super) fn touch(&mut self, id: Id, cpu: Cpu, at: Ns) -> Option<Touch> {
+    /// The last touch of the area of an ID.
+    pub(super) fn last_touch(&self, id: Id) -> Option<Touch> {
+        self.areas.get(id as usize).copied().flatten().or(self.prepared)
+    }
+
+    /// Notes that the area of an ID is touched.
+    pub(super) fn touch(&mut self, id: Id, touch: Touch) {
         let id = id as usize;
         if self.areas.len() <= id {
             self.areas.resize(id + 1, None);
         }
-        self.areas[id].replace(Touch { cpu, at }).or(self.prepared)
+        self.areas[id] = Some(touch);
     }
 }

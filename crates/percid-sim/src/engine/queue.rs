@@ -1,10 +1,8 @@
 //! What happens next.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-
 use super::index::ThreadIndex;
+use super::quota::BandwidthIndex;
+use super::wheel::{Entry, Wheel};
 use crate::time::Ns;
 use crate::topology::Cpu;
 
@@ -20,6 +18,10 @@ pub(super) enum Event {
     /// A group of threads of a process begins: the process times the number of groups, plus the
     /// group.
     Begin(u32),
+    /// A period of a CPU quota ends.
+    Period(BandwidthIndex),
+    /// What CPUs gave back of a quota goes to others.
+    Slack(BandwidthIndex),
 }
 
 /// Names one event that was put into the queue; numbers grow.
@@ -29,16 +31,11 @@ pub(super) type Ticket = u64;
 /// in, so that the order is the same everywhere.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// Time, ticket and event in one number, in this order of weight.
-    heap: BinaryHeap<Reverse<u128>>,
-    /// Whether the first one has been taken out already. It stays until another one takes its
-    /// place, because most events put in another one, and replacing the first costs half of taking
-    /// out and putting in.
-    first_is_taken: bool,
+    wheel: Wheel,
     next: Ticket,
 }
 
-const KIND_BITS: u32 = 2;
+const KIND_BITS: u32 = 3;
 const WHO_BITS: u32 = 24;
 const TICKET_BITS: u32 = 64 - KIND_BITS - WHO_BITS;
 
@@ -46,45 +43,39 @@ const TICKET_BITS: u32 = 64 - KIND_BITS - WHO_BITS;
 pub(super) const MAX_WHO: u32 = (1 << WHO_BITS) - 1;
 
 impl Queue {
-    /// Puts an event in. Tickets last for 2^38 events, which take hours to simulate.
+    /// Puts an event in. Tickets last for 2^37 events, which take hours to simulate.
+    #[inline]
     pub(super) fn put(&mut self, at: Ns, event: Event) -> Ticket {
         let (kind, who) = match event {
             Event::Cpu(cpu) => (0, cpu),
             Event::Wake(thread) => (1, thread.number()),
             Event::Affinity(change) => (2, change),
             Event::Begin(group) => (3, group),
+            Event::Period(bandwidth) => (4, bandwidth),
+            Event::Slack(bandwidth) => (5, bandwidth),
         };
         debug_assert!(who <= MAX_WHO && self.next < 1 << TICKET_BITS);
         let ticket = self.next;
         self.next += 1;
-        let low = ticket << (KIND_BITS + WHO_BITS) | u64::from(who) << KIND_BITS | kind;
-        let packed = Reverse(u128::from(at) << 64 | u128::from(low));
-        if std::mem::take(&mut self.first_is_taken) {
-            if let Some(mut first) = self.heap.peek_mut() {
-                *first = packed;
-            }
-        } else {
-            self.heap.push(packed);
-        }
+        let what = ticket << (KIND_BITS + WHO_BITS) | u64::from(who) << KIND_BITS | kind;
+        self.wheel.put(Entry { at, what });
         ticket
     }
 
     /// Takes the next event out.
+    #[inline]
     pub(super) fn take(&mut self) -> Option<(Ns, Ticket, Event)> {
-        if std::mem::take(&mut self.first_is_taken) {
-            self.heap.peek_mut().map(PeekMut::pop);
-        }
-        let Reverse(packed) = *self.heap.peek()?;
-        self.first_is_taken = true;
-        let low = packed as u64;
-        let who = (low >> KIND_BITS) as u32 & MAX_WHO;
-        let event = match low & ((1 << KIND_BITS) - 1) {
+        let Entry { at, what } = self.wheel.take()?;
+        let who = (what >> KIND_BITS) as u32 & MAX_WHO;
+        let event = match what & ((1 << KIND_BITS) - 1) {
             0 => Event::Cpu(who),
             1 => Event::Wake(ThreadIndex::new(who)),
             2 => Event::Affinity(who),
-            _ => Event::Begin(who),
+            3 => Event::Begin(who),
+            4 => Event::Period(who),
+            _ => Event::Slack(who),
         };
-        Some(((packed >> 64) as Ns, low >> (KIND_BITS + WHO_BITS), event))
+        Some((at, what >> (KIND_BITS + WHO_BITS), event))
     }
 }
 
@@ -99,6 +90,8 @@ mod tests {
         queue.put(3, Event::Cpu(7));
         queue.put(5, Event::Affinity(1));
         queue.put(5, Event::Begin(4));
+        queue.put(6, Event::Slack(MAX_WHO));
+        queue.put(5, Event::Period(0));
         let order: Vec<(Ns, Event)> =
             std::iter::from_fn(|| queue.take()).map(|(at, _, event)| (at, event)).collect();
         assert_eq!(
@@ -107,7 +100,9 @@ mod tests {
                 (3, Event::Cpu(7)),
                 (5, Event::Wake(ThreadIndex::new(MAX_WHO))),
                 (5, Event::Affinity(1)),
-                (5, Event::Begin(4))
+                (5, Event::Begin(4)),
+                (5, Event::Period(0)),
+                (6, Event::Slack(MAX_WHO)),
             ]
         );
     }

@@ -66,8 +66,14 @@ impl Simulation<'_> {
     fn enqueue(&mut self, thread: ThreadIndex, cpu: Cpu) {
         self.move_to(thread, cpu);
         self.threads[thread].state = State::Queued;
-        if self.cpus.is_idle(cpu) {
-            self.switch(cpu, Some(thread));
+        if self.is_throttled(thread, cpu) {
+            self.park(thread, cpu);
+        } else if self.cpus.is_idle(cpu) {
+            if self.has_quota(thread, cpu) {
+                self.switch(cpu, Some(thread));
+            } else {
+                self.park_first(thread, cpu);
+            }
         } else {
             self.cpus.push_waiting(cpu, thread);
         }
@@ -93,18 +99,27 @@ impl Simulation<'_> {
 
     /// Takes the thread that a CPU runs next out of its queue.
     fn next_for(&mut self, cpu: Cpu) -> Option<ThreadIndex> {
-        let may_run = |thread: ThreadIndex| self.threads[thread].affinity.contains(cpu);
-        let thread = self.cpus.next_waiting(cpu, may_run)?;
-        self.dequeue(thread);
-        self.move_to(thread, cpu);
-        Some(thread)
+        loop {
+            let thread = self.cpus.next_waiting(cpu, |thread| self.may_run(thread, cpu))?;
+            self.dequeue(thread);
+            self.move_to(thread, cpu);
+            if self.has_quota(thread, cpu) {
+                return Some(thread);
+            }
+            self.park_first(thread, cpu);
+        }
+    }
+
+    /// Whether a waiting thread may be taken to a CPU.
+    fn may_run(&self, thread: ThreadIndex, cpu: Cpu) -> bool {
+        self.threads[thread].affinity.contains(cpu) && !self.is_throttled(thread, cpu)
     }
 
     /// Lets a CPU run another thread, or nothing.
     fn switch(&mut self, cpu: Cpu, next: Option<ThreadIndex>) {
         let prev = std::mem::replace(&mut self.cpus[cpu].runs, next);
-        if prev.is_some() {
-            self.note_run(cpu);
+        if let Some(thread) = prev {
+            self.note_run(cpu, thread);
         }
         self.end_span(cpu);
         self.outcome.scheduling.switches += 1;
@@ -115,9 +130,12 @@ impl Simulation<'_> {
         }
         self.tell_policies(cpu, prev, next);
         if let Some(thread) = next {
-            let thread = &mut self.threads[thread];
-            thread.state = State::Running;
-            let left = std::mem::take(&mut thread.left);
+            let state = &mut self.threads[thread];
+            state.state = State::Running;
+            let left = std::mem::take(&mut state.left);
+            if left > 0 {
+                self.go_through_data(thread);
+            }
             let state = &mut self.cpus[cpu];
             state.since = self.now;
             state.next_tick = (self.now / self.tick + 1) * self.tick;
@@ -125,10 +143,11 @@ impl Simulation<'_> {
         }
     }
 
-    /// Counts the time for which a CPU ran its thread.
-    pub(super) fn note_run(&mut self, cpu: Cpu) {
+    /// Counts the time for which a CPU ran a thread.
+    pub(super) fn note_run(&mut self, cpu: Cpu, thread: ThreadIndex) {
+        let part = self.processes[self.threads[thread].process].part;
         let state = &mut self.cpus[cpu];
-        self.outcome.expense.run_ns += self.now - state.since;
+        self.outcome.parts[part].expense.run_ns += self.now - state.since;
         state.since = self.now;
         state.stopped = Some(self.now);
     }
@@ -184,7 +203,9 @@ impl Simulation<'_> {
             self.tick(cpu, thread);
         }
         let left = self.cpus[cpu].ends - self.now;
-        if ticks && self.slice_is_over(cpu) {
+        if ticks && !self.pay(thread, cpu) {
+            self.stop_for_quota(cpu, thread);
+        } else if ticks && self.slice_is_over(cpu) {
             self.preempt(cpu);
         } else if left > 0 {
             self.occupy(cpu, left);
@@ -210,9 +231,8 @@ impl Simulation<'_> {
     /// Hands a thread that waits for this CPU to an idle one: idle CPUs do not tick, and would not
     /// notice that it waits.
     fn hand_on(&mut self, cpu: Cpu) {
-        let found = self.cpus.first_waiting(cpu, |thread| {
-            self.cpus.first_idle(&self.threads[thread].affinity).is_some()
-        });
+        let affinity = |thread: ThreadIndex| &*self.threads[thread].affinity;
+        let found = self.cpus.first_to_hand_on(cpu, affinity);
         if let Some(thread) = found {
             self.move_to_idle(thread);
         }
@@ -220,7 +240,8 @@ impl Simulation<'_> {
 
     /// Moves a waiting thread to an idle CPU, if it may use one.
     fn move_to_idle(&mut self, thread: ThreadIndex) {
-        if let Some(to) = self.cpus.first_idle(&self.threads[thread].affinity) {
+        let to = self.cpus.first_idle(&self.threads[thread].affinity);
+        if let Some(to) = to.filter(|&to| !self.is_throttled(thread, to)) {
             self.dequeue(thread);
             self.enqueue(thread, to);
         }
@@ -229,16 +250,15 @@ impl Simulation<'_> {
     /// Takes a waiting thread from a CPU where several wait.
     fn balance(&mut self, cpu: Cpu) {
         let Some(from) = self.cpus.to_relieve(cpu, self.now / self.tick) else { return };
-        let may_run = |thread: ThreadIndex| self.threads[thread].affinity.contains(cpu);
-        if let Some(thread) = self.cpus.first_waiting(from, may_run) {
+        let fits = |thread| self.may_run(thread, cpu);
+        if let Some(thread) = self.cpus.first_waiting(from, fits) {
             self.dequeue(thread);
             self.enqueue(thread, cpu);
         }
     }
 
     fn slice_is_over(&self, cpu: Cpu) -> bool {
-        let state = &self.cpus[cpu];
-        state.has_waiting() && self.now - state.since >= self.slice
+        self.cpus.has_waiting(cpu) && self.now - self.cpus[cpu].since >= self.slice
     }
 
     /// Lets the thread of a CPU wait, behind those that wait already.
@@ -251,7 +271,7 @@ impl Simulation<'_> {
     }
 
     /// Notes what is left of the operation of a CPU's thread.
-    fn interrupt(&mut self, cpu: Cpu) -> Option<ThreadIndex> {
+    pub(super) fn interrupt(&mut self, cpu: Cpu) -> Option<ThreadIndex> {
         let state = &self.cpus[cpu];
         let thread = state.runs?;
         self.threads[thread].left = state.ends.saturating_sub(self.now);
@@ -260,8 +280,19 @@ impl Simulation<'_> {
 
     /// Ends the turn of a CPU's thread. Another one runs if one waits.
     pub(super) fn leave(&mut self, cpu: Cpu) {
+        if let Some(thread) = self.cpus[cpu].runs {
+            self.pay(thread, cpu);
+            self.give_back(thread, cpu);
+        }
         let next = self.next_for(cpu);
         self.switch(cpu, next);
+    }
+
+    /// Lets an idle CPU run a thread that waits for it, if one does.
+    pub(super) fn resume(&mut self, cpu: Cpu) {
+        if let Some(thread) = self.next_for(cpu) {
+            self.switch(cpu, Some(thread));
+        }
     }
 
     /// Confines a thread, and moves it if it is elsewhere.
@@ -279,6 +310,8 @@ impl Simulation<'_> {
         match was {
             State::Queued if is_inside => return self.move_to_idle(thread),
             State::Queued => self.dequeue(thread),
+            State::Parked if is_inside => return,
+            State::Parked => self.unpark(thread),
             State::Running if !is_inside => {
                 self.interrupt(cpu);
                 self.leave(cpu);
@@ -292,8 +325,10 @@ impl Simulation<'_> {
     /// Takes a thread that ends out of everything. Whether it runs stays as it is.
     pub(super) fn forget(&mut self, thread: ThreadIndex) {
         self.cancel_alarm(thread);
-        if self.threads[thread].state == State::Queued {
-            self.dequeue(thread);
+        match self.threads[thread].state {
+            State::Queued => self.dequeue(thread),
+            State::Parked => self.unpark(thread),
+            State::Blocked | State::Running | State::Ended => {}
         }
         self.threads[thread].state = State::Ended;
     }

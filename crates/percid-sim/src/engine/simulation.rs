@@ -9,25 +9,29 @@ use super::index::{FIRST_PROCESS, OfProcess, OfThread, ProcessIndex, Slab};
 use super::outcome::Outcome;
 use super::process::ProcessState;
 use super::queue::{Event, Queue, Ticket};
+use super::quota::Bandwidth;
 use super::thread::ThreadState;
 use super::usage::Sampler;
+use crate::caches::Caches;
 use crate::cost::Prices;
 use crate::cpu_set::CpuSet;
 use crate::machine::Machine;
 use crate::policies::Entry;
 use crate::random::Random;
+use crate::run_control::RunControl;
 use crate::time::{MS, Ns};
 use crate::topology::Cpu;
-use crate::workload::{Confinement, GroupIndex, Program};
+use crate::workload::{Confinement, GroupIndex, Part, Program};
 
 /// Bytes of an area that a burst writes to.
 pub const AREA_BYTES: u64 = 16384;
 
-/// A simulation of one program on one machine with one policy.
+/// A simulation of one program, or several beside each other, on one machine with one policy.
 pub struct Simulation<'a> {
     pub(super) program: &'a Program,
     pub(super) policy: &'static Entry,
-    pub(super) prices: Prices,
+    /// By program.
+    pub(super) prices: Vec<Prices>,
     /// The time from one tick to the next.
     pub(super) tick: Ns,
     /// How long a thread runs before a waiting one takes its place.
@@ -36,13 +40,19 @@ pub struct Simulation<'a> {
     pub(super) now: Ns,
     pub(super) queue: Queue,
     pub(super) cpus: Cpus,
+    pub(super) caches: Caches,
     pub(super) threads: Slab<OfThread, ThreadState>,
     pub(super) processes: Slab<OfProcess, ProcessState>,
     /// Threads that an event will wake, and groups that an event will begin.
     pub(super) expected: u32,
+    /// The CPU quotas of processes.
+    pub(super) bandwidths: Vec<Bandwidth>,
+    /// About how many events there will be.
+    expected_events: u64,
     /// The CPUs that the program may use.
     usable: Rc<CpuSet>,
     pub(super) spans_wanted: usize,
+    pub(super) notes_found: bool,
     pub(super) sampler: Sampler,
     pub(super) outcome: Outcome,
 }
@@ -62,7 +72,7 @@ impl<'a> Simulation<'a> {
         let mut simulation = Simulation {
             program,
             policy,
-            prices: Prices::new(machine, program.memory),
+            prices: program.parts.iter().map(|part| Prices::new(machine, part.memory)).collect(),
             tick: machine.kernel.tick_ns(),
             slice: (machine.kernel.slice_ms.value * MS as f64) as Ns,
             random: Random::new(seed),
@@ -71,11 +81,15 @@ impl<'a> Simulation<'a> {
             threads: Slab::new(),
             processes: Slab::new(),
             expected: 0,
+            bandwidths: Vec::new(),
+            expected_events: program.expected_events(machine),
             usable: Rc::new(CpuSet::of(topology.cpus(), program.cpus.iter().copied())),
             cpus: Cpus::new(topology),
+            caches: Caches::new(machine),
             spans_wanted: 0,
+            notes_found: false,
             sampler: Sampler::new(program.wakes.map(|wakes| wakes.until)),
-            outcome: Outcome::default(),
+            outcome: Outcome::of(program.parts.len()),
         };
         simulation.begin();
         simulation
@@ -87,11 +101,36 @@ impl<'a> Simulation<'a> {
         self
     }
 
+    /// Also notes what each timed burst found, so that it can be priced again.
+    pub fn record_found(mut self) -> Simulation<'a> {
+        self.notes_found = true;
+        self
+    }
+
     /// Simulates until the duration is over, nothing but changes of affinity can happen any more,
     /// or `stop` is set.
-    pub fn run(mut self, stop: &AtomicBool) -> Outcome {
+    pub fn run(self, stop: &AtomicBool) -> Outcome {
+        self.run_reporting(stop, |_| {})
+    }
+
+    /// The same for one that watches: adds `units` to what is done, bit by bit and all of them in
+    /// the end.
+    pub fn run_watched(self, control: &RunControl, units: u64) -> Outcome {
+        let mut told = 0;
+        let outcome = self.run_reporting(&control.stop, |share| {
+            let done = ((units as f64 * share) as u64).min(units);
+            control.done.fetch_add(done.saturating_sub(told), Relaxed);
+            told = told.max(done);
+        });
+        control.done.fetch_add(units - told, Relaxed);
+        outcome
+    }
+
+    /// Simulates, and now and then reports which share is done, as far as that is known: of the
+    /// duration or, without one, of the events that were expected.
+    fn run_reporting(mut self, stop: &AtomicBool, mut report: impl FnMut(f64)) -> Outcome {
         let end = self.program.duration.unwrap_or(Ns::MAX);
-        let mut until_look = EVENTS_PER_LOOK;
+        let mut events = 0u64;
         while let Some((at, ticket, event)) = self.queue.take() {
             if at > end {
                 self.now = end;
@@ -100,9 +139,12 @@ impl<'a> Simulation<'a> {
             self.sampler.sample(at, &self.cpus, &self.processes[FIRST_PROCESS]);
             self.now = at;
             self.happen(ticket, event);
-            until_look -= 1;
-            if until_look == 0 {
-                until_look = EVENTS_PER_LOOK;
+            events += 1;
+            if events.is_multiple_of(EVENTS_PER_LOOK) {
+                report(match self.program.duration {
+                    Some(duration) => self.now as f64 / duration as f64,
+                    None => events as f64 / self.expected_events as f64,
+                });
                 if stop.load(Relaxed) {
                     break;
                 }
@@ -115,17 +157,25 @@ impl<'a> Simulation<'a> {
         for (number, change) in (0..).zip(&self.program.affinity_changes) {
             self.queue.put(change.at, Event::Affinity(number));
         }
-        for _ in 0..self.program.processes {
-            let process = self.new_process();
-            self.pre_fault(process);
-            let groups = self.program.groups.len() as u32;
-            self.processes[process].unborn = groups;
-            self.expected += groups;
-            for group in self.program.group_indices() {
-                match self.program.group(group).start {
-                    0 => self.begin_group(process, group),
-                    start => drop(self.queue.put(start, self.begin_event(process, group))),
-                }
+        let program: &'a Program = self.program;
+        for (number, part) in program.parts.iter().enumerate() {
+            for _ in 0..part.processes {
+                self.begin_process(number, part);
+            }
+        }
+    }
+
+    fn begin_process(&mut self, number: usize, part: &Part) {
+        let process = self.new_process(number);
+        self.pre_fault(process);
+        self.processes[process].bandwidth = part.quota.map(|q| self.new_bandwidth(q, number));
+        let groups = part.groups.len() as u32;
+        self.processes[process].unborn = groups;
+        self.expected += groups;
+        for group in part.group_indices() {
+            match self.program.group(group).start {
+                0 => self.begin_group(process, group),
+                start => drop(self.queue.put(start, self.begin_event(process, group))),
             }
         }
     }
@@ -141,7 +191,10 @@ impl<'a> Simulation<'a> {
         let description = self.program.group(group);
         for nth in 0..description.count {
             let affinity = match description.pinned {
-                true => self.affinity_of([self.program.cpus[nth as usize]]),
+                true => {
+                    let cpus = &self.program.cpus;
+                    self.affinity_of([cpus[nth as usize % cpus.len()]])
+                }
                 false => self.usable.clone(),
             };
             self.new_thread(process, group, affinity, None, 0);
@@ -163,6 +216,8 @@ impl<'a> Simulation<'a> {
             // Another event has taken the place of this one.
             Event::Cpu(_) | Event::Wake(_) => {}
             Event::Affinity(number) => self.change_affinity(number),
+            Event::Period(bandwidth) => self.end_period(bandwidth),
+            Event::Slack(bandwidth) => self.end_slack(bandwidth),
             Event::Begin(number) => {
                 let groups = self.program.groups.len() as u32;
                 self.begin_group(ProcessIndex::new(number / groups), GroupIndex(number % groups));
@@ -185,7 +240,7 @@ impl<'a> Simulation<'a> {
         for thread in self.threads.places() {
             self.set_affinity(thread, affinity.clone());
         }
-        let is_alive = self.expected > 0 || self.cpus.running() > 0;
+        let is_alive = self.expected > 0 || self.cpus.running() > 0 || self.any_throttled();
         if let Some(every) = change.every.filter(|_| is_alive) {
             self.queue.put(self.now + every, Event::Affinity(number));
         }
@@ -194,16 +249,18 @@ impl<'a> Simulation<'a> {
     fn finish(mut self) -> Outcome {
         for cpu in self.cpus.all() {
             self.end_span(cpu);
-            if self.cpus[cpu].runs.is_some() {
-                self.note_run(cpu);
+            if let Some(thread) = self.cpus[cpu].runs {
+                self.note_run(cpu, thread);
             }
         }
+        self.finish_throttling();
         self.sampler.finish(self.now, &self.processes[FIRST_PROCESS]);
         for process in self.processes.places() {
             if !self.processes[process].is_over() {
                 self.account(process);
             }
         }
+        self.outcome.sum_up();
         Outcome {
             usage: self.sampler.usage,
             quiet: self.sampler.quiet,
@@ -215,14 +272,16 @@ impl<'a> Simulation<'a> {
     /// Adds what a process used and what its policy did to the outcome.
     fn account(&mut self, process: ProcessIndex) {
         self.account_memory(process);
-        self.outcome.work += self.processes[process].policy.work();
+        let state = &self.processes[process];
+        self.outcome.parts[state.part].work += state.policy.work();
     }
 
     /// Adds the memory of a process, which it is about to lose, to the outcome.
     pub(super) fn account_memory(&mut self, process: ProcessIndex) {
-        let areas = &self.processes[process].areas;
+        let state = &self.processes[process];
+        let areas = &state.areas;
         let touched = areas.iter().filter(|touch| touch.is_some()).count() as u32;
-        let outcome = &mut self.outcome;
+        let outcome = &mut self.outcome.parts[state.part];
         outcome.ids_distinct = outcome.ids_distinct.max(touched);
         outcome.ids_bound = outcome.ids_bound.max(areas.len() as u32);
         outcome.memory += u64::from(touched) * AREA_BYTES;

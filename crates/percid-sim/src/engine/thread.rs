@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::index::ProcessIndex;
 use super::queue::Ticket;
+use crate::caches::Seen;
 use crate::cpu_set::CpuSet;
 use crate::policies::Thread;
 use crate::time::Ns;
@@ -17,6 +18,8 @@ pub(super) enum State {
     Blocked,
     /// Waits for its CPU.
     Queued,
+    /// Waits until its CPU is not throttled any more.
+    Parked,
     /// Runs on its CPU.
     Running,
     /// Ended.
@@ -36,23 +39,28 @@ pub(super) enum Turn {
     Offered,
 }
 
-/// A thread.
+/// A thread. What most events look at fills the first cache line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct ThreadState {
     pub(super) process: ProcessIndex,
     /// Its number in the process.
     pub(super) number: Thread,
     pub(super) group: GroupIndex,
-    pub(super) state: State,
-    /// Where it runs, or ran last.
-    pub(super) cpu: Cpu,
-    pub(super) affinity: Rc<CpuSet>,
     /// The operation that it does next.
     pub(super) op: u32,
     /// How often the loops around that have still to be done.
     pub(super) loops: [u32; MAX_DEPTH],
+    /// Where it runs, or ran last.
+    pub(super) cpu: Cpu,
+    pub(super) state: State,
     /// What is left of an operation that was interrupted.
     pub(super) left: Ns,
+    /// How much of its own data the operation goes through that it does, in bytes.
+    pub(super) data: u64,
+    /// Where and when it went through it last.
+    pub(super) data_seen: Option<Seen>,
+    pub(super) affinity: Rc<CpuSet>,
     /// The event that wakes it. Earlier ones are void.
     pub(super) alarm: Option<Ticket>,
     /// Where it is in the round of turns.
@@ -78,6 +86,8 @@ impl ThreadState {
             op: 0,
             loops: [0; MAX_DEPTH],
             left: 0,
+            data: 0,
+            data_seen: None,
             alarm: None,
             turn: Turn::Outside,
         }

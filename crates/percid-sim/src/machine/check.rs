@@ -1,22 +1,9 @@
-//! Which machines can be.
+//! Which numbers of machines can be, from files and by hand.
 
-use super::{Description, Machine, Shape, Sourced};
-use crate::file::{self, Error};
+use super::{Machine, Sourced};
+use crate::file::Error;
 
 impl Machine {
-    /// Reads a machine from the text of a file.
-    ///
-    /// # Errors
-    ///
-    /// What is no TOML, lacks a field, has one that is unknown, or describes a machine that cannot
-    /// be: the line, the field, and what was expected.
-    pub fn parse(text: &str) -> Result<Machine, Error> {
-        let description: Description = file::parse(text)?;
-        check(text, &description)?;
-        let Description { name, topology, kernel, costs } = description;
-        Ok(Machine { name, topology: topology.places(), kernel, costs })
-    }
-
     /// Whether a cost or a clock has this name.
     pub fn has(&self, name: &str) -> bool {
         let numbers = self.costs.all().into_iter().chain(self.kernel.all());
@@ -47,60 +34,22 @@ impl Machine {
 }
 
 /// The largest machine that is simulated: what a Linux kernel of today can be built for.
-const MAX_CPUS: u64 = 8192;
+pub(super) const MAX_CPUS: u64 = 8192;
 
 /// The largest cost, in the unit of its field: a second, if that is nanoseconds.
 const MAX_COST: f64 = 1e9;
 
-fn check(text: &str, machine: &Description) -> Result<(), Error> {
-    let fault = |section: &str, field: &str, expected: String| {
-        Err(Error::of_field(text, &[section, field], expected))
-    };
-    if let Some((field, expected)) = fault_of_shape(&machine.topology) {
-        return fault("topology", field, expected.to_owned());
-    }
-    let costs = machine.costs.all().into_iter().map(|number| ("costs", number));
-    let clocks = machine.kernel.all().into_iter().map(|number| ("kernel", number));
-    for (section, (field, number)) in costs.chain(clocks) {
-        if let Some(expected) = fault_of_number(field, number.value) {
-            return fault(section, field, expected);
-        }
-    }
-    Ok(())
-}
-
 /// What was expected of a cost or a clock, if it cannot be.
-fn fault_of_number(field: &str, value: f64) -> Option<String> {
-    // The laws of cooling may start anywhere; their slopes and all else cost something.
+pub(super) fn fault_of_number(field: &str, value: f64) -> Option<String> {
     let (least, most) = match field {
         "hz" | "slice_ms" => (0.001, 1e6),
-        "own_ns" | "first_touch_us" => (-MAX_COST, MAX_COST),
-        "hot_ns" | "overlap" => (1.0, MAX_COST),
+        "hot_ns" | "overlap" | "core_cache_kb" | "l3_cache_kb" | "sibling_factor" => {
+            (1.0, MAX_COST)
+        }
         _ => (0.0, MAX_COST),
     };
     let fits = (least..=most).contains(&value);
     (!fits).then(|| format!("expected a number from {least} to {most}"))
-}
-
-/// What is wrong with a topology: the field, and what was expected.
-fn fault_of_shape(shape: &Shape) -> Option<(&'static str, &'static str)> {
-    let counts = [
-        ("sockets", shape.sockets),
-        ("l3s_per_socket", shape.l3s_per_socket),
-        ("cores_per_l3", shape.cores_per_l3),
-        ("threads_per_core", shape.threads_per_core),
-        ("nodes_per_socket", shape.nodes_per_socket),
-    ];
-    if let Some((field, _)) = counts.iter().find(|(_, count)| *count == 0) {
-        return Some((field, "expected at least 1"));
-    }
-    let cpus =
-        counts[..4].iter().fold(1u64, |cpus, (_, count)| cpus.saturating_mul(u64::from(*count)));
-    if cpus > MAX_CPUS {
-        return Some(("sockets", "expected at most 8192 CPUs in all"));
-    }
-    let is_even = shape.l3s_per_socket.is_multiple_of(shape.nodes_per_socket);
-    (!is_even).then_some(("nodes_per_socket", "expected a divisor of l3s_per_socket"))
 }
 
 #[cfg(test)]

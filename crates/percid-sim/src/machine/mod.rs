@@ -1,10 +1,15 @@
 //! Machines: where their CPUs sit, how their kernel ticks, and what memory costs on them.
 
+mod base;
 mod check;
+mod given;
+mod lists;
+mod shape;
 
 use serde::{Deserialize, Serialize};
 
-use crate::topology::{Place, Topology};
+use crate::topology::Topology;
+use given::Given;
 
 /// A machine as a policy and a workload see it. Every number says where it comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,18 +24,8 @@ pub struct Machine {
     pub costs: Costs,
 }
 
-/// A machine as its file describes it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    name: String,
-    topology: Shape,
-    kernel: Kernel,
-    costs: Costs,
-}
-
 /// A number and where it comes from.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sourced {
     /// The number, in the unit that the field's name ends with.
@@ -38,12 +33,25 @@ pub struct Sourced {
     /// A publication, a measurement, a fit or an assumption, in words.
     pub origin: String,
     /// Whether it was chosen so that a published table comes out.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub fitted: bool,
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl Sourced {
+    /// The number as it is assumed for another machine than the one that it belongs to, whose name
+    /// this is.
+    pub fn assumed_like(&self, like: &str) -> Sourced {
+        let origin = format!("assumption: as for {like} ({})", self.origin);
+        Sourced { value: self.value, origin, fitted: false }
+    }
+}
+
 /// A number of a simulation by its name, for tables.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parameter {
     /// Its name in the file of the machine or of the workload.
     pub name: &'static str,
@@ -62,35 +70,14 @@ impl From<(&'static str, &Sourced)> for Parameter {
     }
 }
 
-/// A regular topology, as files describe it; all counts are at least 1.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Shape {
-    sockets: u32,
-    /// Which divide a socket's last-level caches evenly.
-    nodes_per_socket: u32,
-    l3s_per_socket: u32,
-    cores_per_l3: u32,
-    threads_per_core: u32,
-    numbering: Numbering,
-}
-
-/// The order in which CPUs are numbered.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Numbering {
-    /// First one hardware thread of every core, then the next of every core.
-    CoresFirst,
-    /// The hardware threads of a core follow each other.
-    SiblingsAdjacent,
-}
-
-/// Declares a table of the file: numbers with their sources, which can be listed by name.
+/// Declares a table of the file: numbers with their sources, which can be listed by name; and the
+/// same table as a file gives it, where numbers may be missing.
 macro_rules! sourced_numbers {
-    ($(#[$doc:meta])* $table:ident { $($(#[$number_doc:meta])* $number:ident,)* }) => {
+    ($(#[$doc:meta])* $table:ident, $given:ident {
+        $($(#[$number_doc:meta])* $number:ident,)*
+    }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[derive(Debug, Clone, PartialEq)]
         pub struct $table {
             $($(#[$number_doc])* pub $number: Sourced,)*
         }
@@ -105,13 +92,55 @@ macro_rules! sourced_numbers {
             pub fn all_mut(&mut self) -> Vec<(&'static str, &mut Sourced)> {
                 vec![$((stringify!($number), &mut self.$number),)*]
             }
+
+            /// All numbers as they are assumed for another machine than this one, whose name is
+            /// `like`.
+            pub fn assumed_like(&self, like: &str) -> $table {
+                $table { $($number: self.$number.assumed_like(like),)* }
+            }
+        }
+
+        #[derive(Debug, Default, Deserialize, Serialize)]
+        #[serde(deny_unknown_fields)]
+        struct $given {
+            $(#[serde(skip_serializing_if = "Option::is_none")] $number: Option<Sourced>,)*
+        }
+
+        impl $given {
+            /// The numbers that are given, by name.
+            fn all(&self) -> Vec<(&'static str, &Sourced)> {
+                let all = [$((stringify!($number), &self.$number),)*];
+                all.into_iter().filter_map(|(name, number)| Some((name, number.as_ref()?))).collect()
+            }
+
+            fn is_empty(&self) -> bool {
+                self.all().is_empty()
+            }
+
+            /// All numbers: those that are given, and what the base has, whose name is `like`. The
+            /// name of the first that neither has, if there is one.
+            fn over(self, base: Option<&$table>, like: &str) -> Result<$table, &'static str> {
+                let inherited = base.map(|base| base.assumed_like(like));
+                Ok($table {
+                    $($number: self
+                        .$number
+                        .or(inherited.as_ref().map(|base| base.$number.clone()))
+                        .ok_or(stringify!($number))?,)*
+                })
+            }
+        }
+
+        impl From<&$table> for $given {
+            fn from(whole: &$table) -> $given {
+                $given { $($number: Some(whole.$number.clone()),)* }
+            }
         }
     };
 }
 
 sourced_numbers! {
     /// What the kernel does by the clock.
-    Kernel {
+    Kernel, KernelGiven {
         /// Timer ticks in a second on a CPU that is not idle.
         hz,
         /// How long a thread runs, in milliseconds, before a waiting one takes its place at the
@@ -125,14 +154,28 @@ sourced_numbers! {
     /// finding an ID costs where that is more than looking at what is there.
     ///
     /// The classes and the laws are those of the event model in `docs/simulator.md`.
-    Costs {
+    Costs, CostsGiven {
         /// An area that this core touched last and has not idled since, in nanoseconds per burst.
         hot_ns,
-        /// What this core touched last costs after it idled for one second, in nanoseconds per
-        /// burst.
-        own_ns,
-        /// What is added each time the idle period is e times longer, in nanoseconds per burst.
-        cooling_ns,
+        /// What is added to that when the core and its cache have lost all of it by idling, in
+        /// nanoseconds per burst.
+        cold_ns,
+        /// How long core and cache idle until half of it is lost, in milliseconds.
+        cooling_ms,
+        /// What fits into a core's own caches, in KiB.
+        core_cache_kb,
+        /// What fits into a last-level cache, in KiB.
+        l3_cache_kb,
+        /// What is added to a hot burst if other data has displaced the area from the core's own
+        /// caches, and it is in the last-level cache, in nanoseconds per burst.
+        refill_l3_ns,
+        /// The same if it has been displaced from both, and comes from memory.
+        refill_memory_ns,
+        /// What other programs and other machines on the same host bring into each cache, in MB a
+        /// second.
+        background_mb_s,
+        /// How many times longer a burst takes while the core's other hardware thread is busy.
+        sibling_factor,
         /// Lines in flight at the same time when they come from another core.
         overlap,
         /// A line from another core behind the same last-level cache, in nanoseconds.
@@ -141,13 +184,14 @@ sourced_numbers! {
         same_socket_ns,
         /// A line from another socket, in nanoseconds.
         other_socket_ns,
-        /// First touch of an area: its four faults on copy-on-write memory after the core idled for
-        /// one second, in microseconds.
-        first_touch_us,
-        /// What is added to that each time the idle period is e times longer, in microseconds.
-        first_touch_cooling_us,
-        /// What the four faults cost at least, in microseconds.
+        /// First touch of an area: what its four faults on copy-on-write memory cost on a CPU that
+        /// has not idled, in microseconds.
         first_touch_hot_us,
+        /// What is added to that when the CPU has lost by idling all that faults need, in
+        /// microseconds.
+        first_touch_us,
+        /// How long the CPU idles until half of that is lost, in milliseconds.
+        first_touch_cooling_ms,
         /// What first touch of memory that starts as zeroes costs, as a share of that of
         /// copy-on-write memory.
         zero_page_share,
@@ -175,31 +219,6 @@ impl Kernel {
     }
 }
 
-impl Shape {
-    fn cores(&self) -> u32 {
-        self.sockets * self.l3s_per_socket * self.cores_per_l3
-    }
-
-    fn cpus(&self) -> u32 {
-        self.cores() * self.threads_per_core
-    }
-
-    /// Where each CPU sits.
-    fn places(&self) -> Topology {
-        let core_of = |cpu: u32| match self.numbering {
-            Numbering::CoresFirst => cpu % self.cores(),
-            Numbering::SiblingsAdjacent => cpu / self.threads_per_core,
-        };
-        let place = |cpu: u32| {
-            let core = core_of(cpu);
-            let l3 = core / self.cores_per_l3;
-            let l3s_per_node = self.l3s_per_socket / self.nodes_per_socket;
-            Place { core, l3, socket: l3 / self.l3s_per_socket, node: l3 / l3s_per_node }
-        };
-        Topology::new((0..self.cpus()).map(place).collect())
-    }
-}
-
 /// The machines that come with the simulator: a short name and the file's text.
 const PRESETS: [(&str, &str); 3] = [
     ("epyc-9654", include_str!("../../machines/epyc-9654.toml")),
@@ -223,6 +242,17 @@ impl Machine {
     pub fn preset_text(name: &str) -> Option<&'static str> {
         PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
+
+    /// The machine as a file, with everything that it may have inherited.
+    pub fn to_toml(&self) -> String {
+        Given::of(self).to_toml()
+    }
+
+    /// The file of a machine whose CPUs sit like this and that has everything else from a base, one
+    /// of [`presets`](Machine::presets) or a file.
+    pub fn places_to_toml(name: &str, topology: &Topology, base: &str) -> String {
+        Given::places_of(name, topology, base).to_toml()
+    }
 }
 
 #[cfg(test)]
@@ -235,6 +265,47 @@ mod tests {
             .map(|name| Machine::preset(name).expect("a preset").topology.cpus())
             .collect();
         assert_eq!(cpus, [384, 96, 120]);
+    }
+
+    /// What a machine does not have of its own is assumed, and nothing was fitted to it.
+    #[test]
+    fn presets_say_whose_prices_they_have() {
+        let epyc = Machine::preset("epyc-9654").expect("a preset");
+        assert!(epyc.costs.cold_ns.fitted);
+        for name in ["cascade-lake", "ivy-bridge-ex"] {
+            let machine = Machine::preset(name).expect("a preset");
+            let own = &machine.costs.cold_ns;
+            assert_eq!((own.value, own.fitted), (epyc.costs.cold_ns.value, false));
+            let origin = "assumption: as for 2 x AMD EPYC 9654 (fitted to the published table)";
+            assert_eq!(own.origin, origin);
+            assert!(!machine.costs.other_socket_ns.origin.contains("EPYC"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_machine_is_the_same_when_its_file_is_read() {
+        let mut machines: Vec<Machine> = Machine::presets().filter_map(Machine::preset).collect();
+        let mut irregular = machines[0].clone();
+        irregular.name = "\"quoted\"\n[costs]".to_owned();
+        irregular.topology = Topology::new(irregular.topology.places()[..100].to_vec());
+        irregular.costs.hot_ns.value = 226.600_000_1;
+        machines.push(irregular);
+        for machine in machines {
+            let text = machine.to_toml();
+            assert!(!text.contains("base = "), "{text}");
+            assert_eq!(Machine::parse(&text).as_ref(), Ok(&machine), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_places_has_all_else_from_its_base() {
+        let base = Machine::preset("epyc-9654").expect("a preset");
+        let places = Machine::preset("cascade-lake").expect("a preset").topology;
+        let text = Machine::places_to_toml("mine", &places, "epyc-9654");
+        assert!(text.lines().count() < 12, "{text}");
+        let machine = Machine::parse(&text).expect("a machine");
+        assert_eq!((&machine.topology, machine.name.as_str()), (&places, "mine"));
+        assert_eq!(machine.costs, base.costs.assumed_like(&base.name));
     }
 
     #[test]

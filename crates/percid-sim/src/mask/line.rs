@@ -24,9 +24,13 @@ pub(super) enum Access {
 pub enum Source {
     /// In the own core, in a state that allows the access.
     Core,
-    /// Clean in the socket; for a modification, other cores of the socket had copies.
+    /// Clean in the own last-level cache; for a modification, other cores behind it had copies.
+    Cache,
+    /// Modified by another core behind the same last-level cache.
+    ModifiedInCache,
+    /// Clean in another cache of the socket; for a modification, other caches of it had copies.
     Socket,
-    /// Modified by another core of the socket.
+    /// Modified behind another cache of the socket.
     ModifiedInSocket,
     /// Clean outside the socket; for a modification, other sockets had copies.
     Machine,
@@ -35,14 +39,18 @@ pub enum Source {
 }
 
 impl Source {
-    /// The socket's caches did not have the line, or not in a state that allows the access.
+    /// The caches up to the last level did not have the line, or not in a state that allows the
+    /// access.
     pub(super) fn is_miss(self) -> bool {
-        matches!(self, Source::Machine | Source::ModifiedInMachine)
+        !matches!(self, Source::Core | Source::Cache | Source::ModifiedInCache)
     }
 
     /// Another core had modified the line.
     pub(super) fn is_modified(self) -> bool {
-        matches!(self, Source::ModifiedInSocket | Source::ModifiedInMachine)
+        matches!(
+            self,
+            Source::ModifiedInCache | Source::ModifiedInSocket | Source::ModifiedInMachine
+        )
     }
 }
 
@@ -68,7 +76,9 @@ pub(super) struct Line {
     /// For each core whether it has a copy.
     cores: Vec<bool>,
     /// For each last-level cache since when it has a copy, or when the one on its way will arrive.
-    sockets: Vec<Option<Cycles>>,
+    caches: Vec<Option<Cycles>>,
+    /// The socket of each last-level cache.
+    socket_of: Vec<u32>,
     /// The CPU that modified it last.
     last: Cpu,
     /// For each core whether it had a copy before the last modification, which it could read until
@@ -82,8 +92,8 @@ pub(super) struct Line {
 #[derive(Debug)]
 struct Latencies {
     core: Cycles,
+    cache: Cycles,
     socket: Cycles,
-    modified_in_socket: Cycles,
     machine: Cycles,
     locked: Cycles,
 }
@@ -92,8 +102,8 @@ impl Latencies {
     fn of(&self, source: Source) -> Cycles {
         match source {
             Source::Core => self.core,
-            Source::Socket => self.socket,
-            Source::ModifiedInSocket => self.modified_in_socket,
+            Source::Cache | Source::ModifiedInCache => self.cache,
+            Source::Socket | Source::ModifiedInSocket => self.socket,
             Source::Machine | Source::ModifiedInMachine => self.machine,
         }
     }
@@ -102,20 +112,26 @@ impl Latencies {
 impl Line {
     /// A line that no cache has.
     pub(super) fn new(parameters: &Parameters) -> Line {
-        let cores = (parameters.sockets * parameters.cores_per_socket) as usize;
+        let topology = &parameters.topology;
+        let cores = topology.cores() as usize;
+        let mut socket_of = vec![0; topology.l3s() as usize];
+        for place in (0..topology.cpus()).map(|cpu| topology.place(cpu)) {
+            socket_of[place.l3 as usize] = place.socket;
+        }
         Line {
-            topology: parameters.topology(),
+            topology: topology.clone(),
             latencies: Latencies {
-                core: parameters.l1_cycles.round() as Cycles,
-                socket: parameters.cycles(parameters.l3_ns),
-                modified_in_socket: parameters.cycles(parameters.same_socket_ns),
-                machine: parameters.cycles(parameters.remote_ns),
+                core: parameters.core_cycles.round() as Cycles,
+                cache: parameters.cycles(parameters.same_l3_ns),
+                socket: parameters.cycles(parameters.same_socket_ns),
+                machine: parameters.cycles(parameters.other_socket_ns),
                 locked: parameters.cycles(parameters.locked_ns),
             },
             arbitration: parameters.arbitration,
             owner: None,
             cores: vec![false; cores],
-            sockets: vec![None; parameters.sockets as usize],
+            caches: vec![None; socket_of.len()],
+            socket_of,
             last: 0,
             former: vec![false; cores],
             invalidated: 0,
@@ -165,8 +181,9 @@ impl Line {
         match (self.owner, access) {
             (Some(owner), _) => match self.topology.reach(owner, cpu) {
                 Reach::Core => Source::Core,
-                Reach::L3 => Source::ModifiedInSocket,
-                Reach::Socket | Reach::Machine => Source::ModifiedInMachine,
+                Reach::L3 => Source::ModifiedInCache,
+                Reach::Socket => Source::ModifiedInSocket,
+                Reach::Machine => Source::ModifiedInMachine,
             },
             (None, Access::Load) => self.nearest_copy(cpu),
             (None, Access::Modify) => self.farthest_copy(cpu),
@@ -178,24 +195,38 @@ impl Line {
         let place = self.topology.place(cpu);
         match () {
             () if self.cores[place.core as usize] => Source::Core,
-            () if self.sockets[place.l3 as usize].is_some() => Source::Socket,
+            () if self.caches[place.l3 as usize].is_some() => Source::Cache,
+            () if self.copies().any(|(_, socket)| socket == place.socket) => Source::Socket,
             () => Source::Machine,
         }
     }
 
-    /// How far the invalidation of clean copies reaches. Without an own copy in the socket, the
-    /// line comes from outside.
+    /// How far the invalidation of clean copies reaches. Without a copy in the own cache, the line
+    /// comes from outside.
     fn farthest_copy(&self, cpu: Cpu) -> Source {
         let place = self.topology.place(cpu);
-        let in_socket = self.sockets[place.l3 as usize].is_some();
-        let elsewhere = self.sockets.iter().flatten().count() > usize::from(in_socket);
+        let in_cache = self.caches[place.l3 as usize].is_some();
         let in_core = self.cores[place.core as usize];
+        let mut copies = 0;
+        let (mut in_socket, mut elsewhere) = (false, false);
+        for (cache, socket) in self.copies() {
+            copies += 1;
+            in_socket |= cache != place.l3 && socket == place.socket;
+            elsewhere |= socket != place.socket;
+        }
         let cores = self.cores.iter().filter(|copy| **copy).count();
         match () {
-            () if elsewhere || !in_socket => Source::Machine,
-            () if cores > 1 || !in_core => Source::Socket,
+            () if elsewhere || copies == 0 => Source::Machine,
+            () if in_socket || !in_cache => Source::Socket,
+            () if cores > 1 || !in_core => Source::Cache,
             () => Source::Core,
         }
+    }
+
+    /// The last-level caches that have a copy, each with its socket.
+    fn copies(&self) -> impl Iterator<Item = (u32, u32)> {
+        let all = (0..).zip(self.caches.iter().zip(&self.socket_of));
+        all.filter_map(|(cache, (copy, socket))| copy.map(|_| (cache, *socket)))
     }
 
     fn load(&mut self, now: Cycles, cpu: Cpu, source: Source) -> Grant {
@@ -209,7 +240,7 @@ impl Line {
             self.owner = None;
         }
         self.cores[place.core as usize] = true;
-        let copy = self.sockets[place.l3 as usize].get_or_insert(arrives);
+        let copy = self.caches[place.l3 as usize].get_or_insert(arrives);
         let occupied = if source.is_modified() { arrives - now } else { 0 };
         Grant { cpu, source, done: arrives.max(*copy), occupied }
     }
@@ -223,9 +254,9 @@ impl Line {
         self.invalidated = now + moved / 2;
         std::mem::swap(&mut self.cores, &mut self.former);
         self.cores.fill(false);
-        self.sockets.fill(None);
+        self.caches.fill(None);
         self.cores[place.core as usize] = true;
-        self.sockets[place.l3 as usize] = Some(done);
+        self.caches[place.l3 as usize] = Some(done);
         self.owner = Some(cpu);
         self.last = cpu;
         Grant { cpu, source, done, occupied }
@@ -237,8 +268,7 @@ mod tests {
     use super::*;
 
     const LOCKED: Cycles = 13;
-    const SAME_SOCKET: Cycles = 134;
-    const REMOTE: Cycles = 552;
+    const REMOTE: Cycles = 554;
     const L3: Cycles = 43;
     const L1: Cycles = 4;
 
@@ -257,7 +287,7 @@ mod tests {
         assert_eq!(modify(10_000, 0), (Source::Machine, REMOTE + LOCKED));
         assert_eq!(modify(20_000, 0), (Source::Core, LOCKED));
         assert_eq!(modify(30_000, 60), (Source::Core, LOCKED), "the sibling");
-        assert_eq!(modify(40_000, 14), (Source::ModifiedInSocket, SAME_SOCKET + LOCKED));
+        assert_eq!(modify(40_000, 14), (Source::ModifiedInCache, L3 + LOCKED));
         assert_eq!(modify(50_000, 15), (Source::ModifiedInMachine, REMOTE + LOCKED));
     }
 
@@ -267,7 +297,7 @@ mod tests {
         alone(&mut line, 0, 0, Access::Modify);
         let mut load = |now, cpu| alone(&mut line, now, cpu, Access::Load);
         assert_eq!(load(1_000, 15), (Source::ModifiedInMachine, REMOTE));
-        assert_eq!(load(2_000, 16), (Source::Socket, L3));
+        assert_eq!(load(2_000, 16), (Source::Cache, L3));
         assert_eq!(load(3_000, 16), (Source::Core, L1));
         assert_eq!(load(3_000, 76), (Source::Core, L1), "the sibling");
         assert_eq!(load(4_000, 0), (Source::Core, L1), "the former owner");
@@ -275,13 +305,13 @@ mod tests {
         let invalidated_everywhere = alone(&mut line, 6_000, 15, Access::Modify);
         assert_eq!(invalidated_everywhere, (Source::Machine, REMOTE + LOCKED));
         let mut load = |now, cpu| alone(&mut line, now, cpu, Access::Load);
-        assert_eq!(load(7_000, 17), (Source::ModifiedInSocket, SAME_SOCKET));
-        assert_eq!(load(8_000, 16), (Source::Socket, L3), "the core's copy is gone");
+        assert_eq!(load(7_000, 17), (Source::ModifiedInCache, L3));
+        assert_eq!(load(8_000, 16), (Source::Cache, L3), "the core's copy is gone");
         assert_eq!(load(9_000, 0), (Source::Machine, REMOTE), "the socket's copy is gone");
         alone(&mut line, 10_000, 30, Access::Modify);
         let mut load = |now, cpu| alone(&mut line, now, cpu, Access::Load);
         assert_eq!(load(11_000, 18), (Source::ModifiedInMachine, REMOTE));
-        assert_eq!(load(12_000, 15), (Source::Socket, L3), "no copy of two modifications ago");
+        assert_eq!(load(12_000, 15), (Source::Cache, L3), "no copy of two modifications ago");
     }
 
     #[test]
@@ -294,7 +324,7 @@ mod tests {
             "the only copy"
         );
         alone(&mut line, 2_000, 1, Access::Load);
-        assert_eq!(alone(&mut line, 3_000, 0, Access::Modify), (Source::Socket, L3 + LOCKED));
+        assert_eq!(alone(&mut line, 3_000, 0, Access::Modify), (Source::Cache, L3 + LOCKED));
     }
 
     #[test]

@@ -15,15 +15,20 @@ const SAMPLE_THRESHOLD: Cycles = 30;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// What the CPUs did with their bits.
-    #[serde(rename = "way")]
     pub policy: MaskPolicy,
     /// How many CPUs ran the program.
     pub cpus: u32,
     /// The simulated time that was measured, in seconds.
     pub seconds: f64,
-    /// Switches in that time.
+    /// Turns that ended in that time.
+    pub turns: u64,
+    /// Switches to another thread, or to the same one after the CPU was idle or in a kernel thread.
     pub switches: u64,
-    /// Mean latency of the accesses that missed the socket's caches: the figure that is compared.
+    /// Switches among these to another address space than the one whose page tables were loaded.
+    pub switches_across: u64,
+    /// How often page tables were loaded.
+    pub reloads: u64,
+    /// Mean latency of the accesses that missed the last-level cache: the figure that is compared.
     pub miss_latency: Option<f64>,
     /// Mean latency of the accesses that found the line modified by another core.
     pub modified_latency: Option<f64>,
@@ -31,22 +36,29 @@ pub struct Outcome {
     pub slow_latency: Option<f64>,
     /// Mean latency of all accesses.
     pub latency: Option<f64>,
+    /// Mean latency of those of switches to another address space.
+    pub across_latency: Option<f64>,
     /// The scheduler's share of the program's CPU time, from 0 to 1.
     pub scheduler_share: f64,
     /// Work done in each cycle, in CPUs that run beside a busy sibling.
     pub throughput: f64,
-    /// Times a second that the line was fetched from a core that had modified it, or that a
+    /// The share of the CPUs' time that was idle or in kernel threads.
+    pub away_share: f64,
+    /// Times a second that a mask's line was fetched from a core that had modified it, or that a
     /// modification invalidated others' copies.
     pub transfers_per_second: f64,
-    /// The share of time in which the line was on its way from one owner to the next.
+    /// The share of time in which a mask's line was on its way from one owner to the next, summed
+    /// over the masks.
     pub line_busy: f64,
-    /// CPUs that were waiting for the line, on average, those being served included.
+    /// CPUs that were waiting for a mask's line, on average, those being served included.
     pub waiting_cpus: f64,
     /// Accesses of switches by where they found the line.
     pub sources: Vec<(Source, u64)>,
     /// Flushes of translations.
     pub flushes: u64,
-    /// Interrupts that flushes sent to CPUs that did not run the program.
+    /// Interrupts that flushes sent.
+    pub interrupts: u64,
+    /// Those among them to CPUs that did not run the process.
     pub needless_interrupts: u64,
     /// Bits that were cleared.
     pub cleared: u64,
@@ -70,8 +82,10 @@ impl Mean {
     }
 }
 
-const SOURCES: [Source; 5] = [
+const SOURCES: [Source; 7] = [
     Source::Core,
+    Source::Cache,
+    Source::ModifiedInCache,
     Source::Socket,
     Source::ModifiedInSocket,
     Source::Machine,
@@ -83,13 +97,17 @@ const SOURCES: [Source; 5] = [
 pub(super) struct Counters {
     /// Since when they are counted.
     pub(super) since: Cycles,
+    pub(super) turns: u64,
     pub(super) switches: u64,
+    pub(super) switches_across: u64,
+    pub(super) reloads: u64,
     /// CPU time in the scheduler, with the mask.
     pub(super) scheduler: Cycles,
     /// CPU time in the program and in the scheduler for it.
     pub(super) present: Cycles,
     pub(super) work: f64,
     pub(super) flushes: u64,
+    pub(super) interrupts: u64,
     pub(super) needless_interrupts: u64,
     pub(super) cleared: u64,
     waiting: Cycles,
@@ -99,6 +117,7 @@ pub(super) struct Counters {
     modified: Mean,
     slow: Mean,
     all: Mean,
+    across: Mean,
     sources: [u64; SOURCES.len()],
 }
 
@@ -115,10 +134,13 @@ impl Counters {
         self.transfers += u64::from(moves);
     }
 
-    /// An access that a switch makes.
-    pub(super) fn sample(&mut self, grant: &Grant, requested: Cycles) {
+    /// An access that a switch makes, to another address space or not.
+    pub(super) fn sample(&mut self, grant: &Grant, requested: Cycles, across: bool) {
         let latency = grant.done - requested;
         self.all.add(latency);
+        if across {
+            self.across.add(latency);
+        }
         if latency >= SAMPLE_THRESHOLD {
             self.slow.add(latency);
         }
@@ -139,22 +161,29 @@ impl Counters {
     ) -> Outcome {
         let cycles = (now - self.since) as f64;
         let seconds = cycles / (parameters.clock_ghz * 1e9);
+        let cpus = parameters.topology.cpus();
         Outcome {
             policy,
-            cpus: parameters.cpus,
+            cpus,
             seconds,
+            turns: self.turns,
             switches: self.switches,
+            switches_across: self.switches_across,
+            reloads: self.reloads,
             miss_latency: self.miss.value(),
             modified_latency: self.modified.value(),
             slow_latency: self.slow.value(),
             latency: self.all.value(),
-            scheduler_share: self.scheduler as f64 / self.present as f64,
+            across_latency: self.across.value(),
+            scheduler_share: self.scheduler as f64 / self.present.max(1) as f64,
+            away_share: 1.0 - self.present as f64 / (cycles * f64::from(cpus)),
             throughput: self.work / cycles,
             transfers_per_second: self.transfers as f64 / seconds,
             line_busy: self.occupied as f64 / cycles,
             waiting_cpus: self.waiting as f64 / cycles,
             sources: SOURCES.into_iter().zip(self.sources).collect(),
             flushes: self.flushes,
+            interrupts: self.interrupts,
             needless_interrupts: self.needless_interrupts,
             cleared: self.cleared,
         }

@@ -1,20 +1,25 @@
 //! The published figures against simulated ones, and what each assumption contributes.
 
+use std::sync::atomic::AtomicBool;
+
 use serde::Serialize;
 
 use super::outcome::Outcome;
-use super::parameters::{Arbitration, Parameter, Parameters, Spread};
+use super::parameters::{Arbitration, Parameters, numbers, published as published_run};
 use super::policy::MaskPolicy;
 use super::simulation::simulate;
+use super::workload::Spread;
+use crate::machine::Parameter;
 use crate::published;
 use crate::random::Random;
+use crate::topology::{Place, Reach, Topology};
 
 /// Runs of which the published figures are means, to keep chance below the differences that matter:
 /// a run's gain varies by a quarter of a percent point.
 const RUNS: usize = 4;
 
-/// Switches of each CPU in the simulations of other parameters, which are many and run once.
-const SWITCHES_OF_OTHERS: u32 = 300;
+/// Turns for each CPU in the simulations of other parameters, which are many and run once.
+const TURNS_OF_OTHERS: u32 = 300;
 
 /// A published figure and the simulated one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -75,10 +80,10 @@ pub struct Paper {
     pub rows: Vec<Row>,
     /// The gain in throughput by testing first, in percent.
     pub gain_percent: f64,
-    /// All three ways on the published run.
+    /// All policies on the published run.
     pub ways: Vec<Outcome>,
-    /// The same if every tenth switch leads to another process, which is what leaving lazily is
-    /// for.
+    /// The same with two processes, if every tenth switch leads to the other one: a branch that the
+    /// published change left alone, and what leaving lazily is for.
     pub ways_among_processes: Vec<Outcome>,
     /// What each assumption contributes.
     pub assumptions: Vec<Assumption>,
@@ -88,45 +93,41 @@ pub struct Paper {
 
 /// Simulates the published run and everything that it is compared with. Takes one to two seconds.
 pub fn paper(seed: u64) -> Paper {
+    let (machine, workload) = published_run();
     let parameters = Parameters::default();
-    let runs = Runs::simulate(&parameters, RUNS, seed);
+    let runs = Runs::simulate(&parameters, MaskPolicy::TestFirst, RUNS, seed);
     let figures = runs.figures(MISSES);
-    let others = Parameters { switches_per_cpu: SWITCHES_OF_OTHERS, ..parameters.clone() };
-    let among_processes = Parameters { foreign_share: 0.1, ..others.clone() };
+    let others = Parameters { turns_per_cpu: TURNS_OF_OTHERS, ..parameters.clone() };
+    let mut among_processes = others.clone();
+    two_processes(&mut among_processes);
     let mut assumptions = what_is_sampled(&runs, &figures);
     assumptions.extend(WHAT_IFS.iter().map(|what_if| what_if.simulate(&others, seed, &figures)));
+    let all = |parameters| MaskPolicy::ALL.map(|policy| run(parameters, policy, seed)).into();
     Paper {
         seed,
         rows: rows(&runs),
         gain_percent: figures.gain,
-        ways: MaskPolicy::ALL.map(|policy| valid(&parameters, policy, seed)).into(),
-        ways_among_processes: MaskPolicy::ALL
-            .map(|policy| valid(&among_processes, policy, seed))
-            .into(),
+        ways: all(&parameters),
+        ways_among_processes: all(&among_processes),
         assumptions,
-        parameters: Parameters::origins(),
+        parameters: numbers(&machine, &workload),
     }
 }
 
 /// The same program on different numbers of CPUs, for a plot.
-///
-/// # Errors
-///
-/// As [`simulate`], for the first number that cannot be simulated.
-pub fn sweep(
-    parameters: &Parameters,
-    policy: MaskPolicy,
-    cpus: &[u32],
-    seed: u64,
-) -> Result<Vec<Outcome>, String> {
-    cpus.iter()
-        .map(|&cpus| simulate(&Parameters { cpus, ..parameters.clone() }, policy, seed))
-        .collect()
+pub fn sweep(parameters: &Parameters, policy: MaskPolicy, cpus: &[u32], seed: u64) -> Vec<Outcome> {
+    cpus.iter().map(|&cpus| run(&parameters.on(cpus), policy, seed)).collect()
 }
 
-/// Simulates parameters of this file, a fault in which the tests find.
-fn valid(parameters: &Parameters, policy: MaskPolicy, seed: u64) -> Outcome {
-    simulate(parameters, policy, seed).expect("parameters that the tests have simulated")
+/// The figures of the published run with these numbers, before and after the published change: what
+/// a fit compares.
+pub fn figures(parameters: &Parameters, seed: u64) -> Figures {
+    Runs::simulate(parameters, MaskPolicy::TestFirst, RUNS, seed).figures(MISSES)
+}
+
+fn run(parameters: &Parameters, policy: MaskPolicy, seed: u64) -> Outcome {
+    let never = AtomicBool::new(false);
+    simulate(parameters, policy, seed, &never).expect("nobody stops it")
 }
 
 type Latency = fn(&Outcome) -> Option<f64>;
@@ -140,12 +141,11 @@ struct Runs {
 }
 
 impl Runs {
-    fn simulate(parameters: &Parameters, count: usize, seed: u64) -> Runs {
+    fn simulate(parameters: &Parameters, after: MaskPolicy, count: usize, seed: u64) -> Runs {
         let mut random = Random::new(seed);
-        let mut run = |policy| {
-            (0..count).map(|_| valid(parameters, policy, random.below(u64::MAX))).collect()
-        };
-        Runs { before: run(MaskPolicy::SetAlways), after: run(MaskPolicy::TestFirst) }
+        let mut runs =
+            |policy| (0..count).map(|_| run(parameters, policy, random.below(u64::MAX))).collect();
+        Runs { before: runs(MaskPolicy::SetAlways), after: runs(after) }
     }
 
     fn figures(&self, latency: Latency) -> Figures {
@@ -294,20 +294,26 @@ struct WhatIf {
     name: &'static str,
     what_if: &'static str,
     change: fn(&mut Parameters),
+    after: MaskPolicy,
+}
+
+/// An assumption about numbers: the policies are the published ones.
+const fn what_if(name: &'static str, what_if: &'static str, change: fn(&mut Parameters)) -> WhatIf {
+    WhatIf { name, what_if, change, after: MaskPolicy::TestFirst }
 }
 
 impl WhatIf {
     fn simulate(&self, parameters: &Parameters, seed: u64, base: &Figures) -> Assumption {
         let mut changed = parameters.clone();
         (self.change)(&mut changed);
-        let figures = Runs::simulate(&changed, 1, seed).figures(MISSES);
+        let figures = Runs::simulate(&changed, self.after, 1, seed).figures(MISSES);
         Assumption { name: self.name, what_if: self.what_if, figures, change: figures.minus(base) }
     }
 }
 
 /// A contended transfer on machines of that class: the middle of 250 to 330 cycles.
 fn shorten_transfers(parameters: &mut Parameters) {
-    parameters.remote_ns = 290.0 / parameters.clock_ghz;
+    parameters.other_socket_ns = 290.0 / parameters.clock_ghz;
 }
 
 /// The same, with the program's times shortened so that the line is as busy as before.
@@ -315,96 +321,118 @@ fn shorten_transfers_and_times(parameters: &mut Parameters) {
     let before = mean_transfer_ns(parameters);
     shorten_transfers(parameters);
     let ratio = mean_transfer_ns(parameters) / before;
-    parameters.work_cycles *= ratio;
-    parameters.scheduler_cycles *= ratio;
+    parameters.work_us *= ratio;
+    parameters.scheduler_us *= ratio;
 }
 
 /// How long a modification takes, on average over all ways from one CPU to another.
 fn mean_transfer_ns(parameters: &Parameters) -> f64 {
-    let all = f64::from(parameters.cpus - 1);
-    let core = f64::from(parameters.threads_per_core - 1);
-    let socket = f64::from(parameters.cores_per_socket * parameters.threads_per_core - 1) - core;
-    let elsewhere = all - socket - core;
-    parameters.locked_ns
-        + (socket * parameters.same_socket_ns + elsewhere * parameters.remote_ns) / all
+    let topology = &parameters.topology;
+    let latency = |other| match topology.reach(0, other) {
+        Reach::Core => 0.0,
+        Reach::L3 => parameters.same_l3_ns,
+        Reach::Socket => parameters.same_socket_ns,
+        Reach::Machine => parameters.other_socket_ns,
+    };
+    let others = f64::from(topology.cpus() - 1);
+    parameters.locked_ns + (1..topology.cpus()).map(latency).sum::<f64>() / others
 }
 
+/// All cores behind one cache.
+fn one_socket(parameters: &mut Parameters) {
+    let topology = &parameters.topology;
+    let together = |cpu| Place { l3: 0, socket: 0, node: 0, ..topology.place(cpu) };
+    parameters.topology = Topology::new((0..topology.cpus()).map(together).collect());
+}
+
+/// As many threads in two processes, and every tenth switch leads to the other one.
+fn two_processes(parameters: &mut Parameters) {
+    parameters.processes = 2;
+    parameters.threads /= 2;
+    parameters.other_space_share = Some(0.1);
+}
+
+const ONE_PROCESS: &str = "every switch stays within one address space";
+
 const WHAT_IFS: &[WhatIf] = &[
+    what_if(
+        "nothing is changed",
+        "the same with the shorter runs of this table: how much is chance",
+        |_| {},
+    ),
+    what_if(
+        ONE_PROCESS,
+        "two processes, and every tenth switch leads to the other one",
+        two_processes,
+    ),
     WhatIf {
-        name: "nothing is changed",
-        what_if: "the same with the shorter runs of this table: how much is chance",
-        change: |_| {},
+        name: ONE_PROCESS,
+        what_if: "the same, and the change tests first in that branch too",
+        change: two_processes,
+        after: MaskPolicy::TestEverywhere,
     },
-    WhatIf {
-        name: "modifications stand in a queue",
-        what_if: "each pays its own transfer and waits for nobody",
-        change: |parameters| parameters.arbitration = Arbitration::Unqueued,
-    },
-    WhatIf {
-        name: "the queue is served in order",
-        what_if: "nearest first",
-        change: |parameters| parameters.arbitration = Arbitration::NearestFirst,
-    },
-    WhatIf {
-        name: "another socket is 197 ns away",
-        what_if: "290 cycles, the middle of 250 to 330",
-        change: shorten_transfers,
-    },
-    WhatIf {
-        name: "another socket is 197 ns away",
-        what_if: "290 cycles, and work and scheduler shorter in proportion, so that the line is as busy",
-        change: shorten_transfers_and_times,
-    },
-    WhatIf {
-        name: "the CPUs are on four sockets",
-        what_if: "one socket of 60 cores",
-        change: |parameters| (parameters.sockets, parameters.cores_per_socket) = (1, 60),
-    },
-    WhatIf {
-        name: "another core of the socket is 48 ns away",
-        what_if: "15.5 ns, like a clean copy",
-        change: |parameters| parameters.same_socket_ns = parameters.l3_ns,
-    },
-    WhatIf {
-        name: "work varies exponentially",
-        what_if: "constant work",
-        change: |parameters| parameters.work_spread = Spread::Constant,
-    },
-    WhatIf {
-        name: "the sibling of a waiting thread works faster",
-        what_if: "cores are not shared: speed 1",
-        change: |parameters| parameters.alone_speed = 1.0,
-    },
-    WhatIf {
-        name: "the sibling of a waiting thread works faster",
-        what_if: "the core does no more with two threads than with one: speed 2",
-        change: |parameters| parameters.alone_speed = 2.0,
-    },
-    WhatIf {
-        name: "the fitted work",
-        what_if: "a tenth less",
-        change: |parameters| parameters.work_cycles *= 0.9,
-    },
-    WhatIf {
-        name: "the fitted work",
-        what_if: "a tenth more",
-        change: |parameters| parameters.work_cycles *= 1.1,
-    },
-    WhatIf {
-        name: "every thousandth switch leads to idle or a kernel thread",
-        what_if: "none does: no bit is ever cleared",
-        change: |parameters| parameters.idle_share = 0.0,
-    },
-    WhatIf {
-        name: "every thousandth switch leads to idle or a kernel thread",
-        what_if: "every hundredth",
-        change: |parameters| parameters.idle_share *= 10.0,
-    },
-    WhatIf {
-        name: "a flush in a thousand switches",
-        what_if: "in a hundred",
-        change: |parameters| parameters.switches_per_flush /= 10.0,
-    },
+    what_if(
+        ONE_PROCESS,
+        "the same as with two processes, and loading page tables takes no time",
+        |it| {
+            two_processes(it);
+            it.reload_ns = 0.0;
+        },
+    ),
+    what_if(ONE_PROCESS, "the same as with two processes, and it takes ten times as long", |it| {
+        two_processes(it);
+        it.reload_ns *= 10.0;
+    }),
+    what_if("loading page tables takes 0.7 us", "ten times as long", |it| it.reload_ns *= 10.0),
+    what_if(
+        "modifications stand in a queue",
+        "each pays its own transfer and waits for nobody",
+        |it| {
+            it.arbitration = Arbitration::Unqueued;
+        },
+    ),
+    what_if("the queue is served in order", "nearest first", |it| {
+        it.arbitration = Arbitration::NearestFirst;
+    }),
+    what_if(
+        "another socket is 198 ns away",
+        "290 cycles, the middle of 250 to 330",
+        shorten_transfers,
+    ),
+    what_if(
+        "another socket is 198 ns away",
+        "290 cycles, and work and scheduler shorter in proportion, so that the line is as busy",
+        shorten_transfers_and_times,
+    ),
+    what_if("the CPUs are on four sockets", "one socket of 60 cores", one_socket),
+    what_if(
+        "another core of the socket is as near as its cache, 15.5 ns",
+        "48 ns, as on Cascade Lake, if that core has modified the line",
+        |it| it.same_l3_ns = 48.0,
+    ),
+    what_if("work varies exponentially", "constant work", |it| it.work_spread = Spread::Constant),
+    what_if(
+        "the sibling of a waiting thread works faster",
+        "cores are not shared: speed 1",
+        |it| it.alone_speed = 1.0,
+    ),
+    what_if(
+        "the sibling of a waiting thread works faster",
+        "the core does no more with two threads than with one: speed 2",
+        |it| it.alone_speed = 2.0,
+    ),
+    what_if("the fitted work", "a tenth less", |it| it.work_us *= 0.9),
+    what_if("the fitted work", "a tenth more", |it| it.work_us *= 1.1),
+    what_if(
+        "a kernel thread runs after every thousandth turn",
+        "none does: no bit is ever cleared",
+        |it| it.kernel_share = 0.0,
+    ),
+    what_if("a kernel thread runs after every thousandth turn", "every hundredth", |it| {
+        it.kernel_share *= 10.0;
+    }),
+    what_if("a flush in a thousand turns", "in a hundred", |it| it.turns_per_flush /= 10.0),
+    what_if("120 threads wait for a CPU", "12 do", |it| it.threads = 132),
 ];
 
 #[cfg(test)]
@@ -414,7 +442,8 @@ mod tests {
     #[test]
     fn what_must_hold_holds_with_every_seed() {
         for seed in 1..=3 {
-            let rows = rows(&Runs::simulate(&Parameters::default(), RUNS, seed));
+            let rows =
+                rows(&Runs::simulate(&Parameters::default(), MaskPolicy::TestFirst, RUNS, seed));
             assert_eq!(rows.iter().filter(|row| row.within.is_some()).count(), 5);
             for row in rows {
                 assert_ne!(row.within, Some(false), "seed {seed}: {row:?}");
@@ -425,7 +454,7 @@ mod tests {
     #[test]
     fn the_rows_say_so_if_a_figure_is_missed() {
         let parameters = Parameters { arbitration: Arbitration::Unqueued, ..Parameters::default() };
-        let rows = rows(&Runs::simulate(&parameters, 1, 1));
+        let rows = rows(&Runs::simulate(&parameters, MaskPolicy::TestFirst, 1, 1));
         assert_eq!(rows[0].within, Some(false));
         assert!(rows[0].error_percent < Some(-90.0), "{:?}", rows[0]);
     }
@@ -436,6 +465,7 @@ mod tests {
             let mut changed = Parameters::default();
             (what_if.change)(&mut changed);
             assert_ne!(changed, Parameters::default(), "{}", what_if.what_if);
+            assert!(changed.threads > 0 && changed.topology.cpus() == 120, "{}", what_if.what_if);
         }
     }
 
@@ -444,7 +474,7 @@ mod tests {
         let figures = |change: fn(&mut Parameters)| {
             let mut parameters = Parameters::default();
             change(&mut parameters);
-            Runs::simulate(&parameters, 1, 1).figures(MISSES)
+            Runs::simulate(&parameters, MaskPolicy::TestFirst, 1, 1).figures(MISSES)
         };
         let (base, short) = (figures(|_| {}), figures(shorten_transfers_and_times));
         assert!((short.share_before - base.share_before).abs() < 1.5, "{short:?}");
@@ -469,11 +499,10 @@ mod tests {
 
     #[test]
     fn a_sweep_grows_from_no_contention_to_saturation() {
-        let parameters = Parameters { switches_per_cpu: 200, ..Parameters::default() };
-        let points = sweep(&parameters, MaskPolicy::SetAlways, &[1, 30, 60, 120], 1).unwrap();
+        let parameters = Parameters { turns_per_cpu: 200, ..Parameters::default() };
+        let points = sweep(&parameters, MaskPolicy::SetAlways, &[1, 30, 60, 120], 1);
         let latencies: Vec<f64> = points.iter().filter_map(|point| point.latency).collect();
         assert!(latencies.is_sorted() && latencies.len() == 4, "{latencies:?}");
         assert!(points[0].line_busy < 0.01 && points[3].line_busy > 0.95, "{points:#?}");
-        assert!(sweep(&parameters, MaskPolicy::SetAlways, &[1, 121], 1).is_err());
     }
 }

@@ -1,99 +1,149 @@
-//! The CPUs, the line between them, and the clock.
+//! The CPUs, the masks' lines between them, and the clock.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::line::{Access, Grant, Line};
 use super::outcome::{Counters, Outcome};
-use super::parameters::{Parameters, Spread};
+use super::parameters::Parameters;
 use super::policy::{Cycles, MaskPolicy};
+use super::ready::{Ready, Space, Thread};
+use super::workload::Spread;
 use crate::random::Random;
 use crate::topology::{Cpu, Topology};
 
-/// Runs the program on the machine and measures it. About half a microsecond for each switch.
-///
-/// # Errors
-///
-/// If the parameters contradict each other or themselves; the text says what was expected.
-pub fn simulate(parameters: &Parameters, policy: MaskPolicy, seed: u64) -> Result<Outcome, String> {
-    parameters.check()?;
-    let mut simulation = Simulation::new(parameters, policy, seed);
-    let measured = u64::from(parameters.switches_per_cpu) * u64::from(parameters.cpus);
+/// Runs the program on the machine and measures it. About half a microsecond for each turn. None if
+/// it was stopped.
+pub fn simulate(
+    parameters: &Parameters,
+    policy: MaskPolicy,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Option<Outcome> {
+    let mut simulation = Simulation::new(parameters, policy, seed, stop);
+    let measured = u64::from(parameters.turns_per_cpu) * u64::from(parameters.topology.cpus());
     simulation.run(measured / 5);
     simulation.settle_all();
     simulation.counters = Counters::since(simulation.now);
     simulation.run(measured);
     simulation.settle_all();
-    Ok(simulation.counters.outcome(parameters, policy, simulation.now))
+    let outcome = simulation.counters.outcome(parameters, policy, simulation.now);
+    (!stop.load(Relaxed)).then_some(outcome)
 }
 
 /// What a CPU is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
-    /// Runs a thread of the program.
+    /// Runs a thread.
     Work,
-    /// A thread of the program flushes translations: it reads the mask.
+    /// A thread flushes translations: it reads the mask.
     Flush,
     /// Switches, and tests its bit.
     Test,
     /// Switches, and sets its bit.
     Set,
+    /// Switches, and loads page tables.
+    Reload,
+    /// Switches, and clears its bit in the mask of the address space that it leaves.
+    Leave,
     /// Does the rest of the switch.
     Schedule,
-    /// Clears its bit before it goes to another process.
-    Leave,
-    /// Idle, or in a kernel thread.
+    /// Idle; the page tables stay loaded.
     Idle,
-    /// Runs another process.
-    Foreign,
+    /// In a kernel thread; the page tables stay loaded.
+    Kernel,
+    /// Clears its bit because a flush did not find it where it was expected.
+    Interrupted,
 }
 
 impl Activity {
     /// It executes instructions, so that the sibling has to share the core.
     fn executes(self) -> bool {
-        matches!(self, Activity::Work | Activity::Schedule | Activity::Foreign)
+        matches!(self, Activity::Work | Activity::Reload | Activity::Schedule | Activity::Kernel)
     }
 
-    fn is_away(self) -> bool {
-        matches!(self, Activity::Idle | Activity::Foreign)
+    /// It ends when so many cycles have been executed.
+    fn is_timed(self) -> bool {
+        matches!(self, Activity::Work | Activity::Reload | Activity::Schedule)
     }
 
     fn is_scheduler(self) -> bool {
-        matches!(self, Activity::Test | Activity::Set | Activity::Schedule | Activity::Leave)
+        matches!(
+            self,
+            Activity::Test
+                | Activity::Set
+                | Activity::Reload
+                | Activity::Leave
+                | Activity::Schedule
+        )
     }
 
-    /// It is on the way to a thread of the program: its accesses to the mask are those that were
-    /// measured.
+    /// It is on the way to a thread: its accesses to the mask are those that were measured.
     fn is_switch(self) -> bool {
         matches!(self, Activity::Test | Activity::Set)
     }
+
+    /// Interrupts are on: a flush is answered at once.
+    fn can_be_interrupted(self) -> bool {
+        matches!(self, Activity::Work | Activity::Idle | Activity::Kernel)
+    }
 }
 
-/// What an absent CPU does about a flush.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Clearing {
-    No,
-    Asked,
-    /// It has been asked, and its time away is over meanwhile.
-    AskedAndReturning,
+/// What an interrupt stopped, and what comes after it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Resume {
+    /// The rest of a turn.
+    Work(f64),
+    /// Idleness, or the thread that was placed here meanwhile.
+    Idle,
+    Kernel,
+    /// The kernel thread's time is over meanwhile.
+    Choose,
 }
 
 #[derive(Debug, Clone)]
 struct CpuState {
     activity: Activity,
-    /// Cycles left of the work or the scheduler's part, at ordinary speed.
+    /// Whose page tables are loaded.
+    loaded: Space,
+    /// The thread that runs or is switched to; none while it is idle or in a kernel thread.
+    thread: Option<Thread>,
+    /// The address space that is left by this switch, if its mask must be told.
+    leaving: Option<Space>,
+    /// Masks in which its bit is to be cleared, because of flushes.
+    interrupts: VecDeque<Space>,
+    resume: Resume,
+    /// Cycles left of what is timed, at ordinary speed.
     remaining: f64,
-    /// How many ordinary cycles it executes in one: more than one while its sibling waits.
+    /// How many ordinary cycles it executes in one: more than one while its siblings wait.
     speed: f64,
     /// Up to when `remaining` and the books are true.
     settled: Cycles,
     /// Which of the events that end an execution is the valid one.
     execution: u64,
-    /// Its bit in the mask.
-    member: bool,
-    clearing: Clearing,
-    /// When it asked for the line.
+    /// The mask that it accesses, and since when.
+    accessed: Space,
     requested: Cycles,
+}
+
+impl CpuState {
+    fn is_away(&self) -> bool {
+        match self.activity {
+            Activity::Idle | Activity::Kernel => true,
+            Activity::Interrupted => !matches!(self.resume, Resume::Work(_)),
+            _ => false,
+        }
+    }
+}
+
+/// An address space's mask.
+#[derive(Debug)]
+struct Mask {
+    line: Line,
+    members: Vec<bool>,
+    trimmed: Option<Cycles>,
 }
 
 /// Ordered only because the queue of events needs it; no two events have the same number before
@@ -104,69 +154,112 @@ enum Event {
     Executed { cpu: Cpu, execution: u64 },
     /// The CPU has the line.
     Granted { cpu: Cpu },
-    /// The CPU comes back to the program.
+    /// The CPU's kernel thread is done.
     Returned { cpu: Cpu },
+    /// The thread wakes.
+    Woken { thread: Thread },
 }
 
 struct Simulation<'a> {
     parameters: &'a Parameters,
     policy: MaskPolicy,
+    stop: &'a AtomicBool,
     random: Random,
-    siblings: Vec<Option<Cpu>>,
-    line: Line,
+    siblings: Vec<Vec<Cpu>>,
+    masks: Vec<Mask>,
     cpus: Vec<CpuState>,
+    /// Where each thread ran last.
+    ran_on: Vec<Cpu>,
+    ready: Ready,
+    idle: BTreeSet<Cpu>,
     events: BinaryHeap<Reverse<(Cycles, u64, Event)>>,
     /// Counts events, so that those of one time keep their order.
     scheduled: u64,
     now: Cycles,
-    trimmed: Option<Cycles>,
     counters: Counters,
 }
 
 impl<'a> Simulation<'a> {
-    /// All CPUs are members and somewhere in their work.
-    fn new(parameters: &'a Parameters, policy: MaskPolicy, seed: u64) -> Simulation<'a> {
-        let cpu = CpuState {
+    /// All CPUs for which there is a thread are somewhere in its work, and members of its mask.
+    fn new(
+        parameters: &'a Parameters,
+        policy: MaskPolicy,
+        seed: u64,
+        stop: &'a AtomicBool,
+    ) -> Simulation<'a> {
+        let (cpus, spaces) = (parameters.topology.cpus(), parameters.processes);
+        let mask = |_| Mask {
+            line: Line::new(parameters),
+            members: vec![false; cpus as usize],
+            trimmed: None,
+        };
+        let cpu = |cpu: Cpu| CpuState {
             activity: Activity::Idle,
+            loaded: cpu % spaces,
+            thread: None,
+            leaving: None,
+            interrupts: VecDeque::new(),
+            resume: Resume::Idle,
             remaining: 0.0,
             speed: 1.0,
             settled: 0,
             execution: 0,
-            member: true,
-            clearing: Clearing::No,
+            accessed: 0,
             requested: 0,
         };
+        let threads = spaces * parameters.threads;
         let mut simulation = Simulation {
             parameters,
             policy,
+            stop,
             random: Random::new(seed),
-            siblings: siblings(&parameters.topology()),
-            line: Line::new(parameters),
-            cpus: vec![cpu; parameters.cpus as usize],
+            siblings: siblings(&parameters.topology),
+            masks: (0..spaces).map(mask).collect(),
+            cpus: (0..cpus).map(cpu).collect(),
+            ran_on: (0..threads).map(|thread| thread % cpus).collect(),
+            ready: Ready::new(spaces),
+            idle: (threads.min(cpus)..cpus).collect(),
             events: BinaryHeap::new(),
             scheduled: 0,
             now: 0,
-            trimmed: None,
             counters: Counters::default(),
         };
-        for cpu in 0..parameters.cpus {
-            let work = simulation.random.unit() * parameters.work_cycles;
-            simulation.begin(cpu, Activity::Work, work);
+        for thread in 0..threads {
+            simulation.start(thread);
         }
         simulation
     }
 
-    /// Goes on for this many switches. Events never run out: every CPU has one, or is in the line's
-    /// queue, at whose head there is one.
-    fn run(&mut self, switches: u64) {
-        let end = self.counters.switches + switches;
-        while self.counters.switches < end {
+    /// Puts a thread on the CPU with its number, or into the queue.
+    fn start(&mut self, thread: Thread) {
+        let space = self.space_of(thread);
+        if thread >= self.parameters.topology.cpus() {
+            self.ready.push(space, thread);
+            return;
+        }
+        self.masks[space as usize].members[thread as usize] = true;
+        self.state(thread).thread = Some(thread);
+        let work = self.random.unit() * self.parameters.cycles_of_us(self.parameters.work_us);
+        self.begin(thread, Activity::Work, work);
+    }
+
+    /// Threads of all processes alternate.
+    fn space_of(&self, thread: Thread) -> Space {
+        thread % self.parameters.processes
+    }
+
+    /// Goes on for this many turns, or until it is stopped. Events never run out: every thread runs, sleeps or is in a
+    /// queue, at whose head there is an event.
+    fn run(&mut self, turns: u64) {
+        let end = self.counters.turns + turns;
+        while self.counters.turns < end && !self.stop.load(Relaxed) {
             let Some(Reverse((time, _, event))) = self.events.pop() else { return };
             self.now = time;
             match event {
                 Event::Executed { cpu, execution } => self.executed(cpu, execution),
                 Event::Granted { cpu } => self.granted(cpu),
                 Event::Returned { cpu } => self.returned(cpu),
+                Event::Woken { thread } => self.woken(thread),
             }
         }
     }
@@ -176,151 +269,272 @@ impl<'a> Simulation<'a> {
     }
 
     fn executed(&mut self, cpu: Cpu, execution: u64) {
-        let CpuState { activity, execution: valid, .. } = *self.state(cpu);
+        let CpuState { activity, execution: valid, thread, .. } = *self.state(cpu);
+        let Some(thread) = thread.filter(|_| execution == valid) else { return };
         match activity {
-            _ if execution != valid => {}
-            Activity::Work => self.switch(cpu),
-            _ if self.flushes() => self.access(cpu, Activity::Flush, Access::Load),
+            Activity::Work => self.turn_ends(cpu, thread),
+            Activity::Reload => self.reloaded(cpu),
+            _ if self.flushes() => {
+                let space = self.space_of(thread);
+                self.access(cpu, Activity::Flush, space, Access::Load);
+            }
             _ => self.work(cpu),
         }
     }
 
     /// Whether the thread that was switched to begins with a flush.
     fn flushes(&mut self) -> bool {
-        self.random.unit() * self.parameters.switches_per_flush < 1.0
+        self.random.unit() * self.parameters.turns_per_flush < 1.0
     }
 
     fn granted(&mut self, cpu: Cpu) {
-        let CpuState { activity, member, .. } = *self.state(cpu);
+        let CpuState { activity, accessed, .. } = *self.state(cpu);
+        let member = &mut self.masks[accessed as usize].members[cpu as usize];
         match activity {
-            Activity::Test if member => self.schedule(cpu),
-            Activity::Test => self.access(cpu, Activity::Set, Access::Modify),
+            Activity::Test if *member => self.joined(cpu, accessed, true),
+            Activity::Test => self.access(cpu, Activity::Set, accessed, Access::Modify),
             Activity::Set => {
-                self.state(cpu).member = true;
+                let was = std::mem::replace(member, true);
+                self.joined(cpu, accessed, was);
+            }
+            Activity::Leave => {
+                self.clear(cpu, accessed);
                 self.schedule(cpu);
             }
             Activity::Flush => {
-                self.flush(cpu);
+                self.flush(cpu, accessed);
                 self.work(cpu);
             }
-            Activity::Leave => {
-                self.clear(cpu);
-                self.go_away(cpu, Activity::Foreign);
+            _ => {
+                self.clear(cpu, accessed);
+                self.resume(cpu);
             }
-            _ => self.cleared_while_away(cpu),
         }
-        self.serve();
+        self.serve(accessed);
     }
 
     fn returned(&mut self, cpu: Cpu) {
-        match self.state(cpu).clearing {
-            Clearing::No => self.enter(cpu),
-            _ => self.state(cpu).clearing = Clearing::AskedAndReturning,
+        match self.state(cpu).activity {
+            Activity::Interrupted => self.state(cpu).resume = Resume::Choose,
+            _ => self.choose(cpu, None),
         }
     }
 
     /// The thread on `cpu` gives it up.
-    fn switch(&mut self, cpu: Cpu) {
-        self.counters.switches += 1;
-        let draw = self.random.unit();
-        let Parameters { idle_share, foreign_share, .. } = *self.parameters;
-        match () {
-            () if draw < idle_share => self.go_away(cpu, Activity::Idle),
-            () if draw >= idle_share + foreign_share => self.enter(cpu),
-            () if self.policy == MaskPolicy::LeaveLazily => self.go_away(cpu, Activity::Foreign),
-            () => self.access(cpu, Activity::Leave, Access::Modify),
+    fn turn_ends(&mut self, cpu: Cpu, thread: Thread) {
+        self.counters.turns += 1;
+        self.ran_on[thread as usize] = cpu;
+        self.state(cpu).thread = None;
+        if self.random.unit() < self.parameters.sleep_share {
+            let mean = self.parameters.cycles_of_us(self.parameters.sleep_us);
+            let wake = self.now + self.random.exponential(mean) as Cycles;
+            self.at(wake, Event::Woken { thread });
+        } else {
+            self.ready.push(self.space_of(thread), thread);
+        }
+        if self.random.unit() < self.parameters.kernel_share {
+            let mean = self.parameters.cycles_of_us(self.parameters.kernel_us);
+            let back = self.now + self.random.exponential(mean) as Cycles;
+            self.at(back, Event::Returned { cpu });
+            self.rest(cpu, Activity::Kernel);
+        } else {
+            self.choose(cpu, Some(thread));
         }
     }
 
-    /// `cpu` switches to a thread of the program.
-    fn enter(&mut self, cpu: Cpu) {
-        match self.policy {
-            MaskPolicy::SetAlways => self.access(cpu, Activity::Set, Access::Modify),
-            MaskPolicy::TestFirst | MaskPolicy::LeaveLazily => {
-                self.access(cpu, Activity::Test, Access::Load)
+    /// `cpu` takes the next thread, or becomes idle. Where that is the thread that ran `before`,
+    /// nothing is switched.
+    fn choose(&mut self, cpu: Cpu, before: Option<Thread>) {
+        let loaded = self.state(cpu).loaded;
+        let next = match self.parameters.other_space_share {
+            None => self.ready.pop(),
+            Some(share) if self.random.unit() < share => {
+                self.ready.pop_other(loaded).or_else(|| self.ready.pop())
+            }
+            Some(_) => self.ready.pop_of(loaded).or_else(|| self.ready.pop()),
+        };
+        self.state(cpu).thread = next;
+        match next {
+            Some(thread) if before == next => {
+                debug_assert_eq!(self.space_of(thread), loaded);
+                self.work(cpu);
+            }
+            Some(thread) => self.enter(cpu, thread),
+            None => {
+                self.idle.insert(cpu);
+                self.rest(cpu, Activity::Idle);
             }
         }
     }
 
+    /// The thread runs where it ran last, if that CPU is idle, or on the nearest one that is.
+    fn woken(&mut self, thread: Thread) {
+        let last = self.ran_on[thread as usize];
+        let topology = &self.parameters.topology;
+        let nearest = self.idle.iter().min_by_key(|&&cpu| (topology.reach(last, cpu), cpu != last));
+        let Some(&cpu) = nearest else {
+            self.ready.push(self.space_of(thread), thread);
+            return;
+        };
+        self.idle.remove(&cpu);
+        self.state(cpu).thread = Some(thread);
+        if self.state(cpu).activity == Activity::Idle {
+            self.enter(cpu, thread);
+        }
+    }
+
+    /// `cpu` switches to a thread.
+    fn enter(&mut self, cpu: Cpu, thread: Thread) {
+        let space = self.space_of(thread);
+        let across = self.state(cpu).loaded != space;
+        self.counters.switches += 1;
+        self.counters.switches_across += u64::from(across);
+        if self.policy.tests(across) {
+            self.access(cpu, Activity::Test, space, Access::Load);
+        } else {
+            self.access(cpu, Activity::Set, space, Access::Modify);
+        }
+    }
+
+    /// The bit is set. If it was not, then flushes have been missed meanwhile: the page tables are
+    /// loaded again.
+    fn joined(&mut self, cpu: Cpu, space: Space, was: bool) {
+        let before = std::mem::replace(&mut self.state(cpu).loaded, space);
+        let across = before != space;
+        if across && self.policy.clears_on_leaving() {
+            self.state(cpu).leaving = Some(before);
+        }
+        if across || !was {
+            self.counters.reloads += 1;
+            let cycles = self.parameters.cycles(self.parameters.reload_ns);
+            self.begin(cpu, Activity::Reload, cycles as f64);
+        } else {
+            self.schedule(cpu);
+        }
+    }
+
+    fn reloaded(&mut self, cpu: Cpu) {
+        match self.state(cpu).leaving.take() {
+            Some(left) => self.access(cpu, Activity::Leave, left, Access::Modify),
+            None => self.schedule(cpu),
+        }
+    }
+
     fn schedule(&mut self, cpu: Cpu) {
-        self.begin(cpu, Activity::Schedule, self.parameters.scheduler_cycles);
+        let cycles = self.parameters.cycles_of_us(self.parameters.scheduler_us);
+        self.begin(cpu, Activity::Schedule, cycles);
     }
 
     fn work(&mut self, cpu: Cpu) {
-        debug_assert!(self.state(cpu).member, "a flush would skip CPU {cpu}");
-        let mean = self.parameters.work_cycles;
+        let loaded = self.state(cpu).loaded;
+        debug_assert!(self.is_member(cpu, loaded), "a flush would skip CPU {cpu}");
+        let mean = self.parameters.cycles_of_us(self.parameters.work_us);
         let work = match self.parameters.work_spread {
             Spread::Exponential => self.random.exponential(mean),
             Spread::Constant => mean,
         };
         self.begin(cpu, Activity::Work, work);
+        self.answer(cpu);
     }
 
-    fn go_away(&mut self, cpu: Cpu, activity: Activity) {
-        let mean = self.parameters.away_ns * self.parameters.clock_ghz;
-        let back = self.now + self.random.exponential(mean) as Cycles;
+    fn rest(&mut self, cpu: Cpu, activity: Activity) {
         self.begin(cpu, activity, 0.0);
-        self.at(back, Event::Returned { cpu });
+        self.answer(cpu);
     }
 
-    /// The flusher has read the mask and interrupts the members. Those that are absent clear their
-    /// bits, if the way and the time say so.
-    fn flush(&mut self, flusher: Cpu) {
+    fn is_member(&self, cpu: Cpu, space: Space) -> bool {
+        self.masks[space as usize].members[cpu as usize]
+    }
+
+    /// Whether the CPU runs a thread of this address space, or is on the way to one.
+    fn runs(&self, cpu: Cpu, space: Space) -> bool {
+        self.cpus[cpu as usize].thread.is_some_and(|thread| self.space_of(thread) == space)
+    }
+
+    /// The flusher has read the mask and interrupts the members. Those that are elsewhere clear
+    /// their bits, if the policy and the time say so.
+    fn flush(&mut self, flusher: Cpu, space: Space) {
         self.counters.flushes += 1;
-        let trims = self.may_trim();
-        let absent = |state: &CpuState| state.member && state.activity.is_away();
-        for cpu in (0..self.parameters.cpus).filter(|cpu| *cpu != flusher) {
-            if !absent(self.state(cpu)) {
+        let trims = self.may_trim(space);
+        for cpu in (0..self.parameters.topology.cpus()).filter(|cpu| *cpu != flusher) {
+            if !self.is_member(cpu, space) {
+                continue;
+            }
+            self.counters.interrupts += 1;
+            if self.runs(cpu, space) {
                 continue;
             }
             self.counters.needless_interrupts += 1;
-            if trims && self.state(cpu).clearing == Clearing::No {
-                self.trimmed = Some(self.now);
-                self.state(cpu).clearing = Clearing::Asked;
-                self.request(cpu, Access::Modify);
+            if trims && !self.state(cpu).interrupts.contains(&space) {
+                self.masks[space as usize].trimmed = Some(self.now);
+                self.state(cpu).interrupts.push_back(space);
+                self.answer(cpu);
             }
         }
     }
 
-    fn may_trim(&self) -> bool {
-        let interval = self.parameters.cycles(self.parameters.trim_interval_ns);
-        match (self.policy, self.trimmed) {
-            (MaskPolicy::LeaveLazily, Some(trimmed)) => self.now - trimmed >= interval,
+    fn may_trim(&self, space: Space) -> bool {
+        let interval = self.parameters.cycles(self.parameters.trim_interval_ms * 1e6);
+        match (self.policy, self.masks[space as usize].trimmed) {
+            (MaskPolicy::TrimRarely, Some(trimmed)) => self.now - trimmed >= interval,
             _ => true,
         }
     }
 
-    fn cleared_while_away(&mut self, cpu: Cpu) {
-        self.clear(cpu);
-        let state = self.state(cpu);
-        let returning = state.clearing == Clearing::AskedAndReturning;
-        state.clearing = Clearing::No;
-        if returning {
-            self.enter(cpu);
+    /// If interrupts are on, the CPU does what flushes want of it.
+    fn answer(&mut self, cpu: Cpu) {
+        if !self.state(cpu).activity.can_be_interrupted() {
+            return;
+        }
+        while let Some(space) = self.state(cpu).interrupts.pop_front() {
+            // Meanwhile it may have left, or be back.
+            if self.is_member(cpu, space) && !self.runs(cpu, space) {
+                self.settle(cpu);
+                let state = self.state(cpu);
+                state.resume = match state.activity {
+                    Activity::Work => Resume::Work(state.remaining),
+                    Activity::Kernel => Resume::Kernel,
+                    _ => Resume::Idle,
+                };
+                self.access(cpu, Activity::Interrupted, space, Access::Modify);
+                return;
+            }
         }
     }
 
-    fn clear(&mut self, cpu: Cpu) {
+    fn resume(&mut self, cpu: Cpu) {
+        let CpuState { resume, thread, .. } = *self.state(cpu);
+        match (resume, thread) {
+            (Resume::Work(remaining), _) => {
+                self.begin(cpu, Activity::Work, remaining);
+                self.answer(cpu);
+            }
+            (Resume::Idle, Some(thread)) => self.enter(cpu, thread),
+            (Resume::Idle, None) => self.rest(cpu, Activity::Idle),
+            (Resume::Kernel, _) => self.rest(cpu, Activity::Kernel),
+            (Resume::Choose, _) => self.choose(cpu, None),
+        }
+    }
+
+    fn clear(&mut self, cpu: Cpu, space: Space) {
         self.counters.cleared += 1;
-        self.state(cpu).member = false;
+        self.masks[space as usize].members[cpu as usize] = false;
     }
 
-    /// `cpu` stops and waits for the line.
-    fn access(&mut self, cpu: Cpu, activity: Activity, access: Access) {
+    /// `cpu` stops and waits for the line of a mask.
+    fn access(&mut self, cpu: Cpu, activity: Activity, space: Space, access: Access) {
         self.begin(cpu, activity, 0.0);
-        self.request(cpu, access);
-    }
-
-    fn request(&mut self, cpu: Cpu, access: Access) {
-        self.state(cpu).requested = self.now;
-        match self.line.request(self.now, cpu, access) {
+        let now = self.now;
+        let state = self.state(cpu);
+        (state.accessed, state.requested) = (space, now);
+        match self.masks[space as usize].line.request(now, cpu, access) {
             Some(grant) => self.book(grant),
-            None => self.serve(),
+            None => self.serve(space),
         }
     }
 
-    fn serve(&mut self) {
-        while let Some(grant) = self.line.grant(self.now) {
+    fn serve(&mut self, space: Space) {
+        while let Some(grant) = self.masks[space as usize].line.grant(self.now) {
             self.book(grant);
         }
     }
@@ -329,40 +543,39 @@ impl<'a> Simulation<'a> {
         let state = &self.cpus[grant.cpu as usize];
         self.counters.access(&grant, state.requested);
         if state.activity.is_switch() {
-            self.counters.sample(&grant, state.requested);
+            self.counters.sample(&grant, state.requested, state.loaded != state.accessed);
         }
         self.at(grant.done, Event::Granted { cpu: grant.cpu });
     }
 
-    /// `cpu` now does something else. That may change how fast its sibling runs.
+    /// `cpu` now does something else. That may change how fast its siblings run.
     fn begin(&mut self, cpu: Cpu, activity: Activity, cycles: f64) {
         self.settle(cpu);
         let state = self.state(cpu);
+        let changes = state.activity.executes() != activity.executes();
         state.activity = activity;
         state.remaining = cycles;
-        let sibling = self.siblings[cpu as usize];
-        let beside = sibling.is_some_and(|sibling| self.state(sibling).activity.executes());
-        self.execute(cpu, self.speed(beside));
-        if let Some(sibling) = sibling {
-            let speed = self.speed(activity.executes());
-            if self.state(sibling).speed != speed {
+        self.execute(cpu);
+        if changes {
+            for at in 0..self.siblings[cpu as usize].len() {
+                let sibling = self.siblings[cpu as usize][at];
                 self.settle(sibling);
-                self.execute(sibling, speed);
+                self.execute(sibling);
             }
         }
     }
 
-    fn speed(&self, beside_a_busy_sibling: bool) -> f64 {
-        if beside_a_busy_sibling { 1.0 } else { self.parameters.alone_speed }
-    }
-
-    /// From now on at this speed. What was going to end before ends at another time.
-    fn execute(&mut self, cpu: Cpu, speed: f64) {
+    /// From now on at the speed that the siblings leave. What was going to end before ends at
+    /// another time.
+    fn execute(&mut self, cpu: Cpu) {
+        let siblings = &self.siblings[cpu as usize];
+        let beside = siblings.iter().any(|&other| self.cpus[other as usize].activity.executes());
+        let speed = if beside { 1.0 } else { self.parameters.alone_speed };
         let now = self.now;
         let state = self.state(cpu);
         state.speed = speed;
         state.execution += 1;
-        if matches!(state.activity, Activity::Work | Activity::Schedule) {
+        if state.activity.is_timed() {
             let end = now + (state.remaining / speed).ceil() as Cycles;
             let event = Event::Executed { cpu, execution: state.execution };
             self.at(end, event);
@@ -382,13 +595,13 @@ impl<'a> Simulation<'a> {
         if state.activity.is_scheduler() {
             self.counters.scheduler += elapsed;
         }
-        if !state.activity.is_away() {
+        if !state.is_away() {
             self.counters.present += elapsed;
         }
     }
 
     fn settle_all(&mut self) {
-        (0..self.parameters.cpus).for_each(|cpu| self.settle(cpu));
+        (0..self.parameters.topology.cpus()).for_each(|cpu| self.settle(cpu));
     }
 
     fn at(&mut self, time: Cycles, event: Event) {
@@ -397,12 +610,13 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// For each CPU the other one of its core.
-fn siblings(topology: &Topology) -> Vec<Option<Cpu>> {
-    let core = |cpu| topology.place(cpu).core;
-    let sibling =
-        |cpu| (0..topology.cpus()).find(|other| *other != cpu && core(*other) == core(cpu));
-    (0..topology.cpus()).map(sibling).collect()
+/// For each CPU the other ones of its core.
+fn siblings(topology: &Topology) -> Vec<Vec<Cpu>> {
+    let mut cores = vec![Vec::new(); topology.cores() as usize];
+    let core = |cpu| topology.place(cpu).core as usize;
+    (0..topology.cpus()).for_each(|cpu| cores[core(cpu)].push(cpu));
+    let others = |cpu| cores[core(cpu)].iter().copied().filter(|other| *other != cpu).collect();
+    (0..topology.cpus()).map(others).collect()
 }
 
 #[cfg(test)]
@@ -411,9 +625,9 @@ mod tests {
     use super::*;
 
     fn run(policy: MaskPolicy, change: impl FnOnce(&mut Parameters)) -> Outcome {
-        let mut parameters = Parameters { switches_per_cpu: 300, ..Parameters::default() };
+        let mut parameters = Parameters { turns_per_cpu: 300, ..Parameters::default() };
         change(&mut parameters);
-        simulate(&parameters, policy, 1).unwrap()
+        simulate(&parameters, policy, 1, &AtomicBool::new(false)).expect("nobody stops it")
     }
 
     fn assert_near(what: &str, value: f64, expected: f64, tolerance: f64) {
@@ -421,21 +635,30 @@ mod tests {
         assert!(error.abs() <= tolerance, "{what}: {value}, expected {expected}");
     }
 
+    /// As many threads in two processes, and this share of switches leads to the other one.
+    fn among_processes(parameters: &mut Parameters, share: f64) {
+        (parameters.processes, parameters.threads) = (2, 120);
+        parameters.other_space_share = Some(share);
+    }
+
     #[test]
     fn one_cpu_owns_the_line_forever() {
-        let alone = run(MaskPolicy::SetAlways, |parameters| parameters.cpus = 1);
+        let alone = run(MaskPolicy::SetAlways, |it| *it = it.on(1));
         assert_eq!(alone.transfers_per_second, 0.0);
         assert_eq!(alone.latency, Some(13.0), "the locked instruction");
-        let two = run(MaskPolicy::SetAlways, |parameters| parameters.cpus = 2);
+        let two = run(MaskPolicy::SetAlways, |it| *it = it.on(2));
         assert!(two.transfers_per_second > 0.0);
     }
 
     #[test]
     fn a_line_that_is_never_cleared_never_moves() {
-        let never = run(MaskPolicy::TestFirst, |parameters| parameters.idle_share = 0.0);
-        assert_eq!((never.cleared, never.transfers_per_second), (0, 0.0));
-        let sometimes = run(MaskPolicy::TestFirst, |parameters| parameters.idle_share = 0.01);
+        let never = run(MaskPolicy::TestFirst, |it| it.kernel_share = 0.0);
+        assert_eq!((never.cleared, never.transfers_per_second, never.reloads), (0, 0.0, 0));
+        let sometimes = run(MaskPolicy::TestFirst, |it| it.kernel_share = 0.01);
         assert!(sometimes.cleared > 0 && sometimes.transfers_per_second > 0.0);
+        assert!(sometimes.reloads > 0, "who was cleared has missed a flush");
+        // Those that are still away, or between the two, make the difference.
+        assert!(sometimes.reloads.abs_diff(sometimes.cleared) <= 120, "{sometimes:?}");
     }
 
     #[test]
@@ -450,7 +673,7 @@ mod tests {
     #[test]
     fn without_a_queue_only_the_distance_counts() {
         let outcome = run(MaskPolicy::SetAlways, |it| it.arbitration = Arbitration::Unqueued);
-        let expected = (90.0 * 552.0 + 28.0 * 134.0) / 119.0 + 13.0;
+        let expected = (90.0 * 554.0 + 28.0 * 43.0) / 119.0 + 13.0;
         assert_near("latency", outcome.latency.unwrap(), expected, 0.02);
     }
 
@@ -460,12 +683,12 @@ mod tests {
     fn the_latency_obeys_the_bounds_of_a_closed_queue() {
         for cpus in [15, 60, 90, 120] {
             let mut thinking = 0.0;
-            let outcome = run(MaskPolicy::SetAlways, |parameters| {
-                parameters.cpus = cpus;
-                parameters.alone_speed = 1.0;
-                parameters.idle_share = 0.0;
-                parameters.work_cycles = 30_000.0;
-                thinking = parameters.work_cycles + parameters.scheduler_cycles;
+            let outcome = run(MaskPolicy::SetAlways, |it| {
+                *it = it.on(cpus);
+                it.alone_speed = 1.0;
+                it.kernel_share = 0.0;
+                it.work_us = 10.0;
+                thinking = it.cycles_of_us(it.work_us + it.scheduler_us);
             });
             let latency = outcome.latency.unwrap();
             let cycles = outcome.seconds * 2.8e9;
@@ -477,20 +700,16 @@ mod tests {
                 assert_near("saturated latency", latency, saturated, 0.03);
             }
             let population = outcome.switches as f64 / cycles * (latency + thinking);
-            assert_near("Little's law", population, f64::from(cpus), 0.01);
+            assert_near("Little's law", population, f64::from(cpus), 0.02);
         }
-        assert!(
-            run(MaskPolicy::SetAlways, |it| it.work_cycles = 30_000.0).line_busy > 0.999,
-            "saturated"
-        );
+        assert!(run(MaskPolicy::SetAlways, |it| it.work_us = 10.0).line_busy > 0.999, "saturated");
     }
 
     /// If cores were not shared, throughput would be what the scheduler leaves.
     #[test]
     fn without_siblings_the_gain_is_the_share_that_is_won_back() {
-        let [before, after] = [MaskPolicy::SetAlways, MaskPolicy::TestFirst].map(|policy| {
-            run(policy, |parameters| (parameters.alone_speed, parameters.idle_share) = (1.0, 0.0))
-        });
+        let [before, after] = [MaskPolicy::SetAlways, MaskPolicy::TestFirst]
+            .map(|policy| run(policy, |it| (it.alone_speed, it.kernel_share) = (1.0, 0.0)));
         let expected = (1.0 - after.scheduler_share) / (1.0 - before.scheduler_share);
         assert_near("gain", after.throughput / before.throughput, expected, 0.005);
     }
@@ -500,9 +719,7 @@ mod tests {
     #[test]
     fn at_a_saturated_line_faster_siblings_wait_longer() {
         let at = |alone_speed| {
-            run(MaskPolicy::SetAlways, |it| {
-                (it.alone_speed, it.work_cycles) = (alone_speed, 40_000.0)
-            })
+            run(MaskPolicy::SetAlways, |it| (it.alone_speed, it.work_us) = (alone_speed, 13.0))
         };
         let (slow, fast) = (at(1.0), at(1.9));
         assert!(slow.line_busy > 0.99, "{}", slow.line_busy);
@@ -512,49 +729,165 @@ mod tests {
 
     #[test]
     fn a_waiting_thread_leaves_its_core_to_the_sibling() {
-        let throughput = |cpus| run(MaskPolicy::TestFirst, |it| it.cpus = cpus).throughput;
+        let throughput = |cpus| run(MaskPolicy::TestFirst, |it| *it = it.on(cpus)).throughput;
         let (lone, shared) = (throughput(60), throughput(120));
         assert_near("one thread for each core", lone / shared, 1.9 / 2.0, 0.01);
     }
 
     #[test]
+    fn the_share_of_switches_to_another_process_is_what_was_asked_for() {
+        for share in [0.0, 0.1, 0.5, 1.0] {
+            let outcome = run(MaskPolicy::TestFirst, |it| among_processes(it, share));
+            let found = outcome.switches_across as f64 / outcome.switches as f64;
+            assert!((found - share).abs() < 0.01, "{share}: {found}");
+        }
+        let alone = run(MaskPolicy::TestFirst, |it| it.other_space_share = Some(1.0));
+        assert_eq!(alone.switches_across, 0, "there is no other process");
+        // Two processes, and each CPU has had a turn of who waited longest.
+        let fair = run(MaskPolicy::TestFirst, |it| {
+            among_processes(it, 0.0);
+            it.other_space_share = None;
+        });
+        let found = fair.switches_across as f64 / fair.switches as f64;
+        assert!((0.4..0.6).contains(&found), "{found}");
+    }
+
+    /// The published change tests only within one address space. Where nothing else happens, it is
+    /// what set always is, and every such switch costs two modifications and a reload.
+    #[test]
+    fn only_the_branch_within_an_address_space_tests_first() {
+        let all_across = |policy| {
+            run(policy, |it| {
+                among_processes(it, 1.0);
+                it.kernel_share = 0.0;
+            })
+        };
+        let (before, after) =
+            (all_across(MaskPolicy::SetAlways), all_across(MaskPolicy::TestFirst));
+        assert_eq!(after.latency, before.latency, "the same branch in both");
+        assert_eq!(after.throughput, before.throughput);
+        let tested = all_across(MaskPolicy::TestEverywhere);
+        assert_ne!(tested.latency, before.latency, "this one tests there too");
+        for outcome in [&before, &after, &tested] {
+            assert!(outcome.reloads.abs_diff(outcome.switches_across) <= 120, "{outcome:?}");
+            assert!(outcome.cleared.abs_diff(outcome.switches_across) <= 120, "{outcome:?}");
+        }
+        let within = |policy| run(policy, |it| among_processes(it, 0.0)).latency;
+        assert_ne!(within(MaskPolicy::SetAlways), within(MaskPolicy::TestFirst));
+    }
+
+    /// The scheduler's share is what the switch takes and what loading page tables takes.
+    #[test]
+    fn loading_page_tables_costs_what_its_number_says() {
+        let share = |reload_ns| {
+            run(MaskPolicy::TrimRarely, |it| {
+                among_processes(it, 1.0);
+                (it.kernel_share, it.alone_speed, it.reload_ns) = (0.0, 1.0, reload_ns);
+            })
+            .scheduler_share
+        };
+        let expected = |reload_us: f64| (0.944 + reload_us) / (0.944 + reload_us + 16.49);
+        assert_near("free", share(0.0), expected(0.0), 0.02);
+        assert_near("10 us", share(10_000.0), expected(10.0), 0.02);
+    }
+
+    #[test]
     fn leaving_lazily_saves_the_way_out_and_back() {
-        let among_processes = |policy| run(policy, |parameters| parameters.foreign_share = 0.1);
-        let (eager, lazy) =
-            (among_processes(MaskPolicy::TestFirst), among_processes(MaskPolicy::LeaveLazily));
+        let tenth = |policy| run(policy, |it| among_processes(it, 0.1));
+        let (eager, lazy) = (tenth(MaskPolicy::TestFirst), tenth(MaskPolicy::TrimRarely));
         assert!(eager.cleared > 100 * lazy.cleared.max(1), "{} {}", eager.cleared, lazy.cleared);
         assert!(lazy.transfers_per_second < eager.transfers_per_second / 10.0);
         assert!(lazy.needless_interrupts > eager.needless_interrupts, "the price of stale bits");
+        assert!(lazy.reloads > 0, "page tables are loaded all the same");
     }
 
     #[test]
     fn trimming_more_often_clears_more() {
-        let cleared = |trim_interval_ns| {
-            run(MaskPolicy::LeaveLazily, |parameters| {
-                parameters.foreign_share = 0.1;
-                parameters.trim_interval_ns = trim_interval_ns;
+        let cleared = |policy, trim_interval_ms| {
+            run(policy, |it| {
+                among_processes(it, 0.1);
+                it.trim_interval_ms = trim_interval_ms;
             })
             .cleared
         };
-        assert!(cleared(0.0) > 2 * cleared(1e9), "{} {}", cleared(0.0), cleared(1e9));
+        let [often, rarely] = [0.0, 1e3].map(|ms| cleared(MaskPolicy::TrimRarely, ms));
+        assert!(often > 2 * rarely, "{often} {rarely}");
+        assert_eq!(often, cleared(MaskPolicy::LeaveLazily, 1e3), "never trimming too early");
+    }
+
+    /// With fewer threads than CPUs every switch leads to the idle task and back.
+    #[test]
+    fn idle_cpus_keep_the_page_tables() {
+        let sleepers = |policy| {
+            run(policy, |it| {
+                (it.threads, it.sleep_share, it.sleep_us) = (60, 1.0, 20.0);
+                (it.kernel_share, it.turns_per_flush) = (0.0, 1e15);
+            })
+        };
+        let outcome = sleepers(MaskPolicy::TestFirst);
+        assert_eq!((outcome.switches_across, outcome.reloads, outcome.cleared), (0, 0, 0));
+        assert!(outcome.away_share > 0.5, "{}", outcome.away_share);
+        assert!(outcome.switches.abs_diff(outcome.turns) <= 120);
+        assert!(sleepers(MaskPolicy::SetAlways).transfers_per_second > 0.0);
+    }
+
+    #[test]
+    fn a_thread_that_has_a_cpu_to_itself_is_never_switched() {
+        let alone = run(MaskPolicy::SetAlways, |it| (it.threads, it.kernel_share) = (120, 0.0));
+        assert_eq!((alone.switches, alone.scheduler_share), (0, 0.0));
+        let one_more = run(MaskPolicy::SetAlways, |it| (it.threads, it.kernel_share) = (121, 0.0));
+        assert!(one_more.switches > 0 && one_more.scheduler_share > 0.0);
+    }
+
+    #[test]
+    fn flushes_do_not_interrupt_who_has_left() {
+        let flushing = |policy| {
+            run(policy, |it| {
+                among_processes(it, 0.3);
+                it.turns_per_flush = 10.0;
+            })
+        };
+        let (eager, lazy) = (flushing(MaskPolicy::TestFirst), flushing(MaskPolicy::TrimRarely));
+        assert!(eager.flushes > 1000 && lazy.flushes > 1000);
+        let needless = |it: &Outcome| it.needless_interrupts as f64 / it.flushes as f64;
+        assert!(needless(&eager) < 10.0, "{}", needless(&eager));
+        assert!(needless(&lazy) > 40.0, "half of the CPUs run the other: {}", needless(&lazy));
+        assert!(lazy.interrupts >= lazy.needless_interrupts);
     }
 
     #[test]
     fn the_same_seed_gives_the_same_outcome() {
-        let parameters = Parameters { switches_per_cpu: 50, ..Parameters::default() };
-        let outcome = |seed| simulate(&parameters, MaskPolicy::TestFirst, seed).unwrap();
+        let parameters = Parameters { turns_per_cpu: 50, ..Parameters::default() };
+        let never = AtomicBool::new(false);
+        let outcome = |seed| simulate(&parameters, MaskPolicy::TestFirst, seed, &never);
+        assert!(outcome(1).is_some());
         assert_eq!(outcome(1), outcome(1));
         assert_ne!(outcome(1), outcome(2));
+        assert_eq!(simulate(&parameters, MaskPolicy::TestFirst, 1, &AtomicBool::new(true)), None);
     }
 
     #[test]
     fn every_access_of_a_switch_is_in_the_books() {
-        let outcome = run(MaskPolicy::SetAlways, |parameters| parameters.idle_share = 0.0);
+        let outcome = run(MaskPolicy::SetAlways, |it| it.kernel_share = 0.0);
         let accesses: u64 = outcome.sources.iter().map(|(_, count)| count).sum();
         // Those that wait at both ends of the measurement make the difference.
         assert!(accesses.abs_diff(outcome.switches) <= 120, "{accesses} {}", outcome.switches);
-        let (farthest, count) = outcome.sources[4];
+        let (farthest, count) = outcome.sources[6];
         assert_eq!(farthest, Source::ModifiedInMachine);
         assert_near("share of other sockets", count as f64 / accesses as f64, 90.0 / 119.0, 0.02);
+    }
+
+    /// Three last-level caches in a socket: a line comes from within it, too.
+    #[test]
+    fn sockets_may_have_several_caches() {
+        let machine = crate::machine::Machine::preset("epyc-9654").expect("a preset");
+        let (_, workload) = super::super::parameters::published();
+        let parameters = Parameters::of(&machine, &workload).expect("as many CPUs");
+        let parameters = Parameters { turns_per_cpu: 20, ..parameters };
+        let outcome = simulate(&parameters, MaskPolicy::SetAlways, 1, &AtomicBool::new(false));
+        let sources = outcome.expect("nobody stops it").sources;
+        let count = |of: Source| sources.iter().find(|(source, _)| *source == of).map(|it| it.1);
+        assert!(count(Source::ModifiedInSocket) > count(Source::ModifiedInCache), "{sources:?}");
+        assert!(count(Source::ModifiedInMachine) > count(Source::ModifiedInSocket), "{sources:?}");
     }
 }

@@ -7,12 +7,24 @@
 //! published one, and [`hash`] studies the sets of active threads.
 
 mod clock;
+pub mod comparison;
+pub mod experiment;
 pub mod hash;
+pub mod hash_search;
+mod locality;
 pub mod outcome;
 mod pages;
 pub mod paper;
+pub mod parameters;
+pub mod predictions;
 pub mod run;
+pub mod setup;
+pub mod system;
 mod thread;
+mod weights;
 pub mod workload;
 
 pub use paper::{Paper, paper};
+pub use predictions::predictions;
+pub use setup::Setup;
+pub use workload::Workload;

@@ -35,6 +35,8 @@ pub struct Counts {
     pub hint_faults_local: u64,
     /// Pages that were migrated, a huge page counting 512.
     pub pages_migrated: u64,
+    /// The time that passes took, in nanoseconds.
+    pub scan_ns: Ns,
 }
 
 impl Counts {
@@ -50,6 +52,7 @@ impl Counts {
         self.hint_faults += other.hint_faults;
         self.hint_faults_local += other.hint_faults_local;
         self.pages_migrated += other.pages_migrated;
+        self.scan_ns += other.scan_ns;
     }
 }
 

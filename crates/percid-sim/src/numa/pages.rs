@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use percid_rules::scan::HUGE_PAGE;
 
-use super::workload::{PAGE, Part, Use};
+use super::workload::{PAGE, Part, Used};
 
 /// A node of the machine.
-pub(super) type Node = u8;
+pub(super) type Node = u16;
 
 /// What a page-table entry maps: a page or, where alignment allows it, a huge page.
 #[derive(Debug, Clone)]
@@ -36,25 +36,26 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// All on one node, as the binding of the preparation leaves them.
-    pub(super) fn new(parts: &[Part], node: Node) -> Pages {
-        let regions = parts.iter().map(|part| map(part, node)).collect();
+    /// Each on the node that `place` says, for the region it is in and the address it starts at.
+    pub(super) fn new(parts: &[Part], place: impl Fn(&Part, u64) -> Node) -> Pages {
+        let regions = parts.iter().map(|part| map(part, &place)).collect();
         Pages { regions, armed: Vec::new(), seen: 0, pte_updates: 0, pmd_updates: 0 }
     }
 }
 
-/// Huge pages where the memory that is zeroed covers them, pages elsewhere. Stacks grow from their
+/// Huge pages where the memory of the workload covers them, pages elsewhere. Stacks grow from their
 /// upper end.
-fn map(part: &Part, node: Node) -> Vec<Page> {
+fn map(part: &Part, place: impl Fn(&Part, u64) -> Node) -> Vec<Page> {
     let Range { start, end } = part.range.clone();
-    let mut at = if part.used == Use::Parts { start } else { end - part.resident * PAGE };
+    let is_memory = matches!(part.used, Used::Memory(_));
+    let mut at = if is_memory { start } else { end - part.resident * PAGE };
     let mut pages = Vec::new();
     while at < end {
-        let huge = part.used == Use::Parts && at % HUGE_PAGE == 0 && at + HUGE_PAGE <= end;
+        let huge = is_memory && at % HUGE_PAGE == 0 && at + HUGE_PAGE <= end;
         let size = if huge { HUGE_PAGE } else { PAGE };
-        let page =
-            Page { start: at, pages: size / PAGE, node, armed: false, last: None, seen: false };
-        pages.push(page);
+        let node = place(part, at);
+        let (pages_of_it, last) = (size / PAGE, None);
+        pages.push(Page { start: at, pages: pages_of_it, node, armed: false, last, seen: false });
         at += size;
     }
     pages
@@ -84,5 +85,15 @@ impl Pages {
             }
         }
         changed
+    }
+
+    /// All pages that are armed: region and index.
+    pub(super) fn all_armed(&self) -> Vec<(usize, usize)> {
+        let regions = self.regions.iter().enumerate();
+        let armed = regions.flat_map(|(region, pages)| {
+            let indexes = pages.iter().enumerate().filter(|(_, page)| page.armed);
+            indexes.map(move |(index, _)| (region, index))
+        });
+        armed.collect()
     }
 }

@@ -1,16 +1,20 @@
-//! One process of the benchmark from its start to its end.
+//! One process of a workload from its start to its end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_rules::scan::{Effects, Reason, Rules, Scan, Scanner, Settings};
+use percid_rules::scan::{Effects, HUGE_PAGE, Reason, Rules, Scan, Scanner, Settings};
 
+use super::locality::{Locality, Toucher};
 use super::outcome::{Counts, Outcome, Second};
 use super::pages::{Node, Pages};
+use super::parameters::Parameters;
+use super::setup::Setup;
 use super::thread::{Fault, Thread};
-use super::workload::{MAIN, PAGE, Parameters, Part, Use, regions};
+use super::weights::Weights;
+use super::workload::{MAIN, PAGE, Part, Placement, Used, regions};
 use crate::random::Random;
 use crate::time::{Ns, SECOND, US};
 
@@ -26,8 +30,8 @@ const FIRST_IDS: std::ops::Range<u64> = 2000..32_000;
 enum Event {
     /// A thread returns to the default policy.
     Prepared(u32),
-    /// A thread touches an armed page.
-    Touch { thread: u32, region: usize, page: usize },
+    /// A thread touches an armed page, if the phase is still this one.
+    Touch { phase: usize, thread: u32, region: usize, page: usize },
     /// A worker moves to another node.
     Move(u32),
     /// A thread looks whether a pass is due.
@@ -39,42 +43,59 @@ enum Event {
 struct Run<'a> {
     settings: Settings,
     rules: &'a Rules,
-    parameters: &'a Parameters,
+    setup: &'a Setup,
     random: Random,
     now: Ns,
     events: BinaryHeap<Reverse<(Ns, Event)>>,
     scan: Scan,
     /// Where each region starts, by ascending address.
     starts: Vec<u64>,
-    uses: Vec<Use>,
+    uses: Vec<Used>,
     next_scan: Option<Ns>,
     pages: Pages,
     resident: u64,
     threads: Vec<Thread>,
-    /// Rounds done, and when that was so.
+    weights: Weights,
+    /// The phase, by its place in the list; in it, rounds done, and when that was so.
+    phase: usize,
     rounds: f64,
     rounds_at: Ns,
-    /// Pages of the zeroed memory on the node of their worker.
-    local: u64,
+    locality: Locality,
+    /// How long a round takes as the pages are now, in nanoseconds.
+    round_ns: f64,
     outcome: Outcome,
 }
 
-/// Simulates one process, whose preparation binds its memory to `node`. The same arguments give the
-/// same outcome.
-pub fn process(parameters: &Parameters, rules: &Rules, node: u8, seed: u64) -> Outcome {
-    let mut run = Run::new(parameters, rules, node, seed);
+/// How far the workers have come.
+enum Progress {
+    /// They are in the phase.
+    Within,
+    /// They ended it then, and there is another one.
+    PhaseOver(Ns),
+    /// They ended the last one.
+    Over,
+}
+
+/// Simulates one process, by its number. The same arguments give the same outcome.
+pub fn process(setup: &Setup, rules: &Rules, number: u32, seed: u64) -> Outcome {
+    let mut run = Run::new(setup, rules, number, seed);
     run.begin();
     run.all();
     run.outcome
 }
 
 impl<'a> Run<'a> {
-    fn new(parameters: &'a Parameters, rules: &'a Rules, node: Node, seed: u64) -> Run<'a> {
+    fn new(setup: &'a Setup, rules: &'a Rules, number: u32, seed: u64) -> Run<'a> {
+        let Setup { workload, system, parameters } = setup;
+        let nodes = system.nodes();
         let mut random = Random::new(seed);
-        let parts = regions(parameters, random.below(u64::from(u16::MAX)));
+        let parts = regions(parameters, workload, random.below(u64::from(u16::MAX)));
         let first = FIRST_IDS.start + random.below(FIRST_IDS.end - FIRST_IDS.start);
-        let threads = (MAIN..=parameters.workers).map(|n| Thread::new(n, first as u32, parameters));
-        let pages = Pages::new(&parts, node);
+        let bound = workload.preparation.bound;
+        let thread = |n| Thread::new(n, first as u32, nodes, bound, parameters);
+        let threads: Vec<Thread> = (MAIN..=workload.threads).map(thread).collect();
+        let locality = Locality::new(workload, &workload.phases[0], nodes);
+        let pages = Pages::new(&parts, |part, at| place(setup, number, &locality, part, at));
         let resident = parts.iter().map(|part| part.resident * PAGE).sum();
         let uses = parts.iter().map(|part| part.used).collect();
         let starts = parts.iter().map(|part| part.range.start).collect();
@@ -83,7 +104,7 @@ impl<'a> Run<'a> {
         Run {
             settings: Settings::default(),
             rules,
-            parameters,
+            setup,
             random,
             now: 0,
             events: BinaryHeap::new(),
@@ -93,25 +114,29 @@ impl<'a> Run<'a> {
             next_scan: None,
             pages,
             resident,
-            threads: threads.collect(),
+            threads,
+            weights: Weights::new(nodes),
+            phase: 0,
             rounds: 0.0,
-            rounds_at: parameters.preparation,
-            local: 0,
+            rounds_at: setup.prepared_at(),
+            locality,
+            round_ns: 0.0,
             outcome: Outcome::default(),
         }
     }
 
     fn begin(&mut self) {
-        self.local = self.count_local();
+        self.begin_phase(0);
         self.schedule(SECOND, Event::Second);
-        for n in MAIN..=self.parameters.workers {
+        let Setup { workload, system, parameters } = self.setup;
+        for n in MAIN..=workload.threads {
             self.schedule_look(n);
             // A thread that gets more of a CPU is ready sooner.
-            let mean = (1.0 + self.parameters.least_share) / 2.0;
+            let mean = self.setup.cpu_share() * (1.0 + parameters.least_share) / 2.0;
             let pace = if n == MAIN { 1.0 } else { self.share(n) / mean };
-            let ready = self.parameters.preparation as f64 / pace;
+            let ready = self.setup.prepared_at() as f64 / pace;
             self.schedule(ready as Ns, Event::Prepared(n));
-            if n != MAIN {
+            if n != MAIN && system.nodes() > 1 {
                 self.schedule_move(n);
             }
         }
@@ -119,11 +144,18 @@ impl<'a> Run<'a> {
 
     fn all(&mut self) {
         while let Some(Reverse((time, event))) = self.events.pop() {
-            if self.zero_until(time) {
-                break;
+            match self.advance(time) {
+                Progress::Within => {
+                    self.now = time;
+                    self.happen(event);
+                }
+                Progress::PhaseOver(at) => {
+                    self.events.push(Reverse((time, event)));
+                    self.now = at;
+                    self.begin_phase(self.phase + 1);
+                }
+                Progress::Over => break,
             }
-            self.now = time;
-            self.happen(event);
         }
         let counts = &mut self.outcome.counts;
         counts.sequences = self.scan.sequence() as u64;
@@ -131,10 +163,67 @@ impl<'a> Run<'a> {
         counts.pmd_updates = self.pages.pmd_updates;
     }
 
+    /// What a phase uses is counted anew, and what is armed is touched by its users.
+    fn begin_phase(&mut self, phase: usize) {
+        let Setup { workload, system, .. } = self.setup;
+        (self.phase, self.rounds) = (phase, 0.0);
+        self.locality = Locality::new(workload, &workload.phases[phase], system.nodes());
+        for region in 0..self.uses.len() {
+            let Used::Memory(memory) = self.uses[region] else { continue };
+            for index in 0..self.pages.regions[region].len() {
+                let node = self.pages.regions[region][index].node;
+                self.locality.add(memory, &self.bytes_of(region, index), node);
+            }
+        }
+        self.weigh();
+        for (region, page) in self.pages.all_armed() {
+            self.schedule_touch(region, page);
+        }
+    }
+
+    /// The bytes of an entry, counted from the start of its region.
+    fn bytes_of(&self, region: usize, index: usize) -> Range<u64> {
+        let page = &self.pages.regions[region][index];
+        let start = page.start - self.starts[region];
+        start..start + page.pages * PAGE
+    }
+
+    /// Pages or threads have moved. All workers are as fast as the memory of the process is near in
+    /// the mean: they are bound by its bandwidth.
+    fn weigh(&mut self) {
+        let Setup { workload, system, .. } = self.setup;
+        let speed = system.speed / f64::from(workload.processes) / SECOND as f64;
+        let cost = self.locality.cost(system, |n| self.threads[n as usize].node);
+        self.round_ns = cost / speed;
+    }
+
+    /// Lets the workers go on until `time`, or until the phase is over.
+    fn advance(&mut self, time: Ns) -> Progress {
+        let phases = &self.setup.workload.phases;
+        let left = f64::from(phases[self.phase].rounds) - self.rounds;
+        let rounds = time.saturating_sub(self.rounds_at) as f64 / self.round_ns;
+        if rounds < left {
+            self.rounds += rounds;
+            self.rounds_at = self.rounds_at.max(time);
+            return Progress::Within;
+        }
+        self.rounds_at += (left * self.round_ns) as Ns;
+        self.outcome.elapsed = self.rounds_at;
+        if self.phase + 1 < phases.len() {
+            Progress::PhaseOver(self.rounds_at)
+        } else {
+            Progress::Over
+        }
+    }
+
     fn happen(&mut self, event: Event) {
         match event {
             Event::Prepared(n) => self.threads[n as usize].balancing = true,
-            Event::Touch { thread, region, page } => self.touch(thread, region, page),
+            Event::Touch { phase, thread, region, page } if phase == self.phase => {
+                self.touch(thread, region, page);
+            }
+            // Another phase has other users.
+            Event::Touch { .. } => {}
             Event::Move(n) => self.move_worker(n),
             Event::Look(n) => self.look(n),
             Event::Second => self.note(),
@@ -152,55 +241,32 @@ impl<'a> Run<'a> {
         if share == 0.0 {
             return;
         }
-        let phase = self.random.below(self.parameters.tick);
+        let phase = self.random.below(self.setup.parameters.tick);
         let thread = &mut self.threads[n as usize];
         let due = thread.clock.next_look().max(thread.run_time);
         let wait = (due - thread.run_time) as f64 / share;
         thread.run_time = due + (phase as f64 * share) as Ns;
-        let begin = if n == MAIN { self.parameters.preparation } else { 0 };
+        let begin = if n == MAIN { self.setup.prepared_at() } else { 0 };
         self.schedule(self.now.max(begin) + wait as Ns + phase, Event::Look(n));
     }
 
     /// The share of a CPU that a thread gets.
     fn share(&mut self, n: u32) -> f64 {
-        let least = self.parameters.least_share;
-        let share = least + (1.0 - least) * self.random.unit();
-        if n == MAIN { share * self.parameters.main_share } else { share }
+        let Parameters { least_share, main_share, .. } = self.setup.parameters;
+        let share = least_share + (1.0 - least_share) * self.random.unit();
+        if n == MAIN { share * main_share } else { share * self.setup.cpu_share() }
     }
 
     fn schedule_move(&mut self, n: u32) {
-        let after = self.random.exponential(self.parameters.stay as f64);
+        let after = self.random.exponential(self.setup.parameters.stay as f64);
         self.schedule(self.now + after as Ns, Event::Move(n));
     }
 
     fn note(&mut self) {
         let covered = (self.pages.seen * PAGE) as f64 / self.resident as f64;
-        self.outcome.seconds.push(Second { covered, local: self.local_share() });
+        let local = self.locality.local_share(|n| self.threads[n as usize].node);
+        self.outcome.seconds.push(Second { covered, local });
         self.schedule(self.now + SECOND, Event::Second);
-    }
-
-    /// Rounds a nanosecond. All workers are as fast as the memory of the process is local in the
-    /// mean: they are bound by its bandwidth.
-    fn pace(&self) -> f64 {
-        let Parameters { remote_cost, speed, processes, memory, .. } = *self.parameters;
-        let cost = |local: f64| local + (1.0 - local) * remote_cost;
-        let speed = speed / f64::from(processes) * cost(0.5) / cost(self.local_share());
-        speed / memory as f64 / SECOND as f64
-    }
-
-    fn local_share(&self) -> f64 {
-        (self.local * PAGE) as f64 / self.parameters.memory as f64
-    }
-
-    /// Lets the workers zero until `time`. Returns whether they are done by then.
-    fn zero_until(&mut self, time: Ns) -> bool {
-        let pace = self.pace();
-        let left = f64::from(self.parameters.rounds) - self.rounds;
-        let rounds = pace * time.saturating_sub(self.rounds_at) as f64;
-        self.outcome.elapsed = self.rounds_at + (left / pace) as Ns;
-        self.rounds += rounds;
-        self.rounds_at = self.rounds_at.max(time);
-        rounds >= left
     }
 
     fn look(&mut self, n: u32) {
@@ -219,7 +285,7 @@ impl<'a> Run<'a> {
             Some(due) if self.now >= due => {
                 self.next_scan = Some(self.now + period);
                 let took = self.scan(n);
-                self.threads[n as usize].clock.scanned(took, self.parameters.tick);
+                self.threads[n as usize].clock.scanned(took, self.setup.parameters.tick);
             }
             Some(_) => {}
         }
@@ -229,7 +295,7 @@ impl<'a> Run<'a> {
     /// A pass. Returns how long it took.
     fn scan(&mut self, n: u32) -> Ns {
         let Thread { id, balancing, .. } = self.threads[n as usize];
-        let threads = self.parameters.workers + 1;
+        let threads = self.setup.workload.threads + 1;
         let scanner = Scanner { thread: id, balances: balancing, threads };
         let (pages, counts) = (&mut self.pages, &mut self.outcome.counts);
         let mut effects = Armed { starts: &self.starts, pages, counts, steps: 0 };
@@ -242,7 +308,9 @@ impl<'a> Run<'a> {
         for (region, page) in armed {
             self.schedule_touch(region, page);
         }
-        STEP * steps as u64
+        let took = STEP * steps as u64;
+        self.outcome.counts.scan_ns += took;
+        took
     }
 
     /// The shortest period between two passes over the process's memory.
@@ -250,88 +318,110 @@ impl<'a> Run<'a> {
         nanoseconds(self.settings.periods(self.resident).0)
     }
 
-    /// The next access to a page that was just armed: within a round.
+    /// The next access to a page that is armed: within a round, and sooner where many use it.
     fn schedule_touch(&mut self, region: usize, page: usize) {
-        let thread = match self.uses[region] {
-            Use::Unused => return,
-            Use::Stack(thread) => thread,
-            Use::Parts => {
-                // A page across a border is touched by the worker that comes first.
-                let (first, last) = self.workers_of(region, page);
-                if self.random.below(2) == 0 { first } else { last }
-            }
+        let bytes = self.bytes_of(region, page);
+        let toucher = match self.uses[region] {
+            Used::Never => None,
+            Used::Stack(thread) => Some(Toucher { thread, among: 1 }),
+            Used::Memory(memory) => self.locality.toucher(memory, &bytes, &mut self.random),
         };
-        let wait = self.random.below((1.0 / self.pace()) as Ns);
-        let from = self.now.max(self.parameters.preparation);
-        self.schedule(from + wait, Event::Touch { thread, region, page });
+        let Some(Toucher { thread, among }) = toucher else { return };
+        let wait = self.random.below(((self.round_ns / f64::from(among)) as Ns).max(1));
+        let from = self.now.max(self.setup.prepared_at());
+        self.schedule(from + wait, Event::Touch { phase: self.phase, thread, region, page });
     }
 
-    /// The workers whose parts a page begins and ends in.
-    fn workers_of(&self, region: usize, page: usize) -> (u32, u32) {
-        let page = &self.pages.regions[region][page];
-        let base = self.starts[region];
-        let workers = self.parameters.workers;
-        let part = self.parameters.memory.div_ceil(u64::from(workers.max(1)));
-        let worker = |address: u64| (((address - base) / part) as u32 + 1).min(workers);
-        (worker(page.start), worker(page.start + page.pages * PAGE - 1))
-    }
-
-    /// A hint fault.
+    /// A hint fault, in the order of the kernel: the page moves, the thread looks where it should
+    /// be, and the fault counts.
     fn touch(&mut self, n: u32, region: usize, index: usize) {
-        let thread = &mut self.threads[n as usize];
+        let thread = &self.threads[n as usize];
         let page = &mut self.pages.regions[region][index];
         page.armed = false;
         self.scan.used_by(self.starts[region], 1 << self.rules.width.bit(thread.id));
-        let (pages, mut node, last) = (page.pages, page.node, page.last.replace((n, thread.node)));
-        let local = node == thread.node;
-        let private = last.is_none_or(|(other, _)| other == n);
-        let (sequence, adaptation) = (self.scan.sequence(), self.parameters.adaptation);
-        let doubled = thread.begin_sequence(sequence, &self.settings, self.resident, adaptation);
-        if doubled && self.parameters.put_off {
-            self.next_scan = Some(self.now + thread.clock.period);
+        let (pages, home, here) = (page.pages, page.node, thread.node);
+        let last = page.last.replace((n, here));
+        let local = home == here;
+        let moves = !local && thread.attracts(n, home, last, &self.weights);
+        if moves {
+            self.migrate(region, index, here);
         }
-        thread.count(&Fault { pages, local, private });
         self.outcome.counts.hint_faults += 1;
         self.outcome.counts.hint_faults_local += u64::from(local);
-        if !local && self.threads[n as usize].attracts(n, last) {
-            node = self.threads[n as usize].node;
-            self.migrate(region, index, node);
+        self.place(n);
+        let node = if moves { here } else { home };
+        let private = last.is_none_or(|(other, _)| other == n);
+        let thread = &mut self.threads[n as usize];
+        thread.count(&Fault { pages, local, private });
+        thread.found(pages, node);
+        self.weights.count(self.scan.sequence(), here, node, pages);
+    }
+
+    /// A thread that traps looks, now and then, whether its period and its node still fit.
+    fn place(&mut self, n: u32) {
+        let Parameters { adaptation, put_off, go_home, .. } = self.setup.parameters;
+        let thread = &mut self.threads[n as usize];
+        if !thread.looks_for_its_place(self.now) {
+            return;
         }
-        self.threads[n as usize].found(pages, node);
+        let sequence = self.scan.sequence();
+        let doubled = thread.begin_sequence(sequence, &self.settings, self.resident, adaptation);
+        if doubled && put_off {
+            self.next_scan = Some(self.now + thread.clock.period);
+        }
+        let home = if go_home { thread.home(self.now) } else { None };
+        if let Some(home) = home.filter(|home| *home != thread.node) {
+            self.change_node(n, home);
+        }
     }
 
     fn migrate(&mut self, region: usize, index: usize, node: Node) {
-        self.local -= self.local_pages(region, index);
-        self.pages.regions[region][index].node = node;
-        self.local += self.local_pages(region, index);
-        self.outcome.counts.pages_migrated += self.pages.regions[region][index].pages;
+        let bytes = self.bytes_of(region, index);
+        let page = &mut self.pages.regions[region][index];
+        let before = std::mem::replace(&mut page.node, node);
+        self.outcome.counts.pages_migrated += page.pages;
+        if let Used::Memory(memory) = self.uses[region] {
+            self.locality.remove(memory, &bytes, before);
+            self.locality.add(memory, &bytes, node);
+            self.weigh();
+        }
     }
 
-    /// The pages of an entry that count as local: those of the zeroed memory, on the node of their
-    /// worker.
-    fn local_pages(&self, region: usize, index: usize) -> u64 {
-        let page = &self.pages.regions[region][index];
-        let (worker, _) = self.workers_of(region, index);
-        let local =
-            self.uses[region] == Use::Parts && page.node == self.threads[worker as usize].node;
-        if local { page.pages } else { 0 }
-    }
-
-    fn count_local(&self) -> u64 {
-        let regions = self.pages.regions.iter().enumerate();
-        let entries =
-            regions.flat_map(|(region, pages)| (0..pages.len()).map(move |i| (region, i)));
-        entries.map(|(region, index)| self.local_pages(region, index)).sum()
-    }
-
+    /// The scheduler takes a worker to another node, any of them; from the one that the worker
+    /// prefers only when it must.
     fn move_worker(&mut self, n: u32) {
+        self.schedule_move(n);
+        let must = self.random.unit() >= self.setup.parameters.reluctance;
+        if self.threads[n as usize].is_at_home() && !must {
+            return;
+        }
+        let nodes = self.setup.system.nodes() as u64;
+        let further = 1 + self.random.below(nodes - 1);
+        let node = (u64::from(self.threads[n as usize].node) + further) % nodes;
+        self.change_node(n, node as Node);
+    }
+
+    fn change_node(&mut self, n: u32, node: Node) {
         let shortest = self.shortest_period();
         let thread = &mut self.threads[n as usize];
-        if thread.change_node() && self.parameters.hurry_after_move {
+        if thread.change_node(node) && self.setup.parameters.hurry_after_move {
             thread.clock.period = shortest;
         }
-        self.local = self.count_local();
-        self.schedule_move(n);
+        self.weigh();
+    }
+}
+
+/// Where the preparation leaves a page.
+fn place(setup: &Setup, process: u32, locality: &Locality, part: &Part, at: u64) -> Node {
+    let nodes = setup.system.nodes() as u64;
+    let in_turn = (at / HUGE_PAGE % nodes) as Node;
+    match (setup.workload.preparation.place, part.used) {
+        (Placement::Interleaved, Used::Memory(_)) => in_turn,
+        (Placement::Owner, Used::Memory(memory)) => {
+            let owner = locality.owner(memory, at - part.range.start);
+            owner.map_or(in_turn, |worker| (u64::from(worker) % nodes) as Node)
+        }
+        _ => (u64::from(process) % nodes) as Node,
     }
 }
 
@@ -366,7 +456,7 @@ mod tests {
     use super::*;
 
     fn outcome(rules: &Rules, seed: u64) -> Outcome {
-        process(&Parameters::default(), rules, 0, seed)
+        process(&Setup::published(), rules, 0, seed)
     }
 
     #[test]
@@ -402,7 +492,8 @@ mod tests {
     /// Memory that was never bound away needs no migration, so the model has no gain of its own.
     #[test]
     fn with_nothing_remote_there_is_nothing_to_gain() {
-        let near = Parameters { remote_cost: 1.0, ..Parameters::default() };
+        let mut near = Setup::published();
+        near.set("remote_cost", 1.0).expect("a number");
         let [base, selective] =
             [Rules::BASE, Rules::SELECTIVE].map(|rules| process(&near, &rules, 0, 1).elapsed_s());
         assert!((base - selective).abs() < 1e-6, "{base} {selective}");

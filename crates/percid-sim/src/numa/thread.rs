@@ -1,4 +1,4 @@
-//! A thread of the benchmark: where it runs, when it scans, what it trapped.
+//! A thread of a process: where it runs, when it scans, what it trapped.
 
 use std::time::Duration;
 
@@ -6,14 +6,15 @@ use percid_rules::scan::{AccessCounts, Settings, adapted_period};
 
 use super::clock::Clock;
 use super::pages::Node;
-use super::workload::Parameters;
-use crate::time::Ns;
-
-/// The machine of the published figures has two sockets.
-pub(super) const NODES: usize = 2;
+use super::parameters::Parameters;
+use super::weights::Weights;
+use crate::time::{Ns, SECOND};
 
 /// Until this sequence a thread's own faults migrate pages without further ado.
 const EARLY: i64 = 4;
+/// A thread looks again where it should be after a second, or this part of its period if that is
+/// less.
+const PART_OF_PERIOD: Ns = 16;
 
 pub(super) struct Thread {
     pub(super) id: u32,
@@ -25,11 +26,15 @@ pub(super) struct Thread {
     pub(super) has_looked: bool,
     /// What it trapped since its period was adapted.
     faults: AccessCounts,
+    /// Whether it ever trapped anything.
+    has_trapped: bool,
     /// The sequence in which its period was adapted last.
     sequence: i64,
     /// Pages that it trapped, by node, older ones counting half each sequence.
-    by_node: [u64; NODES],
+    by_node: Vec<u64>,
     preferred: Option<Node>,
+    /// Not before then it looks again where it should be.
+    next_placement: Ns,
 }
 
 /// A hint fault as its thread counts it, in pages.
@@ -41,20 +46,33 @@ pub(super) struct Fault {
 
 impl Thread {
     /// Thread `n` of a process whose first thread has ID `first`. Workers go to the nodes in turn.
-    pub(super) fn new(n: u32, first: u32, parameters: &Parameters) -> Thread {
+    pub(super) fn new(
+        n: u32,
+        first: u32,
+        nodes: usize,
+        bound: bool,
+        parameters: &Parameters,
+    ) -> Thread {
         Thread {
             id: first + n,
-            node: (n % NODES as u32) as Node,
+            node: (n as usize % nodes) as Node,
             run_time: 0,
             // New threads begin two ticks late.
             clock: Clock::new(2 * parameters.tick, parameters.first_period),
-            balancing: !parameters.bound_preparation,
+            balancing: !bound,
             has_looked: false,
             faults: AccessCounts::default(),
+            has_trapped: false,
             sequence: 0,
-            by_node: [0; NODES],
+            by_node: vec![0; nodes],
             preferred: None,
+            next_placement: 0,
         }
+    }
+
+    /// Whether it looks at this fault where it should be.
+    pub(super) fn looks_for_its_place(&self, now: Ns) -> bool {
+        now >= self.next_placement
     }
 
     /// Adapts the period, at the first fault of a sequence. Returns whether it doubled because
@@ -76,12 +94,19 @@ impl Thread {
             let period = adapted_period(period, &faults, settings, resident);
             self.clock.period = period.as_nanos() as Ns;
         }
-        if self.has_trapped() {
+        if self.by_node.iter().any(|pages| *pages > 0) {
             let rank = |node: &usize| (self.by_node[*node], *node == usize::from(self.node));
-            self.preferred = (0..NODES).max_by_key(rank).map(|node| node as Node);
+            self.preferred = (0..self.by_node.len()).max_by_key(rank).map(|node| node as Node);
         }
         self.by_node.iter_mut().for_each(|pages| *pages /= 2);
         adaptation && faults.local + faults.shared == 0
+    }
+
+    /// Where it should be, if it knows; then it looks again after a while.
+    pub(super) fn home(&mut self, now: Ns) -> Option<Node> {
+        let home = self.preferred?;
+        self.next_placement = now + SECOND.min(self.clock.period / PART_OF_PERIOD);
+        Some(home)
     }
 
     pub(super) fn count(&mut self, fault: &Fault) {
@@ -92,26 +117,38 @@ impl Thread {
 
     /// It trapped pages that are on `node` from now on.
     pub(super) fn found(&mut self, pages: u64, node: Node) {
+        self.has_trapped = true;
         self.by_node[usize::from(node)] += pages;
     }
 
-    /// Whether a page of another node that this thread traps moves to it. `last` is who trapped it
-    /// before, and where. Groups of threads that share memory are not modelled: here no two of them
-    /// do.
-    pub(super) fn attracts(&self, n: u32, last: Option<(u32, Node)>) -> bool {
+    /// Whether a page on the node `home` that this thread traps moves to its own. `last` is who
+    /// trapped it before, and where.
+    pub(super) fn attracts(
+        &self,
+        n: u32,
+        home: Node,
+        last: Option<(u32, Node)>,
+        weights: &Weights,
+    ) -> bool {
+        let Some((other, node)) = last else { return true };
         let early = self.preferred.is_none() || self.sequence <= EARLY;
-        last.is_none_or(|(other, node)| (early && other == n) || node == self.node)
+        if early && other == n {
+            return true;
+        }
+        node == self.node && (other == n || weights.allow(home, self.node))
     }
 
-    /// It goes to the other node. Returns whether it leaves the one it prefers, or has no
-    /// preference yet.
-    pub(super) fn change_node(&mut self) -> bool {
-        let leaves = self.preferred.is_none_or(|node| node == self.node);
-        self.node = (self.node + 1) % NODES as Node;
-        leaves && self.has_trapped()
+    /// Whether it is on the node that it prefers.
+    pub(super) fn is_at_home(&self) -> bool {
+        self.preferred == Some(self.node)
     }
 
-    fn has_trapped(&self) -> bool {
-        self.by_node != [0; NODES]
+    /// It goes to another node. Returns whether it leaves the one it prefers, or has no preference
+    /// yet.
+    pub(super) fn change_node(&mut self, node: Node) -> bool {
+        let unsettled = self.sequence == 0 || self.preferred.is_none();
+        let leaves = unsettled || self.is_at_home();
+        self.node = node;
+        leaves && self.has_trapped
     }
 }

@@ -3,7 +3,9 @@
 use percid_rules::scan::Reason;
 use serde::Serialize;
 
+use super::cross_validation::CrossValidation;
 use super::intermittent::Paper;
+use super::prediction::{Accepted, Prediction};
 use crate::{mask, numa};
 
 /// A figure and the range in which it must be.
@@ -52,7 +54,7 @@ pub fn intermittent(paper: &Paper) -> Vec<Bound> {
         error("mean absolute error, %", paper.mean_abs_error, MEAN_ERROR),
         error("worst absolute error, %", paper.worst_abs_error, WORST_ERROR),
     ];
-    let rows = paper.speedups.iter().zip(paper.rows.chunks(super::intermittent::POLICIES.len()));
+    let rows = paper.speedups.iter().zip(paper.rows.chunks(super::table::POLICIES.len()));
     for (row, cells) in rows {
         let [per_cpu, cold, local] = cells else { continue };
         let place = format!("{}, {} ms", row.config, row.delay_ms);
@@ -69,6 +71,24 @@ pub fn intermittent(paper: &Paper) -> Vec<Bound> {
         }
     }
     bounds
+}
+
+/// The largest mean of the absolute errors of cells that were predicted from all other rows.
+pub const PREDICTED_MEAN_ERROR: f64 = 0.14;
+/// The largest absolute error of any of them.
+pub const PREDICTED_WORST_ERROR: f64 = 0.60;
+/// The most numbers that may be fitted to the table.
+const FITTED: usize = 6;
+
+/// The bounds of what is predicted of rows that were left out of the fit.
+pub fn cross_validation(found: &CrossValidation) -> Vec<Bound> {
+    let fitted = found.rows.iter().map(|left| left.fitted.len()).max().unwrap_or(0);
+    let (mean, worst) = ("mean error of rows left out, %", "worst error of rows left out, %");
+    vec![
+        error(mean, found.mean_error, PREDICTED_MEAN_ERROR),
+        error(worst, found.worst_error, PREDICTED_WORST_ERROR),
+        Bound::new("fitted numbers", fitted as f64, None, Some(FITTED as f64)),
+    ]
 }
 
 /// Of a share, in percent.
@@ -101,7 +121,7 @@ pub fn numa(paper: &numa::Paper) -> Vec<Bound> {
 }
 
 /// The bound of the time of one series of the NUMA scan.
-pub fn numa_elapsed(series: numa::paper::Series, cell: &numa::paper::Cell) -> Bound {
+pub fn numa_elapsed(series: numa::experiment::Series, cell: &numa::paper::Cell) -> Bound {
     let name = format!("{}: elapsed, s", series.name());
     around(name, cell, 1.0 - ELAPSED_ERROR, 1.0 + ELAPSED_ERROR)
 }
@@ -120,10 +140,25 @@ fn around(name: String, cell: &numa::paper::Cell, least: f64, most: f64) -> Boun
     Bound::new(name, cell.model, Some(least * cell.published), Some(most * cell.published))
 }
 
+/// The bounds of the predictions: those that they state themselves.
+pub fn predictions(predictions: &[Prediction]) -> Vec<Bound> {
+    predictions.iter().filter_map(prediction).collect()
+}
+
+/// The bound of one prediction, if it has one.
+pub fn prediction(prediction: &Prediction) -> Option<Bound> {
+    let Accepted::Within(least, most) = prediction.bound else { return None };
+    let unit = if prediction.unit.is_empty() { "" } else { ", " };
+    let name = format!("{}{unit}{}", prediction.what, prediction.unit);
+    Some(Bound::new(name, prediction.model, Some(least), most.is_finite().then_some(most)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::intermittent::{Cell, POLICIES, Speedup};
+    use crate::paper::intermittent::{Cell, Speedup};
+    use crate::paper::prediction::{Kind, Published};
+    use crate::paper::table::POLICIES;
 
     /// One row with these costs, and the published factor.
     fn paper(costs: [f64; 3], published: f64) -> Paper {
@@ -169,5 +204,29 @@ mod tests {
         assert_eq!(broken(&far), ["mean absolute error, %", "worst absolute error, %"]);
         far.mean_abs_error = f64::NAN;
         assert_eq!(broken(&far).len(), 2, "no number is in no range");
+    }
+
+    #[test]
+    fn a_prediction_is_judged_by_its_own_bound_if_it_has_one() {
+        let prediction = |model, bound| Prediction {
+            what: "onset".to_owned(),
+            source: "a test".to_owned(),
+            unit: "ms",
+            model,
+            published: Some(Published::Between(128.0, 160.0)),
+            kind: Kind::Published,
+            bound,
+        };
+        let within = Accepted::Within(100.0, 200.0);
+        let unbound = Accepted::NoBound("it does not fit".to_owned());
+        let all = [
+            prediction(150.0, within.clone()),
+            prediction(250.0, within.clone()),
+            prediction(f64::NAN, within),
+            prediction(250.0, unbound),
+        ];
+        let judged: Vec<bool> = predictions(&all).iter().map(|bound| bound.holds).collect();
+        assert_eq!(judged, [true, false, false]);
+        assert_eq!(predictions(&all)[0].name, "onset, ms");
     }
 }

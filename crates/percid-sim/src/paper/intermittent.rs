@@ -1,23 +1,14 @@
 //! The published intermittent benchmark, cell by cell: Linux commit 7e019dcc470f on 2 x EPYC 9654.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::engine::{Outcome, Share, Simulation};
-use crate::machine::{Machine, Parameter, Sourced};
-use crate::policies;
+use super::sensitivity::{self, Number};
+use super::setting::Setting;
+use super::table::{POLICIES, RUNS, errors, published_ns, watched_table};
+use crate::engine::{Outcome, Share};
 use crate::published::{self, Intermittent};
 use crate::run_control::RunControl;
-use crate::workload::{Memory, Workload};
-
-/// The policies of the table's columns.
-pub const POLICIES: [&str; 3] = ["per-cpu", "linux-6.4", "linux-6.13"];
-
-/// Simulated runs of a cell. What threads find depends on where the ticks fall, so there must be
-/// many.
-pub const RUNS: u64 = 100;
+use crate::workload::Memory;
 
 /// Simulated runs of a cell where an assumption is dropped, which changes more than chance does.
 const RUNS_WITHOUT: u64 = 20;
@@ -35,8 +26,9 @@ pub struct Paper {
     pub speedups: Vec<Speedup>,
     /// What the simulation takes for granted, and what becomes of the table without it.
     pub assumptions: Vec<Assumption>,
-    /// The numbers of the machine and the benchmark, with where they come from.
-    pub parameters: Vec<Parameter>,
+    /// The numbers of the machine and the benchmark, with where they come from and what the errors
+    /// owe to them.
+    pub parameters: Vec<Number>,
 }
 
 /// One cell of the table.
@@ -93,107 +85,11 @@ pub struct Assumption {
     pub change_of_cold_cells: f64,
 }
 
-/// What one cell is made of: all parameters of its simulation.
-#[derive(Debug, Clone)]
-pub struct Setting {
-    /// The machine.
-    pub machine: Machine,
-    /// The workload, with its parameters set.
-    pub workload: Workload,
-}
-
-impl Setting {
-    /// The published machine and benchmark.
-    pub fn published() -> Setting {
-        let mut machine = Machine::preset("epyc-9654").expect("the published machine is a preset");
-        let origin = "not charged: what the kernel does is part of the fitted numbers".to_owned();
-        machine.costs.scan_cpu_ns = Sourced { value: 0.0, origin, fitted: false };
-        let workload = Workload::preset("intermittent").expect("the benchmark is a preset");
-        Setting { machine, workload }
-    }
-
-    /// The same in one row of the table.
-    fn row(&self, row: &Intermittent) -> Setting {
-        let mut setting = self.clone();
-        let per_l3 = row.threads / row.l3s;
-        let cores = per_l3.min(setting.machine.topology.cores_per_l3());
-        let set = [
-            ("delay_ms", row.delay_ms as f64),
-            ("l3s", f64::from(row.l3s)),
-            ("cores_per_l3", f64::from(cores)),
-            ("threads_per_core", f64::from(per_l3 / cores)),
-        ];
-        for (name, value) in set {
-            setting.set(name, value);
-        }
-        setting
-    }
-
-    fn set(&mut self, name: &str, value: f64) {
-        self.workload.set(name, value).expect("a parameter of the benchmark");
-    }
-
-    /// What all runs of a cell found together; none if they were stopped.
-    fn simulate(
-        &self,
-        policy: &str,
-        runs: u64,
-        seed: u64,
-        progress: &RunControl,
-    ) -> Option<Outcome> {
-        let program = self.workload.program(&self.machine).expect("the benchmark fits the machine");
-        let policy = policies::find(policy).expect("a policy of the table");
-        let mut all = Outcome::default();
-        for run in 0..runs {
-            let one = Simulation::new(&self.machine, &program, policy, seed.wrapping_add(run));
-            all.add(&one.run(&progress.stop));
-            if progress.stop.load(Relaxed) {
-                return None;
-            }
-            progress.done.fetch_add(1, Relaxed);
-        }
-        Some(all)
-    }
-}
-
-/// The costs of all cells: for each row of the table one for each of [`POLICIES`].
-pub fn table(setting: &Setting, runs: u64, seed: u64) -> Vec<Outcome> {
-    watched_table(setting, runs, seed, &RunControl::default()).expect("nobody stops it")
-}
-
-/// The same, watched; none if it was stopped.
-fn watched_table(
-    setting: &Setting,
-    runs: u64,
-    seed: u64,
-    progress: &RunControl,
-) -> Option<Vec<Outcome>> {
-    let rows = published::intermittent();
-    let cells: Vec<(Setting, &str)> =
-        rows.iter().flat_map(|row| POLICIES.map(|policy| (setting.row(row), policy))).collect();
-    let cells = cells.par_iter();
-    cells.map(|(setting, policy)| setting.simulate(policy, runs, seed, progress)).collect()
-}
-
-/// The published costs, in the order of [`table`].
-pub fn published_ns() -> Vec<f64> {
-    let rows = published::intermittent();
-    rows.iter().flat_map(|row| [row.per_cpu_ns, row.mm_cid_ns, row.cache_local_ns]).collect()
-}
-
-/// The mean and the largest absolute error of simulated costs, as shares of the published ones.
-pub fn errors(table: &[Outcome]) -> (f64, f64) {
-    let errors = table.iter().zip(published_ns());
-    let errors: Vec<f64> =
-        errors.map(|(cell, published)| (cell.ns_per_burst() / published - 1.0).abs()).collect();
-    (errors.iter().sum::<f64>() / errors.len() as f64, errors.iter().copied().fold(0.0, f64::max))
-}
-
-/// How many runs [`paper`] simulates: the table, the same with pre-faulted memory, and without each
-/// assumption.
+/// How many runs [`paper`] simulates: the table, the same with pre-faulted memory, without each
+/// assumption, and with each number changed.
 pub fn runs() -> u64 {
     let cells = published::intermittent().len() * POLICIES.len();
-    cells as u64 * (2 * RUNS + DROPS.len() as u64 * RUNS_WITHOUT)
+    cells as u64 * (2 * RUNS + DROPS.len() as u64 * RUNS_WITHOUT) + sensitivity::runs()
 }
 
 /// The whole table, with the prediction for pre-faulted memory and all assumptions. Uses all CPUs,
@@ -213,7 +109,7 @@ pub fn paper(seed: u64, progress: &RunControl) -> Option<Paper> {
         mean_abs_error,
         worst_abs_error,
         assumptions: assumptions(&setting, &simulated, seed, progress),
-        parameters: parameters(&setting),
+        parameters: sensitivity::numbers(&setting, seed, progress),
     })
 }
 
@@ -248,27 +144,6 @@ fn speedups(rows: &[Cell]) -> Vec<Speedup> {
     published::intermittent().iter().zip(rows.chunks(POLICIES.len())).map(speedup).collect()
 }
 
-/// The numbers of the benchmark that its publication does not tell: name, where it comes from,
-/// whether it is fitted.
-const OF_THE_BENCHMARK: [(&str, &str, bool); 3] = [
-    ("wake_us", "measured elsewhere as about 100 us; fitted to the published table", true),
-    ("jitter_us", "assumption: timer slack and exits from deep idle states", false),
-    ("setup_ms", "assumption: mapping the areas and creating the threads", false),
-];
-
-fn parameters(setting: &Setting) -> Vec<Parameter> {
-    let machine = &setting.machine;
-    let hz = [("hz", &machine.kernel.hz)];
-    let of_the_machine = machine.costs.all().into_iter().chain(hz);
-    let of_the_benchmark = OF_THE_BENCHMARK.iter().map(|&(name, origin, fitted)| Parameter {
-        name,
-        value: setting.workload.parameters[name],
-        origin: origin.to_owned(),
-        fitted,
-    });
-    of_the_machine.map(Parameter::from).chain(of_the_benchmark).collect()
-}
-
 /// A way to simulate without one assumption.
 struct Drop {
     name: &'static str,
@@ -282,7 +157,6 @@ const DROPS: [Drop; 9] = [
         instead: "it costs as much as what this core touched last",
         change: |setting| {
             setting.machine.costs.first_touch_us.value = 0.0;
-            setting.machine.costs.first_touch_cooling_us.value = 0.0;
             setting.machine.costs.first_touch_hot_us.value = 0.0;
         },
     },
@@ -298,13 +172,19 @@ const DROPS: [Drop; 9] = [
     },
     Drop {
         name: "a core's own data cools while it idles",
-        instead: "it is as after a second",
-        change: |setting| setting.machine.costs.cooling_ns.value = 0.0,
+        instead: "half of it is lost, however long that is",
+        change: |setting| {
+            setting.machine.costs.cold_ns.value /= 2.0;
+            setting.machine.costs.cooling_ms.value = 0.0;
+        },
     },
     Drop {
-        name: "faults take longer the longer the core idled",
-        instead: "as long as after a second",
-        change: |setting| setting.machine.costs.first_touch_cooling_us.value = 0.0,
+        name: "faults take longer the longer the CPU idled",
+        instead: "as long as if half of what they need were lost",
+        change: |setting| {
+            setting.machine.costs.first_touch_us.value /= 2.0;
+            setting.machine.costs.first_touch_cooling_ms.value = 0.0;
+        },
     },
     Drop {
         name: "a scan needs a tick that finds a thread running, 250 in a second",
@@ -365,6 +245,7 @@ fn assumption(
 mod tests {
     use super::*;
     use crate::paper::bounds::{MEAN_ERROR, WORST_ERROR};
+    use crate::paper::table::table;
 
     #[test]
     fn the_table_is_reproduced_with_five_fitted_parameters() {
@@ -372,7 +253,7 @@ mod tests {
         let simulated = table(&setting, RUNS, 1);
         let (mean, worst) = errors(&simulated);
         assert!(mean <= MEAN_ERROR && worst <= WORST_ERROR, "mean {mean}, worst {worst}");
-        let fitted = parameters(&setting).iter().filter(|one| one.fitted).count();
+        let fitted = setting.parameters().iter().filter(|one| one.fitted).count();
         assert_eq!(fitted, 5);
     }
 

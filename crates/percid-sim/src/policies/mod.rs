@@ -13,6 +13,7 @@ mod linux_6_4;
 mod per_cpu;
 mod per_thread;
 mod percid_table;
+pub mod releases;
 #[cfg(test)]
 mod scenario;
 mod slots;

@@ -14,7 +14,7 @@ pub struct Workload {
     pub name: String,
     /// What it stands for.
     pub about: String,
-    /// What the areas are that bursts write to.
+    /// What the areas are that bursts write to, where a program of its own does not say it.
     #[serde(default)]
     pub memory: Memory,
     /// How long to simulate, in milliseconds. Without it, until all threads have ended or wait for
@@ -32,8 +32,12 @@ pub struct Workload {
     /// said.
     #[serde(default)]
     pub(super) wakes: StrayWakes,
-    /// Groups of threads that do the same.
-    pub(super) threads: Vec<Threads>,
+    /// For how long each process may run, as long as it wants if nothing is said.
+    pub(super) quota: Option<CpuMax>,
+    /// Groups of threads that do the same, if this is one program.
+    pub(super) threads: Option<Vec<Threads>>,
+    /// The programs, if there are several.
+    pub(super) programs: Option<Vec<OneOfSeveral>>,
     /// Changes of the affinity of all threads.
     #[serde(default)]
     pub(super) affinity_changes: Vec<Affinity>,
@@ -105,13 +109,38 @@ pub(super) struct StrayWakes {
     pub(super) until_ms: Option<Amount>,
 }
 
+/// A CPU quota, as `cpu.max` of cgroup v2.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CpuMax {
+    /// For how long all threads of the process and its children may run in a period, together.
+    pub(super) max_us: Amount,
+    /// The period; 100 ms if nothing is said.
+    pub(super) period_us: Option<Amount>,
+}
+
+/// One of several programs that run on the machine at the same time.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OneOfSeveral {
+    pub(super) name: String,
+    /// What its areas are; what the workload says, if nothing is said.
+    pub(super) memory: Option<Memory>,
+    /// How many processes run it, one if nothing is said.
+    pub(super) processes: Option<Amount>,
+    /// For how long each of them may run, as long as it wants if nothing is said.
+    pub(super) quota: Option<CpuMax>,
+    pub(super) threads: Vec<Threads>,
+}
+
 /// A group of threads.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Threads {
     pub(super) name: String,
     pub(super) count: Amount,
-    /// Each on a CPU of its own, in the order of their numbers.
+    /// Each on one CPU, in the order of their numbers, and round again if there are more threads
+    /// than CPUs.
     #[serde(default)]
     pub(super) pinned: bool,
     /// When they are created, in milliseconds from the start of the process.
@@ -134,6 +163,8 @@ pub(super) enum Step {
         us: Amount,
         #[serde(default)]
         spread: SpreadKind,
+        /// How much of its own data it goes through, in KiB; none if nothing is said.
+        kb: Option<Amount>,
     },
     /// Adds one to each byte of the area that the thread's ID selects.
     Burst {
@@ -191,13 +222,15 @@ pub(super) struct Affinity {
 }
 
 /// The workloads that come with the simulator: a short name and the file's text.
-const PRESETS: [(&str, &str); 8] = [
+const PRESETS: [(&str, &str); 10] = [
     ("intermittent", include_str!("../../workloads/intermittent.toml")),
     ("thread-pool", include_str!("../../workloads/thread-pool.toml")),
     ("container", include_str!("../../workloads/container.toml")),
     ("churn", include_str!("../../workloads/churn.toml")),
     ("shrink", include_str!("../../workloads/shrink.toml")),
     ("oversubscribed", include_str!("../../workloads/oversubscribed.toml")),
+    ("overcommitted", include_str!("../../workloads/overcommitted.toml")),
+    ("neighbours", include_str!("../../workloads/neighbours.toml")),
     ("fork-exec", include_str!("../../workloads/fork-exec.toml")),
     ("wandering", include_str!("../../workloads/wandering.toml")),
 ];
@@ -321,9 +354,107 @@ mod tests {
             error(&group("1", "{ repeat = { steps = [\"barrier\"] } }")).contains("takes time")
         );
         assert!(error(&group("1", "\"jump\"")).contains("line 6: unknown variant `jump`"));
-        assert!(error(head).contains("missing field `threads`"));
+        assert!(error(head).contains("expected `[[threads]]`, or `[[programs]]` which have them"));
+        let limited = |quota: &str| {
+            error(&format!("{head}[quota]\n{quota}{}", &group("1", "\"wait\"")[head.len()..]))
+        };
+        assert!(limited("max_us = 500\n").contains("line 4: quota.max_us: expected at least 1000"));
+        assert!(
+            limited("max_us = 5e4\nperiod_us = 2e6\n")
+                .contains("line 5: quota.period_us: expected")
+        );
+        assert!(limited("period_us = 2e6\n").contains("missing field `max_us`"));
         let act = format!("{}[[affinity_changes]]\nat_ms = 1\n", group("1", "\"wait\""));
         assert!(error(&act).contains("line 7: affinity_changes.0: expected either"));
+    }
+
+    /// A workload of two programs, with more lines in its head and in the second one.
+    fn two(head: &str, first: &str, second: &str, more: &str) -> String {
+        let threads = "[[programs.threads]]\nname = \"w\"\ncount = 1\nscript = [\"wait\"]\n";
+        format!(
+            "name = \"x\"\nabout = \"y\"\n{head}[[programs]]\nname = \"{first}\"\n{threads}\
+             [[programs]]\nname = \"{second}\"\n{more}{threads}"
+        )
+    }
+
+    #[test]
+    fn errors_in_programs_name_the_program_the_line_and_the_field() {
+        let fine = Workload::parse(&two("", "a", "b", "")).expect("a workload");
+        assert_eq!(fine.program(&machine()).expect("a program").parts.len(), 2);
+        assert!(
+            error(&two("", "a", "a", ""))
+                .contains("line 10: programs.1.name: \"a\" is the name of")
+        );
+        assert!(error(&two("", "a", "", "")).contains("line 10: programs.1.name: expected a name"));
+        let more = "processes = 0.5\n";
+        assert!(
+            error(&two("", "a", "b", more)).contains("line 11: programs.1.processes: expected")
+        );
+        let more = "[programs.quota]\nmax_us = 500\n";
+        assert!(
+            error(&two("", "a", "b", more)).contains("line 12: programs.1.quota.max_us: expected")
+        );
+        let more =
+            "[[programs.threads]]\nname = \"v\"\ncount = 1\nscript = [{ run = { us = -1 } }]\n";
+        assert!(
+            error(&two("", "a", "b", more))
+                .contains("line 14: programs.1.threads.0.script.0: expected")
+        );
+        let more = "colour = 1\n";
+        assert!(error(&two("", "a", "b", more)).contains("line 11: unknown field `colour`"));
+        let none = "name = \"x\"\nabout = \"y\"\nprograms = []\n";
+        assert!(error(none).contains("line 3: programs: expected at least one"));
+        let none = "name = \"x\"\nabout = \"y\"\n[[programs]]\nname = \"a\"\nthreads = []\n";
+        assert!(error(none).contains("line 5: programs.0.threads: expected 1 to 256"));
+    }
+
+    #[test]
+    fn what_belongs_to_one_program_is_not_given_for_all() {
+        for (field, given) in [
+            ("processes", "processes = 2\n"),
+            ("quota", "quota = { max_us = 50000 }\n"),
+            ("threads", "threads = [{ name = \"w\", count = 1, script = [] }]\n"),
+        ] {
+            let expected = format!("line 3: {field}: expected in each of `[[programs]]`");
+            let found = error(&two(given, "a", "b", ""));
+            assert!(found.contains(&expected), "{found}");
+        }
+        let text = two("memory = \"zero-page\"\n", "a", "b", "memory = \"pre-faulted\"\n");
+        let mut workload = Workload::parse(&text).expect("a workload");
+        let memories = |workload: &Workload| -> Vec<Memory> {
+            let program = workload.program(&machine()).expect("a program");
+            program.parts.iter().map(|part| part.memory).collect()
+        };
+        assert_eq!(memories(&workload), [Memory::ZeroPage, Memory::PreFaulted]);
+        workload.set_memory(Memory::CopyOnWrite);
+        assert_eq!(memories(&workload), [Memory::CopyOnWrite; 2]);
+    }
+
+    #[test]
+    fn a_fork_names_a_group_of_its_own_program() {
+        let group = |name: &str, script: &str| {
+            format!("[[programs.threads]]\nname = \"{name}\"\ncount = 1\nscript = [{script}]\n")
+        };
+        let child = "{ fork = { group = \"child\" } }, { run = { us = 5 } }";
+        let text = |forks: &str, other: &str| {
+            format!(
+                "name = \"x\"\nabout = \"y\"\n[[programs]]\nname = \"a\"\n{}{}\
+                 [[programs]]\nname = \"b\"\n{}{}",
+                group("main", forks),
+                group("child", "\"wait\""),
+                group("main", other),
+                group("other", "\"wait\""),
+            )
+        };
+        let workload = Workload::parse(&text(child, "\"wait\"")).expect("a workload");
+        let program = workload.program(&machine()).expect("a program");
+        assert!(
+            program.groups[0]
+                .ops
+                .contains(&super::super::Op::Fork { group: super::super::GroupIndex(1) })
+        );
+        let found = error(&text("\"wait\"", child));
+        assert!(found.contains("programs.1.threads.0.script.0: \"child\" is no group"), "{found}");
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! Workloads: what the threads of a program do, as files with parameters.
 
 mod description;
+mod effort;
+mod part;
 mod program;
 
 pub use description::{Memory, Workload};
 pub(crate) use program::MAX_DEPTH;
-pub use program::{AffinityChange, Confinement, Group, GroupIndex, Op, Program, Spread, Wakes};
+pub use program::{
+    AffinityChange, Confinement, Group, GroupIndex, Op, Part, Program, Quota, Spread, Wakes,
+};

@@ -1,8 +1,11 @@
 //! A workload on a certain machine: all numbers known, scripts as lists of operations.
 
+use std::ops::Range;
+
 use super::description::{
-    Affinity, Amount, Memory, Selection, SpreadKind, Step, StrayWakes, Threads, Workload,
+    Affinity, Amount, CpuMax, Memory, Selection, SpreadKind, Step, StrayWakes, Threads, Workload,
 };
+use super::part::Described;
 use crate::file::Error;
 use crate::machine::Machine;
 use crate::random::Random;
@@ -12,20 +15,49 @@ use crate::topology::{Cpu, Reach};
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
-    /// The memory that bursts write to.
-    pub memory: Memory,
     /// When to stop.
     pub duration: Option<Ns>,
-    /// How many processes run.
-    pub processes: u32,
     /// The CPUs that may be used, in the order of their numbers.
     pub cpus: Vec<Cpu>,
     /// Which wakes land elsewhere than the scheduler's rule says, if any do.
     pub wakes: Option<Wakes>,
-    /// The groups of threads of each process.
+    /// The programs that run beside each other: one, if the file lists none.
+    pub parts: Vec<Part>,
+    /// The groups of threads of all parts, part after part.
     pub groups: Vec<Group>,
     /// Changes of the affinity of all threads.
     pub affinity_changes: Vec<AffinityChange>,
+}
+
+/// One of the programs that run beside each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// The name in the file: the workload's if that lists no programs.
+    pub name: String,
+    /// The memory that its bursts write to.
+    pub memory: Memory,
+    /// How many processes run it.
+    pub processes: u32,
+    /// For how long each process may run together with its children, if that is limited.
+    pub quota: Option<Quota>,
+    /// Which of the program's groups each of its processes has.
+    pub groups: Range<usize>,
+}
+
+impl Part {
+    /// The indices of its groups.
+    pub fn group_indices(&self) -> impl Iterator<Item = GroupIndex> + use<> {
+        self.groups.clone().map(|at| GroupIndex(at as u32))
+    }
+}
+
+/// A part of the time of CPUs, as `cpu.max` of cgroup v2 gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// For how long all threads together may run in a period.
+    pub max: Ns,
+    /// The period.
+    pub period: Ns,
 }
 
 /// Which wakes land elsewhere than the scheduler's rule says.
@@ -60,9 +92,17 @@ impl Program {
         &self.groups[group.0 as usize]
     }
 
-    /// The indices of all groups.
-    pub fn group_indices(&self) -> impl Iterator<Item = GroupIndex> + use<> {
-        (0..self.groups.len() as u32).map(GroupIndex)
+    /// How many processes there are at first.
+    pub fn processes(&self) -> u32 {
+        self.parts.iter().map(|part| part.processes).sum()
+    }
+
+    /// How many threads there are, if none ends or is begun by another one.
+    pub fn threads(&self) -> u64 {
+        let of_process = |part: &Part| -> u64 {
+            self.groups[part.groups.clone()].iter().map(|group| u64::from(group.count)).sum()
+        };
+        self.parts.iter().map(|part| u64::from(part.processes) * of_process(part)).sum()
     }
 }
 
@@ -77,7 +117,8 @@ pub struct Group {
     pub name: String,
     /// How many.
     pub count: u32,
-    /// Whether each stays on a CPU of its own.
+    /// Whether each stays on one CPU: the first ones one after another, and round again if there
+    /// are more threads than CPUs.
     pub pinned: bool,
     /// When they are created.
     pub start: Ns,
@@ -100,7 +141,12 @@ pub enum Op {
     /// Ends the turn.
     EndTurn,
     /// Computes.
-    Run(Spread),
+    Run {
+        /// For how long.
+        time: Spread,
+        /// How much data of its own it goes through, in bytes: the same each time.
+        bytes: u64,
+    },
     /// Writes to the area that the ID selects.
     Burst {
         /// How often at once.
@@ -154,6 +200,13 @@ pub enum Spread {
 }
 
 impl Spread {
+    /// The mean.
+    pub fn mean(self) -> Ns {
+        match self {
+            Spread::Constant(mean) | Spread::Uniform(mean) | Spread::Exponential(mean) => mean,
+        }
+    }
+
     /// A duration; drawn by `random` if it varies.
     pub fn draw(self, random: &mut Random) -> Ns {
         match self {
@@ -185,11 +238,13 @@ pub enum Confinement {
 }
 
 /// The largest number of threads of all processes together, when they start.
-const MAX_THREADS: f64 = 1_000_000.0;
-/// The largest number of processes, and of groups of threads: with both, every group of every
+const MAX_THREADS: u32 = 1_000_000;
+/// The largest number of processes, and of groups of threads, of all programs: with both, every group of every
 /// process has a number that the engine can name.
-const MAX_PROCESSES: f64 = 32_768.0;
+const MAX_PROCESSES: u32 = 32_768;
 const MAX_GROUPS: usize = 256;
+/// A tebibyte, in KiB: nobody goes through more at a time.
+const MAX_KB: f64 = 1_073_741_824.0;
 /// A day, in milliseconds: nothing lasts longer.
 const MAX_MS: f64 = 86_400_000.0;
 
@@ -201,48 +256,45 @@ impl Workload {
     /// A number that makes no sense, here or on any machine; a name that nothing has: the line, the
     /// field, and what was expected.
     pub fn program(&self, machine: &Machine) -> Result<Program, Error> {
-        let selected = select(self, machine)?;
-        let compiler = Compiler { workload: self, cpus: selected.len() as u32 };
-        let processes = match &self.processes {
-            Some(amount) => compiler.count(amount, &["processes"], 1.0, MAX_PROCESSES)?,
-            None => 1,
-        };
+        self.program_on(select(self, machine)?)
+    }
+
+    /// The same on these CPUs of a machine, in the order of their numbers, whichever the workload
+    /// selects.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Workload::program`].
+    pub fn program_on(&self, selected: Vec<Cpu>) -> Result<Program, Error> {
+        let compiler = Compiler::of_all(self, selected.len() as u32);
         let duration = match &self.duration_ms {
             Some(amount) => Some(compiler.time(amount, &["duration_ms"], MS)?),
             None => None,
         };
-        let groups: Result<Vec<Group>, Error> =
-            self.threads.iter().enumerate().map(|(at, group)| compiler.group(at, group)).collect();
-        let groups = groups?;
-        if groups.is_empty() || groups.len() > MAX_GROUPS {
-            return Err(compiler.fault(&["threads"], "expected 1 to 256 groups of threads"));
-        }
-        let threads: f64 = groups.iter().map(|group| f64::from(group.count)).sum();
-        if threads * f64::from(processes) > MAX_THREADS {
-            let expected = "expected at most 1000000 threads, those of all processes together";
-            return Err(compiler.fault(&["threads"], expected));
-        }
         let changes: Result<Vec<AffinityChange>, Error> = self
             .affinity_changes
             .iter()
             .enumerate()
             .map(|(at, change)| compiler.affinity_change(at, change))
             .collect();
-        Ok(Program {
-            memory: self.memory,
+        let mut program = Program {
             duration,
-            processes,
             cpus: selected,
             wakes: compiler.wakes(&self.wakes)?,
-            groups,
+            parts: Vec::new(),
+            groups: Vec::new(),
             affinity_changes: changes?,
-        })
+        };
+        for described in self.described()? {
+            compiler.add_part(&mut program, &described)?;
+        }
+        Ok(program)
     }
 }
 
 /// The CPUs that the workload may use, in the order of their numbers.
 fn select(workload: &Workload, machine: &Machine) -> Result<Vec<Cpu>, Error> {
-    let compiler = Compiler { workload, cpus: machine.topology.cpus() };
+    let compiler = Compiler::of_all(workload, machine.topology.cpus());
     let Selection { l3s, cores_per_l3, threads_per_core } = &workload.cpus;
     let topology = &machine.topology;
     let limit = |amount: &Option<Amount>, field: &str, most: u32| match amount {
@@ -263,11 +315,65 @@ fn select(workload: &Workload, machine: &Machine) -> Result<Vec<Cpu>, Error> {
 struct Compiler<'a> {
     workload: &'a Workload,
     cpus: u32,
+    /// The fields that lead to those that are named in faults.
+    path: &'a [String],
+    /// The groups of threads that scripts may name, and how many others come before them.
+    threads: &'a [Threads],
+    first_group: usize,
 }
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
+    /// For what concerns all programs.
+    fn of_all(workload: &'a Workload, cpus: u32) -> Compiler<'a> {
+        Compiler { workload, cpus, path: &[], threads: &[], first_group: 0 }
+    }
+
+    /// Adds one of the programs, and its groups of threads.
+    fn add_part(&self, program: &mut Program, described: &Described<'_>) -> Result<(), Error> {
+        let first = program.groups.len();
+        let of_part = Compiler {
+            workload: self.workload,
+            cpus: self.cpus,
+            path: &described.path,
+            threads: described.threads,
+            first_group: first,
+        };
+        let processes = match described.processes {
+            Some(amount) => {
+                let most = f64::from(MAX_PROCESSES);
+                of_part.count(amount, &["processes"], 1.0, most)?
+            }
+            None => 1,
+        };
+        for (at, group) in described.threads.iter().enumerate() {
+            program.groups.push(of_part.group(at, group)?);
+        }
+        let last = program.groups.len();
+        if last == first || last > MAX_GROUPS {
+            return Err(of_part.fault(&["threads"], "expected 1 to 256 groups of threads"));
+        }
+        program.parts.push(Part {
+            name: described.name.to_owned(),
+            memory: described.memory,
+            processes,
+            quota: described.quota.map(|quota| of_part.quota(quota)).transpose()?,
+            groups: first..last,
+        });
+        if program.processes() > MAX_PROCESSES {
+            let expected = "expected at most 32768, those of all programs together";
+            return Err(of_part.fault(&["processes"], expected));
+        }
+        if program.threads() > u64::from(MAX_THREADS) {
+            let expected = "expected at most 1000000 threads, those of all processes together";
+            return Err(of_part.fault(&["threads"], expected));
+        }
+        Ok(())
+    }
+
     fn fault(&self, path: &[&str], expected: &str) -> Error {
-        Error::of_field(&self.workload.text, path, expected)
+        let before = self.path.iter().map(String::as_str);
+        let path: Vec<&str> = before.chain(path.iter().copied()).collect();
+        Error::of_field(&self.workload.text, &path, expected)
     }
 
     fn value(&self, amount: &Amount, path: &[&str]) -> Result<f64, Error> {
@@ -339,10 +445,25 @@ impl Compiler<'_> {
         Ok(are_some.then_some(Wakes { shares, until }))
     }
 
+    fn quota(&self, quota: &CpuMax) -> Result<Quota, Error> {
+        let max = self.time(&quota.max_us, &["quota", "max_us"], US)?;
+        let period = match &quota.period_us {
+            Some(amount) => self.time(amount, &["quota", "period_us"], US)?,
+            None => 100 * MS,
+        };
+        if max < MS {
+            return Err(self.fault(&["quota", "max_us"], "expected at least 1000, as Linux does"));
+        }
+        if !(MS..=1000 * MS).contains(&period) {
+            let expected = "expected 1000 to 1000000, as Linux does";
+            return Err(self.fault(&["quota", "period_us"], expected));
+        }
+        Ok(Quota { max, period })
+    }
+
     fn group(&self, at: usize, group: &Threads) -> Result<Group, Error> {
         let at = at.to_string();
         let path = |field: &'static str| ["threads", &at, field];
-        let most = if group.pinned { f64::from(self.cpus) } else { MAX_THREADS };
         let start = match &group.start_ms {
             Some(amount) => self.time(amount, &path("start_ms"), MS)?,
             None => 0,
@@ -351,7 +472,7 @@ impl Compiler<'_> {
         self.script(&mut ops, &group.script, &path("script"), 0)?;
         Ok(Group {
             name: group.name.clone(),
-            count: self.count(&group.count, &path("count"), 0.0, most)?,
+            count: self.count(&group.count, &path("count"), 0.0, f64::from(MAX_THREADS))?,
             pinned: group.pinned,
             start,
             ops,
@@ -418,7 +539,10 @@ impl Compiler<'_> {
                 Op::Turn { after: self.time(after_ms, path, MS)?, jitter: jitter? }
             }
             Step::EndTurn => Op::EndTurn,
-            Step::Run { us, spread } => Op::Run(self.spread(us, *spread, path)?),
+            Step::Run { us, spread, kb } => {
+                let kb = kb.as_ref().map_or(Ok(0), |kb| self.count(kb, path, 0.0, MAX_KB));
+                Op::Run { time: self.spread(us, *spread, path)?, bytes: u64::from(kb?) << 10 }
+            }
             Step::Sleep { us, spread } => Op::Sleep(self.spread(us, *spread, path)?),
             Step::Burst { times, timed } => {
                 let most = f64::from(u32::MAX);
@@ -443,9 +567,11 @@ impl Compiler<'_> {
     }
 
     fn group_named(&self, name: &str, path: &[&str]) -> Result<GroupIndex, Error> {
-        let found = self.workload.threads.iter().position(|group| group.name == name);
+        let found = self.threads.iter().position(|group| group.name == name);
         let expected = format!("{name:?} is no group of threads");
-        found.map(|at| GroupIndex(at as u32)).ok_or_else(|| self.fault(path, &expected))
+        found
+            .map(|at| GroupIndex((self.first_group + at) as u32))
+            .ok_or_else(|| self.fault(path, &expected))
     }
 
     fn affinity_change(&self, at: usize, change: &Affinity) -> Result<AffinityChange, Error> {
@@ -480,7 +606,7 @@ fn lets_time_pass(ops: &[Op], first: usize) -> bool {
     let mut at = 0;
     while let Some(op) = ops.get(at) {
         match op {
-            Op::Run(_) | Op::Burst { .. } | Op::Sleep(_) | Op::Wait => return true,
+            Op::Run { .. } | Op::Burst { .. } | Op::Sleep(_) | Op::Wait => return true,
             Op::Repeat { times: 0, past, .. } => {
                 at = (*past as usize).saturating_sub(first).max(at + 1)
             }

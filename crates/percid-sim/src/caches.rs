@@ -1,0 +1,195 @@
+//! What displaces data from caches: other data.
+//!
+//! Each core's own cache and each last-level cache counts the bytes that were brought into it.
+//! Whoever goes through some data notes the counts; what was brought in since may have displaced
+//! it. A cache that replaces a line at random keeps each of its n lines with probability 1 - 1/n
+//! when another one comes, so of data that was in it a share of exp(-brought in / capacity) is left.
+//! Real caches replace what was not used for longest, or nearly so, and lose little until they are
+//! full: see the comparison with a measured one in `docs/benchmarks.md`.
+
+use crate::machine::Machine;
+use crate::time::{Ns, SECOND};
+use crate::topology::{Cpu, Topology};
+
+/// When some data was gone through last, in bytes that had been brought into the caches by then.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    core: u32,
+    l3: u32,
+    into_core: u64,
+    into_l3: u64,
+}
+
+/// The bytes brought in since some data was gone through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BroughtIn {
+    /// Into the core's own cache; all there can be if the data was in another core's.
+    pub core: u64,
+    /// Into the last-level cache, likewise.
+    pub l3: u64,
+}
+
+/// How much fits into the caches of a machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Capacities {
+    core: f64,
+    l3: f64,
+}
+
+impl Capacities {
+    /// Those of a machine.
+    pub fn of(machine: &Machine) -> Capacities {
+        let bytes = |kb: f64| kb * 1024.0;
+        let costs = &machine.costs;
+        Capacities { core: bytes(costs.core_cache_kb.value), l3: bytes(costs.l3_cache_kb.value) }
+    }
+
+    /// The share of data that is not in the core's own cache any more.
+    pub fn lost_by_core(&self, brought_in: &BroughtIn) -> f64 {
+        lost(brought_in.core, self.core)
+    }
+
+    /// The share of data that is not in the last-level cache any more.
+    pub fn lost_by_l3(&self, brought_in: &BroughtIn) -> f64 {
+        lost(brought_in.l3, self.l3)
+    }
+}
+
+fn lost(brought_in: u64, capacity: f64) -> f64 {
+    if brought_in == 0 { 0.0 } else { 1.0 - libm::exp(-(brought_in as f64) / capacity) }
+}
+
+/// The caches of a machine.
+#[derive(Debug)]
+pub struct Caches {
+    capacities: Capacities,
+    /// What other programs and other machines on the same host bring into each cache, in bytes a
+    /// nanosecond.
+    background: f64,
+    cores: Vec<u64>,
+    l3s: Vec<u64>,
+}
+
+impl Caches {
+    /// Caches into which nothing has been brought.
+    pub fn new(machine: &Machine) -> Caches {
+        let background = machine.costs.background_mb_s.value * 1e6 / SECOND as f64;
+        Caches {
+            capacities: Capacities::of(machine),
+            background,
+            cores: vec![0; machine.topology.cores() as usize],
+            l3s: vec![0; machine.topology.l3s() as usize],
+        }
+    }
+
+    /// What was brought in since a CPU's caches saw some data; everything if they never did.
+    pub fn since(&self, topology: &Topology, cpu: Cpu, seen: Option<Seen>, now: Ns) -> BroughtIn {
+        let here = self.seen(topology, cpu, now);
+        let since = |there: Option<u64>, here: u64| there.map_or(u64::MAX, |there| here - there);
+        let in_core = seen.filter(|seen| seen.core == here.core).map(|seen| seen.into_core);
+        let in_l3 = seen.filter(|seen| seen.l3 == here.l3).map(|seen| seen.into_l3);
+        BroughtIn { core: since(in_core, here.into_core), l3: since(in_l3, here.into_l3) }
+    }
+
+    /// A CPU goes through so many bytes of data that its caches saw before, or never: what they have
+    /// lost of it is brought in again. From one time to the next, each part of the data sees what is
+    /// brought in of all other parts; so what does not fit displaces itself.
+    pub fn go_through(
+        &mut self,
+        topology: &Topology,
+        cpu: Cpu,
+        seen: Option<Seen>,
+        bytes: u64,
+        now: Ns,
+    ) -> Seen {
+        let before = self.since(topology, cpu, seen, now);
+        let seen = self.seen(topology, cpu, now);
+        let part = |share: f64| (bytes as f64 * share) as u64;
+        self.cores[seen.core as usize] += part(self.capacities.lost_by_core(&before));
+        self.l3s[seen.l3 as usize] += part(self.capacities.lost_by_l3(&before));
+        seen
+    }
+
+    /// What a CPU's caches have seen by now.
+    pub fn seen(&self, topology: &Topology, cpu: Cpu, now: Ns) -> Seen {
+        let place = topology.place(cpu);
+        let background = (self.background * now as f64) as u64;
+        Seen {
+            core: place.core,
+            l3: place.l3,
+            into_core: self.cores[place.core as usize] + background,
+            into_l3: self.l3s[place.l3 as usize] + background,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KB: u64 = 1024;
+
+    fn machine(background_mb_s: f64) -> Machine {
+        let mut machine = Machine::preset("epyc-9654").expect("a preset");
+        for (name, value) in [("core_cache_kb", 1024.0), ("l3_cache_kb", 32768.0)] {
+            machine.set(name, value).expect("a number of machines");
+        }
+        machine.set("background_mb_s", background_mb_s).expect("a number of machines");
+        machine
+    }
+
+    #[test]
+    fn data_is_displaced_by_other_data() {
+        let machine = machine(0.0);
+        let topology = &machine.topology;
+        let mut caches = Caches::new(&machine);
+        let data = caches.seen(topology, 0, 0);
+        assert_eq!(caches.since(topology, 0, Some(data), 0), BroughtIn { core: 0, l3: 0 });
+        caches.go_through(topology, 0, None, 1024 * KB, 0);
+        let since = caches.since(topology, 0, Some(data), 0);
+        assert_eq!(since, BroughtIn { core: 1024 * KB, l3: 1024 * KB });
+        let capacities = Capacities::of(&machine);
+        assert!((capacities.lost_by_core(&since) - 0.632).abs() < 0.001);
+        assert!((capacities.lost_by_l3(&since) - 0.031).abs() < 0.001);
+    }
+
+    #[test]
+    fn what_fits_stays_and_what_does_not_fit_displaces_itself() {
+        let machine = machine(0.0);
+        let topology = &machine.topology;
+        // A share x with x = 1 - exp(-bytes / capacity * x).
+        for (bytes, expected) in [(512 * KB, 0.0), (2048 * KB, 0.797)] {
+            let mut caches = Caches::new(&machine);
+            let mut data = caches.go_through(topology, 0, None, bytes, 0);
+            for _ in 0..30 {
+                data = caches.go_through(topology, 0, Some(data), bytes, 0);
+            }
+            let lost =
+                Capacities::of(&machine).lost_by_core(&caches.since(topology, 0, Some(data), 0));
+            assert!((lost - expected).abs() < 0.001, "{bytes}: {lost}");
+        }
+    }
+
+    #[test]
+    fn another_core_of_the_cache_finds_it_there_and_one_elsewhere_does_not() {
+        let machine = machine(0.0);
+        let topology = &machine.topology;
+        let mut caches = Caches::new(&machine);
+        let data = caches.go_through(topology, 0, None, 16 * KB, 0);
+        let near = caches.since(topology, 1, Some(data), 0);
+        assert_eq!(near, BroughtIn { core: u64::MAX, l3: 16 * KB });
+        let far = caches.since(topology, 8, Some(data), 0);
+        assert_eq!(far, BroughtIn { core: u64::MAX, l3: u64::MAX });
+        assert_eq!(Capacities::of(&machine).lost_by_l3(&far), 1.0);
+    }
+
+    #[test]
+    fn others_displace_it_as_time_goes_by() {
+        let machine = machine(1000.0);
+        let topology = &machine.topology;
+        let caches = Caches::new(&machine);
+        let data = caches.seen(topology, 0, 0);
+        let since = caches.since(topology, 0, Some(data), SECOND / 1000);
+        assert_eq!(since, BroughtIn { core: 1_000_000, l3: 1_000_000 });
+    }
+}

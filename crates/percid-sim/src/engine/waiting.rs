@@ -1,0 +1,170 @@
+//! The threads that wait for a CPU, and where most of them do.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+use super::index::ThreadIndex;
+use crate::cpu_set::{CpuSet, Part};
+use crate::topology::Cpu;
+
+/// Queues of different lengths below this one are in different sets.
+const LONG: usize = 32;
+
+/// A queue of threads for each CPU, and the CPUs by the length of their queues: who looks for the
+/// longest or the shortest one does not look at each.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    queues: Vec<VecDeque<ThreadIndex>>,
+    /// CPUs with at least one waiting thread.
+    crowded: CpuSet,
+    /// The CPUs with so many waiting threads, the last set those with `LONG` and more.
+    of_length: Vec<CpuSet>,
+    /// How many CPUs are in each of these sets.
+    counts: Vec<u32>,
+    /// The last of these sets that is not empty.
+    longest: usize,
+    /// Threads in all queues together.
+    threads: u32,
+}
+
+impl Waiting {
+    /// Empty queues.
+    pub(super) fn new(cpus: u32) -> Waiting {
+        Waiting {
+            queues: (0..cpus).map(|_| VecDeque::new()).collect(),
+            crowded: CpuSet::empty(cpus),
+            of_length: vec![CpuSet::of(cpus, 0..cpus)],
+            counts: vec![cpus],
+            longest: 0,
+            threads: 0,
+        }
+    }
+
+    /// Whether any thread waits.
+    pub(super) fn any(&self) -> bool {
+        self.threads > 0
+    }
+
+    /// The threads that wait for a CPU, the first one first.
+    pub(super) fn of(&self, cpu: Cpu) -> &VecDeque<ThreadIndex> {
+        &self.queues[cpu as usize]
+    }
+
+    /// The CPUs that threads wait for.
+    pub(super) fn crowded(&self) -> &CpuSet {
+        &self.crowded
+    }
+
+    /// Lets a thread wait behind those that wait already.
+    pub(super) fn push(&mut self, cpu: Cpu, thread: ThreadIndex) {
+        let queue = &mut self.queues[cpu as usize];
+        queue.push_back(thread);
+        let length = queue.len();
+        self.threads += 1;
+        if length == 1 {
+            self.crowded.insert(cpu);
+        }
+        self.resort(cpu, length - 1, length);
+    }
+
+    /// Takes a thread out of the queue of its CPU, if it is there.
+    pub(super) fn remove(&mut self, cpu: Cpu, thread: ThreadIndex) {
+        let queue = &mut self.queues[cpu as usize];
+        let Some(place) = queue.iter().position(|&other| other == thread) else { return };
+        queue.remove(place);
+        let length = queue.len();
+        self.threads -= 1;
+        if length == 0 {
+            self.crowded.remove(cpu);
+        }
+        self.resort(cpu, length + 1, length);
+    }
+
+    /// Moves a CPU whose queue is one longer or shorter now from one set to another.
+    fn resort(&mut self, cpu: Cpu, from: usize, to: usize) {
+        let (from, to) = (from.min(LONG), to.min(LONG));
+        if from == to {
+            return;
+        }
+        if to == self.of_length.len() {
+            self.of_length.push(CpuSet::empty(self.queues.len() as u32));
+            self.counts.push(0);
+        }
+        self.of_length[from].remove(cpu);
+        self.counts[from] -= 1;
+        self.of_length[to].insert(cpu);
+        self.counts[to] += 1;
+        if to > self.longest || (from == self.longest && self.counts[from] == 0) {
+            self.longest = to;
+        }
+    }
+
+    /// The first of these CPUs with the shortest queue.
+    pub(super) fn shortest(&self, among: &CpuSet) -> Option<Cpu> {
+        let short = self.of_length.iter().take(LONG);
+        let found = short.filter_map(|cpus| cpus.first_in_both(among)).next();
+        found.or_else(|| among.iter().min_by_key(|&cpu| self.of(cpu).len()))
+    }
+
+    /// The first of these CPUs with the longest queue, if that has at least so many threads.
+    pub(super) fn longest(&self, among: &Part, least: usize) -> Option<Cpu> {
+        let length = |cpu: Cpu| self.of(cpu).len();
+        if self.longest == LONG {
+            let long = among.common(&self.of_length[LONG]);
+            let most = long.max_by_key(|&cpu| (length(cpu), Reverse(cpu)));
+            if most.is_some() {
+                return most.filter(|&cpu| length(cpu) >= least);
+            }
+        }
+        let lengths = (least..=self.longest.min(LONG - 1)).rev();
+        lengths.filter_map(|length| among.first_in(&self.of_length[length])).next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// What the sets are for, by looking at each CPU.
+    fn naive_longest(waiting: &Waiting, among: &CpuSet, least: usize) -> Option<Cpu> {
+        let length = |cpu: Cpu| waiting.of(cpu).len();
+        let crowded = among.iter().filter(|&cpu| length(cpu) > 0);
+        let most = crowded.max_by_key(|&cpu| (length(cpu), Reverse(cpu)));
+        most.filter(|&cpu| length(cpu) >= least)
+    }
+
+    fn naive_shortest(waiting: &Waiting, among: &CpuSet) -> Option<Cpu> {
+        among.iter().min_by_key(|&cpu| waiting.of(cpu).len())
+    }
+
+    #[test]
+    fn the_longest_and_the_shortest_queues_are_those_that_a_look_at_each_finds() {
+        let cpus = 150;
+        let mut found_long = 0;
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            let mut waiting = Waiting::new(cpus);
+            let mut next = 0;
+            for step in 0..4000 {
+                // Some CPUs are so crowded that their queues are beyond the sets.
+                let cpu = random.below(if step % 3 == 0 { 4 } else { u64::from(cpus) }) as Cpu;
+                if random.below(5) < 3 {
+                    waiting.push(cpu, ThreadIndex::new(next));
+                    next += 1;
+                } else if let Some(&thread) = waiting.of(cpu).back() {
+                    waiting.remove(cpu, thread);
+                }
+                let first = random.below(u64::from(cpus)) as Cpu;
+                let among = CpuSet::of(cpus, first..(first + 40).min(cpus));
+                let least = 1 + random.below(2 * LONG as u64) as usize;
+                let longest = waiting.longest(&Part::of(&among), least);
+                assert_eq!(longest, naive_longest(&waiting, &among, least), "{seed} {step}");
+                found_long += u32::from(longest.is_some_and(|cpu| waiting.of(cpu).len() > LONG));
+                assert_eq!(waiting.shortest(&among), naive_shortest(&waiting, &among));
+                assert_eq!(waiting.any(), waiting.queues.iter().any(|queue| !queue.is_empty()));
+            }
+        }
+        assert!(found_long > 100, "queues beyond the sets were among them: {found_long}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Inheritance: the file of a machine may name another one, its base, and say only what differs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Machine;
+use super::given::Given;
+use crate::file::{self, Error};
+
+impl Machine {
+    /// Reads a machine from the text of a file. Its base, if it has one, is one of
+    /// [`presets`](Machine::presets): a text lies nowhere, so there are no files beside it.
+    ///
+    /// # Errors
+    ///
+    /// What is no TOML, lacks a field that no base has, has one that is unknown, or describes a
+    /// machine that cannot be: the line, the field, and what was expected.
+    pub fn parse(text: &str) -> Result<Machine, Error> {
+        machine(text, None)
+    }
+
+    /// Reads a machine from a file, and what it inherits from the files that it names.
+    ///
+    /// # Errors
+    ///
+    /// What [`parse`](Machine::parse) refuses, here or in a base; a file that cannot be read; bases
+    /// that go round in a circle.
+    pub fn read(path: &Path) -> Result<Machine, Error> {
+        let text = fs::read_to_string(path).map_err(|cause| Error::of_file(cause.to_string()))?;
+        machine(&text, Some(&Heir { path, of: None }))
+    }
+}
+
+/// A file that is being read, and the one whose base it is.
+struct Heir<'a> {
+    path: &'a Path,
+    of: Option<&'a Heir<'a>>,
+}
+
+fn machine(text: &str, heir: Option<&Heir<'_>>) -> Result<Machine, Error> {
+    let given: Given = file::parse(text)?;
+    let base = match &given.base {
+        Some(name) => {
+            let fault = |expected: String| Error::of_field(text, &["base"], expected);
+            Some(base(name, heir).map_err(fault)?)
+        }
+        None => None,
+    };
+    given.over(base.as_ref(), text)
+}
+
+/// The machine with this name, or in this file.
+fn base(name: &str, heir: Option<&Heir<'_>>) -> Result<Machine, String> {
+    if let Some(preset) = Machine::preset(name) {
+        return Ok(preset);
+    }
+    let known = Machine::presets().collect::<Vec<_>>().join(", ");
+    let expected = format!("expected one of {known}, or a file that ends in .toml");
+    if !name.contains('/') && !name.ends_with(".toml") {
+        return Err(format!("{expected}; found {name:?}"));
+    }
+    let Some(heir) = heir else {
+        return Err(format!("expected one of {known}, as this text is in no file; found {name:?}"));
+    };
+    let path = heir.path.parent().unwrap_or(Path::new("")).join(name);
+    if let Some(circle) = heir.circle(&path) {
+        return Err(format!("expected a base that is another machine, found a circle: {circle}"));
+    }
+    let cannot = |fault: &dyn std::fmt::Display| format!("{}: {fault}", path.display());
+    let text = fs::read_to_string(&path).map_err(|cause| cannot(&cause))?;
+    machine(&text, Some(&Heir { path: &path, of: Some(heir) })).map_err(|fault| cannot(&fault))
+}
+
+impl Heir<'_> {
+    /// The way back to this file, if it is among those that are being read.
+    fn circle(&self, path: &Path) -> Option<String> {
+        let real = |path: &Path| -> Option<PathBuf> { fs::canonicalize(path).ok() };
+        let wanted = real(path)?;
+        let mut way = vec![path.display().to_string()];
+        let mut next = Some(self);
+        while let Some(heir) = next {
+            way.push(heir.path.display().to_string());
+            if real(heir.path).as_ref() == Some(&wanted) {
+                way.reverse();
+                return Some(way.join(" -> "));
+            }
+            next = heir.of;
+        }
+        None
+    }
+}

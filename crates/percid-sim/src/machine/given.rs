@@ -1,0 +1,249 @@
+//! What the file of a machine gives, which is not all if it has a base.
+
+use serde::{Deserialize, Serialize};
+
+use super::check::{MAX_CPUS, fault_of_number};
+use super::lists::{self, Lists};
+use super::shape::{Numbering, Shape};
+use super::{CostsGiven, KernelGiven, Machine};
+use crate::distances::Distances;
+use crate::file::Error;
+use crate::topology::Topology;
+
+/// A machine as its file describes it.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Given {
+    /// The machine that has what is not given here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) base: Option<String>,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topology: Option<TopologyGiven>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distances: Option<Distances>,
+    #[serde(default, skip_serializing_if = "KernelGiven::is_empty")]
+    kernel: KernelGiven,
+    #[serde(default, skip_serializing_if = "CostsGiven::is_empty")]
+    costs: CostsGiven,
+}
+
+/// Where CPUs sit: a regular shape, or lists.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct TopologyGiven {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sockets: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes_per_socket: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    l3s_per_socket: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cores_per_l3: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads_per_core: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numbering: Option<Numbering>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpus_of_cores: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpus_of_l3s: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpus_of_nodes: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpus_of_sockets: Option<Vec<String>>,
+}
+
+impl Given {
+    /// The whole machine: what is given, and what the base has. `text` is the file.
+    pub(super) fn over(self, base: Option<&Machine>, text: &str) -> Result<Machine, Error> {
+        self.check_numbers(text)?;
+        let missing = |section: &'static str| {
+            move |field| Error::of_field(text, &[section, field], missing(base.is_some()))
+        };
+        let like = base.map(|base| base.name.as_str()).unwrap_or_default();
+        Ok(Machine {
+            topology: distant(topology(self.topology, base, text)?, self.distances, base, text)?,
+            kernel: self
+                .kernel
+                .over(base.map(|base| &base.kernel), like)
+                .map_err(missing("kernel"))?,
+            costs: self.costs.over(base.map(|base| &base.costs), like).map_err(missing("costs"))?,
+            name: self.name,
+        })
+    }
+
+    fn check_numbers(&self, text: &str) -> Result<(), Error> {
+        let costs = self.costs.all().into_iter().map(|number| ("costs", number));
+        let clocks = self.kernel.all().into_iter().map(|number| ("kernel", number));
+        for (section, (field, number)) in costs.chain(clocks) {
+            if let Some(expected) = fault_of_number(field, number.value) {
+                return Err(Error::of_field(text, &[section, field], expected));
+            }
+        }
+        Ok(())
+    }
+
+    /// What has to be given so that the machine comes out, without a base.
+    pub(super) fn of(machine: &Machine) -> Given {
+        Given {
+            base: None,
+            name: machine.name.clone(),
+            topology: Some(TopologyGiven::of(&machine.topology)),
+            distances: machine.topology.distances().cloned(),
+            kernel: KernelGiven::from(&machine.kernel),
+            costs: CostsGiven::from(&machine.costs),
+        }
+    }
+
+    /// The same with a base, which has the clocks and the costs.
+    pub(super) fn places_of(name: &str, topology: &Topology, base: &str) -> Given {
+        Given {
+            base: Some(base.to_owned()),
+            name: name.to_owned(),
+            topology: Some(TopologyGiven::of(topology)),
+            distances: topology.distances().cloned(),
+            kernel: KernelGiven::default(),
+            costs: CostsGiven::default(),
+        }
+    }
+
+    /// As a file.
+    pub(super) fn to_toml(&self) -> String {
+        toml::to_string(self).expect("names, numbers and texts, which TOML has")
+    }
+}
+
+fn missing(has_base: bool) -> &'static str {
+    if has_base {
+        "expected here, as the base has none"
+    } else {
+        "expected here, or a `base` that has it"
+    }
+}
+
+fn topology(
+    given: Option<TopologyGiven>,
+    base: Option<&Machine>,
+    text: &str,
+) -> Result<Topology, Error> {
+    let given = match (given, base) {
+        (None, Some(base)) => return Ok(base.topology.clone()),
+        (given, _) => given.unwrap_or_default(),
+    };
+    match given.lists(text)? {
+        Some(lists) => lists::topology(&lists, MAX_CPUS).map_err(|(field, entry, expected)| {
+            let entry = entry.map(|at| at.to_string());
+            let path: Vec<&str> = ["topology", field].into_iter().chain(entry.as_deref()).collect();
+            Error::of_field(text, &path, expected)
+        }),
+        None => {
+            let shape = given.shape(base.and_then(|base| Shape::of(&base.topology)), text)?;
+            match shape.fault(MAX_CPUS) {
+                Some((field, expected)) => {
+                    Err(Error::of_field(text, &["topology", field], expected))
+                }
+                None => Ok(shape.topology()),
+            }
+        }
+    }
+}
+
+/// The topology with the distances that are given, or else those of a base that has as many nodes.
+fn distant(
+    topology: Topology,
+    given: Option<Distances>,
+    base: Option<&Machine>,
+    text: &str,
+) -> Result<Topology, Error> {
+    let nodes = topology.nodes();
+    let inherited = base.filter(|base| base.topology.nodes() == nodes);
+    let distances = match (given, inherited.and_then(|base| base.topology.distances())) {
+        (Some(given), _) => given,
+        (None, Some(inherited)) => inherited.clone(),
+        (None, None) => return Ok(topology),
+    };
+    if let Some((row, expected)) = distances.fault(nodes) {
+        let row = row.map(|row| row.to_string());
+        let path: Vec<&str> = ["distances", "nodes"].into_iter().chain(row.as_deref()).collect();
+        return Err(Error::of_field(text, &path, expected));
+    }
+    topology.with_distances(distances).map_err(Error::of_file)
+}
+
+impl TopologyGiven {
+    fn of(topology: &Topology) -> TopologyGiven {
+        if let Some(shape) = Shape::of(topology) {
+            return TopologyGiven {
+                sockets: Some(shape.sockets),
+                nodes_per_socket: Some(shape.nodes_per_socket),
+                l3s_per_socket: Some(shape.l3s_per_socket),
+                cores_per_l3: Some(shape.cores_per_l3),
+                threads_per_core: Some(shape.threads_per_core),
+                numbering: Some(shape.numbering),
+                ..TopologyGiven::default()
+            };
+        }
+        let [cores, l3s, nodes, sockets] = lists::of(topology).map(Some);
+        TopologyGiven {
+            cpus_of_cores: cores,
+            cpus_of_l3s: l3s,
+            cpus_of_nodes: nodes,
+            cpus_of_sockets: sockets,
+            ..TopologyGiven::default()
+        }
+    }
+
+    /// The lists, if any are given: then all have to be, and nothing else.
+    fn lists(&self, text: &str) -> Result<Option<Lists>, Error> {
+        let lists =
+            [&self.cpus_of_cores, &self.cpus_of_l3s, &self.cpus_of_nodes, &self.cpus_of_sockets];
+        if lists.iter().all(|list| list.is_none()) {
+            return Ok(None);
+        }
+        let fault = |field, expected: &str| Error::of_field(text, &["topology", field], expected);
+        let counts = [
+            ("sockets", self.sockets),
+            ("nodes_per_socket", self.nodes_per_socket),
+            ("l3s_per_socket", self.l3s_per_socket),
+            ("cores_per_l3", self.cores_per_l3),
+            ("threads_per_core", self.threads_per_core),
+            ("numbering", self.numbering.map(|_| 0)),
+        ];
+        if let Some((field, _)) = counts.iter().find(|(_, count)| count.is_some()) {
+            return Err(fault(field, "expected either counts or lists of CPUs, found both"));
+        }
+        let mut all = Lists::default();
+        for ((field, given), list) in lists::FIELDS.iter().zip(lists).zip(&mut all) {
+            let expected = || fault(field, "expected here: lists of CPUs say all four");
+            *list = given.clone().ok_or_else(expected)?;
+        }
+        Ok(Some(all))
+    }
+
+    /// The regular shape, with what a regular base says besides.
+    fn shape(&self, base: Option<Shape>, text: &str) -> Result<Shape, Error> {
+        let missing = |field| {
+            let expected = "expected here, or a regular `base` that has it";
+            Error::of_field(text, &["topology", field], expected)
+        };
+        let count = |field: &'static str, given: Option<u32>, inherited: fn(&Shape) -> u32| {
+            given.or(base.as_ref().map(inherited)).ok_or_else(|| missing(field))
+        };
+        let inherited = base.map(|base| base.numbering);
+        Ok(Shape {
+            sockets: count("sockets", self.sockets, |base| base.sockets)?,
+            nodes_per_socket: count("nodes_per_socket", self.nodes_per_socket, |base| {
+                base.nodes_per_socket
+            })?,
+            l3s_per_socket: count("l3s_per_socket", self.l3s_per_socket, |base| {
+                base.l3s_per_socket
+            })?,
+            cores_per_l3: count("cores_per_l3", self.cores_per_l3, |base| base.cores_per_l3)?,
+            threads_per_core: count("threads_per_core", self.threads_per_core, |base| {
+                base.threads_per_core
+            })?,
+            numbering: self.numbering.or(inherited).ok_or_else(|| missing("numbering"))?,
+        })
+    }
+}

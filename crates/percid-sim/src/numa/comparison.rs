@@ -1,0 +1,307 @@
+//! Rules of the scan beside each other: the same machine, workload and seeds for each.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+use percid_rules::scan::{Order, Rules, Width};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::experiment::{deviation, mean};
+use super::outcome::{Counts, Outcome, REASONS};
+use super::run;
+use super::setup::Setup;
+use crate::file::Error;
+use crate::run_control::RunControl;
+
+/// Rules with a name.
+#[derive(Debug)]
+pub struct RuleSet {
+    /// The name, for the command line and for tables.
+    pub name: &'static str,
+    /// What they are.
+    pub about: &'static str,
+    /// The rules.
+    pub rules: Rules,
+}
+
+/// All rules that can be compared, the oldest first.
+pub const RULE_SETS: [RuleSet; 5] = [
+    RuleSet {
+        name: "linux-6.6",
+        about: "before the series: what the scanning thread does not use may never be scanned",
+        rules: Rules::BASE,
+    },
+    RuleSet {
+        name: "linux-6.7",
+        about: "the series on selective scanning",
+        rules: Rules::SELECTIVE,
+    },
+    RuleSet {
+        name: "linux-6.12",
+        about: "the series and the fixes that followed",
+        rules: Rules::LINUX_6_12,
+    },
+    RuleSet {
+        name: "wide",
+        about: "linux-6.12 with sets of active threads of 128 bits; in no kernel",
+        rules: Rules { width: Width::Bits128, ..Rules::LINUX_6_12 },
+    },
+    RuleSet {
+        name: "by-activity",
+        about: "linux-6.12 in the order by activity; in no kernel",
+        rules: Rules { order: Order::Activity, ..Rules::LINUX_6_12 },
+    },
+];
+
+/// The rules with this name.
+pub fn rule_set(name: &str) -> Option<&'static RuleSet> {
+    RULE_SETS.iter().find(|known| known.name == name)
+}
+
+/// What to compare.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    /// The workload on its machine, with all numbers set that are not swept.
+    pub setup: &'a Setup,
+    /// Numbers that take several values, see [`Setup::NAMES`]; every combination is simulated.
+    pub sweeps: &'a [(String, Vec<f64>)],
+    /// The rules.
+    pub rules: &'a [&'static RuleSet],
+    /// How many runs of each, with seeds that follow each other.
+    pub seeds: u64,
+    /// The first seed.
+    pub seed: u64,
+}
+
+/// What came of one set of rules with one combination of numbers. Counts are means over the runs,
+/// of all processes together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The swept numbers.
+    pub parameters: BTreeMap<String, f64>,
+    /// The name of the rules.
+    pub rules: &'static str,
+    /// How many runs this is the mean of.
+    pub runs: u64,
+    /// Seconds until the last process was over: the mean of the runs.
+    pub elapsed_s: f64,
+    /// The least of the runs.
+    pub elapsed_min_s: f64,
+    /// The most of the runs.
+    pub elapsed_max_s: f64,
+    /// The standard deviation of the runs.
+    pub elapsed_deviation_s: f64,
+    /// How much sooner it could have been over, had all memory been local from the start.
+    pub lost_s: f64,
+    /// Regions left out by reason; `ignore_pid_inactive` are those that were scanned although the
+    /// thread does not use them.
+    pub reasons: BTreeMap<&'static str, f64>,
+    /// Passes.
+    pub passes: f64,
+    /// The time that passes took, in seconds.
+    pub scan_s: f64,
+    /// Entries of single pages that were armed.
+    pub pte_updates: f64,
+    /// Entries of huge pages that were armed.
+    pub pmd_updates: f64,
+    /// Hint faults.
+    pub hint_faults: f64,
+    /// The share of them on the thread's own node; none if there were none.
+    pub local_share: Option<f64>,
+    /// Pages that were migrated, a huge page counting 512.
+    pub pages_migrated: f64,
+    /// Seconds until nine tenths of the pages of a process had been armed, in the mean of the
+    /// processes in which that happened; none if it never did.
+    pub covered_after_s: Option<f64>,
+    /// How far the processes of the first run had come, second by second, in the mean: the share of
+    /// what a round goes over that was local.
+    #[serde(skip)]
+    pub course: Vec<f64>,
+}
+
+/// Values of what is swept, and the setup with them.
+type Combination = (BTreeMap<String, f64>, Setup);
+
+impl Comparison<'_> {
+    /// How many runs there will be.
+    pub fn runs(&self) -> u64 {
+        let combinations: u64 = self.sweeps.iter().map(|(_, values)| values.len() as u64).product();
+        combinations * self.rules.len() as u64 * self.seeds
+    }
+
+    /// Simulates everything on all CPUs of this machine. The rows do not depend on how many these
+    /// are.
+    ///
+    /// # Errors
+    ///
+    /// Numbers that make no sense in one of the combinations.
+    pub fn simulate(&self, control: &RunControl) -> Result<Vec<Row>, Error> {
+        let combinations = self.combinations()?;
+        let cases: Vec<_> = combinations
+            .iter()
+            .flat_map(|one| self.rules.iter().map(move |&rules| (one, rules)))
+            .collect();
+        let rows = cases
+            .par_iter()
+            .filter_map(|((parameters, setup), rules)| self.row(parameters, setup, rules, control));
+        Ok(rows.collect())
+    }
+
+    fn combinations(&self) -> Result<Vec<Combination>, Error> {
+        let mut all = vec![(BTreeMap::new(), self.setup.clone())];
+        for (name, values) in self.sweeps {
+            let mut next = Vec::new();
+            for (parameters, setup) in &all {
+                for &value in values {
+                    let (mut parameters, mut setup) = (parameters.clone(), setup.clone());
+                    setup.set(name, value)?;
+                    parameters.insert(name.clone(), value);
+                    next.push((parameters, setup));
+                }
+            }
+            all = next;
+        }
+        all.iter().try_for_each(|(_, setup)| setup.check())?;
+        Ok(all)
+    }
+
+    /// None if the first run was not over when it had to stop.
+    fn row(
+        &self,
+        parameters: &BTreeMap<String, f64>,
+        setup: &Setup,
+        rules: &RuleSet,
+        control: &RunControl,
+    ) -> Option<Row> {
+        let run = |number: u64| {
+            let processes = self.once(setup, rules, number, control)?;
+            control.done.fetch_add(1, Relaxed);
+            Some(processes)
+        };
+        let runs: Vec<Vec<Outcome>> = (0..self.seeds).into_par_iter().filter_map(run).collect();
+        (!runs.is_empty()).then(|| summary(parameters.clone(), setup, rules.name, &runs))
+    }
+
+    /// All processes of a run; none if it has to stop.
+    fn once(
+        &self,
+        setup: &Setup,
+        rules: &RuleSet,
+        number: u64,
+        control: &RunControl,
+    ) -> Option<Vec<Outcome>> {
+        let seed = self.seed.wrapping_add(number);
+        let process = |process: u32| {
+            let own = seed.wrapping_mul(1 << 16).wrapping_add(u64::from(process));
+            let goes_on = !control.stop.load(Relaxed);
+            goes_on.then(|| run::process(setup, &rules.rules, process, own))
+        };
+        (0..setup.workload.processes).map(process).collect()
+    }
+}
+
+fn summary(
+    parameters: BTreeMap<String, f64>,
+    setup: &Setup,
+    rules: &'static str,
+    runs: &[Vec<Outcome>],
+) -> Row {
+    let mut counts = Counts::default();
+    runs.iter().flatten().for_each(|process| counts.add(&process.counts));
+    let last = |run: &Vec<Outcome>| run.iter().map(Outcome::elapsed_s).fold(0.0, f64::max);
+    let times: Vec<f64> = runs.iter().map(last).collect();
+    let per_run = |count: u64| count as f64 / runs.len() as f64;
+    let faults = counts.hint_faults;
+    let covered = runs.iter().flatten().filter_map(|process| process.covered_after(0.9));
+    let covered: Vec<f64> = covered.map(|seconds| seconds as f64).collect();
+    Row {
+        parameters,
+        rules,
+        runs: runs.len() as u64,
+        elapsed_s: mean(&times),
+        elapsed_min_s: times.iter().copied().fold(f64::INFINITY, f64::min),
+        elapsed_max_s: times.iter().copied().fold(0.0, f64::max),
+        elapsed_deviation_s: deviation(&times),
+        lost_s: mean(&times) - setup.fastest_s(),
+        reasons: REASONS
+            .map(|reason| (reason.name(), per_run(counts.reasons[reason as usize])))
+            .into(),
+        passes: per_run(counts.passes),
+        scan_s: per_run(counts.scan_ns) / 1e9,
+        pte_updates: per_run(counts.pte_updates),
+        pmd_updates: per_run(counts.pmd_updates),
+        hint_faults: per_run(faults),
+        local_share: (faults > 0).then(|| counts.hint_faults_local as f64 / faults as f64),
+        pages_migrated: per_run(counts.pages_migrated),
+        covered_after_s: (!covered.is_empty()).then(|| mean(&covered)),
+        course: course(&runs[0]),
+    }
+}
+
+fn course(processes: &[Outcome]) -> Vec<f64> {
+    let longest = processes.iter().map(|process| process.seconds.len()).max().unwrap_or(0);
+    let at = |second: usize| {
+        let states = processes.iter().filter_map(|process| process.seconds.get(second));
+        mean(&states.map(|state| state.local).collect::<Vec<f64>>())
+    };
+    (0..longest).map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::numa::Workload;
+
+    fn setup(preset: &str) -> Setup {
+        let machine = Machine::preset("cascade-lake").expect("a preset");
+        let mut setup = Setup::of(&machine, Workload::preset(preset).expect("a preset"));
+        setup.set("threads", 32.0).expect("a number");
+        setup
+    }
+
+    fn rows(setup: &Setup, sweeps: &[(String, Vec<f64>)]) -> Vec<Row> {
+        let rules: Vec<&RuleSet> = RULE_SETS.iter().collect();
+        let comparison = Comparison { setup, sweeps, rules: &rules, seeds: 2, seed: 1 };
+        let control = RunControl::default();
+        let rows = comparison.simulate(&control).expect("sensible numbers");
+        assert_eq!(control.done.load(Relaxed), comparison.runs());
+        rows
+    }
+
+    #[test]
+    fn every_preset_runs_under_all_rules_and_loses_no_negative_time() {
+        for preset in Workload::presets() {
+            let rows = rows(&setup(preset), &[]);
+            assert_eq!(rows.len(), RULE_SETS.len());
+            for row in &rows {
+                println!("{preset} {} {:.1} s, lost {:.1}", row.rules, row.elapsed_s, row.lost_s);
+                assert!(row.lost_s >= -0.001 && row.passes > 0.0, "{preset}: {row:?}");
+                assert!(!row.course.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_rows_and_sweeps_multiply() {
+        let setup = setup("phases");
+        let sweeps = [("remote_cost".to_owned(), vec![1.0, 3.0])];
+        let all = rows(&setup, &sweeps);
+        assert_eq!(all, rows(&setup, &sweeps));
+        assert_eq!(all.len(), 2 * RULE_SETS.len());
+        let (near, far) = all.split_at(RULE_SETS.len());
+        assert!(near.iter().all(|row| row.lost_s.abs() < 0.001), "nothing is remote: {near:?}");
+        assert!(far.iter().all(|row| row.lost_s > 0.5), "{far:?}");
+    }
+
+    #[test]
+    fn what_must_stop_has_no_rows() {
+        let control = RunControl::default();
+        control.stop.store(true, Relaxed);
+        let (setup, rules) = (setup("numa01"), [&RULE_SETS[0]]);
+        let comparison =
+            Comparison { setup: &setup, sweeps: &[], rules: &rules, seeds: 2, seed: 1 };
+        assert_eq!(comparison.simulate(&control), Ok(Vec::new()));
+    }
+}

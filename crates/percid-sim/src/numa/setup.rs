@@ -1,0 +1,281 @@
+//! All that a simulated run is made from, with the origin of each number.
+
+use serde::Serialize;
+
+use super::parameters::Parameters;
+use super::system::System;
+use super::workload::Workload;
+use crate::file::Error;
+use crate::machine::Machine;
+use crate::time::{MS, Ns, SECOND};
+
+/// The longest run in simulated seconds.
+const LONGEST_RUN: f64 = 3600.0;
+
+/// The speed of local memory in bytes a second: fitted to the published time without the series.
+const SPEED: f64 = 65e9;
+/// What a byte on the other node costs: fitted to the published time with the series.
+const REMOTE_COST: f64 = 2.4;
+
+/// A workload on a machine, and what is assumed about them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// The workload.
+    pub workload: Workload,
+    /// The machine.
+    pub system: System,
+    /// The rest.
+    pub parameters: Parameters,
+}
+
+/// A parameter, for readers.
+#[derive(Debug, Clone, Serialize)]
+pub struct Parameter {
+    /// What it is.
+    pub name: &'static str,
+    /// Its value, with its unit.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: &'static str,
+    /// Whether it was chosen so that the published figures come out.
+    pub fitted: bool,
+}
+
+impl Setup {
+    /// The published benchmark on its machine.
+    pub fn published() -> Setup {
+        let workload = Workload::preset("numa01-threadlocal").expect("a preset");
+        let system = System::uniform("2 x Cascade Lake, 80 CPUs", 2, 80, SPEED, REMOTE_COST);
+        Setup { workload, system, parameters: Parameters::default() }
+    }
+
+    /// A workload on a machine of the simulator. How fast its memory is, its file does not say: the
+    /// published machine's is assumed until it is set.
+    pub fn of(machine: &Machine, workload: Workload) -> Setup {
+        let system = System::of(machine, SPEED, REMOTE_COST);
+        let tick = machine.kernel.tick_ns();
+        Setup { workload, system, parameters: Parameters { tick, ..Parameters::default() } }
+    }
+
+    /// The names that [`Setup::set`] knows.
+    pub const NAMES: [&'static str; 13] = [
+        "processes",
+        "threads",
+        "mib",
+        "rounds",
+        "preparation_s",
+        "cpus",
+        "speed_gb_s",
+        "remote_cost",
+        "stay_s",
+        "reluctance",
+        "first_period_ms",
+        "least_share",
+        "main_share",
+    ];
+
+    /// Sets a number by its name.
+    ///
+    /// # Errors
+    ///
+    /// The names that there are, if there is none of this name; what was expected, if the value
+    /// cannot be.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
+        if let Some(result) = self.workload.set(name, value) {
+            return result;
+        }
+        let (least, most) = match name {
+            "cpus" => (1.0, 8192.0),
+            "speed_gb_s" => (0.001, 1e6),
+            "remote_cost" => (1.0, 1000.0),
+            "stay_s" => (0.001, 1e9),
+            "first_period_ms" => (1.0, 60_000.0),
+            "least_share" => (0.01, 1.0),
+            "main_share" | "reluctance" => (0.0, 1.0),
+            _ => {
+                let known = Setup::NAMES.join(", ");
+                return Err(Error::of_file(format!("expected one of {known}")));
+            }
+        };
+        if !(least..=most).contains(&value) {
+            let expected = format!("{name}: expected {least} to {most}, found {value}");
+            return Err(Error::of_file(expected));
+        }
+        let Setup { system, parameters, .. } = self;
+        match name {
+            "cpus" => system.cpus = value as u32,
+            "speed_gb_s" => system.speed = value * 1e9,
+            "remote_cost" => system.remote_cost = value,
+            "stay_s" => parameters.stay = (value * SECOND as f64) as Ns,
+            "first_period_ms" => parameters.first_period = (value * MS as f64) as Ns,
+            "least_share" => parameters.least_share = value,
+            "reluctance" => parameters.reluctance = value,
+            _ => parameters.main_share = value,
+        }
+        Ok(())
+    }
+
+    /// Checks that a run has an end.
+    ///
+    /// # Errors
+    ///
+    /// How long it could take, if that is too long.
+    pub fn check(&self) -> Result<(), Error> {
+        let slowest = self.fastest_s() * self.system.remote_cost;
+        if slowest > LONGEST_RUN {
+            let expected = format!(
+                "expected a run of at most {LONGEST_RUN} simulated seconds, found up to {slowest:.0}: fewer \
+                 rounds, less memory or faster memory (speed_gb_s)"
+            );
+            return Err(Error::of_file(expected));
+        }
+        Ok(())
+    }
+
+    /// The time of a run in seconds if all memory is always local.
+    pub fn fastest_s(&self) -> f64 {
+        let traffic = self.workload.traffic() * f64::from(self.workload.processes);
+        self.workload.preparation.seconds + traffic / self.system.speed
+    }
+
+    /// When the first phase begins.
+    pub(super) fn prepared_at(&self) -> Ns {
+        (self.workload.preparation.seconds * SECOND as f64) as Ns
+    }
+
+    /// The share of a CPU that there is for each thread.
+    pub(super) fn cpu_share(&self) -> f64 {
+        let threads = f64::from(self.workload.processes) * f64::from(self.workload.threads);
+        (f64::from(self.system.cpus) / threads).min(1.0)
+    }
+
+    /// All numbers with their origins.
+    pub fn list(&self) -> Vec<Parameter> {
+        let mut list = self.facts();
+        list.extend(self.fits());
+        list
+    }
+
+    fn facts(&self) -> Vec<Parameter> {
+        let Setup { workload, system, parameters } = self;
+        let fact = |name, value, origin| Parameter { name, value, origin, fitted: false };
+        let memory = workload.bytes() / super::workload::MIB;
+        vec![
+            fact("processes", workload.processes.to_string(), "the workload"),
+            fact("workers a process", workload.threads.to_string(), "the workload"),
+            fact("memory of a process", format!("{memory} MiB"), "the workload"),
+            fact(
+                "bound while preparing",
+                yes(workload.preparation.bound),
+                "the workload; a region without a policy has that of the scanning thread",
+            ),
+            fact("nodes", system.nodes().to_string(), "the machine"),
+            fact(
+                "CPUs",
+                system.cpus.to_string(),
+                "the machine; published: 80 CPUs agree with the processor times",
+            ),
+            fact("tick", seconds(parameters.tick), "HZ = 250, what distributions build"),
+            fact(
+                "first period",
+                seconds(parameters.first_period),
+                "the scan delay, Linux's default",
+            ),
+            fact(
+                "least share of a CPU",
+                parameters.least_share.to_string(),
+                "published processor time: 93 217 s in 1234.77 s on 80 CPUs is a mean of 0.944",
+            ),
+            fact("periods adapt", yes(parameters.adaptation), "Linux"),
+            fact(
+                "shortest period after a move",
+                yes(parameters.hurry_after_move),
+                "Linux, for threads that leave the node they prefer",
+            ),
+            fact(
+                "workers return to the node they prefer",
+                yes(parameters.go_home),
+                "Linux, when they trap; that there is always a CPU for them is assumed",
+            ),
+        ]
+    }
+
+    fn fits(&self) -> Vec<Parameter> {
+        let Setup { workload, system, parameters } = self;
+        let fitted = |name, value, origin| Parameter { name, value, origin, fitted: true };
+        vec![
+            fitted(
+                "main thread's share",
+                parameters.main_share.to_string(),
+                "base counts; that it runs follows from the published hash tables, where it scans",
+            ),
+            fitted(
+                "file regions",
+                parameters.file_regions.to_string(),
+                "shared_ro against inaccessible; plausible are 14 to 16",
+            ),
+            fitted(
+                "data regions",
+                parameters.data_regions.to_string(),
+                "pid_inactive against inaccessible",
+            ),
+            fitted("preparation", format!("{} s", workload.preparation.seconds), "unsuitable"),
+            fitted("stay on a node", seconds(parameters.stay), "selective counts"),
+            fitted(
+                "moves from the preferred node left out",
+                parameters.reluctance.to_string(),
+                "Linux leaves them out until balancing has failed several times; none, because the updates fit better",
+            ),
+            fitted(
+                "a doubled period puts off the process's pass",
+                yes(parameters.put_off),
+                "Linux does; left out because ignore_pid_inactive and elapsed cannot both be met with it",
+            ),
+            fitted("speed", format!("{} GB/s", system.speed / 1e9), "elapsed, base"),
+            fitted("remote cost", system.remote_cost.to_string(), "elapsed, selective"),
+        ]
+    }
+}
+
+fn seconds(time: Ns) -> String {
+    format!("{} s", time as f64 / SECOND as f64)
+}
+
+fn yes(on: bool) -> String {
+    if on { "yes" } else { "no" }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_is_listed_with_its_origin() {
+        let setup = Setup::published();
+        let list = setup.list();
+        assert!(list.iter().all(|parameter| !parameter.origin.is_empty()));
+        // Printing a structure names each field once. Beside them the workload has five numbers
+        // and the machine four.
+        let fields = format!("{:?}", setup.parameters).matches(": ").count();
+        assert_eq!(list.len(), fields + 5 + 4);
+    }
+
+    #[test]
+    fn every_name_can_be_set_and_others_are_refused() {
+        for name in Setup::NAMES {
+            let mut setup = Setup::published();
+            assert_eq!(setup.set(name, 1.0), Ok(()), "{name}");
+            assert!(setup.set(name, -1.0).is_err(), "{name}");
+        }
+        let mut setup = Setup::published();
+        assert!(setup.set("colour", 1.0).is_err());
+    }
+
+    #[test]
+    fn a_run_without_an_end_is_refused() {
+        let mut setup = Setup::published();
+        assert_eq!(setup.check(), Ok(()));
+        setup.set("rounds", 1e6).expect("a number");
+        assert!(setup.check().is_err());
+    }
+}

@@ -1,0 +1,156 @@
+//! How well the model predicts cells to which it was not fitted.
+
+use serde::Serialize;
+
+use super::fit::{Fit, Trials};
+use super::setting::Setting;
+use super::table::{POLICIES, RUNS, published_ns, watched_rows};
+use crate::published::{self, Intermittent};
+use crate::run_control::RunControl;
+
+/// The fits to parts of the table, and what they predict of the rest.
+#[derive(Debug, Clone, Serialize)]
+pub struct CrossValidation {
+    /// The mean of the absolute errors of the cells of `rows`, as a share.
+    pub mean_error: f64,
+    /// The largest of them.
+    pub worst_error: f64,
+    /// Each row predicted from all others.
+    pub rows: Vec<Left>,
+    /// The rows of each pause predicted from those of the other one.
+    pub delays: Vec<Left>,
+}
+
+/// What a fit predicts of the rows that were left out of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Left {
+    /// What was left out.
+    pub left_out: String,
+    /// The mean of the absolute errors of the predictions, as a share.
+    pub mean_error: f64,
+    /// The largest of them.
+    pub worst_error: f64,
+    /// The predictions.
+    pub cells: Vec<Predicted>,
+    /// The numbers that were fitted to the rest.
+    pub fitted: Vec<Fitted>,
+}
+
+/// A cell that was not fitted to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Predicted {
+    /// The part of the machine, as the published table names it.
+    pub config: String,
+    /// Pause between two threads' turns, in milliseconds.
+    pub delay_ms: u64,
+    /// The policy that stands for the column.
+    pub policy: &'static str,
+    /// Nanoseconds per burst, predicted.
+    pub model_ns: f64,
+    /// Nanoseconds per burst, published.
+    pub published_ns: f64,
+    /// `model_ns / published_ns - 1`.
+    pub error: f64,
+}
+
+/// A number as it was fitted without some rows.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fitted {
+    /// Its name in the file of the machine or of the workload.
+    pub name: &'static str,
+    /// The number, in the unit that its name ends with.
+    pub value: f64,
+}
+
+/// How many runs [`cross_validation`] makes.
+pub fn runs() -> u64 {
+    let rows = published::intermittent();
+    let parts = parts(&rows);
+    let left_out: usize = parts.iter().map(|part| part.rows.len()).sum();
+    let predictions = (left_out * POLICIES.len()) as u64 * RUNS;
+    Trials::runs() + parts.len() as u64 * Trials::runs_of_fit() + predictions
+}
+
+/// Rows that are left out together.
+struct Part {
+    name: String,
+    rows: Vec<usize>,
+}
+
+/// Each row alone, then those of each pause.
+fn parts(rows: &[Intermittent]) -> Vec<Part> {
+    let alone = rows.iter().enumerate().map(|(at, row)| Part {
+        name: format!("{}, {} ms", row.config, row.delay_ms),
+        rows: vec![at],
+    });
+    let mut parts: Vec<Part> = alone.collect();
+    let mut delays: Vec<u64> = rows.iter().map(|row| row.delay_ms).collect();
+    delays.dedup();
+    parts.extend(delays.into_iter().map(|delay| Part {
+        name: format!("all rows of {delay} ms"),
+        rows: (0..rows.len()).filter(|&row| rows[row].delay_ms == delay).collect(),
+    }));
+    parts
+}
+
+/// Fits the table without each row, and without the rows of each pause, and simulates what was left
+/// out with the numbers so found. Uses all CPUs. None if it was stopped.
+pub fn cross_validation(
+    setting: &Setting,
+    seed: u64,
+    progress: &RunControl,
+) -> Option<CrossValidation> {
+    let rows = published::intermittent();
+    let trials = Trials::simulate(setting, seed, progress)?;
+    let parts = parts(&rows);
+    let left = parts.iter().map(|part| predict(part, &rows, &trials, seed, progress));
+    let left: Option<Vec<Left>> = left.collect();
+    let (rows, delays): (Vec<(Part, Left)>, _) =
+        parts.into_iter().zip(left?).partition(|(part, _)| part.rows.len() == 1);
+    let [rows, delays] =
+        [rows, delays].map(|pairs| pairs.into_iter().map(|(_, left)| left).collect::<Vec<Left>>());
+    let cells: Vec<Predicted> = rows.iter().flat_map(|left| left.cells.clone()).collect();
+    let (mean_error, worst_error) = errors(&cells);
+    Some(CrossValidation { mean_error, worst_error, rows, delays })
+}
+
+fn predict(
+    part: &Part,
+    rows: &[Intermittent],
+    trials: &Trials,
+    seed: u64,
+    progress: &RunControl,
+) -> Option<Left> {
+    let cells = 0..rows.len() * POLICIES.len();
+    let is_left_out = |cell: usize| part.rows.contains(&(cell / POLICIES.len()));
+    let rest: Vec<usize> = cells.clone().filter(|&cell| !is_left_out(cell)).collect();
+    let fit = trials.fit(&rest, progress)?;
+    let chosen: Vec<Intermittent> = part.rows.iter().map(|&row| rows[row].clone()).collect();
+    let simulated = watched_rows(&fit.setting, &chosen, RUNS, seed, progress)?;
+    let published = published_ns();
+    let cells = cells.filter(|&cell| is_left_out(cell)).zip(&simulated).map(|(cell, outcome)| {
+        let row = &rows[cell / POLICIES.len()];
+        Predicted {
+            config: row.config.clone(),
+            delay_ms: row.delay_ms,
+            policy: POLICIES[cell % POLICIES.len()],
+            model_ns: outcome.ns_per_burst(),
+            published_ns: published[cell],
+            error: outcome.ns_per_burst() / published[cell] - 1.0,
+        }
+    });
+    let cells: Vec<Predicted> = cells.collect();
+    let (mean_error, worst_error) = errors(&cells);
+    Some(Left { left_out: part.name.clone(), mean_error, worst_error, cells, fitted: fitted(&fit) })
+}
+
+fn fitted(fit: &Fit) -> Vec<Fitted> {
+    let parameters = fit.setting.parameters().into_iter().filter(|parameter| parameter.fitted);
+    parameters.map(|parameter| Fitted { name: parameter.name, value: parameter.value }).collect()
+}
+
+/// The mean and the largest absolute error.
+fn errors(cells: &[Predicted]) -> (f64, f64) {
+    let errors = cells.iter().map(|cell| cell.error.abs());
+    (errors.clone().sum::<f64>() / cells.len() as f64, errors.fold(0.0, f64::max))
+}

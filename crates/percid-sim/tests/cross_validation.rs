@@ -1,0 +1,35 @@
+//! The fit to the published table is repeated without parts of it, and must predict them.
+
+use percid_sim::paper::bounds::{PREDICTED_MEAN_ERROR, PREDICTED_WORST_ERROR};
+use percid_sim::paper::cross_validation::{CrossValidation, cross_validation};
+use percid_sim::paper::setting::Setting;
+use percid_sim::run_control::RunControl;
+
+const SEED: u64 = 1;
+
+fn validated(setting: &Setting) -> CrossValidation {
+    cross_validation(setting, SEED, &RunControl::default()).expect("nobody stops it")
+}
+
+#[test]
+fn rows_are_predicted_from_the_others() {
+    let found = validated(&Setting::published());
+    assert_eq!((found.rows.len(), found.delays.len()), (8, 2));
+    let fitted = found.rows.iter().map(|left| left.fitted.len()).max();
+    assert!(fitted <= Some(6), "{fitted:?} fitted numbers");
+    let (mean, worst) = (found.mean_error, found.worst_error);
+    let holds = mean <= PREDICTED_MEAN_ERROR && worst <= PREDICTED_WORST_ERROR;
+    assert!(holds, "mean {mean}, worst {worst}");
+}
+
+/// The negative control: a model that lacks what matters most predicts far worse, whatever is
+/// fitted in its place.
+#[test]
+fn without_page_faults_rows_are_not_predicted() {
+    let mut free = Setting::published();
+    for name in ["first_touch_us", "first_touch_hot_us"] {
+        *free.number_mut(name).expect("a price of the machine") = 0.0;
+    }
+    let found = validated(&free);
+    assert!(found.mean_error > 2.0 * PREDICTED_MEAN_ERROR, "mean {}", found.mean_error);
+}
