@@ -1,4 +1,4 @@
-//! What an axis shows, in which unit, and how it is divided.
+//! What an axis shows, and in which unit.
 
 /// One axis of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,16 +29,18 @@ impl Axis {
         self.logarithmic
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The name, and the unit in parentheses.
     pub(crate) fn title(&self) -> String {
         match &self.unit {
             Some(unit) => format!("{} ({unit})", self.name),
             None => self.name.clone(),
         }
+    }
+
+    /// Beneath or beside the drawing: the title, and that the axis is logarithmic.
+    pub(crate) fn caption(&self) -> String {
+        let note = if self.logarithmic { ", logarithmic" } else { "" };
+        format!("{}{note}", self.title())
     }
 
     /// What stands behind a number: a space and the unit, or nothing.

@@ -1,14 +1,17 @@
 //! Bars: figures of named things, side by side or as shares of a whole.
 
-use plotly::common::{Marker, Orientation, TextPosition, TickMode};
-use plotly::layout::{AxisRange, BarMode};
-use plotly::{Bar, Trace};
+use std::fmt::Write;
 
 use crate::axis::Axis;
+use crate::colours::{Colours, Look};
+use crate::dots::{Dot, Dots};
 use crate::drawing::{Drawing, Numbers};
 use crate::escape;
-use crate::style;
-use crate::table::{Align, Table};
+use crate::legend::{self, Sign};
+use crate::number::{percent, significant};
+use crate::rows::{Drawn, Line, Rows};
+use crate::scale::{Ends, Scale};
+use crate::table::{Align, Cell, Table};
 
 /// Horizontal bars: one row per category, in it one bar per series.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +20,7 @@ pub struct Bars {
     categories: Axis,
     values: Axis,
     series: Vec<String>,
-    rows: Vec<(String, Vec<Option<f64>>)>,
+    rows: Vec<Entry>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,17 +29,26 @@ enum Arrangement {
     Stacked,
 }
 
-/// Thickness of a bar, and the gap between two categories, in CSS pixels.
-const BAR: usize = 20;
-const STACK: usize = 26;
-const GAP: usize = 16;
-/// Room for the number behind the longest of the grouped bars, in CSS pixels.
-const NUMBER: usize = 64;
-/// Longer names of categories are broken into lines, in characters.
-const NAME: usize = 26;
+#[derive(Clone, Debug, PartialEq)]
+enum Entry {
+    Group(String),
+    Row(String, Vec<Option<f64>>),
+}
+
+/// Thickness of a bar with its distance to the next, and around those of a row, in CSS pixels.
+const BAR: usize = 17;
+const STACK: usize = 22;
+const AROUND: usize = 6;
+/// With more series than this, figures beside the bars would leave no room for these.
+const FIGURES: usize = 3;
+/// Parts of a whole that are larger than this have their number in them, in percent of the axis.
+const NUMBERED: f64 = 12.0;
+/// Colours of parts.
+const PARTS: usize = 8;
 
 impl Bars {
-    /// A category's bars stand one below the other, each with its number.
+    /// A category's bars stand one below the other, each with its number. Bars have no end on a
+    /// logarithmic axis from which their length could be told: there, dots take their place.
     pub fn grouped<S: Into<String>>(
         categories: Axis,
         values: Axis,
@@ -45,13 +57,13 @@ impl Bars {
         Bars::new(Arrangement::Grouped, categories, values, series)
     }
 
-    /// A category's bars stand one behind the other, as the parts of a whole. Meant for linear
-    /// axes.
+    /// A category's bars stand one behind the other, as the parts of a whole. For linear axes.
     pub fn stacked<S: Into<String>>(
         categories: Axis,
         values: Axis,
         series: impl IntoIterator<Item = S>,
     ) -> Self {
+        debug_assert!(!values.is_logarithmic(), "parts of a whole have no logarithms");
         Bars::new(Arrangement::Stacked, categories, values, series)
     }
 
@@ -65,6 +77,12 @@ impl Bars {
         Bars { arrangement, categories, values, series, rows: Vec::new() }
     }
 
+    /// A heading of the categories that follow.
+    pub fn group(&mut self, heading: impl Into<String>) -> &mut Self {
+        self.rows.push(Entry::Group(heading.into()));
+        self
+    }
+
     /// Adds a row with one value per series, in their order. `None`, and values that are missing at
     /// the end, have no bar; there must not be more than series.
     pub fn category<V: Into<Option<f64>>>(
@@ -75,106 +93,191 @@ impl Bars {
         let mut values: Vec<Option<f64>> = values.into_iter().map(Into::into).collect();
         debug_assert!(values.len() <= self.series.len(), "{values:?}: more than series");
         values.resize(self.series.len(), None);
-        self.rows.push((name.into(), values));
+        self.rows.push(Entry::Row(name.into(), values));
         self
     }
 
-    pub(crate) fn drawing(&self) -> Drawing {
-        let height = self.height();
-        let (right, mode) = match self.arrangement {
-            Arrangement::Grouped => (NUMBER, BarMode::Group),
-            Arrangement::Stacked => (style::SIDE, BarMode::Stack),
+    pub(crate) fn drawing(&self, colours: &mut Colours) -> Drawing {
+        if self.values.is_logarithmic() {
+            return self.dots().drawing(colours);
+        }
+        let looks: Vec<Look> = match self.arrangement {
+            Arrangement::Grouped => self.series.iter().map(|name| colours.of(name)).collect(),
+            Arrangement::Stacked => Vec::new(),
         };
-        let margin = style::margin(style::SIDE, right);
-        let layout = style::layout(height, margin, self.value_axis(), self.category_axis())
-            .bar_mode(mode)
-            .bar_gap(GAP as f64 / self.row_height() as f64)
-            .show_legend(true);
+        let scale = Scale::new(&self.values, self.ends().into_iter(), self.kind_of_ends());
+        let rows = Rows {
+            heading: self.categories.title(),
+            panels: vec![String::new()],
+            notes: self.notes(),
+            caption: self.values.caption(),
+            height: self.height(),
+            lines: self.rows.iter().map(|entry| self.line(entry, &scale, &looks)).collect(),
+            scale,
+        };
         Drawing {
-            traces: (0..self.series.len()).map(|at| self.trace(at)).collect(),
-            layout,
-            height: height + style::ABOVE + style::BELOW,
+            html: format!("{}{}", self.legend(&looks), rows.html()),
             description: self.description(),
             remarks: self.remarks(),
             numbers: Numbers::Table(self.table()),
         }
     }
 
-    fn row_height(&self) -> usize {
+    /// The same figures as dots.
+    fn dots(&self) -> Dots {
+        let notes = self.notes();
+        let mut dots = Dots::new(self.categories.clone(), self.values.clone(), self.series.clone());
+        let with_notes = !notes.is_empty();
+        dots = dots.notes(notes);
+        for entry in &self.rows {
+            match entry {
+                Entry::Group(heading) => dots.group(heading),
+                Entry::Row(name, values) => {
+                    let mut dot = Dot::new(values.iter().copied());
+                    for note in figures(values).into_iter().filter(|_| with_notes) {
+                        dot = dot.note(note);
+                    }
+                    dots.row(name, [dot])
+                }
+            };
+        }
+        dots
+    }
+
+    fn categories(&self) -> impl Iterator<Item = (&str, &[Option<f64>])> {
+        self.rows.iter().filter_map(|entry| match entry {
+            Entry::Group(_) => None,
+            Entry::Row(name, values) => Some((name.as_str(), values.as_slice())),
+        })
+    }
+
+    /// Figures stand beside grouped bars, as far as there is room.
+    fn notes(&self) -> Vec<String> {
         match self.arrangement {
-            Arrangement::Grouped => self.series.len().max(1) * BAR + GAP,
-            Arrangement::Stacked => STACK + GAP,
+            Arrangement::Grouped if self.series.len() <= FIGURES => self.series.clone(),
+            _ => Vec::new(),
         }
     }
 
     fn height(&self) -> usize {
-        self.rows.len().max(1) * self.row_height()
+        match self.arrangement {
+            Arrangement::Grouped => self.series.len().max(1) * BAR + AROUND,
+            Arrangement::Stacked => STACK + AROUND,
+        }
     }
 
-    fn trace(&self, series: usize) -> Box<dyn Trace> {
-        let value = |(_, values): &(String, Vec<Option<f64>>)| {
-            values[series].filter(|value| self.values.can_show(*value))
+    /// Shares of a whole fill the axis.
+    fn kind_of_ends(&self) -> Ends {
+        match self.arrangement {
+            Arrangement::Grouped => Ends::Zero,
+            Arrangement::Stacked => Ends::Exact,
+        }
+    }
+
+    /// Where bars end.
+    fn ends(&self) -> Vec<f64> {
+        let of = |values: &[Option<f64>]| {
+            let shown =
+                values.iter().flatten().copied().filter(|value| self.values.can_show(*value));
+            match self.arrangement {
+                Arrangement::Grouped => shown.collect::<Vec<f64>>(),
+                // Less a rounding error, which would be an end of its own.
+                Arrangement::Stacked => {
+                    let whole: f64 = shown.sum();
+                    vec![0.0, (whole * 1e9).round() / 1e9]
+                }
+            }
         };
-        let name = escape::plot(&self.series[series]);
-        let hover = format!(
-            "%{{y}}<br>{name}: %{{x:,.6~r}}{}<extra></extra>",
-            escape::plot(&self.values.suffix())
-        );
-        let bar = Bar::new(self.rows.iter().map(value).collect(), (0..self.rows.len()).collect())
-            .orientation(Orientation::Horizontal)
-            .name(name)
-            .marker(Marker::new().color(style::colour(series)))
-            .hover_template(hover);
-        match self.arrangement {
-            Arrangement::Grouped => bar
-                .text_template("%{x:,.4~r}")
-                .text_position(TextPosition::Outside)
-                .clip_on_axis(false),
-            Arrangement::Stacked => bar,
+        self.categories().flat_map(|(_, values)| of(values)).collect()
+    }
+
+    fn legend(&self, looks: &[Look]) -> String {
+        let sign = |at: usize| match self.arrangement {
+            Arrangement::Grouped => Sign::Patch(looks[at]),
+            Arrangement::Stacked => Sign::Part(self.part(at)),
+        };
+        legend::html(self.series.iter().enumerate().map(|(at, name)| (sign(at), name.as_str())))
+    }
+
+    /// The colour of a part: few parts are as far from each other as they can be.
+    fn part(&self, at: usize) -> usize {
+        let parts = self.series.len().clamp(2, PARTS);
+        (at * (PARTS - 1) / (parts - 1)) % PARTS
+    }
+
+    fn line(&self, entry: &Entry, scale: &Scale, looks: &[Look]) -> Line {
+        match entry {
+            Entry::Group(heading) => Line::Group(heading.clone()),
+            Entry::Row(name, values) => {
+                let svg = match self.arrangement {
+                    Arrangement::Grouped => self.side_by_side(name, values, scale, looks),
+                    Arrangement::Stacked => self.behind_each_other(name, values, scale),
+                };
+                let notes = if self.notes().is_empty() { Vec::new() } else { figures(values) };
+                Line::Row { name: name.clone(), cells: vec![Drawn { svg, notes }] }
+            }
         }
     }
 
-    /// Positions, and not names, which plotly.js would take for numbers, dates or each other.
-    fn category_axis(&self) -> plotly::layout::Axis {
-        let names = self.rows.iter().map(|(name, _)| escape::plot_wrapped(name, NAME)).collect();
-        style::named(&self.categories)
-            .tick_mode(TickMode::Array)
-            .tick_values((0..self.rows.len()).map(|at| at as f64).collect())
-            .tick_text(names)
-            .range(AxisRange::new(self.rows.len().max(1) as f64 - 0.5, -0.5))
-            .show_grid(false)
-            .fixed_range(true)
+    fn side_by_side(
+        &self,
+        name: &str,
+        values: &[Option<f64>],
+        scale: &Scale,
+        looks: &[Look],
+    ) -> String {
+        let mut out = String::new();
+        let zero = scale.place(0.0);
+        for (series, value) in values.iter().enumerate() {
+            let Some(value) = value.filter(|value| self.values.can_show(*value)) else { continue };
+            let end = scale.place(value);
+            let _ = write!(
+                out,
+                "<rect class=\"mark {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>",
+                looks[series].class(),
+                percent(end.min(zero)),
+                AROUND / 2 + 1 + series * BAR,
+                percent((end - zero).abs()),
+                BAR - 2,
+                self.hover(name, series, value)
+            );
+        }
+        out
     }
 
-    fn value_axis(&self) -> plotly::layout::Axis {
-        let axis = style::numbers(&self.values).fixed_range(true);
-        let ends = style::ends(self.rows.iter().flat_map(|(_, values)| self.row_ends(values)));
-        match ends {
-            Some((low, high)) if self.values.is_logarithmic() => {
-                // The shortest bar needs some length too.
-                let (low, high) = ((low.log10() - 0.05).floor(), high.log10());
-                let ticks = ticks(low, high);
-                axis.range(AxisRange::new(low, high))
-                    .tick_text(ticks.iter().map(|(_, text)| text.clone()).collect())
-                    .tick_values(ticks.into_iter().map(|(value, _)| value).collect())
+    fn behind_each_other(&self, name: &str, values: &[Option<f64>], scale: &Scale) -> String {
+        let (mut out, mut from) = (String::new(), 0.0);
+        for (series, value) in values.iter().enumerate() {
+            let shown = value.filter(|value| self.values.can_show(*value) && *value > 0.0);
+            let Some(value) = shown else { continue };
+            let (start, end) = (scale.place(from), scale.place(from + value));
+            from += value;
+            let _ = write!(
+                out,
+                "<rect class=\"mark part o{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{STACK}\">{}</rect>",
+                self.part(series),
+                percent(start),
+                AROUND / 2,
+                percent(end - start),
+                self.hover(name, series, value)
+            );
+            if end - start >= NUMBERED {
+                let _ = write!(
+                    out,
+                    "<text class=\"i{}\" x=\"{}\" y=\"50%\">{}</text>",
+                    self.part(series),
+                    percent((start + end) / 2.0),
+                    significant(value, 2)
+                );
             }
-            Some((low, high)) if low.min(0.0) < high.max(0.0) => {
-                axis.range(AxisRange::new(low.min(0.0), high.max(0.0)))
-            }
-            _ => axis,
         }
+        out
     }
 
-    /// Where the bars of a row end.
-    fn row_ends(&self, values: &[Option<f64>]) -> Vec<f64> {
-        let shown = values.iter().flatten().copied().filter(|value| self.values.can_show(*value));
-        match self.arrangement {
-            Arrangement::Grouped => shown.collect(),
-            Arrangement::Stacked => {
-                let (above, below): (Vec<f64>, Vec<f64>) = shown.partition(|value| *value > 0.0);
-                vec![below.iter().sum(), above.iter().sum()]
-            }
-        }
+    fn hover(&self, category: &str, series: usize, value: f64) -> String {
+        let (name, unit) = (&self.series[series], self.values.suffix());
+        let text = format!("{category}\n{name}: {}{unit}", significant(value, 6));
+        format!("<title>{}</title>", escape::html(&text))
     }
 
     fn description(&self) -> String {
@@ -182,7 +285,7 @@ impl Bars {
             Arrangement::Grouped => "Bars",
             Arrangement::Stacked => "Stacked bars",
         };
-        let rows: Vec<&str> = self.rows.iter().map(|(name, _)| name.as_str()).collect();
+        let rows: Vec<&str> = self.categories().map(|(name, _)| name).collect();
         format!(
             "{kind}: {} of {}, for each {}: {}. The numbers are below.",
             self.values.title(),
@@ -193,21 +296,17 @@ impl Bars {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let values = self.rows.iter().flat_map(|(_, values)| values.iter().flatten());
-        let hidden = values.filter(|value| !self.values.can_show(**value)).count();
-        let mut remarks = Vec::new();
-        if self.values.is_logarithmic() {
-            remarks.push(
-                "The axis is logarithmic: compare the ends of the bars, not their lengths."
-                    .to_owned(),
-            );
-        }
-        if hidden > 0 {
-            remarks.push(format!(
+        let can_draw = |value: f64| match self.arrangement {
+            Arrangement::Grouped => self.values.can_show(value),
+            Arrangement::Stacked => self.values.can_show(value) && value >= 0.0,
+        };
+        let values = self.categories().flat_map(|(_, values)| values.iter().flatten());
+        match values.filter(|value| !can_draw(**value)).count() {
+            0 => Vec::new(),
+            hidden => vec![format!(
                 "Not drawn, because the axis cannot show them: {hidden} of the numbers below."
-            ));
+            )],
         }
-        remarks
     }
 
     fn table(&self) -> Table {
@@ -217,32 +316,26 @@ impl Bars {
             .map(|name| (format!("{name}, {}", self.values.title()), Align::Right));
         let mut table =
             Table::new([(self.categories.title(), Align::Left)].into_iter().chain(series));
-        for (name, values) in &self.rows {
-            let values =
-                values.iter().map(|value| value.map(|value| value.to_string()).unwrap_or_default());
-            table.row([name.clone()].into_iter().chain(values));
+        let mut group = String::new();
+        for entry in &self.rows {
+            match entry {
+                Entry::Group(heading) => group = format!("{heading}: "),
+                Entry::Row(name, values) => {
+                    let values = values
+                        .iter()
+                        .map(|value| value.map(|value| value.to_string()).unwrap_or_default());
+                    table.row([format!("{group}{name}")].into_iter().chain(values));
+                }
+            }
         }
         table
     }
 }
 
-/// Powers of ten between these exponents, with what is written there. If there is only one, twice
-/// and five times as much as well.
-fn ticks(low: f64, high: f64) -> Vec<(f64, String)> {
-    let exponents = low.ceil() as i32..=high.floor() as i32;
-    let factors: &[u8] = if exponents.clone().count() > 1 { &[1] } else { &[1, 2, 5] };
-    let tick = |exponent: i32, factor: u8| {
-        let value = f64::from(factor) * 10_f64.powi(exponent);
-        let text = match (exponent, factor) {
-            (-3..=3, _) => value.to_string(),
-            (_, 1) => format!("10<sup>{exponent}</sup>"),
-            _ => format!("{factor}·10<sup>{exponent}</sup>"),
-        };
-        (value, text)
-    };
-    exponents
-        .flat_map(|exponent| factors.iter().map(move |factor| tick(exponent, *factor)))
-        .collect()
+/// Values as they stand beside their marks.
+fn figures(values: &[Option<f64>]) -> Vec<Cell> {
+    let text = |value: &Option<f64>| value.map(|value| significant(value, 4)).unwrap_or_default();
+    values.iter().map(|value| Cell::from(text(value))).collect()
 }
 
 #[cfg(test)]
@@ -250,22 +343,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_logarithmic_axis_has_more_than_one_number() {
-        let texts =
-            |low, high| ticks(low, high).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
-        assert_eq!(texts(3.0, 5.1), ["1000", "10<sup>4</sup>", "10<sup>5</sup>"]);
-        assert_eq!(texts(4.0, 4.9), ["10<sup>4</sup>", "2·10<sup>4</sup>", "5·10<sup>4</sup>"]);
-        assert_eq!(texts(-1.0, -0.5), ["0.1", "0.2", "0.5"]);
-    }
-
-    #[test]
-    fn what_the_axis_cannot_show_is_counted_and_stays_in_the_table() {
+    fn there_are_no_bars_on_a_logarithmic_axis() {
         let time = Axis::new("time").unit("ns").logarithmic();
         let mut bars = Bars::grouped(Axis::new("name"), time, ["one", "two"]);
         bars.category("a", [0.0, f64::NAN]).category("b", [Some(-1.0)]).category("c", [2.5]);
-        let drawing = bars.drawing();
+        let drawing = bars.drawing(&mut Colours::default());
+        assert!(!drawing.html.contains("<rect") && drawing.html.contains("<use"));
         assert!(drawing.remarks.iter().any(|remark| remark.ends_with(": 3 of the numbers below.")));
-        let Numbers::Table(table) = drawing.numbers else { unreachable!("bars have a table") };
+        let Numbers::Table(table) = drawing.numbers else { unreachable!("dots have a table") };
         let html = table.html("");
         for cell in [">0<", ">NaN<", ">-1<", ">2.5<"] {
             assert!(html.contains(cell), "{cell} in {html}");
@@ -273,10 +358,21 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_as_long_as_there_are_series() {
-        let mut bars = Bars::stacked(Axis::new("name"), Axis::new("count"), ["one", "two"]);
-        bars.category("short", [1.0]).category::<f64>("empty", []);
-        assert!(bars.rows.iter().all(|(_, values)| values.len() == 2));
-        assert_eq!(bars.drawing().traces.len(), 2);
+    fn bars_begin_at_zero() {
+        let mut bars = Bars::grouped(Axis::new("name"), Axis::new("error").unit("%"), ["one"]);
+        bars.category("below", [-50.0]).category("above", [50.0]);
+        let html = bars.drawing(&mut Colours::default()).html;
+        let bars: Vec<&str> = html.split("<rect class=\"mark").skip(1).collect();
+        assert!(bars[0].contains("width=\"41.67%\"") && bars[1].contains("x=\"50%\""), "{bars:?}");
+    }
+
+    #[test]
+    fn parts_fill_their_whole() {
+        let mut bars =
+            Bars::stacked(Axis::new("name"), Axis::new("share").unit("%"), ["one", "two"]);
+        bars.group("all").category("first", [30.0, 70.0]).category::<f64>("empty", []);
+        let html = bars.drawing(&mut Colours::default()).html;
+        assert!(html.contains("x=\"30%\"") && html.contains("width=\"70%\""), "{html}");
+        assert_eq!(html.matches("class=\"mark").count(), 2);
     }
 }

@@ -1,16 +1,13 @@
-//! What every plot hands to the page: marks, axes, words and numbers.
-
-use plotly::{Layout, Trace};
+//! What every plot hands to the page: marks, words and numbers.
 
 use crate::escape;
 use crate::table::Table;
 
 /// A plot as the page needs it.
+#[derive(Debug)]
 pub(crate) struct Drawing {
-    pub(crate) traces: Vec<Box<dyn Trace>>,
-    pub(crate) layout: Layout,
-    /// Of the drawing area and all around it, in CSS pixels.
-    pub(crate) height: usize,
+    /// The drawing itself, as HTML with SVG in it.
+    pub(crate) html: String,
     /// What is drawn, for readers who cannot see it.
     pub(crate) description: String,
     /// What is not drawn, or not as expected.

@@ -1,64 +1,70 @@
-//! Reports in one HTML file: text, tables and plots that need no network.
+//! Reports in one HTML file: text, pictures and tables that need no network and no script.
 //!
 //! A [`Page`] is written from top to bottom. It knows nothing about what is reported: figures come
-//! in as numbers and names, and all text is escaped. The file is complete in itself: the program
-//! that draws the plots is part of it, a content security policy forbids the browser every
-//! connection, and the numbers behind each plot stand beneath it. Colours follow the reader's
-//! preference for light or dark.
+//! in as numbers and names, and all text is escaped. The file is complete in itself: pictures are
+//! SVG in the page, nothing runs, a content security policy forbids the browser every connection,
+//! and the numbers behind each picture stand beneath it. Colours follow the reader's preference for
+//! light or dark, keep their meaning through the page and are told apart by colour-blind readers;
+//! the page fits a phone and paper.
 //!
 //! ```
-//! use percid_report::{Align, Axis, Bars, Page, Table};
+//! use percid_report::{Align, Axis, Dot, Dots, Page, Table};
 //!
 //! let mut page = Page::new("Coming back after a pause", "Simulated with seed 1.");
-//! page.section("Time per burst", "Pauses of 10 ms.");
+//! page.section("Time per burst", "Two policies, mean error 3.6 %.");
 //! let time = Axis::new("time per burst").unit("ns").logarithmic();
-//! let mut bars = Bars::grouped(Axis::new("policy"), time, ["published", "simulated"]);
-//! bars.category("policy A", [4_200.0, 4_350.0]);
-//! bars.category("policy B", [Some(26_000.0), None]);
-//! page.chart("Published and simulated", "Shorter is better.", bars);
+//! let dots = Dots::new(Axis::new("policy"), time, ["published", "simulated"]).reference();
+//! let mut dots = dots.notes(["error"]);
+//! dots.row("policy A", [Dot::new([4_200.0, 4_350.0]).note("+3.6 %")]);
+//! dots.row("policy B", [Dot::new([Some(26_000.0), None])]);
+//! page.chart("Published and simulated", "", dots);
 //! let mut table = Table::new([("policy", Align::Left), ("CPUs", Align::Right)]);
 //! table.row(["policy A", "192"]);
 //! page.table(table);
 //! assert!(page.render().starts_with("<!DOCTYPE html>"));
 //! ```
 //!
-//! # Why plotly
+//! # Which chart
 //!
-//! Two libraries were compared; figures are of this crate and of pages of its tests.
+//! - [`Dots`]: figures of the same thing from several sources, such as published and simulated; in
+//!   small multiples with [`Dots::panels`]. Places are compared: the axis may be logarithmic.
+//! - [`Bars`]: lengths that are compared, or parts of a whole. They begin at 0; on a logarithmic
+//!   axis they become dots.
+//! - [`Lines`]: one quantity over another.
+//! - [`Timeline`]: what was where, from when to when.
 //!
-//! - `plotly` (MIT) writes a description of the plot, and plotly.js (MIT too, part of the crate)
-//!   draws it in the browser. Readers can zoom, fit the width, and point at a mark to see its
-//!   numbers, which a time line of thousands of marks needs: Chromium 156 on two CPUs busy with
-//!   other work drew 19 968 spans on 384 rows in 1.5 to 3.0 s and zoomed into them in 0.9 to 2.3 s.
-//!   It belongs to the organisation that makes plotly.js; 0.14.1 is of February 2026. It costs 4.7
-//!   MB in each report that has a plot, 6.8 MB in the program that writes them (MathJax is in the
-//!   crate and left out of the pages), 36 crates and 52 s of compilation on one CPU.
-//! - `plotters` (MIT) draws SVG in the program itself: 4 crates, 3 s of compilation, small reports.
-//!   But all that readers do with a plot would be a program of our own, text is placed without
-//!   knowing its width, dark pages need other colours for what is drawn already, and its one
-//!   maintainer says that releases are rare (plotters, pull request 604, 2024).
+//! # Why no library draws
 //!
-//! A report is read more often than it is sent, so the reader's side decided. Version 0.13.5 of
-//! `plotly`, because 0.14 needs Rust 1.88; both bring plotly.js 3.0.1. What 0.13.5 has no name for
-//! (where a bar starts, how far an axis's name is from its numbers) is added to its description of
-//! the plot.
+//! Of the libraries that draw charts for the web, those that run in the browser (plotly.js 4.7 MB,
+//! ECharts 1 MB) are larger than a page should be and show nothing without a script. Those that
+//! draw SVG in Rust (plotters, poloto, charming without its script) place text without knowing how
+//! wide it is, in a picture of a fixed width: on a phone it becomes too small to be read, and
+//! whether labels overlap depends on the reader's fonts. Here, names, figures and numbers of axes
+//! are HTML that the browser lays out; only marks are SVG, placed in percent, so that the same
+//! picture fits every width. What is left to write is a scale and a few shapes.
 
 mod axis;
 mod bars;
 mod chart;
+mod colours;
+mod dots;
 mod drawing;
 mod escape;
 mod file;
+mod legend;
 mod lines;
+mod number;
 mod page;
-mod plotly_js;
-mod style;
+mod plane;
+mod rows;
+mod scale;
 mod table;
 mod timeline;
 
 pub use axis::Axis;
 pub use bars::Bars;
 pub use chart::Plot;
+pub use dots::{Dot, Dots};
 pub use lines::Lines;
 pub use page::Page;
 pub use table::{Align, Cell, Table};

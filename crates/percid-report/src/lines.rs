@@ -1,12 +1,15 @@
 //! Lines: one quantity over another.
 
-use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
-use plotly::{Scatter, Trace};
+use std::fmt::Write;
 
 use crate::axis::Axis;
+use crate::colours::{Colours, Look};
 use crate::drawing::{Drawing, Numbers};
 use crate::escape;
-use crate::style;
+use crate::legend::{self, Sign};
+use crate::number::{percent, significant};
+use crate::plane::Plane;
+use crate::scale::{Ends, Scale};
 use crate::table::{Align, Table};
 
 /// Points of several series, each joined by a line in the order in which they are given.
@@ -24,9 +27,9 @@ struct Series {
 }
 
 /// Of the drawing area, in CSS pixels.
-const HEIGHT: usize = 320;
+const HEIGHT: usize = 300;
 /// More points than this on a line are drawn without their marks, which would hide each other.
-const MARKED: usize = 60;
+const MARKED: usize = 30;
 
 impl Lines {
     /// Empty axes.
@@ -44,42 +47,88 @@ impl Lines {
         self
     }
 
-    pub(crate) fn drawing(&self) -> Drawing {
-        let (x, y) = (style::numbers(&self.x), style::numbers(&self.y));
+    pub(crate) fn drawing(&self, colours: &mut Colours) -> Drawing {
+        let looks: Vec<Look> = self.series.iter().map(|series| colours.of(&series.name)).collect();
+        let (x, y) = self.scales();
+        let drawn = self.series.iter().zip(&looks);
+        let signs = self
+            .series
+            .iter()
+            .zip(&looks)
+            .map(|(series, look)| (Sign::Line(*look), series.name.as_str()));
+        let plane = Plane {
+            x_caption: self.x.caption(),
+            y_caption: self.y.caption(),
+            height: HEIGHT,
+            y_ticks: y.ticks(HEIGHT as f64 * 0.6),
+            x: x.clone(),
+            content: drawn.map(|(series, look)| self.drawn(series, *look, &x, &y)).collect(),
+        };
         Drawing {
-            traces: (0..self.series.len()).map(|at| self.trace(at)).collect(),
-            layout: style::layout(HEIGHT, style::margin(style::SIDE, style::SIDE), x, y)
-                .show_legend(true),
-            height: HEIGHT + style::ABOVE + style::BELOW,
+            html: format!("{}{}", legend::html(signs), plane.html()),
             description: self.description(),
             remarks: self.remarks(),
             numbers: Numbers::Table(self.table()),
         }
     }
 
+    /// Both axes; the vertical one reaches down to 0 where that is not far away.
+    fn scales(&self) -> (Scale, Scale) {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let shown = || points().filter(|point| self.can_show(**point));
+        let low = shown().map(|(_, y)| *y).fold(f64::INFINITY, f64::min);
+        let high = shown().map(|(_, y)| *y).fold(f64::NEG_INFINITY, f64::max);
+        let ends = if low >= 0.0 && low < high * 0.7 { Ends::Zero } else { Ends::Data };
+        (
+            Scale::new(&self.x, shown().map(|(x, _)| *x), Ends::Exact),
+            Scale::new(&self.y, shown().map(|(_, y)| *y), ends),
+        )
+    }
+
     fn can_show(&self, (x, y): (f64, f64)) -> bool {
         self.x.can_show(x) && self.y.can_show(y)
     }
 
-    fn trace(&self, at: usize) -> Box<dyn Trace> {
-        let Series { name, points } = &self.series[at];
-        let shown = points.iter().map(|point| self.can_show(*point).then_some(*point));
-        let (x, y) = shown.map(Option::unzip).unzip();
-        let name = escape::plot(name);
-        let hover = format!(
-            "{name}<br>{}: %{{x:,.6~r}}{}<br>{}: %{{y:,.6~r}}{}<extra></extra>",
-            escape::plot(self.x.name()),
-            escape::plot(&self.x.suffix()),
-            escape::plot(self.y.name()),
-            escape::plot(&self.y.suffix()),
-        );
-        let mode = if points.len() > MARKED { Mode::Lines } else { Mode::LinesMarkers };
-        Scatter::<Option<f64>, Option<f64>>::new(x, y)
-            .name(name)
-            .mode(mode)
-            .line(Line::new().color(style::colour(at)).width(2.0).dash(dash(at)))
-            .marker(Marker::new().color(style::colour(at)).size(8).symbol(symbol(at)))
-            .hover_template(hover)
+    /// The line, which is as wide as the page, and marks, which stay as they are.
+    fn drawn(&self, Series { name, points }: &Series, look: Look, x: &Scale, y: &Scale) -> String {
+        let place = |point: (f64, f64)| (x.place(point.0), 100.0 - y.place(point.1));
+        let (mut path, mut marks, mut pen) = (String::new(), String::new(), 'M');
+        for &point in points {
+            if !self.can_show(point) {
+                pen = 'M';
+                continue;
+            }
+            let (left, top) = place(point);
+            let _ = write!(path, "{pen}{left:.2} {top:.2}");
+            pen = 'L';
+            if points.len() <= MARKED {
+                let _ = write!(
+                    marks,
+                    "<use href=\"#m{}\" class=\"mark\" x=\"{}\" y=\"{}\"><title>{}</title></use>",
+                    look.shape(),
+                    percent(left),
+                    percent(top),
+                    escape::html(&self.hover(name, point))
+                );
+            }
+        }
+        format!(
+            "<g class=\"{}\"><svg viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">\
+             <path class=\"mark stroke\" d=\"{path}\" stroke-dasharray=\"{}\"><title>{}</title></path></svg>{marks}</g>\n",
+            look.class(),
+            look.dash(),
+            escape::html(name)
+        )
+    }
+
+    fn hover(&self, name: &str, (x, y): (f64, f64)) -> String {
+        format!(
+            "{name}\n{}: {}\n{}: {}",
+            self.x.title(),
+            significant(x, 6),
+            self.y.title(),
+            significant(y, 6)
+        )
     }
 
     fn description(&self) -> String {
@@ -116,22 +165,21 @@ impl Lines {
     }
 }
 
-/// Lines are told apart without their colours.
-fn dash(at: usize) -> DashType {
-    match at % 4 {
-        0 => DashType::Solid,
-        1 => DashType::Dash,
-        2 => DashType::Dot,
-        _ => DashType::DashDot,
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn symbol(at: usize) -> MarkerSymbol {
-    match at % 5 {
-        0 => MarkerSymbol::Circle,
-        1 => MarkerSymbol::Square,
-        2 => MarkerSymbol::Diamond,
-        3 => MarkerSymbol::TriangleUp,
-        _ => MarkerSymbol::Cross,
+    #[test]
+    fn points_that_cannot_be_shown_break_the_line_and_are_counted() {
+        let mut lines = Lines::new(Axis::new("x"), Axis::new("y"));
+        lines.series("one", [(0.0, 0.0), (1.0, f64::NAN), (2.0, 50.0), (4.0, 100.0)]);
+        let drawing = lines.drawing(&mut Colours::default());
+        assert!(
+            drawing.html.contains("d=\"M0.00 100.00M50.00 50.00L100.00 0.00\""),
+            "{}",
+            drawing.html
+        );
+        assert!(drawing.remarks[0].ends_with(": 1 of the points below."));
+        assert_eq!(drawing.html.matches("<use").count(), 3);
     }
 }

@@ -4,25 +4,58 @@ use std::io;
 use std::path::Path;
 
 use crate::chart::Plot;
+use crate::colours::{self, Colours};
 use crate::escape::{self, paragraphs};
+use crate::file;
 use crate::table::Table;
-use crate::{file, plotly_js};
 
 /// A report, written from top to bottom.
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,
     lead: String,
-    sections: Vec<String>,
-    body: String,
+    sections: Vec<Section>,
+    colours: Colours,
     charts: usize,
 }
 
-/// Nothing may be loaded, from anywhere: all there is stands in the page itself. Pictures in the
-/// page's own addresses are how plotly.js saves a plot.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
-                      img-src data: blob:; base-uri 'none'; form-action 'none'";
+/// What stands under one heading: pictures, and below them tables.
+#[derive(Clone, Debug, Default)]
+struct Section {
+    heading: Option<String>,
+    level: Level,
+    text: String,
+    charts: String,
+    tables: Vec<Table>,
+    /// As a terminal shows it.
+    printed: String,
+}
 
+/// How deep a section stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Level {
+    #[default]
+    Section,
+    /// Part of the section before it.
+    Subsection,
+}
+
+impl Level {
+    /// The number of its heading; the one below it is that of its charts and tables.
+    fn number(self) -> u8 {
+        match self {
+            Level::Section => 2,
+            Level::Subsection => 3,
+        }
+    }
+}
+
+/// Nothing may be loaded, from anywhere, and nothing runs: all there is stands in the page itself.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// Tables of more rows than this are folded up even where there is no chart.
+const OPEN: usize = 12;
 /// Fewer sections than this are found without a list of them.
 const LISTED: usize = 3;
 
@@ -34,26 +67,51 @@ impl Page {
         Page {
             title: title.into(),
             lead: paragraphs(lead.as_ref()),
-            sections: Vec::new(),
-            body: String::new(),
+            sections: vec![Section::default()],
+            colours: Colours::default(),
             charts: 0,
         }
     }
 
-    /// A heading and text, which may be empty.
+    /// A heading and text, which may be empty. Its first paragraph is set larger: it should say the
+    /// result in one sentence.
     pub fn section(&mut self, heading: impl AsRef<str>, text: impl AsRef<str>) -> &mut Self {
-        self.sections.push(heading.as_ref().to_owned());
-        let (at, text) = (self.sections.len(), paragraphs(text.as_ref()));
-        let heading = escape::html(heading.as_ref());
-        self.body.push_str(&format!("<h2 id=\"section-{at}\">{heading}</h2>\n{text}"));
+        self.begin(Level::Section, heading.as_ref(), text.as_ref())
+    }
+
+    /// The same for a part of the section before it, which the list of sections leaves out where
+    /// it would become long.
+    pub fn subsection(&mut self, heading: impl AsRef<str>, text: impl AsRef<str>) -> &mut Self {
+        self.begin(Level::Subsection, heading.as_ref(), text.as_ref())
+    }
+
+    fn begin(&mut self, level: Level, heading: &str, text: &str) -> &mut Self {
+        let (heading, text) = (Some(heading.to_owned()), paragraphs(text));
+        self.sections.push(Section { heading, level, text, ..Section::default() });
         self
     }
 
-    /// A table.
+    /// Gives these names their colours now, in this order, so that they do not depend on which
+    /// chart names them first.
+    pub fn colours<S: AsRef<str>>(&mut self, names: impl IntoIterator<Item = S>) -> &mut Self {
+        for name in names {
+            self.colours.of(name.as_ref());
+        }
+        self
+    }
+
+    /// A table of the section. It stands below the section's charts, and is folded up if there are
+    /// any or if it is long.
     pub fn table(&mut self, table: Table) -> &mut Self {
-        let label = self.sections.last().map_or(self.title.as_str(), String::as_str);
-        let html = table.html(label);
-        self.body.push_str(&html);
+        self.current().tables.push(table);
+        self
+    }
+
+    /// Text as a terminal shows it, at the end of the section. Its lines are not broken: where they
+    /// are longer than the page is wide, the text scrolls in its own box.
+    pub fn printed(&mut self, text: impl AsRef<str>) -> &mut Self {
+        let html = format!("<pre tabindex=\"0\">{}</pre>\n", escape::html(text.as_ref()));
+        self.current().printed.push_str(&html);
         self
     }
 
@@ -66,24 +124,41 @@ impl Page {
         plot: impl Into<Plot>,
     ) -> &mut Self {
         self.charts += 1;
-        let html = plot.into().html(self.charts, title.as_ref(), text.as_ref());
-        self.body.push_str(&html);
+        let (at, title, text) = (self.charts, title.as_ref(), text.as_ref());
+        let level = 1 + self.current().level.number();
+        let html = plot.into().html(at, level, title, text, &mut self.colours);
+        self.current().charts.push_str(&html);
         self
     }
 
-    /// The whole file. 4.7 MB more than the numbers if there is a chart.
+    fn current(&mut self) -> &mut Section {
+        if self.sections.is_empty() {
+            self.sections.push(Section::default());
+        }
+        let last = self.sections.len() - 1;
+        &mut self.sections[last]
+    }
+
+    /// The whole file.
     pub fn render(&self) -> String {
-        let (title, lead, body) = (escape::html(&self.title), &self.lead, &self.body);
+        let (title, lead) = (escape::html(&self.title), &self.lead);
         let style = include_str!("style.css");
-        let (contents, scripts) = (self.contents(), self.scripts());
+        let contents = self.contents();
+        let body: String = self
+            .sections
+            .iter()
+            .enumerate()
+            .map(|(at, section)| self.section_html(at, section))
+            .collect();
+        let shapes = if self.charts == 0 { String::new() } else { colours::definitions() };
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n\
+             <title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{shapes}\
              <main>\n<h1>{title}</h1>\n<div class=\"lead\">\n{lead}</div>\n{contents}{body}</main>\n\
-             {scripts}</body>\n</html>\n"
+             </body>\n</html>\n"
         )
     }
 
@@ -98,26 +173,51 @@ impl Page {
     }
 
     fn contents(&self) -> String {
-        if self.sections.len() < LISTED {
+        let of_level = |level: Option<Level>| -> Vec<(usize, &str)> {
+            let sections = self.sections.iter().enumerate();
+            let sections =
+                sections.filter(|(_, section)| level.is_none_or(|level| section.level == level));
+            sections.filter_map(|(at, section)| Some((at, section.heading.as_deref()?))).collect()
+        };
+        // Those of all levels where there is one section only.
+        let mut headings = of_level(Some(Level::Section));
+        if headings.len() < LISTED {
+            headings = of_level(None);
+        }
+        if headings.len() < LISTED {
             return String::new();
         }
-        let entries = self.sections.iter().zip(1..);
-        let entries: String = entries
-            .map(|(heading, at)| (escape::html(heading), at))
+        let entries: String = headings
+            .into_iter()
+            .map(|(at, heading)| (escape::html(heading), at))
             .map(|(heading, at)| format!("<li><a href=\"#section-{at}\">{heading}</a></li>\n"))
             .collect();
         format!("<nav aria-label=\"Sections\"><ol>\n{entries}</ol></nav>\n")
     }
 
-    fn scripts(&self) -> String {
-        if self.charts == 0 {
-            return String::new();
-        }
-        format!(
-            "<noscript><p>The plots need JavaScript. Their numbers are there without it.</p></noscript>\n\
-             <script>{}</script>\n<script>\n{}</script>\n",
-            plotly_js::source(),
-            include_str!("draw.js")
-        )
+    fn section_html(&self, at: usize, section: &Section) -> String {
+        let Section { heading, level, text, charts, tables, printed } = section;
+        let level = level.number();
+        let label = heading.as_deref().unwrap_or(&self.title);
+        let mut out = match heading {
+            Some(heading) => {
+                let heading = escape::html(heading);
+                format!("<section>\n<h{level} id=\"section-{at}\">{heading}</h{level}>\n")
+            }
+            None => "<section>\n".to_owned(),
+        };
+        out.push_str(text);
+        out.push_str(charts);
+        out.extend(tables.iter().map(|table| {
+            let is_open = charts.is_empty() && table.rows() <= OPEN;
+            // The only one of its section is what the section's heading says.
+            if is_open && tables.len() == 1 {
+                return table.html(label);
+            }
+            if is_open { table.titled_html(1 + level, label) } else { table.folded_html(label) }
+        }));
+        out.push_str(printed);
+        out.push_str("</section>\n");
+        out
     }
 }

@@ -25,6 +25,17 @@ impl Cell {
     pub fn outside(text: impl Into<String>) -> Self {
         Cell { text: text.into(), is_outside: true }
     }
+
+    /// With its mark, if it has one.
+    pub(crate) fn characters(&self) -> usize {
+        self.text.chars().count() + if self.is_outside { 3 } else { 0 }
+    }
+
+    pub(crate) fn html(&self) -> String {
+        let text = escape::html(&self.text);
+        // An element of its own, so that a program that reads the page aloud says it.
+        if self.is_outside { format!("<mark title=\"out of bounds\">{text}</mark>") } else { text }
+    }
 }
 
 impl<T: Into<String>> From<T> for Cell {
@@ -36,15 +47,30 @@ impl<T: Into<String>> From<T> for Cell {
 /// Column headings and rows of as many cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
+    title: Option<String>,
     columns: Vec<(String, Align)>,
     rows: Vec<Vec<Cell>>,
 }
+
+/// Width of a page, and of a character and the edges of a column, in CSS pixels. A table that would
+/// be wider is shown turned: with its rows as columns, as many of them as there is room for.
+const PAGE: usize = 1180;
+const CHARACTER: usize = 9;
+const EDGES: usize = 20;
+/// Texts that are longer than this are broken into lines, in characters.
+const BROKEN: usize = 24;
 
 impl Table {
     /// A table without rows. Its first column names them.
     pub fn new<H: Into<String>>(columns: impl IntoIterator<Item = (H, Align)>) -> Self {
         let columns = columns.into_iter().map(|(heading, align)| (heading.into(), align)).collect();
-        Table { columns, rows: Vec::new() }
+        Table { title: None, columns, rows: Vec::new() }
+    }
+
+    /// What the table shows, if it is not what its section's heading says.
+    #[must_use]
+    pub fn titled(self, title: impl Into<String>) -> Self {
+        Table { title: Some(title.into()), ..self }
     }
 
     /// Adds a row. Cells that are missing at its end stay empty; there must not be more than
@@ -61,8 +87,75 @@ impl Table {
         self.rows.len()
     }
 
-    /// In a box of its own, which scrolls sideways where the page is too narrow.
+    /// Below its title, if it has one: a heading of this level.
+    pub(crate) fn titled_html(&self, level: u8, label: &str) -> String {
+        let title = self.title.as_ref();
+        let heading = title.map(|title| format!("<h{level}>{}</h{level}>\n", escape::html(title)));
+        let label = title.map_or(label, String::as_str);
+        format!("{}{}", heading.unwrap_or_default(), self.html(label))
+    }
+
+    /// Behind its title, which has to be opened.
+    pub(crate) fn folded_html(&self, label: &str) -> String {
+        let title = self.title.as_deref().unwrap_or("Table");
+        let (rows, noun) = (self.rows.len(), if self.rows.len() == 1 { "row" } else { "rows" });
+        format!(
+            "<details class=\"table-of\"><summary>{} ({rows} {noun})</summary>\n{}</details>\n",
+            escape::html(title),
+            self.html(self.title.as_deref().unwrap_or(label))
+        )
+    }
+
+    /// In a box of its own, which scrolls sideways on a phone.
     pub(crate) fn html(&self, label: &str) -> String {
+        if self.rows.is_empty() || self.width() <= PAGE {
+            return self.upright_html(label);
+        }
+        let mut rest = &self.rows[..];
+        let mut out = String::new();
+        while !rest.is_empty() {
+            let fits = |rows: &usize| self.turned(&rest[..*rows]).width() <= PAGE;
+            let rows = (1..=rest.len()).rev().find(fits).unwrap_or(1);
+            let (here, later) = rest.split_at(rows);
+            out.push_str(&self.turned(here).upright_html(label));
+            rest = later;
+        }
+        out
+    }
+
+    /// At least this many CSS pixels are needed: figures are not broken, words are not either.
+    fn width(&self) -> usize {
+        let longest_word = |text: &str| {
+            let words = text.split([' ', '-', '/']).map(|word| word.chars().count() + 1);
+            words.max().unwrap_or(0)
+        };
+        let column = |at: usize, (heading, align): &(String, Align)| {
+            let cells = self.rows.iter().filter_map(|cells| cells.get(at));
+            let cells = cells.map(|cell| match align {
+                Align::Right => cell.characters(),
+                Align::Left => longest_word(&cell.text).max(cell.text.chars().count().min(BROKEN)),
+            });
+            cells.max().unwrap_or(0).max(longest_word(heading))
+        };
+        let columns = self.columns.iter().enumerate().map(|(at, heading)| column(at, heading));
+        columns.map(|characters| characters * CHARACTER + EDGES).sum()
+    }
+
+    /// Columns as rows, and these rows as columns.
+    fn turned(&self, rows: &[Vec<Cell>]) -> Table {
+        let Some(((first, _), further)) = self.columns.split_first() else { return self.clone() };
+        let name =
+            |cells: &Vec<Cell>| cells.first().map(|cell| cell.text.clone()).unwrap_or_default();
+        let headings = rows.iter().map(|cells| (name(cells), Align::Right));
+        let mut table = Table::new([(first.clone(), Align::Left)].into_iter().chain(headings));
+        for (at, (heading, _)) in further.iter().enumerate() {
+            let cells = rows.iter().filter_map(|cells| cells.get(at + 1).cloned());
+            table.row([Cell::from(heading.as_str())].into_iter().chain(cells));
+        }
+        table
+    }
+
+    fn upright_html(&self, label: &str) -> String {
         let mut out = format!(
             "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table>\n<thead><tr>",
             escape::html(label)
@@ -83,14 +176,7 @@ impl Table {
         let mut out = String::from("<tr>");
         for (at, (cell, (_, align))) in cells.iter().zip(&self.columns).enumerate() {
             let (tag, scope) = if at == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
-            let text = escape::html(&cell.text);
-            // An element of its own, so that a program that reads the page aloud says it.
-            let text = if cell.is_outside {
-                format!("<mark title=\"out of bounds\">{text}</mark>")
-            } else {
-                text
-            };
-            let _ = write!(out, "<{tag}{scope}{}>{text}</{tag}>", class(*align));
+            let _ = write!(out, "<{tag}{scope}{}>{}</{tag}>", class(*align), cell.html());
         }
         out.push_str("</tr>\n");
         out
@@ -122,5 +208,20 @@ mod tests {
             "<td class=\"right\"><mark title=\"out of bounds\">7</mark></td></tr>\n",
             "<tr><th scope=\"row\">x</th><td class=\"right\"></td></tr>\n",
         )));
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_is_turned() {
+        let columns = (0..20).map(|at| (format!("column {at}"), Align::Right));
+        let mut table = Table::new(columns);
+        assert_eq!(table.html("").matches("<table>").count(), 1, "without rows");
+        for row in 0..12 {
+            table.row((0..20).map(|column| format!("{row}/{column}")));
+        }
+        let html = table.html("");
+        let tables = html.matches("<table>").count();
+        assert!(tables < 12, "several rows beside each other");
+        assert_eq!(html.matches("<tr>").count(), tables * 20);
+        assert!(html.contains("<th scope=\"row\">column 1</th><td class=\"right\">0/1</td><td class=\"right\">1/1</td>"));
     }
 }

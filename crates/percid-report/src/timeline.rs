@@ -1,22 +1,20 @@
 //! Time lines: what was where, from when to when.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use plotly::Trace;
-use plotly::common::{Marker, Orientation};
-use plotly::layout::{AxisRange, BarMode};
-use serde::Serialize;
-
 use crate::axis::Axis;
+use crate::colours::Look;
 use crate::drawing::{Drawing, Numbers};
 use crate::escape;
-use crate::style;
+use crate::number;
+use crate::plane::Plane;
+use crate::scale::{Ends, Scale, Tick};
 
 /// Rows, such as CPUs, and on them spans of time in the colour of their ID.
 ///
-/// Ten colours are used in turn, so that neighbouring IDs differ. Made for hundreds of rows and
-/// some ten thousand spans; each span costs about 100 bytes of the page.
+/// The colours are used in turn, so that neighbouring IDs differ. Made for hundreds of rows and
+/// some thousand spans; each span costs about 40 bytes of the page, half of them in the picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     time: Axis,
@@ -39,35 +37,18 @@ pub struct Span {
     pub to: f64,
 }
 
-/// Bars of plotly.js that start anywhere, which `plotly::Bar` cannot say.
-#[derive(Clone, Debug, Serialize)]
-struct Spans {
-    r#type: &'static str,
-    orientation: Orientation,
-    base: Vec<f64>,
-    x: Vec<f64>,
-    y: Vec<u32>,
-    customdata: Vec<(u32, f64)>,
-    hovertemplate: String,
-    marker: Marker,
-}
-
-impl Trace for Spans {
-    fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
-    }
-}
-
 /// Of the drawing area, in CSS pixels: as much as this for each row, and in all between these two.
 const ROW: usize = 20;
-const LOWEST: usize = 120;
+const LOWEST: usize = 60;
 const HIGHEST: usize = 760;
-/// Room for the rows' name, and for each digit of their numbers, in CSS pixels. Left to plotly.js,
-/// which finds it out by drawing everything twice, a large time line takes twice as long.
-const LEFT: usize = 44;
-const DIGIT: usize = 9;
-/// With more rows than this, only some are labelled.
-const LABELLED: usize = 32;
+/// Height of a row's number, in CSS pixels.
+const NUMBER: usize = 18;
+/// Into this many parts the time is divided for the picture: finer than any screen.
+const PARTS: f64 = 10_000.0;
+/// Colours that are used in turn.
+const COLOURS: u32 = 6;
+/// Steps between the rows that have their numbers beside them.
+const STEPS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 impl Timeline {
     /// No spans yet. `row` is the name of what has a row (`CPU`), `id` of what has a colour (`ID`).
@@ -84,35 +65,22 @@ impl Timeline {
     pub(crate) fn drawing(&self) -> Drawing {
         let (first, rows) = self.rows();
         let height = (rows * ROW).clamp(LOWEST, HIGHEST);
-        let (first, last) = (f64::from(first), f64::from(first) + rows as f64 - 1.0);
-        let left = LEFT + DIGIT * last.to_string().len();
-        let axis = style::named(&Axis::new(self.row.as_str()))
-            .range(AxisRange::new(last + 0.5, first - 0.5))
-            .auto_margin(false)
-            .show_grid(false);
-        let axis = if rows <= LABELLED { axis.dtick(1.0) } else { axis };
-        let layout =
-            style::layout(height, style::margin(left, style::SIDE), self.time_axis(), axis);
+        let shown = self.spans.iter().filter(|span| self.can_show(span));
+        let scale =
+            Scale::new(&self.time, shown.flat_map(|span| [span.from, span.to]), Ends::Exact);
+        let plane = Plane {
+            x_caption: self.time.caption(),
+            y_caption: self.row.clone(),
+            height,
+            y_ticks: numbers(first, rows, height),
+            content: self.content(first, rows, &scale),
+            x: scale,
+        };
         Drawing {
-            traces: (0..style::COLOURS).filter_map(|colour| self.trace(colour)).collect(),
-            layout: layout.bar_mode(BarMode::Overlay).bar_gap(0.1).show_legend(false),
-            height: height + style::ABOVE + style::BELOW,
+            html: plane.html(),
             description: self.description(rows),
             remarks: self.remarks(),
             numbers: Numbers::Text { text: self.text(), rows: self.spans.len() },
-        }
-    }
-
-    fn time_axis(&self) -> plotly::layout::Axis {
-        let shown = self.spans.iter().filter(|span| self.can_show(span));
-        let ends = style::ends(shown.flat_map(|span| [span.from, span.to]));
-        let axis = style::numbers(&self.time).auto_margin(false);
-        match ends {
-            Some((low, high)) if self.time.is_logarithmic() => {
-                axis.range(AxisRange::new(low.log10(), high.log10()))
-            }
-            Some((low, high)) => axis.range(AxisRange::new(low, high)),
-            None => axis,
         }
     }
 
@@ -129,34 +97,37 @@ impl Timeline {
         self.time.can_show(span.from) && self.time.can_show(span.to) && span.from < span.to
     }
 
-    /// All spans of one colour.
-    fn trace(&self, colour: usize) -> Option<Box<dyn Trace>> {
-        let spans = self.spans.iter().filter(|span| self.can_show(span));
-        let spans: Vec<&Span> =
-            spans.filter(|span| span.id as usize % style::COLOURS == colour).collect();
-        if spans.is_empty() {
-            return None;
+    /// One path for each ID, so that pointing at it shows which one it is.
+    fn content(&self, first: u32, rows: usize, scale: &Scale) -> String {
+        let mut paths: BTreeMap<u32, String> = BTreeMap::new();
+        for span in self.spans.iter().filter(|span| self.can_show(span)) {
+            let part = |time: f64| (scale.place(time) / 100.0 * PARTS).round();
+            let (from, to) = (part(span.from), part(span.to));
+            // What is too short to be seen is shown as short as can be.
+            let length = (to - from).max(1.0);
+            let row = span.row - first;
+            let _ = write!(paths.entry(span.id).or_default(), "M{from} {row}h{length}");
         }
-        let unit = escape::plot(&self.time.suffix());
-        let hovertemplate = format!(
-            "{} %{{y}}, {} %{{customdata[0]}}<br>%{{base:,.9~r}} to %{{customdata[1]:,.9~r}}{unit}<extra></extra>",
-            escape::plot(&self.row),
-            escape::plot(&self.id),
+        let mut out = format!(
+            "<svg class=\"spans\" viewBox=\"0 -0.5 {PARTS} {rows}\" preserveAspectRatio=\"none\">"
         );
-        Some(Box::new(Spans {
-            r#type: "bar",
-            orientation: Orientation::Horizontal,
-            base: spans.iter().map(|span| span.from).collect(),
-            x: spans.iter().map(|span| span.to - span.from).collect(),
-            y: spans.iter().map(|span| span.row).collect(),
-            customdata: spans.iter().map(|span| (span.id, span.to)).collect(),
-            hovertemplate,
-            marker: Marker::new().color(style::colour(colour)),
-        }))
+        for (id, path) in paths {
+            let look = Look::numbered((id % COLOURS) as usize);
+            let _ = write!(
+                out,
+                "<path class=\"mark {}\" d=\"{path}\"><title>{} {id}</title></path>",
+                look.class(),
+                escape::html(&self.id)
+            );
+        }
+        out.push_str("</svg>");
+        out
     }
 
     fn description(&self, rows: usize) -> String {
-        let ids: BTreeSet<u32> = self.spans.iter().map(|span| span.id).collect();
+        let mut ids: Vec<u32> = self.spans.iter().map(|span| span.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
         format!(
             "Time line: {} spans of {} different {} numbers on {rows} rows, one per {}, over {}. The numbers are below.",
             self.spans.len(),
@@ -169,9 +140,8 @@ impl Timeline {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![format!(
-            "{} numbers that differ by {} have the same colour. Point at a span to read its numbers; draw a frame to zoom, double-click to go back.",
-            self.id,
-            style::COLOURS
+            "{} numbers that differ by {COLOURS} have the same colour. Point at a span to read its {0}.",
+            self.id
         )];
         let hidden = self.spans.iter().filter(|span| !self.can_show(span)).count();
         if hidden > 0 {
@@ -180,15 +150,35 @@ impl Timeline {
         remarks
     }
 
+    /// As many as tell a millionth of all the time: there are many spans, and a page has its limits.
+    fn decimals(&self) -> usize {
+        let ends = self.spans.iter().filter(|span| self.can_show(span)).map(|span| span.to);
+        let most = ends.fold(0.0, f64::max);
+        if most > 0.0 { (6 - most.log10().ceil() as i32).clamp(0, 12) as usize } else { 0 }
+    }
+
     /// Values separated by commas.
     fn text(&self) -> String {
         let unit = self.time.suffix();
         let mut text = format!("{},{},from{unit},to{unit}\n", self.row, self.id);
+        let decimals = self.decimals();
         for Span { row, id, from, to } in &self.spans {
+            let [from, to] = [from, to].map(|time| number::decimal(*time, decimals));
             let _ = writeln!(text, "{row},{id},{from},{to}");
         }
         text
     }
+}
+
+/// The numbers of as many rows as there is room for.
+fn numbers(first: u32, rows: usize, height: usize) -> Vec<Tick> {
+    let row = height as f64 / rows as f64;
+    let step = STEPS.into_iter().find(|step| *step as f64 * row >= NUMBER as f64).unwrap_or(rows);
+    let tick = |at: usize| Tick {
+        place: 100.0 - 100.0 * (at as f64 + 0.5) / rows as f64,
+        text: (first as usize + at).to_string(),
+    };
+    (0..rows).step_by(step).map(tick).collect()
 }
 
 #[cfg(test)]
@@ -202,10 +192,20 @@ mod tests {
         timeline.span(Span { row: 4, id: 11, from: 2.0, to: 2.0 });
         timeline.span(Span { row: 4, id: 2, from: 2.0, to: f64::NAN });
         let drawing = timeline.drawing();
-        assert_eq!(drawing.traces.len(), 1, "one colour");
+        assert_eq!(drawing.html.matches("<path").count(), 1, "one ID");
+        assert!(drawing.html.contains("d=\"M0 0h10000\""), "{}", drawing.html);
         assert!(drawing.remarks.iter().any(|remark| remark.ends_with(": 2 of the spans below.")));
         let Numbers::Text { text, rows } = drawing.numbers else { unreachable!("text") };
         assert_eq!((text.lines().count(), rows), (4, 3));
         assert!(text.starts_with("CPU,ID,from ms,to ms\n3,1,0.5,2\n"), "{text}");
+    }
+
+    #[test]
+    fn numbers_of_rows_have_room() {
+        assert_eq!(
+            numbers(4, 2, 40).iter().map(|tick| tick.text.as_str()).collect::<Vec<_>>(),
+            ["4", "5"]
+        );
+        assert_eq!(numbers(0, 384, 760).len(), 24);
     }
 }

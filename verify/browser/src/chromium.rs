@@ -17,12 +17,27 @@ pub enum Scheme {
 }
 
 /// How the page is shown.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// What the reader prefers.
     pub scheme: Scheme,
     /// In CSS pixels. Chromium's own windows are never narrower than 500.
     pub width: u32,
+}
+
+impl Frame {
+    /// How every page has to be readable: light and dark, on a screen and on a phone.
+    pub const ALL: [Frame; 4] = [
+        Frame { scheme: Scheme::Light, width: 1300 },
+        Frame { scheme: Scheme::Dark, width: 1300 },
+        Frame { scheme: Scheme::Light, width: 390 },
+        Frame { scheme: Scheme::Dark, width: 390 },
+    ];
+
+    /// For names of files.
+    fn name(self) -> String {
+        format!("{:?}-{}", self.scheme, self.width).to_lowercase()
+    }
 }
 
 /// A browser, and the folder in which it leaves what it was shown.
@@ -31,6 +46,11 @@ pub struct Browser {
     program: &'static str,
     folder: PathBuf,
 }
+
+/// Of the window in which a page is looked at, in CSS pixels.
+const HEIGHT: u32 = 900;
+/// Pictures of longer pages end here, in CSS pixels.
+const TALLEST: u32 = 16_000;
 
 /// A page takes some seconds, a busy machine several times that.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -57,6 +77,22 @@ impl Browser {
         found.map(|program| Browser { program, folder: folder.into() })
     }
 
+    /// Shows the page in all frames, with a picture of each: `NAME-SCHEME-WIDTH.png` in the folder
+    /// that `PERCID_PICTURES` names, or beside the pages. Takes some ten seconds.
+    ///
+    /// # Panics
+    ///
+    /// As [`Browser::inspect`].
+    pub fn look_at(&self, name: &str, html: &str) -> Vec<(Frame, Findings)> {
+        let look = |frame: Frame| {
+            let shown = format!("{name}-{}", frame.name());
+            let found = self.inspect(&shown, html, frame);
+            self.picture(&shown, frame, found.height);
+            (frame, found)
+        };
+        Frame::ALL.into_iter().map(look).collect()
+    }
+
     /// Shows a copy of the page that has the probe in it. Takes seconds.
     ///
     /// # Panics
@@ -70,32 +106,64 @@ impl Browser {
         fs::write(folder.join("page.html"), html).expect("the page is written");
         fs::write(folder.join("probed.html"), probed(html)).expect("its copy is written");
         let window = folder.join("window.html");
-        fs::write(&window, window_around("probed.html", frame.width))
+        fs::write(&window, window_around("probed.html", frame.width, HEIGHT))
             .expect("the window is written");
         let dom = self.dom(&folder, &window, frame.scheme);
-        Findings::read(&dom).unwrap_or_else(|| panic!("{name}: the probe has not reported:\n{dom}"))
+        let mut found = Findings::read(&dom)
+            .unwrap_or_else(|| panic!("{name}: the probe has not reported:\n{dom}"));
+        found.size = html.len();
+        found
     }
 
     /// The document after all its scripts have run, as HTML.
     fn dom(&self, folder: &Path, page: &Path, scheme: Scheme) -> String {
+        let out = folder.join("dom.html");
+        let mut command = self.command(folder, scheme);
+        // Time that passes only while there is nothing left to do.
+        command.args(["--virtual-time-budget=30000", "--dump-dom"]);
+        command.arg(format!("file://{}", page.display()));
+        command.stdout(File::create(&out).expect("a file for the document"));
+        finish(command);
+        let _ = fs::remove_dir_all(folder.join("profile"));
+        fs::read_to_string(out).expect("the document is text")
+    }
+
+    /// A picture of the page that [`Browser::inspect`] has left in the folder of this name.
+    fn picture(&self, name: &str, frame: Frame, height: u32) {
+        let folder = self.folder.join(name);
+        let pictures = std::env::var_os("PERCID_PICTURES").map(PathBuf::from);
+        let pictures = pictures.unwrap_or_else(|| self.folder.clone());
+        fs::create_dir_all(&pictures).expect("a folder for pictures");
+        let (window, height) = (folder.join("picture.html"), height.min(TALLEST));
+        fs::write(&window, window_around("page.html", frame.width, height))
+            .expect("the window is written");
+        let mut command = self.command(&folder, frame.scheme);
+        let picture = pictures.join(format!("{name}.png"));
+        let _ = fs::remove_file(&picture);
+        command.arg(format!("--window-size={},{height}", frame.width.max(500)));
+        command.args(["--hide-scrollbars", "--virtual-time-budget=5000"]);
+        command.arg(format!("--screenshot={}", picture.display()));
+        command.arg(format!("file://{}", window.display()));
+        command.stdout(Stdio::null());
+        finish(command);
+        let _ = fs::remove_dir_all(folder.join("profile"));
+        assert!(picture.is_file(), "{}: there is no picture", picture.display());
+    }
+
+    /// What every run of the browser has in common.
+    fn command(&self, folder: &Path, scheme: Scheme) -> Command {
         let scheme = match scheme {
             Scheme::Dark => 0,
             Scheme::Light => 1,
         };
-        let out = folder.join("dom.html");
         let mut command = Command::new(self.program);
         // Chromium refuses to be root with its sandbox, and containers often cannot give it one;
         // what it shows here are pages of our own.
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]);
-        // Time that passes only while there is nothing left to do.
-        command.args(["--virtual-time-budget=30000", "--dump-dom"]);
         command.arg(format!("--blink-settings=preferredColorScheme={scheme}"));
         command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
-        command.arg(format!("file://{}", page.display()));
-        command.stdout(File::create(&out).expect("a file for the document")).stderr(Stdio::null());
-        finish(command);
-        let _ = fs::remove_dir_all(folder.join("profile"));
-        fs::read_to_string(out).expect("the document is text")
+        command.stderr(Stdio::null());
+        command
     }
 }
 
@@ -124,10 +192,11 @@ fn probed(html: &str) -> String {
 }
 
 /// A page with a window of any width on the page that is looked at, and the place for its findings.
-fn window_around(page: &str, width: u32) -> String {
+fn window_around(page: &str, width: u32, height: u32) -> String {
     format!(
         "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <iframe src=\"{page}\" style=\"border: 0; width: {width}px; height: 900px\"></iframe>\n\
+         <style>body {{ margin: 0; }}</style>\n\
+         <iframe src=\"{page}\" style=\"border: 0; display: block; width: {width}px; height: {height}px\"></iframe>\n\
          <pre id=\"findings\"></pre>\n\
          <script>addEventListener('message', (message) => {{\n\
          document.getElementById('findings').textContent = JSON.stringify(message.data);\n\

@@ -4,43 +4,53 @@ use serde::Deserialize;
 
 /// Text is told from its background at this ratio: WCAG 2.1, criterion 1.4.3.
 const READABLE: f64 = 4.5;
+/// A page should not be larger than this, in bytes.
+const LARGEST: usize = 1_000_000;
+/// In windows of this width or more nothing should have to be scrolled sideways, in CSS pixels;
+/// in narrower ones tables may scroll in their own boxes.
+const WIDE: u32 = 1000;
 
 /// What `probe.js` has seen.
 #[derive(Debug, Deserialize)]
 pub struct Findings {
+    /// Of the page, in bytes.
+    #[serde(default)]
+    pub(crate) size: usize,
     /// Of scripts, of the console, and what the policy has forbidden.
     pub errors: Vec<String>,
     /// Whether the page was told that the reader prefers dark.
     pub dark: bool,
     /// Of the page's window, in CSS pixels.
     pub width: u32,
+    /// Of the page as readers find it, in CSS pixels.
+    pub(crate) height: u32,
     /// CSS pixels by which the page is wider than its window.
     overflow: f64,
+    /// Boxes whose content is wider than they are.
+    scrolled: Vec<String>,
+    /// Pairs of texts that lie upon each other.
+    overlaps: Vec<(String, String)>,
+    /// Texts that reach beyond their cell of a table.
+    cut: Vec<String>,
+    /// Words of which a part stands on the next line.
+    broken: Vec<String>,
     /// The charts in their order.
     pub charts: Vec<Chart>,
-    /// Texts whose contrast was computed.
+    /// Texts that were looked at.
     pub texts: usize,
     /// The lowest contrast of any of them.
     pub lowest_contrast: f64,
     /// Those with the lowest contrast: the text, and the ratio.
     faintest: Vec<(String, f64)>,
-    /// The start of a plot saved as a picture.
-    pub image: String,
 }
 
 /// What the probe has seen of one chart.
 #[derive(Debug, Deserialize)]
 pub struct Chart {
     id: String,
-    /// What the page says of it: drawn or failed.
-    state: Option<String>,
-    /// Bars, lines' paths and points that have an extent.
+    /// Bars, lines, points and spans that have an extent.
     pub marks: usize,
-    /// The height of the lowest bar, in CSS pixels.
-    pub lowest_bar: Option<f64>,
-    /// Pairs of texts that lie upon each other.
-    overlaps: Vec<(String, String)>,
-    /// Texts that reach beyond the plot.
+    /// Texts that reach beyond the page.
     cut: Vec<String>,
     /// All texts of the plot.
     pub words: Vec<String>,
@@ -59,35 +69,36 @@ impl Findings {
 
     /// All that is wrong if the charts should have these numbers of marks.
     pub fn problems(&self, marks: &[usize]) -> Vec<String> {
-        let mut problems = self.errors.clone();
-        if self.overflow > 0.0 {
-            problems.push(format!("{} pixels wider than the window", self.overflow));
-        }
+        let mut problems = self.layout();
         if self.charts.len() != marks.len() {
             problems.push(format!("{} charts, expected {}", self.charts.len(), marks.len()));
         }
-        for (chart, marks) in self.charts.iter().zip(marks) {
-            problems.extend(chart.problems(*marks));
+        for (Chart { id, marks, .. }, expected) in self.charts.iter().zip(marks) {
+            if marks != expected {
+                problems.push(format!("{id}: {marks} marks, expected {expected}"));
+            }
         }
-        let faint = self.faintest.iter().filter(|(_, ratio)| *ratio < READABLE);
-        problems.extend(faint.map(|(text, ratio)| format!("contrast {ratio:.2}: {text:?}")));
         problems
     }
-}
 
-impl Chart {
-    fn problems(&self, marks: usize) -> Vec<String> {
-        let Chart { id, .. } = self;
-        let mut problems = Vec::new();
-        if self.state.as_deref() != Some("drawn") {
-            problems.push(format!("{id}: {}", self.state.as_deref().unwrap_or("not drawn")));
+    /// All that is wrong with how the page is laid out and read.
+    fn layout(&self) -> Vec<String> {
+        let mut problems = self.errors.clone();
+        if self.size > LARGEST {
+            problems.push(format!("{} bytes, expected {LARGEST} at most", self.size));
         }
-        if self.marks != marks {
-            problems.push(format!("{id}: {} marks, expected {marks}", self.marks));
+        if self.overflow > 0.0 {
+            problems.push(format!("{} pixels wider than the window", self.overflow));
         }
+        let scrolled = self.scrolled.iter().filter(|_| self.width >= WIDE);
+        problems.extend(scrolled.map(|label| format!("scrolls sideways: {label:?}")));
         let overlaps = self.overlaps.iter();
-        problems.extend(overlaps.map(|(one, other)| format!("{id}: {one:?} overlaps {other:?}")));
-        problems.extend(self.cut.iter().map(|text| format!("{id}: {text:?} is cut off")));
+        problems.extend(overlaps.map(|(one, other)| format!("{one:?} overlaps {other:?}")));
+        let cut = self.cut.iter().chain(self.charts.iter().flat_map(|chart| &chart.cut));
+        problems.extend(cut.map(|text| format!("{text:?} is cut off")));
+        problems.extend(self.broken.iter().map(|word| format!("{word:?} is broken")));
+        let faint = self.faintest.iter().filter(|(_, ratio)| *ratio < READABLE);
+        problems.extend(faint.map(|(text, ratio)| format!("contrast {ratio:.2}: {text:?}")));
         problems
     }
 }

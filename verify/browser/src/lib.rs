@@ -2,7 +2,7 @@
 //!
 //! The browser is Chromium without a window. `PERCID_BROWSER=require` fails where it is missing;
 //! otherwise tests say that nothing was checked. Pages are those of `percid-report`: charts are
-//! `figure.chart`, which say in `data-state` whether they were drawn.
+//! `figure.chart`, and what is drawn in them is of the class `mark`.
 
 mod chromium;
 mod findings;

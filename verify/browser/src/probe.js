@@ -1,4 +1,4 @@
-// Looks at the page from inside: errors from the start, and after drawing what there is to see.
+// Looks at the page from inside: errors from the start, and when it is loaded what there is to see.
 "use strict";
 (() => {
   const errors = [];
@@ -33,9 +33,11 @@
     return (high + 0.05) / (low + 0.05);
   }
 
+  // Numbers within a picture lie on the bar that is drawn before them.
   function background(element) {
-    const box = element.closest(".hovertext")?.querySelector("path");
-    if (box) return over(colour(getComputedStyle(box).fill), background(box.ownerSVGElement));
+    if (element instanceof SVGTextElement && element.previousElementSibling instanceof SVGRectElement) {
+      return over(colour(getComputedStyle(element.previousElementSibling).fill), [1, 1, 1, 1]);
+    }
     const layers = [];
     for (let at = element; at; at = at.parentElement) {
       layers.push(colour(getComputedStyle(at).backgroundColor));
@@ -54,101 +56,132 @@
     return contrast(over(ink(element), behind), behind);
   }
 
-  // Elements that have text of their own and are seen.
+  // ---- where texts are ----
+
+  // Texts that are seen: the node, its element, and a rectangle for each of its lines.
   function* texts(root) {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      const parent = node.parentElement;
-      if (!node.textContent.trim() || parent.closest("script, style, noscript")) continue;
-      const box = parent.getBoundingClientRect();
-      if (box.width > 0 && box.height > 0) yield parent;
+      const element = node.parentElement;
+      if (!node.textContent.trim() || element.closest("script, style, noscript, title")) continue;
+      if (getComputedStyle(element).visibility === "hidden") continue;
+      const lines = rectangles(node, 0, node.length);
+      if (lines.length) yield { element, node, lines, text: node.textContent.trim().slice(0, 60) };
     }
   }
+  function rectangles(node, from, to) {
+    const range = document.createRange();
+    range.setStart(node, from);
+    range.setEnd(node, to);
+    return [...range.getClientRects()].filter((box) => box.width > 0 && box.height > 0);
+  }
 
-  const rectangle = (element) => element.getBoundingClientRect();
-  const within = (one, other) =>
-    Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1 &&
-    Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 1;
+  // Rectangles of lines are as high as the line, not as its letters: some of that may be shared.
+  const ASIDE = 1, ABOVE = 3;
+  const touch = (one, other) =>
+    Math.min(one.right, other.right) - Math.max(one.left, other.left) > ASIDE &&
+    Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > ABOVE;
 
+  // Pairs of texts that lie upon each other. Sorted from above, so that only neighbours are compared.
   function overlaps(words) {
+    const lines = words.flatMap((word) => word.lines.map((box) => ({ box, word })));
+    lines.sort((one, other) => one.box.top - other.box.top);
     const found = [];
-    words.forEach((one, at) => {
-      for (const other of words.slice(at + 1)) {
-        if (within(rectangle(one), rectangle(other))) found.push([one.textContent, other.textContent]);
+    lines.forEach((one, at) => {
+      for (let next = at + 1; next < lines.length && lines[next].box.top < one.box.bottom; next++) {
+        const other = lines[next];
+        if (one.word !== other.word && touch(one.box, other.box)) found.push([one.word.text, other.word.text]);
       }
     });
     return found;
   }
-  function cut(words, plot) {
-    const frame = rectangle(plot);
-    const beyond = (box) =>
-      box.left < frame.left - 1 || box.right > frame.right + 1 ||
-      box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
-    return words.filter((word) => beyond(rectangle(word))).map((word) => word.textContent);
+
+  const beyond = (box, frame) =>
+    box.left < frame.left - 1 || box.right > frame.right + 1 ||
+    box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+
+  // Texts that reach beyond their cell, or beyond the edge of what may not be scrolled.
+  function cut(words, frame) {
+    return words.filter(({ element, lines }) => {
+      const cell = element.closest("td, th");
+      const room = cell ? cell.getBoundingClientRect() : frame;
+      return lines.some((box) => beyond(box, room));
+    }).map((word) => word.text);
   }
 
+  // Words on more than one line. Lines may end behind hyphens and slashes, and anywhere in what was
+  // typed.
+  function broken(words) {
+    const found = [];
+    for (const { element, node } of words) {
+      if (element.closest(".lead, pre")) continue;
+      for (const word of node.textContent.matchAll(/[^\s/\-\u2010-\u2015]+/g)) {
+        const tops = new Set(rectangles(node, word.index, word.index + word[0].length).map((box) => Math.round(box.top)));
+        if (tops.size > 1) found.push(word[0]);
+      }
+    }
+    return found;
+  }
+
+  // ---- charts ----
+
+  function hasExtent(mark) {
+    const box = mark.getBoundingClientRect();
+    return mark.getTotalLength ? mark.getTotalLength() > 0 : box.width > 0 && box.height > 0;
+  }
+  // A path of a time line has as many marks as spans.
+  const spans = (mark) => mark.closest(".spans") ? mark.getAttribute("d").split("M").length - 1 : 1;
   function marks(plot) {
-    const area = (path) => path.getBBox().width > 0 && path.getBBox().height > 0;
-    const length = (path) => path.getTotalLength() > 0;
-    const count = (selector, has) => [...plot.querySelectorAll(selector)].filter(has).length;
-    return count(".barlayer .point > path", area) + count(".scatterlayer path.js-line", length) +
-      count(".scatterlayer path.point", area);
+    const seen = [...plot.querySelectorAll(".mark")].filter(hasExtent);
+    return seen.reduce((sum, mark) => sum + spans(mark), 0);
   }
 
-  // Height of the lowest bar, in CSS pixels.
-  function lowest(plot) {
-    const heights = [...plot.querySelectorAll(".barlayer .point > path")].map((bar) => rectangle(bar).height);
-    return heights.length ? Math.min(...heights) : null;
-  }
-
-  const contrasts = [];
   function look(chart) {
     const plot = chart.querySelector(".plot");
-    const words = [...plot.querySelectorAll("text")].filter((word) => rectangle(word).width > 0);
-    const seen = {
+    const words = [...texts(plot)];
+    const frame = chart.closest("main").getBoundingClientRect();
+    return {
       id: chart.id,
-      state: chart.dataset.state ?? null,
       marks: marks(plot),
-      lowest_bar: lowest(plot),
-      overlaps: overlaps(words),
-      cut: cut(words, plot),
-      words: words.map((word) => word.textContent),
-      hover: "",
+      words: words.map((word) => word.text),
+      cut: cut(words, frame),
+      hover: plot.querySelector(".mark > title")?.textContent.replaceAll("\n", " | ") ?? "",
     };
-    if (seen.marks > 0) {
-      Plotly.Fx.hover(plot, [{ curveNumber: 0, pointNumber: 0 }]);
-      const lines = [...plot.querySelectorAll(".hovertext text")].filter((line) => line.textContent);
-      for (const line of lines) contrasts.push([line.textContent, readText(line)]);
-      const tspans = lines.map((line) => [...line.querySelectorAll("tspan.line")]);
-      seen.hover = lines.map((line, at) =>
-        tspans[at].length ? tspans[at].map((part) => part.textContent).join(" | ") : line.textContent).join(" || ");
-      Plotly.Fx.unhover(plot);
-    }
-    return seen;
   }
 
-  const pause = () => new Promise((done) => setTimeout(done, 50));
-
-  async function report() {
-    const charts = [...document.querySelectorAll("figure.chart")];
-    for (let turn = 0; turn < 400 && charts.some((chart) => !chart.dataset.state); turn++) await pause();
+  function report() {
+    const height = document.documentElement.scrollHeight;
     for (const details of document.querySelectorAll("details")) details.open = true;
-    for (const text of texts(document.body)) contrasts.push([text.textContent.trim().slice(0, 60), readText(text)]);
-    const seen = charts.map(look);
-    const first = charts.find((chart) => chart.dataset.state === "drawn")?.querySelector(".plot");
-    const image = first ? await Plotly.toImage(first, { format: "svg" }) : "";
-    contrasts.sort((one, other) => one[1] - other[1]);
+    const page = [...texts(document.body)];
+    const read = page.map(({ element, text }) => [text, readText(element)]);
+    read.sort((one, other) => one[1] - other[1]);
+    // What is scrolled is not cut: it is looked at for itself.
+    const scrolls = (box) => box.scrollWidth > box.clientWidth + 1;
+    const outside = page.filter(({ element }) => !element.closest(".table, pre"));
     parent.postMessage({
       errors,
       dark: matchMedia("(prefers-color-scheme: dark)").matches,
       width: innerWidth,
-      overflow: document.documentElement.scrollWidth - innerWidth,
-      charts: seen,
-      texts: contrasts.length,
-      lowest_contrast: contrasts[0]?.[1] ?? 0,
-      faintest: contrasts.slice(0, 20),
-      image: image.slice(0, 40),
+      height,
+      overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      scrolled: [...document.querySelectorAll(".table, pre")].filter(scrolls)
+        .map((box) => box.getAttribute("aria-label") ?? box.textContent.slice(0, 40)),
+      overlaps: overlaps(outside).concat(...[...document.querySelectorAll(".table")].map((table) => overlaps([...texts(table)]))),
+      cut: cut(page.filter(({ element }) => element.closest("td, th")), null),
+      broken: broken(page),
+      charts: [...document.querySelectorAll("figure.chart")].map(look),
+      texts: page.length,
+      lowest_contrast: read[0]?.[1] ?? 0,
+      faintest: read.slice(0, 20),
     }, "*");
   }
-  addEventListener("load", () => report().catch((error) => parent.postMessage({ probe: String(error.stack) }, "*")));
+  function tell() {
+    try {
+      report();
+    } catch (error) {
+      parent.postMessage({ probe: String(error.stack) }, "*");
+    }
+  }
+  // What the policy has forbidden is told a moment later.
+  addEventListener("load", () => setTimeout(tell, 100));
 })();

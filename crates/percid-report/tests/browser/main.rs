@@ -10,8 +10,8 @@ use percid_browser::{Browser, Findings, Frame, Scheme};
 use percid_report::Page;
 use server::Server;
 
-const WIDE: u32 = 1200;
-const NARROW: u32 = 400;
+const WIDE: u32 = 1300;
+const NARROW: u32 = 390;
 
 fn browser() -> Option<Browser> {
     Browser::find(env!("CARGO_TARGET_TMPDIR"))
@@ -32,28 +32,18 @@ fn before_the_end(html: &str, addition: &str) -> String {
 }
 
 #[test]
-fn every_kind_of_plot_is_drawn_and_read_in_light_and_dark_and_on_narrow_screens() {
+fn every_kind_of_plot_is_drawn_and_read_in_light_and_dark_and_on_phones() {
     let Some(browser) = browser() else { return };
     let html = sample::page().render();
-    for (scheme, width) in [
-        (Scheme::Light, WIDE),
-        (Scheme::Dark, WIDE),
-        (Scheme::Light, NARROW),
-        (Scheme::Dark, NARROW),
-    ] {
-        let name = format!("sample-{scheme:?}-{width}").to_lowercase();
-        let found = inspect(&browser, &name, &html, scheme, width);
-        println!("{name}: {} texts, lowest contrast {:.2}", found.texts, found.lowest_contrast);
-        assert_eq!(found.problems(&sample::MARKS), [] as [String; 0], "{name}");
-        assert_eq!((found.dark, found.width), (scheme == Scheme::Dark, width), "{name}");
-        assert!(found.texts > 100, "{name}: only {} texts were looked at", found.texts);
-        assert!(found.image.starts_with("data:image/svg+xml"), "a plot cannot be saved");
-        let lowest = found.charts.iter().filter_map(|chart| chart.lowest_bar).reduce(f64::min);
-        assert!(lowest.is_some_and(|height| height >= 14.0), "{name}: a bar is {lowest:?} high");
+    for (frame, found) in browser.look_at("sample", &html) {
+        println!("{frame:?}: {} texts, lowest contrast {:.2}", found.texts, found.lowest_contrast);
+        assert_eq!(found.problems(&sample::MARKS), [] as [String; 0], "{frame:?}");
+        assert_eq!((found.dark, found.width), (frame.scheme == Scheme::Dark, frame.width));
+        assert!(found.texts > 100, "{frame:?}: only {} texts were looked at", found.texts);
         for hostile in sample::HOSTILE {
             let shown =
                 found.charts.iter().any(|chart| chart.words.iter().any(|word| word == hostile));
-            assert!(shown, "{name}: {hostile:?} is not shown as it is");
+            assert!(shown, "{frame:?}: {hostile:?} is not shown as it is");
         }
     }
 }
@@ -67,7 +57,7 @@ fn pointing_at_a_mark_shows_its_numbers() {
 }
 
 #[test]
-fn twenty_thousand_spans_on_384_cpus_are_drawn() {
+fn fifteen_thousand_spans_on_384_cpus_are_drawn_on_one_page() {
     let Some(browser) = browser() else { return };
     let page = sample::large_timeline();
     let found = inspect(&browser, "large-timeline", &page.render(), Scheme::Light, WIDE);
@@ -88,32 +78,47 @@ fn what_is_wrong_is_found() {
         |problems: &[String], what: &str| problems.iter().any(|problem| problem.contains(what));
 
     let error = before_the_end(&html, "<script>thereIsNoSuchFunction()</script>");
+    let error = with(&error, "default-src 'none'", "script-src 'unsafe-inline'");
     assert!(has(&problems("error", &error, Scheme::Light, WIDE), "thereIsNoSuchFunction"));
 
-    let broken = html.replacen(
-        "<script type=\"application/json\">{",
-        "<script type=\"application/json\">",
-        1,
-    );
-    let broken = problems("broken", &broken, Scheme::Light, WIDE);
-    assert!(has(&broken, "chart-1: failed") && has(&broken, "SyntaxError"));
+    let script = before_the_end(&html, "<script>1</script>");
+    assert!(has(&problems("script", &script, Scheme::Light, WIDE), "forbidden: script-src"));
 
-    let invisible = with(&html, ".plot text { fill: var(--text) !important; }", "");
+    let styled = |style: &str| with(&html, "</style>", &format!("{style}</style>"));
+    let invisible = styled(".note { color: #333 }");
     assert!(has(&problems("invisible", &invisible, Scheme::Dark, WIDE), "contrast"));
+    let unread = styled(".i0 { color: #fff !important }");
+    assert!(has(&problems("unread", &unread, Scheme::Light, WIDE), "contrast"));
 
-    let wide = before_the_end(&html, "<div style=\"width: 500px\">wide</div>");
-    assert!(has(&problems("too-wide", &wide, Scheme::Light, NARROW), "wider than the window"));
-
-    let crowded = with(&html, "</style>", ".plot text { font-size: 30px !important; }</style>");
+    for width in [WIDE, NARROW] {
+        let wide = before_the_end(&html, &format!("<div style=\"width: {width}px\">wide</div>"));
+        let found = problems("too-wide", &wide, Scheme::Light, width);
+        assert!(has(&found, "wider than the window"), "{found:?}");
+    }
+    let scrolls = styled("td, th { min-width: 26rem }");
+    assert!(has(&problems("scrolls", &scrolls, Scheme::Light, WIDE), "scrolls sideways"));
+    let crowded = styled(".ticks span { font-size: 40px }");
     assert!(has(&problems("crowded", &crowded, Scheme::Light, WIDE), "overlaps"));
+    let columns = styled("main .name { margin-right: -8rem; white-space: nowrap }");
+    assert!(has(&problems("columns", &columns, Scheme::Light, WIDE), "overlaps"));
+    let cut = styled("table { table-layout: fixed; width: 12rem } td, th { white-space: nowrap }");
+    assert!(has(&problems("cut", &cut, Scheme::Light, NARROW), "is cut off"));
+    let beyond = styled(".caption { transform: translateX(60%) }");
+    assert!(has(&problems("beyond", &beyond, Scheme::Light, WIDE), "is cut off"));
+    let broken = styled(".name { width: 2rem; overflow-wrap: anywhere }");
+    assert!(has(&problems("broken", &broken, Scheme::Light, WIDE), "is broken"));
+    let large = before_the_end(&html, &format!("<!--{}-->", "x".repeat(1_000_000)));
+    assert!(has(&problems("large", &large, Scheme::Light, WIDE), "bytes, expected"));
+    let hidden = styled(".mark { display: none }");
+    assert!(has(&problems("hidden", &hidden, Scheme::Light, WIDE), "0 marks, expected 11"));
 }
 
 #[test]
 fn empty_charts_are_found_and_break_nothing() {
     let Some(browser) = browser() else { return };
     let found = inspect(&browser, "control-empty", &sample::empty().render(), Scheme::Light, WIDE);
-    let expected = [1, 2, 3, 4].map(|at| format!("chart-{at}: 0 marks, expected 1"));
-    assert_eq!(found.problems(&[1; 4]), expected);
+    let expected = [1, 2, 3, 4, 5].map(|at| format!("chart-{at}: 0 marks, expected 1"));
+    assert_eq!(found.problems(&[1; 5]), expected);
 }
 
 #[test]
@@ -130,7 +135,7 @@ fn nothing_is_fetched_and_the_policy_is_what_forbids_it() {
 
     let found = inspect(&browser, "fetching", &fetching, Scheme::Light, WIDE);
     assert_eq!(server.requests(), [] as [String; 0], "the page has fetched something");
-    for forbidden in ["img-src", "style-src", "connect-src"] {
+    for forbidden in ["img-src", "style-src", "script-src"] {
         let noted = found.errors.iter().any(|error| error.contains(forbidden));
         assert!(noted, "{forbidden}: {:?}", found.errors);
     }
@@ -146,23 +151,19 @@ fn nothing_is_fetched_and_the_policy_is_what_forbids_it() {
 }
 
 #[test]
-fn pages_name_no_address_outside_of_the_library_that_draws() {
+fn pages_name_no_address_and_have_no_script() {
     let html = sample::page().render();
-    let library =
-        html.split("<script>").find(|script| script.starts_with("/**")).expect("plotly.js");
-    let (library, _) = library.split_once("</script>").expect("its end");
-    assert!(library.len() > 4_000_000);
-    let own = html.replacen(library, "", 1);
-    assert!(!own.contains("http:") && !own.contains("https:"), "an address");
-    assert!(!own.contains(" src=") && !own.contains("url(") && !own.contains("@import"));
+    assert!(!html.contains("http:") && !html.contains("https:"), "an address");
+    assert!(!html.contains(" src=") && !html.contains("url(") && !html.contains("@import"));
+    assert!(!html.contains("<script") && !html.contains("javascript:"), "a script");
 }
 
 #[test]
-fn pages_without_plots_are_small_and_have_no_script() {
+fn pages_without_plots_are_small() {
     let mut page = Page::new("Text <only>", "One paragraph.\n\nAnother.");
     page.section("A & B", "");
     let html = page.render();
-    assert!(html.len() < 10_000 && !html.contains("<script"), "{} bytes", html.len());
+    assert!(html.len() < 15_000 && !html.contains("<svg"), "{} bytes", html.len());
     assert!(html.contains("<title>Text &lt;only&gt;</title>"));
     assert!(html.contains("<p>One paragraph.</p>\n<p>Another.</p>"));
     assert!(html.contains("<h2 id=\"section-1\">A &amp; B</h2>"));

@@ -1,17 +1,18 @@
 //! Pages to look at: every kind of plot, names as awkward as names can be, and a large one. No
 //! figure in them was measured or published.
 
-use percid_report::{Align, Axis, Bars, Cell, Lines, Page, Span, Table, Timeline};
+use percid_report::{Align, Axis, Bars, Cell, Dot, Dots, Lines, Page, Span, Table, Timeline};
 
-/// The marks of [`page`]'s charts.
-pub(crate) const MARKS: [usize; 5] = [11, 24, 4, 3 * (1 + 6), 8 * 12];
+/// The marks of [`page`]'s charts. A range is a mark too.
+pub(crate) const MARKS: [usize; 6] = [11, 11, 24, 4, 3 * (1 + 6), 8 * 12];
 /// What pointing at the first mark of each chart shows.
-pub(crate) const HOVER: [&str; 5] = [
-    "large machine, 384 | threads, pauses of 10 ms | published: 6,120.5 ns",
+pub(crate) const HOVER: [&str; 6] = [
+    "384 threads, policy A | simulated: 6,004.2 ns",
+    "large machine, 384 threads, pauses of 10 ms | simulated: 6,004.2 ns",
     "policy A, 10 ms | hot: 61 %",
-    "a <b>bold</b> | & \"quoted\" one | %{y} </script>: 3",
-    "policy A | pause: 1 ms | time per burst: 4,002 ns",
-    "CPU 0, ID 0 | 0 to 8.5 ms",
+    "a <b>bold</b> & \"quoted\" one | %{y} </script>: 3",
+    "policy A",
+    "ID 0",
 ];
 /// Names that would be markup if they were not escaped. They appear in the plots as they are.
 pub(crate) const HOSTILE: [&str; 2] = ["%{y} </script>", "$x$ &amp; {z}"];
@@ -25,6 +26,7 @@ pub(crate) fn page() -> Page {
     );
     page.section("Against the published figures", "Bounds: 10 % beside the published figure.");
     page.table(against_published());
+    page.chart("By policy", "One scale for both policies.", multiples());
     page.chart("Time per burst", "Shorter is better. One figure was never published.", grouped());
     page.section("Where the memory was", "");
     page.chart("Shares of bursts", "How far away the lines were that a burst touched.", stacked());
@@ -50,6 +52,23 @@ fn against_published() -> Table {
         Cell::outside("+19.6 %"),
     ]);
     table
+}
+
+fn multiples() -> Dots {
+    let time = Axis::new("time per burst").unit("ns").logarithmic();
+    let dots = Dots::new(Axis::new("machine"), time, ["published", "simulated"]).reference();
+    let mut dots = dots.panels(["policy A", "policy B"]).notes(["error"]);
+    dots.group("pauses of 10 ms");
+    let near = Dot::new([6_120.5, 6_004.2]).note("-1.9 %");
+    let far = Dot::new([14_300.0, 17_100.0]).note(Cell::outside("+19.6 %"));
+    dots.row("384 threads", [near, far.clone()]);
+    dots.group("pauses of 200 ms");
+    dots.row("384 threads", [far, Dot::new([None, Some(123_456.0)])]);
+    let range = Dot::new([None, Some(11_000.0)]).range(10_000.0, 15_000.0);
+    // A value is missing, and so is a panel.
+    dots.row("one L3 cache", [range.note("+0.0 %"), Dot::new([1_000.0, 1_003.0])]);
+    dots.row("never run", []);
+    dots
 }
 
 fn grouped() -> Bars {
@@ -107,7 +126,7 @@ fn timeline() -> Timeline {
 }
 
 /// The spans of [`large_timeline`].
-pub(crate) const LARGE: usize = 384 * 52;
+pub(crate) const LARGE: usize = 384 * 40;
 
 /// As many CPUs and spans as a large machine has in some hundred milliseconds.
 pub(crate) fn large_timeline() -> Page {
@@ -134,7 +153,8 @@ pub(crate) fn large_timeline() -> Page {
 pub(crate) fn empty() -> Page {
     let mut page = Page::new("Nothing", "");
     let (name, count, time) = (|| Axis::new("name"), || Axis::new("count"), || Axis::new("time"));
-    page.chart("Bars", "", Bars::grouped(name(), count().logarithmic(), ["one"]));
+    page.chart("Dots", "", Dots::new(name(), count().logarithmic(), ["one"]));
+    page.chart("Bars", "", Bars::grouped(name(), count(), ["one"]));
     page.chart("Stacks", "", Bars::stacked(name(), count(), ["one"]));
     page.chart("Lines", "", Lines::new(time().logarithmic(), count()));
     page.chart("Time line", "", Timeline::new(time(), "CPU", "ID"));
