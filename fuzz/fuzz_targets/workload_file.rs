@@ -8,7 +8,7 @@ use libfuzzer_sys::{Corpus, fuzz_target};
 use percid_fuzz::machines;
 use percid_sim::engine::Simulation;
 use percid_sim::policies;
-use percid_sim::workload::{Program, Workload};
+use percid_sim::workload::Workload;
 
 /// What a file may ask for is a million threads, each of which is simulated.
 const SIMULATED: u64 = 500;
@@ -27,17 +27,12 @@ fn accepted(workload: &Workload, choice: usize) {
         Ok(program) => program,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    assert!(!program.cpus.is_empty() && !program.groups.is_empty() && program.processes > 0);
+    assert!(!program.cpus.is_empty() && !program.groups.is_empty() && program.processes() > 0);
     let cpus = machine.topology.cpus();
     assert!(program.cpus.iter().all(|&cpu| cpu < cpus));
-    if threads(&program) <= SIMULATED {
+    if program.threads() <= SIMULATED {
         let policy = &policies::ALL[choice % policies::ALL.len()];
         // Stopped at the first look.
         Simulation::new(machine, &program, policy, 1).run(&AtomicBool::new(true));
     }
-}
-
-fn threads(program: &Program) -> u64 {
-    let of_process: u64 = program.groups.iter().map(|group| u64::from(group.count)).sum();
-    of_process * u64::from(program.processes)
 }

@@ -151,8 +151,8 @@ struct Kind {
 impl Contents {
     fn of(trace: &Trace, file: &Path, read: Duration) -> Contents {
         let mut kinds: Vec<Kind> = Vec::new();
-        for event in &trace.events {
-            let name = event.what.name();
+        let schedule = trace.events.iter().map(|event| event.what.name());
+        for name in schedule.chain(trace.numa.iter().map(|event| event.what.name())) {
             match kinds.iter_mut().find(|kind| kind.event == name) {
                 Some(kind) => kind.count += 1,
                 None => kinds.push(Kind { event: name, count: 1 }),

@@ -13,7 +13,7 @@ use percid_command::output;
 use percid_command::progress::Progress as Meter;
 use percid_command::trace::{RecordArguments, WayChoice};
 use percid_trace::parquet;
-use percid_trace::record::{self, Options, Progress, Recorded, Refusal, Target, Way};
+use percid_trace::record::{self, Extra, Options, Progress, Recorded, Refusal, Target, Way};
 use serde::Serialize;
 
 use crate::file;
@@ -32,6 +32,9 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failu
     };
     file::replace(&arguments.output, |to| parquet::write(&recorded.trace, to))?;
     let summary = Summary::of(&recorded, arguments);
+    if let Some(why) = &recorded.no_scan {
+        complain(format_args!("{why}"));
+    }
     if json {
         output::print_json(&summary)?
     } else {
@@ -53,7 +56,9 @@ fn options(arguments: &RecordArguments, json: bool) -> Options {
     let buffer_kb = arguments.buffer_kb as u32;
     // Without a document the command's own output has standard output for itself.
     let output_aside = json;
-    Options { buffer_kb, way, limit: arguments.seconds, output_aside, ..Options::new(target) }
+    let extra = Extra { numa: arguments.numa_scan, ..Extra::default() };
+    let limit = arguments.seconds;
+    Options { buffer_kb, way, limit, output_aside, extra, ..Options::new(target) }
 }
 
 fn refused(refusal: &Refusal) -> Failure {
@@ -120,6 +125,8 @@ fn signal(_: ExitStatus) -> Option<i32> {
 struct Summary {
     file: String,
     events: usize,
+    /// Of NUMA balancing.
+    numa_events: usize,
     lost: u64,
     /// Switches of which the kernel did not tell.
     inferred_switches: usize,
@@ -131,6 +138,8 @@ struct Summary {
     status: Option<u8>,
     /// Why the recording ended early.
     broken: Option<String>,
+    /// Why the kernel scans nothing, if NUMA balancing was asked for.
+    no_scan: Option<String>,
 }
 
 impl Summary {
@@ -140,6 +149,7 @@ impl Summary {
         Summary {
             file: arguments.output.display().to_string(),
             events: events.len(),
+            numa_events: recorded.trace.numa.len(),
             lost: recorded.trace.origin.lost,
             inferred_switches: recorded.inferred,
             duration_ns: ends.map_or(0, |(first, last)| last.time - first.time),
@@ -147,6 +157,7 @@ impl Summary {
             without: recorded.without.clone(),
             status: recorded.status.map(status_code),
             broken: recorded.broken.clone(),
+            no_scan: recorded.no_scan.clone(),
         }
     }
 }
@@ -156,6 +167,9 @@ impl fmt::Display for Summary {
         let (file, events, way) = (&self.file, self.events, &self.way);
         let seconds = self.duration_ns as f64 / 1e9;
         write!(f, "{file}: {events} events in {seconds:.3} s by {way}, ")?;
+        if self.numa_events > 0 {
+            write!(f, "{} more of NUMA balancing, ", self.numa_events)?;
+        }
         match self.lost {
             0 => write!(f, "none lost")?,
             lost => write!(f, "{lost} LOST because buffers were full: try a larger --buffer-kb")?,

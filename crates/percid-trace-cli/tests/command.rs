@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use percid_browser::{Browser, Frame, Scheme};
+use percid_browser::Browser;
 use serde_json::Value;
 
 /// A real trace: many short-lived programs with strange names, recorded by perf.
@@ -174,6 +174,35 @@ fn a_replay_says_the_same_as_text_and_as_json() {
     }
 }
 
+/// A walk of the kernel's NUMA scan, of Linux 6.12.
+const SCAN: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures/numa-scan.parquet");
+
+#[test]
+fn a_walk_of_the_numa_scan_is_replayed_under_all_rules() {
+    let arguments = ["replay", SCAN, "--policy", "percid-table", "--machine", "epyc-9654"];
+    let document = json(&arguments);
+    let scan = &document["numa_scan"];
+    assert_eq!(scan["kernel_rules"], "linux-6.12");
+    let process = &list(scan, "processes")[0];
+    assert_eq!((&process["source"], &process["kernel"]["pieces"]), (&"probes".into(), &72.into()));
+    let of = |name: &str| {
+        let found = list(process, "rules").iter().find(|rules| rules["rules"] == name);
+        found.unwrap_or_else(|| panic!("{name}: {process}"))
+    };
+    let own = of("linux-6.12");
+    assert_eq!((&own["same"], &own["first_difference"]), (&1.0.into(), &Value::Null));
+    assert!(of("base")["same"].as_f64().is_some_and(|same| same < 0.9), "{}", of("base"));
+    assert!(of("base")["first_difference"]["time_ns"].as_u64().is_some());
+    let text = stdout(&run(&arguments));
+    let row = text.lines().find(|line| line.trim_start().starts_with("linux-6.12 *"));
+    let row = row.unwrap_or_else(|| panic!("{text}"));
+    assert!(row.trim_end().ends_with("100.0"), "{row}");
+    let other = ["replay", TRACE, "--policy", "percid-table", "--machine", "epyc-9654"];
+    assert_eq!(json(&other)["numa_scan"], Value::Null);
+    assert!(!stdout(&run(&other)).contains("NUMA"));
+}
+
 #[test]
 fn moves_are_a_number_without_a_machine_and_tell_how_far_on_one() {
     let info = json(&["info", TRACE]);
@@ -294,10 +323,9 @@ fn a_page_shows_tables_advice_and_time_lines() {
     let html = fs::read_to_string(&page).expect("the page");
     assert!(html.contains("Time line: ") && html.contains("linux-6.4"));
     let Some(browser) = Browser::find(&folder) else { return };
-    for (scheme, width) in [(Scheme::Light, 1200), (Scheme::Dark, 400)] {
-        let found = browser.inspect("report", &html, Frame { scheme, width });
+    for (frame, found) in browser.look_at("replay", &html) {
         let marks: Vec<usize> = found.charts.iter().map(|chart| chart.marks).collect();
-        assert_eq!(found.problems(&marks), [] as [String; 0], "{width}");
+        assert_eq!(found.problems(&marks), [] as [String; 0], "{frame:?}");
         assert_eq!(marks.len(), 2 + 2, "where IDs were, time lines");
         assert!(marks.iter().all(|&marks| marks > 0), "nothing is drawn: {marks:?}");
     }
@@ -329,6 +357,24 @@ fn a_document_has_standard_output_for_itself() {
     assert!(stderr(&output).contains("words of the command"));
     let plain = run(&["record", "-o", path(&file), "--", "echo", "words of the command"]);
     assert_eq!(stdout(&plain), "words of the command\n");
+}
+
+#[test]
+fn a_recording_that_cannot_have_the_numa_scan_says_so() {
+    let folder = folder("no-scan");
+    if !may_record(&folder) {
+        return;
+    }
+    let file = folder.join("trace.parquet");
+    let lacks_scan = |more: &[&str]| {
+        let arguments = ["record", "--way", "perf", "-o", path(&file)];
+        let output = run(&[&arguments, more, &["--json", "--", "true"]].concat());
+        // Perf events may be forbidden where tracefs is not.
+        let document: Value = serde_json::from_slice(&output.stdout).ok()?;
+        Some(list(&document, "without").contains(&"the NUMA scan (tracefs has it)".into()))
+    };
+    assert_ne!(lacks_scan(&["--numa-scan"]), Some(false));
+    assert_ne!(lacks_scan(&[]), Some(true));
 }
 
 #[test]

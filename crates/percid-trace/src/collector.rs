@@ -15,6 +15,8 @@ use std::collections::HashMap;
 
 use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
 use crate::interner::{Interner, Text};
+use crate::numa;
+use crate::numa_events::NumaEvents;
 use crate::trace::{Origin, Trace};
 
 /// A tracepoint of the kernel, by its fields. Names (`comm`) are as they stand there, up to the
@@ -52,6 +54,8 @@ pub enum Tracepoint<'a> {
     RseqUpdate { node_id: u32, mm_cid: u32 },
     /// `timer:hrtimer_expire_entry` of the timer tick
     Tick,
+    /// One of NUMA balancing
+    Numa(numa::Tracepoint),
 }
 
 /// The kernel's longest name of a thread, in bytes.
@@ -66,6 +70,7 @@ pub struct Collector {
     names: HashMap<(Cpu, Tid), Text>,
     /// For each CPU, the thread that was created there last, as long as nothing else was.
     newborn: HashMap<Cpu, Tid>,
+    numa: NumaEvents,
 }
 
 impl Collector {
@@ -122,6 +127,7 @@ impl Collector {
                 What::Id { thread: current, node: node_id, id: mm_cid }
             }
             Tick => What::Tick { thread: current },
+            Numa(tracepoint) => return self.numa.tracepoint(time, cpu, current, tracepoint),
         };
         self.events.push(Event { time, cpu, what });
     }
@@ -193,14 +199,19 @@ impl Collector {
         What::Wakeup { thread, target, stage }
     }
 
+    /// Takes in what a look at a process found.
+    pub fn numa(&mut self, event: numa::Event) {
+        self.numa.push(event);
+    }
+
     /// How many events there are so far.
     pub fn len(&self) -> usize {
-        self.events.len()
+        self.events.len() + self.numa.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+        self.len() == 0
     }
 
     /// The trace.
@@ -219,6 +230,6 @@ impl Collector {
             }
             _ => true,
         });
-        Trace { origin, events, texts: self.texts }
+        Trace { origin, events, numa: self.numa.finish(), texts: self.texts }
     }
 }

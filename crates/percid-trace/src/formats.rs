@@ -5,10 +5,12 @@
 //! machine to machine, so nothing is assumed about where a field lies: each description is resolved
 //! once into the places of the fields that are needed.
 
+use percid_rules::scan::Reason;
 use tracepoint_decode::{PerfFieldArray, PerfFieldFormat};
 
 use crate::collector::Tracepoint;
 use crate::event::{State, Tid};
+use crate::numa;
 
 /// In which order the bytes of a number stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,6 +253,23 @@ enum What {
     Timer {
         function: Number,
     },
+    Numa(Numa),
+}
+
+/// The needed fields of an event of NUMA balancing.
+#[derive(Debug, Clone, Copy)]
+enum Numa {
+    SkipVma { offset: Number, start: Number, end: Number, reason: Number, reasons: Words<Reason> },
+    Moved { pid: Number, place: Place },
+    Stuck { pid: Number, place: Place },
+    Swapped { pid: Number, place: Place, other: Number },
+    MigrateStart { reason: MigrateReason },
+    MigratePages { succeeded: Number, failed: Number, reason: MigrateReason },
+    Pass { ticks: Number },
+    Arm { start: Number, end: Number },
+    Armed { changed: Number },
+    Fault { address: Number },
+    Hint,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -260,10 +279,29 @@ struct Wakeup {
     target_cpu: Number,
 }
 
+/// From where to where a thread goes.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    src_cpu: Number,
+    src_nid: Number,
+    dst_cpu: Number,
+    dst_nid: Number,
+}
+
+/// Why pages are moved.
+#[derive(Debug, Clone, Copy)]
+struct MigrateReason {
+    reason: Number,
+    reasons: Words<numa::MigrateReason>,
+}
+
+/// What the small numbers of a field mean.
+type Words<T> = [Option<T>; 16];
+
 type Resolve = fn(&Fields<'_>) -> Result<Option<What>, String>;
 
 /// The events that a trace is made of, and how each is resolved.
-const KNOWN: [(&str, &str, Resolve); 12] = [
+const KNOWN: [(&str, &str, Resolve); 23] = [
     ("sched", "sched_switch", |fields| {
         Ok(Some(What::Switch {
             prev_comm: fields.chars("prev_comm")?,
@@ -318,6 +356,54 @@ const KNOWN: [(&str, &str, Resolve); 12] = [
     ("timer", "hrtimer_expire_entry", |fields| {
         Ok(Some(What::Timer { function: fields.number("function")? }))
     }),
+    ("sched", "sched_skip_vma_numa", |fields| {
+        Ok(Some(What::Numa(Numa::SkipVma {
+            offset: fields.number("numa_scan_offset")?,
+            start: fields.number("vm_start")?,
+            end: fields.number("vm_end")?,
+            reason: fields.number("reason")?,
+            reasons: fields.words("reason", numa::skip_reason),
+        })))
+    }),
+    ("sched", "sched_move_numa", |fields| {
+        Ok(Some(What::Numa(Numa::Moved { pid: fields.number("pid")?, place: fields.place()? })))
+    }),
+    ("sched", "sched_stick_numa", |fields| {
+        Ok(Some(What::Numa(Numa::Stuck { pid: fields.number("src_pid")?, place: fields.place()? })))
+    }),
+    ("sched", "sched_swap_numa", |fields| {
+        Ok(Some(What::Numa(Numa::Swapped {
+            pid: fields.number("src_pid")?,
+            place: fields.place()?,
+            other: fields.number("dst_pid")?,
+        })))
+    }),
+    ("migrate", "mm_migrate_pages_start", |fields| {
+        Ok(Some(What::Numa(Numa::MigrateStart { reason: fields.migrate_reason()? })))
+    }),
+    ("migrate", "mm_migrate_pages", |fields| {
+        Ok(Some(What::Numa(Numa::MigratePages {
+            succeeded: fields.number("succeeded")?,
+            failed: fields.number("failed")?,
+            reason: fields.migrate_reason()?,
+        })))
+    }),
+    (numa::PROBES, "pass", |fields| {
+        Ok(Some(What::Numa(Numa::Pass { ticks: fields.number("ticks")? })))
+    }),
+    (numa::PROBES, "arm", |fields| {
+        Ok(Some(What::Numa(Numa::Arm {
+            start: fields.number("start")?,
+            end: fields.number("end")?,
+        })))
+    }),
+    (numa::PROBES, "armed", |fields| {
+        Ok(Some(What::Numa(Numa::Armed { changed: fields.number("changed")? })))
+    }),
+    (numa::PROBES, "fault", |fields| {
+        Ok(Some(What::Numa(Numa::Fault { address: fields.number("address")? })))
+    }),
+    (numa::PROBES, "hint", |_| Ok(Some(What::Numa(Numa::Hint)))),
 ];
 
 /// What a description says behind this word at the beginning of a line.
@@ -329,16 +415,17 @@ fn property<'a>(description: &'a str, word: &str) -> Option<&'a str> {
 struct Fields<'a> {
     system: &'a str,
     event: &'a str,
+    description: &'a str,
     all: Vec<PerfFieldFormat>,
 }
 
 impl<'a> Fields<'a> {
     /// The lines of fields are read one by one: at a description that begins twice, the crate ends
     /// the program.
-    fn read(system: &'a str, event: &'a str, description: &str, long_is_64_bits: bool) -> Self {
+    fn read(system: &'a str, event: &'a str, description: &'a str, long_is_64_bits: bool) -> Self {
         let lines = description.lines().filter(|line| line.trim_start().starts_with("field"));
         let all = lines.filter_map(|line| PerfFieldFormat::parse(long_is_64_bits, line)).collect();
-        Fields { system, event, all }
+        Fields { system, event, description, all }
     }
 
     fn find(&self, name: &str) -> Option<&PerfFieldFormat> {
@@ -381,6 +468,38 @@ impl<'a> Fields<'a> {
             PerfFieldArray::RelLoc4 => Ok(Chars::Relative(place)),
             _ => Err(self.wrong_type(field, "an array of char")),
         }
+    }
+
+    /// What the numbers of a field mean, by the words that the kernel itself prints for them:
+    /// `__print_symbolic(REC->NAME, { 0, "word" }, …)`.
+    fn words<T: Copy>(&self, name: &str, meaning: impl Fn(&str) -> Option<T>) -> Words<T> {
+        let mut words = [None; 16];
+        let intro = format!("__print_symbolic(REC->{name},");
+        let list = self.description.split_once(&intro).map_or("", |(_, list)| list);
+        let list = list.split_once(')').map_or("", |(list, _)| list);
+        for pair in list.split('{').skip(1) {
+            let pair = pair.split_once('}').map_or("", |(pair, _)| pair);
+            let Some((number, word)) = pair.split_once(',') else { continue };
+            let place = number.trim().parse().ok().and_then(|nr: usize| words.get_mut(nr));
+            if let Some(place) = place {
+                *place = meaning(word.trim().trim_matches('"'));
+            }
+        }
+        words
+    }
+
+    fn place(&self) -> Result<Place, String> {
+        Ok(Place {
+            src_cpu: self.number("src_cpu")?,
+            src_nid: self.number("src_nid")?,
+            dst_cpu: self.number("dst_cpu")?,
+            dst_nid: self.number("dst_nid")?,
+        })
+    }
+
+    fn migrate_reason(&self) -> Result<MigrateReason, String> {
+        let reasons = self.words("reason", |word| Some(numa::MigrateReason::from_word(word)));
+        Ok(MigrateReason { reason: self.number("reason")?, reasons })
     }
 
     fn wakeup(&self) -> Result<Wakeup, String> {
@@ -514,7 +633,72 @@ impl What {
                 true => Tracepoint::Tick,
                 false => return Ok(None),
             },
+            What::Numa(numa) => Tracepoint::Numa(numa.decode(record)?),
         }))
+    }
+}
+
+impl Numa {
+    fn decode(self, record: Record<'_>) -> Result<numa::Tracepoint, Missing> {
+        let number = |place| record.number(place);
+        let tid = |place| record.number(place).map(|number| number as Tid);
+        Ok(match self {
+            Numa::SkipVma { offset, start, end, reason, reasons } => numa::Tracepoint::SkipVma {
+                offset: number(offset)?,
+                start: number(start)?,
+                end: number(end)?,
+                reason: meaning(number(reason)?, &reasons),
+            },
+            Numa::Moved { pid, place } => {
+                numa::Tracepoint::MoveNuma { pid: tid(pid)?, place: place.decode(record)? }
+            }
+            Numa::Stuck { pid, place } => {
+                numa::Tracepoint::StickNuma { pid: tid(pid)?, place: place.decode(record)? }
+            }
+            Numa::Swapped { pid, place, other } => numa::Tracepoint::SwapNuma {
+                pid: tid(pid)?,
+                place: place.decode(record)?,
+                other: tid(other)?,
+            },
+            Numa::MigrateStart { reason } => {
+                numa::Tracepoint::MigrateStart { reason: reason.decode(record)? }
+            }
+            Numa::MigratePages { succeeded, failed, reason } => numa::Tracepoint::MigratePages {
+                succeeded: number(succeeded)?,
+                failed: number(failed)?,
+                reason: reason.decode(record)?,
+            },
+            Numa::Pass { ticks } => numa::Tracepoint::Pass { ticks: number(ticks)? },
+            Numa::Arm { start, end } => {
+                numa::Tracepoint::Arm { start: number(start)?, end: number(end)? }
+            }
+            Numa::Armed { changed } => numa::Tracepoint::Armed { changed: number(changed)? },
+            Numa::Fault { address } => numa::Tracepoint::Fault { address: number(address)? },
+            Numa::Hint => numa::Tracepoint::Hint,
+        })
+    }
+}
+
+fn meaning<T: Copy>(number: u64, words: &Words<T>) -> Option<T> {
+    usize::try_from(number).ok().and_then(|number| *words.get(number)?)
+}
+
+impl Place {
+    fn decode(self, record: Record<'_>) -> Result<numa::Place, Missing> {
+        let number = |place| record.number(place).map(|number| number as u32);
+        Ok(numa::Place {
+            from_cpu: number(self.src_cpu)?,
+            from_node: number(self.src_nid)?,
+            to_cpu: number(self.dst_cpu)?,
+            to_node: number(self.dst_nid)?,
+        })
+    }
+}
+
+impl MigrateReason {
+    fn decode(self, record: Record<'_>) -> Result<numa::MigrateReason, Missing> {
+        let reason = meaning(record.number(self.reason)?, &self.reasons);
+        Ok(reason.unwrap_or(numa::MigrateReason::OTHER))
     }
 }
 

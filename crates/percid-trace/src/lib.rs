@@ -9,13 +9,14 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod collector;
-pub mod cpu_list;
 pub mod error;
 pub mod event;
 pub mod formats;
 pub mod gaps;
 pub mod interner;
 pub mod kernel_ids;
+pub mod numa;
+mod numa_events;
 #[cfg(feature = "files")]
 pub mod parquet;
 #[cfg(feature = "files")]
@@ -24,6 +25,8 @@ pub mod perfetto;
 pub mod read;
 pub mod record;
 pub mod replay;
+pub mod scan_walk;
+
 pub mod task_state;
 pub mod trace;
 

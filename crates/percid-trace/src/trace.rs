@@ -2,6 +2,7 @@
 
 use crate::event::{Cpu, Event, What};
 use crate::interner::Interner;
+use crate::numa::{self, ScanSettings};
 
 /// A trace.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +12,8 @@ pub struct Trace {
     /// The events, by time and then by CPU; those of one CPU at one time in the order in which they
     /// happened.
     pub events: Vec<Event>,
+    /// What the kernel's NUMA balancing did, in the same order; nothing if it was not recorded.
+    pub numa: Vec<numa::Event>,
     /// The texts to which events refer.
     pub texts: Interner,
 }
@@ -30,6 +33,8 @@ pub struct Origin {
     pub lost: u64,
     /// The command that was recorded.
     pub command: Option<String>,
+    /// How the kernel's NUMA scan was set up.
+    pub scan: Option<ScanSettings>,
 }
 
 impl Trace {
@@ -41,10 +46,10 @@ impl Trace {
     /// Whether both have the same events with the same texts, in the same order. Where they come
     /// from may differ.
     pub fn same_events(&self, other: &Trace) -> bool {
-        self.first_difference(other).is_none()
+        self.first_difference(other).is_none() && self.numa == other.numa
     }
 
-    /// The number of the first event in which the two differ.
+    /// The number of the first event of the schedule in which the two differ.
     pub fn first_difference(&self, other: &Trace) -> Option<usize> {
         let same = |(a, b): (&Event, &Event)| {
             let (a, b) = (self.spelled_out(a), other.spelled_out(b));

@@ -2,7 +2,7 @@
 //! their IDs.
 
 use percid_sim::conformance::{Event as Step, Recording};
-use percid_sim::cost::Prices;
+use percid_sim::cost::{Found, Idle, Prices};
 use percid_sim::machine::Machine;
 use percid_sim::policies::{ALL, find};
 use percid_sim::random::Random;
@@ -126,8 +126,8 @@ fn a_thread_that_wanders_takes_its_table_id_along_and_leaves_cpu_numbers_behind(
     assert!(table.acquisitions.shares()[0] < 0.2);
 }
 
-/// A turn on CPU 0 after 1 ms, then one of the same ID on the other node, whose core has idled for
-/// 10 ms by then.
+/// A turn on CPU 0 after 1 ms, then one of the same ID on the other node, whose core and cache have idled
+/// for 10 ms by then.
 #[test]
 fn a_turn_costs_what_its_memory_costs_by_the_prices_of_the_machine() {
     let mut script = Script::default();
@@ -136,8 +136,9 @@ fn a_turn_costs_what_its_memory_costs_by_the_prices_of_the_machine() {
     let machine = machine(8);
     let prices = Prices::new(&machine, Memory::ZeroPage);
     let ms = 1_000_000;
-    let (_, first) = prices.burst(&machine.topology, 0, None, ms);
-    let (_, moved) = prices.burst(&machine.topology, 4, Some(0), 10 * ms);
+    let idle = |time| Idle { cpu: time, core: time, l3: time };
+    let (_, first) = prices.burst(&Found::new(&machine.topology, 0, None, idle(ms)));
+    let (_, moved) = prices.burst(&Found::new(&machine.topology, 4, Some(0), idle(10 * ms)));
     let replay = script.play("per-thread");
     assert_eq!(replay.spaces[0].tally.burst_ns, first + moved);
 }

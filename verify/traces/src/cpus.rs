@@ -10,7 +10,7 @@ const FOLDER: &str = "/sys/devices/system/cpu";
 pub(crate) fn of_class(class: &str) -> Result<Vec<Cpu>, String> {
     let path = format!("{FOLDER}/{class}");
     let list = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    let ranges = percid_trace::cpu_list::parse(&list);
+    let ranges = percid_sim::cpu_list::parse(&list);
     Ok(ranges.ok_or(format!("{path}: {list:?} is no list"))?.into_iter().flatten().collect())
 }
 

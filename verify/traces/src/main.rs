@@ -9,6 +9,7 @@ mod cpus;
 mod facts;
 mod heartbeat;
 mod kernel_ids;
+mod numa_scan;
 mod offline_cpus;
 mod recorded_schedule;
 mod recording;
@@ -28,7 +29,7 @@ struct Program {
     purpose: &'static str,
 }
 
-const PROGRAMS: [Program; 3] = [
+const PROGRAMS: [Program; 4] = [
     Program {
         name: "kernel-ids",
         run: kernel_ids::run,
@@ -38,6 +39,11 @@ const PROGRAMS: [Program; 3] = [
         name: "recorded-schedule",
         run: recorded_schedule::run,
         purpose: "what both ways record is what the threads did",
+    },
+    Program {
+        name: "numa-scan",
+        run: numa_scan::run,
+        purpose: "the recorded walk of the NUMA scan is that of the kernel's rules",
     },
     Program {
         name: "offline-cpus",
@@ -60,6 +66,10 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Some(workload::CHILD) => ExitCode::SUCCESS,
+        Some(numa_scan::workload::NAME) => match numa_scan::workload::run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(wrong) => exit(numa_scan::workload::NAME, Err(wrong)),
+        },
         Some(workload::NAME) => match workload::run(arguments.next()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(wrong) => exit(workload::NAME, Err(wrong)),

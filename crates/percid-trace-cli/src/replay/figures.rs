@@ -6,6 +6,7 @@ use percid_trace::Trace;
 use percid_trace::replay::{self, Replay, SpaceReplay, SpaceSummary, Turn};
 use serde::Serialize;
 
+use super::scan::ScanFigures;
 use crate::info::About;
 use percid_command::trace::ReplayArguments;
 
@@ -28,6 +29,8 @@ pub(super) struct Results {
     pub(super) processes_left_out: u64,
     /// Processes that were not replayed, for want of memory.
     pub(super) processes_refused: u64,
+    /// The walks of the kernel's NUMA scan; `null` if the trace has none.
+    pub(super) numa_scan: Option<ScanFigures>,
     #[serde(skip)]
     pub(super) time_lines: Vec<TimeLine>,
 }
@@ -115,6 +118,7 @@ impl Results {
             },
             area_bytes: arguments.area_bytes,
             inferred_switches: 0,
+            numa_scan: None,
             interrupted,
             whole_trace,
             processes,

@@ -2,6 +2,7 @@
 
 mod figures;
 mod page;
+mod scan;
 mod text;
 
 use std::fs;
@@ -29,6 +30,7 @@ use percid_trace::replay::{self, Misfit, Replay, Settings};
 use crate::file;
 use crate::printable::printable;
 use figures::Results;
+use scan::ScanFigures;
 
 /// Turns that a page's time line shows: some hundred bytes each.
 const TURNS: usize = 20_000;
@@ -56,6 +58,7 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let top = arguments.top as usize;
     let mut results = Results::new(&trace, arguments, &machine, &policies, replays, stopped);
     results.inferred_switches = inferred;
+    results.numa_scan = ScanFigures::of(&trace, &settings.processes);
     let printed = if json {
         output::print_json(&results)
     } else {

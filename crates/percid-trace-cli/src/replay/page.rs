@@ -19,6 +19,9 @@ pub(super) fn page(results: &Results, top: usize) -> Page {
     for process in results.processes.iter().take(top) {
         show(process, &mut page);
     }
+    for process in results.numa_scan.iter().flat_map(|scan| &scan.processes) {
+        process.show(&mut page);
+    }
     time_lines(results, &mut page);
     page
 }

@@ -40,12 +40,14 @@ impl fmt::Display for Text<'_> {
             }
         }
         let all = processes.len() as u64 + self.results.processes_left_out;
-        match all.saturating_sub(self.top as u64) {
-            0 => Ok(()),
-            more => {
-                let more = counted(more, "more process", "more processes");
-                writeln!(f, "\nand {more} with fewer turns (--top {all}, or --json)")
-            }
+        let more = all.saturating_sub(self.top as u64);
+        if more > 0 {
+            let more = counted(more, "more process", "more processes");
+            writeln!(f, "\nand {more} with fewer turns (--top {all}, or --json)")?;
+        }
+        match &self.results.numa_scan {
+            Some(scan) => write!(f, "{scan}"),
+            None => Ok(()),
         }
     }
 }

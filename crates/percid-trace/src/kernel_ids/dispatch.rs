@@ -14,9 +14,9 @@ use super::insufficient::Insufficient;
 use super::reorderings::Slack;
 use super::reporting;
 use super::translation::Translation;
-use crate::cpu_list;
 use crate::event::{Cpu, Event, Shares, Tid, What};
 use crate::trace::Trace;
+use percid_sim::cpu_list;
 
 /// A recording, and when else each of its steps may have happened.
 pub(super) type Translated = (Recording, Vec<Slack>);

@@ -7,9 +7,9 @@ use percid_sim::{MS, Ns, US};
 
 use super::insufficient::Insufficient;
 use super::reorderings::Slack;
-use crate::cpu_list;
 use crate::event::{Cpu, Event, Shares, Stage, Tid, What};
 use crate::trace::Trace;
+use percid_sim::cpu_list;
 
 /// The least time between two scans.
 const PERIOD: Ns = 100 * MS;

@@ -19,7 +19,7 @@ pub(super) fn readable(column: Column, found: &DataType) -> bool {
         return !column.always();
     }
     match column.content() {
-        Content::Time | Content::Number => found.is_integer() || is_float(found),
+        Content::Time | Content::Number | Content::Large => found.is_integer() || is_float(found),
         Content::Word => *found == DataType::Utf8,
     }
 }
@@ -33,6 +33,7 @@ pub(super) fn expected(column: Column) -> &'static str {
     match column.content() {
         Content::Time => "int64",
         Content::Number => "uint32",
+        Content::Large => "uint64",
         Content::Word => "string",
     }
 }
@@ -44,6 +45,12 @@ pub(super) struct Numbers<T: arrow_buffer::ArrowNativeType> {
 }
 
 impl<T: arrow_buffer::ArrowNativeType> Numbers<T> {
+    /// A column that has nothing in this number of rows.
+    pub(super) fn absent(rows: usize) -> Numbers<T> {
+        let values = vec![T::default(); rows].into();
+        Numbers { values, nulls: Some(NullBuffer::new_null(rows)) }
+    }
+
     /// The number in this row, unless it is null.
     #[inline]
     pub(super) fn get(&self, row: usize) -> Option<T> {
@@ -132,9 +139,7 @@ impl Conversion<'_> {
 
     /// A column that has no values, and no type.
     fn primitive_nulls<To: arrow_buffer::ArrowNativeType>(&self) -> Result<Numbers<To>, Error> {
-        let rows = self.array.len();
-        let values = vec![To::default(); rows].into();
-        Ok(Numbers { values, nulls: Some(NullBuffer::new_null(rows)) })
+        Ok(Numbers::absent(self.array.len()))
     }
 }
 
@@ -145,11 +150,14 @@ pub(super) struct Words {
 }
 
 impl Words {
+    /// A column that has nothing in this number of rows.
+    pub(super) fn absent(rows: usize) -> Words {
+        Words { keys: Numbers::absent(rows), words: StringArray::new_null(0) }
+    }
+
     pub(super) fn new(array: &dyn Array) -> Words {
         let Some(array) = array.as_dictionary_opt::<Int32Type>() else {
-            let nulls = Some(NullBuffer::new_null(array.len()));
-            let keys = Numbers { values: vec![0; array.len()].into(), nulls };
-            return Words { keys, words: StringArray::new_null(0) };
+            return Words::absent(array.len());
         };
         let keys = array.keys();
         let keys = Numbers { values: keys.values().clone(), nulls: keys.nulls().cloned() };

@@ -1,13 +1,15 @@
 //! From rows to events.
 
 use arrow_array::RecordBatch;
-use arrow_array::types::{Int64Type, UInt32Type};
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use percid_rules::scan::{Reason, Traits};
 
 use super::columns::{Numbers, Words, numbers};
 use super::schema::{Column, Kind, SHARES};
 use crate::error::Error;
 use crate::event::{Event, Shares, State, UNKNOWN, What};
 use crate::interner::{Interner, Text};
+use crate::numa::{self, MigrateReason, Place};
 
 /// The longest text, in bytes. The list of every other one of 8192 CPUs has half of it.
 const LONGEST: usize = 1 << 16;
@@ -38,24 +40,61 @@ pub(super) struct Rows {
     shared: Vec<Option<Shares>>,
     cpus: Words,
     name: Words,
+    start: Numbers<u64>,
+    end: Numbers<u64>,
+    offset: Numbers<u64>,
+    pages: Numbers<u64>,
+    failed: Numbers<u64>,
+    ticks: Numbers<u64>,
+    threads: Numbers<u32>,
+    from_node: Numbers<u32>,
+    to_node: Numbers<u32>,
+    reason: Words,
+    skip_reasons: Vec<Option<Reason>>,
+    migrate_reasons: Vec<Option<MigrateReason>>,
+    traits: Words,
+    traits_of_words: Vec<Option<Traits>>,
+}
+
+/// What a row says.
+pub(super) enum Entry {
+    /// Of the schedule.
+    Schedule(Event),
+    /// Of NUMA balancing.
+    Numa(numa::Event),
 }
 
 impl Rows {
-    /// The rows of a batch, in which a column stands at `place(column)`.
+    /// The rows of a batch, in which a column stands at `place(column)`, if it is there.
     pub(super) fn new(
         batch: &RecordBatch,
-        place: impl Fn(Column) -> usize,
+        place: impl Fn(Column) -> Option<usize>,
         first: u64,
     ) -> Result<Rows, Error> {
-        let array = |column| batch.column(place(column)).as_ref();
-        let number = |column| numbers::<UInt32Type>(array(column), column, first);
-        let event = Words::new(array(Column::Event));
-        let prev_state = Words::new(array(Column::PrevState));
-        let shares = Words::new(array(Column::Shares));
+        let len = batch.num_rows();
+        let array = |column| place(column).map(|place| batch.column(place).as_ref());
+        let number = |column| match array(column) {
+            Some(array) => numbers::<UInt32Type>(array, column, first),
+            None => Ok(Numbers::absent(len)),
+        };
+        let large = |column| match array(column) {
+            Some(array) => numbers::<UInt64Type>(array, column, first),
+            None => Ok(Numbers::absent(len)),
+        };
+        let words = |column| array(column).map_or_else(|| Words::absent(len), Words::new);
+        let time = match array(Column::Time) {
+            Some(array) => numbers::<Int64Type>(array, Column::Time, first)?,
+            None => Numbers::absent(len),
+        };
+        let event = words(Column::Event);
+        let prev_state = words(Column::PrevState);
+        let shares = words(Column::Shares);
+        let reason = words(Column::Reason);
+        let traits = words(Column::Traits);
         Ok(Rows {
             first,
-            len: batch.num_rows(),
-            time: numbers::<Int64Type>(array(Column::Time), Column::Time, first)?,
+            len,
+            time,
             cpu: number(Column::Cpu)?,
             kinds: event.meanings(Kind::from_word),
             event,
@@ -71,8 +110,22 @@ impl Rows {
             id: number(Column::Id)?,
             shared: shares.meanings(shares_of),
             shares,
-            cpus: Words::new(array(Column::Cpus)),
-            name: Words::new(array(Column::Name)),
+            cpus: words(Column::Cpus),
+            name: words(Column::Name),
+            start: large(Column::Start)?,
+            end: large(Column::End)?,
+            offset: large(Column::Offset)?,
+            pages: large(Column::Pages)?,
+            failed: large(Column::Failed)?,
+            ticks: large(Column::Ticks)?,
+            threads: number(Column::Threads)?,
+            from_node: number(Column::FromNode)?,
+            to_node: number(Column::ToNode)?,
+            skip_reasons: reason.meanings(numa::skip_reason),
+            migrate_reasons: reason.meanings(|word| Some(MigrateReason::from_word(word))),
+            reason,
+            traits_of_words: traits.meanings(numa::traits_from_words),
+            traits,
         })
     }
 
@@ -82,18 +135,13 @@ impl Rows {
 
     /// The event in a row; its text, if it has one, is kept in `texts`.
     #[inline]
-    pub(super) fn event(&self, row: usize, texts: &mut Interner) -> Result<Event, Error> {
+    pub(super) fn entry(&self, row: usize, texts: &mut Interner) -> Result<Entry, Error> {
         let time = self.need(self.time.get(row), Column::Time, row)?;
         let time = u64::try_from(time).map_err(|_| self.wrong(row, "`time_ns` is negative"))?;
         let cpu = self.need(self.cpu.get(row), Column::Cpu, row)?;
-        Ok(Event { time, cpu, what: self.what(row, texts)? })
-    }
-
-    #[inline]
-    fn what(&self, row: usize, texts: &mut Interner) -> Result<What, Error> {
         let thread = self.need(self.thread.get(row), Column::Thread, row)?;
         let number = |column: &Numbers<u32>, which| self.need(column.get(row), which, row);
-        Ok(match self.kind(row)? {
+        let what = match self.kind(row)? {
             Kind::Switch => What::Switch {
                 prev: self.prev_thread.get(row).unwrap_or(UNKNOWN),
                 state: self.state(row)?,
@@ -129,7 +177,74 @@ impl Rows {
             Kind::Name => {
                 What::Name { thread, name: self.text(&self.name, Column::Name, row, texts)? }
             }
+            Kind::Numa(kind) => {
+                let what = self.numa(kind, row)?;
+                return Ok(Entry::Numa(numa::Event { time, cpu, thread, what }));
+            }
+        };
+        Ok(Entry::Schedule(Event { time, cpu, what }))
+    }
+
+    fn numa(&self, kind: usize, row: usize) -> Result<numa::What, Error> {
+        let large = |column: &Numbers<u64>, which| self.need(column.get(row), which, row);
+        let number = |column: &Numbers<u32>, which| self.need(column.get(row), which, row);
+        let start = || large(&self.start, Column::Start);
+        let end = || large(&self.end, Column::End);
+        let process = || self.process.get(row).unwrap_or(UNKNOWN);
+        Ok(match kind {
+            0 => numa::What::Pass { ticks: large(&self.ticks, Column::Ticks)? },
+            1 => numa::What::Skip {
+                offset: large(&self.offset, Column::Offset)?,
+                start: start()?,
+                end: end()?,
+                reason: self.reason.key(row).and_then(|key| *self.skip_reasons.get(key)?),
+            },
+            2 => numa::What::Arm { start: start()?, end: end()?, changed: self.pages.get(row) },
+            3 => numa::What::Hint { address: start()? },
+            4 => numa::What::Process {
+                process: process(),
+                threads: number(&self.threads, Column::Threads)?,
+            },
+            5 => numa::What::Region {
+                process: process(),
+                start: start()?,
+                end: end()?,
+                traits: self.traits(row)?,
+            },
+            6 => numa::What::Move(self.place(row)?),
+            7 => numa::What::Stick(self.place(row)?),
+            8 => {
+                let other = self.prev_thread.get(row).unwrap_or(UNKNOWN);
+                numa::What::Swap(self.place(row)?, other)
+            }
+            9 => numa::What::MigrateStart { reason: self.migrate_reason(row) },
+            _ => numa::What::Migrated {
+                moved: large(&self.pages, Column::Pages)?,
+                failed: large(&self.failed, Column::Failed)?,
+                reason: self.migrate_reason(row),
+            },
         })
+    }
+
+    fn place(&self, row: usize) -> Result<Place, Error> {
+        let number = |column: &Numbers<u32>, which| self.need(column.get(row), which, row);
+        Ok(Place {
+            from_cpu: number(&self.from_cpu, Column::FromCpu)?,
+            from_node: number(&self.from_node, Column::FromNode)?,
+            to_cpu: number(&self.to_cpu, Column::ToCpu)?,
+            to_node: number(&self.to_node, Column::ToNode)?,
+        })
+    }
+
+    fn migrate_reason(&self, row: usize) -> MigrateReason {
+        let known = self.reason.key(row).and_then(|key| *self.migrate_reasons.get(key)?);
+        known.unwrap_or(MigrateReason::OTHER)
+    }
+
+    fn traits(&self, row: usize) -> Result<Traits, Error> {
+        let key = self.need(self.traits.key(row), Column::Traits, row)?;
+        let traits = self.traits_of_words.get(key).copied().flatten();
+        traits.ok_or_else(|| self.unknown(&self.traits, Column::Traits, row))
     }
 
     #[inline]

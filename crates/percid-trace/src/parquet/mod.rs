@@ -24,9 +24,14 @@
 //! A thread of which the trace does not say which one it was is null in `prev_thread`, `parent` and
 //! `process`, and 4294967295 in `thread`, which is never null.
 //!
-//! The key-value metadata of the file says where the trace comes from: `percid.schema` (1),
-//! `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`, `percid.lost`,
-//! `percid.command`.
+//! Traces of NUMA balancing ([`Trace::numa`](crate::Trace::numa)) have further events
+//! ([`KINDS`](crate::numa::KINDS)) and columns: `start`, `end`, `offset`, `pages`, `failed`, `ticks`
+//! (uint64), `threads`, `from_node`, `to_node` (uint32), `reason`, `traits` (string). A file without
+//! such events has none of these columns.
+//!
+//! The key-value metadata of the file says where the trace comes from: `percid.schema` (1, or 2 with
+//! NUMA balancing), `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`,
+//! `percid.lost`, `percid.command`, `percid.numa_scan_delay_ms`, `percid.numa_scan_size_mb`.
 //!
 //! What other programs write after they filtered such a table is read too: columns in any order and
 //! others beside them, any width of integers, floating-point numbers that are whole (as pandas

@@ -16,12 +16,13 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::byte_order::supported;
 use super::columns::{expected, readable};
-use super::events::Rows;
+use super::events::{Entry, Rows};
 use super::plausible::{check_description, check_pages, most_rows};
 use super::schema::{Column, VERSION, key, words};
 use crate::error::Error;
 use crate::event::{Cpu, Event};
 use crate::interner::Interner;
+use crate::numa::{self, ScanSettings};
 use crate::trace::{Origin, Trace};
 
 /// Rows that are turned into events at once.
@@ -89,8 +90,8 @@ fn damaged(error: impl std::fmt::Display) -> Error {
 struct Places {
     /// Their places in the file, ascending.
     in_file: Vec<usize>,
-    /// For each of [`Column::ALL`], its place in a batch of what is read.
-    in_batch: Vec<usize>,
+    /// For each of [`Column::ALL`], its place in a batch of what is read, if it is in the file.
+    in_batch: Vec<Option<usize>>,
 }
 
 /// What the file says of itself, with words to be read as words that are kept once.
@@ -116,9 +117,14 @@ fn describe(file: &impl ChunkReader) -> Result<(ArrowReaderMetadata, Places), Er
 
 fn places(schema: &Schema) -> Result<Places, Error> {
     let mut in_file = Vec::new();
+    let mut found_at = Vec::new();
     for column in Column::ALL {
         let (name, expected) = (column.name(), expected(column));
         let Some((place, field)) = schema.column_with_name(name) else {
+            if column.is_of_numa() {
+                found_at.push(None);
+                continue;
+            }
             let what = format!("the column `{name}` is missing, {expected} expected");
             return Err(Error::in_file(what));
         };
@@ -128,9 +134,10 @@ fn places(schema: &Schema) -> Result<Places, Error> {
             return Err(Error::in_file(what));
         }
         in_file.push(place);
+        found_at.push(Some(place));
     }
     let before = |place: usize| in_file.iter().filter(|&&other| other < place).count();
-    let in_batch = in_file.iter().map(|&place| before(place)).collect();
+    let in_batch = found_at.iter().map(|place| place.map(before)).collect();
     in_file.sort_unstable();
     Ok(Places { in_file, in_batch })
 }
@@ -156,7 +163,15 @@ fn origin(metadata: &ParquetMetaData) -> Result<Origin, Error> {
         online_cpus: number(key::ONLINE_CPUS, text(key::ONLINE_CPUS))?,
         lost: number(key::LOST, text(key::LOST))?.unwrap_or(0),
         command: text(key::COMMAND),
+        scan: scan(
+            number(key::SCAN_DELAY_MS, text(key::SCAN_DELAY_MS))?,
+            number(key::SCAN_SIZE_MB, text(key::SCAN_SIZE_MB))?,
+        ),
     })
+}
+
+fn scan(delay_ms: Option<u64>, size_mb: Option<u64>) -> Option<ScanSettings> {
+    Some(ScanSettings { delay_ms: delay_ms?, size_mb: size_mb? })
 }
 
 fn number<T: std::str::FromStr>(key: &str, text: Option<String>) -> Result<Option<T>, Error> {
@@ -168,6 +183,7 @@ fn number<T: std::str::FromStr>(key: &str, text: Option<String>) -> Result<Optio
 /// Events as they come.
 struct Reading {
     events: Vec<Event>,
+    numa: Vec<numa::Event>,
     texts: Interner,
     most: u64,
     /// Whether the events so far are in the order of a trace.
@@ -181,11 +197,12 @@ impl Reading {
             return Err(too_many(most));
         }
         let events = Vec::with_capacity(declared as usize);
-        Ok(Reading { events, texts: Interner::default(), most, sorted: true })
+        let (numa, texts) = (Vec::new(), Interner::default());
+        Ok(Reading { events, numa, texts, most, sorted: true })
     }
 
     fn rows(&self) -> u64 {
-        self.events.len() as u64
+        (self.events.len() + self.numa.len()) as u64
     }
 
     fn take(&mut self, rows: &Rows) -> Result<(), Error> {
@@ -194,7 +211,13 @@ impl Reading {
         }
         let mut last = self.events.last().map_or((0, 0), order);
         for row in 0..rows.len() {
-            let event = rows.event(row, &mut self.texts)?;
+            let event = match rows.entry(row, &mut self.texts)? {
+                Entry::Schedule(event) => event,
+                Entry::Numa(event) => {
+                    self.numa.push(event);
+                    continue;
+                }
+            };
             let this = order(&event);
             self.sorted &= last <= this;
             last = this;
@@ -208,7 +231,8 @@ impl Reading {
             check_cpus(&self.events)?;
             self.events.sort_by_key(order);
         }
-        Ok(Trace { origin, events: self.events, texts: self.texts })
+        self.numa.sort_by_key(|event| (event.time, event.cpu));
+        Ok(Trace { origin, events: self.events, numa: self.numa, texts: self.texts })
     }
 }
 

@@ -5,9 +5,14 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::event::{Shares, Stage, What};
+use crate::numa;
 
-/// The version of the schema that we write, and the newest that we read.
-pub(super) const VERSION: u32 = 1;
+/// The newest version of the schema that we read. What has events of NUMA balancing is written in
+/// it, all else in the one before, which has not their columns.
+pub(super) const VERSION: u32 = 2;
+
+/// The version for traces without events of NUMA balancing.
+pub(super) const VERSION_OF_SCHEDULES: u32 = 1;
 
 /// The keys of the metadata.
 pub(super) mod key {
@@ -18,6 +23,8 @@ pub(super) mod key {
     pub(crate) const ONLINE_CPUS: &str = "percid.online_cpus";
     pub(crate) const LOST: &str = "percid.lost";
     pub(crate) const COMMAND: &str = "percid.command";
+    pub(crate) const SCAN_DELAY_MS: &str = "percid.numa_scan_delay_ms";
+    pub(crate) const SCAN_SIZE_MB: &str = "percid.numa_scan_size_mb";
 }
 
 /// A column.
@@ -38,6 +45,17 @@ pub(super) enum Column {
     Shares,
     Cpus,
     Name,
+    Start,
+    End,
+    Offset,
+    Pages,
+    Failed,
+    Ticks,
+    Threads,
+    FromNode,
+    ToNode,
+    Reason,
+    Traits,
 }
 
 /// What stands in a column.
@@ -47,13 +65,15 @@ pub(super) enum Content {
     Time,
     /// A number of 32 bits.
     Number,
+    /// A number of 64 bits.
+    Large,
     /// A word.
     Word,
 }
 
 impl Column {
     /// All, as they stand in the file.
-    pub(super) const ALL: [Column; 15] = [
+    pub(super) const ALL: [Column; 26] = [
         Column::Time,
         Column::Cpu,
         Column::Event,
@@ -69,7 +89,26 @@ impl Column {
         Column::Shares,
         Column::Cpus,
         Column::Name,
+        Column::Start,
+        Column::End,
+        Column::Offset,
+        Column::Pages,
+        Column::Failed,
+        Column::Ticks,
+        Column::Threads,
+        Column::FromNode,
+        Column::ToNode,
+        Column::Reason,
+        Column::Traits,
     ];
+
+    /// How many of them stand also in files without events of NUMA balancing.
+    pub(super) const OF_SCHEDULES: usize = 15;
+
+    /// Whether a file may lack it.
+    pub(super) fn is_of_numa(self) -> bool {
+        self as usize >= Column::OF_SCHEDULES
+    }
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -88,15 +127,36 @@ impl Column {
             Column::Shares => "shares",
             Column::Cpus => "cpus",
             Column::Name => "name",
+            Column::Start => "start",
+            Column::End => "end",
+            Column::Offset => "offset",
+            Column::Pages => "pages",
+            Column::Failed => "failed",
+            Column::Ticks => "ticks",
+            Column::Threads => "threads",
+            Column::FromNode => "from_node",
+            Column::ToNode => "to_node",
+            Column::Reason => "reason",
+            Column::Traits => "traits",
         }
     }
 
     pub(super) fn content(self) -> Content {
         match self {
             Column::Time => Content::Time,
-            Column::Event | Column::PrevState | Column::Shares | Column::Cpus | Column::Name => {
-                Content::Word
-            }
+            Column::Event
+            | Column::PrevState
+            | Column::Shares
+            | Column::Cpus
+            | Column::Name
+            | Column::Reason
+            | Column::Traits => Content::Word,
+            Column::Start
+            | Column::End
+            | Column::Offset
+            | Column::Pages
+            | Column::Failed
+            | Column::Ticks => Content::Large,
             _ => Content::Number,
         }
     }
@@ -112,6 +172,7 @@ impl Content {
         match self {
             Content::Time => DataType::Int64,
             Content::Number => DataType::UInt32,
+            Content::Large => DataType::UInt64,
             Content::Word => words(),
         }
     }
@@ -122,11 +183,12 @@ pub(super) fn words() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// The schema that we write.
-pub(super) fn schema() -> Arc<Schema> {
+/// The schema that we write, with the columns of NUMA balancing or without.
+pub(super) fn schema(numa: bool) -> Arc<Schema> {
     let field =
         |column: Column| Field::new(column.name(), column.content().arrow(), !column.always());
-    Arc::new(Schema::new(Column::ALL.map(field).to_vec()))
+    let columns = if numa { Column::ALL.len() } else { Column::OF_SCHEDULES };
+    Arc::new(Schema::new(Column::ALL.map(field)[..columns].to_vec()))
 }
 
 /// The kind of an event: the word in the column `event`.
@@ -143,9 +205,11 @@ pub(super) enum Kind {
     Tick,
     Member,
     Name,
+    /// One of NUMA balancing, by its place in [`numa::KINDS`].
+    Numa(usize),
 }
 
-/// All kinds, and their words.
+/// The kinds of a schedule, and their words. Those of NUMA balancing follow.
 pub(super) const KINDS: [(Kind, &str); 13] = [
     (Kind::Switch, "switch"),
     (Kind::Wakeup(Stage::Waking), "waking"),
@@ -179,7 +243,15 @@ impl Kind {
         }
     }
 
-    /// Its place in [`KINDS`].
+    /// Its word.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Kind::Numa(kind) => numa::KINDS[kind],
+            _ => KINDS[self.place()].1,
+        }
+    }
+
+    /// Its place in [`KINDS`], or behind.
     pub(super) fn place(self) -> usize {
         match self {
             Kind::Switch => 0,
@@ -195,11 +267,13 @@ impl Kind {
             Kind::Tick => 10,
             Kind::Member => 11,
             Kind::Name => 12,
+            Kind::Numa(kind) => KINDS.len() + kind,
         }
     }
 
     pub(super) fn from_word(word: &str) -> Option<Kind> {
-        KINDS.iter().find(|(_, known)| *known == word).map(|&(kind, _)| kind)
+        let of_schedule = KINDS.iter().find(|(_, known)| *known == word).map(|&(kind, _)| kind);
+        of_schedule.or_else(|| numa::KINDS.iter().position(|&known| known == word).map(Kind::Numa))
     }
 }
 
@@ -216,6 +290,10 @@ mod tests {
         for (place, (kind, word)) in KINDS.into_iter().enumerate() {
             assert_eq!(kind.place(), place);
             assert_eq!(Kind::from_word(word), Some(kind));
+        }
+        for (nr, word) in numa::KINDS.into_iter().enumerate() {
+            assert_eq!(Kind::from_word(word), Some(Kind::Numa(nr)));
+            assert_eq!(Kind::Numa(nr).word(), word);
         }
     }
 }

@@ -10,14 +10,17 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::schema::types::ColumnPath;
-use arrow_array::builder::UInt32Builder;
+use arrow_array::builder::{UInt32Builder, UInt64Builder};
+use percid_rules::scan::{Policy, Reason, Traits};
+
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 
 use super::byte_order::supported;
-use super::schema::{Column, KINDS, Kind, SHARES, VERSION, key, schema};
+use super::schema::{Column, Kind, SHARES, VERSION, VERSION_OF_SCHEDULES, key, schema};
 use crate::error::Error;
-use crate::event::{Event, Tid, UNKNOWN, What};
+use crate::event::{Cpu, Event, Tid, UNKNOWN, What};
 use crate::interner::Text;
+use crate::numa::{self, MIGRATE_REASONS, Place, words_of_traits};
 use crate::trace::{Origin, Trace};
 
 /// Rows of a row group, which readers read or leave out as a whole.
@@ -32,14 +35,52 @@ const BATCH: usize = 1 << 15;
 /// 2^63 - 1 ns, which no clock of the kernel reaches, is an error that names the event's row.
 pub fn write(trace: &Trace, to: impl Write + Send) -> Result<(), Error> {
     supported()?;
-    let properties = properties(&trace.origin);
-    let mut writer = ArrowWriter::try_new(to, schema(), Some(properties)).map_err(refused)?;
-    for (nth, events) in trace.events.chunks(BATCH).enumerate() {
-        let batch = batch(trace, events, (nth * BATCH) as u64)?;
-        writer.write(&batch).map_err(refused)?;
+    let numa = !trace.numa.is_empty();
+    let properties = properties(&trace.origin, numa);
+    let mut writer = ArrowWriter::try_new(to, schema(numa), Some(properties)).map_err(refused)?;
+    let mut entries = Entries { events: &trace.events, numa: &trace.numa };
+    let mut first = 0;
+    loop {
+        let some: Vec<Entry<'_>> = entries.by_ref().take(BATCH).collect();
+        if some.is_empty() {
+            break;
+        }
+        writer.write(&batch(trace, &some, first)?).map_err(refused)?;
+        first += some.len() as u64;
     }
     writer.close().map_err(refused)?;
     Ok(())
+}
+
+/// What a row says.
+enum Entry<'a> {
+    Schedule(&'a Event),
+    Numa(&'a numa::Event),
+}
+
+/// The events of a trace, by time.
+struct Entries<'a> {
+    events: &'a [Event],
+    numa: &'a [numa::Event],
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        let next = self.events.first().map(|event| event.time);
+        match self.numa.split_first() {
+            Some((event, rest)) if next.is_none_or(|next| event.time < next) => {
+                self.numa = rest;
+                Some(Entry::Numa(event))
+            }
+            _ => {
+                let (event, rest) = self.events.split_first()?;
+                self.events = rest;
+                Some(Entry::Schedule(event))
+            }
+        }
+    }
 }
 
 /// What the library says when it cannot write: the reason of the system, if it was that.
@@ -53,7 +94,7 @@ fn refused(error: ParquetError) -> Error {
     }
 }
 
-fn properties(origin: &Origin) -> WriterProperties {
+fn properties(origin: &Origin, numa: bool) -> WriterProperties {
     let time = ColumnPath::from(Column::Time.name());
     WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -62,37 +103,54 @@ fn properties(origin: &Origin) -> WriterProperties {
         // Every time is new, but close to the one before.
         .set_column_dictionary_enabled(time.clone(), false)
         .set_column_encoding(time, Encoding::DELTA_BINARY_PACKED)
-        .set_key_value_metadata(Some(metadata(origin)))
+        .set_key_value_metadata(Some(metadata(origin, numa)))
         .set_created_by(concat!("percid-trace version ", env!("CARGO_PKG_VERSION")).to_string())
         .build()
 }
 
-fn metadata(origin: &Origin) -> Vec<KeyValue> {
-    let Origin { release, clock, possible_cpus, online_cpus, lost, command } = origin;
+fn metadata(origin: &Origin, numa: bool) -> Vec<KeyValue> {
+    let Origin { release, clock, possible_cpus, online_cpus, lost, command, scan } = origin;
+    let version = if numa { VERSION } else { VERSION_OF_SCHEDULES };
     let pairs = [
-        (key::SCHEMA, Some(VERSION.to_string())),
+        (key::SCHEMA, Some(version.to_string())),
         (key::RELEASE, release.clone()),
         (key::CLOCK, clock.clone()),
         (key::POSSIBLE_CPUS, possible_cpus.map(|cpus| cpus.to_string())),
         (key::ONLINE_CPUS, online_cpus.map(|cpus| cpus.to_string())),
         (key::LOST, Some(lost.to_string())),
         (key::COMMAND, command.clone()),
+        (key::SCAN_DELAY_MS, scan.map(|scan| scan.delay_ms.to_string())),
+        (key::SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
     ];
     let said = pairs.into_iter().filter(|(_, value)| value.is_some());
     said.map(|(key, value)| KeyValue { key: key.to_string(), value }).collect()
 }
 
 /// The columns of some events, the first of which is in the row `first`.
-fn batch(trace: &Trace, events: &[Event], first: u64) -> Result<RecordBatch, Error> {
-    let mut times = Vec::with_capacity(events.len());
+fn batch(trace: &Trace, entries: &[Entry<'_>], first: u64) -> Result<RecordBatch, Error> {
+    let mut times = Vec::with_capacity(entries.len());
     let mut rows = Rows::default();
-    for (event, row) in events.iter().zip(first..) {
+    for (entry, row) in entries.iter().zip(first..) {
         let too_late = |_| Error::at_row(row, "the time is beyond 2^63 - 1 ns");
-        times.push(i64::try_from(event.time).map_err(too_late)?);
-        rows.push(event, trace);
+        let time = match entry {
+            Entry::Schedule(event) => event.time,
+            Entry::Numa(event) => event.time,
+        };
+        times.push(i64::try_from(time).map_err(too_late)?);
+        match entry {
+            Entry::Schedule(event) => {
+                let (thread, row) = row_of(&event.what);
+                rows.push(event.cpu, Kind::of(&event.what), thread, row, trace);
+            }
+            Entry::Numa(event) => {
+                let (kind, row) = (Kind::Numa(event.what.kind()), row_of_numa(&event.what));
+                rows.push(event.cpu, kind, event.thread, row, trace);
+            }
+        }
     }
-    let columns = rows.finish(times);
-    RecordBatch::try_new(schema(), columns).map_err(|error| Error::Io(io::Error::other(error)))
+    let numa = !trace.numa.is_empty();
+    let columns = rows.finish(times, numa);
+    RecordBatch::try_new(schema(numa), columns).map_err(|error| Error::Io(io::Error::other(error)))
 }
 
 /// Rows, column by column, apart from their times.
@@ -112,6 +170,17 @@ struct Rows {
     shares: Words,
     cpus: Words,
     name: Words,
+    start: UInt64Builder,
+    end: UInt64Builder,
+    offset: UInt64Builder,
+    pages: UInt64Builder,
+    failed: UInt64Builder,
+    ticks: UInt64Builder,
+    threads: UInt32Builder,
+    from_node: UInt32Builder,
+    to_node: UInt32Builder,
+    reason: Words,
+    traits: Words,
 }
 
 /// The values of one event in the columns that not every event has.
@@ -128,14 +197,23 @@ struct Row {
     shares: Option<u32>,
     cpus: Option<Text>,
     name: Option<Text>,
+    start: Option<u64>,
+    end: Option<u64>,
+    offset: Option<u64>,
+    pages: Option<u64>,
+    failed: Option<u64>,
+    ticks: Option<u64>,
+    threads: Option<u32>,
+    from_node: Option<u32>,
+    to_node: Option<u32>,
+    reason: Option<&'static str>,
+    traits: Option<Traits>,
 }
 
 impl Rows {
-    fn push(&mut self, event: &Event, trace: &Trace) {
-        let (thread, row) = row(&event.what);
-        self.cpu.append_value(event.cpu);
-        let kind = Kind::of(&event.what).place();
-        self.event.push(Some(kind as u32), || KINDS[kind].1.to_string());
+    fn push(&mut self, cpu: Cpu, kind: Kind, thread: Tid, row: Row, trace: &Trace) {
+        self.cpu.append_value(cpu);
+        self.event.push(Some(kind.place() as u32), || kind.word().to_string());
         self.thread.append_value(thread);
         self.prev_thread.append_option(row.prev_thread);
         let state = row.prev_state.unwrap_or_default();
@@ -150,11 +228,28 @@ impl Rows {
         self.shares.push(row.shares, || SHARES[shares as usize].1.to_string());
         self.cpus.push_text(row.cpus, trace);
         self.name.push_text(row.name, trace);
+        self.push_numa(row);
     }
 
-    fn finish(mut self, times: Vec<i64>) -> Vec<ArrayRef> {
+    fn push_numa(&mut self, row: Row) {
+        self.start.append_option(row.start);
+        self.end.append_option(row.end);
+        self.offset.append_option(row.offset);
+        self.pages.append_option(row.pages);
+        self.failed.append_option(row.failed);
+        self.ticks.append_option(row.ticks);
+        self.threads.append_option(row.threads);
+        self.from_node.append_option(row.from_node);
+        self.to_node.append_option(row.to_node);
+        self.reason.push(row.reason.map(number_of_reason), || row.reason.unwrap_or("").to_owned());
+        let bits = row.traits.map(number_of_traits);
+        self.traits.push(bits, || row.traits.map_or_else(String::new, words_of_traits));
+    }
+
+    fn finish(mut self, times: Vec<i64>, numa: bool) -> Vec<ArrayRef> {
         let numbers = |builder: &mut UInt32Builder| -> ArrayRef { Arc::new(builder.finish()) };
-        vec![
+        let large = |builder: &mut UInt64Builder| -> ArrayRef { Arc::new(builder.finish()) };
+        let mut columns = vec![
             Arc::new(Int64Array::from(times)),
             numbers(&mut self.cpu),
             self.event.finish(),
@@ -170,12 +265,28 @@ impl Rows {
             self.shares.finish(),
             self.cpus.finish(),
             self.name.finish(),
-        ]
+        ];
+        if numa {
+            columns.extend([
+                large(&mut self.start),
+                large(&mut self.end),
+                large(&mut self.offset),
+                large(&mut self.pages),
+                large(&mut self.failed),
+                large(&mut self.ticks),
+                numbers(&mut self.threads),
+                numbers(&mut self.from_node),
+                numbers(&mut self.to_node),
+                self.reason.finish(),
+                self.traits.finish(),
+            ]);
+        }
+        columns
     }
 }
 
 /// The thread of an event, and its other values.
-fn row(what: &What) -> (Tid, Row) {
+fn row_of(what: &What) -> (Tid, Row) {
     let known = |thread: Tid| Some(thread).filter(|&thread| thread != UNKNOWN);
     let none = Row::default();
     match *what {
@@ -198,6 +309,72 @@ fn row(what: &What) -> (Tid, Row) {
         What::Member { thread, process } => (thread, Row { process: known(process), ..none }),
         What::Name { thread, name } => (thread, Row { name: Some(name), ..none }),
     }
+}
+
+/// The values of an event of NUMA balancing.
+fn row_of_numa(what: &numa::What) -> Row {
+    let none = Row::default();
+    let known = |thread: Tid| Some(thread).filter(|&thread| thread != UNKNOWN);
+    match *what {
+        numa::What::Pass { ticks } => Row { ticks: Some(ticks), ..none },
+        numa::What::Skip { offset, start, end, reason } => Row {
+            offset: Some(offset),
+            start: Some(start),
+            end: Some(end),
+            reason: reason.map(|reason| reason.name()),
+            ..none
+        },
+        numa::What::Arm { start, end, changed } => {
+            Row { start: Some(start), end: Some(end), pages: changed, ..none }
+        }
+        numa::What::Hint { address } => Row { start: Some(address), ..none },
+        numa::What::Process { process, threads } => {
+            Row { process: known(process), threads: Some(threads), ..none }
+        }
+        numa::What::Region { process, start, end, traits } => Row {
+            process: known(process),
+            start: Some(start),
+            end: Some(end),
+            traits: Some(traits),
+            ..none
+        },
+        numa::What::Move(place) | numa::What::Stick(place) => row_of_place(place),
+        numa::What::Swap(place, other) => Row { prev_thread: known(other), ..row_of_place(place) },
+        numa::What::MigrateStart { reason } => Row { reason: Some(reason.word()), ..none },
+        numa::What::Migrated { moved, failed, reason } => {
+            Row { pages: Some(moved), failed: Some(failed), reason: Some(reason.word()), ..none }
+        }
+    }
+}
+
+fn row_of_place(place: Place) -> Row {
+    Row {
+        from_cpu: Some(place.from_cpu),
+        from_node: Some(place.from_node),
+        to_cpu: Some(place.to_cpu),
+        to_node: Some(place.to_node),
+        ..Row::default()
+    }
+}
+
+/// A number for each word that can be a reason.
+fn number_of_reason(word: &'static str) -> u32 {
+    let skips = Reason::ALL.len();
+    let skip = Reason::ALL.into_iter().position(|reason| reason.name() == word);
+    let migration = MIGRATE_REASONS.iter().position(|&known| known == word);
+    skip.or(migration.map(|place| skips + place)).unwrap_or(usize::from(u16::MAX)) as u32
+}
+
+/// A number for each set of traits.
+fn number_of_traits(traits: Traits) -> u32 {
+    let Traits { movable, policy, file, readable, writable, executable } = traits;
+    let policy = match policy {
+        None => 0,
+        Some(Policy::Balancing) => 1,
+        Some(Policy::Fixed) => 2,
+    };
+    let bits = [movable, file, readable, writable, executable];
+    bits.into_iter().fold(policy, |number, bit| number * 2 + u32::from(bit))
 }
 
 /// A column of words, each of which is kept once.

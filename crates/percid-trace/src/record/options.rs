@@ -67,11 +67,17 @@ pub struct Extra {
     /// The kernel is made to trace system calls for it, which makes all system calls a little
     /// slower.
     pub affinity: bool,
+    /// What the kernel's NUMA balancing does: see [`crate::numa`]. By tracefs only. Where kernel
+    /// and rights permit it, probes of the functions of the scan are set for the time of the
+    /// recording; of them the one of page faults makes each a little slower. The regions of the
+    /// processes that are scanned are looked at in `/proc` whenever they have changed, at most a
+    /// fifth of the time.
+    pub numa: bool,
 }
 
 impl Default for Extra {
     fn default() -> Extra {
-        Extra { ids: true, ticks: true, wakeups: true, affinity: true }
+        Extra { ids: true, ticks: true, wakeups: true, affinity: true, numa: false }
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Recorded {
     pub way: Way,
     /// What was asked for and is not in the trace, because this kernel does not have it.
     pub without: Vec<&'static str>,
+    /// Why the kernel scans nothing, if NUMA balancing was asked for and is off.
+    pub no_scan: Option<String>,
     /// Why the recording ended early, if something failed in the middle of it. The trace has what
     /// came before.
     pub broken: Option<String>,

@@ -1,8 +1,8 @@
 //! Lets a policy follow a recorded schedule, and counts what becomes of its IDs.
 
 use percid_sim::Ns;
-use percid_sim::cost::Prices;
-use percid_sim::idle_history::IdleHistory;
+use percid_sim::cost::{Found, Prices};
+use percid_sim::idle_history::Idleness;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{Entry, Id, Policy, Thread};
 use percid_sim::topology::{Cpu, Topology};
@@ -74,7 +74,7 @@ pub(super) struct Player<'a> {
     settings: &'a Settings,
     topology: &'a Topology,
     prices: Prices,
-    cores: Vec<IdleHistory>,
+    idleness: Idleness,
     /// By number.
     spaces: Vec<SpaceState>,
     /// How many more spaces may be replayed at the same time.
@@ -99,7 +99,7 @@ impl<'a> Player<'a> {
             settings,
             topology,
             prices: Prices::new(machine, Memory::ZeroPage),
-            cores: vec![IdleHistory::default(); topology.cores() as usize],
+            idleness: Idleness::new(topology),
             spaces: Vec::new(),
             space_budget: settings.policy_bytes
                 / (BASE_BYTES + topology.cpus() as usize * CPU_BYTES),
@@ -154,7 +154,7 @@ impl<'a> Player<'a> {
 
     /// A thread that runs uses its ID.
     fn acquire(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
-        let (topology, core) = (self.topology, self.topology.place(cpu).core as usize);
+        let topology = self.topology;
         let Some(space) = self.space(at) else { return };
         let id = space.policy.id(&at.view(), cpu, thread);
         let is_same = |turn: Turn| (turn.space, turn.thread, turn.id) == (at.number, thread, id);
@@ -178,9 +178,9 @@ impl<'a> Player<'a> {
         };
         let before = self.current[cpu as usize].replace(turn);
         let robbed = last.and_then(|last| self.end_robbed(last.cpu, turn));
-        let history = &self.cores[core];
-        let idle = last.map_or(history.last(), |last| history.longest_since(last.at));
-        let (_, ns) = self.prices.burst(topology, cpu, last.map(|last| last.cpu), idle);
+        let idle = self.idleness.idle(topology, cpu, last.map(|last| last.at));
+        let found = Found::new(topology, cpu, last.map(|last| last.cpu), idle);
+        let (_, ns) = self.prices.burst(&found);
         if let Some(space) = self.space(at) {
             space.tally.burst_ns += ns;
         }
@@ -302,7 +302,9 @@ impl Listener for Player<'_> {
     }
 
     fn busy(&mut self, now: Ns, cpu: Cpu, is_busy: bool) {
-        let core = &mut self.cores[self.topology.place(cpu).core as usize];
-        if is_busy { core.enter(now) } else { core.leave(now) }
+        match is_busy {
+            true => self.idleness.enter(self.topology, cpu, now),
+            false => self.idleness.leave(self.topology, cpu, now),
+        }
     }
 }

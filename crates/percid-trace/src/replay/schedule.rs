@@ -19,10 +19,10 @@ use percid_sim::{Ns, SECOND};
 
 use super::membership::Membership;
 use super::space::{RunningRows, Space, SpaceNumber, SpaceSummary};
-use crate::cpu_list;
 use crate::event::{Event, IDLE, Shares, Tid, UNKNOWN, What};
 use crate::interner::Text;
 use crate::trace::Trace;
+use percid_sim::cpu_list;
 
 /// Gets what happens to the address spaces, in the terms of [`percid_sim::policies::Policy`]. The
 /// space is as it is after the change.

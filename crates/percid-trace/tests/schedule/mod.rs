@@ -17,6 +17,7 @@ pub(crate) fn origin() -> Origin {
         online_cpus: Some(CPUS),
         lost: 3,
         command: Some("make -j8 \"it's ü\"".into()),
+        scan: None,
     }
 }
 

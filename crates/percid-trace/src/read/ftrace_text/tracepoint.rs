@@ -5,6 +5,7 @@ use super::fields::{Body, hex};
 use crate::collector::Tracepoint;
 use crate::event::{Cpu, State, Tid};
 use crate::formats::is_tick;
+use crate::numa;
 
 /// Kernels keep 15 bytes of a thread's name.
 const LONGEST_NAME: usize = 15;
@@ -52,6 +53,16 @@ pub(super) fn read<'a>(event: &[u8], body: &'a [u8]) -> Result<Option<Tracepoint
         // Before Linux 6.3 it tells the CPU only.
         b"rseq_update" if !body.0.windows(7).any(|word| word == b"mm_cid=") => return Ok(None),
         b"rseq_update" => (rseq(body), "cpu_id=NUMBER node_id=NUMBER mm_cid=NUMBER"),
+        b"sched_skip_vma_numa" => {
+            (skip_vma(body), "numa_scan_offset=HEX vm_start=HEX vm_end=HEX reason=WORD")
+        }
+        b"sched_move_numa" => (move_numa(body), MOVE_NUMA),
+        b"sched_stick_numa" => (swap_numa(body, false), SWAP_NUMA),
+        b"sched_swap_numa" => (swap_numa(body, true), SWAP_NUMA),
+        b"mm_migrate_pages_start" => (migrate_start(body), "mode=WORD reason=WORD"),
+        b"mm_migrate_pages" => {
+            (migrate_pages(body), "nr_succeeded=NUMBER nr_failed=NUMBER … mode=WORD reason=WORD")
+        }
         b"hrtimer_expire_entry" => return Ok(is_timer_tick(body).then_some(Tracepoint::Tick)),
         _ => return Ok(None),
     };
@@ -59,6 +70,11 @@ pub(super) fn read<'a>(event: &[u8], body: &'a [u8]) -> Result<Option<Tracepoint
     read.map(Some).ok_or_else(expected)
 }
 
+const MOVE_NUMA: &str = "pid=NUMBER tgid=NUMBER ngid=NUMBER src_cpu=NUMBER src_nid=NUMBER \
+                         dst_cpu=NUMBER dst_nid=NUMBER";
+const SWAP_NUMA: &str = "src_pid=NUMBER src_tgid=NUMBER src_ngid=NUMBER src_cpu=NUMBER \
+                         src_nid=NUMBER dst_pid=NUMBER dst_tgid=NUMBER dst_ngid=NUMBER \
+                         dst_cpu=NUMBER dst_nid=NUMBER";
 const WAKEUP: &str = "comm=NAME pid=NUMBER prio=NUMBER target_cpu=NUMBER";
 
 fn switch(body: Body<'_>) -> Option<Tracepoint<'_>> {
@@ -209,6 +225,63 @@ fn rseq(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     let node_id = body.id(b" node_id=")?;
     body.id(b"cpu_id=")?;
     Some(Tracepoint::RseqUpdate { node_id, mm_cid })
+}
+
+fn skip_vma(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let reason = body.last(b" reason=")?;
+    let end = hex(body.last(b" vm_end=")?)?;
+    let start = hex(body.last(b" vm_start=")?)?;
+    let offset = hex(body.first(b"numa_scan_offset=")?)?;
+    let reason = numa::skip_reason(std::str::from_utf8(reason).ok()?);
+    Some(Tracepoint::Numa(numa::Tracepoint::SkipVma { offset, start, end, reason }))
+}
+
+fn move_numa(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let (to_node, to_cpu) = (body.id(b" dst_nid=")?, body.id(b" dst_cpu=")?);
+    let (from_node, from_cpu) = (body.id(b" src_nid=")?, body.id(b" src_cpu=")?);
+    body.id(b" ngid=")?;
+    body.id(b" tgid=")?;
+    let pid = super::fields::id(body.first(b"pid=")?)?;
+    let place = numa::Place { from_cpu, from_node, to_cpu, to_node };
+    Some(Tracepoint::Numa(numa::Tracepoint::MoveNuma { pid, place }))
+}
+
+/// Two threads, which change places or do not.
+fn swap_numa(mut body: Body<'_>, done: bool) -> Option<Tracepoint<'_>> {
+    let (to_node, to_cpu) = (body.id(b" dst_nid=")?, body.id(b" dst_cpu=")?);
+    body.id(b" dst_ngid=")?;
+    body.id(b" dst_tgid=")?;
+    let other = body.id(b" dst_pid=")?;
+    let (from_node, from_cpu) = (body.id(b" src_nid=")?, body.id(b" src_cpu=")?);
+    body.id(b" src_ngid=")?;
+    body.id(b" src_tgid=")?;
+    let pid = super::fields::id(body.first(b"src_pid=")?)?;
+    let place = numa::Place { from_cpu, from_node, to_cpu, to_node };
+    Some(Tracepoint::Numa(match done {
+        true => numa::Tracepoint::SwapNuma { pid, place, other },
+        false => numa::Tracepoint::StickNuma { pid, place },
+    }))
+}
+
+fn migrate_reason(body: &mut Body<'_>) -> Option<numa::MigrateReason> {
+    let word = std::str::from_utf8(body.last(b" reason=")?).ok()?;
+    Some(numa::MigrateReason::from_word(word))
+}
+
+fn migrate_start(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let reason = migrate_reason(&mut body)?;
+    body.first(b"mode=")?;
+    Some(Tracepoint::Numa(numa::Tracepoint::MigrateStart { reason }))
+}
+
+/// Between the numbers and the reason stands more, by release.
+fn migrate_pages(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let reason = migrate_reason(&mut body)?;
+    let mut words = super::fields::Words(body.0);
+    let number = |word: &[u8], name: &[u8]| super::fields::number(word.strip_prefix(name)?);
+    let succeeded = number(words.next(), b"nr_succeeded=")?;
+    let failed = number(words.next(), b"nr_failed=")?;
+    Some(Tracepoint::Numa(numa::Tracepoint::MigratePages { succeeded, failed, reason }))
 }
 
 /// Whether the timer that expired is the tick: `… function=tick_nohz_handler now=…`

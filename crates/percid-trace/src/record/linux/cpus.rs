@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::fs;
 
-use crate::cpu_list::{self, MOST, count};
 use crate::event::{Cpu, Tid};
+use percid_sim::cpu_list::{self, MOST, count};
 
 /// The CPUs that are there.
 pub(super) fn online() -> Vec<Cpu> {

@@ -3,7 +3,9 @@
 mod buffers;
 mod command;
 mod cpus;
+mod numa_balancing;
 mod perf;
+mod regions;
 mod session;
 mod snapshot;
 mod stream;

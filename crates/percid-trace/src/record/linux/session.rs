@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::buffers::Buffers;
 use super::command::PausedCommand;
+use super::regions::Regions;
 use super::snapshot::{self, Snapshot};
 use super::stream::Stream;
-use super::{cpus, perf, tracefs};
+use super::{cpus, numa_balancing, perf, tracefs};
 use crate::event::Tid;
 use crate::gaps;
 use crate::record::options::{Options, Target, Way};
@@ -107,11 +108,13 @@ struct Session {
     way: Way,
     buffers: Box<dyn Buffers>,
     stream: Stream,
+    /// The regions of processes, if the NUMA scan is recorded.
+    regions: Option<Regions>,
 }
 
 impl Session {
     fn new(way: Way, buffers: Box<dyn Buffers>) -> Session {
-        Session { way, buffers, stream: Stream::default() }
+        Session { way, buffers, stream: Stream::default(), regions: None }
     }
 
     fn run(
@@ -122,6 +125,7 @@ impl Session {
         progress: impl FnMut(Progress),
     ) -> Result<Recorded, Refusal> {
         let end = subject.pid().map(End::of);
+        self.prepare_scan(options, subject.pid());
         let began = now();
         self.buffers.begin().map_err(|why| self.failed(why))?;
         let threads = subject.snapshot();
@@ -133,7 +137,9 @@ impl Session {
         if let Some(why) = broken.as_ref().filter(|_| self.stream.len() == 0) {
             return Err(self.failed(why.clone()));
         }
-        let mut trace = self.stream.finish(snapshot, origin(&options.target));
+        let scan = self.regions.as_ref().and_then(|_| numa_balancing::settings());
+        let origin = Origin { scan, ..origin(&options.target) };
+        let mut trace = self.stream.finish(snapshot, origin);
         let inferred = gaps::close(&mut trace);
         Ok(Recorded {
             trace,
@@ -141,8 +147,17 @@ impl Session {
             status: child.as_mut().and_then(|child| child.try_wait().ok().flatten()),
             way: self.way,
             without: self.buffers.without(),
+            no_scan: if options.extra.numa { numa_balancing::missing() } else { None },
             broken,
         })
+    }
+
+    fn prepare_scan(&mut self, options: &Options, process: Option<Tid>) {
+        if options.extra.numa && self.way == Way::Tracefs {
+            let mut regions = Regions::default();
+            process.into_iter().for_each(|process| regions.watch(process));
+            self.regions = Some(regions);
+        }
     }
 
     fn failed(&self, why: String) -> Refusal {
@@ -170,6 +185,9 @@ impl Session {
             wait(&polled, remaining.min(INTERVAL));
             let before = self.stream.len();
             self.buffers.drain(&mut self.stream)?;
+            if let Some(regions) = &mut self.regions {
+                regions.look(&mut self.stream);
+            }
             if self.stream.len() == before && waited.elapsed() < IN_VAIN {
                 thread::sleep(IN_VAIN);
             }
@@ -249,6 +267,7 @@ fn origin(target: &Target) -> Origin {
             Target::Command(words) => Some(command(words)),
             Target::System | Target::Process(_) => None,
         },
+        scan: None,
     }
 }
 

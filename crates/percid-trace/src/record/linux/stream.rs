@@ -1,10 +1,11 @@
 //! What is recorded, while it is recorded.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::snapshot::Snapshot;
 use crate::collector::{Collector, Tracepoint};
 use crate::event::{Cpu, Shares, Tid};
+use crate::numa;
 use crate::trace::{Origin, Trace};
 
 /// Events as they come out of the kernel's buffers, CPU by CPU.
@@ -17,6 +18,8 @@ pub(super) struct Stream {
     born: HashMap<Tid, u64>,
     /// How many events were lost.
     pub(super) lost: u64,
+    /// The threads that scanned their process's memory for NUMA balancing.
+    pub(super) scanners: BTreeSet<Tid>,
 }
 
 impl Stream {
@@ -33,7 +36,19 @@ impl Stream {
         {
             self.born.entry(pid).or_insert(time);
         }
+        let scans = matches!(
+            event,
+            Tracepoint::Numa(numa::Tracepoint::SkipVma { .. } | numa::Tracepoint::Arm { .. })
+        );
+        if scans {
+            self.scanners.insert(current);
+        }
         self.collector.tracepoint(time, cpu, current, event);
+    }
+
+    /// Takes in what a look at a process found.
+    pub(super) fn numa(&mut self, event: numa::Event) {
+        self.collector.numa(event);
     }
 
     /// Takes in an event of which another one of its CPU may have been taken in before.

@@ -104,13 +104,14 @@ impl Buffers for Perf {
     }
 
     fn without(&self) -> Vec<&'static str> {
-        let Extra { ids, ticks, wakeups, affinity } = self.extra;
+        let Extra { ids, ticks, wakeups, affinity, numa } = self.extra;
         let asked = [
             (true, "migrations"),
             (wakeups, "wakeups"),
             (ids, "concurrency IDs"),
             (ticks, "timer ticks"),
             (affinity, "changes of affinity"),
+            (numa, "the NUMA scan (tracefs has it)"),
         ];
         asked.into_iter().filter(|(asked, _)| *asked).map(|(_, what)| what).collect()
     }

@@ -8,6 +8,7 @@ use tracepoint_decode::PerfEventFormat;
 use super::instance::Instance;
 use crate::event::Tid;
 use crate::formats::{Formats, is_tick};
+use crate::numa::PROBES;
 use crate::record::options::Extra;
 
 /// Those without which there is no trace.
@@ -25,6 +26,29 @@ const WAKEUPS: [(&str, &str); 3] =
     [("sched", "sched_waking"), ("sched", "sched_wakeup"), ("sched", "sched_wakeup_new")];
 
 const MIGRATIONS: (&str, &str) = ("sched", "sched_migrate_task");
+/// Those of NUMA balancing, and what a recording without them lacks.
+const NUMA: [((&str, &str), &str); 11] = [
+    (("sched", "sched_skip_vma_numa"), SKIPS),
+    (("sched", "sched_move_numa"), MOVES),
+    (("sched", "sched_stick_numa"), MOVES),
+    (("sched", "sched_swap_numa"), MOVES),
+    (
+        ("migrate", "mm_migrate_pages_start"),
+        "the beginnings of migrations (mm_migrate_pages_start)",
+    ),
+    (("migrate", "mm_migrate_pages"), "migrated pages (mm_migrate_pages)"),
+    ((PROBES, "pass"), PASSES),
+    ((PROBES, "arm"), PASSES),
+    ((PROBES, "armed"), PASSES),
+    ((PROBES, "fault"), HINTS),
+    ((PROBES, "hint"), HINTS),
+];
+
+const SKIPS: &str = "what the NUMA scan leaves out (sched_skip_vma_numa: Linux 6.7 or later)";
+const MOVES: &str = "threads that change nodes (sched_move_numa, CONFIG_NUMA_BALANCING)";
+const PASSES: &str = "passes and armed memory of the NUMA scan (kprobes)";
+const HINTS: &str = "NUMA hint faults (kprobes)";
+
 const IDS: (&str, &str) = ("rseq", "rseq_update");
 const TIMERS: (&str, &str) = ("timer", "hrtimer_expire_entry");
 const AFFINITY: (&str, &str) = ("syscalls", "sys_enter_sched_setaffinity");
@@ -66,6 +90,9 @@ impl Events {
                 events.without.push(what);
             }
         }
+        if extra.numa {
+            events.enable_numa(instance);
+        }
         if extra.ticks && events.enable_ticks(instance).is_none() {
             events.without.push("timer ticks");
         }
@@ -90,6 +117,14 @@ impl Events {
 
     fn enable_if_offered(&mut self, instance: &Instance, event: (&str, &str)) -> bool {
         self.enable(instance, event).is_ok() && self.formats.has(event.1)
+    }
+
+    fn enable_numa(&mut self, instance: &Instance) {
+        for (event, what) in NUMA {
+            if !self.enable_if_offered(instance, event) && !self.without.contains(&what) {
+                self.without.push(what);
+            }
+        }
     }
 
     /// The kernel itself keeps only the timers that are ticks.

@@ -10,6 +10,7 @@ mod events;
 mod instance;
 mod pages;
 mod place;
+mod probes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -20,6 +21,7 @@ use std::path::Path;
 use self::events::Events;
 use self::instance::Instance;
 use self::pages::{Layout, Page};
+use self::probes::Probes;
 use super::buffers::Buffers;
 use super::stream::Stream;
 use super::{cpus, snapshot};
@@ -30,6 +32,7 @@ use crate::record::options::Options;
 /// Prepares a recording of a process, or of everything; says what is missing if that cannot be.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, String> {
     let tracefs = place::find()?;
+    let probes = options.extra.numa.then(|| Probes::set(&tracefs));
     let instance = new_instance(&tracefs, options)?;
     let mut others = None;
     let mut targets = BTreeSet::new();
@@ -41,7 +44,7 @@ pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, S
     }
     let events = Events::of_target(&instance, options.extra, process.is_none())?;
     let own = Buffer::new(instance, events)?;
-    Ok(Tracefs { own, others, targets, migrations: Vec::new() })
+    Ok(Tracefs { own, others, targets, migrations: Vec::new(), _probes: probes })
 }
 
 fn new_instance(tracefs: &Path, options: &Options) -> Result<Instance, String> {
@@ -82,6 +85,8 @@ pub(super) struct Tracefs {
     /// The threads that were there when it began.
     targets: BTreeSet<Tid>,
     migrations: Vec<Migration>,
+    /// Taken away when the instances that listen to them have gone.
+    _probes: Option<Probes>,
 }
 
 /// A thread was moved, of the target or not.
@@ -299,6 +304,7 @@ mod tests {
             SchedProcessExit { pid, .. } => format!("sched_process_exit {pid}"),
             RseqUpdate { node_id, mm_cid } => format!("rseq_update {node_id} {mm_cid}"),
             Tick => "hrtimer_expire_entry".to_owned(),
+            Numa(_) => unreachable!("not asked for"),
         }
     }
 

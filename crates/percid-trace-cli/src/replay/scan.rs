@@ -1,0 +1,380 @@
+//! The walks of the kernel's NUMA scan under all rule sets, as text, page and JSON document show
+//! them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use percid_command::table::Table;
+use percid_report::Page;
+use percid_rules::scan::Reason;
+use percid_trace::Trace;
+use percid_trace::event::Tid;
+use percid_trace::numa::{MigrateReason, What};
+use percid_trace::scan_walk::{
+    self, Difference, Inferred, Line, RULE_SETS, Replayed, RuleSet, Tally, Walk, of_release,
+};
+use serde::Serialize;
+
+/// Lines of a difference that are shown.
+const SHOWN: usize = 8;
+
+/// What the kernel's scan did, and what others would have done.
+#[derive(Debug, Serialize)]
+pub(super) struct ScanFigures {
+    /// The rule set of the kernel that was recorded; `null` if its release does not tell.
+    pub(super) kernel_rules: Option<&'static str>,
+    migrations: Migrations,
+    pub(super) processes: Vec<ProcessFigures>,
+}
+
+/// What was moved in the whole trace.
+#[derive(Debug, Default, Serialize)]
+struct Migrations {
+    hint_faults: u64,
+    threads_moved: u64,
+    threads_stuck: u64,
+    threads_swapped: u64,
+    /// By NUMA balancing.
+    pages_moved: u64,
+    pages_failed: u64,
+    /// For other reasons.
+    pages_moved_otherwise: u64,
+}
+
+/// One process that was scanned.
+#[derive(Debug, Serialize)]
+pub(super) struct ProcessFigures {
+    process: Tid,
+    /// How the walk is known: `probes` or `tracepoints`.
+    source: &'static str,
+    was_there: bool,
+    scan_delay_ms: u64,
+    scan_size_mib: u64,
+    settings_known: bool,
+    inferred: InferredFigures,
+    kernel: WalkFigures,
+    pub(super) rules: Vec<RulesFigures>,
+}
+
+#[derive(Debug, Serialize)]
+struct InferredFigures {
+    regions: u64,
+    traits: u64,
+    bound_passes: u64,
+    late_looks: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct WalkFigures {
+    passes: u64,
+    skipped: BTreeMap<&'static str, u64>,
+    pieces: u64,
+    scanned_bytes: u64,
+    regions: u64,
+}
+
+/// What one rule set would have done.
+#[derive(Debug, Serialize)]
+pub(super) struct RulesFigures {
+    pub(super) rules: &'static str,
+    about: &'static str,
+    /// Whether they are those of the kernel that was recorded.
+    is_kernels: bool,
+    #[serde(flatten)]
+    walk: WalkFigures,
+    sequences: i64,
+    guessed_pieces: u64,
+    pub(super) same_passes: u64,
+    pub(super) same_lines: u64,
+    pub(super) kernel_only: u64,
+    pub(super) rules_only: u64,
+    /// From 0 to 1.
+    pub(super) same: f64,
+    first_difference: Option<DifferenceFigures>,
+}
+
+#[derive(Debug, Serialize)]
+struct DifferenceFigures {
+    time_ns: u64,
+    thread: Tid,
+    sequence: i64,
+    kernel_only: Vec<String>,
+    rules_only: Vec<String>,
+}
+
+impl ScanFigures {
+    /// `None` if the trace tells of no scan of these processes; of all if there are none.
+    pub(super) fn of(trace: &Trace, wanted: &[Tid]) -> Option<ScanFigures> {
+        let release = trace.origin.release.as_deref().unwrap_or_default();
+        let own = of_release(release);
+        let walks = scan_walk::walks(trace);
+        let is_wanted = |walk: &&Walk| wanted.is_empty() || wanted.contains(&walk.process);
+        let mut walks: Vec<&Walk> = walks.iter().filter(is_wanted).collect();
+        walks.sort_by_key(|walk| std::cmp::Reverse(walk.steps.len()));
+        (!walks.is_empty()).then(|| ScanFigures {
+            kernel_rules: own.map(|set| set.name),
+            migrations: Migrations::of(trace),
+            processes: walks.into_iter().map(|walk| ProcessFigures::of(walk, own)).collect(),
+        })
+    }
+}
+
+impl Migrations {
+    fn of(trace: &Trace) -> Migrations {
+        let mut all = Migrations::default();
+        for event in &trace.numa {
+            match event.what {
+                What::Hint { .. } => all.hint_faults += 1,
+                What::Move(_) => all.threads_moved += 1,
+                What::Stick(_) => all.threads_stuck += 1,
+                What::Swap(..) => all.threads_swapped += 1,
+                What::Migrated { moved, failed, reason: MigrateReason::NUMA_MISPLACED } => {
+                    all.pages_moved += moved;
+                    all.pages_failed += failed;
+                }
+                What::Migrated { moved, .. } => all.pages_moved_otherwise += moved,
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+impl ProcessFigures {
+    fn of(walk: &Walk, own: Option<&RuleSet>) -> ProcessFigures {
+        let Inferred { regions, traits, bound_passes, late_looks } = walk.inferred;
+        let of = |set: &'static RuleSet| {
+            RulesFigures::of(set, scan_walk::replay(walk, &set.rules), own == Some(set))
+        };
+        ProcessFigures {
+            process: walk.process,
+            source: walk.source.name(),
+            was_there: walk.was_there,
+            scan_delay_ms: walk.settings.scan_delay.as_millis() as u64,
+            scan_size_mib: walk.settings.scan_size >> 20,
+            settings_known: walk.settings_known,
+            inferred: InferredFigures { regions, traits, bound_passes, late_looks },
+            kernel: WalkFigures::of(&scan_walk::kernel(walk)),
+            rules: RULE_SETS.iter().map(of).collect(),
+        }
+    }
+
+    fn scanned_table(&self) -> Table {
+        let columns = [
+            "rules",
+            "MiB",
+            "pieces",
+            "regions",
+            "sequences",
+            "same passes",
+            "same lines",
+            "kernel only",
+            "rules only",
+            "same %",
+        ];
+        let mut table = Table::new(columns, 1);
+        let none = || "-".to_owned();
+        let mut row = self.kernel.scanned("kernel");
+        row.extend([none(), self.kernel.passes.to_string()]);
+        row.extend([self.kernel_lines().to_string(), none(), none(), none()]);
+        table.row(row);
+        for figures in &self.rules {
+            let mut row = figures.walk.scanned(&figures.name());
+            row.extend([
+                figures.sequences.to_string(),
+                figures.same_passes.to_string(),
+                figures.same_lines.to_string(),
+                figures.kernel_only.to_string(),
+                figures.rules_only.to_string(),
+                format!("{:.1}", 100.0 * figures.same),
+            ]);
+            table.row(row);
+        }
+        table
+    }
+
+    fn kernel_lines(&self) -> u64 {
+        let skipped: u64 = self.kernel.skipped.values().sum();
+        if self.source == "probes" { skipped + self.kernel.pieces } else { skipped }
+    }
+
+    fn skipped_table(&self) -> Table {
+        let columns = ["left out"].into_iter().chain(Reason::ALL.map(Reason::name));
+        let mut table = Table::new(columns, 1);
+        table.row(self.kernel.skips("kernel"));
+        for figures in &self.rules {
+            table.row(figures.walk.skips(&figures.name()));
+        }
+        table
+    }
+
+    fn title(&self) -> String {
+        format!("NUMA scan of process {}", self.process)
+    }
+
+    /// What is known of the walk and how.
+    fn about(&self) -> String {
+        let how = match self.source {
+            "probes" => "with its armed memory and hint faults",
+            _ => {
+                "by what was left out; what was armed is inferred from where the next pass began, \
+                 and its users from who scanned it"
+            }
+        };
+        let settings = if self.settings_known { "" } else { " (Linux's own; not in the trace)" };
+        let InferredFigures { regions, traits, bound_passes, late_looks } = self.inferred;
+        let there = match self.was_there {
+            true => {
+                " The process was there before the recording: what the scan remembered of it is \
+                 not known, so first passes may differ."
+            }
+            false => "",
+        };
+        format!(
+            "{} passes, {how}. Scan delay {} ms, {} MiB a pass{settings}. Inferred: {regions} \
+             regions that no look had found, traits of {traits}, {bound_passes} passes by bound \
+             threads, {late_looks} changes of regions between looks.{there}",
+            self.kernel.passes, self.scan_delay_ms, self.scan_size_mib
+        )
+    }
+
+    /// Where the kernel's own rules part from it first.
+    fn first_difference(&self) -> Option<String> {
+        let own = self.rules.iter().find(|figures| figures.is_kernels)?;
+        let first = own.first_difference.as_ref()?;
+        Some(format!(
+            "{} parts from the kernel first at {:.6} s, in a pass by thread {} (sequence {}): only \
+             the kernel {}; only the rules {}.",
+            own.rules,
+            first.time_ns as f64 / 1e9,
+            first.thread,
+            first.sequence,
+            listed(&first.kernel_only),
+            listed(&first.rules_only)
+        ))
+    }
+
+    pub(super) fn show(&self, page: &mut Page) {
+        let mut text = self.about();
+        if let Some(first) = self.first_difference() {
+            text.push_str("\n\n");
+            text.push_str(&first);
+        }
+        page.section(self.title(), text);
+        self.scanned_table().show_on(page);
+        self.skipped_table().show_on(page);
+    }
+}
+
+fn listed(lines: &[String]) -> String {
+    match lines {
+        [] => "nothing".to_owned(),
+        lines => lines.join(", "),
+    }
+}
+
+impl WalkFigures {
+    fn of(tally: &Tally) -> WalkFigures {
+        WalkFigures {
+            passes: tally.passes,
+            skipped: tally.noted.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
+            pieces: tally.armed,
+            scanned_bytes: tally.armed_bytes,
+            regions: tally.regions,
+        }
+    }
+
+    fn scanned(&self, name: &str) -> Vec<String> {
+        let mib = self.scanned_bytes as f64 / (1 << 20) as f64;
+        let counts = [self.pieces, self.regions].map(|count| count.to_string());
+        [name.to_owned(), format!("{mib:.1}")].into_iter().chain(counts).collect()
+    }
+
+    fn skips(&self, name: &str) -> Vec<String> {
+        let count = |reason: Reason| self.skipped.get(reason.name()).copied().unwrap_or(0);
+        let counts = Reason::ALL.map(|reason| count(reason).to_string());
+        [name.to_owned()].into_iter().chain(counts).collect()
+    }
+}
+
+impl RulesFigures {
+    fn of(set: &'static RuleSet, replayed: Replayed, is_kernels: bool) -> RulesFigures {
+        let agreement = &replayed.agreement;
+        RulesFigures {
+            rules: set.name,
+            about: set.about,
+            is_kernels,
+            walk: WalkFigures::of(&replayed.tally),
+            sequences: replayed.sequences,
+            guessed_pieces: replayed.guessed,
+            same_passes: agreement.passes,
+            same_lines: agreement.lines,
+            kernel_only: agreement.kernel_only,
+            rules_only: agreement.rules_only,
+            same: agreement.share(),
+            first_difference: agreement.first.as_ref().map(DifferenceFigures::of),
+        }
+    }
+
+    /// The kernel's own are marked.
+    fn name(&self) -> String {
+        format!("{}{}", self.rules, if self.is_kernels { " *" } else { "" })
+    }
+}
+
+impl DifferenceFigures {
+    fn of(difference: &Difference) -> DifferenceFigures {
+        DifferenceFigures {
+            time_ns: difference.time,
+            thread: difference.thread,
+            sequence: difference.sequence,
+            kernel_only: spelled(&difference.kernel_only),
+            rules_only: spelled(&difference.rules_only),
+        }
+    }
+}
+
+fn spelled(lines: &[Line]) -> Vec<String> {
+    let spell = |line: &Line| match line {
+        Line::Noted(start, reason) => format!("{start:x} {reason}"),
+        Line::Armed(start, end) => format!("scans {start:x}-{end:x}"),
+    };
+    let more = lines.len().saturating_sub(SHOWN);
+    let mut spelled: Vec<String> = lines.iter().take(SHOWN).map(spell).collect();
+    spelled.extend((more > 0).then(|| format!("and {more} more")));
+    spelled
+}
+
+impl fmt::Display for ScanFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for process in &self.processes {
+            writeln!(f, "\n{}", process.title())?;
+            writeln!(f, "  {}", process.about())?;
+            writeln!(f, "{}", process.scanned_table())?;
+            write!(f, "{}", process.skipped_table())?;
+            if let Some(first) = process.first_difference() {
+                writeln!(f, "  - {first}")?;
+            }
+        }
+        match self.kernel_rules {
+            Some(_) => writeln!(f, "  * the rules of the kernel that was recorded")?,
+            None => writeln!(f, "  The release does not tell which rules the kernel has.")?,
+        }
+        let Migrations {
+            hint_faults,
+            threads_moved,
+            threads_stuck,
+            threads_swapped,
+            pages_moved,
+            pages_failed,
+            pages_moved_otherwise,
+        } = self.migrations;
+        writeln!(
+            f,
+            "  {hint_faults} hint faults; {threads_moved} threads went to other nodes, \
+             {threads_swapped} changed places, {threads_stuck} could not; {pages_moved} pages \
+             followed their users, {pages_failed} could not, {pages_moved_otherwise} moved for \
+             other reasons."
+        )
+    }
+}

@@ -1,0 +1,121 @@
+//! A walk of the kernel's scan over one process, as a trace tells it.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use percid_rules::scan::{Reason, Settings, Traits};
+
+use crate::event::Tid;
+
+/// A region and what decides whether it is scanned.
+pub type Region = (Range<u64>, Traits);
+
+/// The walk over one process.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    /// The process.
+    pub process: Tid,
+    /// How it is known.
+    pub source: Source,
+    /// The settings of the kernel's scan; Linux's own where the trace has none.
+    pub settings: Settings,
+    /// Whether the trace has them.
+    pub settings_known: bool,
+    /// Whether the process was there before the recording began, so that what the scan remembered
+    /// of it is not known.
+    pub was_there: bool,
+    /// What happened, in order.
+    pub steps: Vec<Step>,
+    /// What was inferred.
+    pub inferred: Inferred,
+}
+
+/// How a walk is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The trace has every pass, what it armed, and hint faults.
+    Probes,
+    /// The trace has only what was left out.
+    Tracepoints,
+}
+
+impl Source {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Probes => "probes",
+            Source::Tracepoints => "tracepoints",
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// From here on these are the regions and the number of threads.
+    Regions(Vec<Region>, u32),
+    /// A thread used an armed page at this address.
+    Hint(Tid, u64),
+    /// A thread made a pass.
+    Pass(Pass),
+    /// The only thread of the process created another thread or process, so that the kernel counts
+    /// its sequences from 0 again (`init_numa_balancing`).
+    Restart,
+    /// The process replaced its program: all regions are new.
+    Replaced,
+}
+
+/// A pass.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    /// When it began, in nanoseconds on the trace's clock.
+    pub time: u64,
+    /// The same on the clock by which the scan goes.
+    pub at: Duration,
+    /// The thread that made it.
+    pub thread: Tid,
+    /// Whether that thread's own memory policy lets pages follow their users; by what the pass left
+    /// out as unsuitable.
+    pub balances: bool,
+    /// What it did, in order.
+    pub lines: Vec<Line>,
+    /// What it armed, and how many pages were not armed before, where the trace says that.
+    pub changed: Vec<(Range<u64>, u64)>,
+    /// Regions that it scanned, by what it left out and where the next pass began; only for
+    /// [`Source::Tracepoints`].
+    pub scanned: Vec<Range<u64>>,
+    /// What it scanned though its thread did not use it, because nothing else was left; known as
+    /// `scanned` is.
+    pub forced: Option<Range<u64>>,
+    /// Where it ended: at this address, or behind the last region ([`u64::MAX`]); known as `scanned`
+    /// is.
+    pub stop: Option<u64>,
+}
+
+/// What a pass did.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Line {
+    /// It left the region that starts here out, or remarked on it.
+    Noted(u64, Reason),
+    /// It armed these addresses.
+    Armed(u64, u64),
+}
+
+/// What a trace did not say and what followed shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Inferred {
+    /// Regions that no look had found and that a pass named.
+    pub regions: u64,
+    /// Regions whose traits were corrected by what a pass said of them.
+    pub traits: u64,
+    /// Passes by threads that are taken to be bound to nodes.
+    pub bound_passes: u64,
+    /// Passes during which the regions changed, so that a later look fits better.
+    pub late_looks: u64,
+}
+
+/// The region that has an address, of regions by ascending address.
+pub(super) fn region_at(regions: &[Region], address: u64) -> Option<&Region> {
+    let place = regions.partition_point(|(range, _)| range.end <= address);
+    regions.get(place).filter(|(range, _)| range.start <= address)
+}
