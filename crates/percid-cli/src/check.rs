@@ -44,6 +44,19 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
 }
 
 impl CheckReport {
+    pub(crate) fn interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// Whether all is as promised, in a few words.
+    pub(crate) fn verdict(&self) -> &'static str {
+        match (self.as_promised, self.interrupted) {
+            (false, _) => "NOT AS PROMISED",
+            (true, true) => "as promised, as far as it was checked: interrupted",
+            (true, false) => "as promised",
+        }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         if !self.as_promised {
             Exit::WrongCount
@@ -61,11 +74,6 @@ impl fmt::Display for CheckReport {
         writeln!(f, "{}", self.kernel_ids)?;
         writeln!(f, "{}", self.stress)?;
         writeln!(f, "{}", self.wander)?;
-        let verdict = match (self.as_promised, self.interrupted) {
-            (false, _) => "NOT AS PROMISED: see above",
-            (true, true) => "as promised, as far as it was checked: interrupted",
-            (true, false) => "as promised",
-        };
-        writeln!(f, "check       {verdict}")
+        writeln!(f, "check       {}", self.verdict())
     }
 }

@@ -1,5 +1,6 @@
 //! The command line: what can be asked for, and the manual that `--help` prints.
 
+mod intermittent;
 mod manual;
 mod numa;
 mod sim;
@@ -10,18 +11,19 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+pub(crate) use intermittent::{CpusChoice, IndexChoice, IntermittentArguments};
 use manual::manual;
 
 pub(crate) use numa::{
     DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice, WatchArguments,
 };
-use percid_command::arguments::{seconds, whole};
+use percid_command::arguments::seconds;
 use percid_command::trace::{self, TracePart};
 use percid_command::version::Version;
 use percid_command::{exit, usage_error};
 pub(crate) use sim::{
-    HashArguments, PaperArguments, PaperPart, RunArguments, ShowArguments, Shown, SimArguments,
-    SimPart,
+    HashArguments, ImportArguments, MaskArguments, MemoryArguments, PaperArguments, PaperPart,
+    RunArguments, ScanRules, ShowArguments, Shown, SimArguments, SimPart, ThreadIds, Wanted,
 };
 
 const TOP_ABOUT: &str = "\
@@ -250,6 +252,10 @@ pub(crate) struct InfoArguments {
     /// Duration of the check in seconds [default: 20]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "check")]
     seconds: Option<Duration>,
+
+    /// Write a page with the same, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 impl InfoArguments {
@@ -294,18 +300,18 @@ impl EverythingArguments {
 pub(crate) enum BenchPart {
     /// Cost of single operations beside what people use today
     #[command(long_about = OPS_ABOUT, after_long_help = manual(OPS_EXAMPLES))]
-    Ops(Length),
+    Ops(PartArguments),
     /// Cost of one increment by the number of threads, also as a picture
     #[command(long_about = INCREMENTS_ABOUT, after_long_help = manual(INCREMENTS_EXAMPLES))]
     Increments(IncrementsArguments),
     /// Cost of setting one's bit in a mask that all threads share
     #[command(long_about = MASK_ABOUT, after_long_help = manual(MASK_EXAMPLES))]
-    Mask(Length),
+    Mask(PartArguments),
     /// Cost of threads that keep changing their CPU
     #[command(long_about = WANDER_ABOUT, after_long_help = manual(WANDER_EXAMPLES))]
-    Wander(Length),
+    Wander(PartArguments),
     /// Cost of coming back to per-CPU memory after a pause
-    #[command(long_about = INTERMITTENT_ABOUT, after_long_help = manual(INTERMITTENT_EXAMPLES))]
+    #[command(long_about = intermittent::ABOUT, after_long_help = manual(intermittent::EXAMPLES))]
     Intermittent(IntermittentArguments),
 }
 
@@ -374,6 +380,7 @@ appended. A difference is an error. In JSON these are the list `sums`, with `add
 const OPS_EXAMPLES: &str = "\
 Examples:
   percid bench ops
+  percid bench ops --seconds 2 --html ops.html
   percid bench ops --seconds 30 --json | jq '.results[] | select(.op == \"counter_add\")'
   taskset -c 1 percid bench ops --json | jq '.ratios[] | select(.to == \"mimalloc\")'";
 
@@ -449,56 +456,23 @@ Examples:
   percid bench wander
   percid bench wander --seconds 20 --json | jq '.wander[] | [.course, .counter, .ns_above_kernel]'";
 
-const INTERMITTENT_ABOUT: &str = "\
-Measures what it costs to come back to per-CPU memory after a pause, and whether a CPU
-comes back to the same memory.
-
-One thread is pinned to each allowed CPU. All threads meet, so that all hold an ID at
-once; then they take turns, one at a time, in an order shuffled once. In a burst a thread
-adds one to each of the 16384 one-byte integers (256 cache lines of 64 bytes) of the
-area that its index selects. A thread's first turn consists of its warm-up bursts and
-its first timed burst; every further turn is one timed burst. The delay lies between the
-turns of two threads, so a thread pauses for delay x threads. The indices:
-
-  cpu            the CPU's number
-  kernel         the kernel's concurrency ID
-  table          percid's own concurrency ID
-  thread         the thread's number
-  forced-remote  moves on to another CPU's area with every burst, to show the price of
-                 losing locality
-
-All indices are measured within the same turn, each with memory of its own, starting
-with another index each time. A burst that counts for none comes first, so that no index
-pays for waking up. The columns, in JSON the keys:
-
-  ns hot      ns_hot                    the timed burst right after the warm-up
-  ns later    ns_later                  the timed bursts after a pause
-  ns/burst    ns_per_burst              all timed bursts, the way results are published:
-                                        with 5 bursts (hot + 4 x later) / 5
-  IDs         ids_used                  distinct indices that any thread used
-  per CPU     indices_per_cpu_max       the most distinct indices that one CPU saw over
-                                        all its bursts, warm-up included: 1 is cache-local
-  faults 1st  minor_faults_first_burst  minor page faults of a thread's very first burst
-  per burst   minor_faults_per_burst    minor page faults of a timed burst
-
-Times are means; they include one reading of the clock, and not the choice of the
-index. The areas are mapped copy-on-write and not written to before, so a first visit
-costs page faults; --prefault takes those out and leaves the cost of the caches. On
-virtual machines the times after long pauses depend little on the index; the counts are
-exact everywhere.";
-
-const INTERMITTENT_EXAMPLES: &str = "\
-Examples:
-  percid bench intermittent
-  percid bench intermittent --delay-ms 200 --bursts 20 --prefault
-  percid bench intermittent --cpus 8 --seed 7 --json | jq '.rows[] | [.index, .ns_later]'";
-
 /// How long to measure
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Length {
     /// Duration in seconds [default: 20; ops and increments alone 10, wander 5, mask 3]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) seconds: Option<Duration>,
+}
+
+/// How to measure one part, and where its page goes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PartArguments {
+    #[command(flatten)]
+    pub(crate) length: Length,
+
+    /// Write a page with charts and all figures, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -526,33 +500,6 @@ fn threads(text: &str) -> Result<(usize, usize), String> {
         .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)))
         .filter(|&(first, last)| 1 <= first && first <= last && last <= MOST)
         .ok_or_else(|| format!("expected FIRST-LAST with 1 <= FIRST <= LAST <= {MOST}"))
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct IntermittentArguments {
-    /// Pauses between two threads' turns, in milliseconds, separated by commas
-    #[arg(long, value_name = "MS", value_delimiter = ',', default_value = "10,200", value_parser = whole::<1, 10_000>)]
-    pub(crate) delay_ms: Vec<u64>,
-
-    /// Timed bursts per thread and delay
-    #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<2, 10_000>)]
-    pub(crate) bursts: u64,
-
-    /// Warm-up bursts per thread and index
-    #[arg(long, value_name = "N", default_value = "20000", value_parser = whole::<1, 10_000_000>)]
-    pub(crate) warmup: u64,
-
-    /// Write to all memory before the first burst, so that no burst pays for page faults
-    #[arg(long)]
-    pub(crate) prefault: bool,
-
-    /// Use the first N allowed CPUs only [default: all]
-    #[arg(long, value_name = "N", value_parser = whole::<1, 1_000_000>)]
-    pub(crate) cpus: Option<u64>,
-
-    /// Seed of the order in which threads take turns
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<0, { u64::MAX }>)]
-    pub(crate) seed: u64,
 }
 
 /// Reads the arguments. `Err` is the exit status after help, the version or an error has been
@@ -591,6 +538,7 @@ fn misplaced_before(option: &str, part: &BenchPart) -> String {
         BenchPart::Increments(_) => "increments",
         BenchPart::Mask(_) => "mask",
         BenchPart::Wander(_) => "wander",
+        BenchPart::Intermittent(_) if option == "--html" => "intermittent",
         BenchPart::Intermittent(_) => {
             return format!(
                 "'{option}' is not allowed with 'intermittent', whose length follows from --delay-ms and --bursts"
@@ -600,6 +548,9 @@ fn misplaced_before(option: &str, part: &BenchPart) -> String {
     match option {
         "--seconds" => {
             format!("'--seconds' belongs after '{part}': percid bench {part} --seconds SECONDS")
+        }
+        "--html" if part != "increments" => {
+            format!("'--html' belongs after '{part}': percid bench {part} --html FILE")
         }
         _ => format!("'{option}' is allowed where all parts are measured: percid bench {option}"),
     }

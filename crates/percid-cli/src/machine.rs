@@ -6,6 +6,8 @@ use std::fmt;
 
 use percid::Source;
 use percid::machine::{Machine, Mode, Registration, Rseq};
+use percid_command::table::Table;
+use percid_report::Page;
 use serde::Serialize;
 
 /// The `machine` object of every JSON document; as text, what `percid info` prints.
@@ -143,6 +145,39 @@ impl MachineReport {
 
     fn model(&self) -> &str {
         self.cpu_model.as_deref().unwrap_or("unnamed processor")
+    }
+}
+
+impl MachineReport {
+    /// What was chosen and why, and what it was chosen from.
+    pub(crate) fn show_on(&self, page: &mut Page) {
+        let chosen = format!("IDs come from {}: {}.", self.chosen.source, self.chosen.reason);
+        page.section("Where IDs come from", chosen);
+        let mut sources = Table::new(["source of IDs", "state"], 2);
+        for source in &self.sources {
+            let state = source.reason.as_ref().map(|why| format!("not available: {why}"));
+            sources.row([source.source.clone(), state.unwrap_or_else(|| "available".to_owned())]);
+        }
+        sources.show_on(page);
+        let topology = format!(
+            "{} of {} CPUs may be used: {} cores, {} L3 caches, {} NUMA nodes.",
+            self.allowed_count, self.possible_count, self.cores, self.l3s, self.nodes
+        );
+        page.section("CPUs", topology);
+        let mut cpus = Table::new(["CPU", "core", "L3 cache", "NUMA node", "may be used"], 0);
+        for cpu in &self.cpus {
+            let number = |of: Option<u32>| of.map_or("-".to_owned(), |of| of.to_string());
+            let allowed = if cpu.allowed { "yes" } else { "no" };
+            cpus.row([
+                cpu.cpu.to_string(),
+                number(cpu.core),
+                number(cpu.l3),
+                number(cpu.node),
+                allowed.to_owned(),
+            ]);
+        }
+        cpus.show_on(page);
+        page.section("All that was found", "").printed(self.to_string().trim());
     }
 }
 

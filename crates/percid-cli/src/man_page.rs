@@ -145,7 +145,7 @@ mod tests {
                 let entry = escaped(&format!("{}(1)", name(below)));
                 assert!(page.contains(&entry), "{entry} is missing:\n{page}");
             }
-            for option in command.get_arguments() {
+            for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
                 let long = option.get_long().map(|long| format!("--{long}"));
                 let shown = long.or_else(|| Some(option.get_value_names()?.first()?.to_string()));
                 let shown = escaped(&shown.expect("it has a name"));

@@ -2,6 +2,7 @@
 
 mod percid;
 
+use percid::page::{check_results, look_at};
 use percid::{allowed, available_sources, bounded, command, json, list};
 use serde_json::Value;
 
@@ -289,8 +290,203 @@ fn only_prefaulted_memory_spares_the_first_burst_its_faults() {
 
 #[test]
 fn one_cpu_is_enough() {
-    let document = json("bench intermittent --delay-ms 1 --warmup 10 --cpus 1 --json");
+    let machine = json("info --json");
+    let first = allowed_cpus(&machine).next().expect("one is allowed")["cpu"].clone();
+    let arguments = format!("bench intermittent --delay-ms 1 --warmup 10 --cpus {first} --json");
+    let document = json(&arguments);
+    assert_eq!(document["selection"]["cpus"], serde_json::json!([first]));
     list(&document, "rows").iter().for_each(|row| assert_eq!(row["threads"], 1));
+}
+
+fn allowed_cpus(document: &Value) -> impl Iterator<Item = &Value> {
+    list(&document["machine"], "cpus").iter().filter(|cpu| cpu["allowed"] == true)
+}
+
+/// How many different values of `key` there are.
+fn distinct<'a>(cpus: impl Iterator<Item = &'a Value>, key: &str) -> usize {
+    let values: std::collections::BTreeSet<Option<u64>> =
+        cpus.map(|cpu| cpu[key].as_u64()).collect();
+    values.len()
+}
+
+#[test]
+fn parts_of_the_machine_follow_its_topology() {
+    for part in ["one-l3", "one-per-l3", "cores", "threads"] {
+        let arguments =
+            format!("bench intermittent --cpus {part} --delay-ms 1 --warmup 10 --index cpu --json");
+        let document = json(&arguments);
+        let selection = &document["selection"];
+        let is_in = |cpu: &&Value| list(selection, "cpus").contains(&cpu["cpu"]);
+        let chosen = || allowed_cpus(&document).filter(is_in);
+        let all = || allowed_cpus(&document);
+        assert_eq!(chosen().count(), list(selection, "cpus").len(), "{selection}");
+        match part {
+            "one-l3" => assert_eq!(distinct(chosen(), "l3"), 1, "{selection}"),
+            "one-per-l3" => assert_eq!(chosen().count(), distinct(all(), "l3"), "{selection}"),
+            "cores" => assert_eq!(chosen().count(), distinct(all(), "core"), "{selection}"),
+            _ => assert_eq!(chosen().count(), all().count(), "{selection}"),
+        }
+        if part != "threads" {
+            assert_eq!(distinct(chosen(), "core"), chosen().count(), "{selection}");
+        }
+        assert_eq!(selection["lacks"].is_string(), chosen().count() == 1, "{selection}");
+        let rows = list(&document, "rows");
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0]["threads"].as_u64(), Some(chosen().count() as u64));
+    }
+}
+
+/// The processes that a running program has started.
+fn children(of: &std::process::Child) -> Vec<String> {
+    let path = format!("/proc/{pid}/task/{pid}/children", pid = of.id());
+    let text = std::fs::read_to_string(path).expect("the kernel tells a process's children");
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Waits until it has as many.
+fn children_when(of: &std::process::Child, count: usize) -> Vec<String> {
+    for _ in 0..2000 {
+        let children = children(of);
+        if children.len() == count {
+            return children;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("it never had {count} children");
+}
+
+fn is_there(process: &str) -> bool {
+    std::path::Path::new("/proc").join(process).exists()
+}
+
+#[test]
+fn competitors_run_beside_the_benchmark_and_end_with_it() {
+    let cpus = allowed(&json("info --json")) as usize;
+    let start = |others: usize| {
+        let arguments = format!(
+            "bench intermittent --overcommit {others} --other-memory 64 --delay-ms 10000 --warmup 10"
+        );
+        let mut command = command(&arguments);
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        command.spawn().expect("the program starts")
+    };
+    let mut overcommitted = start(2);
+    let competitors = children_when(&overcommitted, 2 * cpus);
+    // Each may run on one CPU, and does.
+    for process in &competitors {
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}"));
+        let spent = || {
+            let stat = read("stat").expect("it runs");
+            let after_name = stat.rsplit(')').next().unwrap_or_default();
+            // User time is the fourteenth field, of which two are the number and the name.
+            after_name.split_whitespace().nth(11).and_then(|ticks| ticks.parse::<u64>().ok())
+        };
+        let before = spent();
+        while spent() == before {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let status = read("status").expect("it runs");
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        assert!(list.is_some_and(|list| list.trim().parse::<u32>().is_ok()), "{list:?}");
+    }
+    // However the program ends, its competitors do.
+    overcommitted.kill().expect("it runs");
+    overcommitted.wait().expect("it has ended");
+    for _ in 0..2000 {
+        if !competitors.iter().any(|process| is_there(process)) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(!competitors.iter().any(|process| is_there(process)));
+    // The control: nobody competes where that is not asked for.
+    let mut alone = start(0);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(children(&alone).is_empty());
+    alone.kill().expect("it runs");
+    alone.wait().expect("it has ended");
+}
+
+#[test]
+fn every_number_of_competitors_has_its_rows() {
+    let arguments = "bench intermittent --overcommit 0,1 --other-memory 0,64 --delay-ms 1,2 --warmup 10 \
+                     --index cpu,thread --repetitions 2 --json";
+    let document = json(arguments);
+    let found: Vec<(u64, u64, Option<u64>, &str)> = list(&document, "rows")
+        .iter()
+        .map(|row| {
+            let number = |key: &str| row[key].as_u64().expect("a number");
+            // Nothing is lost: a burst is timed, or it was interrupted.
+            let bursts = 2 * 5 * number("threads");
+            // A hot one that was interrupted was repeated.
+            let (timed, preempted) = (number("bursts_timed"), number("bursts_preempted"));
+            assert!(timed <= bursts && timed + preempted >= bursts, "{row}");
+            let index = row["index"].as_str().expect("a name");
+            (number("delay_ms"), number("overcommit"), row["other_memory_kib"].as_u64(), index)
+        })
+        .collect();
+    let indices = ["cpu", "thread"];
+    let competing = [(0, None), (1, Some(0)), (1, Some(64))];
+    let settings = [1, 2].into_iter().flat_map(|delay| competing.map(|of| (delay, of)));
+    let expected: Vec<_> = settings
+        .flat_map(|(delay, (others, kib))| indices.map(|index| (delay, others, kib, index)))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_published_benchmark_stands_beside_its_forecast() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("published-{}.html", std::process::id()));
+    let arguments = format!(
+        "bench intermittent --published --repetitions 2 --delay-ms 1,10 --warmup 100 --json --html {}",
+        file.display()
+    );
+    let document = json(&arguments);
+    let published = &document["published"];
+    let page = std::fs::read_to_string(&file);
+    let _ = std::fs::remove_file(file);
+    let page = page.expect("the page is written");
+    let parts = list(published, "parts");
+    assert_eq!(parts.len(), 4);
+    let measured = parts.iter().filter(|part| part["measured"] == true);
+    let sources = available_sources(&document);
+    let indices = 1 + ["kernel", "table"].iter().filter(|name| sources.contains(name)).count();
+    let rows = list(published, "rows");
+    assert_eq!(rows.len(), measured.count() * 2 * indices);
+    for part in parts.iter().filter(|part| part["measured"] == false) {
+        assert!(part["lacks"].is_string() || part["same_as"].is_string(), "{part}");
+    }
+    rows.iter().for_each(|row| check_published(row, &page));
+    check_results(&page);
+    look_at(folder, "published", &page, 1);
+    let errors: Vec<f64> =
+        rows.iter().map(|row| row["forecast_error"].as_f64().expect("an error")).collect();
+    if errors.is_empty() {
+        assert!(published["forecast"].is_null());
+        return;
+    }
+    let mean = errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
+    let worst = errors.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+    assert_eq!(published["forecast"]["mean_error"].as_f64(), Some(mean));
+    assert_eq!(published["forecast"]["worst_error"].as_f64(), Some(worst));
+}
+
+fn check_published(row: &Value, page: &str) {
+    let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}"));
+    assert_eq!(row["repetitions"], 2, "{row}");
+    let measured = number("measured_ns");
+    assert!(number("measured_min_ns") <= measured && measured <= number("measured_max_ns"));
+    for (forecast, error) in [("forecast_ns", "forecast_error"), ("with_hot_ns", "with_hot_error")]
+    {
+        assert_eq!(number(error), number(forecast) / measured - 1.0, "{row}");
+    }
+    // 10 ms were published, 1 ms was not.
+    assert_eq!(row["published_ns"].is_f64(), row["delay_ms"] == 10, "{row}");
+    if row["index"] != "kernel" {
+        assert_eq!(row["indices_per_cpu_max"], 1, "{row}");
+    }
+    assert!(page.contains(&format!("{measured:.0}")), "{row}");
 }
 
 #[test]
@@ -354,15 +550,38 @@ fn the_page_has_all_that_the_document_has() {
     let page = std::fs::read_to_string(&file).expect("the page is written");
     let _ = std::fs::remove_file(file);
     for figure in list(&document, "results").iter().chain(list(&document, "mask")) {
-        let (title, ns) = (figure["title"].as_str().expect("a title"), &figure["ns_min"]);
-        assert!(
-            page.contains(&title.replace('\'', "&#39;")) && page.contains(&ns.to_string()),
-            "{figure}"
-        );
+        let (title, ns) = (figure["title"].as_str().expect("a title"), written(&figure["ns_min"]));
+        assert!(page.contains(&title.replace('\'', "&#39;")) && page.contains(&ns), "{figure}");
     }
     for row in list(&document, "wander").iter().chain(list(&document, "rows")) {
         let ns = if row["ns_median"].is_f64() { &row["ns_median"] } else { &row["ns_hot"] };
-        assert!(page.contains(&ns.to_string()), "{row}");
+        assert!(page.contains(&written(ns)), "{row}");
+    }
+    check_results(&page);
+    look_at(folder, "bench", &page, 9);
+}
+
+/// As pages write it: whole numbers without a point.
+fn written(figure: &Value) -> String {
+    figure.as_f64().unwrap_or_else(|| panic!("{figure}: no number")).to_string()
+}
+
+#[test]
+fn each_part_has_a_page() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let intermittent = "intermittent --bursts 2 --delay-ms 1 --warmup 20";
+    for (part, charts) in [("mask", 2), ("wander", 1), (intermittent, 1)] {
+        let name = part.split(' ').next().expect("a word");
+        let file = folder.join(format!("part-{name}-{}.html", std::process::id()));
+        let seconds = if part == intermittent { "" } else { "--seconds 1" };
+        let output =
+            bounded(&mut command(&format!("bench {part} {seconds} --html {}", file.display())));
+        assert!(output.status.success(), "{part}: {}", String::from_utf8_lossy(&output.stderr));
+        let html = std::fs::read_to_string(&file).expect("the page is written");
+        let _ = std::fs::remove_file(file);
+        assert!(html.contains(&format!("<h1>percid bench {name}</h1>")), "{part}");
+        check_results(&html);
+        look_at(folder, &format!("part-{name}"), &html, charts);
     }
 }
 

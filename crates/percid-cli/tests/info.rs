@@ -79,3 +79,24 @@ fn obeys_the_override() {
     assert!(output.status.success());
     assert_eq!(percid::document(&output)["machine"]["chosen"]["source"], "atomic");
 }
+
+#[test]
+fn machines_have_pages_that_can_be_read() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let Some(browser) = percid_browser::Browser::find(folder) else { return };
+    for (name, arguments) in [("info", "info --html"), ("numa-report", "numa report --html")] {
+        let file = folder.join(format!("{name}-{}.html", std::process::id()));
+        let output = bounded(&mut command(&format!("{arguments} {}", file.display())));
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let html = std::fs::read_to_string(&file).expect("the page is written");
+        let _ = std::fs::remove_file(file);
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let shown = line.trim().replace('\'', "&#39;");
+            assert!(html.contains(&shown), "{name}: {line:?} is not on the page");
+        }
+        for (frame, found) in browser.look_at(name, &html) {
+            let marks: Vec<usize> = found.charts.iter().map(|chart| chart.marks).collect();
+            assert_eq!(found.problems(&marks), [] as [String; 0], "{name} {frame:?}");
+        }
+    }
+}

@@ -87,10 +87,33 @@ fn intermittent_prints_what_was_measured() {
 }
 
 #[test]
+fn the_published_benchmark_prints_what_was_finished() {
+    // A repetition takes minutes, because of the pauses: none is finished.
+    let arguments = "bench intermittent --published --delay-ms 10000 --warmup 10 --json";
+    let output = interrupted_after(arguments, Duration::from_secs(8));
+    let document = document(&output);
+    assert_eq!(document["interrupted"], true);
+    // What was forecast before is there, unless there was no second CPU to take turns with.
+    if percid::allowed(&document) > 1 {
+        let rows = list(&document["published"], "rows");
+        assert!(!rows.is_empty());
+        for row in rows {
+            assert_eq!(row["repetitions"], 0, "{row}");
+            assert!(row["measured_ns"].is_null() && row["forecast_error"].is_null(), "{row}");
+            assert!(row["forecast_ns"].as_f64() > Some(0.0), "{row}");
+        }
+    }
+}
+
+#[test]
 fn at_once_is_early_enough() {
-    for arguments in
-        ["bench --json", "bench ops --json", "bench mask --json", "bench intermittent --json"]
-    {
+    for arguments in [
+        "bench --json",
+        "bench ops --json",
+        "bench mask --json",
+        "bench intermittent --json",
+        "bench intermittent --published --json",
+    ] {
         let output = interrupted_after(arguments, Duration::ZERO);
         assert_eq!(document(&output)["interrupted"], true, "{arguments}");
     }

@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use percid::page::{check_results, look_at};
 use percid::{bounded, command, document, json, list};
 use percid_browser::{Browser, Frame, Scheme};
+use percid_sim::machine::Machine;
 use serde_json::Value;
 
 /// A folder of this test's own.
@@ -44,7 +46,17 @@ fn everything_on_the_list_can_be_simulated_and_shown() {
     for workload in list(&catalogue, "workloads") {
         let name = text(workload, "name");
         let shown = json(&format!("sim show workload {name} --json"));
-        assert!(text(&shown, "text").contains("[[threads]]"), "{name}");
+        assert!(text(&shown, "text").contains("threads]]"), "{name}");
+    }
+    for workload in list(&catalogue, "mask_workloads") {
+        let name = text(workload, "name");
+        let shown = json(&format!("sim show workload {name} --json"));
+        assert!(text(&shown, "text").contains("[program.work_us]"), "{name}");
+        let results =
+            json(&format!("sim mask --workload {name} --set turns_per_cpu=5 --seeds 1 --json"));
+        let policies = list(&catalogue, "mask_policies").iter().map(|p| text(p, "name"));
+        let simulated = list(&results, "rows").iter().map(|row| text(row, "policy"));
+        assert!(simulated.eq(policies), "{name}: all policies unless some are named");
     }
     let names: Vec<&str> = list(&catalogue, "policies").iter().map(|p| text(p, "name")).collect();
     let rows = json("sim run --seeds 1 --set duration_ms=50 --json");
@@ -157,8 +169,12 @@ fn this_machine_has_the_cpus_that_it_has() {
     }
     for number in list(&results["machine"], "numbers") {
         let origin = text(number, "origin");
-        assert!(origin.contains("measured here"), "{number}");
-        assert_eq!(origin.starts_with("measured"), number["name"] == "hot_ns", "{number}");
+        let is_measured = ["hot_ns", "background_mb_s"].contains(&text(number, "name"));
+        assert_eq!(origin.starts_with("measured here"), is_measured, "{number}");
+        let is_read = origin.starts_with("read here");
+        assert!(!is_read || text(number, "name").ends_with("_cache_kb"), "{number}");
+        let is_assumed = origin.starts_with("assumption: as for 2 x AMD");
+        assert_eq!(is_assumed, !is_measured && !is_read, "{number}");
     }
 }
 
@@ -215,26 +231,115 @@ fn a_file_of_ones_own_is_simulated_without_compiling_anything() {
     assert_eq!(results["workload"]["name"], "own-pool");
 }
 
-/// The examples of docs/simulator.md, with the costs that the first one leaves out.
+/// The machine that a command prints the file of.
+fn machine_of(printed: &Value) -> Machine {
+    Machine::parse(text(printed, "text")).unwrap_or_else(|fault| panic!("{fault}\n{printed}"))
+}
+
+#[test]
+fn this_machine_is_a_file_too() {
+    let shown = json("sim show machine this --json");
+    assert!(!text(&shown, "text").contains("base ="), "all numbers are there");
+    let machine = machine_of(&shown);
+    let results = json(
+        "sim run --machine this --workload oversubscribed --set duration_ms=20 --seeds 1 --json",
+    );
+    for (count, key) in [
+        (machine.topology.cpus(), "cpus"),
+        (machine.topology.cores(), "cores"),
+        (machine.topology.l3s(), "l3s"),
+        (machine.topology.nodes(), "nodes"),
+    ] {
+        assert_eq!(results["machine"][key], count, "{key}");
+    }
+    assert!(machine.costs.hot_ns.origin.starts_with("measured here"));
+    // What was printed is simulated as what it was printed from.
+    let path = folder("this").join("this.toml");
+    fs::write(&path, text(&shown, "text")).expect("written");
+    let again = json(&format!("sim show machine {} --json", path.display()));
+    assert_eq!(text(&again, "text"), text(&shown, "text"));
+}
+
+#[test]
+fn a_machine_is_shown_with_what_it_inherits_if_asked_for() {
+    let own = json("sim show machine cascade-lake --json");
+    let whole = json("sim show machine cascade-lake --whole --json");
+    assert!(text(&own, "text").contains("base = \"epyc-9654\""));
+    assert!(!text(&whole, "text").contains("base ="));
+    assert_eq!(machine_of(&own), machine_of(&whole));
+}
+
+#[test]
+fn what_lscpu_prints_is_a_machine_to_simulate() {
+    let folder = folder("import");
+    let table = "# CPU,Core,Socket,Node,,L1d,L1i,L2,L3\n\
+        0,0,0,0,,0,0,0,0\n1,1,0,0,,1,1,1,0\n2,2,1,1,,2,2,2,1\n";
+    let path = folder.join("three.lscpu");
+    fs::write(&path, table).expect("written");
+    let from = path.display();
+    let printed = json(&format!("sim import {from} --name three --base cascade-lake --json"));
+    assert_eq!(printed["name"], "three");
+    let file = folder.join("three.toml");
+    fs::write(&file, text(&printed, "text")).expect("written");
+    let results = json(&format!(
+        "sim run --machine {} --set allowed=2 --set duration_ms=20 --seeds 1 --json",
+        file.display()
+    ));
+    let machine = &results["machine"];
+    assert_eq!((&machine["cpus"], &machine["sockets"]), (&3.into(), &2.into()));
+    let costs = list(machine, "numbers").iter().find(|cost| cost["name"] == "same_l3_ns");
+    let origin = text(costs.expect("a cost"), "origin").to_owned();
+    assert!(origin.starts_with("assumption: as for 2 x Intel Xeon Platinum 8275CL ("), "{origin}");
+    // Standard input, and its name where nothing else is.
+    let input = fs::File::open(&path).expect("opened");
+    let piped = bounded(command("sim import -").stdin(input));
+    let piped = String::from_utf8_lossy(&piped.stdout).into_owned();
+    assert!(piped.contains("name = \"from standard input\""), "{piped}");
+    assert!(piped.contains("cpus_of_cores = [\"0\", \"1\", \"2\"]"), "{piped}");
+}
+
+#[test]
+fn a_base_is_found_beside_the_file_that_names_it() {
+    let folder = folder("base");
+    let rack = "base = \"cascade-lake\"\nname = \"rack\"\n[topology]\nsockets = 1\n";
+    fs::write(folder.join("rack.toml"), rack).expect("written");
+    let mine = "base = \"./rack.toml\"\nname = \"mine\"\n";
+    fs::write(folder.join("mine.toml"), mine).expect("written");
+    let run = |file: &str| {
+        let path = folder.join(file);
+        format!("sim run --machine {} --seeds 1 --policy per-cpu", path.display())
+    };
+    assert_eq!(json(&format!("{} --json", run("mine.toml")))["machine"]["cpus"], 48);
+    fs::write(folder.join("rack.toml"), mine.replace("rack", "mine")).expect("written");
+    let output = bounded(&mut command(&run("mine.toml")));
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("mine.toml: line 1: base: ") && said.contains("a circle: "), "{said}");
+}
+
+/// The examples of docs/simulator.md. Of two only a part is printed there.
 #[test]
 fn the_examples_of_the_manual_can_be_simulated() {
     let folder = folder("manual");
     let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/simulator.md");
     let manual = fs::read_to_string(manual).expect("the manual");
+    let (_, manual) = manual.split_once("## A machine of one's own").expect("the section");
     let mut examples = manual.split("```toml\n").skip(1).map(|rest| rest.split("```").next());
-    let [machine, workload] =
-        [examples.next(), examples.next()].map(|one| one.flatten().expect("an example"));
-    let preset = json("sim show machine epyc-9654 --json");
-    let (_, costs) = text(&preset, "text").split_once("[costs.own_ns]").expect("its costs");
-    let machine = format!("{machine}\n[costs.own_ns]{costs}");
-    fs::write(folder.join("machine.toml"), machine).expect("written");
+    let [machine, lists, distances, workload] =
+        [(); 4].map(|()| examples.next().flatten().expect("an example"));
+    let lists = format!("base = \"epyc-9654\"\nname = \"lists\"\n{lists}");
+    let distances = format!("base = \"ivy-bridge-ex\"\nname = \"distances\"\n{distances}");
     fs::write(folder.join("workload.toml"), workload).expect("written");
     let place = folder.display();
-    let results = json(&format!(
-        "sim run --machine {place}/machine.toml --workload {place}/workload.toml --seeds 1 --json"
-    ));
-    assert_eq!(results["machine"]["cpus"], 16);
-    assert!(list(&results, "rows").iter().all(|row| number(row, "bursts") > 0.0));
+    for (text, cpus) in [(machine, 16), (&lists, 6), (&distances, 120)] {
+        fs::write(folder.join("machine.toml"), text).expect("written");
+        let results = json(&format!(
+            "sim run --machine {place}/machine.toml --workload {place}/workload.toml --seeds 1 --json"
+        ));
+        assert_eq!(results["machine"]["cpus"], cpus);
+        assert!(list(&results, "rows").iter().all(|row| number(row, "bursts") > 0.0));
+    }
 }
 
 #[test]
@@ -285,7 +390,6 @@ fn unknown_names_are_answered_with_the_known_ones() {
         ("sim run --machine pdp-11", "this, epyc-9654, cascade-lake, ivy-bridge-ex"),
         ("sim run --workload nothing", "intermittent, thread-pool, container"),
         ("sim run --set colour=1", "allowed, duration_ms"),
-        ("sim show machine pdp-11", "epyc-9654"),
         ("sim run --machine ./pdp-11.toml", "pdp-11.toml: No such file"),
         ("sim run --workload container --set allowed=1000", "container: line"),
         ("sim run --set threads=8 --set threads=9", "expected once"),
@@ -301,6 +405,130 @@ fn unknown_names_are_answered_with_the_known_ones() {
         assert!(said.contains(expected), "{arguments}: {said}");
         assert!(output.stdout.is_empty(), "{arguments}");
     }
+}
+
+// ---- tables for other programs ----
+
+const SWEPT: &str = "sim run --workload thread-pool --set duration_ms=20 --set threads=2,4..8 \
+                     --seeds 2 --policy linux-6.6.30,per-cpu";
+
+/// A server and a batch program with a quota, each with one policy.
+const SEVERAL: &str = "sim run --workload neighbours --policy per-cpu --set duration_ms=300 \
+                       --set batch_cpus=2 --seeds 2";
+
+#[test]
+fn each_program_and_its_quota_are_told() {
+    let results = json(&format!("{SEVERAL} --json"));
+    let row = &list(&results, "rows")[0];
+    let programs = list(row, "programs");
+    let names: Vec<&str> = programs.iter().map(|program| text(program, "name")).collect();
+    assert_eq!(names, ["server", "batch"]);
+    let bursts: f64 = programs.iter().map(|program| number(program, "bursts")).sum();
+    assert_eq!(bursts, number(row, "bursts"));
+    assert_eq!(number(&programs[0]["throttling"], "throttled_ns"), 0.0);
+    assert!(number(&programs[1]["throttling"], "throttled_ns") > 0.0);
+
+    let printed = bounded(&mut command(SEVERAL));
+    let shown = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let throttled = number(&row["throttling"], "throttled").to_string();
+    let has = |line: &str, cell: &str| line.split_whitespace().any(|found| found == cell);
+    let of = |program: &str| shown.lines().filter(|line| has(line, program)).count();
+    assert_eq!((of("server"), of("batch")), (1, 1), "{shown}");
+    let row = shown.lines().find(|line| has(line, "per-cpu")).expect("a row");
+    assert!(shown.contains("throttled") && has(row, &throttled), "{throttled}: {shown}");
+
+    let csv = bounded(&mut command(&format!("{SEVERAL} --csv -")));
+    let csv = String::from_utf8_lossy(&csv.stdout).into_owned();
+    assert!(csv.contains(",programs.batch.throttling.throttled_ns"), "{csv}");
+    let one = "sim run --workload container --policy per-cpu --set duration_ms=20 --seeds 1";
+    let alone = json(&format!("{one} --json"));
+    assert!(list(&list(&alone, "rows")[0], "programs").is_empty(), "the control");
+    let printed = bounded(&mut command(one));
+    let shown = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(!shown.contains("throttled") && !shown.contains("program "), "{shown}");
+}
+
+#[test]
+fn csv_has_what_json_has() {
+    let folder = folder("csv");
+    let path = folder.join("rows.csv");
+    let results = json(&format!("{SWEPT} --csv {} --json", path.display()));
+    let written = fs::read_to_string(&path).expect("written");
+    let printed = bounded(&mut command(&format!("{SWEPT} --csv -")));
+    assert_eq!(String::from_utf8_lossy(&printed.stdout), written, "in place of the text");
+    let mut lines = written.lines();
+    let names: Vec<&str> = lines.next().expect("names").split(',').collect();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let expected = list(&results, "rows");
+    assert_eq!((rows.len(), expected.len()), (4 * 2, 4 * 2));
+    for (row, expected) in rows.iter().zip(expected) {
+        assert_eq!(row.len(), names.len());
+        let cell = |name: &str| row[names.iter().position(|known| *known == name).expect(name)];
+        assert_eq!(cell("policy"), expected["policy"]);
+        assert_eq!(cell("workload"), "thread-pool");
+        for (name, path) in [
+            ("parameters.threads", "/parameters/threads"),
+            ("ns_per_burst", "/ns_per_burst"),
+            ("shares.hot.bursts", "/shares/0/bursts"),
+            ("shares.first_touch.cost", "/shares/5/cost"),
+            ("work.slow_paths", "/work/slow_paths"),
+            ("scheduling.wakes", "/scheduling/wakes"),
+            ("memory_bytes", "/memory"),
+            ("policy_share", "/policy_share"),
+            ("in_use.ids.mean", "/in_use/ids/mean"),
+        ] {
+            let expected = expected.pointer(path).and_then(Value::as_f64).expect(path);
+            assert_eq!(cell(name).parse::<f64>().ok(), Some(expected), "{name}");
+        }
+        assert_eq!(cell("quiet.ids"), "", "wakes never went astray");
+    }
+    let policies: Vec<&str> = expected.iter().map(|row| text(row, "policy")).collect();
+    assert_eq!(policies[..2], ["linux-6.4", "per-cpu"]);
+}
+
+#[cfg(not(feature = "trace"))]
+#[test]
+fn parquet_is_refused_where_it_is_not_built_in() {
+    let folder = folder("parquet");
+    let path = folder.join("rows.parquet");
+    let output = bounded(&mut command(&format!("{SWEPT} --parquet {}", path.display())));
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the feature trace") && said.lines().count() == 1, "{said}");
+    assert!(!path.exists());
+}
+
+#[cfg(feature = "trace")]
+#[test]
+fn parquet_has_what_csv_has() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    let folder = folder("parquet");
+    let [table, rows] = ["rows.csv", "rows.parquet"].map(|name| folder.join(name));
+    let run = format!("{SWEPT} --csv {} --parquet {}", table.display(), rows.display());
+    assert!(bounded(&mut command(&run)).status.success());
+    let table = fs::read_to_string(table).expect("written");
+    let reader = SerializedFileReader::new(fs::File::open(rows).expect("written"));
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().expect("names");
+    let reader = reader.expect("Parquet");
+    let mut read = 0;
+    for (row, line) in reader.get_row_iter(None).expect("rows").zip(lines) {
+        let row = row.expect("a row");
+        for ((name, field), (known, cell)) in row.get_column_iter().zip(names.iter().zip(line)) {
+            assert_eq!(name, known);
+            let field = match field {
+                Field::Null => String::new(),
+                Field::Str(text) => text.clone(),
+                Field::ULong(count) => count.to_string(),
+                Field::Double(number) => number.to_string(),
+                other => panic!("{name}: {other:?}"),
+            };
+            assert_eq!(field, cell, "{name}");
+            read += 1;
+        }
+    }
+    assert_eq!(read, 8 * names.len());
 }
 
 // ---- numa-hash ----
@@ -326,6 +554,7 @@ fn the_study_of_activity_sets_counts_what_thread_ids_give() {
     let tables = list(&ranges, "tables");
     assert_eq!(tables.len(), 2 * 2 * 2);
     for table in tables {
+        assert_eq!(table["threads"], format!("{}-{}", table["first"], table["last"]));
         let counted: u64 =
             table["computed"].as_object().expect("bits").values().filter_map(Value::as_u64).sum();
         let (first, last) = (number(table, "first"), number(table, "last"));
@@ -333,7 +562,109 @@ fn the_study_of_activity_sets_counts_what_thread_ids_give() {
     }
 }
 
+#[test]
+fn a_main_thread_and_its_workers_are_in_one_table() {
+    let table = |range: &str| {
+        let study = json(&format!("sim numa-hash --threads 8 --range {range} --json"));
+        list(&study, "tables")[0].clone()
+    };
+    let both = table("4280,4350-4357");
+    assert_eq!((&both["threads"], &both["first"]), (&"4280,4350-4357".into(), &4280.into()));
+    let mut expected = table("4350-4357")["computed"].clone();
+    let bit = (4280 % 64).to_string();
+    expected[&bit] = (expected[&bit].as_u64().unwrap_or(0) + 1).into();
+    assert_eq!(both["computed"], expected);
+}
+
+#[test]
+fn tables_lead_to_their_threads() {
+    let found = json("sim numa-hash --find iter0/8-thread --json");
+    let is_run = |found: &&Value| {
+        (&found["first"], &found["last"], &found["main"])
+            == (&4350.into(), &4357.into(), &4280.into())
+    };
+    assert!(list(&found, "matches").iter().any(|found| is_run(&found)), "{found}");
+    let table = json("sim numa-hash --threads 8 --range 77,1000-1015 --json");
+    let given = |method: &str| {
+        let table = list(&table, "tables").iter().find(|table| {
+            (table["method"].as_str(), table["bits"].as_u64()) == (Some(method), Some(64))
+        });
+        let computed = table.expect("a table")["computed"].as_object().expect("bits").clone();
+        let counts: Vec<String> =
+            computed.iter().map(|(bit, count)| format!("{bit}:{count}")).collect();
+        format!("--find {method}={}", counts.join(","))
+    };
+    let both = format!("{} {}", given("pid_6bit"), given("hash32"));
+    let found = json(&format!("sim numa-hash {both} --json"));
+    assert_eq!(found["missing"], 0);
+    let firsts: Vec<u64> =
+        list(&found, "matches").iter().filter_map(|m| m["first"].as_u64()).collect();
+    assert!(firsts.contains(&1000), "{found}");
+    let printed = bounded(&mut command(&format!("sim numa-hash {both} --below 900")));
+    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(firsts.iter().all(|&first| first > 884), "{firsts:?}");
+    assert!(printed.starts_with("No consecutive thread IDs below 900"), "{printed}");
+}
+
 // ---- paper ----
+
+const MASK: &str = "sim mask --set turns_per_cpu=20 --policy test-first,set-always --seeds 2";
+
+#[test]
+fn masks_are_simulated_with_what_is_set_and_swept() {
+    let results = json(&format!("{MASK} --set cpus=30,120 --set reload_ns=0 --json"));
+    assert_eq!(results["machine"]["cpus"], 120);
+    let numbers = list(&results, "numbers");
+    let number_named = |name: &str| numbers.iter().find(|number| text(number, "name") == name);
+    assert_eq!(number_named("reload_ns").map(|it| number(it, "value")), Some(0.0));
+    assert_eq!(number_named("cpus"), None, "it is swept");
+    let rows = list(&results, "rows");
+    let found: Vec<_> =
+        rows.iter().map(|row| (number(&row["parameters"], "cpus"), text(row, "policy"))).collect();
+    let both = |cpus| [(cpus, "test-first"), (cpus, "set-always")];
+    assert_eq!(found, [both(30.0), both(120.0)].concat());
+    for rows in rows.chunks(2) {
+        assert!(rows[0]["gain"].is_null() && number(&rows[1], "gain") < 0.0, "{rows:?}");
+        assert!(rows.iter().all(|row| row["runs"] == 2 && number(row, "latency") > 0.0));
+    }
+    assert!(number(&rows[3], "latency") > number(&rows[1], "latency"), "more CPUs, longer queue");
+    let again = json(&format!("{MASK} --set cpus=30,120 --set reload_ns=0 --json"));
+    assert_eq!(again, results);
+}
+
+#[test]
+fn a_workload_for_masks_of_ones_own_is_simulated_and_its_faults_are_named() {
+    let folder = folder("mask");
+    let mine = folder.join("mine.toml");
+    let shown = json("sim show workload linpack --json");
+    let text_of = text(&shown, "text");
+    let own = text_of.replacen("name = \"linpack\"", "name = \"mine\"", 1);
+    fs::write(&mine, own).expect("a file");
+    let html = folder.join("mask.html");
+    let command_line = format!("{MASK} --workload {} --html {}", mine.display(), html.display());
+    let output = bounded(&mut command(&command_line));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("mine on "));
+    let page = fs::read_to_string(&html).expect("a page");
+    assert!(page.contains("other_socket_ns") && page.contains("set-always"));
+    check_results(&page);
+    look_at(&folder, "mask", &page, 3);
+    let refused = |arguments: &str| {
+        let output = bounded(&mut command(&format!("sim mask {arguments}")));
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        stderr(&output)
+    };
+    let line = 1 + text_of.lines().take_while(|line| *line != "[program.threads]").count();
+    fs::write(&mine, text_of.replacen("value = 240", "value = 0", 1)).expect("a file");
+    let fault = refused(&format!("--workload {}", mine.display()));
+    let expected = format!("line {line}: program.threads: expected a whole number from 1 to 65536");
+    assert!(fault.contains(&expected), "{fault}");
+    assert!(refused("--workload container").contains("linpack, hackbench"), "another's workload");
+    assert!(refused("--set colour=1").contains("other_socket_ns, found colour"));
+    assert!(refused("--set cpus=121").contains("at most 120"));
+    assert!(refused("--set cpus=1 --set cpus=2").contains("expected once"));
+    assert!(refused("--policy never").contains("trim-rarely"));
+}
 
 fn check_bounds(part: &Value) -> bool {
     let bounds = list(part, "bounds");
@@ -353,7 +684,8 @@ fn check_bounds(part: &Value) -> bool {
 fn paper(arguments: &str) -> (Value, Vec<u8>) {
     let output = bounded(&mut command(&format!("sim paper {arguments} --json")));
     let document = document(&output);
-    let parts = ["intermittent", "mask", "numa", "hash"].map(|part| document.get(part));
+    let parts = ["intermittent", "mask", "numa", "hash", "predictions"];
+    let parts = parts.map(|part| document.get(part));
     let parts: Vec<&Value> = parts.into_iter().flatten().collect();
     let parts = if parts.is_empty() { vec![&document] } else { parts };
     // Each is checked, also after one that is not within.
@@ -387,7 +719,60 @@ fn check_intermittent(part: &Value) {
             number(assumption, "mean_abs_error") > 0.0 && !text(assumption, "instead").is_empty()
         );
     }
-    assert!(list(part, "parameters").iter().all(|parameter| !text(parameter, "origin").is_empty()));
+    for parameter in list(part, "parameters") {
+        assert!(!text(parameter, "origin").is_empty(), "{parameter}");
+        let sensitivity = &parameter["sensitivity"];
+        let changes = ["halved", "doubled"].map(|key| number(sensitivity, key));
+        let unused = sensitivity["unused"] == true;
+        assert!(!unused || changes == [0.0, 0.0], "{parameter}");
+        assert!(!unused || parameter["fitted"] == false, "{parameter}");
+    }
+}
+
+fn check_predictions(part: &Value) {
+    let rows = list(part, "rows");
+    let kinds = ["fitted", "published", "forecast"];
+    for row in rows {
+        assert!(!text(row, "what").is_empty() && !text(row, "source").is_empty(), "{row}");
+        assert!(kinds.contains(&text(row, "kind")), "{row}");
+        // Differences have a sign.
+        assert!(number(row, "model") >= 0.0 || text(row, "unit") == "%", "{row}");
+        let bound = &row["bound"];
+        assert!(bound["within"].is_array() || !text(bound, "no-bound").is_empty(), "{row}");
+        assert!(row["published"].is_null() || row["error"].is_f64(), "{row}");
+    }
+    for kind in kinds {
+        assert!(rows.iter().any(|row| row["kind"] == kind), "{kind}");
+    }
+}
+
+/// The fits are judged where they are made.
+#[test]
+fn rows_left_out_of_the_fit_are_predicted_and_bounded() {
+    let folder = folder("cross-validation");
+    let page = folder.join("page.html");
+    let (document, _) = paper(&format!("intermittent --cross-validate --html {}", page.display()));
+    let found = &document["cross_validation"];
+    assert_eq!((list(found, "rows").len(), list(found, "delays").len()), (8, 2));
+    let cells: Vec<&Value> =
+        list(found, "rows").iter().flat_map(|row| list(row, "cells")).collect();
+    assert_eq!(cells.len(), 24);
+    let errors: Vec<f64> = cells.iter().map(|cell| number(cell, "error").abs()).collect();
+    assert!((errors.iter().sum::<f64>() / 24.0 - number(found, "mean_error")).abs() < 1e-9);
+    assert_eq!(errors.iter().copied().fold(0.0, f64::max), number(found, "worst_error"));
+    let bounds: Vec<&str> =
+        list(&document, "bounds").iter().map(|bound| text(bound, "name")).collect();
+    assert!(bounds.contains(&"mean error of rows left out, %"), "{bounds:?}");
+    for row in list(found, "rows").iter().chain(list(found, "delays")) {
+        assert!((1..=6).contains(&list(row, "fitted").len()), "{row}");
+    }
+    let html = fs::read_to_string(&page).expect("the page is written");
+    for row in list(found, "rows") {
+        let left_out = text(row, "left_out");
+        assert!(html.contains(left_out), "{left_out} is not on the page");
+    }
+    check_results(&html);
+    look_at(&folder, "cross-validation", &html, 5 + 1);
 }
 
 fn check_numa(part: &Value) {
@@ -412,7 +797,9 @@ fn check_mask(part: &Value) {
         assert_eq!(row["published"].as_array().map(Vec::len), Some(2), "{row}");
         assert!(["before", "after", "gain"].contains(&text(row, "when")));
     }
-    assert_eq!(list(part, "ways").len(), 3);
+    for ways in ["ways", "ways_among_processes"] {
+        assert_eq!(list(part, ways).len(), 5);
+    }
     assert!(!list(part, "assumptions").is_empty());
 }
 
@@ -426,7 +813,8 @@ fn published_tables_have_their_keys_a_page_and_the_same_bytes_for_the_same_seed(
     check_mask(&whole["mask"]);
     check_numa(&whole["numa"]);
     assert_eq!(list(&whole["hash"], "tables").len(), 8);
-    for part in ["intermittent", "mask", "numa", "hash"] {
+    check_predictions(&whole["predictions"]);
+    for part in ["intermittent", "mask", "numa", "hash", "predictions"] {
         let (mut alone, _) = paper(part);
         assert_eq!(alone["interrupted"], false);
         alone.as_object_mut().expect("keys").remove("interrupted");
@@ -443,25 +831,19 @@ fn published_tables_have_their_keys_a_page_and_the_same_bytes_for_the_same_seed(
     for row in list(&whole["numa"], "rows").iter().filter(|row| number(row, "model") > 0.0) {
         assert!(html.contains(&number(row, "model").to_string()), "{row}");
     }
+    for row in list(&whole["predictions"], "rows") {
+        let what = text(row, "what").replace('\'', "&#39;");
+        assert!(html.contains(&what), "{what} is not on the page");
+    }
+    check_results(&html);
+    // Each part has a heading in the list of sections; what belongs to it stands below it.
+    let (_, contents) = html.split_once("<nav").expect("a list of sections");
+    let contents = contents.split("</nav>").next().expect("its end");
+    assert_eq!(contents.matches("<li>").count(), 5, "{contents}");
     look_at(&folder, "paper", &html, 5 + 3 + 4 + 8);
 }
 
 // ---- pages ----
-
-/// Opens a page in light and dark, wide and narrow: everything is drawn and can be read, no script
-/// fails.
-fn look_at(folder: &Path, name: &str, html: &str, charts: usize) {
-    let Some(browser) = Browser::find(folder) else { return };
-    for (scheme, width) in [(Scheme::Light, 1200), (Scheme::Dark, 400)] {
-        let shown = format!("{name}-{scheme:?}").to_lowercase();
-        let found = browser.inspect(&shown, html, Frame { scheme, width });
-        let marks: Vec<usize> = found.charts.iter().map(|chart| chart.marks).collect();
-        assert_eq!(found.problems(&marks), [] as [String; 0], "{shown}");
-        assert_eq!(marks.len(), charts, "{shown}");
-        assert!(marks.iter().all(|&marks| marks > 0), "{shown}: nothing is drawn: {marks:?}");
-        assert_eq!(found.dark, scheme == Scheme::Dark, "{shown}");
-    }
-}
 
 #[test]
 fn a_comparison_has_a_page_with_all_its_numbers_and_plots() {
@@ -483,9 +865,9 @@ fn a_comparison_has_a_page_with_all_its_numbers_and_plots() {
         }
         assert!(html.contains(&format!(">{}<", row["memory"])), "{row}");
     }
-    // Costs over what is swept and as bars; of each policy shares of bursts and of cost, and a time
-    // line.
-    look_at(&folder, "run", &html, 2 + 2 * 2 + 2);
+    // Costs over what is swept and as dots; shares of bursts and of cost; a time line of each policy.
+    check_results(&html);
+    look_at(&folder, "run", &html, 2 + 2 + 2);
     let again = bounded(&mut command(&arguments));
     assert_eq!(again.stdout, output.stdout);
     assert!(fs::read_to_string(&page).expect("written again") == html, "the same page");
@@ -505,6 +887,27 @@ fn a_large_comparison_has_a_page_too() {
 }
 
 #[test]
+fn a_swept_mask_has_a_page_with_lines() {
+    let folder = folder("mask-swept");
+    let page = folder.join("swept.html");
+    let arguments = format!("{MASK} --set cpus=15,30,60,120 --html {}", page.display());
+    let output = bounded(&mut command(&arguments));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let html = fs::read_to_string(&page).expect("the page is written");
+    assert!(html.contains("cpus=15") && html.contains("cpus=120"), "what is swept");
+    check_results(&html);
+    look_at(&folder, "swept", &html, 3);
+}
+
+#[test]
+#[should_panic(expected = "no result")]
+fn a_section_without_its_result_is_found() {
+    check_results(
+        "<h2 id=\"section-1\">Bounds</h2>\n<p>All 3 bounds hold.</p>\n<h2 id=\"section-2\">More</h2>\n<div>",
+    );
+}
+
+#[test]
 fn a_page_that_is_wrong_is_found() {
     let folder = folder("control");
     let Some(browser) = Browser::find(&folder) else { return };
@@ -513,22 +916,20 @@ fn a_page_that_is_wrong_is_found() {
     assert!(output.status.success(), "{}", stderr(&output));
     let html = fs::read_to_string(&page).expect("the page is written");
     let problems = |name: &str, html: &str| {
-        let frame = Frame { scheme: Scheme::Light, width: 1200 };
+        let frame = Frame { scheme: Scheme::Light, width: 1300 };
         let found = browser.inspect(name, html, frame);
         let marks: Vec<usize> = found.charts.iter().map(|chart| chart.marks).collect();
         (found.problems(&marks), marks)
     };
-    let broken = html.replacen(
-        "<script type=\"application/json\">{",
-        "<script type=\"application/json\">",
-        1,
-    );
-    let (found, marks) = problems("broken", &broken);
-    assert!(found.iter().any(|problem| problem.contains("chart-1: failed")), "{found:?}");
+    let hidden = html.replacen("</style>", ".mark { display: none }</style>", 1);
+    let (_, marks) = problems("hidden", &hidden);
     assert_eq!(marks[0], 0);
     let fails = html.replacen("</main>", "<script>thereIsNoSuchFunction()</script></main>", 1);
     let (found, _) = problems("script", &fails);
-    assert!(found.iter().any(|problem| problem.contains("thereIsNoSuchFunction")), "{found:?}");
+    assert!(found.iter().any(|problem| problem.contains("forbidden: script-src")), "{found:?}");
+    let crowded = html.replacen("</style>", ".ticks span { font-size: 50px }</style>", 1);
+    let (found, _) = problems("crowded", &crowded);
+    assert!(found.iter().any(|problem| problem.contains("overlaps")), "{found:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use percid_sim::policies::{self, Entry};
+use percid_sim::policies::{self, Entry, releases};
 
 /// One name behind `--policy`.
 #[derive(Clone, Copy, Debug)]
@@ -13,20 +13,16 @@ pub enum PolicyChoice {
     One(&'static Entry),
 }
 
-/// A policy's name, or `all`.
+/// A policy's name, a kernel's release that has one, or `all`.
 ///
 /// # Errors
 ///
 /// What is allowed.
 pub fn policy(name: &str) -> Result<PolicyChoice, String> {
-    match policies::find(name) {
-        Some(entry) => Ok(PolicyChoice::One(entry)),
-        None if name == "all" => Ok(PolicyChoice::All),
-        None => {
-            let known: Vec<&str> = policies::ALL.iter().map(|entry| entry.name).collect();
-            Err(format!("allowed are all, {}", known.join(", ")))
-        }
+    if name == "all" {
+        return Ok(PolicyChoice::All);
     }
+    releases::named(name).map(PolicyChoice::One)
 }
 
 /// The chosen policies, each once, in their order.

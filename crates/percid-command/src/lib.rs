@@ -1,10 +1,14 @@
 //! What the commands of percid share: output, progress, Ctrl-C, exit status, arguments, machines.
 
 pub mod arguments;
+mod background;
 pub mod burst;
 pub mod exit;
+pub mod import;
 pub mod interrupt;
+mod node_distances;
 pub mod output;
+pub mod placing;
 pub mod presets;
 pub mod progress;
 pub mod report;

@@ -1,8 +1,11 @@
 //! Machines and workloads by name, or from the user's files.
 
 use std::fs;
+use std::path::Path;
 
 use percid_sim::machine::Machine;
+use percid_sim::mask;
+use percid_sim::numa;
 use percid_sim::workload::Workload;
 
 use crate::exit::Failure;
@@ -21,8 +24,8 @@ pub fn machine(name: &str, numbering: Numbering) -> Result<Machine, Failure> {
         return Ok(machine);
     }
     let known: Vec<&str> = [THIS].into_iter().chain(Machine::presets()).collect();
-    let text = read("machine", name, &known)?;
-    Machine::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
+    expect_path("machine", name, &known)?;
+    Machine::read(Path::new(name)).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
 }
 
 /// The workload with this name, or in this file.
@@ -31,17 +34,44 @@ pub fn workload(name: &str) -> Result<Workload, Failure> {
         return Ok(workload);
     }
     let known: Vec<&str> = Workload::presets().collect();
-    let text = read("workload", name, &known)?;
+    expect_path("workload", name, &known)?;
+    let text = read(name)?;
     Workload::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
 }
 
-fn read(kind: &str, name: &str, known: &[&str]) -> Result<String, Failure> {
-    if !name.contains('/') && !name.ends_with(".toml") {
-        let known = known.join(", ");
-        let expected = format!(
-            "no {kind} is named '{name}'; allowed are {known}, or a file that ends in .toml"
-        );
-        return Err(Failure::Usage(expected));
+/// The workload of memory with this name, or in this file.
+pub fn memory_workload(name: &str) -> Result<numa::Workload, Failure> {
+    if let Some(workload) = numa::Workload::preset(name) {
+        return Ok(workload);
     }
+    let known: Vec<&str> = numa::Workload::presets().collect();
+    expect_path("workload of memory", name, &known)?;
+    let text = read(name)?;
+    numa::Workload::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
+}
+
+/// The workload for masks with this name, or in this file.
+pub fn mask_workload(name: &str) -> Result<mask::Workload, Failure> {
+    if let Some(workload) = mask::Workload::preset(name) {
+        return Ok(workload);
+    }
+    let known: Vec<&str> = mask::Workload::presets().collect();
+    expect_path("workload for masks", name, &known)?;
+    let text = read(name)?;
+    mask::Workload::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
+}
+
+fn read(name: &str) -> Result<String, Failure> {
     fs::read_to_string(name).map_err(|cause| Failure::Usage(format!("{name}: {cause}")))
+}
+
+/// What names nothing that is known has to be a file, and look like one.
+fn expect_path(kind: &str, name: &str, known: &[&str]) -> Result<(), Failure> {
+    if name.contains('/') || name.ends_with(".toml") {
+        return Ok(());
+    }
+    let known = known.join(", ");
+    Err(Failure::Usage(format!(
+        "no {kind} is named '{name}'; allowed are {known}, or a file that ends in .toml"
+    )))
 }

@@ -15,6 +15,8 @@ pub struct Table {
     columns: Vec<String>,
     /// This many columns hold names; the others hold figures.
     names: usize,
+    /// This many of the last ones hold texts.
+    texts: usize,
     rows: Vec<Vec<Cell>>,
 }
 
@@ -47,7 +49,18 @@ impl<T: Into<String>> From<T> for Cell {
 impl Table {
     /// A table without rows whose first `names` columns hold names.
     pub fn new<C: Into<String>>(columns: impl IntoIterator<Item = C>, names: usize) -> Table {
-        Table { columns: columns.into_iter().map(Into::into).collect(), names, rows: Vec::new() }
+        let columns = columns.into_iter().map(Into::into).collect();
+        Table { columns, names, texts: 0, rows: Vec::new() }
+    }
+
+    /// The last `texts` columns hold texts, which may be broken into lines on a page.
+    #[must_use]
+    pub fn ending_in_texts(self, texts: usize) -> Table {
+        Table { texts, ..self }
+    }
+
+    fn is_figure(&self, at: usize) -> bool {
+        (self.names..self.columns.len() - self.texts).contains(&at)
     }
 
     /// Adds a row of as many cells as there are columns.
@@ -57,9 +70,18 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The same on a page.
+    /// The same on a page, as the table of what its section's heading says.
     pub fn show_on(&self, page: &mut html::Page) {
-        let align = |at| if at < self.names { html::Align::Left } else { html::Align::Right };
+        page.table(self.html());
+    }
+
+    /// The same on a page, under a title of its own.
+    pub fn show_as(&self, title: &str, page: &mut html::Page) {
+        page.table(self.html().titled(title));
+    }
+
+    fn html(&self) -> html::Table {
+        let align = |at| if self.is_figure(at) { html::Align::Right } else { html::Align::Left };
         let columns = self.columns.iter().enumerate().map(|(at, name)| (name.as_str(), align(at)));
         let mut table = html::Table::new(columns);
         for cells in &self.rows {
@@ -68,14 +90,16 @@ impl Table {
                 false => html::Cell::from(&cell.text),
             }));
         }
-        page.table(table);
+        table
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let align =
-            |at| if at < self.names { text_table::Align::Left } else { text_table::Align::Right };
+        let align = |at| match self.is_figure(at) {
+            true => text_table::Align::Right,
+            false => text_table::Align::Left,
+        };
         let columns = self.columns.iter().enumerate().map(|(at, name)| (name.as_str(), align(at)));
         let mut table = text_table::TextTable::new(columns);
         for cells in &self.rows {

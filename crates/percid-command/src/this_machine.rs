@@ -1,18 +1,20 @@
 //! This machine, for the simulator: its CPUs and caches as they are, and those of its costs that
 //! are known.
 
-use std::collections::HashMap;
 use std::fs;
-use std::hash::Hash;
 use std::hint;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use percid_sim::machine::{Costs, Machine, Sourced};
 use percid_sim::topology::{Place, Topology};
 
+use crate::background;
 use crate::burst::{AREA, burst};
 use crate::exit::Failure;
+use crate::node_distances::{self, NODES};
+use crate::placing::{Described, Placing};
 
 /// The machine whose costs are taken where none are measured.
 const LIKE: &str = "epyc-9654";
@@ -27,92 +29,92 @@ pub enum Numbering {
     Kernel,
 }
 
-/// Reads the machine and measures a hot burst, which takes some milliseconds.
+/// Reads the machine, and measures a hot burst and what others displace, which takes a tenth of a
+/// second.
 pub fn machine(numbering: Numbering) -> Result<Machine, Failure> {
     let here = percid::machine::read();
     let like = Machine::preset(LIKE).expect("a machine that comes with the simulator");
-    let places = places(&here.cpus, numbering);
+    let (places, placing) = places(&here.cpus, numbering);
     if places.is_empty() {
         let cause = io::Error::new(io::ErrorKind::NotFound, "the kernel names no core of any CPU");
         return Err(Failure::new("cannot describe this machine", cause));
     }
     let model = here.cpu_model.as_deref().unwrap_or("unnamed processor");
-    let mut kernel = like.kernel.clone();
-    assume(&mut kernel.hz, &like.name);
-    assume(&mut kernel.slice_ms, &like.name);
     let name = format!("this machine, {model}");
-    Ok(Machine { name, topology: Topology::new(places), kernel, costs: costs(&like) })
-}
-
-fn assume(given: &mut Sourced, like: &str) {
-    given.origin = format!("assumption: not measured here, as for {like} ({})", given.origin);
-    given.fitted = false;
+    let kernel = like.kernel.assumed_like(&like.name);
+    let mut topology = Topology::new(places);
+    if let Some(distances) = node_distances::read(Path::new(NODES), &placing.nodes()) {
+        // A table that makes no sense is none.
+        topology = topology.clone().with_distances(distances).unwrap_or(topology);
+    }
+    let mut machine = Machine { name, topology, kernel, costs: costs(&like) };
+    let value = background::mb_s(&machine);
+    machine.costs.background_mb_s = Sourced {
+        value,
+        origin: "measured here: bursts after pauses of 1 ms in which the CPU was busy".to_owned(),
+        fitted: false,
+    };
+    Ok(machine)
 }
 
 fn costs(like: &Machine) -> Costs {
-    let mut costs = like.costs.clone();
-    costs.all_mut().into_iter().for_each(|(_, given)| assume(given, &like.name));
+    let mut costs = like.costs.assumed_like(&like.name);
     costs.hot_ns = Sourced {
         value: hot_ns(),
         origin: "measured here: the fastest of the bursts of a few milliseconds".to_owned(),
         fitted: false,
     };
+    for (level, size) in [(2, &mut costs.core_cache_kb), (3, &mut costs.l3_cache_kb)] {
+        if let Some(value) = cache_kb(level) {
+            let origin = format!("read here: the cache of level {level} of the first CPU");
+            *size = Sourced { value, origin, fitted: false };
+        }
+    }
     costs
 }
 
+/// The size of the first CPU's cache of a level, if the kernel tells.
+fn cache_kb(level: u32) -> Option<f64> {
+    let read = |index: u32, file: &str| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{file}");
+        fs::read_to_string(path).ok()
+    };
+    let is_wanted = |index: &u32| {
+        let found = read(*index, "level").and_then(|text| text.trim().parse().ok());
+        found == Some(level)
+    };
+    let size = read((0..8).find(is_wanted)?, "size")?;
+    size.trim().strip_suffix('K')?.parse().ok().filter(|&kb: &f64| kb >= 1.0)
+}
+
 /// The places of the CPUs, in the order of their numbers.
-fn places(cpus: &[percid::machine::Cpu], numbering: Numbering) -> Vec<Place> {
-    let (mut cores, mut l3s) = (Numbers::default(), Numbers::default());
-    let (mut sockets, mut nodes) = (Numbers::default(), Numbers::default());
+fn places(cpus: &[percid::machine::Cpu], numbering: Numbering) -> (Vec<Place>, Placing) {
+    let mut placing = Placing::default();
     let mut places: Vec<Place> = Vec::new();
-    let plugged_in = cpus.iter().filter_map(|cpu| Some((cpu, cpu.core?)));
-    for (cpu, core) in plugged_in {
-        // Virtual machines may not report sockets, caches or nodes: then there is one of them.
-        let socket = socket(cpu.number).unwrap_or(0);
-        let place = Place {
-            core: cores.of(core),
-            l3: l3s.of((socket, cpu.l3)),
-            socket: sockets.of(socket),
-            node: nodes.of(cpu.node),
-        };
-        while numbering == Numbering::Kernel && places.len() < cpu.number as usize {
-            places.push(Place { core: cores.unnamed(), ..place });
+    for cpu in cpus.iter().filter_map(described) {
+        let place = placing.place(&cpu);
+        while numbering == Numbering::Kernel && places.len() < cpu.cpu as usize {
+            places.push(placing.alone(place));
         }
         places.push(place);
     }
-    places
+    (places, placing)
+}
+
+/// None of a CPU that is not plugged in.
+fn described(cpu: &percid::machine::Cpu) -> Option<Described> {
+    Some(Described {
+        cpu: cpu.number,
+        core: cpu.core?.into(),
+        l3: cpu.l3.map(i64::from),
+        socket: socket(cpu.number),
+        node: cpu.node.map(i64::from),
+    })
 }
 
 fn socket(cpu: u32) -> Option<i64> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id");
     fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-/// Numbers from 0 without gaps, in the order in which things are met first.
-struct Numbers<T> {
-    met: HashMap<T, u32>,
-    next: u32,
-}
-
-impl<T> Default for Numbers<T> {
-    fn default() -> Self {
-        Numbers { met: HashMap::new(), next: 0 }
-    }
-}
-
-impl<T: Hash + Eq> Numbers<T> {
-    fn of(&mut self, thing: T) -> u32 {
-        let next = self.next;
-        let number = *self.met.entry(thing).or_insert(next);
-        self.next += u32::from(number == next);
-        number
-    }
-
-    /// The number of a thing that has no name and is not met again.
-    fn unnamed(&mut self) -> u32 {
-        self.next += 1;
-        self.next - 1
-    }
 }
 
 /// How long to look for the fastest burst.
@@ -142,12 +144,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn things_are_numbered_without_gaps_as_they_are_met() {
-        let mut numbers = Numbers::default();
-        assert_eq!([7, 3, 7, 9].map(|thing| numbers.of(thing)), [0, 1, 0, 2]);
-    }
-
-    #[test]
     fn a_cpu_that_is_not_plugged_in_keeps_its_number_where_the_kernels_numbers_count() {
         let cpu = |number, core| {
             let mut cpu = percid::machine::read().cpus[0];
@@ -157,7 +153,7 @@ mod tests {
         let cpus = [(0, Some(0)), (1, None), (2, Some(2)), (3, Some(2)), (4, None)];
         let cpus = cpus.map(|(number, core)| cpu(number, core));
         let cores = |numbering| -> Vec<u32> {
-            places(&cpus, numbering).iter().map(|place| place.core).collect()
+            places(&cpus, numbering).0.iter().map(|place| place.core).collect()
         };
         assert_eq!(cores(Numbering::Dense), [0, 1, 1]);
         let as_numbered = cores(Numbering::Kernel);
@@ -172,7 +168,8 @@ mod tests {
         let machine = machine(Numbering::Dense).expect("a machine");
         assert!(machine.topology.cpus() >= 1 && machine.topology.cores() >= 1);
         for (name, given) in machine.costs.all() {
-            assert_eq!(given.origin.contains("measured here:"), name == "hot_ns", "{name}");
+            let is_measured = ["hot_ns", "background_mb_s"].contains(&name);
+            assert_eq!(given.origin.contains("measured here:"), is_measured, "{name}");
             assert!(!given.fitted, "{name}: nothing was fitted to this machine");
         }
         let hot = machine.costs.hot_ns.value;

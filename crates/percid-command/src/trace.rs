@@ -87,6 +87,17 @@ kernel hands out (rseq:rseq_update, where it has that event).
   --pid PID        that process, and what it creates from now on
   neither          the whole system, until Ctrl-C or --seconds
 
+With --numa-scan also what the kernel's NUMA balancing does: the regions of memory that its
+scan leaves out, and why (sched:sched_skip_vma_numa, Linux 6.7 and later); the threads that
+it moves between nodes or does not (sched_move_numa, sched_stick_numa, sched_swap_numa); and
+the pages that are moved (migrate:mm_migrate_pages and mm_migrate_pages_start). Where the
+kernel has kprobes, probes are set for the time of the recording, so that the trace also has
+each pass, the memory that it arms, and each hint fault; the probe of page faults makes all
+page faults a little slower. The regions of processes that are scanned are read in /proc
+when they have changed. What this kernel has not is named. It takes tracefs, a machine with
+memory on at least two nodes, and kernel.numa_balancing=1: if the kernel does not scan, what
+is missing is said.
+
 Two ways, of which the first that is permitted is taken:
 
   tracefs   the kernel's own event buffers. Needs root, or rights on /sys/kernel/tracing
@@ -101,7 +112,8 @@ const RECORD_EXAMPLES: &str = "\
 Examples:
   percid trace record -- make -j8
   percid trace record -o db.parquet --pid $(pgrep -o postgres) --seconds 5
-  percid trace record --way perf -- ./server";
+  percid trace record --way perf -- ./server
+  percid trace record --numa-scan --pid $(pgrep -o postgres) --seconds 60";
 
 const INFO_ABOUT: &str = "\
 Shows where a trace comes from, how many events of each kind it has, whether some were
@@ -114,7 +126,7 @@ Writes a trace in another format, by the name of the file that is written:
   .pftrace, .perfetto-trace      for ui.perfetto.dev and the Perfetto trace processor: CPUs,
                                  processes and threads. With --policy also a track for
                                  each ID of each process, and arrows from CPU to CPU where
-                                 an ID was stolen
+                                 an ID was stolen. What NUMA balancing does is left out
 
 The file appears under its name when it is complete.";
 
@@ -158,6 +170,32 @@ changed. Where a trace has no ticks they are supposed, as often as on the machin
 In JSON also: `first_uses`, acquisitions of an ID that had never been used; `scans` and
 `slow_paths` of the policy; `inferred_switches`, which the trace lacked and which showed by what
 followed; `whole_trace`, false after Ctrl-C.
+
+Of a trace with NUMA balancing (`record --numa-scan`) also what each set of rules for the
+kernel's scan would have scanned and left out: of the same regions, at the same passes, with
+the same users. base is Linux 6.6; windows, partial and selective (Linux 6.7) the published
+series step by step; own-sequences and linux-6.12 the later fixes; by-activity an idea that is
+in no kernel. Where the rules are the kernel's own (marked *) both should say the same; what
+only one of them says is counted. In JSON `numa_scan`, with one of `processes` for each that
+was scanned: `source` (probes, or tracepoints: what was armed is inferred), `kernel`, and
+for each of `rules`
+
+  MiB, pieces  scanned_bytes, pieces
+                             memory that was armed, and in how many pieces; of `kernel`
+                             without probes: parts of regions
+  regions      regions       different regions of which something was armed
+  sequences    sequences     how often all regions were walked
+  (reasons)    skipped       how often a region was left out, or remarked on, by reason
+  same passes  same_passes   passes that say the same as the kernel's, line by line
+  same lines   same_lines    lines (a region left out, a piece armed) that both say
+  kernel only, rules only    lines that only one of them says
+  same %       same          same lines among all that either says; in JSON from 0 to 1
+               guessed_pieces
+                             pieces of which the trace does not say how many pages change
+
+first_difference has the first pass in which they part. What is inferred, and how, is in
+docs/traces.md.
+
 Processes with most turns come first; beyond the first 10000 (or --top, if that is more) the
 others are counted only, in JSON as `processes_left_out`. What policies keep for
 processes that live at once is limited to 1 GiB each: those without room are not replayed,
@@ -206,6 +244,10 @@ pub struct RecordArguments {
     /// Memory for events that have not been read yet, in KiB for each CPU
     #[arg(long, value_name = "KIB", default_value = "4096", value_parser = whole::<8, 4_194_304>)]
     pub buffer_kb: u64,
+
+    /// Record NUMA balancing too: the walk of its scan, hint faults, moved threads and pages
+    #[arg(long)]
+    pub numa_scan: bool,
 
     /// The command to be recorded, and its arguments
     #[arg(last = true, value_name = "COMMAND")]

@@ -52,6 +52,7 @@ fn allowed(kind: ErrorKind, mut command: Command) -> Option<String> {
     let subcommands = command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned());
     let options = command
         .get_arguments()
+        .filter(|option| !option.is_hide_set())
         .filter_map(|option| option.get_long())
         .map(|name| format!("--{name}"));
     Some(format!("allowed are {}", subcommands.chain(options).collect::<Vec<_>>().join(", ")))

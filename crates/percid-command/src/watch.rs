@@ -14,7 +14,7 @@ use crate::progress::{Progress, WORTH_TELLING};
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Runs `work` on a thread of its own, reports its progress, and lets it stop if Ctrl-C is pressed.
-/// It has `total` runs, if that is known.
+/// It has done `total` when it is over, if that is known: see [`RunControl::done`].
 pub fn watched<T: Send>(
     label: &str,
     total: Option<u64>,
@@ -53,13 +53,81 @@ impl Meter {
         if elapsed < WORTH_TELLING {
             return;
         }
-        let done = counters.done.load(Ordering::Relaxed) as f64;
-        match self.total {
-            Some(total) if done > 0.0 => {
-                let fraction = done / total as f64;
-                self.progress.at(fraction, elapsed.mul_f64((1.0 / fraction - 1.0).max(0.0)));
-            }
-            _ => self.progress.after(elapsed),
+        let done = counters.done.load(Ordering::Relaxed);
+        match self.total.and_then(|total| time_left(elapsed, done, total)) {
+            Some((fraction, left)) => self.progress.at(fraction, left),
+            None => self.progress.after(elapsed),
         }
+    }
+}
+
+/// Which share of the work is done, and how much longer it takes if the rest goes as fast; none
+/// before anything is done.
+fn time_left(elapsed: Duration, done: u64, total: u64) -> Option<(f64, Duration)> {
+    let fraction = (done as f64 / total.max(1) as f64).min(1.0);
+    (fraction > 0.0).then(|| (fraction, elapsed.mul_f64(1.0 / fraction - 1.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of which the longest take a hundred times as long as the shortest, on two CPUs: the
+    /// seconds that each takes, in the order in which they begin.
+    fn runs() -> Vec<f64> {
+        (0..40).map(|n| if n % 5 == 4 { 20.0 } else { 0.2 + 0.3 * f64::from(n % 4) }).collect()
+    }
+
+    /// What is done at a time and when all is, if a run counts `units(seconds)` and tells of its
+    /// own progress or only of its end.
+    fn done_at(time: f64, units: fn(f64) -> f64, tells_all_along: bool) -> (f64, f64) {
+        let (mut free, mut done) = ([0.0f64; 2], 0.0);
+        for seconds in runs() {
+            let cpu = usize::from(free[1] < free[0]);
+            let share = ((time - free[cpu]) / seconds).clamp(0.0, 1.0);
+            done += units(seconds) * if tells_all_along { share } else { share.floor() };
+            free[cpu] += seconds;
+        }
+        (done, free[0].max(free[1]))
+    }
+
+    /// The estimate at a share of the whole time beside the truth, as a quotient.
+    fn error_at(share: f64, units: fn(f64) -> f64, tells_all_along: bool) -> f64 {
+        let all = done_at(0.0, units, true).1;
+        let total = runs().into_iter().map(units).sum::<f64>();
+        let (done, _) = done_at(share * all, units, tells_all_along);
+        let elapsed = Duration::from_secs_f64(share * all);
+        let found = time_left(elapsed, (1e6 * done) as u64, (1e6 * total) as u64);
+        let (_, left) = found.expect("something is done");
+        left.as_secs_f64() / ((1.0 - share) * all)
+    }
+
+    #[test]
+    fn the_time_left_is_right_to_a_factor_of_two_where_runs_are_weighed() {
+        // Expected events are themselves right to a factor of 1.5 only, this way or that.
+        let weighed = |seconds: f64| seconds * if seconds > 10.0 { 0.7 } else { 1.4 };
+        for percent in [10, 25, 50, 75, 90] {
+            let error = error_at(f64::from(percent) / 100.0, weighed, true);
+            assert!((0.5..2.0).contains(&error), "at {percent} %: {error}");
+        }
+    }
+
+    /// The control.
+    #[test]
+    fn it_is_not_where_they_are_counted() {
+        let worst = [5, 10, 25, 50, 75, 90, 95].map(|percent| {
+            let error = error_at(f64::from(percent) / 100.0, |_| 1.0, false);
+            error.max(1.0 / error)
+        });
+        assert!(worst.iter().any(|&error| error > 2.0), "{worst:?}");
+    }
+
+    #[test]
+    fn nothing_is_told_before_anything_is_done_and_nothing_is_left_at_the_end() {
+        let second = Duration::from_secs(1);
+        assert_eq!(time_left(second, 0, 7), None);
+        assert_eq!(time_left(second, 7, 7), Some((1.0, Duration::ZERO)));
+        assert_eq!(time_left(second, 9, 7), Some((1.0, Duration::ZERO)), "more than was expected");
+        assert_eq!(time_left(second, 1, 4), Some((0.25, 3 * second)));
     }
 }

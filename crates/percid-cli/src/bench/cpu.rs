@@ -31,6 +31,25 @@ pub(crate) fn pin_this_thread_to(_cpus: &[u32]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Whether the calling thread has a real-time priority; if so, it has the lowest one from now on.
+#[cfg(target_os = "linux")]
+pub(crate) fn lower_realtime_priority() -> io::Result<bool> {
+    // SAFETY: takes a number, touches no memory.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    if policy != libc::SCHED_FIFO && policy != libc::SCHED_RR {
+        return Ok(false);
+    }
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the kernel reads one `sched_param`, which is there.
+    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &parameters) };
+    if result == 0 { Ok(true) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn lower_realtime_priority() -> io::Result<bool> {
+    Ok(false)
+}
+
 /// The CPU on which the calling thread runs at this moment.
 #[cfg(target_os = "linux")]
 pub(crate) fn this_cpu() -> Option<u32> {

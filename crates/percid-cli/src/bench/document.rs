@@ -9,6 +9,7 @@ use super::intermittent::IntermittentReport;
 use super::mask::MaskReport;
 use super::memory::MemoryReport;
 use super::ops::OpsReport;
+use super::published::PublishedReport;
 use super::wander::WanderReport;
 use crate::machine::MachineReport;
 use percid_command::exit::Exit;
@@ -31,17 +32,20 @@ pub(super) struct Document {
     pub(super) wander: Option<WanderReport>,
     #[serde(flatten)]
     pub(super) intermittent: Option<IntermittentReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) published: Option<PublishedReport>,
 }
 
 /// All tables of the parts that were measured.
 impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: [Option<&dyn fmt::Display>; 5] = [
+        let parts: [Option<&dyn fmt::Display>; 6] = [
             self.ops.as_ref().map(|part| part as _),
             self.increments.as_ref().map(|part| part as _),
             self.mask.as_ref().map(|part| part as _),
             self.wander.as_ref().map(|part| part as _),
             self.intermittent.as_ref().map(|part| part as _),
+            self.published.as_ref().map(|part| part as _),
         ];
         parts.into_iter().flatten().try_for_each(|part| writeln!(f, "{part}"))
     }
@@ -58,6 +62,7 @@ impl Document {
             mask: None,
             wander: None,
             intermittent: None,
+            published: None,
         }
     }
 

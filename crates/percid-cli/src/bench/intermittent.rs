@@ -5,10 +5,12 @@
 //! thread but the next.
 
 mod baton;
+mod competitors;
 mod index;
 mod meter;
 mod plan;
 mod report;
+mod selection;
 mod tally;
 mod worker;
 
@@ -23,26 +25,69 @@ use percid_command::interrupt::Interrupt;
 
 use super::shuffle::Shuffler;
 use baton::Baton;
+use competitors::Competitors;
+pub(crate) use competitors::compete;
 use index::Index;
 use meter::Meter;
 pub(crate) use plan::Plan;
 pub(crate) use report::IntermittentReport;
 pub(crate) use report::Row;
+use report::Setting;
+pub(crate) use selection::Selection;
 use tally::Tally;
 use worker::{Series, Worker};
 
-/// Measures every delay of the plan, or those before Ctrl-C is pressed.
+/// Measures all repetitions of the plan, or those before Ctrl-C is pressed.
 pub(crate) fn measure(plan: Plan, interrupt: &Interrupt) -> Result<IntermittentReport, Failure> {
-    let indices: Vec<Index> = Index::ALL.into_iter().filter(|&index| is_available(index)).collect();
+    let mut plan = plan;
+    plan.indices.retain(|&index| is_available(index));
     let meter = Arc::new(Meter::new(plan.expected()));
-    let mut rows = Vec::new();
-    for &delay_ms in &plan.delays_ms {
-        if !interrupt.pressed() {
-            rows.extend(measure_delay(&plan, delay_ms, &indices, &meter, interrupt)?);
+    let mut collected: Vec<Collected> = settings(&plan).map(Collected::new).collect();
+    for repetition in 0..plan.repetitions {
+        for one in &mut collected {
+            if !interrupt.pressed() {
+                let seed = plan.seed.wrapping_add(repetition);
+                let tallies = measure_once(&plan, &one.setting, seed, &meter, interrupt)?;
+                one.tallies.extend(tallies);
+            }
         }
     }
     drop(meter);
+    let rows = collected.iter().flat_map(|one| one.rows(&plan.indices)).collect();
     Ok(IntermittentReport::new(&plan, rows))
+}
+
+fn settings(plan: &Plan) -> impl Iterator<Item = Setting> {
+    let threads = plan.selection.cpus.len();
+    let delays = plan.delays_ms.iter();
+    delays.flat_map(move |&delay_ms| {
+        plan.competing().into_iter().map(move |(overcommit, other_memory_kib)| Setting {
+            delay_ms,
+            overcommit,
+            other_memory_kib,
+            threads,
+        })
+    })
+}
+
+/// What was measured of one setting so far.
+struct Collected {
+    setting: Setting,
+    /// Of each thread of each repetition one for each index.
+    tallies: Vec<Vec<Tally>>,
+}
+
+impl Collected {
+    fn new(setting: Setting) -> Self {
+        Collected { setting, tallies: Vec::new() }
+    }
+
+    fn rows(&self, indices: &[Index]) -> impl Iterator<Item = Row> {
+        indices.iter().enumerate().filter_map(|(at, &index)| {
+            let of_index: Vec<&Tally> = self.tallies.iter().map(|tallies| &tallies[at]).collect();
+            Row::new(index, &self.setting, &of_index)
+        })
+    }
 }
 
 fn is_available(index: Index) -> bool {
@@ -53,44 +98,44 @@ fn is_available(index: Index) -> bool {
     missing.is_none()
 }
 
-/// One delay with new threads and new memory, from the meeting to the last burst.
-fn measure_delay(
+/// With new threads, new memory and new competitors, from the meeting to the last burst.
+fn measure_once(
     plan: &Plan,
-    delay_ms: u64,
-    indices: &[Index],
+    setting: &Setting,
+    seed: u64,
     meter: &Arc<Meter>,
     interrupt: &Interrupt,
-) -> Result<Vec<Row>, Failure> {
-    let baton = Baton::new(indices.len(), areas_needed(), plan.prefault)
+) -> Result<Vec<Vec<Tally>>, Failure> {
+    let baton = Baton::new(plan.indices.len(), areas_needed(), plan.prefault)
         .map_err(|cause| Failure::new("cannot map the areas", cause))?;
-    let series =
-        Arc::new(Series::new(plan, Duration::from_millis(delay_ms), indices, interrupt, meter));
-    let tallies = run_workers(plan, &series, baton)?;
-    Ok(indices
-        .iter()
-        .enumerate()
-        .filter_map(|(at, &index)| {
-            let per_thread: Vec<&Tally> = tallies.iter().map(|tallies| &tallies[at]).collect();
-            Row::new(index, delay_ms, &per_thread)
-        })
-        .collect())
+    let competitors = Competitors::start(
+        &plan.selection.cpus,
+        setting.overcommit,
+        setting.other_memory_kib.unwrap_or(0),
+    )?;
+    let delay = Duration::from_millis(setting.delay_ms);
+    let series = Arc::new(Series::new(plan, delay, interrupt, meter));
+    let tallies = run_workers(&plan.selection.cpus, seed, &series, baton);
+    drop(competitors);
+    tallies
 }
 
 /// Starts the threads in a ring, gives the baton to the first, and collects what each measured.
 fn run_workers(
-    plan: &Plan,
+    cpus: &[u32],
+    seed: u64,
     series: &Arc<Series>,
     baton: Baton,
 ) -> Result<Vec<Vec<Tally>>, Failure> {
-    let mut order: Vec<usize> = (0..plan.cpus.len()).collect();
-    Shuffler::new(plan.seed).shuffle(&mut order);
+    let mut order: Vec<usize> = (0..cpus.len()).collect();
+    Shuffler::new(seed).shuffle(&mut order);
     let (give_first, mut receive) = mpsc::channel();
     let mut threads = Vec::new();
     for (position, &number) in order.iter().enumerate() {
         let last = position + 1 == order.len();
         let (give, receive_next) =
             if last { (give_first.clone(), None) } else { channel_to_next() };
-        let worker = Worker::new(number, plan.cpus[number], Arc::clone(series), receive, give);
+        let worker = Worker::new(number, cpus[number], Arc::clone(series), receive, give);
         let thread =
             thread::Builder::new().name("percid-turns".to_owned()).spawn(move || worker.run());
         threads.push(thread.map_err(|cause| Failure::new("cannot start a thread", cause))?);

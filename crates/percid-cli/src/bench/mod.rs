@@ -14,6 +14,7 @@ mod mask;
 mod memory;
 mod ops;
 mod page;
+mod published;
 mod samples;
 mod shuffle;
 mod summary;
@@ -23,9 +24,13 @@ mod titles;
 pub(crate) mod wander;
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
-use crate::cli::{BenchArguments, BenchPart, EverythingArguments, IncrementsArguments, Length};
+use crate::cli::{
+    BenchArguments, BenchPart, EverythingArguments, IncrementsArguments, IntermittentArguments,
+    PartArguments,
+};
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
@@ -47,18 +52,62 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
     if let BenchPart::Increments(IncrementsArguments { svg: Some(path), .. }) = part {
         expect_file("--svg", path)?;
     }
-    let mut session = Session::start(json)?;
-    let length = |length: &Length, default| length.seconds.unwrap_or(default);
-    match part {
-        BenchPart::Ops(ops) => session.ops(length(ops, DEFAULT_OPS))?,
-        BenchPart::Increments(increments) => return session.increments(increments),
-        BenchPart::Mask(mask) => session.mask(length(mask, DEFAULT_MASK))?,
-        BenchPart::Wander(wander) => session.wander(length(wander, DEFAULT_WANDER))?,
-        BenchPart::Intermittent(arguments) => {
-            session.intermittent(intermittent::Plan::asked(arguments, &session.cpus))?;
-        }
+    if let BenchPart::Intermittent(IntermittentArguments {
+        compete: Some(cpu), other_memory, ..
+    }) = part
+    {
+        let kib = other_memory.first().copied().unwrap_or(0);
+        return intermittent::compete(*cpu as u32, kib);
     }
-    session.tables()
+    let report = Report::to(html(part))?;
+    let plan = plan(part)?;
+    let mut session = Session::start(json)?;
+    let length = |part: &PartArguments, default| part.length.seconds.unwrap_or(default);
+    let name = match part {
+        BenchPart::Ops(ops) => {
+            session.ops(length(ops, DEFAULT_OPS))?;
+            "ops"
+        }
+        BenchPart::Increments(increments) => return session.increments(increments),
+        BenchPart::Mask(mask) => {
+            session.mask(length(mask, DEFAULT_MASK))?;
+            "mask"
+        }
+        BenchPart::Wander(wander) => {
+            session.wander(length(wander, DEFAULT_WANDER))?;
+            "wander"
+        }
+        BenchPart::Intermittent(arguments) => {
+            let Some(plan) = plan else { return session.published(arguments, &report) };
+            session.intermittent(plan)?;
+            "intermittent"
+        }
+    };
+    let printed = session.tables();
+    let document = &session.document;
+    report.write(printed.map(|_| ()), || page::of_part(name, document), document.exit())
+}
+
+/// Where the page of a part goes.
+fn html(part: &BenchPart) -> Option<&Path> {
+    match part {
+        BenchPart::Ops(part) | BenchPart::Mask(part) | BenchPart::Wander(part) => {
+            part.html.as_deref()
+        }
+        BenchPart::Intermittent(arguments) => arguments.html.as_deref(),
+        BenchPart::Increments(_) => None,
+    }
+}
+
+/// What the intermittent benchmark alone measures, if that is asked for: it may name CPUs that are
+/// not there, which is said before anything else.
+fn plan(part: &BenchPart) -> Result<Option<intermittent::Plan>, Failure> {
+    match part {
+        BenchPart::Intermittent(arguments) if !arguments.published => {
+            intermittent::Plan::asked(arguments, &percid::machine::read().cpus).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The machine, and what follows from all parts in a few lines; all their tables where that is
@@ -67,7 +116,7 @@ pub(crate) fn everything(arguments: &EverythingArguments, json: bool) -> Result<
     let report = Report::to(arguments.html.as_deref())?;
     let length = arguments.length.seconds.unwrap_or(DEFAULT_EVERYTHING);
     let mut session = Session::start(json)?;
-    let plan = intermittent::Plan::fitting(length / 2, &session.cpus);
+    let plan = intermittent::Plan::fitting(length / 2, &percid::machine::read().cpus)?;
     let (mask, wander) = (length / 20, length / 10);
     let ops = length.saturating_sub(plan.expected() + mask + wander);
 
@@ -127,6 +176,21 @@ impl Session {
         self.document.intermittent =
             self.part(|_, interrupt| intermittent::measure(plan, interrupt))?;
         Ok(())
+    }
+
+    /// All parts of the published benchmark, with a page where that is wanted.
+    fn published(
+        mut self,
+        arguments: &IntermittentArguments,
+        report: &Report,
+    ) -> Result<Exit, Failure> {
+        needs_pinning("percid bench intermittent --published")?;
+        self.document.published = published::measure(arguments, &self.interrupt)?;
+        let printed = self.tell(&self.document).and_then(|()| self.finish());
+        let Document { machine, interrupted, published, .. } = &self.document;
+        let Some(measured) = published else { return printed.map(|()| self.document.exit()) };
+        let page = || measured.page(&machine.summary(), *interrupted);
+        report.write(printed, page, self.document.exit())
     }
 
     /// Measures increments, and draws them where that is wanted.

@@ -6,48 +6,118 @@ use super::document::Document;
 use super::figures::{Figure, distinct};
 use super::summary::Facts;
 use super::titles::title;
+use super::{intermittent, wander};
 use percid_command::report::lead;
 
 /// All that was measured.
 pub(super) fn page(document: &Document) -> Page {
-    let machine = document.machine.summary();
-    let mut page = Page::new("percid bench", lead(&machine, document.interrupted));
+    let mut page = begun("percid bench", document);
     page.section("In short", paragraphs(&Facts(document).to_string()));
+    parts(document, &mut page);
+    page
+}
+
+/// What was measured of one part.
+pub(super) fn of_part(name: &str, document: &Document) -> Page {
+    let mut page = begun(&format!("percid bench {name}"), document);
+    parts(document, &mut page);
+    page
+}
+
+fn begun(title: &str, document: &Document) -> Page {
+    // The machine, and then where IDs come from.
+    let machine = document.machine.summary().replacen('\n', "\n\n", 1);
+    Page::new(title, lead(&machine, document.interrupted))
+}
+
+fn parts(document: &Document, page: &mut Page) {
     if let Some(ops) = &document.ops {
-        let about = "Time per operation: the fastest round.";
+        let about = format!("{}\n\nTime per operation: the fastest round.", span(&ops.results));
         page.section("Single operations", about);
-        families(&ops.results, &mut page);
+        families(&ops.results, page);
     }
     if let Some(mask) = &document.mask {
-        page.section("Membership of a mask that all threads share", "");
-        families(&mask.mask, &mut page);
+        page.section("Membership of a mask that all threads share", span(&mask.mask));
+        families(&mask.mask, page);
     }
     if let Some(wander) = &document.wander {
+        let told = least_and_most(
+            "a move",
+            wander.wander.iter().map(|row| (name_of_move(row), row.ns_min)),
+        );
         let about = "Time of a move to another CPU and ten increments there.";
-        page.section("Threads that keep changing their CPU", about);
+        page.section("Threads that keep changing their CPU", format!("{told}\n\n{about}"));
         let series = ["fastest", "median"];
         let mut bars = Bars::grouped(Axis::new("move and counter"), time("move"), series);
         for row in &wander.wander {
-            let name = format!("{}: {}", title(row.movement), title(row.counter));
-            bars.category(name, [row.ns_min, row.ns_median]);
+            bars.category(name_of_move(row), [row.ns_min, row.ns_median]);
         }
         page.chart("Moves", "", bars);
     }
     if let Some(intermittent) = &document.intermittent {
-        page.section("Coming back to per-CPU memory after a pause", "");
+        let rows = intermittent.rows.iter();
+        let told = least_and_most(
+            "a burst after a pause",
+            rows.filter_map(|row| Some((name_of_burst(row), row.ns_later?))),
+        );
+        let about = "At once: right after bursts without pauses.";
+        page.section(
+            "Coming back to per-CPU memory after a pause",
+            format!("{told}\n\n{about} A burst writes to 16 KiB."),
+        );
         let series = ["at once", "after a pause"];
         let mut bars = Bars::grouped(Axis::new("what selects the copy"), time("burst"), series);
         for row in &intermittent.rows {
-            let name = format!("{}, {} ms", title(&row.index), row.delay_ms);
-            bars.category(name, [Some(row.ns_hot), row.ns_later]);
+            bars.category(name_of_burst(row), [Some(row.ns_hot), row.ns_later]);
         }
         page.chart("Bursts over 16 KiB", "", bars);
     }
-    page
+}
+
+fn name_of_move(row: &wander::Row) -> String {
+    format!("{}: {}", title(row.movement), title(row.counter))
+}
+
+fn name_of_burst(row: &intermittent::Row) -> String {
+    let name = format!("{}, {} ms", title(&row.index), row.delay_ms);
+    match (row.overcommit, row.other_memory_kib) {
+        (0, _) => name,
+        (competitors, None) => format!("{name}, {competitors} competitors"),
+        (competitors, Some(kib)) => format!("{name}, {competitors} competitors with {kib} KiB"),
+    }
+}
+
+/// The least and the most nanoseconds that something takes, and what takes them.
+fn least_and_most(of: &str, figures: impl Iterator<Item = (String, f64)>) -> String {
+    let figures: Vec<(String, f64)> = figures.collect();
+    let by = |(_, one): &&(String, f64), (_, other): &&(String, f64)| one.total_cmp(other);
+    let ends = figures.iter().min_by(by).zip(figures.iter().max_by(by));
+    ends.map_or("Nothing was measured.".to_owned(), |((first, least), (last, most))| {
+        let [least, most] = [*least, *most].map(two_digits);
+        format!("From {least} ns ({first}) to {most} ns ({last}) for {of}.")
+    })
 }
 
 fn time(of: &str) -> Axis {
     Axis::new(format!("time per {of}")).unit("ns").logarithmic()
+}
+
+/// The least and the most of the figures, and what they are of.
+fn span(figures: &[Figure]) -> String {
+    let by = |one: &&Figure, other: &&Figure| one.ns_min.total_cmp(&other.ns_min);
+    let ends = figures.iter().min_by(by).zip(figures.iter().max_by(by));
+    ends.map_or("Nothing was measured.".to_owned(), |(least, most)| {
+        let told = |figure: &Figure| {
+            let name = name(figure.op, &figure.source);
+            format!("{} ns ({name}, {})", two_digits(figure.ns_min), figure.team)
+        };
+        format!("From {} to {}.", told(least), told(most))
+    })
+}
+
+/// Enough to compare orders of magnitude.
+fn two_digits(ns: f64) -> String {
+    if ns < 10.0 { format!("{ns:.1}") } else { format!("{ns:.0}") }
 }
 
 /// Lines that begin at the margin begin a paragraph.
@@ -74,8 +144,13 @@ fn families(figures: &[Figure], page: &mut Page) {
             };
             bars.category(name(op, source), teams.iter().map(|&team| of_team(team)));
         }
-        page.chart(family.to_string(), "", bars);
+        page.chart(capitalised(&family.to_string()), "", bars);
     }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn name(op: &str, source: &str) -> String {

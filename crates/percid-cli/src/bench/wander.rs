@@ -14,7 +14,7 @@ use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
 
-pub(crate) use report::WanderReport;
+pub(crate) use report::{Row, WanderReport};
 use subject::{Movement, subjects};
 
 /// A batch's length: long against the steals with which each begins, before the table hands out

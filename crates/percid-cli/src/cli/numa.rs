@@ -1,5 +1,6 @@
 //! The arguments of `percid numa`, and its manual.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -27,8 +28,8 @@ Examples:
 
 const REPORT_ABOUT: &str = "\
 Without --pid: this machine's nodes with their CPUs, memory and distances, the switch of
-the kernel's own balancing, whether the kernel moves pages for this program, and the
-processes that publish a balancer's report (Balancer::publish). A process that this user
+the kernel's own balancing and its counters since the machine was started (/proc/vmstat),
+whether the kernel moves pages for this program, and the processes that publish a balancer's report (Balancer::publish). A process that this user
 may not look into is counted only.
 
 With --pid: where the process's memory is, and each of its balancers: what it has done
@@ -58,6 +59,20 @@ since it was made. The report is made on request, and looks up where the pages a
     pid_inactive         the thread that a pass is for did not use it of late
     ignore_pid_inactive  the same, but its scan had begun and is completed
   failed      failed          pages that could not be looked up, armed or moved, by errno
+
+Beside them stand the kernel's counters of its own balancing (/proc/vmstat), in JSON
+`kernel_counters` and `balancer_counters`. They are those of the whole machine since it was
+started; one that this kernel has not is absent, in JSON null:
+
+  kernel                  balancers  counts
+  numa_pte_updates        scanned    pages armed
+  numa_huge_pte_updates              huge pages armed
+  numa_hint_faults        accesses   accesses to armed pages that were seen
+  numa_hint_faults_local  local      those by threads on the page's own node
+  numa_pages_migrated     moved      pages moved to their users
+  pgmigrate_success                  pages moved for any reason, a balancer's too
+  pgmigrate_fail          failed     pages that could not be moved; a balancer's also those
+                                     that could not be looked up or armed
 
 A balancer's scan_share and move_share are shares of its age. `collisions` is the number
 of threads that share their bit in the sets of active threads with another. Balancers
@@ -91,7 +106,9 @@ columns:
 
 With --json every interval is one line with one document: seconds, and for each balancer
 the same (passes, scanned, moved, local, remote, skipped, failed: counts of the interval;
-interval_ns its length by the balancer's own clock), with totals and by region. The last
+interval_ns its length by the balancer's own clock), with totals and by region;
+kernel_counters is what the kernel's counters of `percid numa report`, those of the whole
+machine, went up by meanwhile. The last
 line has `ended` (the process, or its publication) and `interrupted`.
 
 A balancer spends a tenth of a CPU on reports at most, so with much memory they may come
@@ -182,6 +199,10 @@ pub(crate) struct ReportArguments {
 
     #[command(flatten)]
     pub(crate) patience: Patience,
+
+    /// Write a page with the same, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 impl Default for Patience {

@@ -3,6 +3,7 @@
 mod demo;
 mod errno;
 mod figures;
+mod kernel_counters;
 mod names;
 mod nodes;
 mod pages;

@@ -21,6 +21,12 @@ impl Bounds {
         Bounds { within_bounds: bounds.iter().all(|bound| bound.holds), bounds }
     }
 
+    /// The same and more bounds.
+    pub(crate) fn and(mut self, more: Vec<Bound>) -> Bounds {
+        self.bounds.extend(more);
+        Bounds::new(self.bounds)
+    }
+
     fn verdict(&self) -> String {
         let broken = self.bounds.iter().filter(|bound| !bound.holds).count();
         match broken {
@@ -42,8 +48,8 @@ impl Bounds {
         table
     }
 
-    pub(crate) fn show_on(&self, part: &str, page: &mut Page) {
-        page.section(format!("{part}: bounds"), self.verdict());
+    pub(crate) fn show_on(&self, page: &mut Page) {
+        page.subsection("Bounds", self.verdict());
         self.table().show_on(page);
     }
 }

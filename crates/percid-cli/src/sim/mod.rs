@@ -4,12 +4,17 @@
 //! puts them on a page; nothing is computed twice.
 
 mod bounds;
+mod errors;
+mod import;
 mod list;
+mod mask;
+mod numa;
 mod numa_hash;
 mod numbers;
 mod paper;
 mod run;
 mod show;
+mod span;
 
 use crate::cli::{SimArguments, SimPart};
 use percid_command::exit::{Exit, Failure};
@@ -17,9 +22,12 @@ use percid_command::exit::{Exit, Failure};
 pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Exit, Failure> {
     match &arguments.part {
         Some(SimPart::Run(arguments)) => run::run(arguments, json),
+        Some(SimPart::Mask(arguments)) => mask::run(arguments, json),
         Some(SimPart::Paper(arguments)) => paper::run(arguments, json),
+        Some(SimPart::Numa(arguments)) => numa::run(arguments, json),
         Some(SimPart::NumaHash(arguments)) => numa_hash::run(arguments, json),
         Some(SimPart::Show(arguments)) => show::run(arguments, json),
+        Some(SimPart::Import(arguments)) => import::run(arguments, json),
         Some(SimPart::List) | None => list::run(json),
     }
 }

@@ -1,4 +1,7 @@
-//! `percid sim numa-hash`: how well activity sets tell the threads of a process apart.
+//! `percid sim numa-hash`: how well activity sets tell the threads of a process apart, and which
+//! threads a table is of.
+
+mod search;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +12,7 @@ use serde::Serialize;
 
 use super::numbers::{figure, hundredths};
 use super::paper::runs_table;
-use crate::cli::HashArguments;
+use crate::cli::{HashArguments, ThreadIds};
 use percid_command::exit::{Exit, Failure};
 use percid_command::output;
 use percid_command::text_table::{Align, TextTable};
@@ -31,9 +34,12 @@ enum Tables {
     Asked(Vec<Frequencies>),
 }
 
-/// How many of the threads with IDs from `first` to `last` have each bit.
+/// How many of the threads have each bit.
 #[derive(Debug, Serialize)]
 struct Frequencies {
+    /// Their IDs.
+    threads: String,
+    /// The lowest ID, and the highest.
     first: u32,
     last: u32,
     method: Method,
@@ -51,6 +57,9 @@ struct Limit {
 const WIDTHS: [Width; 2] = [Width::Bits64, Width::Bits128];
 
 pub(crate) fn run(arguments: &HashArguments, json: bool) -> Result<Exit, Failure> {
+    if !arguments.find.is_empty() {
+        return search::run(arguments, json);
+    }
     let document = Document::compute(arguments);
     if json { output::print_json(&document) } else { output::print_text(&document) }?;
     Ok(Exit::Complete)
@@ -65,20 +74,21 @@ impl Document {
         };
         let tables = match &arguments.range[..] {
             [] => Tables::Published(tables),
-            ranges => Tables::Asked(ranges.iter().flat_map(|&range| frequencies(range)).collect()),
+            ranges => Tables::Asked(ranges.iter().flat_map(frequencies).collect()),
         };
         Document { tables, crowds, never_collide: limits(never_collide), blind: limits(blind) }
     }
 }
 
-fn frequencies((first, last): (u32, u32)) -> Vec<Frequencies> {
+fn frequencies(threads: &ThreadIds) -> Vec<Frequencies> {
     let ways = Method::ALL.into_iter().flat_map(|method| WIDTHS.map(|width| (method, width)));
     let table = |(method, width): (Method, Width)| Frequencies {
-        first,
-        last,
+        threads: threads.to_string(),
+        first: threads.ids().min().unwrap_or(0),
+        last: threads.ids().max().unwrap_or(0),
         method,
         bits: width.bits(),
-        computed: hash::frequencies(method, width, first..=last),
+        computed: hash::frequencies(method, width, threads.ids()),
     };
     ways.map(table).collect()
 }
@@ -119,7 +129,7 @@ fn asked(tables: &[Frequencies]) -> TextTable {
         let counts: Vec<String> =
             table.computed.iter().map(|(bit, count)| format!("{bit}:{count}")).collect();
         text.row(vec![
-            format!("{}-{}", table.first, table.last),
+            table.threads.clone(),
             table.method.name().to_owned(),
             table.bits.to_string(),
             table.computed.len().to_string(),

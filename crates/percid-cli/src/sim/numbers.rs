@@ -19,6 +19,8 @@ pub(crate) fn settings(parameters: &BTreeMap<String, f64>) -> String {
 
 /// A figure with as many digits as it deserves: none behind the point above 100, two below 10.
 pub(crate) fn figure(value: f64) -> String {
+    // Nothing has no sign.
+    let value = value + 0.0;
     match value.abs() {
         size if size >= 99.95 || size == 0.0 => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),
@@ -53,6 +55,25 @@ impl<'a> From<&'a Parameter> for Number<'a> {
     fn from(parameter: &'a Parameter) -> Number<'a> {
         let Parameter { name, value, origin, fitted } = parameter;
         Number { name, value: plain(*value), origin, fitted: *fitted }
+    }
+}
+
+/// More fitted numbers than this are counted only.
+const MOST_NAMED: usize = 4;
+
+/// How many numbers there are, and which of them were fitted.
+pub(crate) fn sentence<'a>(numbers: impl IntoIterator<Item = Number<'a>>) -> String {
+    let numbers: Vec<Number<'a>> = numbers.into_iter().collect();
+    let fitted = numbers.iter().filter(|number| number.fitted).map(|number| number.name);
+    let fitted: Vec<&str> = fitted.collect();
+    match fitted.len() {
+        0 => format!("{} numbers, none of them fitted.", numbers.len()),
+        count if count > MOST_NAMED => {
+            format!("{} numbers, {count} of them fitted.", numbers.len())
+        }
+        count => {
+            format!("{} numbers, {count} of them fitted: {}.", numbers.len(), fitted.join(", "))
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use percid::Source;
 
 use crate::bench::cpu;
+use crate::cli::IndexChoice;
 
 /// The indices compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,22 @@ pub(crate) struct Turn {
 impl Index {
     pub(crate) const ALL: [Index; 5] =
         [Index::Cpu, Index::Kernel, Index::Table, Index::Thread, Index::ForcedRemote];
+
+    /// Those that were asked for, or all.
+    pub(crate) fn asked(choices: &[IndexChoice]) -> Vec<Index> {
+        let is_asked = |index: &Index| choices.is_empty() || choices.contains(&index.choice());
+        Index::ALL.into_iter().filter(is_asked).collect()
+    }
+
+    fn choice(self) -> IndexChoice {
+        match self {
+            Index::Cpu => IndexChoice::Cpu,
+            Index::Kernel => IndexChoice::Kernel,
+            Index::Table => IndexChoice::Table,
+            Index::Thread => IndexChoice::Thread,
+            Index::ForcedRemote => IndexChoice::ForcedRemote,
+        }
+    }
 
     /// The source that it needs.
     pub(crate) fn source(self) -> Option<Source> {

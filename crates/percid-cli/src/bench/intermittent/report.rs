@@ -7,8 +7,10 @@ use serde::Serialize;
 
 use super::index::Index;
 use super::plan::Plan;
+use super::selection::Selection;
 use super::tally::Tally;
 use crate::bench::samples::Samples;
+use crate::machine::wrapped;
 use percid_command::text_table::{Align, TextTable};
 
 /// The keys of `bench intermittent` in the JSON document.
@@ -18,8 +20,11 @@ pub(crate) struct IntermittentReport {
     bursts: u64,
     /// Warm-up bursts per thread and index.
     warmup: u64,
+    /// How often all of it was planned.
+    repetitions: u64,
     prefaulted: bool,
     seed: u64,
+    selection: Selection,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -28,14 +33,24 @@ pub(crate) struct IntermittentReport {
 pub(crate) struct Row {
     pub(crate) index: String,
     pub(crate) delay_ms: u64,
+    /// Processes that competed for each CPU.
+    pub(crate) overcommit: u64,
+    /// Memory that each of them touched, in KiB; `null` if there were none.
+    pub(crate) other_memory_kib: Option<u64>,
     pub(crate) threads: usize,
-    /// Timed bursts of all threads.
+    /// Timed bursts of all threads and repetitions.
     bursts_timed: usize,
+    /// Bursts in the midst of which the kernel took the CPU away: they are not timed.
+    bursts_preempted: usize,
     ns_per_burst: f64,
     /// Mean over the threads of the burst right after the warm-up.
     pub(crate) ns_hot: f64,
     /// Mean of the bursts after a pause; `null` if Ctrl-C came before.
     pub(crate) ns_later: Option<f64>,
+    /// The fastest of them.
+    ns_later_min: Option<f64>,
+    /// The one in the middle.
+    ns_later_median: Option<f64>,
     ids_used: usize,
     pub(crate) indices_per_cpu_max: usize,
     /// Mean over the threads.
@@ -44,43 +59,61 @@ pub(crate) struct Row {
     minor_faults_per_burst: f64,
 }
 
+/// What was measured at once: with one delay and one number of competitors.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) delay_ms: u64,
+    pub(super) overcommit: u64,
+    pub(super) other_memory_kib: Option<u64>,
+    /// Threads of one repetition.
+    pub(super) threads: usize,
+}
+
 impl IntermittentReport {
-    pub(crate) fn new(plan: &Plan, rows: Vec<Row>) -> Self {
+    pub(super) fn new(plan: &Plan, rows: Vec<Row>) -> Self {
         IntermittentReport {
             bursts: plan.bursts,
             warmup: plan.warmup,
+            repetitions: plan.repetitions,
             prefaulted: plan.prefault,
             seed: plan.seed,
+            selection: plan.selection.clone(),
             rows,
         }
     }
 }
 
 impl Row {
-    /// `None` where Ctrl-C came before the first timed burst.
-    pub(crate) fn new(index: Index, delay_ms: u64, threads: &[&Tally]) -> Option<Self> {
+    /// From what the threads of all repetitions measured. `None` where Ctrl-C came before the first
+    /// timed burst.
+    pub(super) fn new(index: Index, setting: &Setting, tallies: &[&Tally]) -> Option<Self> {
         let nanoseconds = |took: std::time::Duration| took.as_nanos() as f64;
         let timed: Samples =
-            threads.iter().flat_map(|tally| tally.timed()).map(nanoseconds).collect();
-        let hot: Samples = threads.iter().filter_map(|tally| tally.hot).map(nanoseconds).collect();
+            tallies.iter().flat_map(|tally| tally.timed()).map(nanoseconds).collect();
+        let hot: Samples = tallies.iter().filter_map(|tally| tally.hot).map(nanoseconds).collect();
         let later: Samples =
-            threads.iter().flat_map(|tally| &tally.later).copied().map(nanoseconds).collect();
-        let first: Samples = threads
+            tallies.iter().flat_map(|tally| &tally.later).copied().map(nanoseconds).collect();
+        let first: Samples = tallies
             .iter()
             .filter_map(|tally| tally.faults_first)
             .map(|faults| faults as f64)
             .collect();
-        let faults: i64 = threads.iter().map(|tally| tally.faults_timed).sum();
+        let faults: i64 = tallies.iter().map(|tally| tally.faults_timed).sum();
         Some(Row {
             index: index.to_string(),
-            delay_ms,
-            threads: threads.len(),
+            delay_ms: setting.delay_ms,
+            overcommit: setting.overcommit,
+            other_memory_kib: setting.other_memory_kib,
+            threads: setting.threads,
             bursts_timed: timed.len(),
+            bursts_preempted: tallies.iter().map(|tally| tally.preempted).sum(),
             ns_per_burst: timed.mean()?,
             ns_hot: hot.mean()?,
             ns_later: later.mean(),
-            ids_used: distinct(threads.iter().flat_map(|tally| tally.indices.iter().copied())),
-            indices_per_cpu_max: threads.iter().map(|tally| tally.indices.len()).max()?,
+            ns_later_min: later.min(),
+            ns_later_median: later.median(),
+            ids_used: distinct(tallies.iter().flat_map(|tally| tally.indices.iter().copied())),
+            indices_per_cpu_max: tallies.iter().map(|tally| tally.indices.len()).max()?,
             minor_faults_first_burst: first.mean()?,
             minor_faults_per_burst: faults as f64 / timed.len() as f64,
         })
@@ -90,10 +123,14 @@ impl Row {
         vec![
             self.index.clone(),
             self.delay_ms.to_string(),
+            self.overcommit.to_string(),
+            self.other_memory_kib.map_or("-".to_owned(), |kib| kib.to_string()),
             self.threads.to_string(),
-            format!("{:.0}", self.ns_hot),
-            self.ns_later.map_or("-".to_owned(), |ns| format!("{ns:.0}")),
-            format!("{:.0}", self.ns_per_burst),
+            whole(Some(self.ns_hot)),
+            whole(self.ns_later),
+            whole(self.ns_later_min),
+            whole(self.ns_later_median),
+            whole(Some(self.ns_per_burst)),
             self.ids_used.to_string(),
             self.indices_per_cpu_max.to_string(),
             format!("{:.1}", self.minor_faults_first_burst),
@@ -105,7 +142,16 @@ impl Row {
 #[cfg(test)]
 impl IntermittentReport {
     pub(crate) fn fixed(rows: Vec<Row>) -> Self {
-        IntermittentReport { bursts: 5, warmup: 20_000, prefaulted: false, seed: 1, rows }
+        let machine = percid::machine::read().cpus;
+        IntermittentReport {
+            bursts: 5,
+            warmup: 20_000,
+            repetitions: 1,
+            prefaulted: false,
+            seed: 1,
+            selection: Selection::new(None, &machine).expect("all CPUs"),
+            rows,
+        }
     }
 }
 
@@ -116,11 +162,16 @@ impl Row {
         Row {
             index: index.to_owned(),
             delay_ms,
+            overcommit: 0,
+            other_memory_kib: None,
             threads: 2,
             bursts_timed: 10,
+            bursts_preempted: 0,
             ns_per_burst: ns_later,
             ns_hot: 250.0,
             ns_later: Some(ns_later),
+            ns_later_min: Some(ns_later),
+            ns_later_median: Some(ns_later),
             ids_used: 2,
             indices_per_cpu_max: per_cpu,
             minor_faults_first_burst: 4.0,
@@ -136,12 +187,17 @@ impl fmt::Display for IntermittentReport {
             "Bursts over 16 kB after a pause of delay x threads, in nanoseconds ({} warm-up and {} timed bursts, seed {})",
             self.warmup, self.bursts, self.seed
         )?;
+        writeln!(f, "{}", wrapped(&format!("  {}", self.selection)))?;
         let mut table = TextTable::new([
             ("index", Align::Left),
             ("delay ms", Align::Right),
+            ("others", Align::Right),
+            ("KiB", Align::Right),
             ("threads", Align::Right),
             ("ns hot", Align::Right),
             ("ns later", Align::Right),
+            ("min", Align::Right),
+            ("median", Align::Right),
             ("ns/burst", Align::Right),
             ("IDs", Align::Right),
             ("per CPU", Align::Right),
@@ -154,7 +210,14 @@ impl fmt::Display for IntermittentReport {
             f,
             "  per CPU: distinct indices that one CPU saw; 1 is cache-local. faults: minor, {}",
             self.memory()
-        )
+        )?;
+        match self.rows.iter().any(|row| row.overcommit > 0) {
+            true => writeln!(
+                f,
+                "  others: processes that compete for each CPU; KiB: what each goes through, over and over"
+            ),
+            false => Ok(()),
+        }
     }
 }
 
@@ -162,6 +225,11 @@ impl IntermittentReport {
     fn memory(&self) -> &'static str {
         if self.prefaulted { "prefaulted" } else { "on memory mapped copy-on-write" }
     }
+}
+
+/// Without decimals; a dash where there is none.
+fn whole(ns: Option<f64>) -> String {
+    ns.map_or("-".to_owned(), |ns| format!("{ns:.0}"))
 }
 
 /// How many different numbers there are.

@@ -15,6 +15,8 @@ pub(crate) struct Tally {
     pub(crate) hot: Option<Duration>,
     /// The timed bursts after a pause.
     pub(crate) later: Vec<Duration>,
+    /// Bursts that were not timed, because the thread lost its CPU in the midst of them.
+    pub(crate) preempted: usize,
 }
 
 impl Tally {
@@ -24,9 +26,10 @@ impl Tally {
         }
     }
 
-    pub(crate) fn time(&mut self, took: Duration, faults: i64) {
+    /// A burst in the thread's first turn is hot, all others come after a pause.
+    pub(crate) fn time(&mut self, is_first: bool, took: Duration, faults: i64) {
         self.faults_timed += faults;
-        if self.hot.is_none() { self.hot = Some(took) } else { self.later.push(took) }
+        if is_first { self.hot = Some(took) } else { self.later.push(took) }
     }
 
     pub(crate) fn timed(&self) -> impl Iterator<Item = Duration> {

@@ -34,16 +34,15 @@ impl Series {
     pub(crate) fn new(
         plan: &Plan,
         delay: Duration,
-        indices: &[Index],
         interrupt: &Interrupt,
         meter: &Arc<Meter>,
     ) -> Self {
         Series {
-            threads: plan.cpus.len(),
+            threads: plan.selection.cpus.len(),
             bursts: plan.bursts,
             warmup: plan.warmup,
             delay,
-            indices: indices.to_vec(),
+            indices: plan.indices.clone(),
             interrupt: interrupt.clone(),
             meter: Arc::clone(meter),
             met: AtomicUsize::new(0),
@@ -122,7 +121,9 @@ impl Worker {
 
     /// One burst with each index, another one first each time; in the first turn after warming up.
     fn turn(&mut self, baton: &mut Baton, number: u64) {
-        burst(&mut self.scratch);
+        if self.series.indices.len() > 1 {
+            burst(&mut self.scratch);
+        }
         let turn = self.turn_number(number);
         let indices = self.series.indices.len();
         for step in 0..indices {
@@ -153,16 +154,34 @@ impl Worker {
         }
     }
 
+    /// A hot burst that was interrupted is repeated: it is hot again. One after a pause would not be
+    /// what it was.
     fn timed_burst(&mut self, baton: &mut Baton, at: usize, turn: Turn) {
+        let is_first = turn.burst == 0;
+        while self.was_preempted(baton, at, turn, is_first) {
+            self.tallies[at].preempted += 1;
+            if !is_first || self.series.interrupt.pressed() {
+                break;
+            }
+        }
+    }
+
+    /// Times one burst, unless the CPU was taken away in the midst of it.
+    fn was_preempted(&mut self, baton: &mut Baton, at: usize, turn: Turn, is_first: bool) -> bool {
         let Some(area) = self.select(baton, at, turn) else {
-            return;
+            return false;
         };
         let before = ThreadUsage::now();
         let start = Instant::now();
         burst(area);
         let took = start.elapsed();
-        let faults = ThreadUsage::now().minor_faults - before.minor_faults;
-        self.tallies[at].time(took, faults);
+        let after = ThreadUsage::now();
+        let was_preempted = after.preemptions != before.preemptions;
+        if !was_preempted {
+            let faults = after.minor_faults - before.minor_faults;
+            self.tallies[at].time(is_first, took, faults);
+        }
+        was_preempted
     }
 
     fn burst(&mut self, baton: &mut Baton, at: usize, turn: Turn) {

@@ -51,6 +51,7 @@ fn document() -> Document {
         mask: None,
         wander: None,
         intermittent: Some(IntermittentReport::fixed(rows)),
+        published: None,
     }
 }
 

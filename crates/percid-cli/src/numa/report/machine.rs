@@ -7,18 +7,23 @@ use serde::Serialize;
 
 use crate::numa::errno;
 use crate::numa::figures::mebibytes;
+use crate::numa::kernel_counters::{KernelCounters, told};
 use crate::numa::nodes::{self, KernelBalancing, Node};
 use crate::numa::pages;
 use crate::numa::process::Process;
 use crate::numa::publication;
 use percid_command::exit::Failure;
+use percid_command::report::lead;
 use percid_command::text_table::{Align, TextTable};
+use percid_report::{Axis, Bars, Page};
 
 /// The document of `percid numa report --json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct MachineDocument {
     nodes: Vec<Node>,
     kernel_balancing: KernelBalancing,
+    /// Since the machine was started; `null` where this kernel does not count it.
+    kernel_counters: KernelCounters,
     moves_pages: bool,
     /// Why the kernel does not move pages for this program; `null` where it does.
     moves_pages_error: Option<String>,
@@ -42,11 +47,36 @@ impl MachineDocument {
         Ok(MachineDocument {
             nodes: nodes::all(),
             kernel_balancing: KernelBalancing::read(),
+            kernel_counters: KernelCounters::read(),
             moves_pages: moves.is_ok(),
             moves_pages_error: moves.err().map(|error| reason(&error)),
             processes,
             processes_hidden,
         })
+    }
+
+    pub(super) fn page(&self) -> Page {
+        let mut page = Page::new("percid numa report", lead("This machine.", false));
+        let (nodes, processes) = (self.nodes.len(), self.processes.len());
+        let pages = if self.moves_pages { "can" } else { "cannot" };
+        let result = format!(
+            "Nodes: {nodes}. Processes that publish a balancer's report: {processes}. Pages {pages} be moved by this \
+             user's programs."
+        );
+        page.section("Memory of the nodes", result);
+        let gibibytes = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
+        let memory = Axis::new("memory").unit("GiB");
+        let mut bars = Bars::stacked(Axis::new("node"), memory, ["used", "free"]);
+        for node in &self.nodes {
+            let free = node.memory_free.map(gibibytes);
+            let used = node.memory_total.map(gibibytes).zip(free).map(|(all, free)| all - free);
+            bars.category(format!("node {}", node.node), [used, free]);
+        }
+        if nodes > 0 {
+            page.chart("Used and free", "", bars);
+        }
+        page.printed(self.to_string().trim_end());
+        page
     }
 
     fn nodes_table(&self) -> TextTable {
@@ -101,6 +131,10 @@ impl fmt::Display for MachineDocument {
             false => write!(f, "{}", self.nodes_table())?,
         }
         writeln!(f, "kernel balancing  {}", self.kernel_balancing.text())?;
+        writeln!(f, "kernel counters   since the machine was started")?;
+        for (name, meaning, count) in self.kernel_counters.each() {
+            writeln!(f, "  {name:23} {:>12}  {meaning}", told(count))?;
+        }
         match &self.moves_pages_error {
             None => writeln!(f, "pages             can be moved by this user's programs")?,
             Some(why) => writeln!(f, "pages             cannot be moved: {why}")?,

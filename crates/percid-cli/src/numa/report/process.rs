@@ -10,12 +10,15 @@ use serde::Serialize;
 
 use crate::numa::errno;
 use crate::numa::figures::{counts, mebibytes, milliseconds, percent, share};
+use crate::numa::kernel_counters::{KernelCounters, told};
 use crate::numa::process::Process;
 use crate::numa::publication::{self, Publication, Silence};
 use crate::numa::published_report::{PublishedReport, Region};
 use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
+use percid_command::report::lead;
 use percid_command::text_table::{Align, TextTable};
+use percid_report::{Axis, Bars, Page};
 
 /// The most nodes that have columns; the JSON has all.
 const NODES_SHOWN: usize = 16;
@@ -27,8 +30,22 @@ pub(crate) struct ProcessDocument {
     name: String,
     /// Bytes of all its mappings; `null` where the kernel does not say.
     memory_by_node: Option<BTreeMap<u32, u64>>,
+    /// Of the whole machine, since it was started.
+    kernel_counters: KernelCounters,
+    /// What the balancers count of the same.
+    balancer_counters: BalancerCounters,
     balancers: Vec<Balancer>,
     interrupted: bool,
+}
+
+/// What all balancers of the process together have done, in pages and accesses.
+#[derive(Debug, Default, Serialize)]
+struct BalancerCounters {
+    scanned: u64,
+    accesses: u64,
+    local: u64,
+    moved: u64,
+    failed: u64,
 }
 
 /// A balancer, or why there is no report of it.
@@ -54,6 +71,8 @@ impl ProcessDocument {
             pid,
             name: process.name(),
             memory_by_node: process.memory_by_node().ok(),
+            kernel_counters: KernelCounters::read(),
+            balancer_counters: BalancerCounters::default(),
             balancers: Vec::new(),
             interrupted: false,
         };
@@ -62,7 +81,27 @@ impl ProcessDocument {
             document.interrupted |= matches!(answer, Err(Silence::Interrupted));
             document.balancers.push(Balancer::new(number, answer));
         }
+        let reports = document.balancers.iter().filter_map(|balancer| balancer.report.as_ref());
+        document.balancer_counters = BalancerCounters::of(reports);
         Ok(document)
+    }
+
+    pub(super) fn page(&self) -> Page {
+        let what = format!("Process {} ({}).", self.pid, self.name);
+        let mut page = Page::new("percid numa report", lead(&what, self.interrupted));
+        let answers = self.balancers.iter().filter(|balancer| balancer.report.is_some()).count();
+        let result = format!("Balancers: {}, of which {answers} answered.", self.balancers.len());
+        page.section("Memory of the process", result);
+        let memory = Axis::new("memory").unit("MiB");
+        let mut bars = Bars::grouped(Axis::new("node"), memory, ["memory"]);
+        for (node, bytes) in self.memory_by_node.iter().flatten() {
+            bars.category(format!("node {node}"), [*bytes as f64 / (1_u64 << 20) as f64]);
+        }
+        if self.memory_by_node.as_ref().is_some_and(|memory| !memory.is_empty()) {
+            page.chart("Where it is", "", bars);
+        }
+        page.printed(self.to_string().trim_end());
+        page
     }
 
     pub(crate) fn exit(&self) -> Exit {
@@ -73,6 +112,38 @@ impl ProcessDocument {
             (false, false) => Exit::Complete,
         }
     }
+}
+
+impl BalancerCounters {
+    fn of<'a>(reports: impl Iterator<Item = &'a PublishedReport>) -> BalancerCounters {
+        let mut all = BalancerCounters::default();
+        for region in reports.flat_map(|report| &report.regions) {
+            let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
+            add(&mut all.scanned, region.scanned);
+            add(&mut all.accesses, region.local.saturating_add(region.remote));
+            add(&mut all.local, region.local);
+            add(&mut all.moved, region.moved);
+            region.failed.values().for_each(|pages| add(&mut all.failed, *pages));
+        }
+        all
+    }
+
+    /// What is counted beside each counter of the kernel; `None` if nothing is.
+    fn beside_kernels(&self) -> [Option<u64>; 7] {
+        let BalancerCounters { scanned, accesses, local, moved, failed } = *self;
+        [Some(scanned), None, Some(accesses), Some(local), Some(moved), None, Some(failed)]
+    }
+}
+
+/// The kernel's counters and those of the balancers.
+fn counters_table(kernel: &KernelCounters, balancers: &BalancerCounters) -> TextTable {
+    let columns = [("counter", Align::Left), ("kernel", Align::Right), ("percid", Align::Right)];
+    let mut table = TextTable::new(columns.into_iter().chain([("what", Align::Left)]));
+    for ((name, meaning, count), ours) in kernel.each().zip(balancers.beside_kernels()) {
+        let ours = ours.map_or_else(|| "-".to_owned(), |count| count.to_string());
+        table.row(vec![name.to_owned(), told(count), ours, meaning.to_owned()]);
+    }
+    table
 }
 
 /// Returns the balancers of a process.
@@ -125,7 +196,9 @@ impl fmt::Display for ProcessDocument {
         if self.balancers.is_empty() {
             writeln!(f, "no balancer: the program publishes none (Balancer::publish)")?;
         }
-        self.balancers.iter().try_for_each(|balancer| balancer.fmt(f))
+        self.balancers.iter().try_for_each(|balancer| balancer.fmt(f))?;
+        writeln!(f, "\ncounters of the kernel for the whole machine, and of the balancers")?;
+        write!(f, "{}", counters_table(&self.kernel_counters, &self.balancer_counters))
     }
 }
 

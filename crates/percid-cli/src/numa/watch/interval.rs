@@ -3,11 +3,14 @@
 use serde::Serialize;
 
 use super::change::Change;
+use crate::numa::kernel_counters::KernelCounters;
 
 /// An interval; a line of `percid numa watch --json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Interval {
     /// Since the first report.
     pub(super) seconds: f64,
+    /// What the kernel's own counters, of the whole machine, went up by in the interval.
+    pub(super) kernel_counters: KernelCounters,
     pub(super) balancers: Vec<Change>,
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::kernel_counters::KernelCounters;
 use super::process::Process;
 use super::publication::{self, Silence};
 use super::published_report::PublishedReport;
@@ -90,6 +91,7 @@ impl Watch<'_> {
             return Ok(End::NoAnswer);
         }
         let began = Instant::now();
+        let mut before = KernelCounters::read();
         for _ in 0..self.arguments.count.unwrap_or(u64::MAX) {
             if let Err(end) = self.pause() {
                 return Ok(end);
@@ -98,7 +100,10 @@ impl Watch<'_> {
                 Ok(balancers) => balancers,
                 Err(end) => return Ok(end),
             };
-            let interval = Interval { seconds: began.elapsed().as_secs_f64(), balancers };
+            let counters = KernelCounters::read();
+            let kernel_counters = counters.since(&std::mem::replace(&mut before, counters));
+            let seconds = began.elapsed().as_secs_f64();
+            let interval = Interval { seconds, kernel_counters, balancers };
             match json {
                 true => output::print_json_line(&interval)?,
                 false => output::print_text(&lines.of(&interval))?,

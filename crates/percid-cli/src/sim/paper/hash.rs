@@ -78,13 +78,28 @@ impl fmt::Display for HashFigures {
 
 impl HashFigures {
     pub(super) fn show_on(&self, page: &mut html::Page) {
-        page.section("Activity sets", TITLE);
-        runs_table(&self.tables).show_on(page);
+        page.section("Activity sets", format!("{}\n\n{TITLE}.", self.result()));
         for table in &self.tables {
             let title = format!("{}, {}", table.threads.table, table.method.name());
             page.chart(title, "", lines(table));
         }
-        self.bounds.show_on("Activity sets", page);
+        runs_table(&self.tables).show_as("Runs", page);
+        self.bounds.show_on(page);
+    }
+}
+
+impl HashFigures {
+    fn result(&self) -> String {
+        let count =
+            |is: fn(&Computed) -> bool| self.tables.iter().filter(|table| is(table)).count();
+        format!(
+            "{} comparisons with published tables: {} with every frequency as published, {} with threads that did \
+             not scan in the run, {} with bits that are not explained.",
+            self.tables.len(),
+            count(|table| table.absent == Some(0)),
+            count(|table| table.absent.is_some_and(|absent| absent > 0)),
+            count(|table| table.absent.is_none())
+        )
     }
 }
 

@@ -4,13 +4,18 @@ use std::fmt;
 
 use percid_report as html;
 use percid_sim::cost::Class;
-use percid_sim::paper::bounds::{self, WORST_ERROR};
-use percid_sim::paper::intermittent::{self, Cell, POLICIES, Paper};
+use percid_sim::paper::bounds::{self, PREDICTED_WORST_ERROR, WORST_ERROR};
+use percid_sim::paper::cross_validation::{self, CrossValidation, Left, Predicted};
+use percid_sim::paper::intermittent::{self, Cell, Paper};
+use percid_sim::paper::sensitivity::{Number, Sensitivity};
+use percid_sim::paper::setting::Setting;
+use percid_sim::paper::table::POLICIES;
 use percid_sim::run_control::RunControl;
 use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
-use crate::sim::numbers::{self, Number, figure, hundredths, percent};
+use crate::sim::errors;
+use crate::sim::numbers::{figure, hundredths, percent, plain};
 use percid_command::table::{Cell as Figure, Table};
 use percid_command::text_table::{Align, TextTable};
 
@@ -20,6 +25,8 @@ pub(super) struct IntermittentFigures {
     seed: u64,
     #[serde(flatten)]
     paper: Paper,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cross_validation: Option<CrossValidation>,
     #[serde(flatten)]
     pub(super) bounds: Bounds,
 }
@@ -32,16 +39,76 @@ impl IntermittentFigures {
     pub(super) fn simulate(seed: u64, progress: &RunControl) -> Option<IntermittentFigures> {
         let paper = intermittent::paper(seed, progress)?;
         let bounds = Bounds::new(bounds::intermittent(&paper));
-        Some(IntermittentFigures { seed, paper, bounds })
+        Some(IntermittentFigures { seed, paper, cross_validation: None, bounds })
     }
 
-    fn numbers(&self) -> impl Iterator<Item = Number<'_>> {
-        self.paper.parameters.iter().map(Number::from)
+    /// Adds what fits without rows of the table predict of them, unless that is stopped.
+    pub(super) fn cross_validate(self, progress: &RunControl) -> IntermittentFigures {
+        let setting = Setting::published();
+        let found = cross_validation::cross_validation(&setting, self.seed, progress);
+        let bounds = found.as_ref().map(bounds::cross_validation).unwrap_or_default();
+        let bounds = self.bounds.and(bounds);
+        IntermittentFigures { cross_validation: found, bounds, ..self }
+    }
+
+    /// The numbers, and what the mean error owes to them.
+    fn numbers(&self) -> Table {
+        let columns = ["number", "value", "halved", "doubled", "where it comes from"];
+        let mut table = Table::new(columns, 1).ending_in_texts(1);
+        for Number { parameter, sensitivity } in &self.paper.parameters {
+            let mark = if parameter.fitted { " (fitted)" } else { "" };
+            let [halved, doubled] = changes(sensitivity.as_ref());
+            table.row([
+                format!("{}{mark}", parameter.name),
+                plain(parameter.value),
+                halved,
+                doubled,
+                parameter.origin.clone(),
+            ]);
+        }
+        table
+    }
+
+    /// How many numbers were fitted, and which one the mean error owes most to.
+    fn numbers_told(&self) -> String {
+        let parameters = &self.paper.parameters;
+        let fitted = parameters.iter().filter(|number| number.parameter.fitted).count();
+        let change = |number: &Number| {
+            let found = number.sensitivity.as_ref().filter(|found| !found.unused)?;
+            Some((number.parameter.name, found.halved.abs().max(found.doubled.abs())))
+        };
+        let most = parameters.iter().filter_map(change);
+        let most = most.max_by(|(_, one), (_, other)| one.total_cmp(other));
+        let most = most.map_or(String::new(), |(name, change)| {
+            let points = hundredths(change);
+            format!(" Most depends on {name}: halved or doubled, it changes the mean error by {points} points.")
+        });
+        format!("{} numbers, {fitted} of them fitted.{most}\n\n{NUMBERS}.", parameters.len())
     }
 
     /// Rows of the published table: the cells of all policies.
     fn rows(&self) -> impl Iterator<Item = &[Cell]> {
         self.paper.rows.chunks(POLICIES.len())
+    }
+}
+
+/// What the rows of the published table are.
+fn part() -> html::Axis {
+    html::Axis::new("part of the machine")
+}
+
+fn ns() -> html::Axis {
+    html::Axis::new("time per burst").unit("ns").logarithmic()
+}
+
+/// Points by which the mean error changes if a number is halved or doubled.
+fn changes(sensitivity: Option<&Sensitivity>) -> [String; 2] {
+    match sensitivity {
+        None => ["-", "-"].map(str::to_owned),
+        Some(found) if found.unused => ["unused", "unused"].map(str::to_owned),
+        Some(found) => {
+            [found.halved, found.doubled].map(|change| format!("{:+.2}", 100.0 * change))
+        }
     }
 }
 
@@ -80,16 +147,83 @@ impl fmt::Display for IntermittentFigures {
             }
         }
         write!(f, "{table}")?;
-        writeln!(f, "  pre-faulted: a prediction, if all memory had been written to beforehand\n")?;
+        writeln!(f, "  {ORIGINS}\n")?;
         writeln!(f, "How many times slower linux-6.4 is than linux-6.13\n{}", self.speedups())?;
-        writeln!(f, "Without one assumption\n{}", self.assumptions())?;
-        writeln!(
-            f,
-            "Numbers of the machine and the benchmark\n{}",
-            numbers::table(self.numbers())
-        )?;
+        writeln!(f, "Without one assumption: simulated, nothing is fitted again")?;
+        writeln!(f, "{}", self.assumptions())?;
+        writeln!(f, "{NUMBERS}\n{}", self.numbers())?;
+        if let Some(found) = &self.cross_validation {
+            writeln!(f, "{LEFT_OUT}\n{}  {}\n", left_out(found), verdict(found))?;
+        }
         write!(f, "{}", self.bounds)
     }
+}
+
+/// Where the figures of the table come from.
+const ORIGINS: &str = "published: measured by others. simulated and its error: fitted, by the numbers marked so below. \
+                       pre-faulted, % of bursts, IDs and scans: forecast, nobody has published them; pre-faulted is if \
+                       all memory had been written to beforehand.";
+
+const NUMBERS: &str = "Numbers of the machine and the benchmark. halved, doubled: by how many points the mean error \
+                       changes then; unused: no cell depends on it";
+
+const LEFT_OUT: &str =
+    "Rows left out of the fit, and predicted from the others: error of each policy, %";
+
+fn verdict(found: &CrossValidation) -> String {
+    let [mean, worst] = [found.mean_error, found.worst_error].map(hundredths);
+    format!("Each row from all others: mean error {mean} %, worst {worst} %.")
+}
+
+/// For each row that was left out its three predictions, and the fit without it; for each pause its
+/// twelve.
+fn left_out(found: &CrossValidation) -> Table {
+    let fitted = found.rows.first().map_or(Vec::new(), |left| left.fitted.clone());
+    let fitted = fitted.iter().map(|number| number.name);
+    let policies = POLICIES.iter().flat_map(|policy| [*policy, "published, ns", "error"]);
+    let columns = ["left out"].into_iter().chain(policies).chain(["mean, %", "worst, %"]);
+    let mut table = Table::new(columns.chain(fitted), 1);
+    for left in found.rows.iter().chain(&found.delays) {
+        for (at, cells) in left.cells.chunks(POLICIES.len()).enumerate() {
+            table.row(left_out_row(left, cells, at == 0));
+        }
+    }
+    table
+}
+
+/// The cells of one row. What belongs to the fit stands in its first one.
+fn left_out_row(left: &Left, cells: &[Predicted], is_first: bool) -> Vec<Figure> {
+    let place = cells
+        .first()
+        .map_or(String::new(), |cell| format!("{}, {} ms", cell.config, cell.delay_ms));
+    let name = if left.cells.len() > cells.len() && is_first {
+        format!("{}: {place}", left.left_out)
+    } else {
+        place
+    };
+    let mut row = vec![Figure::from(name)];
+    for cell in cells {
+        let is_outside = cell.error.abs() > PREDICTED_WORST_ERROR;
+        row.push(Figure::from(figure(cell.model_ns)));
+        row.push(Figure::from(figure(cell.published_ns)));
+        row.push(Figure::judged(percent(Some(100.0 * cell.error)), is_outside));
+    }
+    let of_the_fit = [hundredths(left.mean_error), hundredths(left.worst_error)];
+    let numbers = left.fitted.iter().map(|number| figure(number.value));
+    let of_the_fit = of_the_fit.into_iter().chain(numbers);
+    row.extend(of_the_fit.map(|text| Figure::from(if is_first { text } else { String::new() })));
+    row
+}
+
+/// The mean and the worst error of each row that was left out.
+fn left_out_bars(found: &CrossValidation) -> html::Bars {
+    let error = html::Axis::new("absolute error").unit("%");
+    let mut bars = html::Bars::grouped(html::Axis::new("left out"), error, ["mean", "worst"]);
+    for left in found.rows.iter().chain(&found.delays) {
+        let errors = [100.0 * left.mean_error, 100.0 * left.worst_error];
+        bars.category(left.left_out.as_str(), errors);
+    }
+    bars
 }
 
 impl IntermittentFigures {
@@ -121,31 +255,98 @@ impl IntermittentFigures {
     }
 
     pub(super) fn show_on(&self, page: &mut html::Page) {
-        page.section("Intermittent benchmark", TITLE);
-        self.table().show_on(page);
-        for (at, policy) in POLICIES.iter().enumerate() {
-            let ns = html::Axis::new("time per burst").unit("ns").logarithmic();
-            let series = ["published", "simulated", "simulated, pre-faulted"];
-            let mut bars = html::Bars::grouped(html::Axis::new("machine and pause"), ns, series);
-            for cell in self.rows().filter_map(|row| row.get(at)) {
-                let values = [cell.published_ns, cell.model_ns, cell.pre_faulted_ns];
-                bars.category(place(cell), values);
-            }
-            page.chart(format!("Time per burst, {policy}"), "", bars);
-        }
-        self.show_shares_on(page);
-        self.speedups().show_on(page);
-        page.section("Intermittent benchmark: without one assumption", "");
-        self.assumptions().show_on(page);
+        page.section(
+            "Intermittent benchmark",
+            format!("{}\n\n{TITLE}.\n\n{ORIGINS}", self.result()),
+        );
+        page.chart("Time per burst", "Simulated beside published.", self.cost_dots());
+        page.chart("Where the memory was", "What bursts found.", self.share_bars());
+        page.chart("How many times slower linux-6.4 is than linux-6.13", "", self.speedup_dots());
+        page.chart(
+            "If all memory had been written to beforehand",
+            "A forecast: nothing of it was published.",
+            self.forecast_dots(),
+        );
+        self.table().show_as("All figures of the 24 cells", page);
+        page.subsection("Without one assumption", self.most_important());
         page.chart("Errors of the cells", "", self.assumption_bars());
-        page.section("Intermittent benchmark: numbers of the machine and the benchmark", "");
-        numbers::table(self.numbers()).show_on(page);
-        self.bounds.show_on("Intermittent benchmark", page);
+        self.assumptions().show_as("Assumptions", page);
+        page.subsection("Numbers of the machine and the benchmark", self.numbers_told());
+        self.numbers().show_as("Numbers, and where they come from", page);
+        if let Some(found) = &self.cross_validation {
+            let text = format!("{}\n\n{LEFT_OUT}", verdict(found));
+            page.subsection("Rows left out of the fit", text);
+            page.chart("Errors of what was left out", "", left_out_bars(found));
+            left_out(found).show_as("All predictions", page);
+        }
+        self.bounds.show_on(page);
+    }
+
+    fn result(&self) -> String {
+        let error = |cell: &Cell| (format!("{}, {}", place(cell), cell.policy), 100.0 * cell.error);
+        errors::sentence("cells", self.paper.rows.iter().map(error))
+    }
+
+    fn most_important(&self) -> String {
+        let assumptions = self.paper.assumptions.iter();
+        let most =
+            assumptions.max_by(|one, other| one.mean_abs_error.total_cmp(&other.mean_abs_error));
+        most.map_or(String::new(), |without| {
+            format!(
+                "Most depends on this one: {}. Without it the mean error is {} % instead of {} %.",
+                without.name,
+                hundredths(without.mean_abs_error),
+                hundredths(self.paper.mean_abs_error)
+            )
+        })
+    }
+
+    /// The policies beside each other, the published table's rows by their pauses.
+    fn multiples(&self, dots: html::Dots, dot: impl Fn(&Cell) -> html::Dot) -> html::Dots {
+        let mut dots = dots.panels(POLICIES);
+        let mut pause = None;
+        for row in self.rows() {
+            let Some(first) = row.first() else { continue };
+            if pause.replace(first.delay_ms) != Some(first.delay_ms) {
+                dots.group(format!("pauses of {} ms", first.delay_ms));
+            }
+            dots.row(first.config.as_str(), row.iter().map(&dot));
+        }
+        dots
+    }
+
+    fn cost_dots(&self) -> html::Dots {
+        let dots = html::Dots::new(part(), ns(), ["published", "simulated"]).reference();
+        self.multiples(dots.notes(["error"]), |cell| {
+            let error = percent(Some(100.0 * cell.error));
+            let is_outside = cell.error.abs() > WORST_ERROR;
+            let error = if is_outside { html::Cell::outside(error) } else { error.into() };
+            html::Dot::new([cell.published_ns, cell.model_ns]).note(error)
+        })
+    }
+
+    fn forecast_dots(&self) -> html::Dots {
+        let dots = html::Dots::new(part(), ns(), ["simulated", "simulated, written to beforehand"]);
+        self.multiples(dots, |cell| html::Dot::new([cell.model_ns, cell.pre_faulted_ns]))
+    }
+
+    fn speedup_dots(&self) -> html::Dots {
+        let ratio = html::Axis::new("times slower").logarithmic();
+        let series = ["published", "simulated"];
+        let name = html::Axis::new("machine and pause");
+        let mut dots = html::Dots::new(name, ratio, series).reference().notes(series);
+        for row in &self.paper.speedups {
+            let dot = html::Dot::new([row.published, row.model]);
+            let dot = dot.note(figure(row.published)).note(figure(row.model));
+            dots.row(format!("{}, {} ms", row.config, row.delay_ms), [dot]);
+        }
+        dots
     }
 
     fn table(&self) -> Table {
         let classes = Class::ALL.map(|class| format!("{}, %", class.name()));
-        let names = ["machine and pause"].into_iter().chain(COLUMNS).map(str::to_owned);
+        let columns = ["policy", "published, ns", "simulated, ns", "error", "pre-faulted, ns"];
+        let names = ["machine and pause"].into_iter().chain(columns).map(str::to_owned);
         let names = names.chain(classes).chain(["IDs".to_owned(), "scans".to_owned()]);
         let mut table = Table::new(names, 2);
         for cell in &self.paper.rows {
@@ -154,17 +355,18 @@ impl IntermittentFigures {
         table
     }
 
-    fn show_shares_on(&self, page: &mut html::Page) {
+    /// The policies of each machine below each other.
+    fn share_bars(&self) -> html::Bars {
         let share = html::Axis::new("share of bursts").unit("%");
-        let name = html::Axis::new("policy, machine and pause");
+        let name = html::Axis::new("policy");
         let mut bars = html::Bars::stacked(name, share, Class::ALL.map(Class::name));
-        for (at, policy) in POLICIES.iter().enumerate() {
-            for cell in self.rows().filter_map(|row| row.get(at)) {
-                let shares = cell.shares.iter().map(|share| 100.0 * share.bursts);
-                bars.category(format!("{policy}: {}", place(cell)), shares);
+        for row in self.rows() {
+            bars.group(row.first().map_or(String::new(), place));
+            for cell in row {
+                bars.category(cell.policy, cell.shares.iter().map(|share| 100.0 * share.bursts));
             }
         }
-        page.chart("Where the memory was", "What bursts found.", bars);
+        bars
     }
 
     fn assumption_bars(&self) -> html::Bars {

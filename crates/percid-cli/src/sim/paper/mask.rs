@@ -8,7 +8,9 @@ use percid_sim::paper::bounds;
 use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
-use crate::sim::numbers::{self, Number, figure, hundredths, optional, percent, plain};
+use crate::sim::errors;
+use crate::sim::numbers::{self, Number, figure, hundredths, optional, percent};
+use crate::sim::span;
 use percid_command::table::{Cell, Table};
 
 /// The keys of this part.
@@ -30,12 +32,7 @@ impl MaskFigures {
     }
 
     fn numbers(&self) -> impl Iterator<Item = Number<'_>> {
-        self.paper.parameters.iter().map(|parameter| Number {
-            name: parameter.name,
-            value: format!("{} {}", plain(parameter.value), parameter.unit).trim_end().to_owned(),
-            origin: parameter.origin,
-            fitted: parameter.fitted,
-        })
+        self.paper.parameters.iter().map(Number::from)
     }
 }
 
@@ -43,26 +40,30 @@ fn published([low, high]: [f64; 2]) -> String {
     if low == high { figure(low) } else { format!("{} to {}", figure(low), figure(high)) }
 }
 
-fn policy_name(policy: MaskPolicy) -> &'static str {
-    match policy {
-        MaskPolicy::SetAlways => "set always",
-        MaskPolicy::TestFirst => "test first",
-        MaskPolicy::LeaveLazily => "test first, leave lazily",
-    }
-}
-
 fn ways_table(ways: &[Outcome]) -> Table {
-    let columns =
-        ["way", "latency of misses", "of all", "scheduler, %", "throughput", "transfers/s"];
+    let columns = [
+        "policy",
+        "latency of misses",
+        "of all",
+        "to another space",
+        "scheduler, %",
+        "throughput",
+        "transfers/s",
+        "page tables loaded",
+        "needless interrupts",
+    ];
     let mut table = Table::new(columns, 1);
     for way in ways {
         table.row([
-            policy_name(way.policy).to_owned(),
+            way.policy.name().to_owned(),
             optional(way.miss_latency),
             optional(way.latency),
+            optional(way.across_latency),
             hundredths(way.scheduler_share),
             figure(way.throughput),
             figure(way.transfers_per_second),
+            way.reloads.to_string(),
+            way.needless_interrupts.to_string(),
         ]);
     }
     table
@@ -100,15 +101,15 @@ impl fmt::Display for MaskFigures {
 
 /// Numbers of CPUs of the plot.
 const SWEEP: [u32; 7] = [1, 15, 30, 45, 60, 90, 120];
-/// Switches of each CPU in the simulations of the plot.
-const SWITCHES: u32 = 300;
+/// Turns for each CPU in the simulations of the plot.
+const TURNS: u32 = 300;
 
 impl MaskFigures {
     fn runs(&self) -> [(&'static str, &[Outcome]); 2] {
         [
-            ("The published run, and leaving lazily", &self.paper.ways),
+            ("The published run under all policies", &self.paper.ways),
             (
-                "The same if every tenth switch leads to another process",
+                "The same with two processes, where every tenth switch leads to the other one",
                 &self.paper.ways_among_processes,
             ),
         ]
@@ -117,13 +118,17 @@ impl MaskFigures {
     fn table(&self) -> Table {
         let mut table = Table::new(["figure", "when", "published", "simulated", "error"], 2);
         for row in &self.paper.rows {
-            table.row([
-                Cell::from(row.metric),
-                Cell::from(row.when),
-                Cell::from(published(row.published)),
-                Cell::from(optional(row.model)),
-                Cell::judged(percent(row.error_percent), row.within == Some(false)),
-            ]);
+            table.row(figure_row(row));
+        }
+        table
+    }
+
+    /// The same with the notes.
+    fn noted_table(&self) -> Table {
+        let columns = ["figure", "when", "published", "simulated", "error", "note"];
+        let mut table = Table::new(columns, 2).ending_in_texts(1);
+        for row in &self.paper.rows {
+            table.row(figure_row(row).into_iter().chain([Cell::from(row.note)]));
         }
         table
     }
@@ -152,55 +157,110 @@ impl MaskFigures {
     }
 
     pub(super) fn show_on(&self, page: &mut html::Page, seed: u64) {
-        page.section("Membership mask", format!("{TITLE}\n\n{}", self.notes().join("\n\n")));
-        self.table().show_on(page);
+        let text = format!("{}\n\n{TITLE}.", self.result());
+        page.section("Membership mask", text);
         page.chart(
             "Latency of the mask's access",
             "Of the accesses that missed the socket's caches.",
-            self.bars("cycles", true),
+            self.dots("cycles", true),
         );
-        page.chart("Shares and gains", "", self.bars("percent", false));
+        page.chart("Shares and gains", "", self.dots("percent", false));
         page.chart(
             "Latency of all accesses over CPUs",
             "Where the line does not rest, latency grows with the number of CPUs.",
             sweep(seed),
         );
+        self.noted_table().show_as("All figures, and what to know of them", page);
         for (what, ways) in self.runs() {
-            page.section(format!("Membership mask: {}", what.to_lowercase()), "");
+            page.subsection(what, throughputs(ways));
             ways_table(ways).show_on(page);
         }
-        page.section("Membership mask: without one assumption", "In parentheses: the difference.");
-        self.assumptions().show_on(page);
-        page.section("Membership mask: numbers of the model", "");
-        numbers::table(self.numbers()).show_on(page);
-        self.bounds.show_on("Membership mask", page);
+        let text = format!("{}\n\nIn parentheses: the difference.", self.most_important());
+        page.subsection("Without one assumption", text);
+        self.assumptions().show_as("Assumptions", page);
+        page.subsection("Numbers of the model", numbers::sentence(self.numbers()));
+        numbers::table(self.numbers()).show_as("Numbers, and where they come from", page);
+        self.bounds.show_on(page);
+    }
+
+    fn result(&self) -> String {
+        let rows = self.paper.rows.iter();
+        let error = rows.filter_map(|row| Some((row_name(row), row.error_percent?)));
+        errors::sentence("figures", error)
+    }
+
+    /// The assumption whose absence changes the gain most.
+    fn most_important(&self) -> String {
+        let changed = self.paper.assumptions.iter();
+        let most =
+            changed.max_by(|one, other| one.change.gain.abs().total_cmp(&other.change.gain.abs()));
+        most.map_or(String::new(), |without| {
+            format!(
+                "The gain depends most on this one: {}. Without it the gain is {} % ({:+.1}).",
+                without.name,
+                figure(without.figures.gain),
+                without.change.gain
+            )
+        })
     }
 
     /// The figures in one unit.
-    fn bars(&self, unit: &str, logarithmic: bool) -> html::Bars {
+    fn dots(&self, unit: &str, logarithmic: bool) -> html::Dots {
         let mut values = html::Axis::new("figure").unit(unit);
         if logarithmic {
             values = values.logarithmic();
         }
-        let series = ["published, least", "published, most", "simulated"];
-        let mut bars = html::Bars::grouped(html::Axis::new("figure"), values, series);
+        let series = ["published", "simulated"];
+        let notes = ["published", "simulated", "error"];
+        let dots = html::Dots::new(html::Axis::new("figure"), values, series);
+        let mut dots = dots.reference().notes(notes);
         for row in self.paper.rows.iter().filter(|row| row.metric.ends_with(unit)) {
-            let [low, high] = row.published.map(Some);
-            bars.category(format!("{}, {}", row.metric, row.when), [low, high, row.model]);
+            let [low, high] = row.published;
+            let dot = if low == high {
+                html::Dot::new([Some(low), row.model])
+            } else {
+                html::Dot::new([None, row.model]).range(low, high)
+            };
+            let error = percent(row.error_percent);
+            let is_outside = row.within == Some(false);
+            let error = if is_outside { html::Cell::outside(error) } else { error.into() };
+            let dot = dot.note(published(row.published)).note(optional(row.model)).note(error);
+            dots.row(row_name(row), [dot]);
         }
-        bars
+        dots
     }
 }
 
+fn figure_row(row: &mask::Row) -> [Cell; 5] {
+    [
+        Cell::from(row.metric),
+        Cell::from(row.when),
+        Cell::from(published(row.published)),
+        Cell::from(optional(row.model)),
+        Cell::judged(percent(row.error_percent), row.within == Some(false)),
+    ]
+}
+
+/// The least and the most work, and whose they are.
+fn throughputs(ways: &[Outcome]) -> String {
+    let figures = ways.iter().map(|way| (way.policy.name().to_owned(), way.throughput));
+    span::sentence("Throughput", " CPUs", figures).unwrap_or_default()
+}
+
+/// Without the unit, which the axis names.
+fn row_name(row: &mask::Row) -> String {
+    let metric = row.metric.split_once(", ").map_or(row.metric, |(metric, _)| metric);
+    format!("{metric}, {}", row.when)
+}
+
 fn sweep(seed: u64) -> html::Lines {
-    let parameters = Parameters { switches_per_cpu: SWITCHES, ..Parameters::default() };
+    let parameters = Parameters { turns_per_cpu: TURNS, ..Parameters::default() };
     let latency = html::Axis::new("latency").unit("cycles").logarithmic();
     let mut lines = html::Lines::new(html::Axis::new("CPUs"), latency);
     for policy in MaskPolicy::ALL {
-        // The default parameters are simulated by the tests; without points there is no line.
-        let outcomes = mask::sweep(&parameters, policy, &SWEEP, seed).unwrap_or_default();
+        let outcomes = mask::sweep(&parameters, policy, &SWEEP, seed);
         let points = outcomes.iter().filter_map(|at| Some((f64::from(at.cpus), at.latency?)));
-        lines.series(policy_name(policy), points);
+        lines.series(policy.name(), points);
     }
     lines
 }

@@ -6,6 +6,7 @@ mod hash;
 mod intermittent;
 mod mask;
 mod numa;
+mod predictions;
 
 use std::fmt;
 
@@ -24,13 +25,18 @@ pub(super) use hash::runs_table;
 use intermittent::IntermittentFigures;
 use mask::MaskFigures;
 use numa::NumaFigures;
+use predictions::PredictionFigures;
 
 pub(crate) fn run(arguments: &PaperArguments, json: bool) -> Result<Exit, Failure> {
+    let parts = arguments.part.map_or(ALL.to_vec(), |part| vec![part]);
+    if arguments.cross_validate && !parts.contains(&Part::Intermittent) {
+        let what = "--cross-validate: expected the part intermittent, or none";
+        return Err(Failure::Usage(what.to_owned()));
+    }
     let report = Report::to(arguments.html.as_deref())?;
-    let mut session = Session { json, interrupt: Interrupt::listen()?, printed: Ok(()) };
-    let parts = arguments
-        .part
-        .map_or(vec![Part::Intermittent, Part::Mask, Part::Numa, Part::Hash], |part| vec![part]);
+    let cross_validate = arguments.cross_validate;
+    let interrupt = Interrupt::listen()?;
+    let mut session = Session { json, cross_validate, interrupt, printed: Ok(()) };
     let mut document = Document::new(arguments.seed);
     for part in parts {
         session.simulate(part, &mut document);
@@ -41,6 +47,9 @@ pub(crate) fn run(arguments: &PaperArguments, json: bool) -> Result<Exit, Failur
 }
 
 use PaperPart as Part;
+
+/// All parts, in the order in which they are shown.
+const ALL: [Part; 5] = [Part::Intermittent, Part::Mask, Part::Numa, Part::Hash, Part::Predictions];
 
 /// The document of `percid sim paper --json`. With one part, its keys take the place of its name.
 #[derive(Debug, Serialize)]
@@ -55,6 +64,8 @@ struct Document {
     numa: Option<NumaFigures>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<HashFigures>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictions: Option<PredictionFigures>,
 }
 
 /// A part alone.
@@ -69,11 +80,14 @@ struct Alone<'a> {
     numa: &'a Option<NumaFigures>,
     #[serde(flatten)]
     hash: &'a Option<HashFigures>,
+    #[serde(flatten)]
+    predictions: &'a Option<PredictionFigures>,
 }
 
 /// One run of `percid sim paper`. Text is printed part by part, JSON at the end.
 struct Session {
     json: bool,
+    cross_validate: bool,
     interrupt: Interrupt,
     /// Whether printing has failed: the report is written all the same.
     printed: Result<(), Failure>,
@@ -89,11 +103,7 @@ impl Session {
         }
         match part {
             Part::Intermittent => {
-                let total = Some(percid_sim::paper::intermittent::runs());
-                document.intermittent =
-                    watched("sim paper intermittent", total, interrupt, |counters| {
-                        IntermittentFigures::simulate(seed, counters)
-                    });
+                document.intermittent = self.intermittent(seed);
                 self.tell(&document.intermittent);
             }
             Part::Mask => {
@@ -112,7 +122,29 @@ impl Session {
                 document.hash = Some(HashFigures::compute());
                 self.tell(&document.hash);
             }
+            Part::Predictions => {
+                let total = Some(percid_sim::paper::predictions::runs());
+                let figures = watched("sim paper predictions", total, interrupt, |counters| {
+                    PredictionFigures::simulate(seed, counters)
+                });
+                document.predictions = Some(figures);
+                self.tell(&document.predictions);
+            }
         }
+    }
+
+    /// The table, and then the fits without its rows if they are wanted.
+    fn intermittent(&self, seed: u64) -> Option<IntermittentFigures> {
+        let total = Some(percid_sim::paper::intermittent::runs());
+        let figures = watched("sim paper intermittent", total, &self.interrupt, |counters| {
+            IntermittentFigures::simulate(seed, counters)
+        })?;
+        if !self.cross_validate || self.interrupt.pressed() {
+            return Some(figures);
+        }
+        let total = Some(percid_sim::paper::cross_validation::runs());
+        let label = "sim paper intermittent --cross-validate";
+        Some(watched(label, total, &self.interrupt, |counters| figures.cross_validate(counters)))
     }
 
     fn tell(&mut self, part: &Option<impl fmt::Display>) {
@@ -137,20 +169,21 @@ impl Session {
 
 impl Document {
     fn new(seed: u64) -> Document {
-        let (intermittent, mask, numa, hash) = (None, None, None, None);
-        Document { seed, interrupted: false, intermittent, mask, numa, hash }
+        let (intermittent, mask, numa, hash, predictions) = (None, None, None, None, None);
+        Document { seed, interrupted: false, intermittent, mask, numa, hash, predictions }
     }
 
     fn alone(&self) -> Alone<'_> {
-        let Document { interrupted, intermittent, mask, numa, hash, .. } = self;
-        Alone { interrupted: *interrupted, intermittent, mask, numa, hash }
+        let Document { interrupted, intermittent, mask, numa, hash, predictions, .. } = self;
+        Alone { interrupted: *interrupted, intermittent, mask, numa, hash, predictions }
     }
 
     fn exit(&self) -> Exit {
         let within = self.intermittent.as_ref().is_none_or(|part| part.bounds.within_bounds)
             && self.mask.as_ref().is_none_or(|part| part.bounds.within_bounds)
             && self.numa.as_ref().is_none_or(|part| part.bounds.within_bounds)
-            && self.hash.as_ref().is_none_or(|part| part.bounds.within_bounds);
+            && self.hash.as_ref().is_none_or(|part| part.bounds.within_bounds)
+            && self.predictions.as_ref().is_none_or(|part| part.bounds.within_bounds);
         match (within, self.interrupted) {
             (false, _) => Exit::OutOfBounds,
             (true, true) => Exit::Interrupted,
@@ -161,6 +194,7 @@ impl Document {
     fn page(&self) -> Page {
         let what = format!("Published results beside simulated ones, seed {}.", self.seed);
         let mut page = Page::new("percid sim paper", lead(&what, self.interrupted));
+        page.colours(percid_sim::paper::table::POLICIES);
         if let Some(part) = &self.intermittent {
             part.show_on(&mut page);
         }
@@ -171,6 +205,9 @@ impl Document {
             part.show_on(&mut page);
         }
         if let Some(part) = &self.hash {
+            part.show_on(&mut page);
+        }
+        if let Some(part) = &self.predictions {
             part.show_on(&mut page);
         }
         page

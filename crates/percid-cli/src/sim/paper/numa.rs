@@ -4,13 +4,16 @@
 use std::fmt;
 
 use percid_report as html;
+use percid_sim::numa::experiment::Series;
 use percid_sim::numa::outcome::REASONS;
-use percid_sim::numa::paper::{Cell, Series, Variant};
+use percid_sim::numa::paper::{Cell, Variant};
+use percid_sim::numa::predictions::GainPoint;
 use percid_sim::numa::{self, Paper};
 use percid_sim::paper::bounds;
 use serde::Serialize;
 
 use crate::sim::bounds::Bounds;
+use crate::sim::errors;
 use crate::sim::numbers::{self, Number, figure, optional, percent};
 use percid_command::table::{self, Table};
 
@@ -115,7 +118,14 @@ impl NumaFigures {
 fn variants_table(variants: &[Variant]) -> Table {
     let reasons = REASONS.map(|reason| reason.name());
     let columns = ["what is changed", "series"].into_iter().chain(reasons);
-    let columns = columns.chain(["elapsed, s", "passes", "covered after, s"]);
+    let columns = columns.chain([
+        "elapsed, s",
+        "deviation, s",
+        "passes",
+        "PMD updates",
+        "migrated",
+        "covered after, s",
+    ]);
     let mut table = Table::new(columns, 2);
     variants.iter().for_each(|variant| table.row(variant_cells(variant)));
     table
@@ -130,11 +140,46 @@ fn variant_cells(variant: &Variant) -> Vec<String> {
     }));
     cells.extend([
         figure(variant.elapsed_s),
+        figure(variant.elapsed_deviation_s),
         figure(variant.passes),
+        figure(variant.pmd_updates),
+        figure(variant.pages_migrated),
         optional(variant.covered_after_s),
     ]);
     cells
 }
+
+/// The count that changes most, and with which variant.
+fn most_changed(variants: &[Variant]) -> String {
+    let changes = variants.iter().flat_map(|variant| {
+        let changes = REASONS.iter().zip(&variant.change_percent);
+        changes.filter_map(move |(reason, change)| Some((variant, *reason, (*change)?)))
+    });
+    let most = changes.max_by(|(.., one), (.., other)| one.abs().total_cmp(&other.abs()));
+    most.map_or(String::new(), |(variant, reason, change)| {
+        let (name, series) = (variant.name, variant.series.name());
+        let reason = reason.name();
+        format!("Greatest change of a count: {reason} of {series}, {change:+.0} % ({name}).")
+    })
+}
+
+/// The forecast over the number of workers.
+fn gains_table(points: &[GainPoint]) -> Table {
+    let columns = ["workers a process", "base, s", "selective, s", "saved", "covered after, s"];
+    let mut table = Table::new(columns, 1);
+    for point in points {
+        table.row([
+            point.workers.to_string(),
+            figure(point.base_s),
+            figure(point.selective_s),
+            format!("{:+.1} %", point.gain_percent),
+            optional(point.covered_after_s),
+        ]);
+    }
+    table
+}
+
+const GAINS: &str = "Forecast: what the series saves over the number of workers, on as many CPUs";
 
 impl fmt::Display for NumaFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -145,6 +190,7 @@ impl fmt::Display for NumaFigures {
         for (what, variants) in self.variants() {
             write!(f, "\n{what}\n{}", variants_table(variants))?;
         }
+        write!(f, "\n{GAINS}\n{}", gains_table(&self.paper.gain_by_workers))?;
         writeln!(f, "\nNumbers of the model\n{}", numbers::table(self.numbers()))?;
         for note in &self.paper.notes {
             writeln!(f, "  {note}")?;
@@ -155,16 +201,13 @@ impl fmt::Display for NumaFigures {
 
 impl NumaFigures {
     pub(super) fn show_on(&self, page: &mut html::Page) {
-        page.section("NUMA scan", format!("{TITLE}\n\n{}", self.gain()));
-        table(&self.counts()).show_on(page);
-        table(&self.others()).show_on(page);
-        for series in Series::ALL {
-            page.chart(
-                format!("Regions left out, by reason: {}", series.name()),
-                "Summed over seven runs of two processes.",
-                self.bars(series),
-            );
-        }
+        let text = format!("{} {}\n\n{TITLE}.", self.gain(), self.result());
+        page.section("NUMA scan", text);
+        page.chart(
+            "Regions left out, by reason",
+            "Summed over seven runs of two processes.",
+            self.dots(),
+        );
         page.chart(
             "Pages armed at least once",
             "Means over the processes that still run.",
@@ -175,23 +218,73 @@ impl NumaFigures {
             "Of the zeroed memory.",
             self.course(|second| second.local),
         );
+        table(&self.counts()).show_as("Regions left out", page);
+        table(&self.others()).show_as("Elapsed times and counters", page);
         for (what, variants) in self.variants() {
-            page.section(format!("NUMA scan: {}", what.to_lowercase()), "");
-            variants_table(variants).show_on(page);
+            page.subsection(what, most_changed(variants));
+            variants_table(variants).show_as("All figures", page);
         }
-        page.section("NUMA scan: numbers of the model", self.paper.notes.join("\n\n"));
-        numbers::table(self.numbers()).show_on(page);
-        self.bounds.show_on("NUMA scan", page);
+        page.subsection(GAINS, self.gains_told());
+        page.chart("Time saved", "Two processes; the bandwidth is the same for all.", self.gains());
+        gains_table(&self.paper.gain_by_workers).show_as("All figures of the forecast", page);
+        let text = [numbers::sentence(self.numbers()), self.paper.notes.join("\n\n")];
+        page.subsection("Numbers of the model", text.join("\n\n"));
+        numbers::table(self.numbers()).show_as("Numbers, and where they come from", page);
+        self.bounds.show_on(page);
     }
 
-    fn bars(&self, series: Series) -> html::Bars {
+    fn result(&self) -> String {
+        let rows = self.paper.rows.iter();
+        let error = rows.filter_map(|row| {
+            let place = format!("{}, {}", row.reason.name(), row.series.name());
+            Some((place, row.cell.error_percent?))
+        });
+        errors::sentence("counts", error)
+    }
+
+    /// What is saved with the fewest and the most workers.
+    fn gains_told(&self) -> String {
+        let points = &self.paper.gain_by_workers;
+        let ends = points.first().zip(points.last());
+        ends.map_or(String::new(), |(few, many)| {
+            format!(
+                "From {:+.1} % with {} workers to {:+.1} % with {}.",
+                few.gain_percent, few.workers, many.gain_percent, many.workers
+            )
+        })
+    }
+
+    /// Both series beside each other.
+    fn dots(&self) -> html::Dots {
         let count = html::Axis::new("count").logarithmic();
-        let mut bars =
-            html::Bars::grouped(html::Axis::new("reason"), count, ["published", "simulated"]);
-        for row in self.paper.rows.iter().filter(|row| row.series == series) {
-            bars.category(row.reason.name(), [row.cell.published, row.cell.model]);
+        let reason = html::Axis::new("reason");
+        let dots = html::Dots::new(reason, count, ["published", "simulated"]).reference();
+        let mut dots = dots.panels(Series::ALL.map(Series::name)).notes(["error"]);
+        for reason in REASONS {
+            let of_series = |series: Series| {
+                let mut rows = self.paper.rows.iter();
+                let row = rows.find(|row| row.reason == reason && row.series == series);
+                row.map_or(html::Dot::default(), |row| {
+                    let error = percent(row.cell.error_percent);
+                    let is_outside = !bounds::numa_count(row).holds;
+                    let error = if is_outside { html::Cell::outside(error) } else { error.into() };
+                    html::Dot::new([row.cell.published, row.cell.model]).note(error)
+                })
+            };
+            dots.row(reason.name(), Series::ALL.map(of_series));
         }
-        bars
+        dots
+    }
+
+    fn gains(&self) -> html::Lines {
+        let mut lines = html::Lines::new(
+            html::Axis::new("workers a process"),
+            html::Axis::new("time saved").unit("%"),
+        );
+        let points = self.paper.gain_by_workers.iter();
+        lines
+            .series("forecast", points.map(|point| (f64::from(point.workers), point.gain_percent)));
+        lines
     }
 
     fn course(&self, share: fn(&numa::outcome::Second) -> f64) -> html::Lines {

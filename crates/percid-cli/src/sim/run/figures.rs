@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use percid_sim::comparison::Row;
 use percid_sim::machine::{Machine, Parameter};
+use percid_sim::workload::{Memory, Workload};
 use serde::Serialize;
 
 use super::plan::Plan;
@@ -19,6 +20,9 @@ pub(super) struct Results {
     pub(super) interrupted: bool,
     /// Those of which at least one run is over.
     pub(super) rows: Vec<Row>,
+    /// Whether any process may run for a part of the time only.
+    #[serde(skip)]
+    pub(super) has_quota: bool,
     /// What is swept, in the order in which it was asked for.
     #[serde(skip)]
     pub(super) sweeps: Vec<(String, Vec<f64>)>,
@@ -40,7 +44,8 @@ pub(super) struct MachineFigures {
 pub(super) struct WorkloadFigures {
     pub(super) name: String,
     pub(super) about: String,
-    pub(super) memory: &'static str,
+    /// The kinds of all programs.
+    pub(super) memory: String,
     /// Those that are not swept.
     pub(super) parameters: BTreeMap<String, f64>,
 }
@@ -57,13 +62,14 @@ impl Results {
             workload: WorkloadFigures {
                 name: plan.workload.name.clone(),
                 about: plan.workload.about.clone(),
-                memory: plan.workload.memory.name(),
+                memory: memory_of(&plan.workload),
                 parameters,
             },
             seed: plan.seed,
             seeds: plan.seeds,
             interrupted,
             rows: rows.into_iter().filter(|row| row.runs > 0).collect(),
+            has_quota: plan.workload.has_quota(),
             sweeps: plan.sweeps.clone(),
         }
     }
@@ -84,6 +90,11 @@ impl Results {
             },
         )
     }
+}
+
+fn memory_of(workload: &Workload) -> String {
+    let names: Vec<&str> = workload.memories().into_iter().map(Memory::name).collect();
+    names.join(" and ")
 }
 
 impl MachineFigures {

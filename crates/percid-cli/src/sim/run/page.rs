@@ -1,11 +1,14 @@
 //! The comparison as a page.
 
+use std::collections::BTreeSet;
+
 use percid_report::{Axis, Bars, Lines, Page, Span, Timeline};
-use percid_sim::comparison::{InUse, Level, Row};
+use percid_sim::comparison::{InUse, Level, ProgramRow, Row};
 use percid_sim::cost::Class;
 
 use super::figures::Results;
 use crate::sim::numbers::{self, hundredths, optional, plain, settings};
+use crate::sim::span;
 use percid_command::report::lead;
 use percid_command::table::Table;
 
@@ -15,14 +18,18 @@ const MS: f64 = 1e6;
 pub(super) fn page(results: &Results) -> Page {
     let what = format!("{}: {}.", results.title(), results.workload.about);
     let mut page = Page::new("percid sim run", lead(&what, results.interrupted));
+    page.colours(policies(results));
     costs(results, &mut page);
     shares(results, &mut page);
     counts(results, &mut page);
+    programs(results, &mut page);
     timelines(results, &mut page);
     let shape = results.machine.shape();
     let parameters = settings(&results.workload.parameters);
-    page.section("What was simulated", format!("{shape}.\n\n{parameters}"));
-    numbers::table(results.machine.numbers()).show_on(&mut page);
+    let numbers = numbers::sentence(results.machine.numbers());
+    page.section("What was simulated", format!("{shape}.\n\n{parameters}\n\n{numbers}"));
+    numbers::table(results.machine.numbers())
+        .show_as("Numbers, and where they come from", &mut page);
     page
 }
 
@@ -31,7 +38,8 @@ fn ns() -> Axis {
 }
 
 fn costs(results: &Results, page: &mut Page) {
-    page.section("Time per burst", "Simulated time. Shorter is better.");
+    let text = format!("{}\n\nSimulated time. Shorter is better.", span(results));
+    page.section("Time per burst", text);
     let policies = policies(results);
     if let [(swept, _)] = &results.sweeps[..] {
         let mut lines = Lines::new(Axis::new(swept), ns());
@@ -43,19 +51,43 @@ fn costs(results: &Results, page: &mut Page) {
         page.chart(format!("Mean over {swept}"), "", lines);
     }
     if results.sweeps.is_empty() {
-        let series = ["least of the runs", "mean of all", "most of the runs"];
-        let mut bars = Bars::grouped(Axis::new("policy"), ns().logarithmic(), series);
-        for row in &results.rows {
-            let costs = [row.ns_per_burst_min, row.ns_per_burst, row.ns_per_burst_max];
-            bars.category(row.policy, costs);
-        }
-        page.chart("Policies", "", bars);
+        page.chart("Policies", "", means(results));
     } else {
         let mut bars = Bars::grouped(Axis::new("parameters"), ns().logarithmic(), policies);
         for rows in results.rows.chunk_by(|one, other| one.parameters == other.parameters) {
             bars.category(settings(&rows[0].parameters), rows.iter().map(|row| row.ns_per_burst));
         }
         page.chart("Means of all runs", "", bars);
+    }
+}
+
+/// With the least and the most of the runs, where there are several.
+fn means(results: &Results) -> Bars {
+    let mut series = vec!["mean of all runs"];
+    if results.seeds > 1 {
+        series.extend(["least of the runs", "most of the runs"]);
+    }
+    let drawn = series.len();
+    let mut bars = Bars::grouped(Axis::new("policy"), ns().logarithmic(), series);
+    for row in &results.rows {
+        let costs = [row.ns_per_burst, row.ns_per_burst_min, row.ns_per_burst_max];
+        bars.category(row.policy, costs.into_iter().take(drawn));
+    }
+    bars
+}
+
+/// The least and the most of the means, and whose they are.
+fn span(results: &Results) -> String {
+    let costs = results.rows.iter().filter_map(|row| Some((name(row), row.ns_per_burst?)));
+    let told = span::sentence("Time per burst", " ns", costs);
+    told.unwrap_or_else(|| "No burst was simulated.".to_owned())
+}
+
+/// A row's policy, with what is swept.
+fn name(row: &Row) -> String {
+    match settings(&row.parameters) {
+        settings if settings.is_empty() => row.policy.to_owned(),
+        settings => format!("{}, {settings}", row.policy),
     }
 }
 
@@ -74,60 +106,116 @@ fn rows_of<'a>(results: &'a Results, policy: &str) -> impl Iterator<Item = &'a R
     results.rows.iter().filter(move |row| row.policy == policy)
 }
 
-fn shares(results: &Results, page: &mut Page) {
-    page.section(
-        "Where the memory was",
-        "What bursts found: memory that this core touched last, memory from other caches, or memory that \
-         was not touched before. A few expensive bursts can cost most of the time.",
-    );
-    let all = || results.rows.iter().map(|row| (row.policy.to_owned(), row));
-    if results.sweeps.is_empty() {
-        show_shares("", "policy", all(), page);
-        return;
-    }
-    for policy in policies(results) {
-        let rows = rows_of(results, policy).map(|row| (settings(&row.parameters), row));
-        show_shares(&format!(", {policy}"), "parameters", rows, page);
-    }
+const FOUND: &str = "What bursts found: memory that this core touched last, memory from other caches, or memory \
+                     that was not touched before. A few expensive bursts can cost most of the time.";
+
+/// The bursts whose share of the cost exceeds their share of the bursts most.
+fn dearest(results: &Results) -> String {
+    let costs = results.rows.iter().flat_map(|row| {
+        let classes = Class::ALL.into_iter().zip(&row.shares);
+        classes.map(move |(class, share)| (row, class, share))
+    });
+    let most = costs.max_by(|(.., one), (.., other)| {
+        (one.cost - one.bursts).total_cmp(&(other.cost - other.bursts))
+    });
+    most.map_or(String::new(), |(row, class, share)| {
+        format!(
+            "Dearest: {} with {}, {} % of the bursts and {} % of their cost.",
+            class.name(),
+            name(row),
+            hundredths(share.bursts),
+            hundredths(share.cost)
+        )
+    })
 }
 
-/// The shares of some rows by their names.
-fn show_shares<'a>(
-    of: &str,
-    what: &str,
-    rows: impl Iterator<Item = (String, &'a Row)>,
-    page: &mut Page,
-) {
+fn shares(results: &Results, page: &mut Page) {
+    page.section("Where the memory was", format!("{}\n\n{FOUND}", dearest(results)));
     let classes = Class::ALL.map(Class::name);
     let axis = |of| Axis::new(format!("share of {of}")).unit("%");
-    let mut bursts = Bars::stacked(Axis::new(what), axis("bursts"), classes);
-    let mut cost = Bars::stacked(Axis::new(what), axis("cost"), classes);
-    for (name, row) in rows {
-        bursts.category(name.as_str(), row.shares.iter().map(|share| 100.0 * share.bursts));
-        cost.category(name, row.shares.iter().map(|share| 100.0 * share.cost));
+    let mut bursts = Bars::stacked(Axis::new("policy"), axis("bursts"), classes);
+    let mut cost = Bars::stacked(Axis::new("policy"), axis("cost"), classes);
+    for rows in results.rows.chunk_by(|one, other| one.parameters == other.parameters) {
+        if !results.sweeps.is_empty() {
+            bursts.group(settings(&rows[0].parameters));
+            cost.group(settings(&rows[0].parameters));
+        }
+        for row in rows {
+            bursts.category(row.policy, row.shares.iter().map(|share| 100.0 * share.bursts));
+            cost.category(row.policy, row.shares.iter().map(|share| 100.0 * share.cost));
+        }
     }
-    page.chart(format!("Shares of bursts{of}"), "", bursts);
-    page.chart(format!("Shares of their cost{of}"), "", cost);
+    page.chart("Shares of bursts", "", bursts);
+    page.chart("Shares of their cost", "", cost);
 }
 
 fn counts(results: &Results, page: &mut Page) {
-    let columns = ["policy", "parameters", "ns/burst", "min", "max"].into_iter().map(str::to_owned);
+    let columns = ["policy", "parameters", "mean, ns/burst", "least, ns/burst", "most, ns/burst"]
+        .into_iter()
+        .map(str::to_owned);
     let columns = columns.chain(Class::ALL.map(|class| format!("{}, %", class.name())));
     let counts =
         ["IDs", "bound", "memory, bytes", "steals", "scans", "expired", "slow paths", "migrations"];
     let of_time = ["work, %", "interrupts"];
+    let quota = ["throttled", "throttled, ms"];
     let in_use = ["CPUs at a time", "CPUs in 100 ms", "IDs in 100 ms"];
     let quiet = ["IDs when quiet", "above bound, ms"];
-    let further = of_time.into_iter().chain(in_use).chain(quiet);
+    let further = of_time.into_iter().chain(quota).chain(in_use).chain(quiet);
     let columns = columns.chain(counts.into_iter().chain(further).map(str::to_owned));
     let mut table = Table::new(columns, 2);
     results.rows.iter().for_each(|row| table.row(cells(row)));
+    let memory = results.rows.iter().map(|row| (name(row), row.memory as f64 / 1024.0));
+    let memory = span::sentence("Memory", " KiB", memory).unwrap_or_default();
+    let about = "IDs and memory are those of the run that needed most; counts those of all runs. What is in use is the mean \
+         of looks every 10 ms; if wakes go astray, while they do, and quiet is the time after that.";
+    page.section("All figures", format!("{memory}\n\n{about}"));
+    table.show_as("All rows", page);
+}
+
+/// Each program of a workload that lists several.
+fn programs(results: &Results, page: &mut Page) {
+    if results.rows.iter().all(|row| row.programs.is_empty()) {
+        return;
+    }
+    let columns = [
+        "policy",
+        "program",
+        "parameters",
+        "mean, ns/burst",
+        "least, ns/burst",
+        "most, ns/burst",
+        "bursts",
+        "IDs",
+        "bound",
+        "memory, bytes",
+        "run, ms",
+        "throttled",
+        "throttled, ms",
+    ];
+    let mut table = Table::new(columns.map(str::to_owned), 3);
+    for row in &results.rows {
+        row.programs.iter().for_each(|program| table.row(program_cells(row, program)));
+    }
     page.section(
-        "All figures",
-        "IDs and memory are those of the run that needed most; counts those of all runs. What is in use is the mean \
-         of looks every 10 ms; if wakes go astray, while they do, and quiet is the time after that.",
+        "Each program",
+        "The programs run beside each other on the same CPUs; what they share are CPUs and caches. Times of \
+         running and of being throttled are those of all runs.",
     );
     table.show_on(page);
+}
+
+fn program_cells(row: &Row, program: &ProgramRow) -> Vec<String> {
+    let mut cells = vec![row.policy.to_owned(), program.name.clone(), settings(&row.parameters)];
+    let costs = [program.ns_per_burst, program.ns_per_burst_min, program.ns_per_burst_max];
+    cells.extend(costs.map(optional));
+    let ids = [program.ids_distinct, program.ids_bound].map(u64::from);
+    let counts = [program.bursts, ids[0], ids[1], program.memory];
+    cells.extend(counts.map(|count| count.to_string()));
+    let ms = |ns: u64| numbers::figure(ns as f64 / MS);
+    cells.push(ms(program.expense.run_ns));
+    cells.push(program.throttling.throttled.to_string());
+    cells.push(ms(program.throttling.throttled_ns));
+    cells
 }
 
 fn cells(row: &Row) -> Vec<String> {
@@ -142,6 +230,8 @@ fn cells(row: &Row) -> Vec<String> {
     cells.extend(ids.into_iter().chain(counts).map(|count| count.to_string()));
     cells.push(optional(row.policy_share.map(|share| 100.0 * share)));
     cells.push(row.expense.interrupts.to_string());
+    let throttled = row.throttling.throttled_ns as f64 / MS;
+    cells.extend([row.throttling.throttled.to_string(), numbers::figure(throttled)]);
     let level = |of: fn(&InUse) -> Level| optional(row.in_use.as_ref().map(|used| of(used).mean));
     cells.extend([level(|used| used.running), level(|used| used.visited), level(|used| used.ids)]);
     cells.push(row.quiet.map_or("-".to_owned(), |quiet| quiet.ids.to_string()));
@@ -158,7 +248,10 @@ fn timelines(results: &Results, page: &mut Page) {
     let of = if of.is_empty() { String::new() } else { format!(", {of}") };
     page.section(
         "IDs over CPUs",
-        format!("Which CPU used which ID when, in the first run of each policy{of}. Ten colours are used in turn."),
+        format!(
+            "{}\n\nWhich CPU used which ID when, in the first run of each policy{of}. Colours are used in turn.",
+            ids_used(&rows)
+        ),
     );
     for row in rows {
         let mut timeline = Timeline::new(Axis::new("time").unit("ms"), "CPU", "ID");
@@ -168,6 +261,13 @@ fn timelines(results: &Results, page: &mut Page) {
         }
         page.chart(row.policy, extent(row), timeline);
     }
+}
+
+/// The fewest and the most distinct IDs of the time lines.
+fn ids_used(rows: &[&Row]) -> String {
+    let distinct = |row: &Row| row.spans.iter().map(|span| span.id).collect::<BTreeSet<_>>().len();
+    let counts = rows.iter().map(|row| (row.policy.to_owned(), distinct(row) as f64));
+    span::sentence("IDs", "", counts).unwrap_or_default()
 }
 
 /// How much of the run a time line shows.

@@ -38,7 +38,9 @@ impl Plan {
     pub(super) fn of(arguments: &RunArguments) -> Result<Plan, Failure> {
         let mut machine = presets::machine(&arguments.machine, Numbering::Dense)?;
         let mut workload = presets::workload(&arguments.workload)?;
-        workload.memory = arguments.memory.unwrap_or(workload.memory);
+        if let Some(memory) = arguments.memory {
+            workload.set_memory(memory);
+        }
         let mut sweeps = Vec::new();
         let mut seen = BTreeSet::new();
         for setting in &arguments.set {
@@ -87,9 +89,8 @@ impl Plan {
             seed: self.seed,
             spans: if with_spans { SPANS / self.policies.len().max(1) } else { 0 },
         };
-        let rows = watched("sim run", Some(comparison.runs()), interrupt, |counters| {
-            comparison.simulate(counters)
-        });
+        let events = comparison.expected_events().ok();
+        let rows = watched("sim run", events, interrupt, |counters| comparison.simulate(counters));
         rows.map_err(|fault| Failure::Usage(format!("{}: {fault}", self.workload_name)))
     }
 }

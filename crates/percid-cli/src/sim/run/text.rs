@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use percid_sim::comparison::{InUse, Row};
+use percid_sim::comparison::{InUse, ProgramRow, Row};
 use percid_sim::cost::Class;
-use percid_sim::engine::Quiet;
+use percid_sim::engine::{Quiet, Share, Throttling};
 
 use super::figures::Results;
 use crate::sim::numbers::{figure, hundredths, optional, settings};
@@ -32,18 +32,73 @@ impl fmt::Display for Results {
             "all runs".to_owned(),
             ["steals", "scans", "slow paths", "work %"].map(|name| (name, Align::Right)),
         );
-        add_rows(&mut table, self.rows.iter().map(|row| (row, cells(row))));
+        if self.has_quota {
+            table.group("quota, all runs".to_owned(), QUOTA.map(|name| (name, Align::Right)));
+        }
+        add_rows(&mut table, self.rows.iter().map(|row| (row, self.cells(row))));
         write!(f, "{table}")?;
         writeln!(
             f,
             "  min, max: means of single runs. IDs, bound, memory: of the run that needed most. \
              work: of the run time"
         )?;
+        self.show_programs(f)?;
         self.show_in_use(f)
     }
 }
 
+/// What a CPU quota did.
+const QUOTA: [&str; 3] = ["periods", "throttled", "ms"];
+
 impl Results {
+    /// Each program of a workload that lists several.
+    fn show_programs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rows.iter().all(|row| row.programs.is_empty()) {
+            return Ok(());
+        }
+        let mut table = TextTable::new([
+            ("policy", Align::Left),
+            ("program", Align::Left),
+            ("ns/burst", Align::Right),
+            ("min", Align::Right),
+            ("max", Align::Right),
+        ]);
+        table.group("% of bursts".to_owned(), Class::ALL.map(|class| (class.name(), Align::Right)));
+        let largest = ["IDs", "bound", "memory kB"].map(|name| (name, Align::Right));
+        table.group("largest run".to_owned(), largest);
+        let all = ["bursts", "run ms"].map(|name| (name, Align::Right));
+        table.group("all runs".to_owned(), all);
+        if self.has_quota {
+            table.group("quota, all runs".to_owned(), QUOTA.map(|name| (name, Align::Right)));
+        }
+        let of_row = |row| move |program| (row, self.program_cells(row, program));
+        add_rows(&mut table, self.rows.iter().flat_map(|row| row.programs.iter().map(of_row(row))));
+        write!(f, "\n{table}")
+    }
+
+    fn program_cells(&self, row: &Row, program: &ProgramRow) -> Vec<String> {
+        let mut cells = vec![row.policy.to_owned(), program.name.clone()];
+        let costs = [program.ns_per_burst, program.ns_per_burst_min, program.ns_per_burst_max];
+        cells.extend(costs.map(optional));
+        cells.extend(shares(&program.shares));
+        let ids = [program.ids_distinct, program.ids_bound].map(u64::from);
+        let counts = ids.into_iter().chain([program.memory / 1000, program.bursts]);
+        cells.extend(counts.map(|count| count.to_string()));
+        cells.push(figure(program.expense.run_ns as f64 / 1e6));
+        if self.has_quota {
+            cells.extend(throttling(&program.throttling));
+        }
+        cells
+    }
+
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let mut cells = cells(row);
+        if self.has_quota {
+            cells.extend(throttling(&row.throttling));
+        }
+        cells
+    }
+
     /// What was in use while wakes went astray, and what became of it.
     fn show_in_use(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = || self.rows.iter().filter_map(|row| Some((row, row.in_use?, row.quiet?)));
@@ -90,12 +145,21 @@ fn usage(row: &Row, in_use: InUse, quiet: Quiet) -> Vec<String> {
     cells
 }
 
+/// In percent of the bursts, by class.
+fn shares(shares: &[Share]) -> impl Iterator<Item = String> {
+    let of = |at| shares.get(at).map_or("-".to_owned(), |share: &Share| hundredths(share.bursts));
+    (0..Class::ALL.len()).map(of)
+}
+
+fn throttling(found: &Throttling) -> [String; 3] {
+    let ms = figure(found.throttled_ns as f64 / 1e6);
+    [found.periods.to_string(), found.throttled.to_string(), ms]
+}
+
 fn cells(row: &Row) -> Vec<String> {
     let mut cells = vec![row.policy.to_owned()];
     cells.extend([row.ns_per_burst, row.ns_per_burst_min, row.ns_per_burst_max].map(optional));
-    cells.extend(Class::ALL.iter().enumerate().map(|(at, _)| {
-        row.shares.get(at).map_or("-".to_owned(), |share| hundredths(share.bursts))
-    }));
+    cells.extend(shares(&row.shares));
     let kilobytes = row.memory / 1000;
     let counts = [u64::from(row.ids_distinct), u64::from(row.ids_bound), kilobytes];
     let work = [row.work.steals, row.work.scans, row.work.slow_paths];

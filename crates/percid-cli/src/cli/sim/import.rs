@@ -1,0 +1,40 @@
+//! The arguments of `percid sim import`, and its manual.
+
+use clap::Args;
+
+pub(super) const ABOUT: &str = "\
+Prints the file of a machine as another program describes it, for `percid sim run
+--machine`. Read is the output of
+
+  lscpu -p                      the table, with at least the columns CPU, Core and Socket
+  lscpu --json --extended       the same as JSON
+  lstopo --of xml               what hwloc saw, versions 1 to 3
+
+which is told apart by how it begins; - reads standard input. What is printed has the
+CPUs with their cores, last-level caches, NUMA nodes and sockets: as counts if they are
+regular and numbered in one of the usual ways, else as lists. Where no cache is told a
+socket has one, where no node is told the machine has one. CPUs that are offline are left
+out, and the others numbered without gaps. Everything else comes from the base, whose
+numbers are assumptions for the new machine; give those that you know. In JSON: name,
+text.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  lscpu -p | percid sim import - > mine.toml; percid sim run --machine mine.toml --workload churn
+  percid sim import server.xml --name 'the server' --base cascade-lake";
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ImportArguments {
+    /// What lscpu or hwloc wrote, or - for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: String,
+
+    /// The machine's name [default: the processor's, or FILE]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// The machine that has what is not told: a name from `percid sim list`, or a file, as it is
+    /// called from where the printed one will be
+    #[arg(long, value_name = "MACHINE", default_value = "epyc-9654")]
+    pub(crate) base: String,
+}

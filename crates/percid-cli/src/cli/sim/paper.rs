@@ -1,0 +1,85 @@
+//! The arguments of `percid sim paper`, and its manual.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use percid_command::arguments::whole;
+
+pub(super) const ABOUT: &str = "\
+Simulates what was published and prints it beside the published figures, cell by cell
+with the error, and what becomes of it if one assumption is dropped. Without a part:
+all five, in JSON under the keys intermittent, mask, numa, hash and predictions; with
+one, its keys are those of the document.
+
+  intermittent  coming back to per-CPU memory after a pause: 8 rows, 3 policies, Linux
+                commit 7e019dcc470f on 2 x EPYC 9654. A prediction for memory that was
+                written to beforehand stands beside each cell.
+                rows: config, delay_ms, policy, model_ns, published_ns, error (a share),
+                pre_faulted_ns, shares, ids_distinct, scans; mean_abs_error,
+                worst_abs_error, speedups, assumptions, parameters (each with its origin
+                and its sensitivity: how much the mean error changes, a share, if the
+                number is halved or doubled, and whether it is unused)
+  mask          test before set in the mask of an address space, Linux commit
+                8f898fbbe5ee on 60 cores
+                rows: metric, when, model, published (a range), error_percent, accepted,
+                within; ways, ways_among_processes, assumptions, parameters
+  numa          which regions the NUMA scan leaves out, and why: Linux 6.6-rc2 without
+                (base) and with the series on selective scanning
+                rows: series, reason, model, deviation, published, error_percent;
+                elapsed (base, selective, gains in percent), counters, courses,
+                contributions, rules, gain_by_workers, notes, parameters
+  hash          the bits that threads get in the NUMA scan's activity sets, from their
+                thread IDs
+                tables: threads, method, computed, published, absent (threads computed
+                and not published; null if others were published)
+  predictions   what the model says where nothing was fitted: when IDs expire, what
+                causes them to wander, how much runs differ, pre-faulted memory
+                rows: what, source, unit, model, published (a number, a range, or null),
+                error (a share), kind (fitted: numbers were chosen so that it comes out;
+                published: it was published, and nothing was fitted to it; forecast:
+                nobody has published it), bound (within, or no-bound with the reason)
+
+--cross-validate fits the intermittent table again without each of its rows, and without
+all rows of one pause, and simulates what was left out with the numbers so found. In JSON
+cross_validation: mean_error and worst_error of the 24 cells so predicted (shares), rows
+and delays (left_out, mean_error, worst_error, cells, fitted).
+
+Each part ends with its bounds, in JSON `bounds`: name, figure, least, most and holds.
+If one is missed, `within_bounds` is false and the exit status 1. Cells out of bounds are
+marked with !.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  percid sim paper
+  percid sim paper intermittent --json | jq '.rows[] | [.config, .policy, .error]'
+  percid sim paper intermittent --cross-validate
+  percid sim paper predictions
+  percid sim paper --html paper.html --seed 7";
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PaperArguments {
+    /// Which published results [default: all]
+    #[arg(value_enum, value_name = "PART")]
+    pub(crate) part: Option<PaperPart>,
+
+    /// Seed of the simulations
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<0, { u64::MAX }>)]
+    pub(crate) seed: u64,
+
+    /// Also fit the intermittent table without each of its rows, and predict them
+    #[arg(long)]
+    pub(crate) cross_validate: bool,
+
+    /// Also write a report with plots
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PaperPart {
+    Intermittent,
+    Mask,
+    Numa,
+    Hash,
+    Predictions,
+}

@@ -1,0 +1,30 @@
+//! What is said first of figures that stand beside published ones.
+
+/// How many there are, their mean absolute error, and the worst of them and where it is. Errors are
+/// in percent.
+pub(crate) fn sentence(what: &str, errors: impl Iterator<Item = (String, f64)>) -> String {
+    let errors: Vec<(String, f64)> = errors.filter(|(_, error)| error.is_finite()).collect();
+    let worst = errors.iter().max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
+    let Some((place, worst)) = worst else { return format!("No published {what} to compare.") };
+    let mean = errors.iter().map(|(_, error)| error.abs()).sum::<f64>() / errors.len() as f64;
+    format!(
+        "{} published {what}: mean error {mean:.1} %, worst {worst:+.1} %, at {place}.",
+        errors.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_named_with_its_sign() {
+        let errors = [("a", 1.0), ("b", -4.0), ("c", f64::NAN)];
+        let errors = errors.map(|(place, error)| (place.to_owned(), error));
+        assert_eq!(
+            sentence("cells", errors.into_iter()),
+            "2 published cells: mean error 2.5 %, worst -4.0 %, at b."
+        );
+        assert_eq!(sentence("cells", [].into_iter()), "No published cells to compare.");
+    }
+}

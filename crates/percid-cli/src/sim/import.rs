@@ -1,0 +1,49 @@
+//! `percid sim import`: machines as lscpu and hwloc describe them.
+
+use std::io::{self, Read};
+
+use percid_command::exit::{Exit, Failure};
+use percid_command::import::{self, Imported};
+use percid_sim::machine::Machine;
+
+use super::show::File;
+use crate::cli::ImportArguments;
+
+/// The name of standard input.
+const INPUT: &str = "-";
+
+pub(crate) fn run(arguments: &ImportArguments, json: bool) -> Result<Exit, Failure> {
+    let file = arguments.file.as_str();
+    check_base(&arguments.base)?;
+    let shown = if file == INPUT { "standard input" } else { file };
+    let text = read(file).map_err(|cause| Failure::Usage(format!("{shown}: {cause}")))?;
+    let imported = import::read(&text);
+    let Imported { name, topology } =
+        imported.map_err(|fault| Failure::Usage(format!("{shown}: {fault}")))?;
+    let name = arguments.name.clone().or(name).unwrap_or_else(|| format!("from {shown}"));
+    let text = Machine::places_to_toml(&name, &topology, &arguments.base);
+    File { name: &name, text }.print(json)
+}
+
+fn read(file: &str) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    if file == INPUT {
+        io::stdin().lock().read_to_end(&mut bytes)?;
+    } else {
+        bytes = std::fs::read(file)?;
+    }
+    // Names of processors and devices are in any encoding.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether a base has this name is known, which files there will be is not.
+fn check_base(base: &str) -> Result<(), Failure> {
+    if base.contains('/') || base.ends_with(".toml") || Machine::presets().any(|name| name == base)
+    {
+        return Ok(());
+    }
+    let known = Machine::presets().collect::<Vec<_>>().join(", ");
+    Err(Failure::Usage(format!(
+        "--base: no machine is named '{base}'; allowed are {known}, or a file that ends in .toml"
+    )))
+}

@@ -1,0 +1,86 @@
+//! `percid sim numa-hash --find`: which thread IDs gave a table.
+
+use std::fmt;
+
+use percid_rules::scan::Width;
+use percid_sim::numa::hash::{self, Study};
+use percid_sim::numa::hash_search::{self, Match, Matches, Observed};
+use serde::Serialize;
+
+use crate::cli::{HashArguments, Wanted};
+use percid_command::exit::{Exit, Failure};
+use percid_command::output;
+use percid_command::text_table::{Align, TextTable};
+
+/// The document of `percid sim numa-hash --find --json`.
+#[derive(Debug, Serialize)]
+struct Document {
+    below: u32,
+    /// How many could be missing.
+    allowed_missing: u32,
+    #[serde(flatten)]
+    found: Matches,
+}
+
+/// Ranges that the text shows.
+const SHOWN: usize = 50;
+
+pub(super) fn run(arguments: &HashArguments, json: bool) -> Result<Exit, Failure> {
+    let width = if arguments.bits == 128 { Width::Bits128 } else { Width::Bits64 };
+    let tables: Vec<Observed> =
+        arguments.find.iter().flat_map(|wanted| observed(wanted, width)).collect();
+    let (allowed_missing, below) = (arguments.missing as u32, arguments.below as u32);
+    let found = hash_search::search(&tables, allowed_missing, below)
+        .map_err(|fault| Failure::Usage(format!("--find: {fault}")))?;
+    let document = Document { below, allowed_missing, found };
+    if json { output::print_json(&document) } else { output::print_text(&document) }?;
+    Ok(Exit::Complete)
+}
+
+/// The tables behind one `--find`. Those that are published have 64 bits.
+fn observed(wanted: &Wanted, width: Width) -> Vec<Observed> {
+    match wanted {
+        Wanted::Given(method, frequencies) => {
+            vec![Observed { method: *method, width, frequencies: frequencies.clone() }]
+        }
+        Wanted::Published(name) => {
+            let Study { tables, .. } = hash::study(&[]);
+            let of_run = tables.into_iter().filter(|table| table.threads.table == *name);
+            let table = |table: hash::Table| Observed {
+                method: table.method,
+                width: Width::Bits64,
+                frequencies: table.published,
+            };
+            of_run.map(table).collect()
+        }
+    }
+}
+
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Document { below, allowed_missing, found: Matches { missing, matches } } = self;
+        if matches.is_empty() {
+            let but = match allowed_missing {
+                0 => String::new(),
+                missing => format!(", even if up to {missing} threads are missing"),
+            };
+            return writeln!(f, "No consecutive thread IDs below {below} give these tables{but}");
+        }
+        write!(f, "Consecutive thread IDs below {below} that give these tables")?;
+        match missing {
+            0 => writeln!(f)?,
+            1 => writeln!(f, ", without 1 thread that is missing")?,
+            _ => writeln!(f, ", without {missing} threads that are missing")?,
+        }
+        let mut table = TextTable::new(["first", "last", "main"].map(|name| (name, Align::Right)));
+        for Match { first, last, main } in matches.iter().take(SHOWN) {
+            let main = main.map_or("among them".to_owned(), |main| main.to_string());
+            table.row(vec![first.to_string(), last.to_string(), main]);
+        }
+        write!(f, "{table}")?;
+        match matches.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(f, "  and {more} more; --json shows all"),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What the model says where nothing was fitted.
+
+use std::fmt;
+
+use percid_report as html;
+use percid_sim::paper::bounds;
+use percid_sim::paper::prediction::{Accepted, Prediction, Published};
+use percid_sim::paper::predictions;
+use percid_sim::run_control::RunControl;
+use serde::Serialize;
+
+use crate::sim::bounds::Bounds;
+use crate::sim::errors;
+use crate::sim::numbers::{figure, percent};
+use percid_command::table::{Cell, Table};
+
+/// The keys of this part.
+#[derive(Debug, Serialize)]
+pub(super) struct PredictionFigures {
+    rows: Vec<Row>,
+    #[serde(flatten)]
+    pub(super) bounds: Bounds,
+}
+
+/// A prediction with how far it is from what was published.
+#[derive(Debug, Serialize)]
+struct Row {
+    #[serde(flatten)]
+    prediction: Prediction,
+    /// As a share; none if nothing was published.
+    error: Option<f64>,
+}
+
+const TITLE: &str = "Predictions: what the model says where nothing was fitted, and how that stands to what is known";
+
+impl PredictionFigures {
+    pub(super) fn simulate(seed: u64, progress: &RunControl) -> PredictionFigures {
+        let predictions = predictions::predictions(seed, progress);
+        let bounds = Bounds::new(bounds::predictions(&predictions));
+        let row = |prediction: Prediction| Row { error: prediction.error(), prediction };
+        PredictionFigures { rows: predictions.into_iter().map(row).collect(), bounds }
+    }
+
+    fn table(&self) -> Table {
+        let columns =
+            ["what", "kind", "unit", "simulated", "published", "error", "accepted", "source"];
+        let mut table = Table::new(columns, 3).ending_in_texts(2);
+        for Row { prediction, error } in &self.rows {
+            let judged = bounds::prediction(prediction);
+            table.row([
+                Cell::from(prediction.what.as_str()),
+                Cell::from(prediction.kind.name()),
+                Cell::from(prediction.unit),
+                Cell::judged(figure(prediction.model), judged.is_some_and(|bound| !bound.holds)),
+                Cell::from(prediction.published.map_or("-".to_owned(), published)),
+                Cell::from(percent(error.map(|error| 100.0 * error))),
+                Cell::from(accepted(&prediction.bound)),
+                Cell::from(prediction.source.as_str()),
+            ]);
+        }
+        table
+    }
+
+    pub(super) fn show_on(&self, page: &mut html::Page) {
+        page.section("Predictions", format!("{}\n\n{TITLE}.", self.result()));
+        self.table().show_as("All predictions", page);
+        self.bounds.show_on(page);
+    }
+
+    fn result(&self) -> String {
+        let error = self
+            .rows
+            .iter()
+            .filter_map(|row| Some((row.prediction.what.clone(), 100.0 * row.error?)));
+        let told = errors::sentence("figures", error);
+        format!("{} predictions, of these {told}", self.rows.len())
+    }
+}
+
+fn published(published: Published) -> String {
+    match published {
+        Published::Exactly(one) => figure(one),
+        Published::Between(least, most) => format!("{} to {}", figure(least), figure(most)),
+    }
+}
+
+fn accepted(accepted: &Accepted) -> String {
+    match accepted {
+        Accepted::Within(least, most) if most.is_infinite() => {
+            format!("at least {}", figure(*least))
+        }
+        Accepted::Within(least, most) => format!("{} to {}", figure(*least), figure(*most)),
+        Accepted::NoBound(why) => format!("no bound: {why}"),
+    }
+}
+
+impl fmt::Display for PredictionFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{TITLE}\n{}", self.table())?;
+        write!(f, "{}", self.bounds)
+    }
+}

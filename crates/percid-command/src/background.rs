@@ -1,0 +1,87 @@
+//! What other programs, and other machines on the same host, bring into the caches of this machine.
+
+use std::hint;
+use std::time::{Duration, Instant};
+
+use percid_sim::caches::BroughtIn;
+use percid_sim::cost::{Found, Idle, Prices};
+use percid_sim::machine::Machine;
+use percid_sim::workload::Memory;
+
+use crate::burst::{AREA, burst};
+
+/// How long this thread looks at nothing but the clock before each burst.
+const PAUSE: Duration = Duration::from_millis(1);
+/// A pause that took longer was interrupted: something else ran on this CPU.
+const UNDISTURBED: Duration = Duration::from_micros(1050);
+/// Bursts that are measured; what counts is the one in the middle of those that were not disturbed.
+const ROUNDS: usize = 101;
+/// More than this, in bytes a pause, is not told apart: it displaces all that can be displaced.
+const MOST: u64 = 1 << 28;
+
+/// What is brought in, in MB a second, as the machine's prices explain the cost of bursts after
+/// pauses in which this CPU was busy and went through nothing. It takes a tenth of a second.
+pub(crate) fn mb_s(machine: &Machine) -> f64 {
+    brought_in(machine, burst_ns()) as f64 / PAUSE.as_secs_f64() / 1e6
+}
+
+/// The bytes with which a burst costs so much, by the machine's prices.
+fn brought_in(machine: &Machine, ns: f64) -> u64 {
+    let prices = Prices::new(machine, Memory::PreFaulted);
+    let cost = |bytes| {
+        let found = Found::new(&machine.topology, 0, Some(0), Idle::default());
+        let brought_in = BroughtIn { core: bytes, l3: bytes };
+        prices.burst(&Found { brought_in, ..found }).1 as f64
+    };
+    let (mut least, mut most) = (0, MOST);
+    while most - least > 1 {
+        let middle = least + (most - least) / 2;
+        if cost(middle) < ns { least = middle } else { most = middle }
+    }
+    least
+}
+
+/// What a burst costs after a pause, in nanoseconds.
+fn burst_ns() -> f64 {
+    let mut area = [0; AREA];
+    let mut round = || {
+        burst(hint::black_box(&mut area));
+        let began = Instant::now();
+        while began.elapsed() < PAUSE {
+            hint::spin_loop();
+        }
+        let pause = began.elapsed();
+        let began = Instant::now();
+        burst(hint::black_box(&mut area));
+        (pause > UNDISTURBED, began.elapsed().as_nanos() as f64)
+    };
+    let mut rounds: Vec<(bool, f64)> = (0..ROUNDS).map(|_| round()).collect();
+    // Where all were disturbed, these have to do.
+    rounds.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    let undisturbed = rounds.iter().filter(|(disturbed, _)| !disturbed).count();
+    let counted = if undisturbed > 0 { undisturbed } else { ROUNDS };
+    rounds[counted / 2].1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_brought_in_is_found_by_what_a_burst_costs() {
+        let machine = Machine::preset("epyc-9654").expect("a preset");
+        let costs = &machine.costs;
+        assert_eq!(brought_in(&machine, costs.hot_ns.value), 0);
+        let prices = Prices::new(&machine, Memory::PreFaulted);
+        let found = Found::new(&machine.topology, 0, Some(0), Idle::default());
+        for bytes in [2_000_000, 10_000_000, 60_000_000] {
+            let brought = BroughtIn { core: bytes, l3: bytes };
+            let (_, ns) = prices.burst(&Found { brought_in: brought, ..found });
+            let by_cost = brought_in(&machine, ns as f64) as f64;
+            // A nanosecond is what there is to tell bytes apart.
+            assert!((by_cost / bytes as f64 - 1.0).abs() < 0.2, "{bytes}: {by_cost}");
+        }
+        let all = costs.hot_ns.value + 2.0 * costs.refill_memory_ns.value;
+        assert_eq!(brought_in(&machine, all), MOST - 1, "no more can be displaced");
+    }
+}

@@ -1,0 +1,71 @@
+//! Machines as other programs describe them.
+
+mod hwloc;
+mod lscpu;
+
+use std::fmt;
+
+use percid_sim::topology::Topology;
+
+/// A machine without prices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The processor's name, if it is said.
+    pub name: Option<String>,
+    /// Where the CPUs sit. They are numbered without gaps, in the order of their numbers.
+    pub topology: Topology,
+}
+
+/// Why a text describes no machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The line, counted from 1, if it is one.
+    line: Option<usize>,
+    expected: String,
+}
+
+impl Fault {
+    fn in_line(line: usize, expected: impl Into<String>) -> Fault {
+        Fault { line: Some(line), expected: expected.into() }
+    }
+
+    fn of_all(expected: impl Into<String>) -> Fault {
+        Fault { line: None, expected: expected.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.expected),
+            None => f.write_str(&self.expected),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// The CPUs that are simulated at most.
+const MOST_CPUS: usize = 8192;
+
+/// Reads what `lscpu -p`, `lscpu --json --extended` or hwloc's `lstopo --of xml` print; which of
+/// them it is shows in how it begins.
+///
+/// # Errors
+///
+/// What it is not: the line where there is one, and what was expected.
+pub fn read(text: &str) -> Result<Imported, Fault> {
+    let imported = match text.trim_start().as_bytes().first() {
+        Some(b'<') => hwloc::read(text),
+        Some(b'{') => lscpu::read_json(text),
+        Some(b'#' | b'0'..=b'9') => lscpu::read_table(text),
+        _ => Err(Fault::of_all(
+            "expected the output of `lscpu -p`, `lscpu --json --extended` or `lstopo --of xml`",
+        )),
+    }?;
+    match imported.topology.cpus() as usize {
+        0 => Err(Fault::of_all("expected CPUs with their cores, found none")),
+        1..=MOST_CPUS => Ok(imported),
+        cpus => Err(Fault::of_all(format!("expected at most {MOST_CPUS} CPUs, found {cpus}"))),
+    }
+}

@@ -1,0 +1,200 @@
+//! Machines as `lscpu` and hwloc describe them: one with two sockets, each with two caches of two
+//! cores of two hardware threads; and a virtual machine, as its programs printed it.
+
+use percid_command::import::{self, Imported};
+use percid_sim::machine::Machine;
+use percid_sim::random::Random;
+
+const TABLE: &str = include_str!("fixtures/two-sockets.lscpu");
+const JSON: &str = include_str!("fixtures/two-sockets.json");
+const XML: &str = include_str!("fixtures/two-sockets.xml");
+const XML_1: &str = include_str!("fixtures/two-sockets-version-1.xml");
+const VIRTUAL: [&str; 3] = [
+    include_str!("fixtures/virtual-machine.lscpu"),
+    include_str!("fixtures/virtual-machine.json"),
+    include_str!("fixtures/virtual-machine.xml"),
+];
+
+fn read(text: &str) -> Imported {
+    import::read(text).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
+}
+
+fn fault(text: &str) -> String {
+    let said = import::read(text).expect_err("no machine").to_string();
+    assert!(!said.is_empty() && !said.contains('\n'), "{said:?}");
+    said
+}
+
+/// What `percid sim import` would print, read again.
+fn as_file(imported: &Imported) -> Machine {
+    let text = Machine::places_to_toml("imported", &imported.topology, "epyc-9654");
+    Machine::parse(&text).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
+}
+
+#[test]
+fn all_programs_describe_one_machine_alike() {
+    let imported = read(TABLE);
+    let topology = &imported.topology;
+    assert_eq!((topology.cpus(), topology.cores(), topology.l3s()), (16, 8, 4));
+    assert_eq!((topology.sockets(), topology.nodes()), (2, 2));
+    assert_eq!(topology.place(1).core, topology.place(9).core, "hardware threads of a core");
+    assert_ne!(topology.place(1).l3, topology.place(2).l3);
+    for text in [JSON, XML, XML_1] {
+        assert_eq!(read(text).topology.places(), topology.places());
+    }
+    let distances = read(XML).topology.distances().cloned().expect("a table");
+    assert_eq!(distances.nodes, [[10, 21], [21, 10]]);
+    let machine = as_file(&read(XML));
+    assert_eq!(machine.topology.distances(), Some(&distances));
+    assert_eq!((machine.topology.detour(0, 4), machine.topology.detour(0, 1)), (1000, 1000));
+    assert_eq!(read(XML).name.as_deref(), Some("Example 4-Core Processor"));
+    assert_eq!(as_file(&imported).topology.places(), topology.places());
+}
+
+#[test]
+fn a_virtual_machine_is_read_as_its_programs_describe_it() {
+    for text in VIRTUAL {
+        let topology = read(text).topology;
+        assert_eq!((topology.cpus(), topology.cores(), topology.l3s()), (2, 2, 1));
+    }
+}
+
+/// Without the second thread of core 3, and with CPU 5 switched off.
+#[test]
+fn machines_need_not_be_regular_and_offline_cpus_leave_no_gap() {
+    let table = TABLE.replace("11,3,0,0,,3,3,3,1\n", "").replace("5,5,1,1,,5,5,5,2", "5,,,,,,,,");
+    let imported = read(&table);
+    assert_eq!((imported.topology.cpus(), imported.topology.cores()), (14, 8));
+    assert_eq!(as_file(&imported).topology.places(), imported.topology.places());
+    let regular = as_file(&read(TABLE)).to_toml();
+    assert!(regular.contains("sockets = 2") && !regular.contains("cpus_of"), "{regular}");
+    assert!(as_file(&imported).to_toml().contains("cpus_of_cores"));
+}
+
+#[test]
+fn columns_may_come_in_any_order_and_some_may_lack() {
+    let imported = read("# socket,CPU,core\n0,1,7\n0,0,7\n1,2,7\n");
+    let topology = imported.topology;
+    assert_eq!((topology.cpus(), topology.cores(), topology.l3s()), (3, 2, 2));
+    assert_eq!(topology.nodes(), 1);
+    let older = JSON.replace("\"cpu\": 3,", "\"cpu\": \"3\",").replace("true", "\"yes\"");
+    assert_eq!(read(&older), read(JSON));
+}
+
+/// Nodes are numbered anew, as their CPUs come, and so are rows and columns.
+#[test]
+fn distances_follow_their_nodes() {
+    let node = |node: u32, cpu: u32| {
+        let set = 1 << cpu;
+        format!(
+            "<object type=\"NUMANode\" os_index=\"{node}\" cpuset=\"0x{set:x}\"/>\
+             <object type=\"PU\" os_index=\"{cpu}\" cpuset=\"0x{set:x}\"/>"
+        )
+    };
+    // Node 7 has no CPU.
+    let table = |kind: u32| {
+        format!(
+            "<distances2 type=\"NUMANode\" nbobjs=\"3\" kind=\"{kind}\" indexing=\"os\">\
+             <indexes>2 5 7</indexes><u64values>10 20 30 21 </u64values>\
+             <u64values>11 31 40 41 10</u64values></distances2>"
+        )
+    };
+    let nodes = [node(5, 0), node(2, 1)].concat();
+    let found = read(&format!("<topology>{nodes}{}</topology>", table(5))).topology;
+    assert_eq!(found.distances().expect("a table").nodes, [[11, 21], [20, 10]]);
+    let bandwidths = read(&format!("<topology>{nodes}{}</topology>", table(9))).topology;
+    assert_eq!(bandwidths.distances(), None);
+}
+
+/// More than 32 CPUs have sets of several groups, of which those without a CPU may be empty.
+#[test]
+fn sets_of_many_cpus_are_read() {
+    let pu =
+        |cpu: u32, set: &str| format!("<object type=\"PU\" os_index=\"{cpu}\" cpuset=\"{set}\"/>");
+    let core =
+        |set: &str, inner: &str| format!("<object type=\"Core\" cpuset=\"{set}\">{inner}</object>");
+    let both = [pu(0, "0x1"), pu(64, "0x1,,0x0")].concat();
+    let text = format!("<topology>{}{}</topology>", core("0x1,,0x1", &both), pu(33, "0x2,0x0"));
+    let topology = read(&text).topology;
+    assert_eq!((topology.cpus(), topology.cores()), (3, 2));
+    assert_eq!(topology.place(0).core, topology.place(2).core);
+}
+
+#[test]
+fn what_describes_no_machine_is_answered_with_what_was_expected() {
+    let cases = [
+        (String::new(), "expected the output of `lscpu -p`"),
+        ("Architecture: x86_64\n".to_owned(), "expected the output of `lscpu -p`"),
+        ("# CPU,Core\n0,0\n".to_owned(), "line 2: expected a column named socket"),
+        (
+            "# CPU,Core,Socket\n0,0\n".to_owned(),
+            "line 2: expected the 3 columns of the comment above, found 2",
+        ),
+        ("0,0,0\n".to_owned(), "line 1: expected the 0 columns"),
+        (
+            "# CPU,Core,Socket\n0,x,0\n".to_owned(),
+            "line 2: expected a number in column core, found \"x\"",
+        ),
+        ("# CPU,Core,Socket\n0,-5,0\n".to_owned(), "expected a number in column core"),
+        ("# CPU,Core,Socket\n,0,0\n".to_owned(), "expected a number in column cpu, found none"),
+        ("# CPU,Core,Socket\n4,0,0\n4,1,0\n".to_owned(), "expected each CPU once, found 4 twice"),
+        ("# CPU,Core,Socket\n".to_owned(), "expected CPUs with their cores, found none"),
+        ("{\"cpus\": [".to_owned(), "line 1: expected JSON"),
+        ("{\"lscpu\": []}".to_owned(), "this summary does not say where each CPU sits"),
+        ("{}".to_owned(), "expected the key `cpus`"),
+        ("{\"cpus\": [3]}".to_owned(), "cpus.0: expected an object"),
+        ("{\"cpus\": [{\"cpu\": 0}]}".to_owned(), "cpus.0: expected a column named core"),
+        (XML.replace("</topology>", ""), "expected XML"),
+        ("<html></html>".to_owned(), "expected the element `topology`"),
+        (
+            XML.replace("os_index=\"8\"", "os_index=\"eight\""),
+            "expected a number in os_index, found \"eight\"",
+        ),
+        (XML.replace("os_index=\"8\"", "os_index=\"9\""), "expected each PU once, found 9 twice"),
+        (XML.replace("cpuset=\"0x00000101\"", "cpuset=\"0xf...f\""), "expected a cpuset such as"),
+        (XML.replace("10 21 21 10", "10 21 21"), "expected 2 x 2 distances, found 3"),
+        (XML.replace("10 21 21 10", "10 21 x 10"), "expected numbers in u64values, found \"x\""),
+        (XML.replace("10 21 21 10", "10 21 9 10"), "expected nothing nearer to node 1 than itself"),
+        (
+            XML.replace(">0 1 </indexes>", ">0 2 </indexes>"),
+            "expected distances of node 1, found none",
+        ),
+        ("<topology/>".to_owned(), "expected CPUs with their cores, found none"),
+    ];
+    for (text, expected) in cases {
+        let said = fault(&text);
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let line = XML.lines().position(|line| line.contains("os_index=\"8\"")).expect("a line") + 1;
+    let said = fault(&XML.replace("os_index=\"8\"", "os_index=\"eight\""));
+    assert!(said.starts_with(&format!("line {line}: ")), "{said}");
+    let many: String = (0..8193).map(|cpu| format!("{cpu},{cpu},0\n")).collect();
+    assert!(fault(&format!("# CPU,Core,Socket\n{many}")).contains("at most 8192 CPUs, found 8193"));
+}
+
+/// Damage at random: read or refused in one line, and never a panic.
+#[test]
+fn damaged_texts_are_read_or_refused() {
+    let mut random = Random::new(20_261_123);
+    let (mut read, mut refused) = (0, 0);
+    for text in [TABLE, JSON, XML, XML_1] {
+        for _ in 0..500 {
+            let mut bytes = text.as_bytes().to_vec();
+            for _ in 0..=random.below(3) {
+                let at = random.below(bytes.len() as u64) as usize;
+                bytes[at] = b"0917,:\"<>/{}x \n-"[random.below(16) as usize];
+            }
+            match import::read(&String::from_utf8_lossy(&bytes)) {
+                Ok(imported) => {
+                    as_file(&imported);
+                    read += 1;
+                }
+                Err(fault) => {
+                    assert!(!fault.to_string().contains('\n'), "{fault}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(read > 100 && refused > 500, "{read} read, {refused} refused");
+}
