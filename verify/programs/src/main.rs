@@ -100,6 +100,7 @@ const PROGRAMS: &[Program] = &[
         "memory on the wrong node follows the thread that uses it",
     ),
     program("numa-partial", numa::partial, "what the scanning thread does not use is scanned too"),
+    program("numa-race", numa::race, "the kernel's balancing and percid's beside each other"),
     program("numa-shared", numa::shared, "memory that all nodes use alike does not wander"),
     program("numa-touch", numa::touch, "what a reported access costs, on pretended nodes"),
     program("numa-trap", numa::trap, "faults, crashes, signals, fork, system calls at armed pages"),
@@ -169,6 +170,7 @@ limit=200 numa-partial
 limit=200 numa-shared
 limit=200 numa-shared --huge
 limit=200 numa-follow --seconds 150 --access written
+limit=600 numa-race
 limit=400 numa-trap --seconds 4
 limit=400 numa-written --seconds 4
 limit=60 hotplug --seconds 3

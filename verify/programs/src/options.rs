@@ -4,10 +4,12 @@ use percid::Source;
 use percid::testing::SpoiltProbe;
 use percid_numa::AccessMethod;
 
+use crate::numa::{Contender, Scene};
+
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
-                               --probe skipped|always|wrong-descriptor";
+                               --probe skipped|always|wrong-descriptor --scenes first-touch,slices,growing,shared,mixed --contender kernel|percid|both|nobody --json";
 
 /// The options, each with its default.
 #[derive(Debug)]
@@ -54,6 +56,12 @@ pub(crate) struct Options {
     pub(crate) probe: SpoiltProbe,
     /// Threads that come and go, and are more than CPUs, instead of one that stays on each.
     pub(crate) owners: bool,
+    /// What the threads of a race do.
+    pub(crate) scenes: Vec<Scene>,
+    /// Set in the process of one contender of a race.
+    pub(crate) contender: Option<Contender>,
+    /// Print a JSON document as well.
+    pub(crate) json: bool,
     /// Set in the process that already runs in the sandbox; or asks for one.
     pub(crate) confined: bool,
     /// Set in the process that is being traced.
@@ -93,6 +101,9 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         expect: None,
         probe: SpoiltProbe::No,
         owners: false,
+        scenes: Scene::ALL.to_vec(),
+        contender: None,
+        json: false,
         confined: false,
         traced: false,
         given: std::env::args_os().skip(1).collect(),
@@ -127,6 +138,9 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("expect") => options.expect = Some(parser.value()?.parse_with(kernel)?),
             Long("probe") => options.probe = parser.value()?.parse_with(probe)?,
             Long("owners") => options.owners = true,
+            Long("scenes") => options.scenes = parser.value()?.parse_with(scenes)?,
+            Long("contender") => options.contender = Some(parser.value()?.parse()?),
+            Long("json") => options.json = true,
             Long("confined") => options.confined = true,
             Long("traced") => options.traced = true,
             Long("deny") => options.deny = parser.value()?.parse_with(calls)?,
@@ -153,6 +167,10 @@ fn access(text: &str) -> Result<AccessMethod, &'static str> {
         "written" => Ok(AccessMethod::Written),
         _ => Err("expected reported, trapped or written"),
     }
+}
+
+fn scenes(text: &str) -> Result<Vec<Scene>, &'static str> {
+    text.split(',').map(str::parse).collect()
 }
 
 fn kernel(text: &str) -> Result<Kernel, &'static str> {

@@ -7,6 +7,7 @@ mod follow;
 mod handler;
 mod hazards;
 mod partial;
+mod race;
 mod shared;
 mod stages;
 mod touch;
@@ -15,6 +16,7 @@ mod write_protect;
 
 pub(crate) use follow::run as follow;
 pub(crate) use partial::run as partial;
+pub(crate) use race::{Contender, Scene, run as race};
 pub(crate) use shared::run as shared;
 pub(crate) use touch::run as touch;
 pub(crate) use trap::run as trap;

@@ -1,0 +1,144 @@
+//! What a contender needed, and how contenders compare.
+
+use serde::{Deserialize, Serialize};
+
+use super::contender::Contender;
+use crate::options::Options;
+use crate::verdict::Verdict;
+
+/// Percid may take this much of the kernel's time.
+const TIME: f64 = 1.2;
+/// And cause this share of its faults.
+const FAULTS: f64 = 0.25;
+/// Of shared memory, this share may move a second.
+const WANDERING: f64 = 0.01;
+/// Of all time, what passes may take.
+const SCANNING: f64 = 0.03;
+
+/// What happened in a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Figures {
+    pub(super) stage: String,
+    /// Until 95 % of the memory was where it is used; `None` if that never happened, or if that
+    /// was not asked.
+    pub(super) seconds: Option<f64>,
+    /// How long the stage lasted.
+    pub(super) lasted: f64,
+    /// The share that was where it is used at its end; `None` where memory is all threads'.
+    pub(super) share: Option<f64>,
+    /// Hint faults, by the kernel's count for the machine.
+    pub(super) hint_faults: u64,
+    /// Accesses to armed memory that percid saw by a fault.
+    pub(super) caught: u64,
+    /// Accesses to armed memory that were reported to percid.
+    pub(super) reported: u64,
+    /// Pages that moved, by the kernel's count for the machine.
+    pub(super) moved: u64,
+    /// The share of all pages that moved in a second.
+    pub(super) moved_per_second: f64,
+    /// The share of the time that percid's passes took, so far.
+    pub(super) scan_share: f64,
+    /// Pages that all threads used in a second.
+    pub(super) uses_per_second: f64,
+}
+
+impl Figures {
+    fn faults(&self) -> u64 {
+        self.hint_faults + self.caught
+    }
+}
+
+/// A stage of two contenders and both.
+#[derive(Debug, Serialize)]
+struct Row {
+    contender: &'static str,
+    #[serde(flatten)]
+    figures: Figures,
+}
+
+/// All contenders on one machine.
+#[derive(Debug, Serialize)]
+pub(super) struct Comparison {
+    nodes: usize,
+    access: String,
+    rows: Vec<Row>,
+}
+
+impl Comparison {
+    pub(super) fn new(options: &Options, nodes: usize) -> Comparison {
+        Comparison { nodes, access: options.access.to_string(), rows: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, contender: Contender, figures: &[Figures]) {
+        let rows = figures.iter().cloned();
+        self.rows.extend(rows.map(|figures| Row { contender: contender.name(), figures }));
+    }
+
+    pub(super) fn document(&self) -> &Comparison {
+        self
+    }
+
+    fn of(&self, contender: Contender, stage: &str) -> Option<&Figures> {
+        let same = |row: &&Row| row.contender == contender.name() && row.figures.stage == stage;
+        self.rows.iter().find(same).map(|row| &row.figures)
+    }
+
+    /// Everything in one line, and what is wrong with it.
+    pub(super) fn verdict(&self) -> Verdict {
+        let mut wrong = Vec::new();
+        for row in &self.rows {
+            let of_percid = row.contender != Contender::Kernel.name();
+            if of_percid && row.figures.scan_share > SCANNING {
+                wrong.push(format!("{}/{}: scan share", row.contender, row.figures.stage));
+            }
+        }
+        let kernel = self.rows.iter().filter(|row| row.contender == Contender::Kernel.name());
+        for row in kernel {
+            wrong.extend(self.compare(&row.figures));
+        }
+        let mut text = format!("nodes={} access={}", self.nodes, self.access);
+        for Row { contender, figures } in &self.rows {
+            let time = figures.seconds.map_or("never".to_owned(), |time| format!("{time:.1}"));
+            let share = figures.share.map_or("-".to_owned(), |share| format!("{share:.2}"));
+            text += &format!(
+                " | {contender} {} s={time} lasted={:.1} share={share} faults={} moved={} moved/s={:.4} scan={:.3}",
+                figures.stage,
+                figures.lasted,
+                figures.faults(),
+                figures.moved,
+                figures.moved_per_second,
+                figures.scan_share,
+            );
+        }
+        if wrong.is_empty() { Ok(text) } else { Err(format!("{} {text}", wrong.join("; "))) }
+    }
+
+    /// What percid did worse than it may, in a stage of the kernel's.
+    fn compare(&self, kernel: &Figures) -> Vec<String> {
+        let stage = &kernel.stage;
+        let of = |contender| self.of(contender, stage);
+        let (Some(percid), Some(both)) = (of(Contender::Percid), of(Contender::Both)) else {
+            return vec![format!("{stage}: figures are missing")];
+        };
+        let mut wrong = Vec::new();
+        if kernel.share.is_none() || stage.ends_with("-after") {
+            if percid.moved_per_second > WANDERING {
+                wrong.push(format!("{stage}: shared memory wanders"));
+            }
+            return wrong;
+        }
+        // What the kernel does not place in time either has no bound but the time of the stage.
+        let bound = |seconds: Option<f64>| seconds.map_or(f64::INFINITY, |seconds| seconds * TIME);
+        let time = |figures: &Figures| figures.seconds.unwrap_or(f64::INFINITY);
+        if time(percid) > bound(kernel.seconds) {
+            wrong.push(format!("{stage}: percid is late"));
+        }
+        if time(both) > bound(kernel.seconds).min(bound(percid.seconds)) {
+            wrong.push(format!("{stage}: both are slower than one"));
+        }
+        if percid.faults() as f64 > FAULTS * kernel.faults() as f64 && percid.faults() > 0 {
+            wrong.push(format!("{stage}: faults"));
+        }
+        wrong
+    }
+}
