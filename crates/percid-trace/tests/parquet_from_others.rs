@@ -161,10 +161,10 @@ fn an_unknown_word_is_found_in_its_row() {
 #[test]
 fn a_newer_schema_is_refused() {
     let read = |version| parquet::read_bytes(file(table(), &[("percid.schema", version)]));
-    assert!(read("1").is_ok());
-    let (at, what) = wrong(read("2"));
+    assert!(["1", "2"].map(read).iter().all(Result::is_ok));
+    let (at, what) = wrong(read("3"));
     assert_eq!(at, Position::File);
-    assert_eq!(what, "the trace has schema 2; this program knows 1 and older");
+    assert_eq!(what, "the trace has schema 3; this program knows 2 and older");
     assert_eq!(wrong(read("one")).1, "the metadata `percid.schema` is not a number");
 }
 
