@@ -111,21 +111,25 @@ fn what_is_no_recording_is_refused() {
     assert!(Recording::read(&broken).expect_err("broken").contains("armed"));
 }
 
-/// A fresh walk of a real kernel. Its clock ticks during a pass too, which the recording does not
-/// show: once in a while a region's time is up for the one and not for the other. So the second of
-/// two recordings may decide.
+/// A fresh walk of a real kernel. Its clock ticks during a pass too, and a pass can come between a
+/// change of the memory and the mark of it, which the recording does not show: once in a while, more
+/// often on a busy host, the one knows what the other does not. So the last of some recordings may
+/// decide.
 #[test]
 fn a_walk_of_a_real_kernel_is_ours() {
     if skipped() {
         return;
     }
-    let first = walk();
-    let result = first.or_else(|difference| {
-        println!("{difference}\nrecording once more");
-        walk()
-    });
-    result.unwrap_or_else(|difference| panic!("{difference}"));
+    for _ in 1..RECORDINGS {
+        match walk() {
+            Ok(()) => return,
+            Err(difference) => println!("{difference}\nrecording once more"),
+        }
+    }
+    walk().unwrap_or_else(|difference| panic!("{difference}"));
 }
+
+const RECORDINGS: u32 = 4;
 
 fn walk() -> Result<(), String> {
     let output = record();
