@@ -6,6 +6,8 @@
 mod access;
 mod access_method;
 mod balancer;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+mod call_size;
 mod done;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 mod elsewhere;

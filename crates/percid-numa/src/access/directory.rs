@@ -135,7 +135,16 @@ mod tests {
 
     fn pages(start: usize) -> Pages {
         let (bytes, width) = (3 << 16, Width::Bits64);
-        let layout = Layout { start, bytes, shift: 16, nodes: 1, rights: 0, width, backoff: false };
+        let layout = Layout {
+            start,
+            bytes,
+            shift: 16,
+            nodes: 1,
+            rights: 0,
+            width,
+            backoff: false,
+            anonymous: true,
+        };
         Pages::new(layout, &[0], memory::map).expect("memory")
     }
 

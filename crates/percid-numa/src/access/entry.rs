@@ -44,6 +44,8 @@ pub(crate) struct Entry {
     pub(crate) gone: AtomicBool,
     /// Lets writers through, where writes are seen.
     pub(crate) monitor: Option<Arc<Monitor>>,
+    /// Whether the kernel's own balancing was made to leave it alone.
+    pub(crate) is_kept_from_kernel: bool,
     /// Whether some of its memory could not be armed because it is not what was registered.
     pub(crate) vanished: AtomicBool,
 }

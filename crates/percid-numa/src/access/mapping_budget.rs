@@ -63,7 +63,16 @@ mod tests {
     #[test]
     fn what_a_region_adds_is_given_back() {
         let (start, bytes, shift, width) = (1 << 20, 1 << 16, 16, Width::Bits64);
-        let layout = Layout { start, bytes, shift, nodes: 1, rights: 0, width, backoff: false };
+        let layout = Layout {
+            start,
+            bytes,
+            shift,
+            nodes: 1,
+            rights: 0,
+            width,
+            backoff: false,
+            anonymous: true,
+        };
         let pages = Pages::new(layout, &[0], memory::map).expect("memory");
         let most = MOST.load(Relaxed);
         assert!(fits(most / 2) && !fits(2 * most));

@@ -28,6 +28,12 @@ use crate::sys::{memory, nodes, process};
 /// The home of a grain that is nowhere yet.
 const NOWHERE: u16 = u16::MAX;
 
+/// Threads are counted apart by their bits in a set of this width.
+pub(crate) const BITS: usize = 128;
+
+/// What threads with one bit were seen to do: local, remote, private, shared accesses.
+type CountsOfBit = [AtomicU32; 4];
+
 /// What never changes about a region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
@@ -41,6 +47,8 @@ pub(crate) struct Layout {
     pub(crate) rights: i32,
     pub(crate) width: Width,
     pub(crate) backoff: bool,
+    /// Whether it is memory of the process alone, without a file.
+    pub(crate) anonymous: bool,
 }
 
 impl Layout {
@@ -75,9 +83,11 @@ impl Layout {
 
     /// Returns the bytes of the mapping and where in it the arrays begin, in the order of
     /// [`Shared`]'s pointers.
-    fn places(&self) -> (usize, [usize; 5]) {
+    fn places(&self) -> (usize, [usize; 7]) {
         let (grains, words) = (self.grains(), self.grains().div_ceil(64));
-        let sizes = [self.nodes * 8, words * 8, words * 8, grains * 4, grains * 2];
+        let by_bit = BITS * size_of::<CountsOfBit>();
+        let sizes =
+            [self.nodes * 8, words * 8, words * 8, words * 8, by_bit, grains * 4, grains * 2];
         let mut end = size_of::<Shared>().next_multiple_of(8);
         let places = sizes.map(|size| {
             let start = end;
@@ -102,8 +112,12 @@ pub(crate) struct Shared {
     /// The bits of the threads that were seen since the last pass.
     users: [AtomicU64; 2],
     seen: [AtomicU64; 4],
+    /// Accesses that speak for another use of the region than before.
+    changes: AtomicU64,
     /// Grains that are to move.
     pending: AtomicU64,
+    /// Grains that are to be armed again soon.
+    unsettled: AtomicU64,
     /// Times a grain could not be disarmed alone, because the process had too many mappings.
     pub(crate) disarmed_whole: AtomicU64,
     /// Uses of armed grains by threads whose node the kernel did not say.
@@ -118,6 +132,8 @@ pub(crate) struct Shared {
     use_by_node: *const AtomicU64,
     armed: *const AtomicU64,
     wanted: *const AtomicU64,
+    again: *const AtomicU64,
+    by_bit: *const CountsOfBit,
     records: *const AtomicU32,
     homes: *const AtomicU16,
 }
@@ -157,6 +173,14 @@ impl Shared {
         self.slice(self.wanted, self.words())
     }
 
+    fn again(&self) -> &[AtomicU64] {
+        self.slice(self.again, self.words())
+    }
+
+    fn by_bit(&self) -> &[CountsOfBit] {
+        self.slice(self.by_bit, BITS)
+    }
+
     fn records(&self) -> &[AtomicU32] {
         self.slice(self.records, self.layout.grains())
     }
@@ -189,7 +213,7 @@ impl Shared {
 
     /// Arms a grain whose pages are on the node `home`. Returns whether it was not armed before.
     pub(crate) fn arm(&self, grain: usize, home: u32) -> bool {
-        self.homes()[grain].store(home as u16, Relaxed);
+        self.set_home(grain, home);
         // Release: the thread that disarms it sees its home.
         let before = self.armed()[grain / 64].fetch_or(1 << (grain % 64), Release);
         before >> (grain % 64) & 1 == 0
@@ -243,9 +267,72 @@ impl Shared {
         let place = &self.records()[grain];
         let decision = decide(PageHistory::from_word(place.load(Relaxed)), access, &at);
         place.store(decision.history.word(), Relaxed);
-        self.seen[usize::from(!decision.local)].fetch_add(1, Relaxed);
-        self.seen[2 + usize::from(!decision.private)].fetch_add(1, Relaxed);
+        let of_bit = &self.by_bit()[Width::Bits128.bit(access.thread) as usize];
+        for what in [usize::from(!decision.local), 2 + usize::from(!decision.private)] {
+            self.seen[what].fetch_add(1, Relaxed);
+            of_bit[what].fetch_add(1, Relaxed);
+        }
+        self.changes.fetch_add(u64::from(decision.change), Relaxed);
         self.want(grain, decision.moves);
+        if decision.look_again {
+            self.ask_again(grain);
+        }
+    }
+
+    /// Has a grain armed again soon.
+    pub(crate) fn ask_again(&self, grain: usize) {
+        let bit = 1u64 << (grain % 64);
+        if self.again()[grain / 64].fetch_or(bit, Relaxed) & bit == 0 {
+            self.unsettled.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Returns how many grains are to be armed again soon.
+    pub(crate) fn unsettled(&self) -> u64 {
+        self.unsettled.load(Relaxed)
+    }
+
+    /// Takes the grains of a range that are to be armed again.
+    pub(crate) fn take_again(&self, grains: Range<usize>) -> Vec<usize> {
+        let mut taken = Vec::new();
+        let mut start = grains.start;
+        while start < grains.end {
+            let end = grains.end.min((start / 64 + 1) * 64);
+            let mask = (u64::MAX >> (64 - (end - start))) << (start % 64);
+            let word = &self.again()[start / 64];
+            if word.load(Relaxed) & mask != 0 {
+                let mut bits = word.fetch_and(!mask, Relaxed) & mask;
+                self.unsettled.fetch_sub(u64::from(bits.count_ones()), Relaxed);
+                while bits != 0 {
+                    taken.push(start / 64 * 64 + bits.trailing_zeros() as usize);
+                    bits &= bits - 1;
+                }
+            }
+            start = end;
+        }
+        taken
+    }
+
+    /// Returns the node that a grain is on, as far as is known.
+    pub(crate) fn home(&self, grain: usize) -> Option<u32> {
+        let home = self.homes()[grain].load(Relaxed);
+        (home != NOWHERE).then_some(u32::from(home))
+    }
+
+    /// Notes where a grain is.
+    pub(crate) fn set_home(&self, grain: usize, node: u32) {
+        self.homes()[grain].store(node as u16, Relaxed);
+    }
+
+    /// Returns how many accesses so far spoke for another use of the region than before.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Relaxed)
+    }
+
+    /// Returns what threads with a bit of [`Width::Bits128`] were seen to do so far. It begins anew
+    /// at 2^32.
+    pub(crate) fn seen_by(&self, bit: usize) -> [u32; 4] {
+        [0, 1, 2, 3].map(|what: usize| self.by_bit()[bit][what].load(Relaxed))
     }
 
     /// Lets pages move to these nodes only from now on.
@@ -302,7 +389,7 @@ impl Shared {
 
     /// Notes that a grain was moved to where it was used last.
     pub(crate) fn moved(&self, grain: usize, node: u32) {
-        self.homes()[grain].store(node as u16, Relaxed);
+        self.set_home(grain, node);
         let mark = |word| Some(PageHistory::from_word(word).moved().word());
         let _ = self.records()[grain].fetch_update(Relaxed, Relaxed, mark);
     }
@@ -355,6 +442,8 @@ pub(crate) struct Work {
     pub(crate) excluded: Vec<Range<usize>>,
     /// Where to look for grains that are to move.
     pub(crate) next_wanted: usize,
+    /// How often it was looked up where grains are.
+    pub(crate) looks: u64,
 }
 
 impl Work {
@@ -386,7 +475,9 @@ impl Pages {
             sequence: AtomicI64::new(0),
             users: [const { AtomicU64::new(0) }; 2],
             seen: [const { AtomicU64::new(0) }; 4],
+            changes: AtomicU64::new(0),
             pending: AtomicU64::new(0),
+            unsettled: AtomicU64::new(0),
             disarmed_whole: AtomicU64::new(0),
             unattributed: AtomicU64::new(0),
             known_whole: AtomicU64::new(0),
@@ -395,8 +486,10 @@ impl Pages {
             use_by_node: at(0).cast(),
             armed: at(1).cast(),
             wanted: at(2).cast(),
-            records: at(3).cast(),
-            homes: at(4).cast(),
+            again: at(3).cast(),
+            by_bit: at(4).cast(),
+            records: at(5).cast(),
+            homes: at(6).cast(),
         };
         let place = base.cast::<Shared>();
         // SAFETY: the mapping is new, large enough by `places`, and aligned to a page.
@@ -461,6 +554,7 @@ mod tests {
             rights: 0,
             width: Width::Bits128,
             backoff: true,
+            anonymous: true,
         };
         Pages::new(layout, &[0, 1], memory::map).expect("memory")
     }
@@ -548,6 +642,29 @@ mod tests {
             pages.take_wanted(most, &mut from).into_iter().map(|(grain, _)| grain).collect()
         };
         assert_eq!((take(1), take(2), take(9)), (vec![70], vec![71, 640], vec![3]));
+    }
+
+    #[test]
+    fn what_is_to_be_armed_again_is_taken_once() {
+        let pages = pages(200 * 4096, 12);
+        for grain in [3, 63, 64, 130, 130, 199] {
+            pages.ask_again(grain);
+        }
+        assert_eq!(pages.unsettled(), 5);
+        assert_eq!(pages.take_again(60..131), [63, 64, 130]);
+        assert_eq!((pages.unsettled(), pages.take_again(4..199)), (2, vec![]));
+        assert_eq!((pages.take_again(0..200), pages.unsettled()), (vec![3, 199], 0));
+    }
+
+    #[test]
+    fn threads_are_counted_apart() {
+        let pages = pages(8 * 4096, 12);
+        for (thread, node) in [(7, 0), (7, 0), (8, 1)] {
+            pages.arm(3, 0);
+            pages.note_use(3, PageAccess { thread, node });
+        }
+        let by = |thread| pages.seen_by(Width::Bits128.bit(thread) as usize);
+        assert_eq!((by(7), by(8), by(9)), ([2, 0, 2, 0], [0, 1, 0, 1], [0; 4]));
     }
 
     #[test]

@@ -299,7 +299,16 @@ mod tests {
     fn pages(start: usize) -> Pages {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         let (width, backoff) = (Width::Bits64, false);
-        let layout = Layout { start, bytes: BYTES, shift: 16, nodes: 1, rights, width, backoff };
+        let layout = Layout {
+            start,
+            bytes: BYTES,
+            shift: 16,
+            nodes: 1,
+            rights,
+            width,
+            backoff,
+            anonymous: true,
+        };
         Pages::new(layout, &[0], memory::map).expect("memory")
     }
 

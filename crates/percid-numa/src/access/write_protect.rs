@@ -288,6 +288,7 @@ mod tests {
             rights: 0,
             width: Width::Bits128,
             backoff: true,
+            anonymous: true,
         };
         // SAFETY: the mapping is never given back, and used as an atomic only.
         let word = unsafe { place.as_ref() };

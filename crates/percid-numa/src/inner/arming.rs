@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, MutexGuard, atomic::Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use percid_rules::scan::{Effects, Reason};
 
@@ -13,12 +13,21 @@ use crate::access::pages::{Layout, Pages, Work};
 use crate::access::trap;
 use crate::access::write_protect::Monitor;
 use crate::access_method::AccessMethod;
+use crate::call_size::CallSize;
 use crate::inner::log::Log;
+use crate::inner::whereabouts::{self, Resident};
 use crate::report::event::Event;
-use crate::sys::{maps, memory, nodes};
+use crate::sys::{maps, memory};
 
-/// How many pages are looked up by one system call.
-const LOOK_UP: usize = 512;
+/// How many pages are disarmed by one system call.
+const DISARM_AT_ONCE: usize = 512;
+
+/// What is armed at once, to begin with and at the least, and at the most. Meanwhile threads of the
+/// program may have to wait for a fault or a mapping: about as long as the time.
+pub(crate) const FIRST: CallSize = CallSize::new(LEAST);
+const LEAST: u64 = 2 << 20;
+const MOST: u64 = 64 << 20;
+const PIECE_TIME: Duration = Duration::from_micros(500);
 
 /// The effects of a pass, and its counts.
 pub(crate) struct PassEffects<'a> {
@@ -31,14 +40,18 @@ pub(crate) struct PassEffects<'a> {
     /// Regions that were left out.
     pub(crate) skipped: u64,
     pub(crate) handler_replaced: bool,
+    /// Of the pieces that are armed at once.
+    pub(crate) size: CallSize,
 }
 
 impl<'a> PassEffects<'a> {
     pub(crate) fn new(
         entries: &'a BTreeMap<usize, Arc<Entry>>,
         log: &'a mut Log,
+        size: CallSize,
     ) -> PassEffects<'a> {
-        PassEffects { entries, log, looked_at: 0, armed: 0, skipped: 0, handler_replaced: false }
+        let handler_replaced = false;
+        PassEffects { entries, log, looked_at: 0, armed: 0, skipped: 0, handler_replaced, size }
     }
 }
 
@@ -47,20 +60,22 @@ impl Effects for PassEffects<'_> {
         let region = region as usize;
         let Some(entry) = self.entries.get(&region) else { return 0 };
         let Some(pages) = &entry.pages else { return 0 };
-        if entry.access == AccessMethod::Trapped && !trap::is_prepared() {
-            self.handler_replaced = true;
-            return 0;
-        }
-        if entry.access == AccessMethod::Trapped && memory::data_is_limited() {
-            // As the kernel might say when the rights are to be restored.
-            let pages = (part.end - part.start) / memory::page_size() as u64;
-            entry.tally().fail(libc::ENOMEM, pages);
-            return 0;
+        match leave(entry) {
+            Leave::Given => {}
+            Leave::HandlerReplaced => {
+                self.handler_replaced = true;
+                return 0;
+            }
+            Leave::Refused(errno) => {
+                let pages = (part.end - part.start) / memory::page_size() as u64;
+                entry.tally().fail(errno, pages);
+                return 0;
+            }
         }
         let began = Instant::now();
         let part = part.start as usize..part.end as usize;
         let mut tally = entry.tally();
-        let armed = arm(entry, pages, part.clone(), &mut tally);
+        let armed = arm(entry, pages, part.clone(), &mut tally, &mut self.size);
         tally.scanned += armed;
         tally.scan_time += began.elapsed();
         self.looked_at += part.len() as u64;
@@ -79,82 +94,124 @@ impl Effects for PassEffects<'_> {
     }
 }
 
-/// Arms the grains of a part of a region. Returns how many of its pages were not armed before.
-fn arm(entry: &Entry, pages: &Pages, part: Range<usize>, tally: &mut Tally) -> u64 {
+/// Whether memory of a region may be armed now, which is asked before each part of it.
+enum Leave {
+    Given,
+    /// Another handler has taken the place of percid's.
+    HandlerReplaced,
+    /// The kernel might not let the rights be restored.
+    Refused(i32),
+}
+
+fn leave(entry: &Entry) -> Leave {
+    match entry.access {
+        AccessMethod::Trapped if !trap::is_prepared() => Leave::HandlerReplaced,
+        // As the kernel might say when the rights are to be restored.
+        AccessMethod::Trapped if memory::data_is_limited() => Leave::Refused(libc::ENOMEM),
+        _ => Leave::Given,
+    }
+}
+
+/// Arms the grains of a part of a region, piece by piece. Returns how many of its pages were not
+/// armed before.
+fn arm(
+    entry: &Entry,
+    pages: &Pages,
+    part: Range<usize>,
+    tally: &mut Tally,
+    size: &mut CallSize,
+) -> u64 {
     let layout = pages.layout;
-    let first = layout.grain_at(part.start);
+    let mut next = layout.grain_at(part.start);
     let end = layout.grain_at(part.end - 1) + 1;
     let mut armed = 0;
-    for piece in pieces(&layout, first..end) {
+    while next < end {
+        let bytes = size.bytes(PIECE_TIME).clamp(LEAST, MOST);
+        let piece = next..end.min(next + (bytes >> layout.shift).max(1) as usize);
+        next = piece.end;
+        let began = Instant::now();
         // Released in between, so that a thread that excludes or unregisters waits for one piece
         // only.
-        let work = pages.go_on_with_work();
+        let mut work = pages.go_on_with_work();
         if work.over {
             break;
         }
-        let wanted = piece.clone().filter(|&grain| !pages.is_armed(grain) && !work.excludes(grain));
-        let found = match look_up(pages, wanted) {
+        let is_wanted = |&grain: &usize| !pages.is_armed(grain) && !work.excludes(grain);
+        let wanted: Vec<usize> = piece.clone().filter(is_wanted).collect();
+        work.looks += 1;
+        let found = match whereabouts::look_up(pages, &wanted, work.looks) {
             Ok(found) => found,
             Err((errno, count)) => {
                 tally.fail(errno, count);
                 break;
             }
         };
-        armed += match (entry.access, &entry.monitor) {
-            (AccessMethod::Trapped, _) => arm_runs(pages, &found, tally),
-            (_, None) => mark(pages, &found),
-            (_, Some(monitor)) => {
-                let marked = mark(pages, &found);
-                let (refused, vanished) = protect(monitor, pages, piece, tally);
-                entry.vanished.fetch_or(vanished, Relaxed);
-                marked.saturating_sub(refused)
-            }
-        };
+        armed += arm_found(entry, pages, piece, &found, tally);
+        let done = found.iter().map(|there| there.pages).sum::<u64>() * memory::page_size() as u64;
+        size.learn(done, began.elapsed());
     }
+    armed
+}
+
+/// Arms what has memory in a piece. Returns how many of its pages were not armed before.
+fn arm_found(
+    entry: &Entry,
+    pages: &Pages,
+    piece: Range<usize>,
+    found: &[Resident],
+    tally: &mut Tally,
+) -> u64 {
+    match (entry.access, &entry.monitor) {
+        (AccessMethod::Trapped, _) => arm_runs(pages, found, tally),
+        (_, None) => mark(pages, found),
+        (_, Some(monitor)) => {
+            let marked = mark(pages, found);
+            let (refused, vanished) = protect(monitor, pages, piece, tally);
+            entry.vanished.fetch_or(vanished, Relaxed);
+            marked.saturating_sub(refused)
+        }
+    }
+}
+
+/// Arms again what is to be looked at again. Where it is, is known: it was armed before. Returns how
+/// many of its pages were not armed before.
+pub(crate) fn arm_again(entry: &Entry, pages: &Pages) -> u64 {
+    let began = Instant::now();
+    let mut tally = entry.tally();
+    if !matches!(leave(entry), Leave::Given) || entry.gone.load(Relaxed) {
+        return 0;
+    }
+    let mut armed = 0;
+    for piece in pieces(&pages.layout, 0..pages.layout.grains()) {
+        if pages.unsettled() == 0 {
+            break;
+        }
+        let grains = pages.take_again(piece.clone());
+        let work = pages.go_on_with_work();
+        if work.over {
+            break;
+        }
+        let is_wanted = |&grain: &usize| !pages.is_armed(grain) && !work.excludes(grain);
+        let found = grains.into_iter().filter(is_wanted).filter_map(|grain| {
+            let count = (pages.layout.grain(grain).len() / memory::page_size()) as u64;
+            pages.home(grain).map(|node| Resident { grain, node, pages: count })
+        });
+        let found: Vec<Resident> = found.collect();
+        for run in found.chunk_by(|one, next| one.grain + 1 == next.grain) {
+            let part = run[0].grain..run[run.len() - 1].grain + 1;
+            armed += arm_found(entry, pages, part, run, &mut tally);
+        }
+    }
+    tally.scanned += armed;
+    tally.scan_time += began.elapsed();
     armed
 }
 
 /// Cuts grains into pieces that take a short time each.
 fn pieces(layout: &Layout, grains: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
-    let at_once = (LOOK_UP >> (layout.shift - memory::page_size().trailing_zeros())).max(1);
+    let at_once = (DISARM_AT_ONCE >> (layout.shift - memory::page_size().trailing_zeros())).max(1);
     let end = grains.end;
     grains.step_by(at_once).map(move |start| start..end.min(start + at_once))
-}
-
-/// A grain with memory.
-#[derive(Debug, Clone, Copy)]
-struct Resident {
-    grain: usize,
-    /// The node of its first page.
-    node: u32,
-    pages: u64,
-}
-
-/// Finds out which grains have memory, and on which nodes. The error comes with the number of
-/// pages.
-fn look_up(
-    pages: &Pages,
-    grains: impl Iterator<Item = usize>,
-) -> Result<Vec<Resident>, (i32, u64)> {
-    let page = memory::page_size();
-    let mut asked = Vec::new();
-    for grain in grains {
-        asked.extend(pages.layout.grain(grain).step_by(page).map(|address| (grain, address)));
-    }
-    let addresses: Vec<usize> = asked.iter().map(|(_, address)| *address).collect();
-    let mut nodes = vec![nodes::UNTOUCHED; addresses.len()];
-    if !addresses.is_empty() {
-        nodes::query(&addresses, &mut nodes).map_err(|errno| (errno, addresses.len() as u64))?;
-    }
-    let mut found: Vec<Resident> = Vec::new();
-    for ((grain, _), node) in asked.into_iter().zip(nodes) {
-        let Ok(node) = u32::try_from(node) else { continue };
-        match found.last_mut().filter(|there| there.grain == grain) {
-            Some(there) => there.pages += 1,
-            None => found.push(Resident { grain, node, pages: 1 }),
-        }
-    }
-    Ok(found)
 }
 
 /// Arms grains. Returns how many of their pages were not armed before.

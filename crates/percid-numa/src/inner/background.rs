@@ -14,6 +14,14 @@ use crate::sys::{clock, memory, nodes, process, signals};
 /// The longest time between two checks whether a pass is due: the shortest period by default.
 const TICK: Duration = Duration::from_millis(100);
 
+/// The shortest time between any two looks, however short the periods are.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// The time between two looks at pages that one more access decides about, and for how long after a
+/// pass, a look or a move there may be some.
+const QUICK: Duration = Duration::from_millis(20);
+const BUSY: Duration = Duration::from_millis(300);
+
 /// The thread, running until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Background {
@@ -63,46 +71,137 @@ impl Drop for Background {
 }
 
 fn run(inner: &Inner, stop: &Stop) {
-    let tick = TICK.min(inner.settings.period_min).max(Duration::from_millis(1));
+    let shortest = TICK.min(inner.settings.period_min).max(SHORTEST);
     let mut run_times = RunTimes::default();
     let mut next_look = Instant::now();
-    while stop.pause(tick) {
-        if Instant::now() >= next_look {
-            next_look = Instant::now() + look(inner, &mut run_times);
-        }
-        if !move_all(inner, stop) {
+    let mut last_pass = next_look;
+    let mut samples = Samples::new(inner.settings.period_min);
+    // While something is going on: looks and moves follow each other quickly.
+    let mut busy_until = Instant::now();
+    loop {
+        let now = Instant::now();
+        let tick = if now < busy_until { QUICK.min(shortest) } else { shortest };
+        let look_in = next_look.saturating_duration_since(now).max(SHORTEST);
+        if !stop.pause(tick.min(look_in)) {
             return;
+        }
+        let mut is_busy = false;
+        if inner.follow_change() {
+            next_look = next_look.min(last_pass + inner.least_period());
+        }
+        if Instant::now() >= next_look {
+            let looked = look(inner, &mut run_times);
+            next_look = Instant::now() + looked.rest;
+            if looked.has_passed {
+                (last_pass, is_busy) = (Instant::now(), true);
+            }
+        }
+        if inner.affordable().is_some() {
+            is_busy |= samples.take_if_due(inner) || inner.look_again() > 0;
+        }
+        match move_all(inner, stop) {
+            Moved::Stopped => return,
+            Moved::Some => is_busy = true,
+            Moved::Nothing => {}
+        }
+        if is_busy {
+            busy_until = Instant::now() + BUSY;
         }
     }
 }
 
-/// Makes a pass if there is time for one and it is due for some thread. Returns how long to rest.
-fn look(inner: &Inner, run_times: &mut RunTimes) -> Duration {
-    let Some(bytes) = inner.affordable() else { return Duration::ZERO };
-    let began = clock::own_run_time();
-    let next = run_times.next(inner.settings.scan_delay, inner.period(), inner.monitor_thread());
-    let took = clock::own_run_time().saturating_sub(began);
-    inner.add_scan_time(took);
-    // With thousands of threads choosing one takes milliseconds.
-    let rest = took.saturating_mul(REST);
-    rest.max(next.map_or(Duration::ZERO, |next| inner.pause_after(&inner.pass_over(bytes, next))))
+/// Samples between passes: a few grains are armed, so that a change is noticed long before a pass
+/// is due.
+struct Samples {
+    every: Duration,
+    next: Instant,
+    turn: usize,
+    /// How many grains of a region at the most.
+    most: usize,
 }
 
-/// Moves what is to move, at no more than the bandwidth. Returns whether to go on.
-fn move_all(inner: &Inner, stop: &Stop) -> bool {
-    loop {
-        let began = Instant::now();
-        let batch = inner.move_batch();
-        if batch.moved + batch.failed == 0 && !batch.more {
-            return true;
-        }
-        let bytes = batch.moved * memory::page_size() as u64;
-        let due = Duration::from_secs_f64(bytes as f64 / inner.settings.bandwidth as f64);
-        if !stop.pause(due.saturating_sub(began.elapsed())) {
+/// A part of the time that passes may take, which samples may.
+const SAMPLES_PART: u32 = 10;
+
+impl Samples {
+    fn new(every: Duration) -> Samples {
+        Samples { every, next: Instant::now() + every, turn: 0, most: 1 }
+    }
+
+    /// As often as a pass may be made at the most, where passes have become rarer. What turns out to
+    /// take long is done less.
+    fn take_if_due(&mut self, inner: &Inner) -> bool {
+        let are_passes_rare = || inner.shortest_period() > self.every * 2;
+        if Instant::now() < self.next || !are_passes_rare() {
             return false;
         }
+        self.turn += 1;
+        inner.sample(self.turn, self.most);
+        let began = clock::own_run_time();
+        let armed = inner.look_again() > 0;
+        let took = clock::own_run_time().saturating_sub(began);
+        let rest = took.saturating_mul(SAMPLES_PART * REST);
+        self.most =
+            if rest < self.every { self.most.saturating_mul(4) } else { self.most / 2 }.max(1);
+        self.next = Instant::now() + self.every.max(rest);
+        armed
+    }
+}
+
+/// What came of looking whether a pass is due.
+struct Looked {
+    /// Until a pass can be due.
+    rest: Duration,
+    has_passed: bool,
+}
+
+/// Makes a pass if there is time for one and it is due for some thread.
+fn look(inner: &Inner, run_times: &mut RunTimes) -> Looked {
+    let Some(bytes) = inner.affordable() else {
+        return Looked { rest: Duration::ZERO, has_passed: false };
+    };
+    let began = clock::own_run_time();
+    let next = run_times.next(inner);
+    inner.add_scan_time(clock::own_run_time().saturating_sub(began));
+    match next {
+        Next::None { rest } => Looked { rest, has_passed: false },
+        Next::Due { scanner, period } => {
+            let pass = inner.pass_over(bytes, scanner);
+            run_times.rest_after(scanner.thread, pass.took, inner.settings.period_max);
+            Looked { rest: period, has_passed: true }
+        }
+    }
+}
+
+/// Whether pages moved.
+enum Moved {
+    Nothing,
+    Some,
+    /// The thread is to end.
+    Stopped,
+}
+
+/// Moves what is to move, at no more than the bandwidth.
+fn move_all(inner: &Inner, stop: &Stop) -> Moved {
+    let mut moved = Moved::Nothing;
+    loop {
+        let (began, most) = (Instant::now(), inner.batch_bytes());
+        let batch = inner.move_batch();
+        if batch.moved + batch.failed == 0 && !batch.more {
+            return moved;
+        }
+        moved = Moved::Some;
+        let bytes = batch.moved * memory::page_size() as u64;
+        let due = Duration::from_secs_f64(bytes as f64 / inner.settings.bandwidth as f64);
+        // What a call takes in any case goes for few pages too: more of them may come meanwhile.
+        let took = began.elapsed();
+        let is_small = bytes < most / 2;
+        let gather = if is_small { took } else { Duration::ZERO };
+        if !stop.pause(due.saturating_sub(took).max(gather)) {
+            return Moved::Stopped;
+        }
         if !batch.more {
-            return true;
+            return moved;
         }
     }
 }
@@ -122,36 +221,60 @@ struct RunTime {
     ran: Duration,
 }
 
+/// What is to be done next for the threads of the program.
+enum Next {
+    /// A pass for a thread with this period.
+    Due { scanner: Scanner, period: Duration },
+    /// Nothing for so long: no thread runs for longer than time passes.
+    None { rest: Duration },
+}
+
 impl RunTimes {
-    /// Returns the thread of the program that has run for longest beyond its period, if any has.
-    /// This thread and the monitor are percid's.
-    fn next(&mut self, delay: Duration, period: Duration, monitor: u32) -> Option<Scanner> {
-        let me = process::thread_id();
+    /// Finds the thread of the program that has run for longest beyond its period. This thread and
+    /// the monitor are percid's. As published, the first period of a thread is the scan delay.
+    fn next(&mut self, inner: &Inner) -> Next {
+        let (me, monitor) = (process::thread_id(), inner.monitor_thread());
         let mut threads = process::thread_ids();
         threads.sort_unstable();
+        let others = (threads.len() as u32).saturating_sub(1);
         self.threads.retain(|thread, _| threads.binary_search(thread).is_ok());
-        let mut due: Option<(Duration, u32)> = None;
-        for &thread in threads.iter().filter(|&&thread| thread != me && thread != monitor) {
+        threads.retain(|&thread| thread != me && thread != monitor);
+        // A thread that does not exist yet has its first period before it.
+        let delay = inner.settings.scan_delay;
+        let mut rest = delay;
+        let mut due: Option<(Duration, u32, Duration)> = None;
+        for (&thread, period) in threads.iter().zip(inner.periods_of(&threads)) {
             let Some(ran) = clock::run_time(thread) else { continue };
-            if let Some(beyond) = self.note(thread, ran, delay).checked_sub(period) {
-                due = due.max(Some((beyond, thread)));
+            let since = self.note(thread, ran);
+            let is_first = self.threads[&thread].stamp == Duration::ZERO;
+            let period = if is_first { delay } else { period };
+            match since.checked_sub(period) {
+                Some(beyond) => due = due.max(Some((beyond, thread, period))),
+                None => rest = rest.min(period - since),
             }
         }
-        let (beyond, thread) = due?;
+        let Some((beyond, thread, period)) = due else { return Next::None { rest } };
         // Its next period begins now: missed passes are not made up for.
         if let Some(run_time) = self.threads.get_mut(&thread) {
             run_time.stamp += period + beyond;
         }
-        let threads = (threads.len() as u32).saturating_sub(1);
         // The kernel does not say another thread's memory policy. Threads inherit theirs, as this
         // one did.
         let balances = nodes::own_policy().is_none_or(|mode| mode.is_default() || mode.balances());
-        Some(Scanner { thread, balances, threads })
+        Next::Due { scanner: Scanner { thread, balances, threads: others }, period }
+    }
+
+    /// As published, a thread makes no other pass until it has run for many times what its last one
+    /// took; but no longer than the longest period.
+    fn rest_after(&mut self, thread: u32, took: Duration, longest: Duration) {
+        if let Some(run_time) = self.threads.get_mut(&thread) {
+            run_time.stamp += took.saturating_mul(REST - 1).min(longest);
+        }
     }
 
     /// Notes how long a thread has run. Returns how long beyond its stamp.
-    fn note(&mut self, thread: u32, ran: Duration, delay: Duration) -> Duration {
-        let new = RunTime { stamp: delay, ran };
+    fn note(&mut self, thread: u32, ran: Duration) -> Duration {
+        let new = RunTime { stamp: Duration::ZERO, ran };
         let run_time = self.threads.entry(thread).or_insert(new);
         // Less than before: the number belongs to another thread now.
         *run_time = if ran < run_time.ran { new } else { RunTime { ran, ..*run_time } };
@@ -167,9 +290,9 @@ mod tests {
     fn a_thread_with_a_number_that_is_used_again_begins_anew() {
         let second = Duration::from_secs(1);
         let mut run_times = RunTimes::default();
-        assert_eq!(run_times.note(7, 5 * second, second), 4 * second);
+        assert_eq!(run_times.note(7, 5 * second), 5 * second);
         run_times.threads.get_mut(&7).expect("noted").stamp += 4 * second;
-        assert_eq!(run_times.note(7, 6 * second, second), second);
-        assert_eq!(run_times.note(7, 3 * second, second), 2 * second, "another thread");
+        assert_eq!(run_times.note(7, 6 * second), 2 * second);
+        assert_eq!(run_times.note(7, 3 * second), 3 * second, "another thread");
     }
 }

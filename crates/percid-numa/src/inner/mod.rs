@@ -7,7 +7,9 @@ mod describe;
 mod fork_check;
 mod log;
 mod mapping;
+mod periods;
 mod state;
+mod whereabouts;
 
 pub(crate) use background::Background;
 
@@ -17,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use percid_rules::scan::{HUGE_PAGE, Rules, Scan, Scanner, Settings};
+use percid_rules::scan::{Rules, Scan, Scanner, Settings};
 
 use crate::access::entry::Entry;
 use crate::access::pages::{Layout, Pages};
@@ -43,8 +45,9 @@ use crate::sys::{clock, huge, memory, nodes, process};
 /// grains of a page, of which there are 16 times as many.
 const FAULT_SHIFT: u32 = 16;
 
-/// All passes together may take one part in 33 of the time, 3 %, from the beginning on. The
-/// published system rests for 32 times what the last pass took, which is 3.03 % in the long run.
+/// All passes together may take one part in 33 of the time that the process's threads run, 3 %,
+/// from the beginning on. In the published system a thread runs for 32 times what its last pass
+/// took before it makes another one, which is 3.03 % in the long run.
 pub(crate) const REST: u32 = 33;
 
 /// What the balancer, its thread and its regions share. A state that a thread of the parent was
@@ -57,11 +60,21 @@ pub(crate) struct Inner {
     nodes: Vec<u32>,
     fork_check: ForkCheck,
     began: Instant,
+    /// How long the process's threads had run by then.
+    ran_before: Duration,
     /// Locked for the whole of a pass, and before `state` if both are.
     scan: Mutex<Scan>,
     /// Locked for moments, since threads of the program wait for it.
     state: Mutex<State>,
 }
+
+/// Between passes one grain of so many is armed now and then, but as many as that if there are.
+const SAMPLE: usize = 64;
+const FEWEST_SAMPLES: usize = 16;
+
+/// As many steps apart as the golden ratio says: consecutive multiples are spread evenly over any
+/// small range (Knuth, "The Art of Computer Programming", volume 3, section 6.4).
+const GOLDEN: usize = 0x9e37_79b1;
 
 impl Inner {
     pub(crate) fn new(settings: Settings, rules: Rules) -> Inner {
@@ -71,6 +84,7 @@ impl Inner {
             nodes: nodes::usable_nodes(),
             fork_check: ForkCheck::new(),
             began: Instant::now(),
+            ran_before: clock::process_run_time(),
             scan: Mutex::new(Scan::new()),
             state: Mutex::new(State::new(&settings)),
         }
@@ -125,9 +139,14 @@ impl Inner {
             false => None,
         };
         let pages = match self.has_nodes() {
-            true => Some(self.track(&range, access, behind.rights, monitor.as_deref())?),
+            true => Some(self.track(&range, access, &behind, monitor.as_deref())?),
             false => None,
         };
+        // Two who balance would undo what the other one has noted. Of shared memory other processes
+        // would get the policy too.
+        let is_kept_from_kernel = pages.as_ref().is_some_and(|pages| pages.layout.anonymous)
+            && nodes::kernel_balances()
+            && nodes::keep_from_kernel(&range);
         let entry = Arc::new(Entry {
             range: range.clone(),
             access,
@@ -137,6 +156,7 @@ impl Inner {
             gone: AtomicBool::new(false),
             monitor,
             vanished: AtomicBool::new(false),
+            is_kept_from_kernel,
         });
         if entry.pages.is_some() {
             let range = range.start as u64..range.end as u64;
@@ -151,7 +171,7 @@ impl Inner {
         &self,
         range: &Range<usize>,
         access: AccessMethod,
-        rights: i32,
+        behind: &mapping::Behind,
         monitor: Option<&Monitor>,
     ) -> Result<Pages, RegisterError> {
         let page = memory::page_size().trailing_zeros();
@@ -161,9 +181,10 @@ impl Inner {
             bytes: range.len(),
             shift: huge::pages_in(range).map_or(least, |huge| huge.max(least)),
             nodes: self.nodes.last().map_or(1, |last| *last as usize + 1),
-            rights,
+            rights: behind.rights,
             width: self.rules.width,
             backoff: self.settings.backoff,
+            anonymous: !behind.traits.file,
         };
         // The monitor must not write to memory that it serves.
         let map = if monitor.is_some() { memory::map_under_a_name } else { memory::map };
@@ -190,6 +211,9 @@ impl Inner {
         let mut state = lock(&self.state);
         state.changes.push(Change::Unregistered(entry.range.start as u64));
         state.entries.remove(&entry.range.start);
+        if entry.is_kept_from_kernel && !entry.gone.load(Relaxed) {
+            nodes::give_to_kernel(&entry.range);
+        }
     }
 
     /// Returns the monitor's thread, which is none of the program's; 0 if there is none.
@@ -197,18 +221,33 @@ impl Inner {
         lock(&self.state).monitor.upgrade().map_or(0, |monitor| monitor.thread())
     }
 
-    /// Returns the time from one pass to the next, at present.
-    pub(crate) fn period(&self) -> Duration {
-        lock(&self.state).period
+    /// Returns the periods of some threads, in their order.
+    pub(crate) fn periods_of(&self, threads: &[u32]) -> Vec<Duration> {
+        let state = lock(&self.state);
+        threads.iter().map(|&thread| state.periods.of(thread)).collect()
+    }
+
+    /// Begins again with the shortest periods if the regions are used otherwise than before.
+    /// Returns whether it did.
+    pub(crate) fn follow_change(&self) -> bool {
+        let mut state = lock(&self.state);
+        let changed = state.has_changed();
+        if changed {
+            let bytes = state.entries.values().map(|entry| entry.range.len() as u64).sum();
+            state.periods.begin_again(&self.settings, bytes);
+        }
+        changed
     }
 
     /// Returns how many bytes a pass may arm now without taking more than its share of the time, by
     /// what earlier passes took; `None` if that is less than the least that a pass arms.
     pub(crate) fn affordable(&self) -> Option<u64> {
-        let state = lock(&self.state);
-        let time = (self.began.elapsed() / (REST + 1)).saturating_sub(state.scan_time);
-        let fits = state.scan_throughput.fits(time);
-        (fits >= HUGE_PAGE).then_some(self.settings.scan_size.min(fits))
+        lock(&self.state).affordable(&self.settings, self.run_time())
+    }
+
+    /// Returns how long the process's threads have run since the balancer was made.
+    fn run_time(&self) -> Duration {
+        clock::process_run_time().saturating_sub(self.ran_before)
     }
 
     /// A pass that arms this many bytes at most, up to the next multiple of [`HUGE_PAGE`].
@@ -224,12 +263,6 @@ impl Inner {
         self.pass_by(&self.settings, scanner)
     }
 
-    /// Returns how long to rest after a pass; not beyond the longest period.
-    pub(crate) fn pause_after(&self, pass: &Pass) -> Duration {
-        let longest = self.settings.period_max;
-        self.period().max(pass.took.saturating_mul(REST).min(longest))
-    }
-
     /// Adds the time that choosing a thread took.
     pub(crate) fn add_scan_time(&self, took: Duration) {
         lock(&self.state).scan_time += took;
@@ -242,7 +275,8 @@ impl Inner {
         let mut log = Log::default();
         log.push(Event::Pass { thread: scanner.thread, sequence: scan.sequence() });
         let before = scan.sequence();
-        let mut effects = PassEffects::new(&entries, &mut log);
+        let size = lock(&self.state).piece_size;
+        let mut effects = PassEffects::new(&entries, &mut log, size);
         let mappings = maps::all();
         match &mappings {
             Some(mappings) => {
@@ -251,7 +285,7 @@ impl Inner {
             }
             None => effects.log.push(Event::Blind),
         }
-        let PassEffects { looked_at, armed, skipped, handler_replaced, .. } = effects;
+        let PassEffects { looked_at, armed, skipped, handler_replaced, size, .. } = effects;
         if handler_replaced {
             log.push(Event::HandlerReplaced);
         }
@@ -268,8 +302,48 @@ impl Inner {
         state.passes += 1;
         state.blind_passes += u64::from(mappings.is_none());
         state.scan_time += took;
-        state.scan_throughput.learn(looked_at, took);
+        state.pass_size.learn(looked_at, took);
+        state.piece_size = size;
         Pass { armed, skipped, took }
+    }
+
+    /// Arms again what one more access decides about. Returns how many pages.
+    pub(crate) fn look_again(&self) -> u64 {
+        let unsettled =
+            |entry: &&Arc<Entry>| entry.pages.as_ref().is_some_and(|pages| pages.unsettled() > 0);
+        let entries: Vec<Arc<Entry>> =
+            lock(&self.state).entries.values().filter(unsettled).cloned().collect();
+        if entries.is_empty() {
+            return 0;
+        }
+        let began = clock::own_run_time();
+        let again = |entry: &Arc<Entry>| {
+            entry.pages.as_ref().map_or(0, |pages| arming::arm_again(entry, pages))
+        };
+        let armed = entries.iter().map(again).sum();
+        self.add_scan_time(clock::own_run_time().saturating_sub(began));
+        armed
+    }
+
+    /// Has a few grains of every region armed soon, `most` at the most. Another `turn` takes others.
+    pub(crate) fn sample(&self, turn: usize, most: usize) {
+        for pages in lock(&self.state).pages() {
+            let grains = pages.layout.grains();
+            let step = (grains / FEWEST_SAMPLES).clamp(1, SAMPLE).max(grains.div_ceil(most));
+            let first = turn.wrapping_mul(GOLDEN) % step;
+            (first..grains).step_by(step).for_each(|grain| pages.ask_again(grain));
+        }
+    }
+
+    /// Returns the shortest time between two passes that the regions can have.
+    pub(crate) fn least_period(&self) -> Duration {
+        let bytes = lock(&self.state).entries.values().map(|entry| entry.range.len() as u64).sum();
+        self.settings.periods(bytes).0
+    }
+
+    /// Returns the shortest period of the threads that were seen of late.
+    pub(crate) fn shortest_period(&self) -> Duration {
+        lock(&self.state).periods.shortest()
     }
 
     /// Hands changes of the regions to the scan, and the usable nodes to the regions. Returns the
@@ -290,6 +364,11 @@ impl Inner {
         let pages = entries.values().filter_map(|entry| entry.pages.as_ref());
         pages.for_each(|pages| pages.set_nodes(&nodes));
         (nodes.len() > 1).then_some(entries)
+    }
+
+    /// Returns how many bytes a batch is to move at present.
+    pub(crate) fn batch_bytes(&self) -> u64 {
+        migrate::bytes(&self.settings, &lock(&self.state).batch_size)
     }
 
     /// Moves a batch, of another region each time.
@@ -324,6 +403,7 @@ impl Inner {
             nodes: self.nodes.clone(),
             period: self.settings.period_min,
             age: self.began.elapsed(),
+            run_time: self.run_time(),
             threads: threads.len(),
             collisions: self.rules.width.collisions(&threads),
             ..Report::default()
@@ -335,7 +415,7 @@ impl Inner {
             let state = lock(&self.state);
             report.sequence = state.sequence;
             (report.passes, report.blind_passes) = (state.passes, state.blind_passes);
-            report.period = state.period;
+            report.period = state.periods.shortest();
             (report.scan_time, report.move_time) = (state.scan_time, state.move_time);
             report.events_lost = state.log.lost();
             state.entries.values().cloned().collect()
@@ -379,22 +459,20 @@ fn refresh(
 mod tests {
     use super::*;
 
-    /// A balancer of this age that has spent `spent` on passes.
-    fn inner(age: Duration, spent: Duration) -> Inner {
-        let mut inner = Inner::new(Settings::default(), Rules::default());
-        inner.began = inner.began.checked_sub(age).expect("a machine that runs for long enough");
-        lock(&inner.state).scan_time = spent;
-        inner
+    /// What a balancer may arm whose process has run for so long, of which passes took `spent`.
+    fn affordable(ran: Duration, spent: Duration) -> Option<u64> {
+        let mut state = State::new(&Settings::default());
+        state.scan_time = spent;
+        state.affordable(&Settings::default(), ran)
     }
 
     #[test]
     fn passes_cost_three_percent_of_the_time_and_no_more() {
         let (second, all) = (Duration::from_secs(1), Settings::default().scan_size);
-        assert_eq!(inner(34 * second, second + second / 10).affordable(), None, "all is spent");
-        assert_eq!(inner(Duration::ZERO, Duration::ZERO).affordable(), None, "nothing yet");
-        assert_eq!(inner(34 * second, second / 2).affordable(), Some(all));
-        let little = inner(34 * second, second - second / 100).affordable();
-        // A hundredth of a second, at 1 GB a second; it grows older while the test runs.
-        assert!(little.is_some_and(|bytes| (10_000_000..all).contains(&bytes)), "{little:?}");
+        assert_eq!(affordable(34 * second, second + second / 10), None, "all is spent");
+        assert_eq!(affordable(Duration::ZERO, Duration::ZERO), None, "nothing yet");
+        assert_eq!(affordable(34 * second, second / 2), Some(all));
+        let little = affordable(34 * second, second - second / 100);
+        assert_eq!(little, Some(10_000_000), "a hundredth of a second, at 1 GB a second");
     }
 }

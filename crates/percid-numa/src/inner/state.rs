@@ -5,19 +5,28 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use percid_rules::scan::{AccessCounts, Settings, Traits, adapted_period};
+use percid_rules::scan::{HUGE_PAGE, Settings, Traits};
 
 use crate::access::entry::Entry;
-use crate::access::pages::Pages;
+use crate::access::pages::{BITS, Pages};
 use crate::access::write_protect::Monitor;
+use crate::call_size::CallSize;
 use crate::error::RegisterError;
+use crate::inner::REST;
+use crate::inner::arming;
 use crate::inner::log::Log;
+use crate::inner::periods::{Periods, Seen};
 use crate::migrate;
-use crate::migrate::throughput::Throughput;
 
-/// The assumed speed of the first pass: 4 us a page. Machines were seen to need 0.1 to 0.3 us,
-/// emulated ones some 20.
-const FIRST_THROUGHPUT: Throughput = Throughput::assumed(1e9);
+/// The assumed speed of the first pass, in bytes a second: 4 us a page. Machines were seen to need
+/// 0.1 to 0.3 us, emulated ones some 20.
+const ASSUMED: f64 = 1e9;
+
+/// So many accesses tell whether regions are used otherwise than before: if this share of them, 3 in
+/// 10, speaks for a change. By the published rule for periods, memory is well placed from 7 in 10
+/// local accesses on.
+const ENOUGH_TO_TELL: u64 = 8;
+const CHANGED: (u64, u64) = (3, 10);
 
 /// What the scan does not know yet.
 #[derive(Debug)]
@@ -39,13 +48,15 @@ pub(crate) struct State {
     pub(crate) blind_passes: u64,
     pub(crate) scan_time: Duration,
     pub(crate) move_time: Duration,
-    pub(crate) period: Duration,
-    pub(crate) scan_throughput: Throughput,
-    pub(crate) batch_size: migrate::Size,
-    /// What had been seen when the period was adapted last, and pages that could not be moved
-    /// since.
-    seen_before: AccessCounts,
+    pub(crate) periods: Periods,
+    /// Of passes.
+    pub(crate) pass_size: CallSize,
+    pub(crate) batch_size: CallSize,
+    pub(crate) piece_size: CallSize,
+    /// Pages that could not be moved since the periods were adapted last.
     pub(crate) failed: u64,
+    /// Accesses, and those among them that spoke for a change, at the last question for one.
+    asked_before: (u64, u64),
     /// Where the last batch came from.
     pub(crate) moved_last: usize,
     /// The monitor, while there are regions that need it.
@@ -63,11 +74,12 @@ impl State {
             blind_passes: 0,
             scan_time: Duration::ZERO,
             move_time: Duration::ZERO,
-            period: settings.period_min,
-            scan_throughput: FIRST_THROUGHPUT,
-            batch_size: migrate::Size::FIRST,
-            seen_before: AccessCounts::default(),
+            periods: Periods::new(settings),
+            pass_size: CallSize::new(HUGE_PAGE),
+            batch_size: migrate::FIRST,
+            piece_size: arming::FIRST,
             failed: 0,
+            asked_before: (0, 0),
             moved_last: 0,
             monitor: Weak::new(),
         }
@@ -87,32 +99,43 @@ impl State {
         self.entries.values().filter_map(|entry| entry.pages.as_ref())
     }
 
-    fn seen(&self) -> AccessCounts {
-        self.pages().map(|pages| pages.seen()).fold(AccessCounts::default(), |sum, seen| {
-            AccessCounts {
-                local: sum.local + seen.local,
-                remote: sum.remote + seen.remote,
-                private: sum.private + seen.private,
-                shared: sum.shared + seen.shared,
-                failed: 0,
-            }
-        })
+    /// Returns how many bytes a pass may arm of a process that has run for so long.
+    pub(crate) fn affordable(&self, settings: &Settings, ran: Duration) -> Option<u64> {
+        let time = (ran / (REST + 1)).saturating_sub(self.scan_time);
+        let fits = self.pass_size.fits(time, ASSUMED);
+        (fits >= HUGE_PAGE).then_some(settings.scan_size.min(fits))
     }
 
-    /// Ends a sequence: adapts the period to what was seen in it, in regions of `bytes` together.
+    /// Ends a sequence: adapts the periods to what was seen in it, in regions of `bytes` together.
     pub(crate) fn adapt(&mut self, settings: &Settings, bytes: u64) {
-        let (seen, before) = (self.seen(), self.seen_before);
-        // The counts of regions that were unregistered meanwhile are gone.
-        let new = AccessCounts {
-            local: seen.local.saturating_sub(before.local),
-            remote: seen.remote.saturating_sub(before.remote),
-            private: seen.private.saturating_sub(before.private),
-            shared: seen.shared.saturating_sub(before.shared),
-            failed: std::mem::take(&mut self.failed),
-        };
-        self.period = adapted_period(self.period, &new, settings, bytes);
-        self.seen_before = seen;
+        let mut seen = [Seen::default(); BITS];
+        for pages in self.pages() {
+            for (bit, sum) in seen.iter_mut().enumerate() {
+                let of_region = pages.seen_by(bit);
+                sum.iter_mut().zip(of_region).for_each(|(sum, new)| *sum = sum.wrapping_add(new));
+            }
+        }
+        let failed = std::mem::take(&mut self.failed);
+        self.periods.adapt(&seen, failed, settings, bytes);
         self.pages().for_each(|pages| pages.age());
+    }
+
+    /// Returns whether the regions are used otherwise than before, by the accesses since the last
+    /// call; asks when enough of them were seen to tell.
+    pub(crate) fn has_changed(&mut self) -> bool {
+        let sums = self.pages().fold((0, 0), |(all, changes), pages| {
+            let seen = pages.seen();
+            (all + seen.local + seen.remote, changes + pages.changes())
+        });
+        // Less than before: a region is gone.
+        let before = (self.asked_before.0.min(sums.0), self.asked_before.1.min(sums.1));
+        let (all, changes) = (sums.0 - before.0, sums.1 - before.1);
+        self.asked_before = before;
+        if all < ENOUGH_TO_TELL {
+            return false;
+        }
+        self.asked_before = sums;
+        changes * CHANGED.1 >= all * CHANGED.0
     }
 
     pub(crate) fn overlapping(&self, range: &Range<usize>) -> Option<usize> {

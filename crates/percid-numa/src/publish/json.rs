@@ -25,6 +25,7 @@ impl Display for Json<'_> {
         time(f, "scan_ns", report.scan_time)?;
         time(f, "move_ns", report.move_time)?;
         time(f, "age_ns", report.age)?;
+        time(f, "run_time_ns", report.run_time)?;
         write!(f, ",\"threads\":{},\"collisions\":{}", report.threads, report.collisions)?;
         write!(f, ",\"events_lost\":{},\"regions\":", report.events_lost)?;
         list(f, report.regions.iter().map(Region))?;
@@ -123,6 +124,7 @@ mod tests {
             period: Duration::from_secs(1),
             scan_time: Duration::ZERO,
             move_time: Duration::from_nanos(4),
+            run_time: Duration::from_secs(8),
             age: Duration::from_secs(5),
             threads: 6,
             collisions: 7,
@@ -144,7 +146,7 @@ mod tests {
             Json(&report).to_string(),
             format!(
                 "{{\"format\":1,\"nodes\":[0,10],\"sequence\":-1,\"passes\":2,\"blind_passes\":3,\"period_ns\":1000000000,\
-                 \"scan_ns\":0,\"move_ns\":4,\"age_ns\":5000000000,\"threads\":6,\"collisions\":7,\
+                 \"scan_ns\":0,\"move_ns\":4,\"age_ns\":5000000000,\"run_time_ns\":8000000000,\"threads\":6,\"collisions\":7,\
                  \"events_lost\":18446744073709551615,\"regions\":[{regions}]}}"
             )
         );

@@ -1,13 +1,16 @@
-//! The run time of threads.
+//! The run time of threads and of the process.
 
 use std::time::Duration;
 
 /// Returns how long the calling thread has run so far. One system call.
 pub(crate) fn own_run_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the result.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
+}
+
+/// Returns how long all threads of this process have run so far. One system call, which looks at
+/// every thread.
+pub(crate) fn process_run_time() -> Duration {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default()
 }
 
 /// Returns how long a thread of this process has run so far; `None` if there is no such thread. One
@@ -16,7 +19,10 @@ pub(crate) fn run_time(thread: u32) -> Option<Duration> {
     // The clock of a thread's run time in nanoseconds (`linux/posix-timers.h`, and
     // clock_getcpuclockid(3)): the complement of its number, and three bits that say "this thread,
     // as scheduled".
-    let clock = (!(thread as libc::clockid_t) << 3) | 0b110;
+    read((!(thread as libc::clockid_t) << 3) | 0b110)
+}
+
+fn read(clock: libc::clockid_t) -> Option<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the result.
     let done = unsafe { libc::clock_gettime(clock, &mut time) };

@@ -1,6 +1,7 @@
 //! Mapping memory.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::ptr::{self, NonNull};
 
@@ -35,6 +36,16 @@ pub(crate) fn map_under_a_name(bytes: usize) -> Option<NonNull<u8>> {
 pub(crate) fn page_size() -> usize {
     // SAFETY: the call only reads the auxiliary vector.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+/// Returns which of some whole pages have memory; `None` if the kernel does not say. For memory
+/// that is the process's alone: of files it says what is cached.
+pub(crate) fn resident(range: &Range<usize>) -> Option<Vec<bool>> {
+    let mut bytes = vec![0u8; range.len() / page_size()];
+    let start: *mut libc::c_void = ptr::without_provenance_mut(range.start);
+    // SAFETY: there is a byte for each page; what is not mapped is an error.
+    let done = unsafe { libc::mincore(start, range.len(), bytes.as_mut_ptr()) };
+    (done == 0).then(|| bytes.into_iter().map(|byte| byte & 1 == 1).collect())
 }
 
 /// Changes the access rights of whole pages: `PROT_READ`, `PROT_WRITE`, `PROT_EXEC`, or none of

@@ -1,5 +1,7 @@
 //! Nodes: which exist, where this thread runs, where pages are, and moving them.
 
+use std::ops::Range;
+
 use super::{errno, file};
 
 /// The most nodes that any Linux kernel supports (`MAX_NUMNODES`).
@@ -11,14 +13,19 @@ const MPOL_F_ADDR: libc::c_ulong = 2;
 const MPOL_F_MEMS_ALLOWED: libc::c_ulong = 4;
 const MPOL_MF_MOVE: libc::c_int = 2;
 
+/// Policies (`linux/mempolicy.h`): none; and pages where they are first used, as without one.
+const MPOL_DEFAULT: libc::c_int = 0;
+const MPOL_LOCAL: libc::c_int = 4;
+
 /// A memory policy's mode with its flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mode(libc::c_int);
 
 impl Mode {
-    /// Returns whether there is no policy: pages are allocated where they are first used.
+    /// Returns whether pages are allocated where they are first used, by no policy or by one that
+    /// says the same.
     pub(crate) fn is_default(self) -> bool {
-        self.0 == 0
+        self.0 == MPOL_DEFAULT || self.0 == MPOL_LOCAL
     }
 
     /// Returns whether the policy lets pages follow their users (`MPOL_F_NUMA_BALANCING`).
@@ -138,6 +145,44 @@ fn policy(address: usize, flags: libc::c_ulong) -> Option<Mode> {
     (done == 0).then_some(Mode(mode))
 }
 
+/// Has the kernel's own balancing leave memory alone, which has no policy, as the calling thread has
+/// none: it gets the policy that says what goes without one. Returns whether the kernel took it.
+/// Memory that is not used yet is allocated as before.
+pub(crate) fn keep_from_kernel(range: &Range<usize>) -> bool {
+    let none = |policy: Option<Mode>| policy == Some(Mode(MPOL_DEFAULT));
+    if !none(own_policy()) || !none(policy_at(range.start)) || !bind(range, MPOL_LOCAL) {
+        return false;
+    }
+    // Kernels before 5.14 call it by another name, by which it could not be told from a program's.
+    let taken = policy_at(range.start) == Some(Mode(MPOL_LOCAL));
+    if !taken {
+        bind(range, MPOL_DEFAULT);
+    }
+    taken
+}
+
+/// Gives memory back to the kernel's balancing, unless it has got another policy meanwhile.
+pub(crate) fn give_to_kernel(range: &Range<usize>) {
+    if policy_at(range.start) == Some(Mode(MPOL_LOCAL)) {
+        bind(range, MPOL_DEFAULT);
+    }
+}
+
+fn bind(range: &Range<usize>, mode: libc::c_int) -> bool {
+    // SAFETY: changes where pages of the range will be allocated, not what they contain; no node
+    // mask is given.
+    let done = unsafe {
+        libc::syscall(libc::SYS_mbind, range.start, range.len(), mode, 0usize, 0usize, 0)
+    };
+    done == 0
+}
+
+/// Returns whether the kernel moves pages to their users itself (`kernel.numa_balancing`).
+pub(crate) fn kernel_balances() -> bool {
+    let state = std::fs::read_to_string("/proc/sys/kernel/numa_balancing");
+    state.is_ok_and(|state| state.trim().parse().is_ok_and(|modes: u32| modes & 1 == 1))
+}
+
 /// Looks up the nodes of pages, by their addresses: a node, or a negative `errno` (`ENOENT`: no
 /// memory there yet).
 ///
@@ -215,6 +260,24 @@ mod tests {
         let usable = usable_nodes();
         assert!(!usable.is_empty());
         assert!(usable.iter().all(|node| nodes_with_memory().contains(node)));
+    }
+
+    #[test]
+    fn memory_is_kept_from_the_kernel_and_given_back() {
+        let page = crate::sys::memory::page_size();
+        let memory = crate::sys::memory::map(4 * page).expect("memory");
+        let start = memory.as_ptr().expose_provenance();
+        let range = start + page..start + 3 * page;
+        if !keep_from_kernel(&range) {
+            println!("the kernel does not take the policy");
+            return;
+        }
+        let policies =
+            || [0, 1, 2, 3].map(|place| policy_at(start + place * page).expect("told").0);
+        assert_eq!(policies(), [MPOL_DEFAULT, MPOL_LOCAL, MPOL_LOCAL, MPOL_DEFAULT]);
+        assert!(!keep_from_kernel(&range), "it has a policy");
+        give_to_kernel(&range);
+        assert_eq!(policies(), [MPOL_DEFAULT; 4]);
     }
 
     #[test]

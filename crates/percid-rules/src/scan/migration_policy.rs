@@ -10,10 +10,15 @@ const EARLY: i64 = 4;
 /// to 3, percid's own margin.
 const MORE: (u64, u64) = (4, 3);
 
-/// How many accesses in a row from one node it takes to move a page that was moved so often before.
-/// Two nodes that are first at a page by chance, one time in two each, then move it in less than
-/// one of a thousand scans.
-const EVIDENCE: [u32; 3] = [2, 10, LONGEST];
+/// How many accesses in a row from one node it takes to move a page that was moved so often before,
+/// percid's own numbers. A row is looked at closely ([`Decision::look_again`]), so the longest takes
+/// a second or so, and a page that was moved often still follows a user that stays. Two nodes that
+/// are first at a page by chance, one time in two each, move it three times in a few hundred scans, and then less than once in a hundred thousand.
+const EVIDENCE: [u32; 4] = [2, 2, 8, 20];
+
+/// From so many moves on, an access from elsewhere says nothing new about the region: its users are
+/// known to change.
+const RESTLESS: u32 = 2;
 
 /// How long a row can be that is remembered.
 const LONGEST: u32 = 31;
@@ -30,7 +35,7 @@ const NODE_MASK: u32 = (1 << 10) - 1;
 /// | 0 to 9 | the node of the thread that was seen last |
 /// | 10 to 23 | that thread, the lower bits of its number |
 /// | 24 to 28 | how often in a row that node was seen, up to 31 |
-/// | 29 to 30 | how often the page was moved, up to 2; falls again if it stays where it is used |
+/// | 29 to 30 | how often the page was moved, up to 3; falls again if it stays where it is used |
 /// | 31 | whether any access was seen |
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct PageHistory(u32);
@@ -135,6 +140,12 @@ pub struct Decision {
     pub private: bool,
     /// Whether the page is to move to the accessing node.
     pub moves: bool,
+    /// Whether the next access is awaited to decide: the page should be armed again soon, rather
+    /// than with the next pass.
+    pub look_again: bool,
+    /// Whether the access speaks for another use of the region than before: the page moves, or
+    /// would if this went on.
+    pub change: bool,
 }
 
 /// Decides what follows from an access, by what is remembered of the page.
@@ -149,12 +160,23 @@ pub fn decide(before: PageHistory, access: PageAccess, at: &Context) -> Decision
     if local {
         // It has stayed for as long as it would take to move it again.
         let history = if steady { history.stayed() } else { history };
-        return Decision { history, local, private: first || same_thread, moves: false };
+        let private = first || same_thread;
+        return Decision {
+            history,
+            local,
+            private,
+            moves: false,
+            look_again: false,
+            change: false,
+        };
     }
-    let early = at.sequence <= EARLY && moved == 0 && (first || same_thread);
+    let private = first || same_thread;
+    let early = at.sequence <= EARLY && moved == 0 && private;
     let wanted = steady && (same_thread || at.use_there * MORE.1 > at.use_here * MORE.0);
     let moves = at.has_memory && (early || wanted);
-    Decision { history, local, private: first || same_thread, moves }
+    let look_again = at.has_memory && !moves && !steady;
+    let change = moves || at.has_memory && before.moves() < RESTLESS;
+    Decision { history, local, private, moves, look_again, change }
 }
 
 #[cfg(test)]
@@ -235,12 +257,12 @@ mod tests {
         let there = Context { home: 1, ..LATE };
         assert_eq!(needed(fresh, there), Some(2));
         let moved = fresh.moved();
-        assert_eq!(needed(moved, there), Some(10));
-        assert_eq!(needed(moved.moved(), there), Some(31));
-        assert_eq!(needed(moved.moved().moved(), there), Some(31));
-        assert_eq!(needed(moved, Context { backoff: false, ..there }), Some(2));
-        assert_eq!(needed(stay(moved, 10), there), Some(2), "it has stayed");
-        assert_eq!(needed(stay(moved.moved(), 31), there), Some(10), "not for long enough");
+        assert_eq!(needed(moved, there), Some(2));
+        assert_eq!(needed(moved.moved(), there), Some(8));
+        assert_eq!(needed(moved.moved().moved(), there), Some(20));
+        assert_eq!(needed(moved.moved(), Context { backoff: false, ..there }), Some(2));
+        assert_eq!(needed(stay(moved.moved(), 8), there), Some(2), "it has stayed");
+        assert_eq!(needed(stay(moved.moved().moved(), 20), there), Some(8), "not for long enough");
     }
 
     /// Who is first at a page of two nodes is left to chance: with the backoff it hardly moves.
@@ -297,12 +319,45 @@ mod tests {
     }
 
     #[test]
-    fn moves_are_counted_up_to_two() {
+    fn moves_are_counted_up_to_three() {
         let record = PageHistory::default().after(by(7, 3)).moved().moved().moved();
-        assert_eq!(record.moves(), 2);
-        // A word of another origin may say 3.
-        let strange = PageHistory::from_word(record.word() | 3 << 29);
-        assert!(!decide(strange, by(7, 3), &LATE).moves);
+        assert_eq!((record.moves(), record.moved().moves()), (3, 3));
+    }
+
+    #[test]
+    fn what_is_not_decided_is_looked_at_again() {
+        let look = |accesses: &[PageAccess]| {
+            let start = (PageHistory::default(), None);
+            let next = |(record, _), access: &PageAccess| {
+                let decision = decide(record, *access, &LATE);
+                (decision.history, Some((decision.moves, decision.look_again)))
+            };
+            accesses.iter().fold(start, next).1
+        };
+        assert_eq!(look(&[by(7, 1)]), Some((false, true)));
+        assert_eq!(look(&[by(7, 1), by(7, 1)]), Some((true, false)), "decided");
+        assert_eq!(look(&[by(7, 1), by(7, 0)]), Some((false, false)), "local");
+        assert_eq!(look(&[by(7, 1), by(8, 1)]), Some((false, false)), "of several threads");
+        let none = Context { has_memory: false, ..LATE };
+        let decision = decide(PageHistory::default(), by(7, 1), &none);
+        assert!(!decision.look_again && !decision.change);
+    }
+
+    #[test]
+    fn a_page_that_moves_often_says_nothing_about_change() {
+        let mut record = PageHistory::default().after(by(7, 0));
+        for moves in 0..4 {
+            let decision = decide(record, by(8, 1), &LATE);
+            assert_eq!(decision.change, moves < 2, "{moves} moves");
+            record = record.moved();
+        }
+        // A user that stays is one nevertheless.
+        let at_last = (0..20).fold(None, |_, _| {
+            let decision = decide(record, by(8, 1), &LATE);
+            record = decision.history;
+            Some((decision.moves, decision.change))
+        });
+        assert_eq!(at_last, Some((true, true)));
     }
 
     #[test]

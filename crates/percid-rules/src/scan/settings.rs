@@ -27,7 +27,7 @@ pub struct Settings {
     /// What may be armed a second, in bytes; 2560 MiB.
     pub max_rate: u64,
     /// What one system call may move at most, in bytes: as long as it takes, threads of the program
-    /// may have to wait for a page fault or a mapping of their own. 2 MiB, percid's own value.
+    /// may have to wait for a page fault or a mapping of their own. 8 MiB, percid's own value.
     pub batch: u64,
     /// For how long one system call may move pages, about: as many are moved at once as the times
     /// before suggest, and 64 KiB at the least. 10 ms, percid's own value.
@@ -47,7 +47,7 @@ impl Default for Settings {
             period_min: Duration::from_secs(1),
             period_max: Duration::from_secs(60),
             max_rate: 2560 * MIB,
-            batch: 2 * MIB,
+            batch: 8 * MIB,
             batch_time: Duration::from_millis(10),
             bandwidth: 2560 * MIB,
             backoff: true,

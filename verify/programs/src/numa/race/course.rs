@@ -20,7 +20,7 @@ const PER_NODE: usize = 2;
 /// Memory is placed when this share of it is.
 const ENOUGH: f64 = 0.95;
 /// How often to look, and at one page of how many.
-const LOOK: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(100);
 const SAMPLE: usize = 16;
 
 pub(super) fn run(

@@ -1,61 +1,40 @@
 //! Moving pages to their users, batch by batch.
 
-pub(crate) mod throughput;
-
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use percid_rules::scan::Settings;
 
 use crate::access::entry::Entry;
 use crate::access::pages::Pages;
+use crate::call_size::CallSize;
 use crate::done::Batch;
-use crate::migrate::throughput::Throughput;
 use crate::sys::{memory, nodes};
 
 /// The fewest bytes of a batch: below, most of the time is what every system call costs.
 const LEAST: u64 = 64 << 10;
 
-/// Chooses the size of a batch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Size {
-    /// Of the moving alone, during which other threads may wait; not of what the kernel does
-    /// before.
-    throughput: Throughput,
-    /// The bytes of the smallest batch so far and its shortest time: what larger batches take
-    /// beyond that, they take for moving.
-    smallest: Option<(u64, Duration)>,
-}
+/// The size of the first batch. Kernels before 6.3 interrupt the other CPUs for every page, some 2 us
+/// each; for as long a thread may wait that uses one of them.
+pub(crate) const FIRST: CallSize = CallSize::new(2 << 20);
 
-impl Size {
-    /// Small at first: older kernels (6.1) interrupt the other CPUs for every page.
-    pub(crate) const FIRST: Size = Size { throughput: Throughput::assumed(6.5e6), smallest: None };
-
-    fn bytes(&self, settings: &Settings) -> u64 {
-        self.throughput.fits(settings.batch_time).max(LEAST).min(settings.batch)
-    }
-
-    fn learn(&mut self, bytes: u64, took: Duration) {
-        let (least, shortest) = self.smallest.unwrap_or((bytes, took));
-        if bytes > least {
-            self.throughput.learn(bytes - least, took.saturating_sub(shortest));
-        } else if bytes > 0 {
-            self.smallest = Some((bytes, if bytes < least { took } else { took.min(shortest) }));
-            self.throughput.double();
-        }
-    }
+/// Returns how many bytes a batch is to move.
+pub(crate) fn bytes(settings: &Settings, size: &CallSize) -> u64 {
+    size.bytes(settings.batch_time).max(LEAST).min(settings.batch)
 }
 
 /// Moves a batch of a region's pages to where they were used last.
-pub(crate) fn move_some(entry: &Entry, settings: &Settings, size: &mut Size) -> Batch {
+pub(crate) fn move_some(entry: &Entry, settings: &Settings, size: &mut CallSize) -> Batch {
     let Some(pages) = &entry.pages else { return Batch::default() };
     let began = Instant::now();
     let mut work = pages.go_on_with_work();
     if work.over {
         return Batch::default();
     }
-    let most = (size.bytes(settings) >> pages.layout.shift).max(1) as usize;
+    let most = (bytes(settings, size) >> pages.layout.shift).max(1) as usize;
     let grains = pages.take_wanted(most, &mut work.next_wanted);
     let page_moves = page_moves(pages, &grains);
+    settle(pages, &grains, &page_moves);
     let (outcomes, took) = carry_out(&page_moves);
     size.learn((page_moves.len() * memory::page_size()) as u64, took);
     let done: Vec<(PageMove, i32)> = page_moves.into_iter().zip(outcomes).collect();
@@ -79,6 +58,13 @@ pub(crate) fn move_some(entry: &Entry, settings: &Settings, size: &mut Size) -> 
     tally.moved += batch.moved;
     tally.move_time += began.elapsed();
     batch
+}
+
+/// Corrects where grains were thought to be of which no page has to move.
+fn settle(pages: &Pages, grains: &[(usize, u32)], page_moves: &[PageMove]) {
+    let moving: BTreeSet<usize> = page_moves.iter().map(|page_move| page_move.grain).collect();
+    let there = grains.iter().filter(|(grain, _)| !moving.contains(grain));
+    there.for_each(|&(grain, node)| pages.set_home(grain, node));
 }
 
 /// A page that is to move.
@@ -153,32 +139,5 @@ fn look_again(page_moves: &[PageMove], outcomes: &mut [i32]) {
         if now == page_moves[place].node {
             outcomes[place] = now;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns how many pages a batch settles at, on a machine that takes these times for a call
-    /// and for each page.
-    fn settles_at(call: Duration, page: Duration) -> u64 {
-        let settings = Settings::default();
-        let mut size = Size::FIRST;
-        for _ in 0..20 {
-            let pages = size.bytes(&settings) / 4096;
-            size.learn(pages * 4096, call + page * pages as u32);
-        }
-        size.bytes(&settings) / 4096
-    }
-
-    #[test]
-    fn a_batch_takes_as_long_as_it_may_beyond_what_a_call_costs() {
-        let (millisecond, microsecond) = (Duration::from_millis(1), Duration::from_micros(1));
-        assert_eq!(settles_at(millisecond, microsecond), 512, "2 MiB");
-        let slow = settles_at(80 * millisecond, 50 * microsecond);
-        assert!((190..=270).contains(&slow), "{slow}: 10 ms are 200 pages");
-        let very_slow = settles_at(80 * millisecond, 10 * millisecond);
-        assert!((16..=32).contains(&very_slow), "{very_slow}: 64 KiB are 16 pages");
     }
 }

@@ -1,0 +1,142 @@
+//! How much one system call should do: as much as takes a given time, by what calls took before.
+//!
+//! A call takes some time in any case, and some more for every page. Both are estimated by a line
+//! through the calls so far, of which older ones count less and less. Where a call takes longer in
+//! any case than the given time, it may take as long again for its pages: less in a call would make
+//! all of them take longer, and hardly shorten any.
+
+use std::time::Duration;
+
+/// What an older call counts, compared with the one after it.
+const FADING: f64 = 0.8;
+/// How much more than ever before a call may do.
+const GROWTH: f64 = 4.0;
+
+/// Sizes of calls of one kind. A point is the bytes and the seconds of a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallSize {
+    /// The most that a call has done so far, or is to begin with.
+    largest: f64,
+    /// Fading sums over the calls: their number, x, y, x squared, x times y.
+    sums: [f64; 5],
+}
+
+impl CallSize {
+    /// Calls of so many bytes to begin with.
+    pub(crate) const fn new(first: u64) -> CallSize {
+        CallSize { largest: first as f64 / GROWTH, sums: [0.0; 5] }
+    }
+
+    /// Returns how many bytes a call should do that is to take this time.
+    pub(crate) fn bytes(&self, time: Duration) -> u64 {
+        let bold = self.largest * GROWTH;
+        let (fixed, for_each) = self.line();
+        let allowed = time.as_secs_f64().max(fixed);
+        // The conversion saturates; pages that take no time divide by zero.
+        if for_each > 0.0 { (allowed / for_each).min(bold) as u64 } else { bold as u64 }
+    }
+
+    /// Returns how many bytes a call can do within this time, all in all; before the first call, by an
+    /// assumed number of bytes a second.
+    pub(crate) fn fits(&self, time: Duration, assumed: f64) -> u64 {
+        let [count, x, y, ..] = self.sums;
+        let time = time.as_secs_f64();
+        let (fixed, for_each) = match self.line() {
+            _ if count == 0.0 => (0.0, 1.0 / assumed),
+            // Calls of one size: smaller ones may take less, which the next will show.
+            (0.0, 0.0) => (0.0, y / x),
+            line => line,
+        };
+        // The conversion saturates.
+        if time <= fixed { 0 } else { ((time - fixed) / for_each) as u64 }
+    }
+
+    /// A call for so many bytes took this time.
+    pub(crate) fn learn(&mut self, bytes: u64, took: Duration) {
+        if bytes == 0 {
+            return;
+        }
+        let (x, y) = (bytes as f64, took.as_secs_f64());
+        self.largest = self.largest.max(x);
+        let point = [1.0, x, y, x * x, x * y];
+        self.sums.iter_mut().zip(point).for_each(|(sum, new)| *sum = *sum * FADING + new);
+    }
+
+    /// The seconds that a call takes in any case, and for each byte.
+    fn line(&self) -> (f64, f64) {
+        let [count, x, y, xx, xy] = self.sums;
+        let spread = count * xx - x * x;
+        // Calls of one size do not say what takes how long.
+        if spread <= xx * 1e-6 {
+            return (0.0, 0.0);
+        }
+        let for_each = ((count * xy - x * y) / spread).max(0.0);
+        (((y - for_each * x) / count).max(0.0), for_each)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+    const MICROSECOND: Duration = Duration::from_micros(1);
+
+    /// Returns how many pages a call settles at that may take 10 ms and do 2 MiB, on a machine that
+    /// takes these times for a call and for each page.
+    fn settles_at(call: Duration, page: Duration) -> u64 {
+        let mut size = CallSize::new(1 << 17);
+        let pages = |size: &CallSize| size.bytes(10 * MILLISECOND).clamp(1 << 16, 2 << 20) / 4096;
+        for _ in 0..20 {
+            let count = pages(&size);
+            size.learn(count * 4096, call + page * count as u32);
+        }
+        pages(&size)
+    }
+
+    #[test]
+    fn a_call_takes_as_long_as_it_may_beyond_what_it_takes_in_any_case() {
+        assert_eq!(settles_at(MILLISECOND, MICROSECOND), 512, "2 MiB");
+        let slow = settles_at(MILLISECOND, 50 * MICROSECOND);
+        assert!((190..=210).contains(&slow), "{slow}: 10 ms are 200 pages");
+        assert_eq!(settles_at(80 * MILLISECOND, 50 * MICROSECOND), 512, "80 ms are 1600 pages");
+        let very_slow = settles_at(80 * MILLISECOND, 10 * MILLISECOND);
+        assert!((16..=32).contains(&very_slow), "{very_slow}: 64 KiB are 16 pages");
+    }
+
+    #[test]
+    fn growth_is_bounded_and_nothing_is_learned_from_nothing() {
+        let mut size = CallSize::new(1 << 17);
+        assert_eq!(size.bytes(MILLISECOND), 1 << 17);
+        size.learn(0, MILLISECOND);
+        assert_eq!(size.bytes(MILLISECOND), 1 << 17);
+        size.learn(1 << 17, Duration::ZERO);
+        assert_eq!(size.bytes(MILLISECOND), 1 << 19);
+    }
+
+    #[test]
+    fn what_fits_into_a_time_leaves_room_for_what_a_call_takes_in_any_case() {
+        let mut size = CallSize::new(1 << 20);
+        assert_eq!(size.fits(MILLISECOND, 1e9), 1_000_000);
+        size.learn(4 << 20, 100 * MILLISECOND);
+        assert_eq!(size.fits(50 * MILLISECOND, 1e9), 2 << 20, "nothing else is known");
+        size.learn(2 << 20, 90 * MILLISECOND);
+        let fits = |milliseconds| size.fits(milliseconds * MILLISECOND, 1e9) as f64 / 1048576.0;
+        assert_eq!(fits(70), 0.0);
+        assert!((fits(95) - 3.0).abs() < 0.1 && fits(120) > 7.0, "{} {}", fits(95), fits(120));
+    }
+
+    /// On machines whose CPUs take turns, some calls wait for many times as long as they work.
+    #[test]
+    fn one_late_call_does_not_make_the_next_ones_small_for_long() {
+        let mut size = CallSize::new(1 << 17);
+        let took = |pages: u64| 70 * MILLISECOND + MICROSECOND * 20 * pages as u32;
+        for pages in [32, 128, 512, 512] {
+            size.learn(pages * 4096, took(pages));
+        }
+        size.learn(512 * 4096, 300 * MILLISECOND);
+        let next = size.bytes(10 * MILLISECOND) / 4096;
+        size.learn(next * 4096, took(next));
+        assert!(next >= 64 && size.bytes(10 * MILLISECOND) / 4096 >= 128, "{next}");
+    }
+}

@@ -1,0 +1,126 @@
+//! The time between passes that each thread asks for.
+//!
+//! As published, a thread adapts its own period whenever all regions were walked, by what it was
+//! seen to do itself. Threads are known by their bits in a set of 128: those that share a bit are
+//! counted together and have one period.
+
+use std::time::Duration;
+
+use percid_rules::scan::{AccessCounts, Settings, Width, adapted_period};
+
+use crate::access::pages::BITS;
+
+/// What one bit's threads were seen to do: local, remote, private, shared accesses, modulo 2^32.
+pub(crate) type Seen = [u32; 4];
+
+/// The periods of all threads.
+#[derive(Debug)]
+pub(crate) struct Periods {
+    by_bit: [Duration; BITS],
+    /// What had been seen when the periods were adapted last.
+    before: [Seen; BITS],
+    /// Bits of threads that were seen between the last two adaptations.
+    active: u128,
+}
+
+impl Periods {
+    pub(crate) fn new(settings: &Settings) -> Periods {
+        Periods { by_bit: [settings.period_min; BITS], before: [Seen::default(); BITS], active: 0 }
+    }
+
+    /// Returns a thread's period.
+    pub(crate) fn of(&self, thread: u32) -> Duration {
+        self.by_bit[Width::Bits128.bit(thread) as usize]
+    }
+
+    /// Returns the shortest period of those that were seen of late; of all, if nobody was.
+    pub(crate) fn shortest(&self) -> Duration {
+        let active = |bit: usize| self.active == 0 || self.active >> bit & 1 == 1;
+        let periods = (0..BITS).filter(|&bit| active(bit)).map(|bit| self.by_bit[bit]);
+        periods.min().unwrap_or_default()
+    }
+
+    /// Adapts all periods to what was seen since the last time, in regions of `bytes` together;
+    /// `failed` pages could not be moved. The counts of regions that are gone by now are missing.
+    pub(crate) fn adapt(
+        &mut self,
+        seen: &[Seen; BITS],
+        failed: u64,
+        settings: &Settings,
+        bytes: u64,
+    ) {
+        self.active = 0;
+        for (bit, (now, before)) in seen.iter().zip(&self.before).enumerate() {
+            // A count that is smaller than before is one of which a region is gone, or one that
+            // began anew; both are rare, and cost one adaptation.
+            let new = |what: usize| u64::from(now[what].saturating_sub(before[what]));
+            let counts = AccessCounts {
+                local: new(0),
+                remote: new(1),
+                private: new(2),
+                shared: new(3),
+                failed,
+            };
+            self.active |= u128::from(counts.local + counts.remote > 0) << bit;
+            self.by_bit[bit] = adapted_period(self.by_bit[bit], &counts, settings, bytes);
+        }
+        self.before = *seen;
+    }
+
+    /// Makes all periods the shortest that regions of `bytes` together may have: their use has
+    /// changed.
+    pub(crate) fn begin_again(&mut self, settings: &Settings, bytes: u64) {
+        self.by_bit = [settings.periods(bytes).0; BITS];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn bit(thread: u32) -> usize {
+        Width::Bits128.bit(thread) as usize
+    }
+
+    #[test]
+    fn each_thread_has_the_period_that_its_own_accesses_ask_for() {
+        let settings = Settings::default();
+        let mut periods = Periods::new(&settings);
+        let mut seen = [Seen::default(); BITS];
+        seen[bit(7)] = [8, 0, 8, 0];
+        seen[bit(8)] = [4, 6, 1, 9];
+        periods.adapt(&seen, 0, &settings, 1 << 20);
+        assert_eq!(periods.of(7), Duration::from_millis(1300), "private");
+        assert_eq!(periods.of(8), SECOND, "shared and remote: shorter, but not below the least");
+        assert_eq!(periods.of(9), 2 * SECOND, "nothing");
+        assert_eq!(periods.shortest(), SECOND);
+        // Without anything new all of them see nothing.
+        periods.adapt(&seen, 0, &settings, 1 << 20);
+        assert_eq!(periods.of(8), 2 * SECOND);
+        assert_eq!(periods.shortest(), 2 * SECOND);
+    }
+
+    #[test]
+    fn pages_that_cannot_be_moved_double_every_period() {
+        let settings = Settings::default();
+        let mut periods = Periods::new(&settings);
+        let mut seen = [Seen::default(); BITS];
+        seen[bit(7)] = [8, 0, 8, 0];
+        periods.adapt(&seen, 1, &settings, 1 << 20);
+        assert_eq!(periods.of(7), 2 * SECOND);
+    }
+
+    #[test]
+    fn a_change_begins_again_with_the_shortest_period() {
+        let settings = Settings::default();
+        let mut periods = Periods::new(&settings);
+        for _ in 0..9 {
+            periods.adapt(&[Seen::default(); BITS], 0, &settings, 1 << 20);
+        }
+        assert_eq!(periods.of(7), 60 * SECOND);
+        periods.begin_again(&settings, 1 << 20);
+        assert_eq!(periods.of(7), SECOND);
+    }
+}
