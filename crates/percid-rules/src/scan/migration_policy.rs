@@ -13,8 +13,14 @@ const MORE: (u64, u64) = (4, 3);
 /// How many accesses in a row from one node it takes to move a page that was moved so often before,
 /// percid's own numbers. A row is looked at closely ([`Decision::look_again`]), so the longest takes
 /// a second or so, and a page that was moved often still follows a user that stays. Two nodes that
-/// are first at a page by chance, one time in two each, move it three times in a few hundred scans, and then less than once in a hundred thousand.
+/// are first at a page by chance, one time in two each, soon move it twice, once more in some 500
+/// scans, and then less than once in a hundred thousand.
 const EVIDENCE: [u32; 4] = [2, 2, 8, 20];
+
+/// How many accesses in a row from the page's own node it takes until one move of so many is
+/// forgotten: more than to move it again, or memory that is shared by chance would be forgiven as
+/// fast as it moves.
+const STAYED: [u32; 4] = [LONGEST, 8, 20, LONGEST];
 
 /// From so many moves on, an access from elsewhere says nothing new about the region: its users are
 /// known to change.
@@ -155,11 +161,10 @@ pub fn decide(before: PageHistory, access: PageAccess, at: &Context) -> Decision
     let first = before.node().is_none();
     let same_thread = before.is_by(access.thread);
     let moved = if at.backoff { before.moves() as usize } else { 0 };
-    let evidence = EVIDENCE[moved.min(EVIDENCE.len() - 1)];
-    let steady = history.streak() >= evidence;
+    let steady = history.streak() >= EVIDENCE[moved];
     if local {
-        // It has stayed for as long as it would take to move it again.
-        let history = if steady { history.stayed() } else { history };
+        let has_stayed = history.streak() >= STAYED[before.moves() as usize];
+        let history = if has_stayed { history.stayed() } else { history };
         let private = first || same_thread;
         return Decision {
             history,
@@ -261,8 +266,9 @@ mod tests {
         assert_eq!(needed(moved.moved(), there), Some(8));
         assert_eq!(needed(moved.moved().moved(), there), Some(20));
         assert_eq!(needed(moved.moved(), Context { backoff: false, ..there }), Some(2));
-        assert_eq!(needed(stay(moved.moved(), 8), there), Some(2), "it has stayed");
-        assert_eq!(needed(stay(moved.moved().moved(), 20), there), Some(8), "not for long enough");
+        assert_eq!(needed(stay(moved.moved(), 20), there), Some(2), "it has stayed");
+        assert_eq!(needed(stay(moved.moved(), 18), there), Some(8), "not for long enough");
+        assert_eq!(needed(stay(moved.moved().moved(), 31), there), Some(8), "once less");
     }
 
     /// Who is first at a page of two nodes is left to chance: with the backoff it hardly moves.
