@@ -228,7 +228,8 @@ pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
         unsafe { memory::unmap(place, size_of::<Board>()) };
     }
     match end {
-        End::Exited => probe,
+        // Late or not, it has done what the answer says.
+        End::Exited | End::Late => probe,
         // Something does not let it do what the probe needs, and will not the next time.
         End::Killed => Err(Unavailable::ProbeRefused(libc::EPERM)),
         End::Unknown => Err(Unavailable::ProbeRefused(libc::ECHILD)),
