@@ -122,6 +122,7 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("numa demo --memory 1024G", "MiB at most"),
         ("numa demo --memory 1M --threads 4096", "bytes at least"),
         ("numa demo --threads 4097", "1 to 4096"),
+        ("numa demo --pairs 0", "1 to 1000"),
         ("numa demo --rules nonsense", "base, selective, fixed"),
         ("numa demo --access nonsense", "reported, trapped"),
     ];

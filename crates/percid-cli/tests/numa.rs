@@ -356,7 +356,7 @@ fn a_watch_shows_as_many_intervals_as_asked_for() {
 #[test]
 fn a_watch_ends_with_what_it_watches() {
     let _turn = turn();
-    let mut demo = start("numa demo --seconds 1 --memory 4M --json");
+    let mut demo = start("numa demo --pairs 1 --seconds 1 --memory 4M --json");
     let began = Instant::now();
     // Its second run is the one that publishes.
     let output = loop {
@@ -403,13 +403,13 @@ fn a_watch_of_nothing_is_an_error_and_of_something_can_be_ended() {
 #[test]
 fn a_demonstration_has_figures_of_both_runs() {
     for access in ["reported", "trapped"] {
-        let arguments =
-            format!("numa demo --seconds 1 --memory 6M --threads 3 --access {access} --json");
+        let arguments = format!(
+            "numa demo --pairs 1 --seconds 1 --memory 6M --threads 3 --access {access} --json"
+        );
         let document = json(&arguments);
         let runs = list(&document, "runs");
         assert_eq!(number(&document["memory"]), 6 << 20);
         assert_eq!((&runs[0]["balanced"], &runs[1]["balanced"]), (&false.into(), &true.into()));
-        assert!(document["gain"].as_f64().is_some_and(|gain| gain > 0.0));
         for run in runs {
             for figure in ["bytes_per_second_first", "bytes_per_second_last"] {
                 assert!(run[figure].as_f64().is_some_and(|rate| rate > 1e6), "{run}");
@@ -428,6 +428,66 @@ fn a_demonstration_has_figures_of_both_runs() {
     }
 }
 
+/// The switch of the kernel's balancing; `None` if this kernel has none.
+fn kernel_balancing() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/numa_balancing").ok()?;
+    text.trim().parse().ok()
+}
+
+#[test]
+fn a_demonstration_compares_pairs_in_turns_and_bounds_its_figure() {
+    let document = json("numa demo --pairs 3 --seconds 0.4 --memory 4M --threads 2 --json");
+    let runs = list(&document, "runs");
+    let order: Vec<(u64, bool)> =
+        runs.iter().map(|run| (number(&run["pair"]), run["balanced"] == true)).collect();
+    assert_eq!(order, [(1, false), (1, true), (2, true), (2, false), (3, false), (3, true)]);
+    assert_eq!(document["kernel_balancing"]["value"].as_u64(), kernel_balancing());
+    let comparison = &document["comparison"];
+    let figure =
+        |of: &Value, name: &str| of[name].as_f64().unwrap_or_else(|| panic!("{name}: {document}"));
+    let estimate = &comparison["estimate"];
+    assert_eq!((number(&estimate["pairs"]), figure(comparison, "confidence")), (3, 0.95));
+    let [ratio, low, high] = ["ratio", "low", "high"].map(|name| figure(estimate, name));
+    assert!(low <= ratio && ratio <= high, "{estimate}");
+    // The ratios are with balancing to without, whichever came first.
+    for (pair, ratio) in list(comparison, "ratios").iter().enumerate() {
+        let last = |balanced: bool| {
+            let of_pair = runs[2 * pair..2 * pair + 2].iter();
+            let run = of_pair.clone().find(|run| run["balanced"] == balanced).expect("one");
+            figure(run, "bytes_per_second_last")
+        };
+        assert_eq!(ratio.as_f64(), Some(last(true) / last(false)));
+    }
+    let verdict = comparison["verdict"].as_str().expect("a verdict");
+    if list(&document, "nodes").len() == 1 {
+        assert_eq!(verdict, "nothing_to_gain");
+        assert_eq!(comparison["kernel_balances_both"], false);
+    } else {
+        let expected =
+            [(low > 1.0, "faster"), (high < 1.0, "slower"), (true, "no_difference_shown")];
+        let expected = expected.into_iter().find(|(is_so, _)| *is_so).map(|(_, name)| name);
+        assert_eq!(Some(verdict), expected);
+    }
+    let is_gain = verdict == "faster" && comparison["placement"] == "better";
+    assert_eq!(comparison["gain"].is_object(), is_gain, "{comparison}");
+}
+
+#[test]
+fn a_demonstration_of_one_pair_has_no_gain_and_the_kernels_balancing_comes_first() {
+    let arguments = "numa demo --pairs 1 --seconds 0.4 --memory 4M --threads 2";
+    let output = bounded(&mut command(arguments));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    assert!(at("the kernel's own balancing: ") < at("placed %"), "{text}");
+    assert!(!text.contains("gain:") && !text.contains(" times"), "no figure: {text}");
+    assert!(text.contains("nothing to gain") || text.contains("no verdict"), "{text}");
+    let document = json(&format!("{arguments} --json"));
+    assert!(
+        document["comparison"]["estimate"].is_null() && document["comparison"]["gain"].is_null()
+    );
+}
+
 #[test]
 fn a_demonstration_can_be_ended() {
     for pause in [0, 300, 1500] {
@@ -441,8 +501,29 @@ fn a_demonstration_can_be_ended() {
         assert_eq!(output.status.code(), Some(130));
         let document = document(&output);
         assert_eq!(document["interrupted"], true);
-        assert!(list(&document, "runs").len() <= 1);
+        assert!(list(&document, "runs").is_empty(), "no pair is finished");
+        assert!(document["comparison"]["estimate"].is_null());
     }
+}
+
+#[test]
+fn a_demonstration_that_is_ended_has_its_finished_pairs() {
+    let child = start("numa demo --pairs 1000 --seconds 0.2 --memory 2M --threads 2 --json");
+    while !listens(&child) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    // At 0.2 s a run, and 0.1 s for what is around it, about six pairs.
+    thread::sleep(Duration::from_secs(4));
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    let document = document(&output);
+    assert_eq!((&document["interrupted"], &document["pairs"]), (&true.into(), &1000.into()));
+    let runs = list(&document, "runs").len();
+    assert!(runs > 0 && runs.is_multiple_of(2) && runs < 2000, "{runs}");
+    assert_eq!(list(&document["comparison"], "ratios").len(), runs / 2);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&format!("interrupted after {} of 1000 pairs", runs / 2)), "{said}");
 }
 
 /// Whether the program has taken over SIGINT, as its status file says.

@@ -125,44 +125,78 @@ Examples:
 
 const DEMO_ABOUT: &str = "\
 Runs the workload that the published scan was measured with (NUMA01_THREADLOCAL), scaled
-to this machine, first without balancing and then with it, and says what balancing did.
+to this machine, without balancing and with it, and says what balancing did and how surely.
 
 Threads share one region of memory. Each first writes zeros to all of it while its memory
 policy is bound to the first node, so that all pages are there. Then each writes zeros to a
 slice of its own, again and again, under the default policy. Threads are confined to
-the nodes in turn, so that it is known where each slice belongs. The pages are small. Both runs last for --seconds after that beginning. The figures, in JSON the keys
-of `runs`:
+the nodes in turn, so that it is known where each slice belongs. The pages are small.
 
+A pair is a run without balancing and one with it, each in fresh memory and for --seconds
+after that beginning. Pairs take turns in which of their runs comes first, so that a machine
+that becomes faster or slower meanwhile favours neither. By default there are six pairs of
+5 s a run: one minute, and twelve beginnings. Where one node has memory there is one pair.
+
+First it says whether the kernel balances too (/proc/sys/kernel/numa_balancing; in JSON
+kernel_balancing, null without the file): 0 off, 1 on, 2 among memory tiers only, 3 both.
+If it is on it moves pages in all runs, and percid is compared with the kernel instead of
+with nothing; root switches it off by `sysctl kernel.numa_balancing=0`.
+
+The figures of a run, in JSON the keys of `runs`, in the order in which they ran:
+
+  pair, balanced     which pair it belongs to, and which run of it it is
   placed             share of the pages that are on the node of their slice's thread:
                      placed_before and placed_after the slices were used
   pages by node      pages_before, pages_after
   GB/s               bytes written per second in the first and in the last second of the
                      run (a quarter of it, if it is shorter than four seconds):
                      bytes_per_second_first, bytes_per_second_last
-  local %            local share of the accesses that were seen
-  moved, scanned     pages
-  scan, move %       time spent on arming and on moving, as a share of the balancer's age,
-                     which includes the beginning
-  skipped            how often the region was left out, by reason
+  balancer           of runs with it, here for all of them together: passes, sequence;
+                     pages scanned, moved, pending and failed; local, remote and
+                     local_share of the accesses seen; scan_share and move_share, time
+                     spent on arming and on moving as a share of the balancer's age, which
+                     includes the beginning; skipped: how often the region was left out
 
-`gain` is the quotient of the throughputs in the last seconds, with balancing and without.
+What the pairs say, in JSON the keys of `comparison`:
+
+  ratios             for each pair the throughput in the last second with balancing, in
+                     multiples of that without; null where one is missing
+  estimate           null of fewer than two ratios; pairs: how many there are; ratio:
+                     their geometric mean; low, high: the ends of the interval that covers
+                     the true one with `confidence` (0.95). The `method` is Student's t
+                     interval of the mean of the ratios' logarithms
+  placement          where the pages are at the end with balancing, beside without: alike
+                     (5 points at most between placed_with and placed_without, the means
+                     of placed_after), better or worse; null where the kernel hides it
+  verdict            faster or slower: the whole interval is above or below 1;
+                     no_difference_shown: it includes 1; too_few_pairs: no estimate;
+                     nothing_to_gain: one node has memory
+  gain               the estimate where the verdict is faster and the placement better,
+                     else null: whatever makes runs faster that end with their pages
+                     alike, it is not balancing
+  kernel_balances_both
+                     whether the kernel moves pages among these nodes in all runs
 
 The scan's constants are shorter than the library's defaults, as a run of seconds needs;
 those used are printed. --rules fixed is Linux 6.12's walk and the library's default,
 selective the published series, base the kernel before it. A balancer cannot see that a
 thread's policy is bound at the beginning, which is why the kernel gave the workload's
-memory up under base; here it may be scanned under all three. While the second run
+memory up under base; here it may be scanned under all three. While a run with balancing
 lasts, `percid numa watch PID` shows it; the PID is printed on standard error.
 
 With one node there is nothing to balance: nothing is armed, and both runs show the same
-work.";
+work.
+
+Exit status 0: all pairs were run, whatever the verdict; 130: Ctrl-C; the pairs that were
+finished are printed.";
 
 const DEMO_EXAMPLES: &str = "\
 Examples:
   percid numa demo
-  percid numa demo --rules base --seconds 20
-  percid numa demo --access trapped --memory 512M --threads 16
-  percid numa demo --json | jq '.runs[] | [.balanced, .placed_after, .bytes_per_second_last]'";
+  percid numa demo --pairs 12 --seconds 20
+  percid numa demo --rules base --access trapped --memory 512M --threads 16
+  percid numa demo --json | jq '.comparison | [.verdict, .gain]'
+  percid numa demo --json | jq '.runs[] | [.pair, .balanced, .placed_after]'";
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct NumaArguments {
@@ -178,7 +212,7 @@ pub(crate) enum NumaPart {
     /// Show what the balancers of a process do, interval by interval
     #[command(long_about = WATCH_ABOUT, after_long_help = manual(WATCH_EXAMPLES))]
     Watch(WatchArguments),
-    /// Run the published workload here, without balancing and with it
+    /// Run the published workload here, without balancing and with it, in pairs
     #[command(long_about = DEMO_ABOUT, after_long_help = manual(DEMO_EXAMPLES))]
     Demo(DemoArguments),
 }
@@ -240,8 +274,13 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
 
-    /// Length of each of the two runs, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    /// Pairs of runs, one without balancing and one with it; an error bound needs two [default: 6,
+    /// where one node has memory 1]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 1000>)]
+    pub(crate) pairs: Option<u64>,
+
+    /// Length of each run, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) seconds: Duration,
 
     /// Which rules choose the regions that are scanned

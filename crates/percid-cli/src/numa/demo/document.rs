@@ -4,35 +4,38 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use percid_numa::{RegionReport, Report, Settings};
+use percid_numa::Settings;
 use serde::Serialize;
 
+use super::balancers::{BalancerReport, Balancers};
+use super::comparison::{Comparison, Ends};
 use super::plan::Plan;
 use super::workload::{Course, Placement};
 use crate::cli::RulesChoice;
-use crate::numa::errno;
-use crate::numa::figures::{counts, mebibytes, percent, share};
+use crate::numa::figures::{percent, share};
 use crate::numa::nodes::KernelBalancing;
 use percid_command::text_table::{Align, TextTable};
 
 /// The most nodes that have columns; the JSON has all.
 const NODES_SHOWN: usize = 8;
 
-/// The document of `percid numa demo --json`.
+/// The document of `percid numa demo --json`. The text is what follows the heading.
 #[derive(Debug, Serialize)]
 pub(super) struct Document {
     threads: usize,
     memory: usize,
     nodes: Vec<u32>,
     first_node: u32,
+    /// As many as were asked for.
+    pairs: usize,
     seconds: f64,
     rules: RulesChoice,
     access: String,
     settings: SettingsReport,
     kernel_balancing: KernelBalancing,
+    /// Those of finished pairs, in the order in which they ran.
     runs: Vec<RunReport>,
-    /// The throughput at the end with balancing, in multiples of that without.
-    gain: Option<f64>,
+    comparison: Comparison,
     interrupted: bool,
 }
 
@@ -51,6 +54,8 @@ struct SettingsReport {
 
 #[derive(Debug, Serialize)]
 pub(super) struct RunReport {
+    /// From 1.
+    pair: usize,
     balanced: bool,
     bytes_per_second_first: Option<f64>,
     bytes_per_second_last: Option<f64>,
@@ -61,42 +66,43 @@ pub(super) struct RunReport {
     balancer: Option<BalancerReport>,
 }
 
-/// Pages, and shares of the balancer's age.
-#[derive(Debug, Serialize)]
-struct BalancerReport {
-    local_share: Option<f64>,
-    scanned: u64,
-    moved: u64,
-    pending: u64,
-    #[serde(serialize_with = "errno::serialize")]
-    failed: BTreeMap<i32, u64>,
-    passes: u64,
-    sequence: i64,
-    scan_share: f64,
-    move_share: f64,
-    skipped: BTreeMap<&'static str, u64>,
-}
-
 impl Document {
-    pub(super) fn new(plan: &Plan, runs: Vec<RunReport>, interrupted: bool) -> Document {
-        let last = |balanced| {
-            let run = runs.iter().find(|run| run.balanced == balanced)?;
-            run.bytes_per_second_last.filter(|rate| *rate > 0.0)
-        };
+    pub(super) fn new(
+        plan: &Plan,
+        kernel: KernelBalancing,
+        pairs: Vec<[RunReport; 2]>,
+        interrupted: bool,
+    ) -> Document {
+        let ends: Vec<Ends> = pairs.iter().map(ends).collect();
         Document {
             threads: plan.places.len(),
             memory: plan.bytes(),
             nodes: plan.nodes.clone(),
             first_node: plan.first_node,
+            pairs: plan.pairs,
             seconds: plan.length.as_secs_f64(),
             rules: plan.rules,
             access: plan.access.to_string(),
             settings: SettingsReport::new(&plan.settings),
-            kernel_balancing: KernelBalancing::read(),
-            gain: last(true).zip(last(false)).map(|(with, without)| with / without),
-            runs,
+            kernel_balancing: kernel,
+            comparison: Comparison::new(&ends, plan.has_nodes(), kernel.is_on()),
+            runs: pairs.into_iter().flatten().collect(),
             interrupted,
         }
+    }
+}
+
+/// How a pair ended, whichever of its runs came first.
+fn ends(pair: &[RunReport; 2]) -> Ends {
+    let [without, with] = match pair {
+        [first, second] if first.balanced => [second, first],
+        [first, second] => [first, second],
+    };
+    Ends {
+        throughput_without: without.bytes_per_second_last,
+        throughput_with: with.bytes_per_second_last,
+        placed_without: without.placed_after,
+        placed_with: with.placed_after,
     }
 }
 
@@ -117,12 +123,13 @@ impl SettingsReport {
 }
 
 impl RunReport {
-    pub(super) fn new(plan: &Plan, course: &Course) -> RunReport {
+    pub(super) fn new(plan: &Plan, pair: usize, course: &Course) -> RunReport {
         let window = Duration::from_secs(1).min(plan.length / 4);
         let end = course.written.last().map_or(Duration::ZERO, |(time, _)| *time);
         let placed =
             |placement: &Placement| share(placement.placed, placement.by_node.values().sum());
         RunReport {
+            pair,
             balanced: course.report.is_some(),
             bytes_per_second_first: rate(&course.written, Duration::ZERO, window),
             bytes_per_second_last: rate(&course.written, end.saturating_sub(window), end),
@@ -144,118 +151,45 @@ fn rate(written: &[(Duration, u64)], from: Duration, to: Duration) -> Option<f64
     (seconds > 0.0).then(|| (now - before) as f64 / seconds)
 }
 
-impl BalancerReport {
-    /// There is one region.
-    fn new(report: &Report) -> Option<BalancerReport> {
-        let region: &RegionReport = report.regions.first()?;
-        let of_age = |time: Duration| time.as_secs_f64() / report.age.as_secs_f64();
-        Some(BalancerReport {
-            local_share: region.local_share(),
-            scanned: region.scanned,
-            moved: region.moved,
-            pending: region.pending,
-            failed: region.failed.iter().copied().collect(),
-            passes: report.passes,
-            sequence: report.sequence,
-            scan_share: of_age(report.scan_time),
-            move_share: of_age(report.move_time),
-            skipped: region.skipped.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
-        })
-    }
-}
-
 impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings = &self.settings;
-        writeln!(
-            f,
-            "NUMA01_THREADLOCAL, scaled: {} threads, {} MiB first written on node {}, {} s a run",
-            self.threads,
-            mebibytes(self.memory as u64),
-            self.first_node,
-            self.seconds
-        )?;
-        writeln!(
-            f,
-            "rules {}, access {}; scan delay {} ms, scan size {} MiB, period {} to {} ms",
-            self.rules.name(),
-            self.access,
-            settings.scan_delay_ms,
-            mebibytes(settings.scan_size),
-            settings.period_min_ms,
-            settings.period_max_ms
-        )?;
-        if self.kernel_balancing.is_on() {
-            writeln!(f, "the kernel's own balancing is on: it moves pages in both runs")?;
+        if !self.runs.is_empty() {
+            writeln!(f, "\n{}", self.table())?;
         }
-        if self.nodes.len() < 2 {
-            writeln!(
-                f,
-                "one node has memory: nothing is armed, nothing moves, and balancing costs nothing"
-            )?;
-        }
-        write!(f, "\n{}", self.table())?;
-        if let Some(gain) = self.gain {
-            let what = match self.nodes.len() {
-                0 | 1 => "which is by how much two equal runs differ",
-                _ => "with balancing, as a multiple of that without",
-            };
-            writeln!(f, "gain: {gain:.2} times the throughput at the end, {what}")?;
-        }
-        self.runs.iter().filter_map(|run| run.balancer.as_ref()).try_for_each(|run| run.fmt(f))
+        write!(f, "{}", self.comparison)?;
+        let balancers = self.runs.iter().filter_map(|run| run.balancer.as_ref());
+        write!(f, "{}", Balancers(balancers.collect()))
     }
 }
 
 impl Document {
     fn table(&self) -> TextTable {
         let right = Align::Right;
-        let mut table = TextTable::new([("balancing", Align::Left)]);
+        let mut table = TextTable::new([("pair", right), ("balancing", Align::Left)]);
         table.group("GB/s".to_owned(), ["first", "last"].map(|name| (name, right)));
         table.group("placed %".to_owned(), ["before", "after"].map(|name| (name, right)));
         let nodes: Vec<u32> = self.nodes.iter().take(NODES_SHOWN).copied().collect();
         let columns = nodes.iter().map(|node| (format!("node {node}"), right));
         table.group("pages after".to_owned(), columns);
         for run in &self.runs {
-            let rate = |bytes: Option<f64>| match bytes {
-                Some(bytes) => format!("{:.2}", bytes / 1e9),
-                None => "-".to_owned(),
-            };
-            let mut row = vec![if run.balanced { "yes" } else { "no" }.to_owned()];
-            row.extend([run.bytes_per_second_first, run.bytes_per_second_last].map(rate));
-            row.extend([run.placed_before, run.placed_after].map(percent));
-            let pages = |node| run.pages_after.get(node).copied().unwrap_or(0).to_string();
-            row.extend(nodes.iter().map(pages));
-            table.row(row);
+            table.row(row(run, &nodes));
         }
         table
     }
 }
 
-impl fmt::Display for BalancerReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "balancer: {} passes in {} sequences; {} pages scanned, {} moved, {} pending, failed {}",
-            self.passes,
-            self.sequence,
-            self.scanned,
-            self.moved,
-            self.pending,
-            counts(self.failed.iter().map(|(number, pages)| (errno::name(*number), *pages)))
-        )?;
-        writeln!(
-            f,
-            "  local {} % of the accesses seen; scanning took {} % of the time, moving {} %",
-            percent(self.local_share),
-            percent(Some(self.scan_share)),
-            percent(Some(self.move_share))
-        )?;
-        writeln!(
-            f,
-            "  skipped: {}",
-            counts(self.skipped.iter().map(|(name, count)| (name, *count)))
-        )
-    }
+fn row(run: &RunReport, nodes: &[u32]) -> Vec<String> {
+    let rate = |bytes: Option<f64>| match bytes {
+        Some(bytes) => format!("{:.2}", bytes / 1e9),
+        None => "-".to_owned(),
+    };
+    let mut row = vec![run.pair.to_string(), if run.balanced { "yes" } else { "no" }.to_owned()];
+    row.extend([run.bytes_per_second_first, run.bytes_per_second_last].map(rate));
+    row.extend([run.placed_before, run.placed_after].map(percent));
+    row.extend(
+        nodes.iter().map(|node| run.pages_after.get(node).copied().unwrap_or(0).to_string()),
+    );
+    row
 }
 
 #[cfg(test)]
@@ -273,5 +207,25 @@ mod tests {
         assert_eq!(between(1500, 9000), None);
         assert_eq!(rate(&written[..1], Duration::ZERO, Duration::ZERO), None);
         assert_eq!(rate(&[], Duration::ZERO, Duration::ZERO), None);
+    }
+
+    #[test]
+    fn a_pair_is_compared_the_same_way_whichever_run_came_first() {
+        let run = |balanced, rate| RunReport {
+            pair: 1,
+            balanced,
+            bytes_per_second_first: None,
+            bytes_per_second_last: Some(rate),
+            placed_before: None,
+            placed_after: Some(if balanced { 1.0 } else { 0.5 }),
+            pages_before: BTreeMap::new(),
+            pages_after: BTreeMap::new(),
+            balancer: None,
+        };
+        for pair in [[run(false, 2.0), run(true, 3.0)], [run(true, 3.0), run(false, 2.0)]] {
+            let ends = ends(&pair);
+            assert_eq!((ends.throughput_without, ends.throughput_with), (Some(2.0), Some(3.0)));
+            assert_eq!((ends.placed_without, ends.placed_with), (Some(0.5), Some(1.0)));
+        }
     }
 }

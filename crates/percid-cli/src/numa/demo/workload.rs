@@ -40,6 +40,8 @@ pub(super) struct Course {
     pub(super) written: Vec<(Duration, u64)>,
     pub(super) before: Placement,
     pub(super) after: Placement,
+    /// Ctrl-C came before it was over.
+    pub(super) cut_short: bool,
     /// The balancer's, if there is one.
     pub(super) report: Option<Report>,
 }
@@ -64,9 +66,29 @@ struct Shared<'a> {
 #[repr(align(128))]
 struct Written(AtomicU64);
 
+/// Which of all runs this is, for who waits for them.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) label: String,
+    /// Runs that are over.
+    pub(super) over: usize,
+    pub(super) all: usize,
+}
+
+impl Stage {
+    /// Returns the share of all runs that is over some time into this one, and the time left but
+    /// for the beginnings.
+    fn ahead(&self, elapsed: Duration, length: Duration) -> (f64, Duration) {
+        let all = length.saturating_mul(self.all as u32);
+        let over = length.saturating_mul(self.over as u32).saturating_add(elapsed.min(length));
+        (over.as_secs_f64() / all.as_secs_f64(), all.saturating_sub(over))
+    }
+}
+
 pub(super) fn run(
     plan: &Plan,
     balancer: Option<&Balancer>,
+    stage: &Stage,
     interrupt: &Interrupt,
 ) -> Result<Course, Failure> {
     let no_memory = |cause| Failure::new("cannot get the memory", cause);
@@ -82,7 +104,6 @@ pub(super) fn run(
         written: plan.places.iter().map(|_| Written::default()).collect(),
         error: Mutex::new(None),
     };
-    let label = if balancer.is_some() { "with balancing" } else { "without balancing" };
     let mut course = thread::scope(|scope| {
         for (number, place) in plan.places.iter().enumerate() {
             let (name, shared) = (format!("percid-demo-{number}"), &shared);
@@ -94,7 +115,7 @@ pub(super) fn run(
                 return Err(Failure::new("cannot start a thread", cause));
             }
         }
-        Ok(shared.oversee(label, interrupt))
+        Ok(shared.oversee(stage, interrupt))
     })?;
     let error = shared.error.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(cause) = error {
@@ -142,9 +163,9 @@ fn placement(plan: &Plan, area: &Area) -> Placement {
 
 impl Shared<'_> {
     /// Waits for the first part, lets the second begin, and ends it.
-    fn oversee(&self, label: &str, interrupt: &Interrupt) -> Course {
+    fn oversee(&self, stage: &Stage, interrupt: &Interrupt) -> Course {
         let length = self.plan.length;
-        let progress = Progress::new(label, Duration::MAX);
+        let progress = Progress::new(&stage.label, Duration::MAX);
         let began = Instant::now();
         while (self.ready.load(Acquire) as usize) < self.plan.places.len() {
             self.stop_if(interrupt);
@@ -162,13 +183,13 @@ impl Shared<'_> {
             interrupt.sleep(LOOK.min(length.saturating_sub(began.elapsed())));
             written.push((began.elapsed(), self.sum()));
             self.stop_if(interrupt);
-            if length > WORTH_TELLING {
-                let fraction = began.elapsed().as_secs_f64() / length.as_secs_f64();
-                progress.at(fraction, length.saturating_sub(began.elapsed()));
+            let (fraction, left) = stage.ahead(began.elapsed(), length);
+            if length.saturating_mul(stage.all as u32) > WORTH_TELLING {
+                progress.at(fraction, left);
             }
         }
-        self.stop.store(true, Relaxed);
-        Course { written, before, after: Placement::default(), report: None }
+        let cut_short = self.stop.swap(true, Relaxed);
+        Course { written, before, after: Placement::default(), cut_short, report: None }
     }
 
     fn stop_if(&self, interrupt: &Interrupt) {
@@ -229,5 +250,19 @@ impl Shared<'_> {
         if let Some(region) = self.region {
             region.touch(offset);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_that_of_all_runs() {
+        let stage = Stage { label: String::new(), over: 3, all: 8 };
+        let s = Duration::from_secs;
+        assert_eq!(stage.ahead(s(0), s(10)), (0.375, s(50)));
+        assert_eq!(stage.ahead(s(5), s(10)), (0.4375, s(45)));
+        assert_eq!(stage.ahead(s(99), s(10)), (0.5, s(40)));
     }
 }
