@@ -79,12 +79,15 @@ impl fmt::Display for Balancers<'_> {
         if self.0.is_empty() {
             return Ok(());
         }
+        let whose = match self.0.len() {
+            1 => "balancer".to_owned(),
+            runs => format!("balancers of {runs} runs"),
+        };
         let failed = self.by_name(|one| &one.failed);
         let local = self.sum(|one| one.local);
         writeln!(
             f,
-            "balancers of {} runs: {} passes; {} pages scanned, {} moved, {} pending, failed {}",
-            self.0.len(),
+            "{whose}: {} passes; {} pages scanned, {} moved, {} pending, failed {}",
             self.sum(|one| one.passes),
             self.sum(|one| one.scanned),
             self.sum(|one| one.moved),
