@@ -3,6 +3,7 @@
 mod percid;
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Output, Stdio};
@@ -508,13 +509,12 @@ fn a_demonstration_can_be_ended() {
 
 #[test]
 fn a_demonstration_that_is_ended_has_its_finished_pairs() {
-    let child = start("numa demo --pairs 1000 --seconds 0.2 --memory 2M --threads 2 --json");
-    while !listens(&child) {
-        thread::sleep(Duration::from_millis(5));
-    }
-    // At 0.2 s a run, and 0.1 s for what is around it, about six pairs.
-    thread::sleep(Duration::from_secs(4));
+    let mut child = start("numa demo --pairs 1000 --seconds 0.2 --memory 2M --threads 2 --json");
+    let mut stderr = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let mut said = stderr.by_ref().map(|line| line.expect("text"));
+    assert!(said.any(|line| line.contains("pair 2 of 1000")), "it tells its progress");
     interrupt(&child);
+    let said: Vec<String> = said.collect();
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130));
     let document = document(&output);
@@ -522,8 +522,8 @@ fn a_demonstration_that_is_ended_has_its_finished_pairs() {
     let runs = list(&document, "runs").len();
     assert!(runs > 0 && runs.is_multiple_of(2) && runs < 2000, "{runs}");
     assert_eq!(list(&document["comparison"], "ratios").len(), runs / 2);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains(&format!("interrupted after {} of 1000 pairs", runs / 2)), "{said}");
+    let end = format!("interrupted after {} of 1000 pairs", runs / 2);
+    assert!(said.last().is_some_and(|line| line.ends_with(&end)), "{said:?}");
 }
 
 /// Whether the program has taken over SIGINT, as its status file says.

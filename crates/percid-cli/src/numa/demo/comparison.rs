@@ -158,7 +158,7 @@ impl Comparison {
         let bounds = format!("{low:.3} to {high:.3}");
         let times = "times the throughput at the end";
         match self.verdict {
-            Verdict::NothingToGain => writeln!(f, "equal runs, which differ by {bounds} times"),
+            Verdict::NothingToGain => writeln!(f, "equal runs: {bounds} {times}"),
             Verdict::Faster if self.gain.is_some() => {
                 writeln!(f, "faster: gain {ratio:.3} {times}, {bounds}")
             }
@@ -178,7 +178,7 @@ impl Comparison {
             return writeln!(f, "  Where the pages were at the end is not known.");
         };
         let what = match placement {
-            Placement::Alike => ": alike, so there is no gain from placement",
+            Placement::Alike => ": alike.\n  So there is no gain from placement",
             Placement::Better => "",
             Placement::Worse => ": worse",
         };
