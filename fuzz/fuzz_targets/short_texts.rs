@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use percid::Source;
 use percid_rules::Generation;
-use percid_trace::cpu_list;
+use percid_sim::cpu_list;
 
 mod sys;
 /// The C interface's own file: it is private there.

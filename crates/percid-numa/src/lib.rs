@@ -44,5 +44,6 @@ pub use error::RegisterError;
 pub use own_memory::IdRegions;
 pub use percid_rules::scan::{BadSetting, Order, Reason, Rules, Settings, Width};
 pub use region::{Exclusion, Region};
+pub use report::episode::Episode;
 pub use report::event::Event;
 pub use report::{RegionReport, Report};

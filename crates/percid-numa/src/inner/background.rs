@@ -99,6 +99,7 @@ fn run(inner: &Inner, stop: &Stop) {
         if inner.affordable().is_some() {
             is_busy |= samples.take_if_due(inner) || inner.look_again() > 0;
         }
+        inner.note_progress();
         match move_all(inner, stop) {
             Moved::Stopped => return,
             Moved::Some => is_busy = true,

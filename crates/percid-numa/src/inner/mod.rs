@@ -9,6 +9,7 @@ mod log;
 mod mapping;
 mod periods;
 mod state;
+mod timeline;
 mod whereabouts;
 
 pub(crate) use background::Background;
@@ -163,6 +164,8 @@ impl Inner {
             state.changes.push(Change::Registered(range, behind.traits));
         }
         state.entries.insert(range.start, Arc::clone(&entry));
+        let counts = state.counts();
+        state.timeline.begin(self.began.elapsed(), counts);
         Ok(entry)
     }
 
@@ -233,6 +236,8 @@ impl Inner {
         let mut state = lock(&self.state);
         let changed = state.has_changed();
         if changed {
+            let counts = state.counts();
+            state.timeline.begin(self.began.elapsed(), counts);
             let bytes = state.entries.values().map(|entry| entry.range.len() as u64).sum();
             state.periods.begin_again(&self.settings, bytes);
         }
@@ -300,6 +305,7 @@ impl Inner {
         state.log.append(log);
         state.sequence = scan.sequence();
         state.passes += 1;
+        state.armed += armed;
         state.blind_passes += u64::from(mappings.is_none());
         state.scan_time += took;
         state.pass_size.learn(looked_at, took);
@@ -321,7 +327,9 @@ impl Inner {
             entry.pages.as_ref().map_or(0, |pages| arming::arm_again(entry, pages))
         };
         let armed = entries.iter().map(again).sum();
-        self.add_scan_time(clock::own_run_time().saturating_sub(began));
+        let mut state = lock(&self.state);
+        state.scan_time += clock::own_run_time().saturating_sub(began);
+        state.looked_again += armed;
         armed
     }
 
@@ -333,6 +341,13 @@ impl Inner {
             let first = turn.wrapping_mul(GOLDEN) % step;
             (first..grains).step_by(step).for_each(|grain| pages.ask_again(grain));
         }
+    }
+
+    /// Notes which stages of placing memory were reached.
+    pub(crate) fn note_progress(&self) {
+        let mut state = lock(&self.state);
+        let counts = state.counts();
+        state.timeline.note(self.began.elapsed(), counts);
     }
 
     /// Returns the shortest time between two passes that the regions can have.
@@ -390,6 +405,7 @@ impl Inner {
         state.moved_last = entry.range.start;
         state.failed += batch.failed;
         state.move_time += began.elapsed();
+        state.timeline.moved(self.began.elapsed(), batch.moved);
         let (region, Batch { moved: pages, failed, .. }) = (entry.range.start, batch);
         state.log.push(Event::Moved { region, pages, failed });
         batch.more = state.pages().any(|pages| pages.pending() > 0);
@@ -418,6 +434,7 @@ impl Inner {
             report.period = state.periods.shortest();
             (report.scan_time, report.move_time) = (state.scan_time, state.move_time);
             report.events_lost = state.log.lost();
+            report.timeline = state.timeline.episodes();
             state.entries.values().cloned().collect()
         };
         report.regions = entries.iter().map(|entry| describe::describe(entry)).collect();

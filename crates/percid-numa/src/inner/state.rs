@@ -16,6 +16,7 @@ use crate::inner::REST;
 use crate::inner::arming;
 use crate::inner::log::Log;
 use crate::inner::periods::{Periods, Seen};
+use crate::inner::timeline::{Counts, Timeline};
 use crate::migrate;
 
 /// The assumed speed of the first pass, in bytes a second: 4 us a page. Machines were seen to need
@@ -45,6 +46,10 @@ pub(crate) struct State {
     /// Of the scan, as of the last pass.
     pub(crate) sequence: i64,
     pub(crate) passes: u64,
+    /// Pages that passes have armed, and pages that were armed again to look once more.
+    pub(crate) armed: u64,
+    pub(crate) looked_again: u64,
+    pub(crate) timeline: Timeline,
     pub(crate) blind_passes: u64,
     pub(crate) scan_time: Duration,
     pub(crate) move_time: Duration,
@@ -71,6 +76,9 @@ impl State {
             log: Log::default(),
             sequence: 0,
             passes: 0,
+            armed: 0,
+            looked_again: 0,
+            timeline: Timeline::default(),
             blind_passes: 0,
             scan_time: Duration::ZERO,
             move_time: Duration::ZERO,
@@ -104,6 +112,17 @@ impl State {
         let time = (ran / (REST + 1)).saturating_sub(self.scan_time);
         let fits = self.pass_size.fits(time, ASSUMED);
         (fits >= HUGE_PAGE).then_some(settings.scan_size.min(fits))
+    }
+
+    /// Returns what has happened so far, as far as the timeline is about it.
+    pub(crate) fn counts(&self) -> Counts {
+        let sum = |of: fn(&Pages) -> u64| self.pages().map(of).sum();
+        Counts {
+            armed: self.armed,
+            seen: sum(|pages| pages.seen().local + pages.seen().remote),
+            pending: sum(|pages| pages.pending()),
+            looked_again: self.looked_again,
+        }
     }
 
     /// Ends a sequence: adapts the periods to what was seen in it, in regions of `bytes` together.

@@ -5,6 +5,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 use std::time::Duration;
 
+use crate::report::episode::Episode;
 use crate::report::{RegionReport, Report};
 
 /// The number of this form. It changes when a field changes its meaning or goes; new fields may
@@ -27,9 +28,29 @@ impl Display for Json<'_> {
         time(f, "age_ns", report.age)?;
         time(f, "run_time_ns", report.run_time)?;
         write!(f, ",\"threads\":{},\"collisions\":{}", report.threads, report.collisions)?;
-        write!(f, ",\"events_lost\":{},\"regions\":", report.events_lost)?;
+        write!(f, ",\"events_lost\":{},\"timeline\":", report.events_lost)?;
+        list(f, report.timeline.iter().map(OfEpisode))?;
+        f.write_str(",\"regions\":")?;
         list(f, report.regions.iter().map(Region))?;
         f.write_char('}')
+    }
+}
+
+struct OfEpisode<'a>(&'a Episode);
+
+impl Display for OfEpisode<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Episode { began, armed, seen, wanted, moved, pages, batches, looked_again } = self.0;
+        write!(f, "{{\"began_ns\":{}", began.as_nanos())?;
+        for (name, reached) in
+            [("armed_ns", armed), ("seen_ns", seen), ("wanted_ns", wanted), ("moved_ns", moved)]
+        {
+            match reached {
+                Some(reached) => time(f, name, *reached)?,
+                None => write!(f, ",\"{name}\":null")?,
+            }
+        }
+        write!(f, ",\"pages\":{pages},\"batches\":{batches},\"looked_again\":{looked_again}}}")
     }
 }
 
@@ -125,6 +146,14 @@ mod tests {
             scan_time: Duration::ZERO,
             move_time: Duration::from_nanos(4),
             run_time: Duration::from_secs(8),
+            timeline: vec![Episode {
+                began: Duration::from_nanos(1),
+                armed: Some(Duration::from_nanos(2)),
+                pages: 3,
+                batches: 4,
+                looked_again: 5,
+                ..Episode::default()
+            }],
             age: Duration::from_secs(5),
             threads: 6,
             collisions: 7,
@@ -147,7 +176,9 @@ mod tests {
             format!(
                 "{{\"format\":1,\"nodes\":[0,10],\"sequence\":-1,\"passes\":2,\"blind_passes\":3,\"period_ns\":1000000000,\
                  \"scan_ns\":0,\"move_ns\":4,\"age_ns\":5000000000,\"run_time_ns\":8000000000,\"threads\":6,\"collisions\":7,\
-                 \"events_lost\":18446744073709551615,\"regions\":[{regions}]}}"
+                 \"events_lost\":18446744073709551615,\
+                 \"timeline\":[{{\"began_ns\":1,\"armed_ns\":2,\"seen_ns\":null,\"wanted_ns\":null,\
+                 \"moved_ns\":null,\"pages\":3,\"batches\":4,\"looked_again\":5}}],\"regions\":[{regions}]}}"
             )
         );
     }

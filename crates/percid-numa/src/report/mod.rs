@@ -1,5 +1,6 @@
 //! What a balancer has done and seen, in plain numbers.
 
+pub(crate) mod episode;
 pub(crate) mod event;
 
 use std::ops::Range;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use percid_rules::scan::Reason;
 
 use crate::access_method::AccessMethod;
+use crate::report::episode::Episode;
 
 /// A snapshot; see [`Balancer::report`](crate::Balancer::report).
 ///
@@ -44,6 +46,9 @@ pub struct Report {
     pub collisions: usize,
     /// Events that were lost because they were not taken in time.
     pub events_lost: u64,
+    /// Where the time went until memory was placed: the last 16 times, oldest first, as far as the
+    /// balancer's own thread made the passes.
+    pub timeline: Vec<Episode>,
     /// By ascending address.
     pub regions: Vec<RegionReport>,
 }

@@ -1,0 +1,130 @@
+//! When the stages of placing memory were reached.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::report::episode::Episode;
+
+/// How many episodes are kept.
+const KEPT: usize = 16;
+
+/// So long after the last move an episode is over: what comes then is another one.
+const SETTLED: Duration = Duration::from_millis(500);
+
+/// What had happened so far at a moment, in all regions.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    /// Pages that were armed.
+    pub(crate) armed: u64,
+    /// Accesses to armed grains.
+    pub(crate) seen: u64,
+    /// Grains that are to move at this moment.
+    pub(crate) pending: u64,
+    /// Pages that were armed again because one more access was to decide.
+    pub(crate) looked_again: u64,
+}
+
+/// The last episodes.
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    episodes: VecDeque<Episode>,
+    /// At the beginning of the last one.
+    before: Counts,
+}
+
+impl Timeline {
+    /// Another episode begins, if the last one is over.
+    pub(crate) fn begin(&mut self, now: Duration, counts: Counts) {
+        let is_over = |last: &Episode| last.moved.is_some_and(|moved| now >= moved + SETTLED);
+        if self.episodes.back().is_none_or(is_over) {
+            if self.episodes.len() == KEPT {
+                self.episodes.pop_front();
+            }
+            self.episodes.push_back(Episode { began: now, ..Episode::default() });
+            self.before = counts;
+        }
+    }
+
+    /// Notes what has happened until now.
+    pub(crate) fn note(&mut self, now: Duration, counts: Counts) {
+        let (Some(last), before) = (self.episodes.back_mut(), &self.before) else { return };
+        let reach = |place: &mut Option<Duration>, is_reached: bool| {
+            *place = place.or(is_reached.then_some(now));
+        };
+        reach(&mut last.armed, counts.armed > before.armed);
+        reach(&mut last.seen, counts.seen > before.seen);
+        reach(&mut last.wanted, counts.pending > 0);
+        last.looked_again = counts.looked_again - before.looked_again;
+    }
+
+    /// Notes that pages have moved.
+    pub(crate) fn moved(&mut self, now: Duration, pages: u64) {
+        if let Some(last) = self.episodes.back_mut().filter(|_| pages > 0) {
+            last.wanted = last.wanted.or(Some(now));
+            last.moved = Some(now);
+            last.pages += pages;
+            last.batches += 1;
+        }
+    }
+
+    pub(crate) fn episodes(&self) -> Vec<Episode> {
+        self.episodes.iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn the_stages_are_noted_when_they_are_reached_first() {
+        let mut timeline = Timeline::default();
+        timeline.note(ms(1), Counts { armed: 9, ..Counts::default() });
+        let mut counts = Counts { armed: 7, ..Counts::default() };
+        timeline.begin(ms(10), counts);
+        timeline.note(ms(20), counts);
+        counts.armed = 9;
+        timeline.note(ms(30), counts);
+        counts.seen = 3;
+        timeline.note(ms(40), counts);
+        counts.looked_again = 2;
+        timeline.note(ms(50), counts);
+        counts.pending = 1;
+        timeline.note(ms(60), counts);
+        timeline.moved(ms(70), 5);
+        timeline.moved(ms(80), 6);
+        timeline.moved(ms(90), 0);
+        let expected = Episode {
+            began: ms(10),
+            armed: Some(ms(30)),
+            seen: Some(ms(40)),
+            wanted: Some(ms(60)),
+            moved: Some(ms(80)),
+            pages: 11,
+            batches: 2,
+            looked_again: 2,
+        };
+        assert_eq!(timeline.episodes(), [expected]);
+    }
+
+    #[test]
+    fn an_episode_is_over_when_nothing_has_moved_for_a_while() {
+        let mut timeline = Timeline::default();
+        timeline.begin(ms(0), Counts::default());
+        timeline.begin(ms(900), Counts::default());
+        timeline.moved(ms(1000), 1);
+        timeline.begin(ms(1400), Counts::default());
+        assert_eq!(timeline.episodes().len(), 1);
+        timeline.begin(ms(1500), Counts::default());
+        assert_eq!(timeline.episodes()[1], Episode { began: ms(1500), ..Episode::default() });
+        for turn in 0..40 {
+            timeline.moved(ms(2000 + turn * 1000), 1);
+            timeline.begin(ms(2600 + turn * 1000), Counts::default());
+        }
+        assert_eq!(timeline.episodes().len(), KEPT);
+    }
+}
