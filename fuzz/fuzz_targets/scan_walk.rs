@@ -381,7 +381,8 @@ impl Model {
     fn end_window(&mut self, start: u64, now: Duration) {
         let region = self.regions.get_mut(&start).expect("it is there");
         let known = region.known.as_mut().expect("it was visited");
-        if now > known.reset {
+        // Not in the process's first sequence.
+        if self.sequence != 0 && now > known.reset {
             known.reset += 4 * self.settings.scan_delay;
             known.windows[0] = std::mem::take(&mut known.windows[1]);
         }

@@ -566,7 +566,7 @@ typedef enum percid_scan_reason {
  * are caught, and its regions may be unregistered. To balance the child, create another balancer.
  * Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every
  * page that is armed, and less than 3 % of the time together; a copy for every page that moves.
- * Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node. Leak
+ * Memory: 6.4 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
  * checkers do not look where handles point: unregister regions and destroy the balancer before
  * they count.
  */
@@ -613,7 +613,7 @@ typedef struct percid_pool_regions percid_pool_regions;
  * Threads: any number of threads may use it at once.
  * Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
  * Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
- * Memory: 6.25 bytes a page, or for every 64 KiB of trapped memory; none with one node.
+ * Memory: 6.4 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node.
  */
 typedef struct percid_region percid_region;
 
@@ -1171,7 +1171,7 @@ typedef struct percid_balancer_settings {
     uint64_t max_rate;
     /**
      * What one system call may move at most, in bytes: for as long as it takes, threads of the
-     * program may have to wait for a page fault or a mapping of their own. 2 MiB, percid's own
+     * program may have to wait for a page fault or a mapping of their own. 8 MiB, percid's own
      * value.
      */
     uint64_t batch;

@@ -249,9 +249,9 @@ impl Balancer {
 
     /// Starts a thread that makes passes and moves pages, unless it runs already or there is
     /// nothing to balance. Its passes are on behalf of the program's threads: one is due when a
-    /// thread has *run* for a period, and never before the balancer has rested for 33 times what
-    /// the last pass took. A pass arms less than [`Settings::scan_size`] if all passes together
-    /// would take more than 3 % of the balancer's life.
+    /// thread has *run* for a period of its own, and never before it has run for 32 times what its
+    /// last pass took. A pass arms less than [`Settings::scan_size`] if all passes together would
+    /// take more than 3 % of the time that the process's threads have run.
     ///
     /// # Errors
     ///

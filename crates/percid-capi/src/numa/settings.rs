@@ -60,7 +60,7 @@ pub struct Settings {
     /// What may be armed a second, in bytes; 2560 MiB.
     pub max_rate: u64,
     /// What one system call may move at most, in bytes: for as long as it takes, threads of the
-    /// program may have to wait for a page fault or a mapping of their own. 2 MiB, percid's own
+    /// program may have to wait for a page fault or a mapping of their own. 8 MiB, percid's own
     /// value.
     pub batch: u64,
     /// About how long one system call may move pages, in nanoseconds: earlier calls decide how many

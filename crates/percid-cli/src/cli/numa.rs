@@ -74,9 +74,24 @@ started; one that this kernel has not is absent, in JSON null:
   pgmigrate_fail          failed     pages that could not be moved; a balancer's also those
                                      that could not be looked up or armed
 
-A balancer's scan_share and move_share are shares of its age. `collisions` is the number
-of threads that share their bit in the sets of active threads with another. Balancers
-are numbered in the order of their file descriptors.
+With --timeline, and always in JSON (`timeline`), for the last times that regions were new or
+their use changed, oldest first; times in JSON are since the balancer was made, and null
+where a stage was not reached:
+
+  began        began_ns        a region was registered, or a change of use was noticed
+  start delay  armed_ns        until the first pages were armed: the scan delay, or what was
+                               left of a period
+  until used   seen_ns         until the first access to one was seen
+  filter       wanted_ns       until the first page was to move: the two-stage filter
+  moving       moved_ns        until the last page had moved
+  moved, looked again, batches pages, looked_again, batches
+                               pages that moved, pages that were armed again because one
+                               more access was to decide, and system calls that moved pages
+
+A balancer's scan_share is a share of the time that the process's threads ran since it was
+made, 3 % at most but for a last pass that took long; its move_share is one of its age.
+`collisions` is the number of threads that share their bit in the sets of active threads
+with another. Balancers are numbered in the order of their file descriptors.
 
 Exit status 1: there is no such process or it must not be looked into, it has no
 balancer (its memory is shown nevertheless), or one did not answer in time or with
@@ -87,6 +102,7 @@ Examples:
   percid numa report
   percid numa report --json | jq '.nodes[] | [.node, .memory_free]'
   percid numa report --pid 1234
+  percid numa report --pid 1234 --timeline
   percid numa report --pid 1234 --json | jq '.balancers[].regions[].skipped'";
 
 const WATCH_ABOUT: &str = "\
@@ -230,6 +246,10 @@ pub(crate) struct ReportArguments {
     /// Report on this process
     #[arg(long, value_name = "PID", value_parser = process)]
     pub(crate) pid: Option<u32>,
+
+    /// Show where the time goes from a change to memory that is placed
+    #[arg(long, requires = "pid")]
+    pub(crate) timeline: bool,
 
     #[command(flatten)]
     pub(crate) patience: Patience,

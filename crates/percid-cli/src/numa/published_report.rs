@@ -29,10 +29,29 @@ pub(crate) struct PublishedReport {
     pub(crate) scan_ns: u64,
     pub(crate) move_ns: u64,
     pub(crate) age_ns: u64,
+    /// How long all threads of the process ran meanwhile. Older versions do not tell.
+    #[serde(default)]
+    pub(crate) run_time_ns: u64,
     pub(crate) threads: u64,
     pub(crate) collisions: u64,
     pub(crate) events_lost: u64,
+    #[serde(default)]
+    pub(crate) timeline: Vec<Episode>,
     pub(crate) regions: Vec<Region>,
+}
+
+/// From a change to memory that is placed: when each stage was reached, since the balancer was made;
+/// see [`percid_numa::Episode`].
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Episode {
+    pub(crate) began_ns: u64,
+    pub(crate) armed_ns: Option<u64>,
+    pub(crate) seen_ns: Option<u64>,
+    pub(crate) wanted_ns: Option<u64>,
+    pub(crate) moved_ns: Option<u64>,
+    pub(crate) pages: u64,
+    pub(crate) batches: u64,
+    pub(crate) looked_again: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -100,7 +119,7 @@ impl PublishedReport {
     }
 
     pub(crate) fn scan_share(&self) -> Option<f64> {
-        share(self.scan_ns, self.age_ns)
+        share(self.scan_ns, self.run_time_ns)
     }
 
     pub(crate) fn move_share(&self) -> Option<f64> {

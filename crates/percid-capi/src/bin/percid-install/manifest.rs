@@ -60,11 +60,13 @@ impl Manifest {
     /// The number of the first line that is wrong.
     fn parse(text: &str) -> Result<Manifest, usize> {
         let mut manifest = Manifest::default();
-        if text.lines().next() != Some(TITLE) {
+        // Not `lines`, which takes a carriage return at the end of a path for a part of the line's end.
+        let mut lines = (1..).zip(text.split_terminator('\n'));
+        if lines.next().map(|(_, line)| line) != Some(TITLE) {
             return Err(1);
         }
-        for (number, line) in text.lines().enumerate().skip(1) {
-            manifest.take(line).ok_or(number + 1)?;
+        for (number, line) in lines {
+            manifest.take(line).ok_or(number)?;
         }
         Ok(manifest)
     }
@@ -150,6 +152,7 @@ mod tests {
             prefix: "/a b".into(),
             files: vec![
                 Installed { path: "/a b/c d".into(), what: What::File(7) },
+                Installed { path: "/a b/return\r".into(), what: What::File(8) },
                 Installed { path: "/a b/e".into(), what: What::Link("c d".replace(' ', "-")) },
             ],
             folders: vec!["/a b".into()],

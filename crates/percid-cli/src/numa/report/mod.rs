@@ -2,6 +2,7 @@
 
 mod machine;
 mod process;
+mod timeline;
 
 use std::fmt;
 
@@ -25,7 +26,8 @@ pub(crate) fn run(arguments: &ReportArguments, json: bool) -> Result<Exit, Failu
         return report.write(printed, || document.page(), Exit::Complete);
     };
     let interrupt = Interrupt::listen()?;
-    let document = ProcessDocument::read(pid, arguments.patience.timeout, &interrupt)?;
+    let document =
+        ProcessDocument::read(pid, arguments.patience.timeout, arguments.timeline, &interrupt)?;
     let printed = printed(&document, json);
     report.write(printed, || document.page(), document.exit())
 }

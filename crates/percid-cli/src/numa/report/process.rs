@@ -14,6 +14,7 @@ use crate::numa::kernel_counters::{KernelCounters, told};
 use crate::numa::process::Process;
 use crate::numa::publication::{self, Publication, Silence};
 use crate::numa::published_report::{PublishedReport, Region};
+use crate::numa::report::timeline;
 use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
 use percid_command::report::lead;
@@ -36,6 +37,9 @@ pub(crate) struct ProcessDocument {
     balancer_counters: BalancerCounters,
     balancers: Vec<Balancer>,
     interrupted: bool,
+    /// Whether the text has the timelines. The document always has them.
+    #[serde(skip)]
+    with_timeline: bool,
 }
 
 /// What all balancers of the process together have done, in pages and accesses.
@@ -63,6 +67,7 @@ impl ProcessDocument {
     pub(crate) fn read(
         pid: u32,
         patience: Duration,
+        with_timeline: bool,
         interrupt: &Interrupt,
     ) -> Result<ProcessDocument, Failure> {
         let process = Process { number: pid };
@@ -75,6 +80,7 @@ impl ProcessDocument {
             balancer_counters: BalancerCounters::default(),
             balancers: Vec::new(),
             interrupted: false,
+            with_timeline,
         };
         for (number, publication) in (1..).zip(&publications) {
             let answer = publication.ask(&process, patience, interrupt);
@@ -196,7 +202,12 @@ impl fmt::Display for ProcessDocument {
         if self.balancers.is_empty() {
             writeln!(f, "no balancer: the program publishes none (Balancer::publish)")?;
         }
-        self.balancers.iter().try_for_each(|balancer| balancer.fmt(f))?;
+        for balancer in &self.balancers {
+            balancer.fmt(f)?;
+            if let Some(report) = balancer.report.as_ref().filter(|_| self.with_timeline) {
+                timeline::fmt(f, report)?;
+            }
+        }
         writeln!(f, "\ncounters of the kernel for the whole machine, and of the balancers")?;
         write!(f, "{}", counters_table(&self.kernel_counters, &self.balancer_counters))
     }
@@ -240,7 +251,7 @@ impl Balancer {
         }
         writeln!(
             f,
-            "  scanning took {} ms, {} % of its age; moving {} ms, {} %",
+            "  scanning took {} ms, {} % of the threads' run time; moving {} ms, {} % of its age",
             milliseconds(report.scan_ns),
             percent(self.scan_share),
             milliseconds(report.move_ns),
