@@ -61,7 +61,7 @@ impl Manifest {
     fn parse(text: &str) -> Result<Manifest, usize> {
         let mut manifest = Manifest::default();
         // Not `lines`, which takes a carriage return at the end of a path for a part of the line's end.
-        let mut lines = (1..).zip(text.split_terminator('\n'));
+        let mut lines = (1_usize..).zip(text.split_terminator('\n'));
         if lines.next().map(|(_, line)| line) != Some(TITLE) {
             return Err(1);
         }
