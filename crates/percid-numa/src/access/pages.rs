@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard};
 use percid_rules::scan::migration_policy::{Context, PageAccess, PageHistory, decide};
 use percid_rules::scan::{AccessCounts, Width};
 
-use crate::access::wishes;
+use crate::access::{bell, second_looks, wishes};
 use crate::lock::lock;
 use crate::sys::{memory, nodes, process};
 
@@ -83,11 +83,13 @@ impl Layout {
 
     /// Returns the bytes of the mapping and where in it the arrays begin, in the order of
     /// [`Shared`]'s pointers.
-    fn places(&self) -> (usize, [usize; 7]) {
+    fn places(&self) -> (usize, [usize; 8]) {
         let (grains, words) = (self.grains(), self.grains().div_ceil(64));
         let by_bit = BITS * size_of::<CountsOfBit>();
+        let of_grains = [words * 4, grains * 4, grains * 2];
+        let [looks, records, homes] = of_grains;
         let sizes =
-            [self.nodes * 8, words * 8, words * 8, words * 8, by_bit, grains * 4, grains * 2];
+            [self.nodes * 8, words * 8, words * 8, words * 8, by_bit, looks, records, homes];
         let mut end = size_of::<Shared>().next_multiple_of(8);
         let places = sizes.map(|size| {
             let start = end;
@@ -107,7 +109,7 @@ pub(crate) struct Shared {
     /// Odd while grains are being armed. Whenever some were, it becomes a number that no region has
     /// had: see `trap`.
     pub(crate) generation: AtomicU32,
-    /// The scan's sequence.
+    /// How many sequences of the scan have begun since the region was registered.
     pub(crate) sequence: AtomicI64,
     /// The bits of the threads that were seen since the last pass.
     users: [AtomicU64; 2],
@@ -134,6 +136,7 @@ pub(crate) struct Shared {
     wanted: *const AtomicU64,
     again: *const AtomicU64,
     by_bit: *const CountsOfBit,
+    second_looks: *const AtomicU32,
     records: *const AtomicU32,
     homes: *const AtomicU16,
 }
@@ -179,6 +182,11 @@ impl Shared {
 
     fn by_bit(&self) -> &[CountsOfBit] {
         self.slice(self.by_bit, BITS)
+    }
+
+    /// For 64 grains each; see [`second_looks`].
+    fn second_looks(&self) -> &[AtomicU32] {
+        self.slice(self.second_looks, self.words())
     }
 
     fn records(&self) -> &[AtomicU32] {
@@ -262,6 +270,7 @@ impl Shared {
             use_here: used(home),
             has_memory: self.has_memory(access.node),
             backoff: self.layout.backoff,
+            doubtful: second_looks::are_doubtful(&self.second_looks()[grain / 64]),
         };
         // The grain is disarmed: no other thread comes here for it before it is armed again.
         let place = &self.records()[grain];
@@ -272,19 +281,22 @@ impl Shared {
             self.seen[what].fetch_add(1, Relaxed);
             of_bit[what].fetch_add(1, Relaxed);
         }
+        if let Some(confirmed) = decision.confirmed {
+            second_looks::note(&self.second_looks()[grain / 64], confirmed);
+        }
         self.changes.fetch_add(u64::from(decision.change), Relaxed);
-        self.want(grain, decision.moves);
-        if decision.look_again {
-            self.ask_again(grain);
+        let is_first =
+            self.want(grain, decision.moves) || decision.look_again && self.ask_again(grain);
+        if is_first {
+            bell::ring();
         }
     }
 
-    /// Has a grain armed again soon.
-    pub(crate) fn ask_again(&self, grain: usize) {
+    /// Has a grain armed again soon. Returns whether it is the only one.
+    pub(crate) fn ask_again(&self, grain: usize) -> bool {
         let bit = 1u64 << (grain % 64);
-        if self.again()[grain / 64].fetch_or(bit, Relaxed) & bit == 0 {
-            self.unsettled.fetch_add(1, Relaxed);
-        }
+        let is_new = self.again()[grain / 64].fetch_or(bit, Relaxed) & bit == 0;
+        is_new && self.unsettled.fetch_add(1, Relaxed) == 0
     }
 
     /// Returns how many grains are to be armed again soon.
@@ -348,15 +360,16 @@ impl Shared {
         word.is_some_and(|word| word.load(Relaxed) >> (node % 64) & 1 == 1)
     }
 
-    fn want(&self, grain: usize, wanted: bool) {
+    /// Notes whether a grain is to move. Returns whether it is, as the only one.
+    fn want(&self, grain: usize, wanted: bool) -> bool {
         let (word, bit) = (&self.wanted()[grain / 64], 1u64 << (grain % 64));
         if wanted {
-            if wishes::make(word, bit) {
-                self.pending.fetch_add(1, Relaxed);
-            }
-        } else if wishes::take_back(word, bit) {
+            return wishes::make(word, bit) && self.pending.fetch_add(1, Relaxed) == 0;
+        }
+        if wishes::take_back(word, bit) {
             self.pending.fetch_sub(1, Relaxed);
         }
+        false
     }
 
     /// Returns how many grains are to move.
@@ -488,8 +501,9 @@ impl Pages {
             wanted: at(2).cast(),
             again: at(3).cast(),
             by_bit: at(4).cast(),
-            records: at(5).cast(),
-            homes: at(6).cast(),
+            second_looks: at(5).cast(),
+            records: at(6).cast(),
+            homes: at(7).cast(),
         };
         let place = base.cast::<Shared>();
         // SAFETY: the mapping is new, large enough by `places`, and aligned to a page.

@@ -1,14 +1,15 @@
 //! The thread that makes passes and moves pages.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use percid_rules::scan::Scanner;
 
+use crate::access::bell::{self, Moment};
 use crate::inner::{Inner, REST};
-use crate::lock::lock;
 use crate::sys::{clock, memory, nodes, process, signals};
 
 /// The longest time between two checks whether a pass is due: the shortest period by default.
@@ -20,6 +21,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// The time between two looks at pages that one more access decides about, and for how long after a
 /// pass, a look or a move there may be some.
 const QUICK: Duration = Duration::from_millis(20);
+const GATHER: Duration = Duration::from_millis(5);
 const BUSY: Duration = Duration::from_millis(300);
 
 /// The thread, running until this is dropped.
@@ -31,17 +33,30 @@ pub(crate) struct Background {
 
 #[derive(Debug, Default)]
 struct Stop {
-    asked: Mutex<bool>,
-    changed: Condvar,
+    asked: AtomicBool,
 }
 
 impl Stop {
-    /// Waits for this time. Returns whether the thread is to go on.
+    /// Whether the thread is to go on.
+    fn goes_on(&self) -> bool {
+        !self.asked.load(SeqCst)
+    }
+
+    /// Waits for this time, or until the bell has rung since a moment. Returns whether it has.
+    fn listen(&self, since: Moment, time: Duration) -> bool {
+        self.goes_on() && since.sleep(time)
+    }
+
+    /// Waits for this time, whoever rings. Returns whether the thread is to go on.
     fn pause(&self, time: Duration) -> bool {
-        let asked = lock(&self.asked);
-        let waited = self.changed.wait_timeout_while(asked, time, |asked| !*asked);
-        let (asked, _) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
-        !*asked
+        let end = Instant::now() + time;
+        loop {
+            let rest = end.saturating_duration_since(Instant::now());
+            if rest.is_zero() || !self.goes_on() {
+                return self.goes_on();
+            }
+            self.listen(Moment::now(), rest);
+        }
     }
 }
 
@@ -61,8 +76,8 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        *lock(&self.stop.asked) = true;
-        self.stop.changed.notify_all();
+        self.stop.asked.store(true, SeqCst);
+        bell::ring();
         if let Some(thread) = self.thread.take() {
             // A panic in it was reported when it happened.
             let _ = thread.join();
@@ -78,14 +93,17 @@ fn run(inner: &Inner, stop: &Stop) {
     let mut samples = Samples::new(inner.settings.period_min);
     // While something is going on: looks and moves follow each other quickly.
     let mut busy_until = Instant::now();
+    let mut moment = Moment::now();
     loop {
         let now = Instant::now();
         let tick = if now < busy_until { QUICK.min(shortest) } else { shortest };
         let look_in = next_look.saturating_duration_since(now).max(SHORTEST);
-        if !stop.pause(tick.min(look_in)) {
+        // Who rings is the first of many: more will be done together.
+        let mut is_busy = stop.listen(moment, tick.min(look_in));
+        if !stop.pause(if is_busy { GATHER } else { Duration::ZERO }) {
             return;
         }
-        let mut is_busy = false;
+        moment = Moment::now();
         if inner.follow_change() {
             next_look = next_look.min(last_pass + inner.least_period());
         }

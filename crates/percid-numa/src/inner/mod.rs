@@ -161,7 +161,7 @@ impl Inner {
         });
         if entry.pages.is_some() {
             let range = range.start as u64..range.end as u64;
-            state.changes.push(Change::Registered(range, behind.traits));
+            state.changes.push(Change::Registered(range, behind.traits, self.began.elapsed()));
         }
         state.entries.insert(range.start, Arc::clone(&entry));
         let counts = state.counts();
@@ -339,7 +339,7 @@ impl Inner {
             let grains = pages.layout.grains();
             let step = (grains / FEWEST_SAMPLES).clamp(1, SAMPLE).max(grains.div_ceil(most));
             let first = turn.wrapping_mul(GOLDEN) % step;
-            (first..grains).step_by(step).for_each(|grain| pages.ask_again(grain));
+            (first..grains).step_by(step).for_each(|grain| _ = pages.ask_again(grain));
         }
     }
 
@@ -371,7 +371,12 @@ impl Inner {
         };
         for change in changes {
             match change {
-                Change::Registered(range, traits) => _ = scan.add(range, traits),
+                Change::Registered(range, traits, at) => {
+                    let start = range.start;
+                    scan.add(range, traits);
+                    // Its delay has begun by then, not with this pass.
+                    scan.visit(start, at, &self.settings);
+                }
                 Change::Unregistered(start) => _ = scan.remove(start),
             }
         }
@@ -465,7 +470,7 @@ fn refresh(
             _ => continue,
         }
         scan.used_by(start as u64, pages.take_users());
-        pages.sequence.store(scan.sequence(), Relaxed);
+        pages.sequence.store(scan.sequences_of(start as u64), Relaxed);
         if trapped {
             arming::keep_to_budget(pages);
         }

@@ -32,7 +32,8 @@ const CHANGED: (u64, u64) = (3, 10);
 /// What the scan does not know yet.
 #[derive(Debug)]
 pub(crate) enum Change {
-    Registered(Range<u64>, Traits),
+    /// With the time since the balancer was made.
+    Registered(Range<u64>, Traits, Duration),
     Unregistered(u64),
 }
 

@@ -22,6 +22,9 @@ const EVIDENCE: [u32; 4] = [2, 2, 8, 20];
 /// fast as it moves.
 const STAYED: [u32; 4] = [LONGEST, 8, 20, LONGEST];
 
+/// And at the least where rows often end with the second access: one of two then says little.
+const DOUBTFUL_EVIDENCE: u32 = 8;
+
 /// From so many moves on, an access from elsewhere says nothing new about the region: its users are
 /// known to change.
 const RESTLESS: u32 = 2;
@@ -131,8 +134,11 @@ pub struct Context {
     pub use_here: u64,
     /// Whether the accessing node has memory of its own.
     pub has_memory: bool,
-    /// Whether pages that were moved need more evidence.
+    /// Whether pages that were moved need more evidence, and those of doubtful neighbours.
     pub backoff: bool,
+    /// Whether second looks at pages nearby often find another node than the first; see
+    /// [`Decision::confirmed`].
+    pub doubtful: bool,
 }
 
 /// What follows from an access.
@@ -152,6 +158,9 @@ pub struct Decision {
     /// Whether the access speaks for another use of the region than before: the page moves, or
     /// would if this went on.
     pub change: bool,
+    /// If this is the second look at a page that was first used from elsewhere: whether it finds the
+    /// same node. In memory that several nodes share by chance it often does not.
+    pub confirmed: Option<bool>,
 }
 
 /// Decides what follows from an access, by what is remembered of the page.
@@ -161,19 +170,16 @@ pub fn decide(before: PageHistory, access: PageAccess, at: &Context) -> Decision
     let first = before.node().is_none();
     let same_thread = before.is_by(access.thread);
     let moved = if at.backoff { before.moves() as usize } else { 0 };
-    let steady = history.streak() >= EVIDENCE[moved];
+    let least = if at.backoff && at.doubtful { DOUBTFUL_EVIDENCE } else { 0 };
+    let steady = history.streak() >= EVIDENCE[moved].max(least);
+    let is_second = before.streak() == 1 && before.node() != Some(at.home);
+    let confirmed = is_second.then_some(before.node() == Some(access.node));
     if local {
         let has_stayed = history.streak() >= STAYED[before.moves() as usize];
         let history = if has_stayed { history.stayed() } else { history };
         let private = first || same_thread;
-        return Decision {
-            history,
-            local,
-            private,
-            moves: false,
-            look_again: false,
-            change: false,
-        };
+        let (moves, look_again, change) = (false, false, false);
+        return Decision { history, local, private, moves, look_again, change, confirmed };
     }
     let private = first || same_thread;
     let early = at.sequence <= EARLY && moved == 0 && private;
@@ -181,7 +187,7 @@ pub fn decide(before: PageHistory, access: PageAccess, at: &Context) -> Decision
     let moves = at.has_memory && (early || wanted);
     let look_again = at.has_memory && !moves && !steady;
     let change = moves || at.has_memory && before.moves() < RESTLESS;
-    Decision { history, local, private, moves, look_again, change }
+    Decision { history, local, private, moves, look_again, change, confirmed }
 }
 
 #[cfg(test)]
@@ -199,6 +205,7 @@ mod tests {
         use_here: 1,
         has_memory: true,
         backoff: true,
+        doubtful: false,
     };
 
     fn by(thread: u32, node: u32) -> PageAccess {
@@ -347,6 +354,26 @@ mod tests {
         let none = Context { has_memory: false, ..LATE };
         let decision = decide(PageHistory::default(), by(7, 1), &none);
         assert!(!decision.look_again && !decision.change);
+    }
+
+    #[test]
+    fn second_looks_confirm_the_first_or_not_and_doubt_asks_for_more() {
+        let confirmed = |accesses: &[PageAccess]| {
+            let mut record = PageHistory::default();
+            let each = accesses.iter().map(|&access| {
+                let decision = decide(record, access, &LATE);
+                record = decision.history;
+                decision.confirmed
+            });
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(confirmed(&[by(7, 1), by(7, 1), by(7, 1)]), [None, Some(true), None]);
+        assert_eq!(confirmed(&[by(7, 1), by(8, 0), by(8, 0)]), [None, Some(false), None], "local");
+        assert_eq!(confirmed(&[by(7, 1), by(8, 2), by(8, 2)]), [None, Some(false), Some(true)]);
+        let doubtful = Context { doubtful: true, ..LATE };
+        let eighth = [false, false, false, false, false, false, false, true];
+        assert_eq!(moves(&[by(7, 1); 8], doubtful), eighth);
+        assert_eq!(moves(&[by(7, 1); 2], Context { backoff: false, ..doubtful }), [false, true]);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::time::Duration;
 
-use super::region::{Tracked, Traits};
+use super::region::{Memory, Tracked, Traits};
+use super::settings::Settings;
 
 /// The scan of a process: its regions and what is remembered of them.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +32,22 @@ impl Scan {
         }
         self.regions.insert(place, Tracked { range, traits, memory: None });
         true
+    }
+
+    /// Counts a region as first visited at `now`, which is measured as for a pass, unless it was: its
+    /// scan delay begins. Otherwise that happens in the first pass that comes to it.
+    pub fn visit(&mut self, start: u64, now: Duration, settings: &Settings) {
+        let sequence = self.sequence;
+        if let Some(region) = self.at(start) {
+            region.memory.get_or_insert_with(|| Memory::new(now, sequence, settings));
+        }
+    }
+
+    /// How many sequences have begun since a region was first visited.
+    pub fn sequences_of(&self, start: u64) -> i64 {
+        let place = self.regions.binary_search_by_key(&start, |region| region.range.start);
+        let memory = place.ok().and_then(|place| self.regions[place].memory.as_ref());
+        memory.map_or(0, |memory| self.sequence - memory.first)
     }
 
     /// Forgets the region that starts at `start`. Returns whether there was one.

@@ -246,6 +246,18 @@ mod tests {
     }
 
     #[test]
+    fn the_delay_of_a_region_may_begin_before_a_pass_comes_to_it() {
+        let mut scan = grown(&[(0, 4)]);
+        assert!(scan.add(8 * MIB..9 * MIB, Traits::ANONYMOUS));
+        let sequence = scan.sequence();
+        scan.visit(8 * MIB, Duration::from_secs(5), &Settings::default());
+        scan.visit(8 * MIB, Duration::from_secs(9), &Settings::default());
+        assert_eq!(pass(&mut scan, 6, &Rules::LINUX_6_12)[1], done(8, "arm 8..9"));
+        assert_eq!((scan.sequences_of(8 * MIB), scan.sequence()), (1, sequence + 1));
+        assert_eq!((scan.sequences_of(0), scan.sequences_of(MIB)), (scan.sequence() - 5, 0));
+    }
+
+    #[test]
     fn a_region_that_grows_keeps_its_users_and_one_that_starts_elsewhere_does_not() {
         let mut scan = grown(&[(0, 1), (4, 5)]);
         scan.used_by(0, 1);

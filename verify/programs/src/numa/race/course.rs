@@ -95,16 +95,24 @@ impl Course<'_> {
         let began = Instant::now();
         let limit = Duration::from_secs_f64(self.options.seconds);
         let mut seconds = None;
+        let mut half = None;
         while began.elapsed() < limit && !(stage.ends_when_placed && seconds.is_some()) {
             std::thread::sleep(LOOK);
+            if half.is_none() && began.elapsed() >= limit / 2 {
+                half = Some((Instant::now(), self.counts(team)?.moved));
+            }
             let share = self.share(team, number, SAMPLE)?;
             if seconds.is_none() && share.is_some_and(|share| share >= ENOUGH) {
                 seconds = Some(began.elapsed().as_secs_f64());
             }
         }
-        let lasted = began.elapsed().as_secs_f64();
+        let ended = Instant::now();
         let (after, share) = (self.counts(team)?, self.share(team, number, 1)?);
+        let lasted = (ended - began).as_secs_f64();
         let moved = after.moved - before.moved;
+        // Memory may settle first.
+        let (since, moved_before) = half.unwrap_or((began, before.moved));
+        let moved_late = (after.moved - moved_before) as f64 / team.area.pages() as f64;
         let seen = after.seen - before.seen;
         let is_reported = team.region.is_some();
         Ok(Figures {
@@ -116,7 +124,7 @@ impl Course<'_> {
             caught: if is_reported { 0 } else { seen },
             reported: if is_reported { seen } else { 0 },
             moved,
-            moved_per_second: moved as f64 / team.area.pages() as f64 / lasted,
+            moved_per_second: moved_late / (ended - since).as_secs_f64(),
             scan_share: self.report().map_or(0.0, |report| report.scan_share()),
             uses_per_second: (after.uses - before.uses) as f64 / lasted,
         })

@@ -8,6 +8,8 @@ use crate::verdict::Verdict;
 
 /// Percid may take this much of the kernel's time.
 const TIME: f64 = 1.2;
+/// Or so many seconds more: the contenders are looked at every 0.1 s.
+const RESOLUTION: f64 = 0.2;
 /// And cause this share of its faults.
 const FAULTS: f64 = 0.25;
 /// Of shared memory, this share may move a second.
@@ -34,7 +36,8 @@ pub(super) struct Figures {
     pub(super) reported: u64,
     /// Pages that moved, by the kernel's count for the machine.
     pub(super) moved: u64,
-    /// The share of all pages that moved in a second.
+    /// The share of all pages that moved in a second, in the second half of the time that a stage may
+    /// last, or in all of it if it was shorter.
     pub(super) moved_per_second: f64,
     /// The share of the time that percid's passes took, so far.
     pub(super) scan_share: f64,
@@ -128,7 +131,9 @@ impl Comparison {
             return wrong;
         }
         // What the kernel does not place in time either has no bound but the time of the stage.
-        let bound = |seconds: Option<f64>| seconds.map_or(f64::INFINITY, |seconds| seconds * TIME);
+        let bound = |seconds: Option<f64>| {
+            seconds.map_or(f64::INFINITY, |seconds| (seconds * TIME).max(seconds + RESOLUTION))
+        };
         let time = |figures: &Figures| figures.seconds.unwrap_or(f64::INFINITY);
         if time(percid) > bound(kernel.seconds) {
             wrong.push(format!("{stage}: percid is late"));

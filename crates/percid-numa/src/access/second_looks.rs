@@ -1,0 +1,56 @@
+//! What second looks at pages nearby have found: the same node as the first, or another one.
+//!
+//! A word for 64 grains: in the lower half how often the same, in the upper half how often another
+//! one. Both are halved before they become large, so that only the last few dozen count.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// So many looks are remembered at the most.
+const REMEMBERED: u32 = 64;
+/// So few say nothing.
+const TOO_FEW: u32 = 4;
+
+fn parts(word: u32) -> (u32, u32) {
+    (word & 0xffff, word >> 16)
+}
+
+/// Notes what a second look has found. Async-signal-safe.
+pub(crate) fn note(word: &AtomicU32, same: bool) {
+    let _ = word.fetch_update(Relaxed, Relaxed, |word| {
+        let (mut sames, mut others) = parts(word);
+        if sames + others >= REMEMBERED {
+            (sames, others) = (sames / 2, others / 2);
+        }
+        let (more_sames, more_others) = if same { (1, 0) } else { (0, 1) };
+        Some((sames + more_sames) | ((others + more_others) << 16))
+    });
+}
+
+/// Whether so many found another node, more than one in four, that a row of two says little: by
+/// chance it would be one in two, between two nodes.
+pub(crate) fn are_doubtful(word: &AtomicU32) -> bool {
+    let (sames, others) = parts(word.load(Relaxed));
+    sames + others >= TOO_FEW && others * 4 > sames + others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_is_doubtful_and_what_has_become_steady_is_trusted_again() {
+        let word = AtomicU32::new(0);
+        (0..3).for_each(|_| note(&word, false));
+        assert!(!are_doubtful(&word), "too few");
+        (0..100_000).for_each(|turn| note(&word, turn % 2 == 0));
+        assert!(are_doubtful(&word));
+        let needed = (1..1000).find(|_| {
+            note(&word, true);
+            !are_doubtful(&word)
+        });
+        assert!(needed.is_some_and(|needed| needed <= 64), "{needed:?}");
+        // One in eight is not doubtful.
+        (0..1000).for_each(|turn| note(&word, turn % 8 != 0));
+        assert!(!are_doubtful(&word));
+    }
+}
