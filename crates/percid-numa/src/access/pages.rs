@@ -18,7 +18,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Mutex, MutexGuard};
 
-use percid_rules::scan::migration_policy::{Context, PageAccess, PageHistory, decide};
+use percid_rules::scan::migration_policy::{Context, LookAgain, PageAccess, PageHistory, decide};
 use percid_rules::scan::{AccessCounts, Width};
 
 use crate::access::{bell, second_looks, wishes};
@@ -33,6 +33,13 @@ pub(crate) const BITS: usize = 128;
 
 /// What threads with one bit were seen to do: local, remote, private, shared accesses.
 type CountsOfBit = [AtomicU32; 4];
+
+/// How soon a grain is to be armed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    Soon,
+    Later,
+}
 
 /// What never changes about a region.
 #[derive(Debug, Clone, Copy)]
@@ -83,13 +90,12 @@ impl Layout {
 
     /// Returns the bytes of the mapping and where in it the arrays begin, in the order of
     /// [`Shared`]'s pointers.
-    fn places(&self) -> (usize, [usize; 8]) {
+    fn places(&self) -> (usize, [usize; 9]) {
         let (grains, words) = (self.grains(), self.grains().div_ceil(64));
         let by_bit = BITS * size_of::<CountsOfBit>();
-        let of_grains = [words * 4, grains * 4, grains * 2];
-        let [looks, records, homes] = of_grains;
-        let sizes =
-            [self.nodes * 8, words * 8, words * 8, words * 8, by_bit, looks, records, homes];
+        let [bits, looks, records, homes] = [words * 8, words * 4, grains * 4, grains * 2];
+        let by_node = self.nodes * 8;
+        let sizes = [by_node, bits, bits, bits, bits, by_bit, looks, records, homes];
         let mut end = size_of::<Shared>().next_multiple_of(8);
         let places = sizes.map(|size| {
             let start = end;
@@ -118,8 +124,8 @@ pub(crate) struct Shared {
     changes: AtomicU64,
     /// Grains that are to move.
     pending: AtomicU64,
-    /// Grains that are to be armed again soon.
-    unsettled: AtomicU64,
+    /// Grains that are to be armed again, by pace.
+    unsettled: [AtomicU64; 2],
     /// Times a grain could not be disarmed alone, because the process had too many mappings.
     pub(crate) disarmed_whole: AtomicU64,
     /// Uses of armed grains by threads whose node the kernel did not say.
@@ -134,7 +140,7 @@ pub(crate) struct Shared {
     use_by_node: *const AtomicU64,
     armed: *const AtomicU64,
     wanted: *const AtomicU64,
-    again: *const AtomicU64,
+    again: [*const AtomicU64; 2],
     by_bit: *const CountsOfBit,
     second_looks: *const AtomicU32,
     records: *const AtomicU32,
@@ -176,8 +182,8 @@ impl Shared {
         self.slice(self.wanted, self.words())
     }
 
-    fn again(&self) -> &[AtomicU64] {
-        self.slice(self.again, self.words())
+    fn again(&self, pace: Pace) -> &[AtomicU64] {
+        self.slice(self.again[pace as usize], self.words())
     }
 
     fn by_bit(&self) -> &[CountsOfBit] {
@@ -285,36 +291,39 @@ impl Shared {
             second_looks::note(&self.second_looks()[grain / 64], confirmed);
         }
         self.changes.fetch_add(u64::from(decision.change), Relaxed);
-        let is_first =
-            self.want(grain, decision.moves) || decision.look_again && self.ask_again(grain);
-        if is_first {
+        let asked = match decision.look_again {
+            LookAgain::WithPass => false,
+            LookAgain::Soon => self.ask_again(grain, Pace::Soon),
+            LookAgain::Later => self.ask_again(grain, Pace::Later),
+        };
+        if self.want(grain, decision.moves) || asked {
             bell::ring();
         }
     }
 
-    /// Has a grain armed again soon. Returns whether it is the only one.
-    pub(crate) fn ask_again(&self, grain: usize) -> bool {
+    /// Has a grain armed again. Returns whether it is the only one at this pace.
+    pub(crate) fn ask_again(&self, grain: usize, pace: Pace) -> bool {
         let bit = 1u64 << (grain % 64);
-        let is_new = self.again()[grain / 64].fetch_or(bit, Relaxed) & bit == 0;
-        is_new && self.unsettled.fetch_add(1, Relaxed) == 0
+        let is_new = self.again(pace)[grain / 64].fetch_or(bit, Relaxed) & bit == 0;
+        is_new && self.unsettled[pace as usize].fetch_add(1, Relaxed) == 0
     }
 
-    /// Returns how many grains are to be armed again soon.
-    pub(crate) fn unsettled(&self) -> u64 {
-        self.unsettled.load(Relaxed)
+    /// Returns how many grains are to be armed again at a pace.
+    pub(crate) fn unsettled(&self, pace: Pace) -> u64 {
+        self.unsettled[pace as usize].load(Relaxed)
     }
 
-    /// Takes the grains of a range that are to be armed again.
-    pub(crate) fn take_again(&self, grains: Range<usize>) -> Vec<usize> {
+    /// Takes the grains of a range that are to be armed again at a pace.
+    pub(crate) fn take_again(&self, grains: Range<usize>, pace: Pace) -> Vec<usize> {
         let mut taken = Vec::new();
         let mut start = grains.start;
         while start < grains.end {
             let end = grains.end.min((start / 64 + 1) * 64);
             let mask = (u64::MAX >> (64 - (end - start))) << (start % 64);
-            let word = &self.again()[start / 64];
+            let word = &self.again(pace)[start / 64];
             if word.load(Relaxed) & mask != 0 {
                 let mut bits = word.fetch_and(!mask, Relaxed) & mask;
-                self.unsettled.fetch_sub(u64::from(bits.count_ones()), Relaxed);
+                self.unsettled[pace as usize].fetch_sub(u64::from(bits.count_ones()), Relaxed);
                 while bits != 0 {
                     taken.push(start / 64 * 64 + bits.trailing_zeros() as usize);
                     bits &= bits - 1;
@@ -490,7 +499,7 @@ impl Pages {
             seen: [const { AtomicU64::new(0) }; 4],
             changes: AtomicU64::new(0),
             pending: AtomicU64::new(0),
-            unsettled: AtomicU64::new(0),
+            unsettled: [const { AtomicU64::new(0) }; 2],
             disarmed_whole: AtomicU64::new(0),
             unattributed: AtomicU64::new(0),
             known_whole: AtomicU64::new(0),
@@ -499,11 +508,11 @@ impl Pages {
             use_by_node: at(0).cast(),
             armed: at(1).cast(),
             wanted: at(2).cast(),
-            again: at(3).cast(),
-            by_bit: at(4).cast(),
-            second_looks: at(5).cast(),
-            records: at(6).cast(),
-            homes: at(7).cast(),
+            again: [at(3).cast(), at(4).cast()],
+            by_bit: at(5).cast(),
+            second_looks: at(6).cast(),
+            records: at(7).cast(),
+            homes: at(8).cast(),
         };
         let place = base.cast::<Shared>();
         // SAFETY: the mapping is new, large enough by `places`, and aligned to a page.
@@ -661,13 +670,16 @@ mod tests {
     #[test]
     fn what_is_to_be_armed_again_is_taken_once() {
         let pages = pages(200 * 4096, 12);
-        for grain in [3, 63, 64, 130, 130, 199] {
-            pages.ask_again(grain);
-        }
-        assert_eq!(pages.unsettled(), 5);
-        assert_eq!(pages.take_again(60..131), [63, 64, 130]);
-        assert_eq!((pages.unsettled(), pages.take_again(4..199)), (2, vec![]));
-        assert_eq!((pages.take_again(0..200), pages.unsettled()), (vec![3, 199], 0));
+        let firsts = [3, 63, 64, 130, 130, 199].map(|grain| pages.ask_again(grain, Pace::Soon));
+        assert_eq!(firsts, [true, false, false, false, false, false]);
+        assert!(pages.ask_again(64, Pace::Later));
+        let unsettled = || [Pace::Soon, Pace::Later].map(|pace| pages.unsettled(pace));
+        let take = |grains| pages.take_again(grains, Pace::Soon);
+        assert_eq!(unsettled(), [5, 1]);
+        assert_eq!(take(60..131), [63, 64, 130]);
+        assert_eq!((unsettled(), take(4..199)), ([2, 1], vec![]));
+        assert_eq!((take(0..200), unsettled()), (vec![3, 199], [0, 1]));
+        assert_eq!((pages.take_again(0..200, Pace::Later), unsettled()), (vec![64], [0, 0]));
     }
 
     #[test]

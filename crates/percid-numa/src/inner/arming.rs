@@ -9,7 +9,7 @@ use percid_rules::scan::{Effects, Reason};
 
 use crate::access::entry::{Entry, Tally};
 use crate::access::mapping_budget;
-use crate::access::pages::{Layout, Pages, Work};
+use crate::access::pages::{Layout, Pace, Pages, Work};
 use crate::access::trap;
 use crate::access::write_protect::Monitor;
 use crate::access_method::AccessMethod;
@@ -175,7 +175,7 @@ fn arm_found(
 
 /// Arms again what is to be looked at again. Where it is, is known: it was armed before. Returns how
 /// many of its pages were not armed before.
-pub(crate) fn arm_again(entry: &Entry, pages: &Pages) -> u64 {
+pub(crate) fn arm_again(entry: &Entry, pages: &Pages, pace: Pace) -> u64 {
     let began = Instant::now();
     let mut tally = entry.tally();
     if !matches!(leave(entry), Leave::Given) || entry.gone.load(Relaxed) {
@@ -183,10 +183,10 @@ pub(crate) fn arm_again(entry: &Entry, pages: &Pages) -> u64 {
     }
     let mut armed = 0;
     for piece in pieces(&pages.layout, 0..pages.layout.grains()) {
-        if pages.unsettled() == 0 {
+        if pages.unsettled(pace) == 0 {
             break;
         }
-        let grains = pages.take_again(piece.clone());
+        let grains = pages.take_again(piece.clone(), pace);
         let work = pages.go_on_with_work();
         if work.over {
             break;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use percid_rules::scan::Scanner;
 
 use crate::access::bell::{self, Moment};
+use crate::access::pages::Pace;
 use crate::inner::{Inner, REST};
 use crate::sys::{clock, memory, nodes, process, signals};
 
@@ -18,11 +19,16 @@ const TICK: Duration = Duration::from_millis(100);
 /// The shortest time between any two looks, however short the periods are.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// The time between two looks at pages that one more access decides about, and for how long after a
-/// pass, a look or a move there may be some.
+/// The time between two checks while something is going on, and for how long after a pass, a look or
+/// a move there may be something.
 const QUICK: Duration = Duration::from_millis(20);
 const GATHER: Duration = Duration::from_millis(5);
 const BUSY: Duration = Duration::from_millis(300);
+
+/// The time between two looks at pages about which one more access decides; and at those about which
+/// several do, which should not all be by threads that had the same turn on a CPU.
+const SOON: Duration = Duration::from_millis(40);
+const LATER: Duration = Duration::from_millis(250);
 
 /// The thread, running until this is dropped.
 #[derive(Debug)]
@@ -90,6 +96,7 @@ fn run(inner: &Inner, stop: &Stop) {
     let mut run_times = RunTimes::default();
     let mut next_look = Instant::now();
     let mut last_pass = next_look;
+    let mut looks = Looks::new();
     let mut samples = Samples::new(inner.settings.period_min);
     // While something is going on: looks and moves follow each other quickly.
     let mut busy_until = Instant::now();
@@ -115,7 +122,7 @@ fn run(inner: &Inner, stop: &Stop) {
             }
         }
         if inner.affordable().is_some() {
-            is_busy |= samples.take_if_due(inner) || inner.look_again() > 0;
+            is_busy |= samples.take_if_due(inner) || looks.take_if_due(inner);
         }
         inner.note_progress();
         match move_all(inner, stop) {
@@ -126,6 +133,31 @@ fn run(inner: &Inner, stop: &Stop) {
         if is_busy {
             busy_until = Instant::now() + BUSY;
         }
+    }
+}
+
+/// Looks at pages about which further accesses decide.
+struct Looks {
+    /// When those of each pace are due.
+    next: [(Pace, Duration, Instant); 2],
+}
+
+impl Looks {
+    fn new() -> Looks {
+        let now = Instant::now();
+        Looks { next: [(Pace::Soon, SOON, now), (Pace::Later, LATER, now)] }
+    }
+
+    /// Returns whether something was armed.
+    fn take_if_due(&mut self, inner: &Inner) -> bool {
+        let mut armed = false;
+        for (pace, every, next) in &mut self.next {
+            if Instant::now() >= *next && inner.look_again(*pace) > 0 {
+                *next = Instant::now() + *every;
+                armed = true;
+            }
+        }
+        armed
     }
 }
 
@@ -157,7 +189,7 @@ impl Samples {
         self.turn += 1;
         inner.sample(self.turn, self.most);
         let began = clock::own_run_time();
-        let armed = inner.look_again() > 0;
+        let armed = inner.look_again(Pace::Soon) > 0;
         let took = clock::own_run_time().saturating_sub(began);
         let rest = took.saturating_mul(SAMPLES_PART * REST);
         self.most =

@@ -22,8 +22,9 @@ use std::time::{Duration, Instant};
 
 use percid_rules::scan::{Rules, Scan, Scanner, Settings};
 
+use crate::access::bell;
 use crate::access::entry::Entry;
-use crate::access::pages::{Layout, Pages};
+use crate::access::pages::{Layout, Pace, Pages};
 use crate::access::trap;
 use crate::access::write_protect::Monitor;
 use crate::access_method::AccessMethod;
@@ -166,6 +167,9 @@ impl Inner {
         state.entries.insert(range.start, Arc::clone(&entry));
         let counts = state.counts();
         state.timeline.begin(self.began.elapsed(), counts);
+        // New memory is used otherwise than before, whatever the periods have become.
+        state.begin_again(&self.settings);
+        bell::ring();
         Ok(entry)
     }
 
@@ -231,17 +235,16 @@ impl Inner {
     }
 
     /// Begins again with the shortest periods if the regions are used otherwise than before.
-    /// Returns whether it did.
+    /// Returns whether this, or a registration, has done so since the last call.
     pub(crate) fn follow_change(&self) -> bool {
         let mut state = lock(&self.state);
         let changed = state.has_changed();
         if changed {
             let counts = state.counts();
             state.timeline.begin(self.began.elapsed(), counts);
-            let bytes = state.entries.values().map(|entry| entry.range.len() as u64).sum();
-            state.periods.begin_again(&self.settings, bytes);
+            state.begin_again(&self.settings);
         }
-        changed
+        std::mem::take(&mut state.begins_again)
     }
 
     /// Returns how many bytes a pass may arm now without taking more than its share of the time, by
@@ -313,10 +316,11 @@ impl Inner {
         Pass { armed, skipped, took }
     }
 
-    /// Arms again what one more access decides about. Returns how many pages.
-    pub(crate) fn look_again(&self) -> u64 {
-        let unsettled =
-            |entry: &&Arc<Entry>| entry.pages.as_ref().is_some_and(|pages| pages.unsettled() > 0);
+    /// Arms again, at a pace, what further accesses decide about. Returns how many pages.
+    pub(crate) fn look_again(&self, pace: Pace) -> u64 {
+        let unsettled = |entry: &&Arc<Entry>| {
+            entry.pages.as_ref().is_some_and(|pages| pages.unsettled(pace) > 0)
+        };
         let entries: Vec<Arc<Entry>> =
             lock(&self.state).entries.values().filter(unsettled).cloned().collect();
         if entries.is_empty() {
@@ -324,7 +328,7 @@ impl Inner {
         }
         let began = clock::own_run_time();
         let again = |entry: &Arc<Entry>| {
-            entry.pages.as_ref().map_or(0, |pages| arming::arm_again(entry, pages))
+            entry.pages.as_ref().map_or(0, |pages| arming::arm_again(entry, pages, pace))
         };
         let armed = entries.iter().map(again).sum();
         let mut state = lock(&self.state);
@@ -339,7 +343,7 @@ impl Inner {
             let grains = pages.layout.grains();
             let step = (grains / FEWEST_SAMPLES).clamp(1, SAMPLE).max(grains.div_ceil(most));
             let first = turn.wrapping_mul(GOLDEN) % step;
-            (first..grains).step_by(step).for_each(|grain| _ = pages.ask_again(grain));
+            (first..grains).step_by(step).for_each(|grain| _ = pages.ask_again(grain, Pace::Soon));
         }
     }
 

@@ -61,8 +61,11 @@ impl Periods {
                 shared: new(3),
                 failed,
             };
-            self.active |= u128::from(counts.local + counts.remote > 0) << bit;
-            self.by_bit[bit] = adapted_period(self.by_bit[bit], &counts, settings, bytes);
+            // As published, who was not seen does not adapt.
+            if counts.local + counts.remote > 0 {
+                self.active |= 1 << bit;
+                self.by_bit[bit] = adapted_period(self.by_bit[bit], &counts, settings, bytes);
+            }
         }
         self.before = *seen;
     }
@@ -94,12 +97,12 @@ mod tests {
         periods.adapt(&seen, 0, &settings, 1 << 20);
         assert_eq!(periods.of(7), Duration::from_millis(1300), "private");
         assert_eq!(periods.of(8), SECOND, "shared and remote: shorter, but not below the least");
-        assert_eq!(periods.of(9), 2 * SECOND, "nothing");
+        assert_eq!(periods.of(9), SECOND, "not seen");
         assert_eq!(periods.shortest(), SECOND);
-        // Without anything new all of them see nothing.
+        seen[bit(7)] = [16, 0, 16, 0];
         periods.adapt(&seen, 0, &settings, 1 << 20);
-        assert_eq!(periods.of(8), 2 * SECOND);
-        assert_eq!(periods.shortest(), 2 * SECOND);
+        assert_eq!((periods.of(7), periods.of(8)), (Duration::from_millis(1690), SECOND));
+        assert_eq!(periods.shortest(), periods.of(7), "only that one was seen");
     }
 
     #[test]
@@ -116,10 +119,12 @@ mod tests {
     fn a_change_begins_again_with_the_shortest_period() {
         let settings = Settings::default();
         let mut periods = Periods::new(&settings);
-        for _ in 0..9 {
-            periods.adapt(&[Seen::default(); BITS], 0, &settings, 1 << 20);
+        let mut seen = [Seen::default(); BITS];
+        for _ in 0..20 {
+            seen[bit(7)][1] += 1;
+            periods.adapt(&seen, 0, &settings, 1 << 20);
         }
-        assert_eq!(periods.of(7), 60 * SECOND);
+        assert_eq!(periods.of(7), 60 * SECOND, "nothing local, nothing shared");
         periods.begin_again(&settings, 1 << 20);
         assert_eq!(periods.of(7), SECOND);
     }

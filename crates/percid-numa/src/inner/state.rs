@@ -61,6 +61,8 @@ pub(crate) struct State {
     pub(crate) piece_size: CallSize,
     /// Pages that could not be moved since the periods were adapted last.
     pub(crate) failed: u64,
+    /// The periods have become the shortest since the balancer's thread looked.
+    pub(crate) begins_again: bool,
     /// Accesses, and those among them that spoke for a change, at the last question for one.
     asked_before: (u64, u64),
     /// Where the last batch came from.
@@ -88,6 +90,7 @@ impl State {
             batch_size: migrate::FIRST,
             piece_size: arming::FIRST,
             failed: 0,
+            begins_again: false,
             asked_before: (0, 0),
             moved_last: 0,
             monitor: Weak::new(),
@@ -138,6 +141,13 @@ impl State {
         let failed = std::mem::take(&mut self.failed);
         self.periods.adapt(&seen, failed, settings, bytes);
         self.pages().for_each(|pages| pages.age());
+    }
+
+    /// Lets all threads begin again with the shortest period.
+    pub(crate) fn begin_again(&mut self, settings: &Settings) {
+        let bytes = self.entries.values().map(|entry| entry.range.len() as u64).sum();
+        self.periods.begin_again(settings, bytes);
+        self.begins_again = true;
     }
 
     /// Returns whether the regions are used otherwise than before, by the accesses since the last

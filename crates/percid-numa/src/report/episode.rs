@@ -39,21 +39,49 @@ pub struct Episode {
 
 impl Episode {
     /// Returns the time until pages were armed: the scan delay, or the rest of a period.
+    ///
+    /// ```
+    /// # let balancer = percid_numa::Balancer::new();
+    /// for episode in balancer.report().timeline {
+    ///     println!("{:?}", episode.start_delay());
+    /// }
+    /// ```
     pub fn start_delay(&self) -> Option<Duration> {
         Some(self.armed?.saturating_sub(self.began))
     }
 
     /// Returns the time from then until one was used.
+    ///
+    /// ```
+    /// # let balancer = percid_numa::Balancer::new();
+    /// for episode in balancer.report().timeline {
+    ///     println!("{:?}", episode.use_delay());
+    /// }
+    /// ```
     pub fn use_delay(&self) -> Option<Duration> {
         Some(self.seen?.saturating_sub(self.armed?))
     }
 
     /// Returns the time from then until a page was to move: what the two-stage filter took.
+    ///
+    /// ```
+    /// # let balancer = percid_numa::Balancer::new();
+    /// for episode in balancer.report().timeline {
+    ///     println!("{:?}", episode.filter());
+    /// }
+    /// ```
     pub fn filter(&self) -> Option<Duration> {
         Some(self.wanted?.saturating_sub(self.seen?))
     }
 
     /// Returns the time from then until the last page so far had moved.
+    ///
+    /// ```
+    /// # let balancer = percid_numa::Balancer::new();
+    /// for episode in balancer.report().timeline {
+    ///     println!("{:?}", episode.moving());
+    /// }
+    /// ```
     pub fn moving(&self) -> Option<Duration> {
         Some(self.moved?.saturating_sub(self.wanted?))
     }

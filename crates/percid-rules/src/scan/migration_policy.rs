@@ -152,15 +152,26 @@ pub struct Decision {
     pub private: bool,
     /// Whether the page is to move to the accessing node.
     pub moves: bool,
-    /// Whether the next access is awaited to decide: the page should be armed again soon, rather
-    /// than with the next pass.
-    pub look_again: bool,
+    /// Whether the page should be armed again sooner than with the next pass.
+    pub look_again: LookAgain,
     /// Whether the access speaks for another use of the region than before: the page moves, or
     /// would if this went on.
     pub change: bool,
     /// If this is the second look at a page that was first used from elsewhere: whether it finds the
     /// same node. In memory that several nodes share by chance it often does not.
     pub confirmed: Option<bool>,
+}
+
+/// When a page is to be armed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LookAgain {
+    /// With the next pass: what was seen decides.
+    WithPass,
+    /// Soon: the next access decides.
+    Soon,
+    /// Rather soon, but not at once: several accesses in a row are to decide. Threads that share a
+    /// CPU come in rows too.
+    Later,
 }
 
 /// Decides what follows from an access, by what is remembered of the page.
@@ -178,14 +189,18 @@ pub fn decide(before: PageHistory, access: PageAccess, at: &Context) -> Decision
         let has_stayed = history.streak() >= STAYED[before.moves() as usize];
         let history = if has_stayed { history.stayed() } else { history };
         let private = first || same_thread;
-        let (moves, look_again, change) = (false, false, false);
+        let (moves, look_again, change) = (false, LookAgain::WithPass, false);
         return Decision { history, local, private, moves, look_again, change, confirmed };
     }
     let private = first || same_thread;
     let early = at.sequence <= EARLY && moved == 0 && private;
     let wanted = steady && (same_thread || at.use_there * MORE.1 > at.use_here * MORE.0);
     let moves = at.has_memory && (early || wanted);
-    let look_again = at.has_memory && !moves && !steady;
+    let look_again = match history.streak() {
+        _ if !at.has_memory || moves || steady => LookAgain::WithPass,
+        1 => LookAgain::Soon,
+        _ => LookAgain::Later,
+    };
     let change = moves || at.has_memory && before.moves() < RESTLESS;
     Decision { history, local, private, moves, look_again, change, confirmed }
 }
@@ -347,13 +362,18 @@ mod tests {
             };
             accesses.iter().fold(start, next).1
         };
-        assert_eq!(look(&[by(7, 1)]), Some((false, true)));
-        assert_eq!(look(&[by(7, 1), by(7, 1)]), Some((true, false)), "decided");
-        assert_eq!(look(&[by(7, 1), by(7, 0)]), Some((false, false)), "local");
-        assert_eq!(look(&[by(7, 1), by(8, 1)]), Some((false, false)), "of several threads");
+        let (soon, with_pass) = (LookAgain::Soon, LookAgain::WithPass);
+        assert_eq!(look(&[by(7, 1)]), Some((false, soon)));
+        assert_eq!(look(&[by(7, 1), by(7, 1)]), Some((true, with_pass)), "decided");
+        assert_eq!(look(&[by(7, 1), by(7, 0)]), Some((false, with_pass)), "local");
+        assert_eq!(look(&[by(7, 1), by(8, 1)]), Some((false, with_pass)), "of several threads");
+        let doubtful = Context { doubtful: true, ..LATE };
+        let first = decide(PageHistory::default(), by(7, 1), &doubtful);
+        let second = decide(first.history, by(7, 1), &doubtful);
+        assert_eq!((first.look_again, second.look_again), (soon, LookAgain::Later));
         let none = Context { has_memory: false, ..LATE };
         let decision = decide(PageHistory::default(), by(7, 1), &none);
-        assert!(!decision.look_again && !decision.change);
+        assert!(decision.look_again == with_pass && !decision.change);
     }
 
     #[test]
