@@ -170,7 +170,7 @@ limit=200 numa-partial
 limit=200 numa-shared
 limit=200 numa-shared --huge
 limit=200 numa-follow --seconds 150 --access written
-limit=600 numa-race
+limit=900 on=multi on=amd64 numa-race
 limit=400 numa-trap --seconds 4
 limit=400 numa-written --seconds 4
 limit=60 hotplug --seconds 3

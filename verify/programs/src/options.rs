@@ -9,7 +9,7 @@ use crate::numa::{Contender, Scene};
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
-                               --probe skipped|always|wrong-descriptor --scenes first-touch,slices,growing,shared,mixed --contender kernel|percid|both|nobody --json";
+                               --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --json";
 
 /// The options, each with its default.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ fn access(text: &str) -> Result<AccessMethod, &'static str> {
 }
 
 fn scenes(text: &str) -> Result<Vec<Scene>, &'static str> {
-    text.split(',').map(str::parse).collect()
+    text.split('+').map(str::parse).collect()
 }
 
 fn kernel(text: &str) -> Result<Kernel, &'static str> {

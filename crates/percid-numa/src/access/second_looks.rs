@@ -1,12 +1,14 @@
 //! What second looks at pages nearby have found: the same node as the first, or another one.
 //!
 //! A word for 64 grains: in the lower half how often the same, in the upper half how often another
-//! one. Both are halved before they become large, so that only the last few dozen count.
+//! one. Both are halved before they become large, so that only the last few thousand count: grains
+//! that are armed together are often all seen by the thread that happens to run, which is one chance
+//! for all of them.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// So many looks are remembered at the most.
-const REMEMBERED: u32 = 64;
+const REMEMBERED: u32 = 4096;
 /// So few say nothing.
 const TOO_FEW: u32 = 4;
 
@@ -44,13 +46,29 @@ mod tests {
         assert!(!are_doubtful(&word), "too few");
         (0..100_000).for_each(|turn| note(&word, turn % 2 == 0));
         assert!(are_doubtful(&word));
-        let needed = (1..1000).find(|_| {
+        let needed = (1..100_000).find(|_| {
             note(&word, true);
             !are_doubtful(&word)
         });
-        assert!(needed.is_some_and(|needed| needed <= 64), "{needed:?}");
+        assert!(needed.is_some_and(|needed| needed <= 4096), "{needed:?}");
+        // By chance, but 64 together each time.
+        // Marsaglia's xorshift, with a fixed seed.
+        let mut lots = 1u64;
+        let mut chance = || {
+            lots ^= lots << 13;
+            lots ^= lots >> 7;
+            lots ^= lots << 17;
+            lots >> 20
+        };
+        let doubts = (0..2000).filter(|_| {
+            let same = chance() & 1 == 0;
+            (0..64).for_each(|_| note(&word, same));
+            are_doubtful(&word)
+        });
+        let doubts = doubts.count();
+        assert!(doubts > 1950, "{doubts}");
         // One in eight is not doubtful.
-        (0..1000).for_each(|turn| note(&word, turn % 8 != 0));
+        (0..10_000).for_each(|turn| note(&word, turn % 8 != 0));
         assert!(!are_doubtful(&word));
     }
 }

@@ -12,7 +12,7 @@ use crate::access::pages::{BITS, Pages};
 use crate::access::write_protect::Monitor;
 use crate::call_size::CallSize;
 use crate::error::RegisterError;
-use crate::inner::REST;
+use crate::inner::BUDGET;
 use crate::inner::arming;
 use crate::inner::log::Log;
 use crate::inner::periods::{Periods, Seen};
@@ -113,7 +113,7 @@ impl State {
 
     /// Returns how many bytes a pass may arm of a process that has run for so long.
     pub(crate) fn affordable(&self, settings: &Settings, ran: Duration) -> Option<u64> {
-        let time = (ran / (REST + 1)).saturating_sub(self.scan_time);
+        let time = (ran / BUDGET).saturating_sub(self.scan_time);
         let fits = self.pass_size.fits(time, ASSUMED);
         (fits >= HUGE_PAGE).then_some(settings.scan_size.min(fits))
     }

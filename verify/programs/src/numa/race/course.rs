@@ -126,6 +126,7 @@ impl Course<'_> {
             moved,
             moved_per_second: moved_late / (ended - since).as_secs_f64(),
             scan_share: self.report().map_or(0.0, |report| report.scan_share()),
+            run_time: self.report().map_or(0.0, |report| report.run_time.as_secs_f64()),
             uses_per_second: (after.uses - before.uses) as f64 / lasted,
         })
     }
