@@ -47,6 +47,7 @@ mod region;
 mod rules;
 mod settings;
 mod state;
+pub mod tiers;
 mod visit;
 mod walk;
 
@@ -56,4 +57,5 @@ pub use region::{Policy, Reason, Traits};
 pub use rules::{Order, Rules};
 pub use settings::{BadSetting, Settings};
 pub use state::Scan;
+pub use tiers::{Stamp, Tiers};
 pub use visit::{Effects, HUGE_PAGE, Scanner};

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::tiers::Tiers;
+
 const MIB: u64 = 1 << 20;
 
 /// Memory that a pass may look at, in multiples of what it may arm.
@@ -37,6 +39,9 @@ pub struct Settings {
     /// Pages that were moved before need longer evidence to be moved again. percid's own addition:
     /// without it, memory that two nodes share by chance keeps moving.
     pub backoff: bool,
+    /// Whether unused memory is demoted to nodes without CPUs, and what is used there promoted, with
+    /// these constants; `None`: neither, as published while nobody asks for it.
+    pub tiers: Option<Tiers>,
 }
 
 impl Default for Settings {
@@ -51,6 +56,7 @@ impl Default for Settings {
             batch_time: Duration::from_millis(10),
             bandwidth: 2560 * MIB,
             backoff: true,
+            tiers: None,
         }
     }
 }
@@ -98,6 +104,7 @@ impl Settings {
             ("max_rate", self.max_rate),
             ("batch", self.batch),
             ("bandwidth", self.bandwidth),
+            ("rate", self.tiers.map_or(1, |tiers| tiers.rate)),
         ];
         if let Some((name, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
             return Err(BadSetting::Zero(name));
@@ -107,6 +114,8 @@ impl Settings {
             ("period_min", self.period_min),
             ("period_max", self.period_max),
             ("batch_time", self.batch_time),
+            ("cold_after", self.tiers.map_or(Duration::ZERO, |tiers| tiers.cold_after)),
+            ("hot_threshold", self.tiers.map_or(Duration::ZERO, |tiers| tiers.hot_threshold)),
         ];
         if let Some((name, _)) = times.into_iter().find(|(_, time)| *time > LONGEST) {
             return Err(BadSetting::TooLong(name));
@@ -170,6 +179,18 @@ mod tests {
         assert_eq!(endless.check(), Err(BadSetting::TooLong("scan_delay")));
         let swapped = Settings { period_max: Duration::ZERO, ..good };
         assert_eq!(swapped.check(), Err(BadSetting::Periods));
+    }
+
+    #[test]
+    fn settings_of_tiers_that_cannot_work_are_named() {
+        let check = |tiers: Tiers| Settings { tiers: Some(tiers), ..Settings::default() }.check();
+        let good = Tiers::default();
+        assert_eq!(check(good), Ok(()));
+        assert_eq!(check(Tiers { rate: 0, ..good }), Err(BadSetting::Zero("rate")));
+        let endless = Tiers { cold_after: Duration::MAX, ..good };
+        assert_eq!(check(endless), Err(BadSetting::TooLong("cold_after")));
+        let endless = Tiers { hot_threshold: Duration::MAX, ..good };
+        assert_eq!(check(endless), Err(BadSetting::TooLong("hot_threshold")));
     }
 
     #[test]

@@ -1,0 +1,400 @@
+//! Memory of two speeds: which pages go to the slow nodes, and which return.
+//!
+//! A *slow node* has memory and no CPUs: memory behind CXL, or persistent memory. To *demote* a
+//! page is to move it there because nothing used it; to *promote* it is to move it to the node of
+//! the thread that uses it. What is below is published, but for the parts that are marked as
+//! percid's own:
+//!
+//! * **Hot or not** (Linux 6.1, commit 33024536bafd): the time from arming a page to its next access
+//!   says how often the page is used. It is promoted if that time is shorter than a threshold.
+//! * **How much** (commit c6833e10008f): what would be promoted beyond a rate stays where it is. It
+//!   is judged again when it was armed again.
+//! * **The threshold** (commit c959924b0dc5) follows the workload: every now and then it is changed
+//!   by a step, so that about as much memory is hot as may be promoted.
+//! * **Cold or not** is percid's own: Linux demotes when a node has too little free memory, which a
+//!   program does not know about its machine. So pages are demoted that were armed for long and not
+//!   used.
+//!
+//! Left out of what is published: where a fast node has plenty of free memory, Linux promotes what
+//! is used at all.
+//!
+//! ```
+//! use std::time::Duration;
+//! use percid_rules::scan::{Stamp, Tiers};
+//!
+//! let tiers = Tiers::default();
+//! let armed = Stamp::at(Duration::from_secs(7));
+//! let age = |seconds| armed.age(Duration::from_secs_f64(seconds));
+//! assert!(tiers.is_cold(age(127.0)), "armed for two minutes, and still not used");
+//! assert!(age(7.5) < tiers.hot_threshold, "used half a second after it was armed");
+//! ```
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+const MIB: u64 = 1 << 20;
+
+/// The threshold changes by one part of so many of its greatest value, which is twice the setting
+/// (published).
+const STEPS: u32 = 16;
+/// It changes where the memory that was hot differs from what may be promoted by more than one part
+/// of so many (published).
+const TOLERANCE: u128 = 10;
+
+/// The constants of memory tiers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tiers {
+    /// Memory that was armed for so long and not used is cold; 120 s, the shortest time after which
+    /// memory is called cold in "Software-Defined Far Memory in Warehouse-Scale Computers"
+    /// (Lagar-Cavilla and others, ASPLOS 2019). With a year, which is the longest, nothing is
+    /// demoted.
+    pub cold_after: Duration,
+    /// A page that is used sooner after it was armed is hot, to begin with; 1 s as published. With 0
+    /// nothing is promoted.
+    pub hot_threshold: Duration,
+    /// What may be promoted a second, and demoted a second, in bytes; 128 MiB, percid's own value.
+    /// Published are 64 GiB, which limit nothing, and measurements with some 160 MB.
+    pub rate: u64,
+}
+
+impl Default for Tiers {
+    fn default() -> Tiers {
+        Tiers {
+            cold_after: Duration::from_secs(120),
+            hot_threshold: Duration::from_secs(1),
+            rate: 128 * MIB,
+        }
+    }
+}
+
+impl Tiers {
+    /// Whether a page is to be demoted that was armed so long ago and not used since.
+    pub fn is_cold(&self, untouched: Duration) -> bool {
+        untouched >= self.cold_after
+    }
+}
+
+/// When a page was armed, in one word: in hundredths of a second, which is exact enough for times
+/// that make a page hot or cold. It begins anew after more than a year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp(u32);
+
+impl Stamp {
+    const TICK_MS: u128 = 10;
+
+    /// The stamp of a time since some beginning, the same for all stamps.
+    pub fn at(now: Duration) -> Stamp {
+        Stamp((now.as_millis() / Stamp::TICK_MS) as u32)
+    }
+
+    /// The stamp that [`Stamp::word`] wrote.
+    pub fn from_word(word: u32) -> Stamp {
+        Stamp(word)
+    }
+
+    /// The stamp as one word, for example for an atomic.
+    pub fn word(self) -> u32 {
+        self.0
+    }
+
+    /// How long ago it was.
+    pub fn age(self, now: Duration) -> Duration {
+        let ticks = Stamp::at(now).0.wrapping_sub(self.0);
+        Duration::from_millis(u64::from(ticks) * Stamp::TICK_MS as u64)
+    }
+}
+
+/// The time within which a page must be used after it was armed, to be hot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HotThreshold {
+    setting: Duration,
+    now: Duration,
+    /// Since when hot memory is counted, and how much there had been by then.
+    since: Duration,
+    before: u64,
+}
+
+impl HotThreshold {
+    /// The threshold that the settings say, from `now` on.
+    pub fn new(tiers: &Tiers, now: Duration) -> HotThreshold {
+        let setting = tiers.hot_threshold;
+        HotThreshold { setting, now: setting, since: now, before: 0 }
+    }
+
+    /// The threshold at present.
+    pub fn get(&self) -> Duration {
+        self.now
+    }
+
+    /// Follows the workload: `hot` bytes were found hot so far, promoted or not, and `rate` may be
+    /// promoted a second. Counts over at least `interval`, published as the longest period between
+    /// two passes: in that time all memory was armed once, so it does not matter where the hot
+    /// memory is.
+    pub fn adapt(&mut self, now: Duration, hot: u64, rate: u64, interval: Duration) {
+        let counted = now.saturating_sub(self.since);
+        if counted < interval || counted.is_zero() {
+            return;
+        }
+        // Less than before: a region is gone.
+        let found = u128::from(hot.saturating_sub(self.before)) * 1000;
+        let wanted = u128::from(rate) * counted.as_millis();
+        let step = self.setting * 2 / STEPS;
+        if found > wanted + wanted / TOLERANCE {
+            self.now = self.now.saturating_sub(step).max(step);
+        } else if found < wanted - wanted / TOLERANCE {
+            self.now = (self.now + step).min(self.setting * 2);
+        }
+        (self.since, self.before) = (now, hot);
+    }
+}
+
+/// What is left of a rate in the second that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    rate: u64,
+    since: Option<Duration>,
+    used: u64,
+}
+
+impl RateLimit {
+    const WINDOW: Duration = Duration::from_secs(1);
+
+    /// So many bytes a second.
+    pub fn new(rate: u64) -> RateLimit {
+        RateLimit { rate, since: None, used: 0 }
+    }
+
+    /// Whether so many bytes may move now; then they count. The first of a second may always, or
+    /// pages larger than the rate would never move.
+    pub fn admit(&mut self, now: Duration, bytes: u64) -> bool {
+        if self.since.is_none_or(|since| now.saturating_sub(since) >= RateLimit::WINDOW) {
+            (self.since, self.used) = (Some(now), 0);
+        }
+        let used = self.used.saturating_add(bytes);
+        if used > self.rate && self.used > 0 {
+            return false;
+        }
+        self.used = used;
+        true
+    }
+}
+
+/// A node as the operating system describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeTraits {
+    /// Its number.
+    pub node: u32,
+    /// Whether it has CPUs.
+    pub has_cpus: bool,
+    /// Whether it has memory.
+    pub has_memory: bool,
+    /// Its tier; a larger one is slower. `None` where the system has no tiers.
+    pub tier: Option<u32>,
+}
+
+/// The slow ones among the nodes of a machine: those with memory and without CPUs, unless the system
+/// counts them to a faster tier than all nodes with CPUs (memory on the processor's package). In the
+/// same tier they are slow: Linux puts all memory there of which the firmware says nothing.
+pub fn slow_nodes(nodes: &[NodeTraits]) -> Vec<u32> {
+    let with_cpus = nodes.iter().filter(|node| node.has_cpus && node.has_memory);
+    let fastest = with_cpus.filter_map(|node| node.tier).min();
+    let is_faster = |node: &&NodeTraits| match (node.tier, fastest) {
+        (Some(tier), Some(fastest)) => tier < fastest,
+        _ => false,
+    };
+    let slow = nodes.iter().filter(|node| node.has_memory && !node.has_cpus);
+    slow.filter(|node| !is_faster(node)).map(|node| node.node).collect()
+}
+
+/// The slow node that pages of a node are demoted to: the nearest, of the nearest ones that with the
+/// smallest number.
+pub fn nearest(slow: &[u32], distance: impl Fn(u32) -> u32) -> Option<u32> {
+    slow.iter().copied().min_by_key(|&node| (distance(node), node))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    /// A threshold of 1 s after these shares of what may be promoted were found hot, in tenths.
+    fn after(tenths: &[u64]) -> Duration {
+        let mut threshold = HotThreshold::new(&Tiers::default(), Duration::ZERO);
+        let mut hot = 0;
+        for (turn, tenths) in tenths.iter().enumerate() {
+            hot += 60 * 100 * tenths;
+            threshold.adapt(seconds(60 * (turn as u64 + 1)), hot, 1000, 60 * SECOND);
+        }
+        threshold.get()
+    }
+
+    #[test]
+    fn the_threshold_follows_in_steps_as_published() {
+        assert_eq!(after(&[]), SECOND);
+        assert_eq!(after(&[12]), Duration::from_millis(875), "an eighth of the setting");
+        assert_eq!(after(&[8]), Duration::from_millis(1125));
+        for tenths in [9, 10, 11] {
+            assert_eq!(after(&[tenths]), SECOND, "near enough");
+        }
+    }
+
+    /// All sequences of too much, enough and too little hot memory.
+    #[test]
+    fn the_threshold_stays_between_one_step_and_twice_the_setting() {
+        let (least, most) = (Duration::from_millis(125), 2 * SECOND);
+        let mut extremes = (most, least);
+        for code in 0..3u32.pow(10) {
+            let tenths: Vec<u64> =
+                (0..10).map(|place| u64::from(code / 3u32.pow(place) % 3) * 10).collect();
+            let threshold = after(&tenths);
+            assert!((least..=most).contains(&threshold), "{tenths:?}: {threshold:?}");
+            extremes = (extremes.0.min(threshold), extremes.1.max(threshold));
+        }
+        assert_eq!(extremes, (least, most), "both ends are reached");
+    }
+
+    #[test]
+    fn nothing_is_adapted_before_the_interval_is_over() {
+        let mut threshold = HotThreshold::new(&Tiers::default(), Duration::ZERO);
+        threshold.adapt(seconds(59), u64::MAX, 1, 60 * SECOND);
+        assert_eq!(threshold.get(), SECOND);
+        threshold.adapt(seconds(60), u64::MAX, 1, 60 * SECOND);
+        assert!(threshold.get() < SECOND);
+        let before = threshold.get();
+        threshold.adapt(seconds(60), 0, u64::MAX, Duration::ZERO);
+        assert_eq!(threshold.get(), before, "no time has passed");
+    }
+
+    #[test]
+    fn a_threshold_of_nothing_stays_nothing() {
+        let none = Tiers { hot_threshold: Duration::ZERO, ..Tiers::default() };
+        let mut threshold = HotThreshold::new(&none, Duration::ZERO);
+        (1..40).for_each(|turn| threshold.adapt(seconds(60 * turn), 0, 1000, 60 * SECOND));
+        assert_eq!(threshold.get(), Duration::ZERO);
+    }
+
+    /// Pages that are used every so often, at times that have nothing to do with the arming: which
+    /// part of them is hot with a threshold.
+    fn hot_share(every: Duration, threshold: Duration) -> f64 {
+        (threshold.as_secs_f64() / every.as_secs_f64()).min(1.0)
+    }
+
+    /// In the end about as much is hot as may be promoted, or the threshold is at its end.
+    #[test]
+    fn what_is_hot_comes_to_match_the_rate() {
+        let rate = 10 * MIB;
+        for pages in [100u64, 1_000, 10_000, 100_000, 1_000_000, 10_000_000] {
+            for every in [1, 3, 10, 100, 1000] {
+                let mut threshold = HotThreshold::new(&Tiers::default(), Duration::ZERO);
+                let found = |threshold: Duration| {
+                    (hot_share(seconds(every), threshold) * (pages * 4096) as f64) as u64
+                };
+                let mut hot = 0;
+                for turn in 1..40 {
+                    hot += found(threshold.get());
+                    threshold.adapt(seconds(60 * turn), hot, rate, seconds(60));
+                }
+                let (last, wanted) = (found(threshold.get()), 60 * rate);
+                let step = Duration::from_millis(125);
+                let one_step = found(threshold.get() + step) - found(threshold.get() - step);
+                let matches = last.abs_diff(wanted) <= wanted / 10 + one_step;
+                let at_end = (last < wanted && threshold.get() == 2 * SECOND)
+                    || (last > wanted && threshold.get() == step);
+                assert!(matches || at_end, "{pages} every {every} s: {last} of {wanted}");
+            }
+        }
+    }
+
+    /// Every sequence of requests at these times: no second has more than the rate.
+    #[test]
+    fn no_second_has_more_than_the_rate() {
+        let gaps = [0, 100, 400, 1000].map(Duration::from_millis);
+        let sizes = [1, 4, 7];
+        for code in 0..12u32.pow(5) {
+            let (mut limit, mut now) = (RateLimit::new(10), Duration::ZERO);
+            let mut moved = Vec::new();
+            for place in 0..5 {
+                let choice = (code / 12u32.pow(place) % 12) as usize;
+                now += gaps[choice / 3];
+                if limit.admit(now, sizes[choice % 3]) {
+                    moved.push((now, sizes[choice % 3]));
+                }
+            }
+            // Windows are not those of a clock: two of them may meet in one second.
+            for &(from, _) in &moved {
+                let within = moved.iter().filter(|(at, _)| (from..from + SECOND).contains(at));
+                let sum: u64 = within.map(|(_, bytes)| bytes).sum();
+                assert!(sum <= 2 * 10, "{moved:?}");
+            }
+            let since_first = moved.iter().filter(|(at, _)| *at < moved[0].0 + SECOND);
+            assert!(since_first.map(|(_, bytes)| bytes).sum::<u64>() <= 10, "{moved:?}");
+        }
+    }
+
+    /// A warm set that is larger than the rate: all of it is hot every second, and a part moves.
+    #[test]
+    fn a_warm_set_larger_than_the_rate_moves_at_the_rate() {
+        let moved = |rate: u64| {
+            let mut limit = RateLimit::new(rate);
+            let mut ask = |at: u64| limit.admit(Duration::from_millis(at), 4096);
+            (0..10_000).filter(|at| ask(at / 10 * 10)).count()
+        };
+        assert_eq!(moved(100 * 4096), 10 * 100, "ten seconds");
+        assert_eq!(moved(u64::MAX), 10_000, "without a limit all of it would");
+    }
+
+    #[test]
+    fn a_page_larger_than_the_rate_moves_once_a_second() {
+        let mut limit = RateLimit::new(1);
+        let times = [0, 1, 999, 1000, 1500].map(Duration::from_millis);
+        let admitted = times.map(|at| limit.admit(at, 2 * MIB));
+        assert_eq!(admitted, [true, false, false, true, false]);
+    }
+
+    #[test]
+    fn stamps_say_how_long_ago_it_was_for_a_year() {
+        let year = seconds(365 * 24 * 3600);
+        for began in [Duration::ZERO, seconds(5), year, 2 * year] {
+            let stamp = Stamp::from_word(Stamp::at(began).word());
+            for age in [Duration::ZERO, Duration::from_millis(990), 120 * SECOND, year] {
+                assert_eq!(stamp.age(began + age), age, "{began:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_used_for_long_is_cold() {
+        let tiers = Tiers::default();
+        assert!(!tiers.is_cold(Duration::from_millis(119_990)) && tiers.is_cold(120 * SECOND));
+    }
+
+    fn node(node: u32, has_cpus: bool, tier: Option<u32>) -> NodeTraits {
+        NodeTraits { node, has_cpus, has_memory: true, tier }
+    }
+
+    #[test]
+    fn nodes_without_cpus_are_slow_unless_the_system_says_they_are_fast() {
+        assert_eq!(slow_nodes(&[node(0, true, None), node(1, false, None)]), [1]);
+        let in_tiers = [node(0, true, Some(4)), node(1, false, Some(4)), node(2, false, Some(22))];
+        assert_eq!(slow_nodes(&in_tiers), [1, 2]);
+        let on_package = [node(0, true, Some(4)), node(1, false, Some(3))];
+        assert_eq!(slow_nodes(&on_package), vec![0; 0]);
+        assert_eq!(slow_nodes(&[node(0, true, None), node(1, true, None)]), vec![0; 0]);
+        let empty = NodeTraits { has_memory: false, ..node(1, false, None) };
+        assert_eq!(slow_nodes(&[node(0, true, None), empty]), vec![0; 0]);
+    }
+
+    #[test]
+    fn pages_go_to_the_nearest_slow_node() {
+        let distances = [10, 20, 30, 17, 17];
+        assert_eq!(nearest(&[2, 3, 4], |node| distances[node as usize]), Some(3));
+        assert_eq!(nearest(&[], |_| 0), None);
+    }
+}
