@@ -33,6 +33,8 @@ mod sys;
 ))]
 #[doc(hidden)]
 pub mod testing;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+mod tiers;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 use elsewhere::{inner, publish, region};
@@ -42,7 +44,7 @@ pub use balancer::{Balancer, Builder};
 pub use done::{Batch, Pass};
 pub use error::RegisterError;
 pub use own_memory::IdRegions;
-pub use percid_rules::scan::{BadSetting, Order, Reason, Rules, Settings, Width};
+pub use percid_rules::scan::{BadSetting, Order, Reason, Rules, Settings, Tiers, Width};
 pub use region::{Exclusion, Region};
 pub use report::episode::Episode;
 pub use report::event::Event;

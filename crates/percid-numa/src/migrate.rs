@@ -1,15 +1,18 @@
 //! Moving pages to their users, batch by batch.
 
 use std::collections::BTreeSet;
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use percid_rules::scan::Settings;
 
 use crate::access::entry::Entry;
-use crate::access::pages::Pages;
+use crate::access::pages::{Pages, Work};
 use crate::call_size::CallSize;
 use crate::done::Batch;
 use crate::sys::{memory, nodes};
+use crate::tiers::Placement;
+use crate::tiers::tracked::OfRegion;
 
 /// The fewest bytes of a batch: below, most of the time is what every system call costs.
 const LEAST: u64 = 64 << 10;
@@ -24,7 +27,12 @@ pub(crate) fn bytes(settings: &Settings, size: &CallSize) -> u64 {
 }
 
 /// Moves a batch of a region's pages to where they were used last.
-pub(crate) fn move_some(entry: &Entry, settings: &Settings, size: &mut CallSize) -> Batch {
+pub(crate) fn move_some(
+    entry: &Entry,
+    settings: &Settings,
+    tiers: Option<&Placement>,
+    size: &mut CallSize,
+) -> Batch {
     let Some(pages) = &entry.pages else { return Batch::default() };
     let began = Instant::now();
     let mut work = pages.go_on_with_work();
@@ -32,15 +40,64 @@ pub(crate) fn move_some(entry: &Entry, settings: &Settings, size: &mut CallSize)
         return Batch::default();
     }
     let most = (bytes(settings, size) >> pages.layout.shift).max(1) as usize;
-    let grains = pages.take_wanted(most, &mut work.next_wanted);
-    let page_moves = page_moves(pages, &grains);
-    settle(pages, &grains, &page_moves);
+    let mut grains = pages.take_wanted(most, &mut work.next_wanted);
+    if let Some(tiers) = tiers {
+        tiers.keep_to_rate(pages, &mut grains);
+    }
+    move_grains(entry, pages, &grains, work, began, size)
+}
+
+/// Moves a batch of a region's cold pages to a slow node. What cannot be moved is left alone for as
+/// long as if it had just been armed. Returns whether no more may be demoted in this second, too.
+pub(crate) fn demote_some(
+    entry: &Entry,
+    settings: &Settings,
+    tiers: &Placement,
+    size: &mut CallSize,
+) -> (Batch, bool) {
+    let Some(pages) = &entry.pages else { return (Batch::default(), false) };
+    let began = Instant::now();
+    let work = pages.go_on_with_work();
+    if work.over {
+        return (Batch::default(), false);
+    }
+    let most = (bytes(settings, size) >> pages.layout.shift).max(1) as usize;
+    let cold = tiers.take_cold(pages, most);
+    let batch = move_grains(entry, pages, &cold.grains, work, began, size);
+    let stayed = |&&(grain, node): &&(usize, u32)| pages.home(grain) != Some(node);
+    if let Some(tracked) = pages.tiers() {
+        cold.grains.iter().filter(stayed).for_each(|&(grain, _)| tracked.stamp(grain));
+    }
+    (batch, cold.limited)
+}
+
+/// Moves grains to nodes, and counts what became of it. The lock on `work` shows that nobody else
+/// does.
+fn move_grains(
+    entry: &Entry,
+    pages: &Pages,
+    grains: &[(usize, u32)],
+    work: MutexGuard<'_, Work>,
+    began: Instant,
+    size: &mut CallSize,
+) -> Batch {
+    if grains.is_empty() {
+        return Batch::default();
+    }
+    let page_moves = page_moves(pages, grains);
+    settle(pages, grains, &page_moves);
     let (outcomes, took) = carry_out(&page_moves);
     size.learn((page_moves.len() * memory::page_size()) as u64, took);
     let done: Vec<(PageMove, i32)> = page_moves.into_iter().zip(outcomes).collect();
     for of_grain in done.chunk_by(|(one, _), (other, _)| one.grain == other.grain) {
+        let PageMove { grain, node, .. } = of_grain[0].0;
+        let before = pages.home(grain);
         if of_grain.iter().all(|(page_move, outcome)| *outcome == page_move.node) {
-            pages.moved(of_grain[0].0.grain, of_grain[0].0.node as u32);
+            note_moved(pages, grain, before, node as u32);
+        }
+        if let (Some(tiers), Some(before)) = (pages.tiers(), before) {
+            let moved = of_grain.iter().filter(|(page_move, outcome)| *outcome == page_move.node);
+            tiers.count(before, node as u32, moved.count() as u64);
         }
     }
     drop(work);
@@ -58,6 +115,15 @@ pub(crate) fn move_some(entry: &Entry, settings: &Settings, size: &mut CallSize)
     tally.moved += batch.moved;
     tally.move_time += began.elapsed();
     batch
+}
+
+/// Notes that a grain was moved. Between tiers that says nothing about who uses it.
+fn note_moved(pages: &Pages, grain: usize, before: Option<u32>, node: u32) {
+    let crosses = |tiers: &OfRegion| before.is_some_and(|before| tiers.crosses(before, node));
+    match pages.tiers().is_some_and(crosses) {
+        true => pages.set_home(grain, node),
+        false => pages.moved(grain, node),
+    }
 }
 
 /// Corrects where grains were thought to be of which no page has to move.

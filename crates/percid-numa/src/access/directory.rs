@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::access::lookers::Lookers;
 use crate::access::pages::{Pages, Shared};
+use crate::tiers::tracked::OfRegion;
 
 /// A handler is nearly always running and soon done: none that still runs takes this long.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -120,7 +121,10 @@ impl Directory {
         self.looking.look(|| {
             // SAFETY: as in `look_up`.
             let regions = self.in_use().filter_map(|region| unsafe { region.as_ref() });
-            places.extend(regions.map(Shared::mapping));
+            for region in regions {
+                places.push(region.mapping());
+                places.extend(region.tiers().map(OfRegion::mapping));
+            }
         });
         places
     }

@@ -13,7 +13,7 @@
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{
-    AtomicI64, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+    AtomicI64, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::sync::{Mutex, MutexGuard};
@@ -24,6 +24,7 @@ use percid_rules::scan::{AccessCounts, Width};
 use crate::access::{bell, second_looks, wishes};
 use crate::lock::lock;
 use crate::sys::{memory, nodes, process};
+use crate::tiers::tracked::{OfRegion, Tracked};
 
 /// The home of a grain that is nowhere yet.
 const NOWHERE: u16 = u16::MAX;
@@ -136,6 +137,8 @@ pub(crate) struct Shared {
     pub(crate) mappings: AtomicI64,
     /// Nodes that pages may move to: bits.
     with_memory: [AtomicU64; 16],
+    /// What is known of memory tiers; null while nobody asks for them.
+    tiers: AtomicPtr<OfRegion>,
     /// How much each node used the region of late.
     use_by_node: *const AtomicU64,
     armed: *const AtomicU64,
@@ -156,6 +159,12 @@ impl Shared {
     fn slice<T>(&self, start: *const T, count: usize) -> &[T] {
         // SAFETY: `start` is one of the pointers of this structure, and `count` its array's length.
         unsafe { std::slice::from_raw_parts(start, count) }
+    }
+
+    /// Returns what is known of memory tiers, if anybody asks for them.
+    pub(crate) fn tiers(&self) -> Option<&OfRegion> {
+        // SAFETY: it is the owner's, which has it for as long as this.
+        unsafe { self.tiers.load(Acquire).as_ref() }
     }
 
     /// Returns where this and its arrays are mapped.
@@ -228,6 +237,9 @@ impl Shared {
     /// Arms a grain whose pages are on the node `home`. Returns whether it was not armed before.
     pub(crate) fn arm(&self, grain: usize, home: u32) -> bool {
         self.set_home(grain, home);
+        if let Some(tiers) = self.tiers().filter(|_| !self.is_armed(grain)) {
+            tiers.stamp(grain);
+        }
         // Release: the thread that disarms it sees its home.
         let before = self.armed()[grain / 64].fetch_or(1 << (grain % 64), Release);
         before >> (grain % 64) & 1 == 0
@@ -280,7 +292,11 @@ impl Shared {
         };
         // The grain is disarmed: no other thread comes here for it before it is armed again.
         let place = &self.records()[grain];
-        let decision = decide(PageHistory::from_word(place.load(Relaxed)), access, &at);
+        let mut decision = decide(PageHistory::from_word(place.load(Relaxed)), access, &at);
+        if let Some(tiers) = self.tiers() {
+            let bytes = self.layout.grain(grain).len() as u64;
+            decision = tiers.judge(decision, grain, bytes, home, at.has_memory);
+        }
         place.store(decision.history.word(), Relaxed);
         let of_bit = &self.by_bit()[Width::Bits128.bit(access.thread) as usize];
         for what in [usize::from(!decision.local), 2 + usize::from(!decision.private)] {
@@ -448,6 +464,7 @@ impl Shared {
 pub(crate) struct Pages {
     shared: NonNull<Shared>,
     mapped: usize,
+    tiers: Option<Tracked>,
     /// Threads of the program that wait for `work`.
     waiting: AtomicUsize,
     /// Held while more than one grain is armed, disarmed or moved; with the parts that are not to
@@ -505,6 +522,7 @@ impl Pages {
             known_whole: AtomicU64::new(0),
             mappings: AtomicI64::new(0),
             with_memory: [const { AtomicU64::new(0) }; 16],
+            tiers: AtomicPtr::default(),
             use_by_node: at(0).cast(),
             armed: at(1).cast(),
             wanted: at(2).cast(),
@@ -517,11 +535,17 @@ impl Pages {
         let place = base.cast::<Shared>();
         // SAFETY: the mapping is new, large enough by `places`, and aligned to a page.
         unsafe { place.write(shared) };
-        let pages =
-            Pages { shared: place, mapped, waiting: AtomicUsize::new(0), work: Mutex::default() };
+        let (tiers, waiting, work) = (None, AtomicUsize::new(0), Mutex::default());
+        let pages = Pages { shared: place, mapped, tiers, waiting, work };
         pages.set_nodes(with_memory);
         pages.homes().iter().for_each(|home| home.store(NOWHERE, Relaxed));
         Some(pages)
+    }
+
+    /// Keeps what is known of memory tiers too, from now on. Nothing is armed yet.
+    pub(crate) fn set_tiers(&mut self, tiers: Tracked) {
+        Deref::deref(self).tiers.store(tiers.as_ptr(), Release);
+        self.tiers = Some(tiers);
     }
 
     /// Takes the lock for a thread of the program: it waits for one piece of work, not for all of

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use percid_rules::scan::{AccessCounts, Reason};
 
 use crate::access::entry::Entry;
 use crate::report::RegionReport;
 use crate::sys::{memory, nodes};
+use crate::tiers::tracked::OfRegion;
 
 /// How many pages a report looks up at once.
 const LOOK_UP: usize = 4096;
@@ -23,6 +24,9 @@ pub(crate) fn describe(entry: &Entry) -> RegionReport {
             (0..).zip(pages.use_by_node()).map(|(node, count)| (node, count.load(Relaxed)));
         uses.extend(counts.filter(|(_, count)| *count > 0));
     }
+    let tiers = entry.pages.as_ref().and_then(|pages| pages.tiers());
+    let of_tiers =
+        |count: fn(&OfRegion) -> &AtomicU64| tiers.map_or(0, |tiers| count(tiers).load(Relaxed));
     let (pages_by_node, absent) = whereabouts(&entry.range);
     RegionReport {
         range: entry.range.clone(),
@@ -39,6 +43,8 @@ pub(crate) fn describe(entry: &Entry) -> RegionReport {
         scanned: tally.scanned,
         skipped: Reason::ALL.map(|reason| (reason, tally.skipped[reason as usize])),
         moved: tally.moved,
+        promoted: of_tiers(|tiers| &tiers.promoted),
+        demoted: of_tiers(|tiers| &tiers.demoted),
         pending: entry.pages.as_ref().map_or(0, |pages| pages.pending()),
         failed: tally.failed.into_iter().collect(),
         unattributed: entry.pages.as_ref().map_or(0, |pages| pages.unattributed.load(Relaxed)),

@@ -3,6 +3,7 @@
 
 pub(crate) mod arming;
 mod background;
+mod demotion;
 mod describe;
 mod fork_check;
 mod log;
@@ -40,6 +41,7 @@ use crate::report::Report;
 use crate::report::event::Event;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{clock, huge, memory, nodes, process};
+use crate::tiers::{self, Placement};
 
 /// log2 of a grain of a region whose use is seen by faults: 64 KiB. Where it is trapped every armed
 /// grain may become a mapping of its own, of which a process can have 65530 by default. Where
@@ -63,6 +65,8 @@ pub(crate) struct Inner {
     rules: Rules,
     /// The nodes that pages may be moved to.
     nodes: Vec<u32>,
+    /// `None` while nobody asks for memory tiers.
+    tiers: Option<Placement>,
     fork_check: ForkCheck,
     began: Instant,
     /// How long the process's threads had run by then.
@@ -83,10 +87,12 @@ const GOLDEN: usize = 0x9e37_79b1;
 
 impl Inner {
     pub(crate) fn new(settings: Settings, rules: Rules) -> Inner {
+        let nodes = nodes::usable_nodes();
         Inner {
             settings,
             rules,
-            nodes: nodes::usable_nodes(),
+            tiers: Placement::new(&settings, &nodes),
+            nodes,
             fork_check: ForkCheck::new(),
             began: Instant::now(),
             ran_before: clock::process_run_time(),
@@ -198,7 +204,10 @@ impl Inner {
         };
         // The monitor must not write to memory that it serves.
         let map = if monitor.is_some() { memory::map_under_a_name } else { memory::map };
-        let pages = Pages::new(layout, &self.nodes, map).ok_or(RegisterError::NoMemory)?;
+        let mut pages = Pages::new(layout, &self.nodes, map).ok_or(RegisterError::NoMemory)?;
+        if self.tiers.as_ref().is_some_and(|tiers| !tiers.track(&mut pages, access, map)) {
+            return Err(RegisterError::NoMemory);
+        }
         if let Some(monitor) = monitor {
             monitor.insert(&pages)?;
         }
@@ -390,6 +399,9 @@ impl Inner {
         let nodes = nodes::usable_nodes();
         let pages = entries.values().filter_map(|entry| entry.pages.as_ref());
         pages.for_each(|pages| pages.set_nodes(&nodes));
+        if let Some(tiers) = &self.tiers {
+            tiers.begin_pass(&entries, &nodes);
+        }
         (nodes.len() > 1).then_some(entries)
     }
 
@@ -409,9 +421,9 @@ impl Inner {
                 |entry: &&Arc<Entry>| entry.pages.as_ref().is_some_and(|pages| pages.pending() > 0);
             all.map(|(_, entry)| entry).find(pending).cloned()
         };
-        let Some(entry) = next else { return Batch::default() };
+        let Some(entry) = next else { return self.demote_batch() };
         let mut size = lock(&self.state).batch_size;
-        let mut batch = migrate::move_some(&entry, &self.settings, &mut size);
+        let mut batch = migrate::move_some(&entry, &self.settings, self.tiers.as_ref(), &mut size);
         let mut state = lock(&self.state);
         state.batch_size = size;
         state.moved_last = entry.range.start;
@@ -420,7 +432,8 @@ impl Inner {
         state.timeline.moved(self.began.elapsed(), batch.moved);
         let (region, Batch { moved: pages, failed, .. }) = (entry.range.start, batch);
         state.log.push(Event::Moved { region, pages, failed });
-        batch.more = state.pages().any(|pages| pages.pending() > 0);
+        batch.more = state.pages().any(|pages| pages.pending() > 0)
+            || state.entries.values().any(|entry| tiers::is_searched(entry));
         batch
     }
 
@@ -439,6 +452,7 @@ impl Inner {
         if self.is_forked() {
             return report;
         }
+        report.slow_nodes = self.tiers.as_ref().map_or(Vec::new(), Placement::slow_nodes);
         let entries: Vec<Arc<Entry>> = {
             let state = lock(&self.state);
             report.sequence = state.sequence;

@@ -20,6 +20,8 @@ impl Display for Json<'_> {
         let report = self.0;
         write!(f, "{{\"format\":{FORMAT},\"nodes\":")?;
         list(f, &report.nodes)?;
+        f.write_str(",\"slow_nodes\":")?;
+        list(f, &report.slow_nodes)?;
         write!(f, ",\"sequence\":{},\"passes\":{}", report.sequence, report.passes)?;
         write!(f, ",\"blind_passes\":{}", report.blind_passes)?;
         time(f, "period_ns", report.period)?;
@@ -68,7 +70,8 @@ impl Display for Region<'_> {
         counts(f, "use_by_node", region.use_by_node.iter().copied())?;
         write!(f, ",\"active\":{},\"scanned\":{}", region.active, region.scanned)?;
         counts(f, "skipped", region.skipped.iter().copied())?;
-        write!(f, ",\"moved\":{},\"pending\":{}", region.moved, region.pending)?;
+        write!(f, ",\"moved\":{},\"promoted\":{}", region.moved, region.promoted)?;
+        write!(f, ",\"demoted\":{},\"pending\":{}", region.demoted, region.pending)?;
         counts(f, "failed", region.failed.iter().copied())?;
         write!(f, ",\"disarmed_whole\":{}", region.disarmed_whole)?;
         write!(f, ",\"unattributed\":{}", region.unattributed)?;
@@ -126,6 +129,8 @@ mod tests {
             scanned: 11,
             skipped: Reason::ALL.map(|reason| (reason, reason as u64)),
             moved: 12,
+            promoted: 20,
+            demoted: 21,
             pending: 13,
             failed: vec![(14, 15)],
             disarmed_whole: 16,
@@ -139,6 +144,7 @@ mod tests {
     fn a_report_is_one_object() {
         let report = Report {
             nodes: vec![0, 10],
+            slow_nodes: vec![10],
             sequence: -1,
             passes: 2,
             blind_passes: 3,
@@ -166,7 +172,7 @@ mod tests {
                  \"pages_by_node\":{{\"0\":3,\"10\":4}},\"absent\":5,\"local\":6,\"remote\":7,\"private\":8,\
                  \"shared\":9,\"use_by_node\":{{}},\"active\":10,\"scanned\":11,\"skipped\":{{\"unsuitable\":0,\
                  \"shared_ro\":1,\"inaccessible\":2,\"scan_delay\":3,\"seq_completed\":4,\"pid_inactive\":5,\
-                 \"ignore_pid_inactive\":6}},\"moved\":12,\"pending\":13,\"failed\":{{\"14\":15}},\
+                 \"ignore_pid_inactive\":6}},\"moved\":12,\"promoted\":20,\"demoted\":21,\"pending\":13,\"failed\":{{\"14\":15}},\
                  \"disarmed_whole\":16,\"unattributed\":19,\"scan_ns\":17000,\"move_ns\":18}}"
             )
         };
@@ -174,7 +180,7 @@ mod tests {
         assert_eq!(
             Json(&report).to_string(),
             format!(
-                "{{\"format\":1,\"nodes\":[0,10],\"sequence\":-1,\"passes\":2,\"blind_passes\":3,\"period_ns\":1000000000,\
+                "{{\"format\":1,\"nodes\":[0,10],\"slow_nodes\":[10],\"sequence\":-1,\"passes\":2,\"blind_passes\":3,\"period_ns\":1000000000,\
                  \"scan_ns\":0,\"move_ns\":4,\"age_ns\":5000000000,\"run_time_ns\":8000000000,\"threads\":6,\"collisions\":7,\
                  \"events_lost\":18446744073709551615,\
                  \"timeline\":[{{\"began_ns\":1,\"armed_ns\":2,\"seen_ns\":null,\"wanted_ns\":null,\

@@ -23,6 +23,9 @@ use crate::report::episode::Episode;
 pub struct Report {
     /// The nodes that have memory. With one, nothing is ever armed.
     pub nodes: Vec<u32>,
+    /// Those among them that have no CPUs, where [`Settings::tiers`](crate::Settings::tiers) makes
+    /// use of them.
+    pub slow_nodes: Vec<u32>,
     /// How often all regions have been walked.
     pub sequence: i64,
     /// How many passes were made.
@@ -101,6 +104,10 @@ pub struct RegionReport {
     pub skipped: [(Reason, u64); Reason::ALL.len()],
     /// Pages that were moved.
     pub moved: u64,
+    /// Those among them that went from a slow node to one with CPUs.
+    pub promoted: u64,
+    /// Those among them that went to a slow node.
+    pub demoted: u64,
     /// Grains that are to move.
     pub pending: u64,
     /// Pages that could not be looked up, armed or moved, by `errno`.

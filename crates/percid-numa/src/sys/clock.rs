@@ -1,6 +1,12 @@
-//! The run time of threads and of the process.
+//! The time, and the run time of threads and of the process.
 
 use std::time::Duration;
+
+/// Returns the time since some moment before the process began, to some milliseconds. Does not enter
+/// the kernel on most machines. Async-signal-safe.
+pub(crate) fn since_boot() -> Duration {
+    read(libc::CLOCK_MONOTONIC_COARSE).unwrap_or_default()
+}
 
 /// Returns how long the calling thread has run so far. One system call.
 pub(crate) fn own_run_time() -> Duration {

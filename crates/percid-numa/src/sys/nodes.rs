@@ -51,9 +51,44 @@ pub(crate) fn nodes_with_memory() -> Vec<u32> {
     if let Some(nodes) = pretended() {
         return (0..nodes).collect();
     }
-    let list = std::fs::read_to_string("/sys/devices/system/node/has_memory").ok();
-    let nodes = list.and_then(|list| parse(&list)).filter(|nodes| !nodes.is_empty());
+    let nodes = list("has_memory").filter(|nodes| !nodes.is_empty());
     nodes.unwrap_or_else(|| vec![0])
+}
+
+/// Returns the nodes that have CPUs; `None` on kernels that do not say. Allocates: not
+/// async-signal-safe.
+pub(crate) fn with_cpus() -> Option<Vec<u32>> {
+    #[cfg(feature = "testing")]
+    if let Some(nodes) = pretended() {
+        return Some((0..nodes).collect());
+    }
+    list("has_cpu")
+}
+
+/// Returns how far each online node is from a node, by the firmware's table. Allocates.
+pub(crate) fn distances(from: u32) -> Vec<(u32, u32)> {
+    let text = std::fs::read_to_string(format!("/sys/devices/system/node/node{from}/distance"));
+    let text = text.unwrap_or_default();
+    let distances = text.split_whitespace().filter_map(|distance| distance.parse().ok());
+    list("online").unwrap_or_default().into_iter().zip(distances).collect()
+}
+
+/// Returns the tiers of memory with their nodes, where the kernel has tiers (Linux 6.1): a larger
+/// number is slower. Allocates.
+pub(crate) fn tiers() -> Vec<(u32, Vec<u32>)> {
+    let directory = std::fs::read_dir("/sys/devices/virtual/memory_tiering");
+    let entries = directory.into_iter().flatten().filter_map(Result::ok);
+    let tier = |entry: std::fs::DirEntry| {
+        let number = entry.file_name().to_str()?.strip_prefix("memory_tier")?.parse().ok()?;
+        let nodes = std::fs::read_to_string(entry.path().join("nodelist")).ok()?;
+        Some((number, parse(&nodes)?))
+    };
+    entries.filter_map(tier).collect()
+}
+
+/// Reads a list of nodes by its name.
+fn list(name: &str) -> Option<Vec<u32>> {
+    parse(&std::fs::read_to_string(format!("/sys/devices/system/node/{name}")).ok()?)
 }
 
 /// The numbers of a list such as `0-3,8`; `None` if the text is anything else.

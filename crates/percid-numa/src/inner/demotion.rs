@@ -1,0 +1,43 @@
+//! Demoting cold memory, where nothing else is to move.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::access::entry::Entry;
+use crate::done::Batch;
+use crate::inner::Inner;
+use crate::inner::state::State;
+use crate::lock::lock;
+use crate::migrate;
+use crate::report::event::Event;
+use crate::tiers;
+
+impl Inner {
+    /// Moves a batch of cold memory to slow nodes, if any is left since the last pass.
+    pub(super) fn demote_batch(&self) -> Batch {
+        let began = Instant::now();
+        let Some(tiers) = &self.tiers else { return Batch::default() };
+        let (entry, mut size) = {
+            let state = lock(&self.state);
+            let Some(entry) = searched(&state) else { return Batch::default() };
+            (entry, state.batch_size)
+        };
+        let (mut batch, is_limited) =
+            migrate::demote_some(&entry, &self.settings, tiers, &mut size);
+        let mut state = lock(&self.state);
+        state.batch_size = size;
+        state.move_time += began.elapsed();
+        let (region, Batch { moved: pages, failed, .. }) = (entry.range.start, batch);
+        if pages + failed > 0 {
+            state.log.push(Event::Moved { region, pages, failed });
+        }
+        // What waits for the next second is moved when a batch is asked for then.
+        batch.more = !is_limited && searched(&state).is_some();
+        batch
+    }
+}
+
+/// Returns a region in which cold grains are still to be searched for.
+fn searched(state: &State) -> Option<Arc<Entry>> {
+    state.entries.values().find(|entry| tiers::is_searched(entry)).cloned()
+}

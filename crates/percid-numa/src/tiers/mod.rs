@@ -1,0 +1,260 @@
+//! Nodes without CPUs, whose memory is slower: what is not used goes there, and what is used returns.
+//!
+//! [`percid_rules::scan::tiers`] has the rules. A grain that is still armed has not been used since
+//! it was armed, so when that was says both: whether a grain that is still armed is cold, and
+//! whether one that is used now is hot. That is kept beside the region's pages ([`tracked`]) while a
+//! program asks for it ([`Settings::tiers`](percid_rules::scan::Settings::tiers)), and nothing else
+//! is: without it there is no memory, no clock and no look at the machine.
+
+mod slow;
+pub(crate) mod tracked;
+
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, atomic::Ordering::Relaxed};
+use std::time::Duration;
+
+use percid_rules::scan::tiers::{HotThreshold, RateLimit};
+use percid_rules::scan::{Settings, Tiers};
+
+use crate::access::entry::Entry;
+use crate::access::pages::Pages;
+use crate::access_method::AccessMethod;
+use crate::lock::lock;
+use crate::sys::clock;
+use crate::tiers::slow::SlowNodes;
+use crate::tiers::tracked::Tracked;
+
+/// How many grains are searched for cold ones at once: some 100 us.
+const AT_ONCE: usize = 1 << 16;
+
+/// What goes where, for all regions of a balancer.
+#[derive(Debug)]
+pub(crate) struct Placement {
+    settings: Tiers,
+    /// Over which the threshold counts.
+    interval: Duration,
+    /// Locked for moments, and after all other locks.
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    nodes: SlowNodes,
+    threshold: HotThreshold,
+    promotion: RateLimit,
+    demotion: RateLimit,
+}
+
+/// What a search for cold grains came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Cold {
+    /// Grains, and the nodes that they go to.
+    pub(crate) grains: Vec<(usize, u32)>,
+    /// Whether nothing more may move in this second.
+    pub(crate) limited: bool,
+}
+
+impl Placement {
+    /// `None`: nobody asks for it.
+    pub(crate) fn new(settings: &Settings, usable: &[u32]) -> Option<Placement> {
+        let tiers = settings.tiers?;
+        let state = State {
+            nodes: SlowNodes::read(usable),
+            threshold: HotThreshold::new(&tiers, clock::since_boot()),
+            promotion: RateLimit::new(tiers.rate),
+            demotion: RateLimit::new(tiers.rate),
+        };
+        Some(Placement { settings: tiers, interval: settings.period_max, state: Mutex::new(state) })
+    }
+
+    /// Returns the slow nodes.
+    pub(crate) fn slow_nodes(&self) -> Vec<u32> {
+        lock(&self.state).nodes.slow.clone()
+    }
+
+    /// Begins to keep track of a region, which nothing knows of yet. `false`: no memory.
+    pub(crate) fn track(
+        &self,
+        pages: &mut Pages,
+        access: AccessMethod,
+        map: fn(usize) -> Option<NonNull<u8>>,
+    ) -> bool {
+        // Where writes are seen only, what is read would be cold.
+        let is_demoted = access != AccessMethod::Written;
+        let Some(tracked) = Tracked::new(pages.layout.grains(), is_demoted, map) else {
+            return false;
+        };
+        let state = lock(&self.state);
+        tracked.set(&state.nodes.slow, state.threshold.get());
+        pages.set_tiers(tracked);
+        true
+    }
+
+    /// Before a pass: looks at the nodes again, adapts the threshold, and has cold grains searched
+    /// for.
+    pub(crate) fn begin_pass(&self, entries: &BTreeMap<usize, Arc<Entry>>, usable: &[u32]) {
+        let mut state = lock(&self.state);
+        state.nodes = SlowNodes::read(usable);
+        let tracked = || entries.values().filter_map(|entry| entry.pages.as_ref()?.tiers());
+        let hot = tracked().map(|tracked| tracked.hot.load(Relaxed)).sum();
+        state.threshold.adapt(clock::since_boot(), hot, self.settings.rate, self.interval);
+        for tracked in tracked() {
+            tracked.set(&state.nodes.slow, state.threshold.get());
+            tracked.next_cold.store(0, Relaxed);
+        }
+    }
+
+    /// Leaves out what would be promoted beyond the rate. It is judged again when it was armed
+    /// again.
+    pub(crate) fn keep_to_rate(&self, pages: &Pages, grains: &mut Vec<(usize, u32)>) {
+        let Some(tracked) = pages.tiers() else { return };
+        let mut state = lock(&self.state);
+        let now = clock::since_boot();
+        grains.retain(|&(grain, node)| {
+            let is_promoted = pages.home(grain).is_some_and(|home| tracked.crosses(home, node));
+            let bytes = pages.layout.grain(grain).len() as u64;
+            !is_promoted || state.promotion.admit(now, bytes)
+        });
+    }
+
+    /// Takes up to `most` cold grains of a region, no more than may be demoted now.
+    pub(crate) fn take_cold(&self, pages: &Pages, most: usize) -> Cold {
+        let mut cold = Cold { grains: Vec::new(), limited: false };
+        let Some(tracked) = pages.tiers() else { return cold };
+        let mut state = lock(&self.state);
+        let now = clock::since_boot();
+        let first = tracked.next_cold.load(Relaxed);
+        let end = pages.layout.grains().min(first.saturating_add(AT_ONCE));
+        for grain in first..end {
+            tracked.next_cold.store(grain, Relaxed);
+            if cold.grains.len() == most {
+                return cold;
+            }
+            if !pages.is_armed(grain) || !self.settings.is_cold(tracked.age(grain, now)) {
+                continue;
+            }
+            let target = pages.home(grain).and_then(|home| state.nodes.target(home));
+            let Some(node) = target else { continue };
+            if !state.demotion.admit(now, pages.layout.grain(grain).len() as u64) {
+                cold.limited = true;
+                return cold;
+            }
+            cold.grains.push((grain, node));
+        }
+        tracked.next_cold.store(end, Relaxed);
+        cold
+    }
+}
+
+/// Returns whether cold grains of a region are still to be searched for.
+pub(crate) fn is_searched(entry: &Entry) -> bool {
+    let Some(pages) = &entry.pages else { return false };
+    let tracked = pages.tiers().filter(|tracked| tracked.is_demoted && !entry.gone.load(Relaxed));
+    tracked.is_some_and(|tracked| tracked.next_cold.load(Relaxed) < pages.layout.grains())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::pages::Layout;
+    use crate::sys::memory;
+    use percid_rules::scan::Width;
+
+    const PAGE: usize = 4096;
+
+    /// Pages of a region on node 0, of which node 1 is the slow neighbour.
+    fn placed(settings: Tiers, grains: usize) -> (Placement, Pages) {
+        let settings = Settings { tiers: Some(settings), ..Settings::default() };
+        let placement = Placement::new(&settings, &[0]).expect("wanted");
+        lock(&placement.state).nodes = SlowNodes { slow: vec![1], targets: vec![(0, 1)] };
+        let layout = Layout {
+            start: 1 << 20,
+            bytes: grains * PAGE,
+            shift: 12,
+            nodes: 2,
+            rights: 0,
+            width: Width::Bits64,
+            backoff: true,
+            anonymous: true,
+        };
+        let mut pages = Pages::new(layout, &[0, 1], memory::map).expect("memory");
+        assert!(placement.track(&mut pages, AccessMethod::Reported, memory::map));
+        let tracked = pages.tiers().expect("tracked");
+        tracked.next_cold.store(0, Relaxed);
+        (placement, pages)
+    }
+
+    const AT_ONCE_COLD: Tiers =
+        Tiers { cold_after: Duration::ZERO, hot_threshold: Duration::from_secs(1), rate: 1 << 40 };
+
+    #[test]
+    fn nothing_is_kept_for_who_does_not_ask() {
+        assert!(Placement::new(&Settings::default(), &[0]).is_none());
+    }
+
+    #[test]
+    fn what_is_armed_on_a_fast_node_for_long_is_cold() {
+        let (placement, pages) = placed(AT_ONCE_COLD, 8);
+        // On the slow node already, on the fast one, and on a node of which nothing is known.
+        [(2, 1), (4, 0), (5, 0), (6, 7)]
+            .iter()
+            .for_each(|&(grain, home)| _ = pages.arm(grain, home));
+        pages.disarm(5);
+        let cold = placement.take_cold(&pages, 8);
+        assert_eq!(cold, Cold { grains: vec![(4, 1)], limited: false });
+        assert_eq!(placement.take_cold(&pages, 8).grains, [], "until the next pass");
+    }
+
+    #[test]
+    fn what_was_armed_just_now_is_not_cold() {
+        let minute = Tiers { cold_after: Duration::from_secs(60), ..AT_ONCE_COLD };
+        let (placement, pages) = placed(minute, 8);
+        pages.arm(4, 0);
+        assert_eq!(placement.take_cold(&pages, 8).grains, []);
+        let tracked = pages.tiers().expect("tracked");
+        tracked.stamp_at(4, clock::since_boot().saturating_sub(Duration::from_secs(61)));
+        tracked.next_cold.store(0, Relaxed);
+        let was_long_ago = clock::since_boot() > Duration::from_secs(61);
+        assert_eq!(placement.take_cold(&pages, 8).grains.len(), usize::from(was_long_ago));
+    }
+
+    #[test]
+    fn a_search_goes_on_where_it_ended() {
+        let (placement, pages) = placed(AT_ONCE_COLD, 100);
+        (0..100).for_each(|grain| _ = pages.arm(grain, 0));
+        let take = |most| placement.take_cold(&pages, most).grains.len();
+        assert_eq!((take(30), take(60), take(60), take(60)), (30, 60, 10, 0));
+    }
+
+    #[test]
+    fn no_more_is_demoted_than_may_be() {
+        let few = Tiers { rate: 10 * PAGE as u64, ..AT_ONCE_COLD };
+        let (placement, pages) = placed(few, 100);
+        (0..100).for_each(|grain| _ = pages.arm(grain, 0));
+        let cold = placement.take_cold(&pages, 64);
+        assert_eq!((cold.grains.len(), cold.limited), (10, true));
+        let cold = placement.take_cold(&pages, 64);
+        // Unless a second has passed meanwhile.
+        assert!(cold.grains.is_empty() || cold.grains[0].0 == 10);
+    }
+
+    #[test]
+    fn no_more_is_promoted_than_may_be() {
+        let few = Tiers { rate: 10 * PAGE as u64, ..AT_ONCE_COLD };
+        let (placement, pages) = placed(few, 100);
+        (0..100).for_each(|grain| pages.set_home(grain, u32::from(grain < 50)));
+        let mut grains: Vec<(usize, u32)> = (0..100).map(|grain| (grain, 0)).collect();
+        placement.keep_to_rate(&pages, &mut grains);
+        let promoted = grains.iter().filter(|(grain, _)| *grain < 50).count();
+        assert_eq!((promoted, grains.len()), (10, 60), "what is on fast nodes does not count");
+    }
+
+    #[test]
+    fn without_slow_nodes_nothing_is_cold() {
+        let (placement, pages) = placed(AT_ONCE_COLD, 8);
+        pages.arm(4, 0);
+        lock(&placement.state).nodes = SlowNodes::default();
+        assert_eq!(placement.take_cold(&pages, 8).grains, []);
+    }
+}

@@ -1,0 +1,242 @@
+//! When the grains of a region were armed, and what is hot among them: what the handler of faults
+//! reads and writes.
+//!
+//! It is in a mapping of percid's own, as the region's [`Shared`](crate::access::pages::Shared).
+
+use std::ops::{Deref, Range};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use percid_rules::scan::Stamp;
+use percid_rules::scan::migration_policy::Decision;
+
+use crate::sys::{clock, memory};
+
+/// What is known of a region.
+#[derive(Debug)]
+pub(crate) struct OfRegion {
+    /// Whether cold grains are demoted.
+    pub(crate) is_demoted: bool,
+    /// Bytes that were found hot on slow nodes so far.
+    pub(crate) hot: AtomicU64,
+    /// Where the search for cold grains goes on; behind the last grain it is over.
+    pub(crate) next_cold: AtomicUsize,
+    /// Pages so far.
+    pub(crate) promoted: AtomicU64,
+    pub(crate) demoted: AtomicU64,
+    /// The threshold of hot grains, in milliseconds.
+    threshold: AtomicU64,
+    /// Slow nodes: bits.
+    slow: [AtomicU64; 16],
+    grains: usize,
+    stamps: *const AtomicU32,
+}
+
+// SAFETY: the pointer leads into the mapping that the structure itself lies in, to atomics.
+unsafe impl Send for OfRegion {}
+// SAFETY: as above; everything else is atomic or never changes.
+unsafe impl Sync for OfRegion {}
+
+impl OfRegion {
+    fn bytes(grains: usize) -> usize {
+        size_of::<OfRegion>() + grains * size_of::<AtomicU32>()
+    }
+
+    /// Returns where this is mapped.
+    pub(crate) fn mapping(&self) -> Range<usize> {
+        let start = std::ptr::from_ref(self).addr();
+        start..start + OfRegion::bytes(self.grains)
+    }
+
+    fn stamps(&self) -> &[AtomicU32] {
+        // SAFETY: the pointer is this structure's own, and leads to as many.
+        unsafe { std::slice::from_raw_parts(self.stamps, self.grains) }
+    }
+
+    /// Notes that a grain is armed now. Async-signal-safe.
+    pub(crate) fn stamp(&self, grain: usize) {
+        self.stamp_at(grain, clock::since_boot());
+    }
+
+    pub(super) fn stamp_at(&self, grain: usize, now: Duration) {
+        self.stamps()[grain].store(Stamp::at(now).word(), Relaxed);
+    }
+
+    /// Returns how long ago a grain was armed last.
+    pub(super) fn age(&self, grain: usize, now: Duration) -> Duration {
+        Stamp::from_word(self.stamps()[grain].load(Relaxed)).age(now)
+    }
+
+    /// From now on these nodes are slow, and this is the threshold.
+    pub(super) fn set(&self, slow: &[u32], threshold: Duration) {
+        self.threshold.store(threshold.as_millis() as u64, Relaxed);
+        for (index, word) in self.slow.iter().enumerate() {
+            let here = slow.iter().filter(|node| **node as usize / 64 == index);
+            word.store(here.fold(0, |bits, node| bits | 1 << (node % 64)), Relaxed);
+        }
+    }
+
+    fn is_slow(&self, node: u32) -> bool {
+        let word = self.slow.get(node as usize / 64);
+        word.is_some_and(|word| word.load(Relaxed) >> (node % 64) & 1 == 1)
+    }
+
+    /// Returns whether of two nodes one is slow and one is not.
+    pub(crate) fn crosses(&self, from: u32, to: u32) -> bool {
+        self.is_slow(from) != self.is_slow(to)
+    }
+
+    /// Counts pages that were moved, if from one tier to the other.
+    pub(crate) fn count(&self, from: u32, to: u32, pages: u64) {
+        if self.crosses(from, to) {
+            let count = if self.is_slow(to) { &self.demoted } else { &self.promoted };
+            count.fetch_add(pages, Relaxed);
+        }
+    }
+
+    /// Decides anew about a grain of so many bytes on a slow node that was used: it moves if it is
+    /// hot, to a node that has memory. Async-signal-safe.
+    pub(crate) fn judge(
+        &self,
+        decision: Decision,
+        grain: usize,
+        bytes: u64,
+        home: u32,
+        has_memory: bool,
+    ) -> Decision {
+        if !self.is_slow(home) {
+            return decision;
+        }
+        let age = self.age(grain, clock::since_boot());
+        let is_hot = age < Duration::from_millis(self.threshold.load(Relaxed)) && has_memory;
+        if is_hot {
+            self.hot.fetch_add(bytes, Relaxed);
+        }
+        Decision { moves: is_hot, look_again: false, change: false, ..decision }
+    }
+}
+
+/// The owner.
+#[derive(Debug)]
+pub(crate) struct Tracked(NonNull<OfRegion>);
+
+// SAFETY: what it leads to may be used and unmapped by any thread.
+unsafe impl Send for Tracked {}
+// SAFETY: as above.
+unsafe impl Sync for Tracked {}
+
+impl Tracked {
+    /// Nothing is known. All of it is in a mapping that `map` makes. `None`: no memory.
+    pub(super) fn new(
+        grains: usize,
+        is_demoted: bool,
+        map: fn(usize) -> Option<NonNull<u8>>,
+    ) -> Option<Tracked> {
+        let base = map(OfRegion::bytes(grains))?;
+        let stamps = base.as_ptr().wrapping_add(size_of::<OfRegion>()).cast_const().cast();
+        let of_region = OfRegion {
+            is_demoted,
+            hot: AtomicU64::new(0),
+            next_cold: AtomicUsize::new(grains),
+            promoted: AtomicU64::new(0),
+            demoted: AtomicU64::new(0),
+            threshold: AtomicU64::new(0),
+            slow: [const { AtomicU64::new(0) }; 16],
+            grains,
+            stamps,
+        };
+        let place = base.cast::<OfRegion>();
+        // SAFETY: the mapping is new, large enough by `bytes`, and aligned to a page.
+        unsafe { place.write(of_region) };
+        Some(Tracked(place))
+    }
+
+    /// Returns the address of what is shared, for the fault handler.
+    pub(crate) fn as_ptr(&self) -> *mut OfRegion {
+        self.0.as_ptr()
+    }
+}
+
+impl Deref for Tracked {
+    type Target = OfRegion;
+
+    fn deref(&self) -> &OfRegion {
+        // SAFETY: it was written in `new` and stays until this value is dropped.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        let bytes = self.mapping().len();
+        // SAFETY: the mapping is this value's own. It belongs to the region's pages, which go when
+        // no handler looks at them any more.
+        unsafe { memory::unmap(self.0.cast(), bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use percid_rules::scan::migration_policy::PageHistory;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn tracked() -> Tracked {
+        let tracked = Tracked::new(8, true, memory::map).expect("memory");
+        tracked.set(&[1, 70], SECOND);
+        tracked
+    }
+
+    fn decision(moves: bool) -> Decision {
+        let history = PageHistory::default();
+        Decision { history, local: false, private: true, moves, look_again: true, change: true }
+    }
+
+    #[test]
+    fn what_is_used_soon_after_it_was_armed_is_hot() {
+        let tracked = tracked();
+        tracked.stamp(3);
+        let judged = tracked.judge(decision(false), 3, 4096, 1, true);
+        assert!(judged.moves && !judged.look_again && !judged.change);
+        assert_eq!(tracked.hot.load(Relaxed), 4096);
+        assert!(!tracked.judge(decision(true), 3, 4096, 1, false).moves, "nowhere to go");
+    }
+
+    #[test]
+    fn what_is_used_late_is_not_hot() {
+        let tracked = tracked();
+        let long_ago = Stamp::at(clock::since_boot()).word().wrapping_sub(200);
+        tracked.stamps()[3].store(long_ago, Relaxed);
+        assert!(!tracked.judge(decision(true), 3, 4096, 70, true).moves);
+        assert_eq!(tracked.hot.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn on_fast_nodes_the_decision_stays() {
+        let tracked = tracked();
+        for moves in [true, false] {
+            assert_eq!(tracked.judge(decision(moves), 3, 4096, 0, true), decision(moves));
+        }
+        assert_eq!(tracked.hot.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn pages_are_counted_by_where_they_go() {
+        let tracked = tracked();
+        for (from, to, pages) in [(0, 1, 3), (70, 2, 5), (0, 2, 7), (1, 70, 9)] {
+            tracked.count(from, to, pages);
+        }
+        let counts = [&tracked.promoted, &tracked.demoted].map(|count| count.load(Relaxed));
+        assert_eq!(counts, [5, 3]);
+    }
+
+    #[test]
+    fn the_mapping_covers_all_stamps() {
+        let tracked = tracked();
+        let last = std::ptr::from_ref(&tracked.stamps()[7]).addr();
+        assert_eq!(tracked.mapping().end, last + size_of::<AtomicU32>());
+    }
+}
