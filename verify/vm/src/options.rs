@@ -22,8 +22,9 @@ usage: percid-vm [options]
 
   --kernel KERNEL,…     series as 6.12, on other architectures as 6.12-arm64
                         and 6.12-riscv64, or all
-  --shape SHAPE,…       CPUS/NODES as in 8/2, or CPUS+SPARE/NODES as in 8+56/2
-                        for CPUs that are possible but not up
+  --shape SHAPE,…       CPUS/NODES as in 8/2, CPUS+SPARE/NODES as in 8+56/2
+                        for CPUs that are possible but not up, or
+                        CPUS/NODES+MEMORY as in 4/2+1 for nodes without CPUs
   --long                all kernels and larger machines instead of the four of the quick
                         plan; no result where a kernel is no longer to be had, instead
                         of leaving it out

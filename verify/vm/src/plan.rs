@@ -39,6 +39,9 @@ const LARGE: [(Platform, (u32, u32)); 3] = [
     (Platform::x86_64(Series::V6_12), (64, 8)),
 ];
 
+/// A machine with a node that has memory and no CPUs, with the long plan.
+const TIERED: (Platform, (u32, u32), u32) = (Platform::x86_64(Series::new(7, 3)), (4, 2), 1);
+
 /// What is asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wish<'a> {
@@ -83,6 +86,7 @@ fn long() -> Vec<Machine> {
         Arch::Riscv64 => (pin.platform, RISCV),
     });
     let mut machines: Vec<Machine> = usual.chain(LARGE).map(machine).collect();
+    machines.push(tiered());
     machines.sort_by_key(|machine| (machine.platform.arch, machine.platform.series));
     machines
 }
@@ -96,6 +100,13 @@ fn machine((platform, (cpus, nodes)): (Platform, (u32, u32))) -> Machine {
     Machine { platform, shape: Shape::new(cpus, 0, nodes).expect("the plan is sound"), threads }
 }
 
+fn tiered() -> Machine {
+    let (platform, shape, memory_only) = TIERED;
+    let machine = machine((platform, shape));
+    let shape = machine.shape.with_memory_only(memory_only).expect("the plan is sound");
+    Machine { shape, ..machine }
+}
+
 impl Machine {
     /// Whether the machine has a trait that a program asks for.
     pub fn is(&self, wanted: &str) -> bool {
@@ -103,6 +114,7 @@ impl Machine {
         match wanted {
             "aborts" => aborts,
             "no-aborts" => !aborts,
+            "memory-only" => self.shape.has_memory_only(),
             "arm64" | "amd64" | "riscv64" => self.platform.arch.debian() == wanted,
             threads => self.threads.name() == threads,
         }
@@ -135,6 +147,14 @@ mod tests {
             assert!(machines.iter().any(|machine| machine.platform == pin.platform));
         }
         assert!(named(Wish { long: true, ..Wish::default() }).contains(&"6.12 64/8 single".into()));
+    }
+
+    #[test]
+    fn the_long_plan_has_a_machine_with_memory_without_cpus() {
+        let machines = plan(Wish { long: true, ..Wish::default() });
+        let tiered: Vec<_> = machines.iter().filter(|machine| machine.is("memory-only")).collect();
+        assert_eq!(tiered.len(), 1);
+        assert_eq!(tiered[0].shape.to_string(), "4/2+1");
     }
 
     #[test]

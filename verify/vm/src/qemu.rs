@@ -120,7 +120,7 @@ impl Spec {
     /// socket must not lie across nodes.
     fn smp(&self) -> String {
         let (cpus, possible) = (self.shape.cpus(), self.shape.possible());
-        let sockets = if possible > cpus { possible } else { self.shape.nodes() };
+        let sockets = if possible > cpus { possible } else { self.shape.nodes_with_cpus() };
         format!("{possible},sockets={sockets},cores={},threads=1", possible / sockets)
     }
 

@@ -12,12 +12,16 @@ const MAX_NODES: u32 = 16;
 
 /// CPUs and nodes of a machine, written `CPUS/NODES` as in `16/4`, or
 /// `CPUS+SPARE/NODES` as in `8+56/2` for a machine in which `SPARE` more CPUs
-/// are there but not up until a program brings them up.
+/// are there but not up until a program brings them up, or `CPUS/NODES+MEMORY`
+/// as in `4/2+1` for one in which `MEMORY` more nodes have memory and no CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     cpus: u32,
     spare: u32,
+    /// With CPUs.
     nodes: u32,
+    /// Without.
+    memory_only: u32,
 }
 
 impl Shape {
@@ -38,7 +42,16 @@ impl Shape {
         if cpus.saturating_add(spare) > MAX_CPUS {
             return refuse(format!("expected at most {MAX_CPUS} CPUs"));
         }
-        Ok(Self { cpus, spare, nodes })
+        Ok(Self { cpus, spare, nodes, memory_only: 0 })
+    }
+
+    /// The same machine with `memory_only` more nodes that have no CPUs.
+    pub fn with_memory_only(self, memory_only: u32) -> Result<Self, Error> {
+        if self.nodes.saturating_add(memory_only) > MAX_NODES {
+            let shape = format!("{self}+{memory_only}");
+            return Err(Error::Usage(format!("shape {shape}: expected at most {MAX_NODES} nodes")));
+        }
+        Ok(Self { memory_only, ..self })
     }
 
     /// CPUs that are up when programs start.
@@ -51,15 +64,28 @@ impl Shape {
         self.cpus + self.spare
     }
 
-    /// NUMA nodes.
+    /// NUMA nodes: first those with CPUs, then those without.
     pub fn nodes(self) -> u32 {
+        self.nodes + self.memory_only
+    }
+
+    /// Those with CPUs.
+    pub fn nodes_with_cpus(self) -> u32 {
         self.nodes
+    }
+
+    /// Whether some have none.
+    pub fn has_memory_only(self) -> bool {
+        self.memory_only > 0
     }
 
     /// The CPU numbers of `node`, inclusive ranges: first its share of the CPUs
     /// that come up, then its share of the spare ones. So also a machine with
-    /// spare CPUs has running ones on every node.
+    /// spare CPUs has running ones on every node with CPUs.
     pub fn cpus_of(self, node: u32) -> Vec<(u32, u32)> {
+        if node >= self.nodes {
+            return Vec::new();
+        }
         let range = |base: u32, count: u32| {
             let share = count / self.nodes;
             let first = base + node * share;
@@ -71,10 +97,15 @@ impl Shape {
 
     /// The distance between two nodes as the firmware tells it: pairs of nodes
     /// are near, as on one package, all others further. Two kinds of remote
-    /// make "nearest" mean something.
+    /// make "nearest" mean something. Nodes without CPUs are further than any
+    /// with some, each from its share of these less than from the others.
     pub fn distance(self, from: u32, to: u32) -> u32 {
-        match from.abs_diff(to) {
+        let (near, far) = (from.min(to), from.max(to));
+        match far - near {
             0 => 10,
+            _ if near >= self.nodes => 60,
+            _ if far >= self.nodes && near % self.memory_only == far - self.nodes => 40,
+            _ if far >= self.nodes => 50,
             _ if from / 2 == to / 2 => 20,
             _ => 30,
         }
@@ -87,6 +118,10 @@ impl fmt::Display for Shape {
             0 => format!("{}/{}", self.cpus, self.nodes),
             spare => format!("{}+{spare}/{}", self.cpus, self.nodes),
         };
+        let text = match self.memory_only {
+            0 => text,
+            more => format!("{text}+{more}"),
+        };
         f.pad(&text)
     }
 }
@@ -97,13 +132,16 @@ impl FromStr for Shape {
     fn from_str(text: &str) -> Result<Self, Error> {
         let malformed = || {
             Error::Usage(format!(
-                "shape `{text}`: expected CPUS/NODES as in 16/4 or CPUS+SPARE/NODES as in 8+56/2"
+                "shape `{text}`: expected CPUS/NODES as in 16/4, CPUS+SPARE/NODES as in 8+56/2 or \
+                 CPUS/NODES+MEMORY as in 4/2+1"
             ))
         };
         let (cpus, nodes) = text.split_once('/').ok_or_else(malformed)?;
         let (cpus, spare) = cpus.split_once('+').unwrap_or((cpus, "0"));
+        let (nodes, memory_only) = nodes.split_once('+').unwrap_or((nodes, "0"));
         let number = |digits: &str| digits.parse().map_err(|_| malformed());
-        Self::new(number(cpus)?, number(spare)?, number(nodes)?)
+        let shape = Self::new(number(cpus)?, number(spare)?, number(nodes)?)?;
+        shape.with_memory_only(number(memory_only)?)
     }
 }
 
@@ -117,7 +155,7 @@ mod tests {
 
     #[test]
     fn shapes_survive_a_round_trip() {
-        for text in ["8/2", "16/4", "64/8", "1/1", "8+56/2"] {
+        for text in ["8/2", "16/4", "64/8", "1/1", "8+56/2", "4/2+1", "8+8/2+3"] {
             assert_eq!(shape(text).to_string(), text);
         }
     }
@@ -134,6 +172,8 @@ mod tests {
             ("256/8", "at most 128 CPUs"),
             ("4294967295+4294967295/1", "at most 128 CPUs"),
             ("32/32", "at most 16 nodes"),
+            ("8/2+15", "at most 16 nodes"),
+            ("8/2+one", "CPUS/NODES+MEMORY"),
         ] {
             let error = text.parse::<Shape>().expect_err(text).to_string();
             assert!(error.contains(expected), "{text}: {error}");
@@ -142,7 +182,7 @@ mod tests {
 
     #[test]
     fn every_cpu_is_on_exactly_one_node() {
-        for text in ["8/2", "64/8", "8+56/2", "4+8/4"] {
+        for text in ["8/2", "64/8", "8+56/2", "4+8/4", "4/2+2"] {
             let shape = shape(text);
             let mut cpus: Vec<u32> = (0..shape.nodes())
                 .flat_map(|node| shape.cpus_of(node))
@@ -158,6 +198,17 @@ mod tests {
         let shape = shape("8+56/2");
         assert_eq!(shape.cpus_of(0), [(0, 3), (8, 35)]);
         assert_eq!(shape.cpus_of(1), [(4, 7), (36, 63)]);
+    }
+
+    #[test]
+    fn nodes_without_cpus_come_last_and_are_far() {
+        let shape = shape("4/2+2");
+        assert_eq!((shape.nodes(), shape.nodes_with_cpus()), (4, 2));
+        assert_eq!(shape.cpus_of(1), [(2, 3)]);
+        assert_eq!(shape.cpus_of(2), []);
+        let from_each = |to| [0, 1, 2, 3].map(|from| shape.distance(from, to));
+        assert_eq!(from_each(2), [40, 50, 10, 60]);
+        assert_eq!(from_each(3), [50, 40, 60, 10]);
     }
 
     #[test]
