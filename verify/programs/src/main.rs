@@ -102,6 +102,7 @@ const PROGRAMS: &[Program] = &[
     program("numa-partial", numa::partial, "what the scanning thread does not use is scanned too"),
     program("numa-race", numa::race, "the kernel's balancing and percid's beside each other"),
     program("numa-shared", numa::shared, "memory that all nodes use alike does not wander"),
+    program("numa-tiers", numa::tiers, "what is not used goes to a node without CPUs, and returns"),
     program("numa-touch", numa::touch, "what a reported access costs, on pretended nodes"),
     program("numa-trap", numa::trap, "faults, crashes, signals, fork, system calls at armed pages"),
     program(
@@ -171,6 +172,9 @@ limit=200 numa-shared
 limit=200 numa-shared --huge
 limit=200 numa-follow --seconds 150 --access written
 limit=900 on=multi on=amd64 numa-race
+limit=300 on=memory-only numa-tiers --seconds 150
+limit=300 on=memory-only numa-tiers --seconds 150 --access trapped
+limit=300 on=memory-only numa-tiers --seconds 150 --huge
 limit=400 numa-trap --seconds 4
 limit=400 numa-written --seconds 4
 limit=60 hotplug --seconds 3
