@@ -1227,9 +1227,27 @@ typedef struct percid_balancer_settings {
      */
     int rescue_starving;
     /**
-     * Must be 0.
+     * Not 0: memory that is not used is demoted, that is moved to the nearest node without CPUs, and
+     * what is used there is promoted, that is moved to the node of the thread that uses it, if it is
+     * used soon after it was armed. 0.
      */
-    int reserved;
+    int tiers;
+    /**
+     * With `tiers`: memory that was armed for so long and not used is demoted, in nanoseconds; 120 s.
+     * With a year, which is the longest, nothing is.
+     */
+    uint64_t cold_after_ns;
+    /**
+     * With `tiers`: memory that is used sooner after it was armed is promoted, in nanoseconds; 1 s. The
+     * balancer changes this, up to its double, so that about as much is promoted as may be. With 0
+     * nothing is.
+     */
+    uint64_t hot_threshold_ns;
+    /**
+     * With `tiers`: what may be promoted a second, and demoted a second, in bytes; 128 MiB, percid's
+     * own value.
+     */
+    uint64_t tiers_rate;
 } percid_balancer_settings;
 
 /**
@@ -1414,6 +1432,14 @@ typedef struct percid_region_figures {
      * Pages that were moved.
      */
     uint64_t moved;
+    /**
+     * Those among them that went from a node without CPUs to one with some.
+     */
+    uint64_t promoted;
+    /**
+     * Those among them that went to a node without CPUs.
+     */
+    uint64_t demoted;
     /**
      * Pages that are to move.
      */
@@ -2715,6 +2741,15 @@ PERCID_INLINE
 size_t percid_report_nodes(const struct percid_report *report,
                            uint32_t *nodes,
                            size_t capacity) PERCID_NOEXCEPT;
+
+/**
+ * The same of those nodes without CPUs that the balancer moves memory to and from, by
+ * percid_balancer_settings.tiers.
+ */
+PERCID_INLINE
+size_t percid_report_slow_nodes(const struct percid_report *report,
+                                uint32_t *nodes,
+                                size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Returns how many regions a report has; 0 if it is NULL.

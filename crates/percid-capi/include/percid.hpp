@@ -1766,6 +1766,14 @@ public:
         return found;
     }
 
+    /* Those without CPUs that the balancer moves memory to and from, ascending. */
+    [[nodiscard]] PERCID_HIDDEN std::vector<std::uint32_t> slow_nodes() const
+    {
+        std::vector<std::uint32_t> found(percid_report_slow_nodes(report_.get(), nullptr, 0));
+        percid_report_slow_nodes(report_.get(), found.data(), found.size());
+        return found;
+    }
+
     /* How many regions there are, by ascending address. */
     [[nodiscard]] PERCID_HIDDEN std::size_t regions() const noexcept
     {

@@ -138,6 +138,7 @@ struct percid_interface {
     void (*report_free)(struct percid_report *report);
     int (*report_totals)(const struct percid_report *report, struct percid_balancer_totals *totals, size_t size);
     size_t (*report_nodes)(const struct percid_report *report, uint32_t *nodes, size_t capacity);
+    size_t (*report_slow_nodes)(const struct percid_report *report, uint32_t *nodes, size_t capacity);
     size_t (*report_regions)(const struct percid_report *report);
     int (*report_region)(const struct percid_report *report, size_t index, struct percid_region_figures *figures, size_t size);
     size_t (*report_pages)(const struct percid_report *report, size_t index, struct percid_on_node *nodes, size_t capacity);
@@ -148,7 +149,7 @@ struct percid_interface {
     int (*report_local_share)(const struct percid_report *report, size_t index, double *share);
     double (*report_share_on)(const struct percid_report *report, size_t index, uint32_t node);
     const char *(*scan_reason_name)(int reason);
-    void (*later[382])(void);
+    void (*later[381])(void);
 };
 
 /*
@@ -751,6 +752,11 @@ PERCID_INLINE int percid_report_totals(const struct percid_report *report, struc
 PERCID_INLINE size_t percid_report_nodes(const struct percid_report *report, uint32_t *nodes, size_t capacity) PERCID_NOEXCEPT
 {
     return percid_interface_address()->report_nodes(report, nodes, capacity);
+}
+
+PERCID_INLINE size_t percid_report_slow_nodes(const struct percid_report *report, uint32_t *nodes, size_t capacity) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->report_slow_nodes(report, nodes, capacity);
 }
 
 PERCID_INLINE size_t percid_report_regions(const struct percid_report *report) PERCID_NOEXCEPT

@@ -231,6 +231,7 @@ functions! {
     percid_report_free
     percid_report_totals
     percid_report_nodes
+    percid_report_slow_nodes
     percid_report_regions
     percid_report_region
     percid_report_pages

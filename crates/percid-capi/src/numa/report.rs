@@ -113,6 +113,10 @@ pub struct Figures {
     pub scanned: u64,
     /// Pages that were moved.
     pub moved: u64,
+    /// Those among them that went from a node without CPUs to one with some.
+    pub promoted: u64,
+    /// Those among them that went to a node without CPUs.
+    pub demoted: u64,
     /// Pages that are to move.
     pub pending: u64,
     /// How often all grains were disarmed because the process had too many mappings.
@@ -242,6 +246,24 @@ pub unsafe extern "C" fn percid_report_nodes(
     unsafe { list::write(report.nodes.iter().copied(), nodes, capacity) }
 }
 
+/// The same of those nodes without CPUs that the balancer moves memory to and from, by
+/// percid_balancer_settings.tiers.
+///
+/// # Safety
+///
+/// `report` is [a result](crate#safety). `nodes` is [memory](crate#safety) for `capacity` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_report_slow_nodes(
+    report: *const Report,
+    nodes: *mut u32,
+    capacity: usize,
+) -> usize {
+    // SAFETY: the caller's pointer.
+    let Some(Report(report)) = (unsafe { report.as_ref() }) else { return 0 };
+    // SAFETY: as above.
+    unsafe { list::write(report.slow_nodes.iter().copied(), nodes, capacity) }
+}
+
 /// Returns how many regions a report has; 0 if it is NULL.
 ///
 /// # Safety
@@ -286,6 +308,8 @@ pub unsafe extern "C" fn percid_report_region(
         active: u64::from(region.active),
         scanned: region.scanned,
         moved: region.moved,
+        promoted: region.promoted,
+        demoted: region.demoted,
         pending: region.pending,
         disarmed_whole: region.disarmed_whole,
         unattributed: region.unattributed,

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
-use percid_numa::{Order, Rules, Width};
+use percid_numa::{Order, Rules, Tiers, Width};
 
 use super::error;
 use crate::barrier::guard;
@@ -92,8 +92,20 @@ pub struct Settings {
     pub own_first_sequences: c_int,
     /// Not 0: a region that was left out for more sequences than there are threads is scanned. 1.
     pub rescue_starving: c_int,
-    /// Must be 0.
-    pub reserved: c_int,
+    /// Not 0: memory that is not used is demoted, that is moved to the nearest node without CPUs, and
+    /// what is used there is promoted, that is moved to the node of the thread that uses it, if it is
+    /// used soon after it was armed. 0.
+    pub tiers: c_int,
+    /// With `tiers`: memory that was armed for so long and not used is demoted, in nanoseconds; 120 s.
+    /// With a year, which is the longest, nothing is.
+    pub cold_after_ns: u64,
+    /// With `tiers`: memory that is used sooner after it was armed is promoted, in nanoseconds; 1 s. The
+    /// balancer changes this, up to its double, so that about as much is promoted as may be. With 0
+    /// nothing is.
+    pub hot_threshold_ns: u64,
+    /// With `tiers`: what may be promoted a second, and demoted a second, in bytes; 128 MiB, percid's
+    /// own value.
+    pub tiers_rate: u64,
 }
 
 impl Settings {
@@ -108,7 +120,9 @@ impl Settings {
             batch_time,
             bandwidth,
             backoff,
+            tiers,
         } = percid_numa::Settings::default();
+        let Tiers { cold_after, hot_threshold, rate } = tiers.unwrap_or_default();
         Settings {
             size: size_of::<Settings>(),
             scan_delay_ns: nanoseconds(scan_delay),
@@ -128,7 +142,10 @@ impl Settings {
             force_inactive: 0,
             own_first_sequences: 0,
             rescue_starving: 0,
-            reserved: 0,
+            tiers: c_int::from(tiers.is_some()),
+            cold_after_ns: nanoseconds(cold_after),
+            hot_threshold_ns: nanoseconds(hot_threshold),
+            tiers_rate: rate,
         }
         .with(Rules::default())
     }
@@ -159,6 +176,11 @@ impl Settings {
             batch_time: Duration::from_nanos(self.batch_time_ns),
             bandwidth: self.bandwidth,
             backoff: self.backoff != 0,
+            tiers: (self.tiers != 0).then(|| Tiers {
+                cold_after: Duration::from_nanos(self.cold_after_ns),
+                hot_threshold: Duration::from_nanos(self.hot_threshold_ns),
+                rate: self.tiers_rate,
+            }),
         }
     }
 
@@ -204,7 +226,7 @@ pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid_numa::
         }
         &*settings
     };
-    let rules = settings.rules().filter(|_| settings.reserved == 0).ok_or(-libc::EINVAL)?;
+    let rules = settings.rules().ok_or(-libc::EINVAL)?;
     percid_numa::Balancer::builder()
         .settings(settings.constants())
         .rules(rules)
@@ -321,8 +343,18 @@ mod tests {
     }
 
     #[test]
+    fn memory_tiers_are_off_until_they_are_asked_for() {
+        let settings = Settings::published();
+        assert_eq!(settings.constants().tiers, None);
+        assert_eq!(Settings { tiers: 1, ..settings }.constants().tiers, Some(Tiers::default()));
+        let changed = Settings { tiers: 1, cold_after_ns: 7, tiers_rate: 9, ..settings };
+        let Tiers { cold_after, rate, .. } = changed.constants().tiers.expect("asked for");
+        assert_eq!((cold_after, rate), (Duration::from_nanos(7), 9));
+    }
+
+    #[test]
     fn no_byte_is_padding() {
-        assert_eq!(size_of::<Settings>(), size_of::<[u64; 9]>() + size_of::<[c_int; 10]>());
+        assert_eq!(size_of::<Settings>(), size_of::<[u64; 12]>() + size_of::<[c_int; 10]>());
     }
 
     #[test]
@@ -338,12 +370,13 @@ mod tests {
             Settings { order: 0, ..good },
             Settings { order: 3, ..good },
             Settings { width: 65, ..good },
-            Settings { reserved: 1, ..good },
+            Settings { tiers: 1, tiers_rate: 0, ..good },
             Settings { size: good.size - 1, ..good },
             Settings { batch: 0, ..good },
         ] {
             assert_eq!(refused(bad), Some(-libc::EINVAL), "{bad:?}");
         }
+        assert_eq!(refused(Settings { tiers_rate: 0, ..good }), None, "not asked for");
         let swapped = Settings { period_min_ns: good.period_max_ns + 1, ..good };
         assert_eq!(refused(swapped), Some(-libc::ERANGE));
         assert_eq!(refused(Settings { scan_size: u64::MAX, ..good }), Some(-libc::ERANGE));

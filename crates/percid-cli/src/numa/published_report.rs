@@ -20,6 +20,9 @@ const NODES: u32 = 1024;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct PublishedReport {
     pub(crate) nodes: Vec<u32>,
+    /// Those without CPUs that memory goes to and returns from.
+    #[serde(default)]
+    pub(crate) slow_nodes: Vec<u32>,
     pub(crate) sequence: i64,
     pub(crate) passes: u64,
     /// Passes that armed nothing, because the process's mappings could not be read.
@@ -73,6 +76,12 @@ pub(crate) struct Region {
     #[serde(with = "names::skipped")]
     pub(crate) skipped: BTreeMap<Reason, u64>,
     pub(crate) moved: u64,
+    /// Those that went from a node without CPUs to one with some.
+    #[serde(default)]
+    pub(crate) promoted: u64,
+    /// Those that went to a node without CPUs.
+    #[serde(default)]
+    pub(crate) demoted: u64,
     pub(crate) pending: u64,
     #[serde(serialize_with = "errno::serialize")]
     pub(crate) failed: BTreeMap<i32, u64>,
@@ -111,7 +120,7 @@ impl PublishedReport {
         let of_regions = self.regions.iter().flat_map(|region| {
             region.pages_by_node.keys().chain(region.use_by_node.keys()).copied()
         });
-        self.nodes.iter().copied().chain(of_regions)
+        self.nodes.iter().chain(&self.slow_nodes).copied().chain(of_regions)
     }
 
     pub(crate) fn age(&self) -> Duration {

@@ -38,7 +38,9 @@ static void settings(void)
     CHECK(settings.period_min_ns == UINT64_C(1000000000) && settings.period_max_ns == UINT64_C(60000000000));
     CHECK(settings.batch == UINT64_C(2) << 20 && settings.bandwidth == UINT64_C(2560) << 20);
     CHECK(settings.batch_time_ns == 10000000);
-    CHECK(settings.backoff == 1 && settings.width == 64 && settings.reserved == 0);
+    CHECK(settings.backoff == 1 && settings.width == 64 && settings.tiers == 0);
+    CHECK(settings.cold_after_ns == UINT64_C(120000000000) && settings.hot_threshold_ns == UINT64_C(1000000000));
+    CHECK(settings.tiers_rate == UINT64_C(128) << 20);
     CHECK(settings.order == PERCID_SCAN_ORDER_ADDRESS && settings.rescue_starving == 1);
 
     CHECK(percid_balancer_settings_set_rules(&settings, PERCID_SCAN_RULES_SELECTIVE) == 0);
@@ -50,6 +52,12 @@ static void settings(void)
     settings.width = 63;
     CHECK(percid_balancer_create(&other, &settings) == -EINVAL && other == NULL);
     settings.width = 64;
+    settings.tiers = 1;
+    CHECK(percid_balancer_create(&other, &settings) == 0 && percid_balancer_destroy(other) == 0);
+    settings.tiers_rate = 0;
+    CHECK(percid_balancer_create(&other, &settings) == -EINVAL && other == NULL);
+    settings.tiers = 0;
+    CHECK(percid_balancer_create(&other, &settings) == 0 && percid_balancer_destroy(other) == 0);
     settings.period_min_ns = settings.period_max_ns + 1;
     CHECK(percid_balancer_create(&other, &settings) == -ERANGE && other == NULL);
     CHECK(percid_balancer_create(NULL, &settings) == -EINVAL && percid_balancer_create(NULL, NULL) == -EINVAL);
@@ -175,6 +183,8 @@ static void report(void)
         CHECK(figures.scanned == 0 && figures.moved == 0 && totals.passes == 0);
         CHECK(percid_report_use(report, 0, NULL, 0) == 0);
     }
+    /* Nobody asked for memory tiers. */
+    CHECK(percid_report_slow_nodes(report, NULL, 0) == 0 && figures.promoted == 0 && figures.demoted == 0);
     for (int reason = 1; percid_scan_reason_name(reason) != NULL; reason++) {
         CHECK(there > 1 || percid_report_skipped(report, 0, reason) == 0);
     }
@@ -360,6 +370,7 @@ static void misuse(void)
     CHECK(percid_report_create(NULL, balancer) == -EINVAL);
     CHECK(percid_report_create(&report, NULL) == -EINVAL && report == NULL);
     CHECK(percid_report_regions(NULL) == 0 && percid_report_nodes(NULL, NULL, 0) == 0);
+    CHECK(percid_report_slow_nodes(NULL, NULL, 0) == 0);
     CHECK(percid_report_pages(NULL, 0, NULL, 0) == 0 && percid_report_skipped(NULL, 0, 1) == 0);
     CHECK(percid_report_totals(NULL, NULL, 0) == -EINVAL);
     CHECK(percid_report_region(NULL, 0, NULL, 0) == -EINVAL);

@@ -2,6 +2,7 @@
 
 mod machine;
 mod process;
+mod tiers;
 mod timeline;
 
 use std::fmt;

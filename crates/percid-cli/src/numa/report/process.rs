@@ -14,7 +14,7 @@ use crate::numa::kernel_counters::{KernelCounters, told};
 use crate::numa::process::Process;
 use crate::numa::publication::{self, Publication, Silence};
 use crate::numa::published_report::{PublishedReport, Region};
-use crate::numa::report::timeline;
+use crate::numa::report::{tiers, timeline};
 use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
 use percid_command::report::lead;
@@ -268,6 +268,7 @@ impl Balancer {
 fn fmt_regions(f: &mut fmt::Formatter<'_>, report: &PublishedReport) -> fmt::Result {
     let nodes = shown_nodes(report);
     write!(f, "\n{}\n{}", memory_table(report, &nodes), work_table(report))?;
+    tiers::fmt(f, report)?;
     write!(f, "\n{}", skips_table(report))?;
     for region in report.regions.iter().filter(|region| !region.failed.is_empty()) {
         let failed = region.failed.iter().map(|(number, pages)| (errno::name(*number), *pages));
