@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use percid_rules::scan::Stamp;
-use percid_rules::scan::migration_policy::Decision;
+use percid_rules::scan::migration_policy::{Decision, LookAgain};
 
 use crate::sys::{clock, memory};
 
@@ -113,7 +113,9 @@ impl OfRegion {
         if is_hot {
             self.hot.fetch_add(bytes, Relaxed);
         }
-        Decision { moves: is_hot, look_again: false, change: false, ..decision }
+        // How soon it was used decides, and not who used it before.
+        let look_again = LookAgain::WithPass;
+        Decision { moves: is_hot, look_again, change: false, confirmed: None, ..decision }
     }
 }
 
@@ -192,7 +194,9 @@ mod tests {
 
     fn decision(moves: bool) -> Decision {
         let history = PageHistory::default();
-        Decision { history, local: false, private: true, moves, look_again: true, change: true }
+        let (local, private, change, confirmed) = (false, true, true, Some(true));
+        let look_again = LookAgain::Soon;
+        Decision { history, local, private, moves, look_again, change, confirmed }
     }
 
     #[test]
@@ -200,7 +204,8 @@ mod tests {
         let tracked = tracked();
         tracked.stamp(3);
         let judged = tracked.judge(decision(false), 3, 4096, 1, true);
-        assert!(judged.moves && !judged.look_again && !judged.change);
+        assert!(judged.moves && !judged.change && judged.confirmed.is_none());
+        assert_eq!(judged.look_again, LookAgain::WithPass);
         assert_eq!(tracked.hot.load(Relaxed), 4096);
         assert!(!tracked.judge(decision(true), 3, 4096, 1, false).moves, "nowhere to go");
     }
