@@ -55,14 +55,19 @@ impl Distances {
     pub(crate) fn detours(&self, places: &[Place]) -> Detours {
         let nodes = self.nodes.len();
         let share_a_socket = sharing(places, nodes);
+        // Nodes without CPUs have no caches that lines come from.
+        let has_cpus = |node: usize| places.iter().any(|place| place.node as usize == node);
+        let has_cpus: Vec<bool> = (0..nodes).map(has_cpus).collect();
         let mut shortest = [u32::MAX; 2];
         let pairs = || (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
-        for (from, to) in pairs().filter(|(from, to)| from != to) {
+        let are_apart =
+            |(from, to): &(usize, usize)| from != to && has_cpus[*from] && has_cpus[*to];
+        for (from, to) in pairs().filter(are_apart) {
             let kind = &mut shortest[usize::from(share_a_socket[from * nodes + to])];
             *kind = (*kind).min(self.nodes[from][to]);
         }
         let detour = |(from, to): (usize, usize)| {
-            if from == to {
+            if !are_apart(&(from, to)) {
                 return DIRECT;
             }
             let shortest = shortest[usize::from(share_a_socket[from * nodes + to])];
@@ -125,6 +130,18 @@ mod tests {
         let found = [(0, 0), (0, 1), (0, 2), (0, 3), (2, 3), (3, 2)]
             .map(|(from, to)| detours.between(from, to));
         assert_eq!(found, [1000, 1000, 1000, 1523, 1500, 1000]);
+    }
+
+    #[test]
+    fn a_node_without_cpus_makes_no_way_longer() {
+        let at = |node| Place { core: node, l3: node, socket: node, node };
+        let places: Vec<Place> = (0..2).map(at).collect();
+        let table = distances(&[&[10, 21, 17], &[21, 10, 28], &[17, 28, 10]]);
+        let detours = table.detours(&places);
+        assert_eq!(
+            [(0, 1), (0, 2), (1, 2)].map(|(from, to)| detours.between(from, to)),
+            [DIRECT; 3]
+        );
     }
 
     #[test]

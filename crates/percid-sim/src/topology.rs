@@ -47,6 +47,7 @@ pub(crate) struct Rank {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     places: Vec<Place>,
+    memory_only: u32,
     distances: Option<(Distances, Detours)>,
 }
 
@@ -54,17 +55,28 @@ impl Topology {
     /// The CPU with number `n` sits at `places[n]`. Cores, caches, sockets and nodes are numbered
     /// from 0 without gaps.
     pub fn new(places: Vec<Place>) -> Topology {
-        Topology { places, distances: None }
+        Topology { places, memory_only: 0, distances: None }
+    }
+
+    /// The same with so many more nodes, which have memory and no CPUs. Their numbers follow those of
+    /// the nodes with CPUs. A table of distances is lost.
+    pub fn with_memory_only(self, memory_only: u32) -> Topology {
+        Topology { memory_only, distances: None, ..self }
+    }
+
+    /// How many nodes have memory and no CPUs.
+    pub fn memory_only(&self) -> u32 {
+        self.memory_only
     }
 
     /// The same with a table of the distances between its nodes, which has a row and a column for
-    /// each.
+    /// each, also for those without CPUs.
     ///
     /// # Errors
     ///
     /// What was expected of the table.
     pub fn with_distances(self, distances: Distances) -> Result<Topology, String> {
-        if let Some((_, expected)) = distances.fault(self.nodes()) {
+        if let Some((_, expected)) = distances.fault(self.nodes() + self.memory_only) {
             return Err(expected);
         }
         let detours = distances.detours(&self.places);
@@ -101,7 +113,7 @@ impl Topology {
         self.count(|place| place.socket)
     }
 
-    /// How many NUMA nodes there are.
+    /// How many NUMA nodes with CPUs there are.
     pub fn nodes(&self) -> u32 {
         self.count(|place| place.node)
     }

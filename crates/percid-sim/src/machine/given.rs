@@ -52,6 +52,9 @@ struct TopologyGiven {
     cpus_of_nodes: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpus_of_sockets: Option<Vec<String>>,
+    /// Beside a shape and beside lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_only_nodes: Option<u32>,
 }
 
 impl Given {
@@ -131,7 +134,25 @@ fn topology(
         (None, Some(base)) => return Ok(base.topology.clone()),
         (given, _) => given.unwrap_or_default(),
     };
-    match given.lists(text)? {
+    let inherited = base.map(|base| base.topology.memory_only());
+    let memory_only = given.memory_only_nodes.or(inherited).unwrap_or(0);
+    if memory_only > MAX_MEMORY_ONLY {
+        let expected = format!("expected at most {MAX_MEMORY_ONLY}");
+        return Err(Error::of_field(text, &["topology", "memory_only_nodes"], expected));
+    }
+    Ok(with_cpus(&given, base, text)?.with_memory_only(memory_only))
+}
+
+/// The most nodes without CPUs: the nodes of Linux.
+const MAX_MEMORY_ONLY: u32 = 1024;
+
+fn with_cpus(given: &TopologyGiven, base: Option<&Machine>, text: &str) -> Result<Topology, Error> {
+    let lists = given.lists(text)?;
+    let only_memory = given.says_nothing_of_cpus();
+    if let (None, true, Some(base)) = (&lists, only_memory, base) {
+        return Ok(base.topology.clone());
+    }
+    match lists {
         Some(lists) => lists::topology(&lists, MAX_CPUS).map_err(|(field, entry, expected)| {
             let entry = entry.map(|at| at.to_string());
             let path: Vec<&str> = ["topology", field].into_iter().chain(entry.as_deref()).collect();
@@ -156,8 +177,9 @@ fn distant(
     base: Option<&Machine>,
     text: &str,
 ) -> Result<Topology, Error> {
-    let nodes = topology.nodes();
-    let inherited = base.filter(|base| base.topology.nodes() == nodes);
+    let all_nodes = |topology: &Topology| topology.nodes() + topology.memory_only();
+    let nodes = all_nodes(&topology);
+    let inherited = base.filter(|base| all_nodes(&base.topology) == nodes);
     let distances = match (given, inherited.and_then(|base| base.topology.distances())) {
         (Some(given), _) => given,
         (None, Some(inherited)) => inherited.clone(),
@@ -173,6 +195,8 @@ fn distant(
 
 impl TopologyGiven {
     fn of(topology: &Topology) -> TopologyGiven {
+        let memory_only = topology.memory_only();
+        let memory_only_nodes = (memory_only > 0).then_some(memory_only);
         if let Some(shape) = Shape::of(topology) {
             return TopologyGiven {
                 sockets: Some(shape.sockets),
@@ -181,6 +205,7 @@ impl TopologyGiven {
                 cores_per_l3: Some(shape.cores_per_l3),
                 threads_per_core: Some(shape.threads_per_core),
                 numbering: Some(shape.numbering),
+                memory_only_nodes,
                 ..TopologyGiven::default()
             };
         }
@@ -190,8 +215,20 @@ impl TopologyGiven {
             cpus_of_l3s: l3s,
             cpus_of_nodes: nodes,
             cpus_of_sockets: sockets,
+            memory_only_nodes,
             ..TopologyGiven::default()
         }
+    }
+
+    fn says_nothing_of_cpus(&self) -> bool {
+        let counts = [
+            self.sockets,
+            self.nodes_per_socket,
+            self.l3s_per_socket,
+            self.cores_per_l3,
+            self.threads_per_core,
+        ];
+        counts.iter().all(Option::is_none) && self.numbering.is_none()
     }
 
     /// The lists, if any are given: then all have to be, and nothing else.

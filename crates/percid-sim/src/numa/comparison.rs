@@ -23,34 +23,47 @@ pub struct RuleSet {
     pub about: &'static str,
     /// The rules.
     pub rules: Rules,
+    /// Whether memory goes to nodes without CPUs and returns, by the constants of the setup.
+    pub tiers: bool,
 }
 
 /// All rules that can be compared, the oldest first.
-pub const RULE_SETS: [RuleSet; 5] = [
+pub const RULE_SETS: [RuleSet; 6] = [
     RuleSet {
         name: "linux-6.6",
         about: "before the series: what the scanning thread does not use may never be scanned",
         rules: Rules::BASE,
+        tiers: false,
     },
     RuleSet {
         name: "linux-6.7",
         about: "the series on selective scanning",
         rules: Rules::SELECTIVE,
+        tiers: false,
     },
     RuleSet {
         name: "linux-6.12",
         about: "the series and the fixes that followed",
         rules: Rules::LINUX_6_12,
+        tiers: false,
     },
     RuleSet {
         name: "wide",
         about: "linux-6.12 with sets of active threads of 128 bits; in no kernel",
         rules: Rules { width: Width::Bits128, ..Rules::LINUX_6_12 },
+        tiers: false,
     },
     RuleSet {
         name: "by-activity",
         about: "linux-6.12 in the order by activity; in no kernel",
         rules: Rules { order: Order::Activity, ..Rules::LINUX_6_12 },
+        tiers: false,
+    },
+    RuleSet {
+        name: "tiers",
+        about: "linux-6.12 with percid's memory tiers: unused memory goes to nodes without CPUs",
+        rules: Rules::LINUX_6_12,
+        tiers: true,
     },
 ];
 
@@ -111,6 +124,10 @@ pub struct Row {
     pub local_share: Option<f64>,
     /// Pages that were migrated, a huge page counting 512.
     pub pages_migrated: f64,
+    /// Those among them that went from a node without CPUs to one with some.
+    pub pages_promoted: f64,
+    /// Those among them that went to a node without CPUs.
+    pub pages_demoted: f64,
     /// Seconds until nine tenths of the pages of a process had been armed, in the mean of the
     /// processes in which that happened; none if it never did.
     pub covered_after_s: Option<f64>,
@@ -195,7 +212,7 @@ impl Comparison<'_> {
         let process = |process: u32| {
             let own = seed.wrapping_mul(1 << 16).wrapping_add(u64::from(process));
             let goes_on = !control.stop.load(Relaxed);
-            goes_on.then(|| run::process(setup, &rules.rules, process, own))
+            goes_on.then(|| run::process(setup, &rules.rules, rules.tiers, process, own))
         };
         (0..setup.workload.processes).map(process).collect()
     }
@@ -234,6 +251,8 @@ fn summary(
         hint_faults: per_run(faults),
         local_share: (faults > 0).then(|| counts.hint_faults_local as f64 / faults as f64),
         pages_migrated: per_run(counts.pages_migrated),
+        pages_promoted: per_run(counts.pages_promoted),
+        pages_demoted: per_run(counts.pages_demoted),
         covered_after_s: (!covered.is_empty()).then(|| mean(&covered)),
         course: course(&runs[0]),
     }

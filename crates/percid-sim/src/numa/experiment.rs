@@ -87,7 +87,7 @@ impl Experiment {
     fn once(&mut self, setup: &Setup, rules: &Rules, seeds: &mut Random, sum: &mut Counts) -> f64 {
         let mut elapsed = 0.0f64;
         for number in 0..setup.workload.processes {
-            let outcome = run::process(setup, rules, number, seeds.below(u64::MAX));
+            let outcome = run::process(setup, rules, false, number, seeds.below(u64::MAX));
             sum.add(&outcome.counts);
             elapsed = elapsed.max(outcome.elapsed_s());
             self.processes.push(outcome);

@@ -21,6 +21,7 @@ pub mod run;
 pub mod setup;
 pub mod system;
 mod thread;
+mod tiers;
 mod weights;
 pub mod workload;
 

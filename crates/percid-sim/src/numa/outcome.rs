@@ -35,6 +35,10 @@ pub struct Counts {
     pub hint_faults_local: u64,
     /// Pages that were migrated, a huge page counting 512.
     pub pages_migrated: u64,
+    /// Those among them that went from a node without CPUs to one with some.
+    pub pages_promoted: u64,
+    /// Those among them that went to a node without CPUs.
+    pub pages_demoted: u64,
     /// The time that passes took, in nanoseconds.
     pub scan_ns: Ns,
 }
@@ -52,6 +56,8 @@ impl Counts {
         self.hint_faults += other.hint_faults;
         self.hint_faults_local += other.hint_faults_local;
         self.pages_migrated += other.pages_migrated;
+        self.pages_promoted += other.pages_promoted;
+        self.pages_demoted += other.pages_demoted;
         self.scan_ns += other.scan_ns;
     }
 }

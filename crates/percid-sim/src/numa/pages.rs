@@ -5,6 +5,7 @@ use std::ops::Range;
 use percid_rules::scan::HUGE_PAGE;
 
 use super::workload::{PAGE, Part, Used};
+use crate::time::Ns;
 
 /// A node of the machine.
 pub(super) type Node = u16;
@@ -17,6 +18,8 @@ pub(super) struct Page {
     pub(super) pages: u64,
     pub(super) node: Node,
     pub(super) armed: bool,
+    /// When it was armed last.
+    pub(super) armed_at: Ns,
     /// The thread that trapped here last, and its node then.
     pub(super) last: Option<(u32, Node)>,
     /// Whether it was ever armed.
@@ -55,7 +58,8 @@ fn map(part: &Part, place: impl Fn(&Part, u64) -> Node) -> Vec<Page> {
         let size = if huge { HUGE_PAGE } else { PAGE };
         let node = place(part, at);
         let (pages_of_it, last) = (size / PAGE, None);
-        pages.push(Page { start: at, pages: pages_of_it, node, armed: false, last, seen: false });
+        let (armed, armed_at, seen) = (false, 0, false);
+        pages.push(Page { start: at, pages: pages_of_it, node, armed, armed_at, last, seen });
         at += size;
     }
     pages
@@ -64,7 +68,7 @@ fn map(part: &Part, place: impl Fn(&Part, u64) -> Node) -> Vec<Page> {
 impl Pages {
     /// Arms the pages of a range of the region with this index. Returns the number of pages that
     /// were not armed.
-    pub(super) fn arm(&mut self, region: usize, range: Range<u64>) -> u64 {
+    pub(super) fn arm(&mut self, region: usize, range: Range<u64>, now: Ns) -> u64 {
         let pages = &mut self.regions[region];
         let first = pages.partition_point(|page| page.start < range.start);
         let mut changed = 0;
@@ -75,7 +79,7 @@ impl Pages {
             if page.armed {
                 continue;
             }
-            page.armed = true;
+            (page.armed, page.armed_at) = (true, now);
             changed += page.pages;
             self.armed.push((region, index));
             *if page.pages > 1 { &mut self.pmd_updates } else { &mut self.pte_updates } += 1;

@@ -13,6 +13,7 @@ use super::pages::{Node, Pages};
 use super::parameters::Parameters;
 use super::setup::Setup;
 use super::thread::{Fault, Thread};
+use super::tiers;
 use super::weights::Weights;
 use super::workload::{MAIN, PAGE, Part, Placement, Used, regions};
 use crate::random::Random;
@@ -61,6 +62,8 @@ struct Run<'a> {
     rounds: f64,
     rounds_at: Ns,
     locality: Locality,
+    /// None where the rules or the machine have no tiers.
+    tiers: Option<tiers::Placement>,
     /// How long a round takes as the pages are now, in nanoseconds.
     round_ns: f64,
     outcome: Outcome,
@@ -76,25 +79,28 @@ enum Progress {
     Over,
 }
 
-/// Simulates one process, by its number. The same arguments give the same outcome.
-pub fn process(setup: &Setup, rules: &Rules, number: u32, seed: u64) -> Outcome {
-    let mut run = Run::new(setup, rules, number, seed);
+/// Simulates one process, by its number, with memory tiers or without. The same arguments give the
+/// same outcome.
+pub fn process(setup: &Setup, rules: &Rules, tiers: bool, number: u32, seed: u64) -> Outcome {
+    let mut run = Run::new(setup, rules, tiers, number, seed);
     run.begin();
     run.all();
     run.outcome
 }
 
 impl<'a> Run<'a> {
-    fn new(setup: &'a Setup, rules: &'a Rules, number: u32, seed: u64) -> Run<'a> {
-        let Setup { workload, system, parameters } = setup;
-        let nodes = system.nodes();
+    fn new(setup: &'a Setup, rules: &'a Rules, tiers: bool, number: u32, seed: u64) -> Run<'a> {
+        let Setup { workload, system, parameters, .. } = setup;
+        let settings = Settings::default();
+        let placement = || tiers::Placement::new(setup.tiers, &settings, system);
+        let tiers = if tiers { placement() } else { None };
         let mut random = Random::new(seed);
         let parts = regions(parameters, workload, random.below(u64::from(u16::MAX)));
         let first = FIRST_IDS.start + random.below(FIRST_IDS.end - FIRST_IDS.start);
         let bound = workload.preparation.bound;
-        let thread = |n| Thread::new(n, first as u32, nodes, bound, parameters);
+        let thread = |n| Thread::new(n, first as u32, system, bound, parameters);
         let threads: Vec<Thread> = (MAIN..=workload.threads).map(thread).collect();
-        let locality = Locality::new(workload, &workload.phases[0], nodes);
+        let locality = Locality::new(workload, &workload.phases[0], system.all_nodes());
         let pages = Pages::new(&parts, |part, at| place(setup, number, &locality, part, at));
         let resident = parts.iter().map(|part| part.resident * PAGE).sum();
         let uses = parts.iter().map(|part| part.used).collect();
@@ -102,7 +108,7 @@ impl<'a> Run<'a> {
         let mut scan = Scan::new();
         scan.remap(parts.into_iter().map(|Part { range, traits, .. }| (range, traits)));
         Run {
-            settings: Settings::default(),
+            settings,
             rules,
             setup,
             random,
@@ -115,11 +121,12 @@ impl<'a> Run<'a> {
             pages,
             resident,
             threads,
-            weights: Weights::new(nodes),
+            weights: Weights::new(system.all_nodes()),
             phase: 0,
             rounds: 0.0,
             rounds_at: setup.prepared_at(),
             locality,
+            tiers,
             round_ns: 0.0,
             outcome: Outcome::default(),
         }
@@ -128,7 +135,7 @@ impl<'a> Run<'a> {
     fn begin(&mut self) {
         self.begin_phase(0);
         self.schedule(SECOND, Event::Second);
-        let Setup { workload, system, parameters } = self.setup;
+        let Setup { workload, system, parameters, .. } = self.setup;
         for n in MAIN..=workload.threads {
             self.schedule_look(n);
             // A thread that gets more of a CPU is ready sooner.
@@ -167,7 +174,7 @@ impl<'a> Run<'a> {
     fn begin_phase(&mut self, phase: usize) {
         let Setup { workload, system, .. } = self.setup;
         (self.phase, self.rounds) = (phase, 0.0);
-        self.locality = Locality::new(workload, &workload.phases[phase], system.nodes());
+        self.locality = Locality::new(workload, &workload.phases[phase], system.all_nodes());
         for region in 0..self.uses.len() {
             let Used::Memory(memory) = self.uses[region] else { continue };
             for index in 0..self.pages.regions[region].len() {
@@ -297,9 +304,9 @@ impl<'a> Run<'a> {
         let Thread { id, balancing, .. } = self.threads[n as usize];
         let threads = self.setup.workload.threads + 1;
         let scanner = Scanner { thread: id, balances: balancing, threads };
-        let (pages, counts) = (&mut self.pages, &mut self.outcome.counts);
-        let mut effects = Armed { starts: &self.starts, pages, counts, steps: 0 };
-        let now = Duration::from_nanos(self.now);
+        let (pages, counts, now) = (&mut self.pages, &mut self.outcome.counts, self.now);
+        let mut effects = Armed { starts: &self.starts, pages, counts, now, steps: 0 };
+        let now = Duration::from_nanos(now);
         self.scan.pass(scanner, now, &self.settings, self.rules, &mut effects);
         let decisions = effects.steps;
         self.outcome.counts.passes += 1;
@@ -310,7 +317,23 @@ impl<'a> Run<'a> {
         }
         let took = STEP * steps as u64;
         self.outcome.counts.scan_ns += took;
+        self.demote();
         took
+    }
+
+    /// What is still armed since long goes to nodes without CPUs.
+    fn demote(&mut self) {
+        let Some(mut tiers) = self.tiers.take() else { return };
+        tiers.adapt(self.now);
+        for (region, index) in self.pages.all_armed() {
+            let page = &self.pages.regions[region][index];
+            let target = tiers.demotes(page.node, page.armed_at, self.now, page.pages * PAGE);
+            if let Some(node) = target {
+                self.outcome.counts.pages_demoted += page.pages;
+                self.migrate(region, index, node);
+            }
+        }
+        self.tiers = Some(tiers);
     }
 
     /// The shortest period between two passes over the process's memory.
@@ -342,8 +365,13 @@ impl<'a> Run<'a> {
         let (pages, home, here) = (page.pages, page.node, thread.node);
         let last = page.last.replace((n, here));
         let local = home == here;
-        let moves = !local && thread.attracts(n, home, last, &self.weights);
+        let moves = match self.tiers.as_mut().filter(|tiers| tiers.is_slow(home)) {
+            Some(tiers) => tiers.promotes(page.armed_at, self.now, pages * PAGE),
+            None => !local && thread.attracts(n, home, last, &self.weights),
+        };
         if moves {
+            let is_promoted = usize::from(home) >= self.setup.system.nodes();
+            self.outcome.counts.pages_promoted += if is_promoted { pages } else { 0 };
             self.migrate(region, index, here);
         }
         self.outcome.counts.hint_faults += 1;
@@ -430,6 +458,7 @@ struct Armed<'a> {
     starts: &'a [u64],
     pages: &'a mut Pages,
     counts: &'a mut Counts,
+    now: Ns,
     /// What was noted, and the pieces that were armed.
     steps: usize,
 }
@@ -438,7 +467,7 @@ impl Effects for Armed<'_> {
     fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
         self.steps += 1;
         let index = self.starts.partition_point(|&start| start < region);
-        self.pages.arm(index, part)
+        self.pages.arm(index, part, self.now)
     }
 
     fn note(&mut self, _: u64, reason: Reason) {
@@ -456,7 +485,7 @@ mod tests {
     use super::*;
 
     fn outcome(rules: &Rules, seed: u64) -> Outcome {
-        process(&Setup::published(), rules, 0, seed)
+        process(&Setup::published(), rules, false, 0, seed)
     }
 
     #[test]
@@ -494,8 +523,52 @@ mod tests {
     fn with_nothing_remote_there_is_nothing_to_gain() {
         let mut near = Setup::published();
         near.set("remote_cost", 1.0).expect("a number");
-        let [base, selective] =
-            [Rules::BASE, Rules::SELECTIVE].map(|rules| process(&near, &rules, 0, 1).elapsed_s());
+        let [base, selective] = [Rules::BASE, Rules::SELECTIVE]
+            .map(|rules| process(&near, &rules, false, 0, 1).elapsed_s());
         assert!((base - selective).abs() < 1e-6, "{base} {selective}");
+    }
+
+    /// A machine with a node without CPUs, and memory that rests in its second phase.
+    fn archive() -> Setup {
+        let workload = super::super::Workload::preset("archive").expect("a preset");
+        let machine = crate::machine::Machine::parse(
+            "base = \"cascade-lake\"\nname = \"slow\"\n[topology]\nmemory_only_nodes = 1\n",
+        );
+        let mut setup = Setup::of(&machine.expect("a machine"), workload);
+        setup.set("cold_after_s", 20.0).expect("a number");
+        setup.set("tiers_mib_s", 512.0).expect("a number");
+        setup
+    }
+
+    #[test]
+    fn what_rests_goes_to_the_slow_node_and_returns_when_it_is_used() {
+        let with = |tiers: bool| process(&archive(), &Rules::LINUX_6_12, tiers, 0, 1);
+        let (with, without) = (with(true), with(false));
+        let archive = 6144 * (1 << 20) / PAGE;
+        let Counts { pages_demoted: demoted, pages_promoted: promoted, .. } = with.counts;
+        assert!(demoted > archive * 9 / 10, "{demoted} of {archive}");
+        assert!(promoted > archive / 2 && promoted <= demoted, "{promoted} of {demoted}");
+        assert_eq!((without.counts.pages_demoted, without.counts.pages_promoted), (0, 0));
+        assert!(with.elapsed > without.elapsed, "slow memory takes longer");
+    }
+
+    #[test]
+    fn no_more_returns_in_a_second_than_the_rate_allows() {
+        let mut slow = archive();
+        slow.set("tiers_mib_s", 8.0).expect("a number");
+        let outcome = process(&slow, &Rules::LINUX_6_12, true, 0, 1);
+        let seconds = outcome.elapsed_s() as u64 + 1;
+        let most = seconds * 8 * (1 << 20) / PAGE;
+        let Counts { pages_demoted: demoted, pages_promoted: promoted, .. } = outcome.counts;
+        assert!(demoted > most / 4 && demoted <= most, "{demoted} of {most}");
+        assert!(promoted <= most, "{promoted} of {most}");
+        let fast = process(&archive(), &Rules::LINUX_6_12, true, 0, 1).counts;
+        assert!(fast.pages_demoted > most, "with a greater rate more moves");
+    }
+
+    #[test]
+    fn without_slow_nodes_the_tiers_change_nothing() {
+        let of = |tiers| process(&Setup::published(), &Rules::LINUX_6_12, tiers, 0, 1);
+        assert_eq!((of(true).elapsed, of(true).counts), (of(false).elapsed, of(false).counts));
     }
 }

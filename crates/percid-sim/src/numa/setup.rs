@@ -1,5 +1,8 @@
 //! All that a simulated run is made from, with the origin of each number.
 
+use std::time::Duration;
+
+use percid_rules::scan::Tiers;
 use serde::Serialize;
 
 use super::parameters::Parameters;
@@ -16,6 +19,8 @@ const LONGEST_RUN: f64 = 3600.0;
 const SPEED: f64 = 65e9;
 /// What a byte on the other node costs: fitted to the published time with the series.
 const REMOTE_COST: f64 = 2.4;
+/// What a byte on a node without CPUs costs.
+const SLOW_COST: f64 = 4.0;
 
 /// A workload on a machine, and what is assumed about them.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +31,8 @@ pub struct Setup {
     pub system: System,
     /// The rest.
     pub parameters: Parameters,
+    /// The constants of memory tiers, for rules that have some.
+    pub tiers: Tiers,
 }
 
 /// A parameter, for readers.
@@ -46,19 +53,22 @@ impl Setup {
     pub fn published() -> Setup {
         let workload = Workload::preset("numa01-threadlocal").expect("a preset");
         let system = System::uniform("2 x Cascade Lake, 80 CPUs", 2, 80, SPEED, REMOTE_COST);
-        Setup { workload, system, parameters: Parameters::default() }
+        let (parameters, tiers) = (Parameters::default(), Tiers::default());
+        Setup { workload, system, parameters, tiers }
     }
 
     /// A workload on a machine of the simulator. How fast its memory is, its file does not say: the
     /// published machine's is assumed until it is set.
     pub fn of(machine: &Machine, workload: Workload) -> Setup {
-        let system = System::of(machine, SPEED, REMOTE_COST);
+        let mut system = System::of(machine, SPEED, REMOTE_COST);
+        system.slow_cost = SLOW_COST;
         let tick = machine.kernel.tick_ns();
-        Setup { workload, system, parameters: Parameters { tick, ..Parameters::default() } }
+        let parameters = Parameters { tick, ..Parameters::default() };
+        Setup { workload, system, parameters, tiers: Tiers::default() }
     }
 
     /// The names that [`Setup::set`] knows.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 17] = [
         "processes",
         "threads",
         "mib",
@@ -67,6 +77,10 @@ impl Setup {
         "cpus",
         "speed_gb_s",
         "remote_cost",
+        "slow_cost",
+        "cold_after_s",
+        "hot_threshold_ms",
+        "tiers_mib_s",
         "stay_s",
         "reluctance",
         "first_period_ms",
@@ -87,7 +101,10 @@ impl Setup {
         let (least, most) = match name {
             "cpus" => (1.0, 8192.0),
             "speed_gb_s" => (0.001, 1e6),
-            "remote_cost" => (1.0, 1000.0),
+            "remote_cost" | "slow_cost" => (1.0, 1000.0),
+            "cold_after_s" => (0.0, 3600.0),
+            "hot_threshold_ms" => (0.0, 60_000.0),
+            "tiers_mib_s" => (1.0, 1e6),
             "stay_s" => (0.001, 1e9),
             "first_period_ms" => (1.0, 60_000.0),
             "least_share" => (0.01, 1.0),
@@ -101,11 +118,15 @@ impl Setup {
             let expected = format!("{name}: expected {least} to {most}, found {value}");
             return Err(Error::of_file(expected));
         }
-        let Setup { system, parameters, .. } = self;
+        let Setup { system, parameters, tiers, .. } = self;
         match name {
             "cpus" => system.cpus = value as u32,
             "speed_gb_s" => system.speed = value * 1e9,
             "remote_cost" => system.remote_cost = value,
+            "slow_cost" => system.slow_cost = value,
+            "cold_after_s" => tiers.cold_after = Duration::from_secs_f64(value),
+            "hot_threshold_ms" => tiers.hot_threshold = Duration::from_secs_f64(value / 1000.0),
+            "tiers_mib_s" => tiers.rate = (value * f64::from(1 << 20)) as u64,
             "stay_s" => parameters.stay = (value * SECOND as f64) as Ns,
             "first_period_ms" => parameters.first_period = (value * MS as f64) as Ns,
             "least_share" => parameters.least_share = value,
@@ -121,7 +142,11 @@ impl Setup {
     ///
     /// How long it could take, if that is too long.
     pub fn check(&self) -> Result<(), Error> {
-        let slowest = self.fastest_s() * self.system.remote_cost;
+        let dearest = match self.system.all_nodes() > self.system.nodes() {
+            true => self.system.remote_cost.max(self.system.slow_cost),
+            false => self.system.remote_cost,
+        };
+        let slowest = self.fastest_s() * dearest;
         if slowest > LONGEST_RUN {
             let expected = format!(
                 "expected a run of at most {LONGEST_RUN} simulated seconds, found up to {slowest:.0}: fewer \
@@ -153,11 +178,14 @@ impl Setup {
     pub fn list(&self) -> Vec<Parameter> {
         let mut list = self.facts();
         list.extend(self.fits());
+        if self.system.all_nodes() > self.system.nodes() {
+            list.extend(self.of_tiers());
+        }
         list
     }
 
     fn facts(&self) -> Vec<Parameter> {
-        let Setup { workload, system, parameters } = self;
+        let Setup { workload, system, parameters, .. } = self;
         let fact = |name, value, origin| Parameter { name, value, origin, fitted: false };
         let memory = workload.bytes() / super::workload::MIB;
         vec![
@@ -200,8 +228,40 @@ impl Setup {
         ]
     }
 
+    fn of_tiers(&self) -> Vec<Parameter> {
+        let Setup { system, tiers, .. } = self;
+        let number = |name, value, origin| Parameter { name, value, origin, fitted: false };
+        vec![
+            number(
+                "nodes without CPUs",
+                (system.all_nodes() - system.nodes()).to_string(),
+                "the machine",
+            ),
+            number(
+                "a byte on a node without CPUs",
+                system.slow_cost.to_string(),
+                "assumption: between memory behind CXL and persistent memory",
+            ),
+            number(
+                "cold after",
+                format!("{} s", tiers.cold_after.as_secs_f64()),
+                "percid's default: the shortest in Lagar-Cavilla and others, ASPLOS 2019",
+            ),
+            number(
+                "hot threshold",
+                format!("{} s", tiers.hot_threshold.as_secs_f64()),
+                "Linux 6.1",
+            ),
+            number(
+                "promotion and demotion",
+                format!("{} MiB/s each", tiers.rate >> 20),
+                "percid's default",
+            ),
+        ]
+    }
+
     fn fits(&self) -> Vec<Parameter> {
-        let Setup { workload, system, parameters } = self;
+        let Setup { workload, system, parameters, .. } = self;
         let fitted = |name, value, origin| Parameter { name, value, origin, fitted: true };
         vec![
             fitted(

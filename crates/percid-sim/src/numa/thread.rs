@@ -7,6 +7,7 @@ use percid_rules::scan::{AccessCounts, Settings, adapted_period};
 use super::clock::Clock;
 use super::pages::Node;
 use super::parameters::Parameters;
+use super::system::System;
 use super::weights::Weights;
 use crate::time::{Ns, SECOND};
 
@@ -32,6 +33,8 @@ pub(super) struct Thread {
     sequence: i64,
     /// Pages that it trapped, by node, older ones counting half each sequence.
     by_node: Vec<u64>,
+    /// So many nodes, the first ones, have CPUs.
+    with_cpus: usize,
     preferred: Option<Node>,
     /// Not before then it looks again where it should be.
     next_placement: Ns,
@@ -49,13 +52,13 @@ impl Thread {
     pub(super) fn new(
         n: u32,
         first: u32,
-        nodes: usize,
+        system: &System,
         bound: bool,
         parameters: &Parameters,
     ) -> Thread {
         Thread {
             id: first + n,
-            node: (n as usize % nodes) as Node,
+            node: (n as usize % system.nodes()) as Node,
             run_time: 0,
             // New threads begin two ticks late.
             clock: Clock::new(2 * parameters.tick, parameters.first_period),
@@ -64,7 +67,8 @@ impl Thread {
             faults: AccessCounts::default(),
             has_trapped: false,
             sequence: 0,
-            by_node: vec![0; nodes],
+            by_node: vec![0; system.all_nodes()],
+            with_cpus: system.nodes(),
             preferred: None,
             next_placement: 0,
         }
@@ -96,7 +100,7 @@ impl Thread {
         }
         if self.by_node.iter().any(|pages| *pages > 0) {
             let rank = |node: &usize| (self.by_node[*node], *node == usize::from(self.node));
-            self.preferred = (0..self.by_node.len()).max_by_key(rank).map(|node| node as Node);
+            self.preferred = (0..self.with_cpus).max_by_key(rank).map(|node| node as Node);
         }
         self.by_node.iter_mut().for_each(|pages| *pages /= 2);
         adaptation && faults.local + faults.shared == 0

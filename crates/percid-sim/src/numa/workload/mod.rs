@@ -115,11 +115,12 @@ pub enum Pattern {
 }
 
 /// The workloads that come with the simulator: a short name and the file's text.
-const PRESETS: [(&str, &str); 4] = [
+const PRESETS: [(&str, &str); 5] = [
     ("numa01-threadlocal", include_str!("../../../workloads/numa/numa01-threadlocal.toml")),
     ("numa01", include_str!("../../../workloads/numa/numa01.toml")),
     ("slices", include_str!("../../../workloads/numa/slices.toml")),
     ("phases", include_str!("../../../workloads/numa/phases.toml")),
+    ("archive", include_str!("../../../workloads/numa/archive.toml")),
 ];
 
 impl Workload {
