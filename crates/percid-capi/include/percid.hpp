@@ -1811,7 +1811,7 @@ public:
         return percid_report_skipped(report_.get(), index, static_cast<int>(which));
     }
 
-    /* Which part of the balancer's life passes have taken, from 0 to 1. */
+    /* Which part of the time that the process's threads have run passes have taken, from 0 to 1. */
     [[nodiscard]] PERCID_HIDDEN double scan_share() const noexcept
     {
         return percid_report_scan_share(report_.get());

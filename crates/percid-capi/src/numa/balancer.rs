@@ -29,7 +29,8 @@ use crate::registry::{Object, Registry};
 /// Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed
 /// are caught, and its regions may be unregistered. To balance the child, create another balancer.
 /// Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every
-/// page that is armed, and less than 3 % of the time together; a copy for every page that moves.
+/// page that is armed, and less than 3 % of the time that the process's threads run, together; a
+/// copy for every page that moves.
 /// Memory: 6.4 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
 /// checkers do not look where handles point: unregister regions and destroy the balancer before
 /// they count.
@@ -163,8 +164,8 @@ pub unsafe extern "C" fn percid_balancer_has_nodes(balancer: *const Balancer) ->
 }
 
 /// Starts a thread that makes passes and moves pages, unless it runs already or there is nothing to
-/// balance. A pass is due when a thread of the program has *run* for a period, and never before the
-/// balancer has rested for 33 times what the last pass took.
+/// balance. A pass is due when a thread of the program has *run* for a period of its own, and never
+/// before it has run for 32 times what its last pass took.
 ///
 /// Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL;
 /// -EBADF if the balancer is destroyed.

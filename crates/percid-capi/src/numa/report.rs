@@ -403,7 +403,8 @@ pub unsafe extern "C" fn percid_report_skipped(
     }
 }
 
-/// Returns which part of the balancer's life passes have taken, from 0 to 1; 0 if `report` is NULL.
+/// Returns which part of the time that the process's threads have run passes have taken, from 0 to
+/// 1, 3 % at most but for what the last one took; 0 if `report` is NULL.
 ///
 /// # Safety
 ///
