@@ -45,6 +45,34 @@ fn every_workload_of_memory_on_the_list_can_be_shown_and_simulated() {
     }
 }
 
+/// Of the rules, the tiers alone move memory to the nodes without CPUs that a file gives.
+#[test]
+fn memory_goes_to_nodes_without_cpus_and_returns() {
+    let machine = folder("tiers").join("slow.toml");
+    let file = "base = \"cascade-lake\"\nname = \"slow\"\n[topology]\nmemory_only_nodes = 1\n";
+    fs::write(&machine, file).expect("a file");
+    let run = format!(
+        "sim numa --machine {} --workload archive --rules linux-6.12,tiers --seeds 1 --set cold_after_s=20 \
+         --set tiers_mib_s=512",
+        machine.display()
+    );
+    let document = json(&format!("{run} --json"));
+    assert_eq!(
+        (&document["machine"]["nodes"], &document["machine"]["memory_only_nodes"]),
+        (&2.into(), &1.into())
+    );
+    let moved = |row: usize, key: &str| document["rows"][row][key].as_f64().expect("a number");
+    assert_eq!((moved(0, "pages_demoted"), moved(0, "pages_promoted")), (0.0, 0.0));
+    assert!(moved(1, "pages_demoted") > 1e6 && moved(1, "pages_promoted") > 1e5, "{document}");
+    let output = bounded(&mut command(&run));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    for part in ["2 nodes and 1 without CPUs", "demoted", "promoted"] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    let usual = bounded(&mut command("sim numa --workload slices --seeds 1 --set rounds=10"));
+    assert!(!String::from_utf8_lossy(&usual.stdout).contains("demoted"));
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_one_others() {
     let output = |seed: u64| {

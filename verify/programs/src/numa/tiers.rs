@@ -2,8 +2,8 @@
 //!
 //! Where pages are is asked of the kernel, not of the balancer, in these stages:
 //!
-//! 1. *demotion*: half of an area is used. In bounded time 95 % of the other half must be on a node
-//!    without CPUs, and 95 % of the used one on its thread's node, as before.
+//! 1. *demotion*: half of an area is used. In bounded time 95 % of the other half must be on the
+//!    nearest node without CPUs, and 95 % of the used one on its thread's node, as before.
 //! 2. *promotion*: then all of it is used. 95 % must come to its thread's node.
 //! 3. *warm*: an area is used bit by bit, so that each page is cold and then hot. What moves must
 //!    stay below twice the rate, one for each direction. To show that it would be more, the same is
@@ -64,6 +64,8 @@ struct Scene<'a> {
     node: u32,
     cpus: Vec<u32>,
     slow: Vec<u32>,
+    /// The nearest of them.
+    nearest: u32,
 }
 
 /// What the thread does meanwhile.
@@ -88,7 +90,8 @@ impl<'a> Scene<'a> {
         alone()?;
         // The last, so that the nearest node without CPUs is not just the first one.
         let (node, cpus) = nodes().pop().ok_or("no node has CPUs")?;
-        Ok(Ok(Scene { options, node, cpus, slow }))
+        let nearest = nearest(node, &slow)?;
+        Ok(Ok(Scene { options, node, cpus, slow, nearest }))
     }
 
     fn balancer(&self, tiers: Option<Tiers>) -> Result<Balancer, String> {
@@ -128,9 +131,9 @@ impl<'a> Scene<'a> {
         let RegionReport { promoted, demoted, .. } = report.regions[0];
         let slow = &report.slow_nodes;
         let figures = format!(
-            "access={} huge={} node={} slow={slow:?} demotion[{demotion}] promotion[{promotion}] \
+            "access={} huge={} node={} slow={slow:?} nearest={} demotion[{demotion}] promotion[{promotion}] \
              demoted={demoted} promoted={promoted}",
-            self.options.access, self.options.huge, self.node,
+            self.options.access, self.options.huge, self.node, self.nearest,
         );
         // Each page that went there and came back.
         let enough = (half as f64 * ENOUGH) as u64;
@@ -142,7 +145,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Waits until the used pages are on the thread's node and the others on nodes without CPUs.
+    /// Waits until the used pages are on the thread's node and the others on the nearest one without
+    /// CPUs.
     fn wait(
         &self,
         area: &Area,
@@ -156,7 +160,7 @@ impl<'a> Scene<'a> {
                 seconds: began.elapsed().as_secs_f64(),
                 used: placement::share(area, 0..used, &[self.node])?,
                 unused: match used < all {
-                    true => Some(placement::share(area, used..all, &self.slow)?),
+                    true => Some(placement::share(area, used..all, &[self.nearest])?),
                     false => None,
                 },
             };
@@ -300,7 +304,7 @@ impl Placed {
 impl std::fmt::Display for Placed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "seconds={:.1} used_here={:.3}", self.seconds, self.used)?;
-        self.unused.map_or(Ok(()), |share| write!(f, " unused_on_slow={share:.3}"))
+        self.unused.map_or(Ok(()), |share| write!(f, " unused_on_nearest={share:.3}"))
     }
 }
 
@@ -322,6 +326,16 @@ fn without_cpus() -> Result<Vec<u32>, String> {
     };
     let with_cpus = read("has_cpu")?;
     Ok(read("has_memory")?.into_iter().filter(|node| !with_cpus.contains(node)).collect())
+}
+
+/// Returns which of some nodes is nearest to another one, by the firmware's table.
+fn nearest(from: u32, nodes: &[u32]) -> Result<u32, String> {
+    let path = format!("/sys/devices/system/node/node{from}/distance");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    // These machines have no gaps between the numbers of their nodes.
+    let distances: Vec<u32> = text.split_whitespace().filter_map(|far| far.parse().ok()).collect();
+    let distance = |node: &u32| distances.get(*node as usize).copied().unwrap_or(u32::MAX);
+    nodes.iter().copied().min_by_key(distance).ok_or_else(|| "no node without CPUs".to_owned())
 }
 
 /// The numbers of a list such as `0-3,8`.

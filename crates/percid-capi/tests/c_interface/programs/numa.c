@@ -36,7 +36,7 @@ static void settings(void)
     CHECK(settings.size == sizeof settings && settings.scan_delay_ns == UINT64_C(1000000000));
     CHECK(settings.scan_size == UINT64_C(256) << 20 && settings.max_rate == UINT64_C(2560) << 20);
     CHECK(settings.period_min_ns == UINT64_C(1000000000) && settings.period_max_ns == UINT64_C(60000000000));
-    CHECK(settings.batch == UINT64_C(2) << 20 && settings.bandwidth == UINT64_C(2560) << 20);
+    CHECK(settings.batch == UINT64_C(8) << 20 && settings.bandwidth == UINT64_C(2560) << 20);
     CHECK(settings.batch_time_ns == 10000000);
     CHECK(settings.backoff == 1 && settings.width == 64 && settings.tiers == 0);
     CHECK(settings.cold_after_ns == UINT64_C(120000000000) && settings.hot_threshold_ns == UINT64_C(1000000000));

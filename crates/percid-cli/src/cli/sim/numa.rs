@@ -21,6 +21,8 @@ there. The rules decide which regions a walk leaves out:
   linux-6.12    the series and the fixes that followed
   wide          linux-6.12 with sets of active threads of 128 bits; in no kernel
   by-activity   linux-6.12 in the order by activity; in no kernel
+  tiers         linux-6.12 with percid's memory tiers: what is not used goes to nodes without
+                CPUs, what is used there returns; without such nodes like linux-6.12
 
 --set sets numbers of the workload, the machine and the model. Commas sweep: every
 combination of the values is simulated with all rules and every seed.
@@ -32,6 +34,11 @@ combination of the values is simulated with all rules and every seed.
   cpus                 CPUs of the machine; threads beyond them share
   speed_gb_s           how fast all threads together write local memory
   remote_cost          what a byte on the farthest node costs; a local one costs 1
+  slow_cost            what a byte on a node without CPUs costs
+  cold_after_s         tiers: what was armed for so long and not touched goes there
+  hot_threshold_ms     tiers: what is touched sooner after it was armed returns; the rules
+                       change it so that about as much returns as may
+  tiers_mib_s          tiers: what may go, and what may return, a second
   stay_s               the mean time after which a worker is moved to another node
   reluctance           the share of these moves that are left out because the worker is on
                        the node it prefers
@@ -51,9 +58,11 @@ The columns, in JSON the keys of `rows`; counts are means of a run, of all proce
   faults         hint_faults      traps
   local %        local_share      those on the thread's own node; in JSON a share
   migrated       pages_migrated   pages of 4 kiB that moved
+  demoted        pages_demoted    those that went to nodes without CPUs, where there are some
+  promoted       pages_promoted   those that returned
                  runs, parameters how many runs, and the values of what is swept
 
-JSON also has `machine` (name, cpus, nodes), `workload` (name, about, processes,
+JSON also has `machine` (name, cpus, nodes, memory_only_nodes), `workload` (name, about, processes,
 threads), `numbers` with their origins, `seed`, `seeds` and `interrupted`. After Ctrl-C
 rows hold whole runs only.
 

@@ -32,7 +32,10 @@ pub(super) struct Results {
 struct MachineFigures {
     name: String,
     cpus: u32,
+    /// Those with CPUs.
     nodes: usize,
+    /// Those without.
+    memory_only_nodes: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,6 +54,7 @@ impl Results {
                 name: system.name.clone(),
                 cpus: system.cpus,
                 nodes: system.nodes(),
+                memory_only_nodes: system.all_nodes() - system.nodes(),
             },
             workload: WorkloadFigures {
                 name: workload.name.clone(),
@@ -71,8 +75,12 @@ impl Results {
     pub(super) fn title(&self) -> String {
         let Results { machine, workload, seed, seeds, .. } = self;
         let runs = if *seeds == 1 { "1 run".to_owned() } else { format!("{seeds} runs") };
+        let more = match machine.memory_only_nodes {
+            0 => String::new(),
+            more => format!(" and {more} without CPUs"),
+        };
         format!(
-            "{} ({} x {} workers) on {} ({} CPUs, {} nodes), {runs} from seed {seed}",
+            "{} ({} x {} workers) on {} ({} CPUs, {} nodes{more}), {runs} from seed {seed}",
             workload.name,
             workload.processes,
             workload.threads,
@@ -97,8 +105,11 @@ impl Results {
             "local %",
             "migrated",
         ];
+        let of_tiers = ["demoted", "promoted"];
+        let has_tiers = self.machine.memory_only_nodes > 0;
+        let columns = columns.into_iter().chain(of_tiers.into_iter().filter(|_| has_tiers));
         self.table(columns, |row| {
-            vec![
+            let mut cells = vec![
                 figure(row.elapsed_s),
                 figure(row.elapsed_min_s),
                 figure(row.elapsed_max_s),
@@ -109,7 +120,10 @@ impl Results {
                 figure(row.hint_faults),
                 row.local_share.map_or("-".to_owned(), hundredths),
                 figure(row.pages_migrated),
-            ]
+            ];
+            let of_tiers = [row.pages_demoted, row.pages_promoted].map(figure);
+            cells.extend(of_tiers.into_iter().filter(|_| has_tiers));
+            cells
         })
     }
 
