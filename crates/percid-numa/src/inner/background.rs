@@ -209,7 +209,7 @@ struct Looked {
 /// Makes a pass if there is time for one and it is due for some thread.
 fn look(inner: &Inner, run_times: &mut RunTimes) -> Looked {
     let Some(bytes) = inner.affordable() else {
-        return Looked { rest: Duration::ZERO, has_passed: false };
+        return Looked { rest: TICK, has_passed: false };
     };
     let began = clock::own_run_time();
     let next = run_times.next(inner);
