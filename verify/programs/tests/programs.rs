@@ -624,6 +624,7 @@ fn memory_follows_where_there_are_nodes() {
         "numa-follow --seconds 60 --access written",
         "numa-partial",
         "numa-shared",
+        "numa-tiers",
     ] {
         pass(program);
     }

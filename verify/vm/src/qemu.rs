@@ -274,6 +274,14 @@ mod tests {
     }
 
     #[test]
+    fn nodes_without_cpus_have_memory_and_no_socket() {
+        let line = line(&spec("4/2+1"));
+        assert!(line.contains("-m 768 -smp 4,sockets=2,cores=2,threads=1 "));
+        assert!(line.contains("id=m2,size=256M -numa node,nodeid=2,memdev=m2 -numa dist"));
+        assert!(line.contains("dist,src=0,dst=2,val=40"));
+    }
+
+    #[test]
     fn without_a_counter_the_guest_calibrates_itself() {
         let line = line(&Spec { tsc_khz: None, ..spec("4/2") });
         assert!(!line.contains("lpj") && !line.contains("tsc_early_khz"));

@@ -80,7 +80,7 @@ struct Work<'a> {
 impl<'a> Scene<'a> {
     /// The inner error says why there is nothing to do here.
     fn new(options: &'a Options) -> Result<Result<Scene<'a>, String>, String> {
-        let slow = without_cpus()?;
+        let slow = without_cpus();
         if slow.is_empty() {
             return Ok(Err("no node without CPUs".to_owned()));
         }
@@ -317,15 +317,16 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Returns the nodes that have memory and no CPUs, by the kernel's lists.
-fn without_cpus() -> Result<Vec<u32>, String> {
-    let read = |name: &str| {
-        let path = format!("/sys/devices/system/node/{name}");
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-        Ok::<_, String>(numbers(&text))
+/// Returns the nodes that have memory and no CPUs, by the kernel's lists; none where it has no such
+/// lists.
+fn without_cpus() -> Vec<u32> {
+    let read =
+        |name: &str| std::fs::read_to_string(format!("/sys/devices/system/node/{name}")).ok();
+    let Some((with_cpus, with_memory)) = read("has_cpu").zip(read("has_memory")) else {
+        return Vec::new();
     };
-    let with_cpus = read("has_cpu")?;
-    Ok(read("has_memory")?.into_iter().filter(|node| !with_cpus.contains(node)).collect())
+    let with_cpus = numbers(&with_cpus);
+    numbers(&with_memory).into_iter().filter(|node| !with_cpus.contains(node)).collect()
 }
 
 /// Returns which of some nodes is nearest to another one, by the firmware's table.
