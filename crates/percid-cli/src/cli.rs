@@ -15,7 +15,8 @@ pub(crate) use intermittent::{CpusChoice, IndexChoice, IntermittentArguments};
 use manual::manual;
 
 pub(crate) use numa::{
-    DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice, WatchArguments,
+    CostArguments, DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice,
+    WatchArguments,
 };
 use percid_command::arguments::seconds;
 use percid_command::trace::{self, TracePart};

@@ -110,7 +110,7 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("completions", "<SHELL>"),
         ("completions nonsense", "bash, elvish, fish, powershell, zsh"),
         ("completions bash --json", "--json"),
-        ("numa nonsense", "report, watch, demo"),
+        ("numa nonsense", "report, watch, cost, demo"),
         ("numa report --nonsense", "--pid"),
         ("numa report --pid 0", "1 to 4194304"),
         ("numa report --timeout 0", "0.1 to 3600"),

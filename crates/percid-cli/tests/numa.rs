@@ -534,3 +534,47 @@ fn listens(child: &Child) -> bool {
     let caught = u64::from_str_radix(caught.expect("a set").trim(), 16).expect("a hexadecimal set");
     caught & (1 << (libc::SIGINT - 1)) != 0
 }
+
+#[test]
+fn the_cost_of_the_kernels_balancing_has_a_verdict_or_the_reason_for_none() {
+    let document = json("numa cost --json -- sleep 0.5");
+    assert_eq!(document["ended"], true);
+    assert!(document["seconds"].as_f64().expect("a number") >= 0.5, "{document}");
+    let verdict = &document["verdict"];
+    if number(&document["nodes_with_memory"]) < 2 {
+        assert_eq!(verdict["advice"], "cannot_tell");
+        let reason = "one node has memory: there is nothing to balance";
+        assert_eq!(verdict["reason"], reason);
+    }
+    let own = json(&format!("numa cost --json --seconds 0.3 --pid {}", std::process::id()));
+    assert_eq!((number(&own["pid"]), &own["ended"]), (std::process::id().into(), &false.into()));
+    // A process that runs has a share of the machine.
+    assert!(own["share_of_machine"].is_number(), "{own}");
+}
+
+#[test]
+fn the_cost_of_nothing_is_an_error() {
+    for (arguments, status, said) in [
+        ("numa cost", 2, "which process? expected --pid PID, or -- and a command"),
+        ("numa cost -- /nowhere/at/all", 1, "cannot run /nowhere/at/all"),
+        ("numa cost --pid 4194304", 1, "there is no process 4194304"),
+        ("numa cost --pid 1 -- sleep 1", 2, "cannot be used with"),
+    ] {
+        let output = bounded(&mut command(arguments));
+        assert_eq!(output.status.code(), Some(status), "{arguments}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(said), "{arguments}: {text}");
+    }
+}
+
+#[test]
+fn the_cost_so_far_is_printed_when_it_is_ended() {
+    let child = start("numa cost --json --seconds 60 --pid 1");
+    thread::sleep(Duration::from_secs(1));
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    let document = document(&output);
+    assert_eq!(document["interrupted"], true);
+    assert!(document["seconds"].as_f64().expect("a number") < 60.0);
+}

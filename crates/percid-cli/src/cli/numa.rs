@@ -24,6 +24,7 @@ Examples:
   percid numa                        the nodes here, and the processes that balance
   percid numa report --pid 1234      what the balancers of a process have done and seen
   percid numa watch 1234             the same as it changes, once a second
+  percid numa cost --pid 1234        whether the kernel's balancing is good for a process
   percid numa demo                   the effect of balancing here, on a workload that needs it";
 
 const REPORT_ABOUT: &str = "\
@@ -139,6 +140,49 @@ Examples:
   percid numa watch 1234 --interval 0.5 --count 20
   percid numa watch 1234 --json | jq -c '[.seconds, .balancers[].moved]'";
 
+const COST_ABOUT: &str = "\
+Says what the kernel's own NUMA balancing (kernel.numa_balancing) costs and brings a
+process, and whether it should be on or off for it: with a confidence, and the reason.
+The switch is the machine's: a verdict for one process is advice for a machine that is
+its own, or for a memory policy, which takes a process's memory out of balancing. Memory
+of a program's own can be balanced by percid-numa in either case.
+
+The counts are those of the whole machine (/proc/vmstat) in the time that the process was
+observed, so they are the process's as far as it was the one that ran:
+
+  local accesses   local_share_first_half, local_share_last_half: the share of the accesses
+                   that balancing saw which were by threads on the page's own node
+  memory           memory_before, memory_after: bytes on each node (/proc/PID/numa_maps)
+  moved            moved_share: pages that balancing moved, as a share of the process's pages
+  in the kernel    system_share: the part of its run time that the process spent in the
+                   kernel; the scan, the faults and the moves are at most that
+  of the machine   share_of_machine: the process's part of what all processes ran
+
+The verdict, in JSON `verdict` with `advice`, `confidence` and `reason`:
+
+  on           the local share rose by a tenth or more from the first half of the time to
+               the last; or nine of ten accesses are local while pages move
+  off          nine of ten accesses are local and less than 1 % of the memory moved; or
+               more than 1.5 times the memory was moved without that; or the memory is used
+               from several nodes and the share does not rise
+  cannot_tell  one node has memory, the balancing is off, or it saw less than 200 accesses
+
+The confidence is high where the figures are clear and nine tenths of what ran was the
+process; at most medium where it was half; low otherwise.
+
+What each set of rules would have scanned and left out is recorded by `percid trace record
+--numa-scan` and said by `percid trace replay`.
+
+Exit status 0, also where there is no verdict; 1: there is no such process, or the command
+cannot be run; 130: Ctrl-C, after which what was seen until then is printed. A command's
+own exit status is not passed on, and it goes on if the time is over first.";
+
+const COST_EXAMPLES: &str = "\
+Examples:
+  percid numa cost --pid 1234 --seconds 60
+  percid numa cost -- sleep 1
+  percid numa cost --json -- sleep 1 | jq .verdict";
+
 const DEMO_ABOUT: &str = "\
 Runs the workload that the published scan was measured with (NUMA01_THREADLOCAL), scaled
 to this machine, without balancing and with it, and says what balancing did and how surely.
@@ -228,6 +272,9 @@ pub(crate) enum NumaPart {
     /// Show what the balancers of a process do, interval by interval
     #[command(long_about = WATCH_ABOUT, after_long_help = manual(WATCH_EXAMPLES))]
     Watch(WatchArguments),
+    /// Show what the kernel's balancing costs and brings a process, and whether it should be on
+    #[command(long_about = COST_ABOUT, after_long_help = manual(COST_EXAMPLES))]
+    Cost(CostArguments),
     /// Run the published workload here, without balancing and with it, in pairs
     #[command(long_about = DEMO_ABOUT, after_long_help = manual(DEMO_EXAMPLES))]
     Demo(DemoArguments),
@@ -281,6 +328,21 @@ pub(crate) struct WatchArguments {
 
     #[command(flatten)]
     pub(crate) patience: Patience,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CostArguments {
+    /// Observe this process
+    #[arg(long, value_name = "PID", value_parser = process, conflicts_with = "command")]
+    pub(crate) pid: Option<u32>,
+
+    /// For how long, in seconds [default: 10; a command until it ends]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) seconds: Option<Duration>,
+
+    /// Run this command and observe it
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -1,5 +1,6 @@
 //! `percid numa`: balancing of a program's own memory among nodes, observed and tried.
 
+mod cost;
 mod demo;
 mod errno;
 mod figures;
@@ -20,6 +21,7 @@ pub(crate) fn run(arguments: &NumaArguments, json: bool) -> Result<Exit, Failure
     match &arguments.part {
         Some(NumaPart::Report(arguments)) => report::run(arguments, json),
         Some(NumaPart::Watch(arguments)) => watch::run(arguments, json),
+        Some(NumaPart::Cost(arguments)) => cost::run(arguments, json),
         Some(NumaPart::Demo(arguments)) => demo::run(arguments, json),
         None => report::run(&ReportArguments::default(), json),
     }

@@ -1,0 +1,147 @@
+//! What is printed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::observation::Observation;
+use super::verdict::{Advice, Confidence, Evidence, Verdict, judge};
+use crate::numa::figures::{mebibytes, percent, share};
+use crate::numa::kernel_counters::{KernelCounters, told};
+use crate::numa::nodes::{self, KernelBalancing};
+use crate::numa::pages::page_size;
+use crate::numa::process::Process;
+
+/// The document of `percid numa cost --json`.
+#[derive(Debug, Serialize)]
+pub(super) struct CostDocument {
+    pid: u32,
+    name: String,
+    seconds: f64,
+    /// `kernel.numa_balancing`; `null` where there is none.
+    kernel_balancing: Option<u32>,
+    nodes_with_memory: usize,
+    /// Of the whole machine, in this time.
+    kernel_counters: KernelCounters,
+    local_share_first_half: Option<f64>,
+    local_share_last_half: Option<f64>,
+    /// Bytes of all mappings; `null` where the kernel, or its rights, do not say.
+    memory_before: Option<BTreeMap<u32, u64>>,
+    memory_after: Option<BTreeMap<u32, u64>>,
+    /// Pages that balancing moved, as a share of the process's pages.
+    moved_share: Option<f64>,
+    /// Of the process's run time, what it spent in the kernel: a bound of what balancing costs it.
+    system_share: Option<f64>,
+    /// The process's share of what the machine ran.
+    share_of_machine: Option<f64>,
+    verdict: Verdict,
+    ended: bool,
+    interrupted: bool,
+}
+
+impl CostDocument {
+    pub(super) fn new(process: Process, name: String, seen: &Observation) -> CostDocument {
+        let balancing = KernelBalancing::read();
+        let local = |counters: &KernelCounters| {
+            let faults = counters.numa_hint_faults?;
+            share(counters.numa_hint_faults_local?, faults)
+        };
+        let pages = |memory: &BTreeMap<u32, u64>| memory.values().sum::<u64>() / page_size() as u64;
+        let resident = seen.memory_after.as_ref().map(pages);
+        let moved_share = seen.all.numa_pages_migrated.zip(resident);
+        let moved_share = moved_share.and_then(|(moved, resident)| share(moved, resident));
+        let run = seen.process.zip(seen.machine);
+        let share_of_machine = run.and_then(|(own, all)| share(own.all(), all.all()));
+        let evidence = Evidence {
+            nodes: nodes::with_memory().len(),
+            is_on: balancing.is_on(),
+            faults: seen.all.numa_hint_faults.unwrap_or(0),
+            local_first: local(&seen.first),
+            local_last: local(&seen.last).or(local(&seen.all)),
+            moved: moved_share,
+            share_of_machine,
+        };
+        CostDocument {
+            pid: process.number,
+            name,
+            seconds: seen.seconds,
+            kernel_balancing: balancing.value,
+            nodes_with_memory: evidence.nodes,
+            kernel_counters: seen.all,
+            local_share_first_half: evidence.local_first,
+            local_share_last_half: evidence.local_last,
+            memory_before: seen.memory_before.clone(),
+            memory_after: seen.memory_after.clone(),
+            moved_share,
+            system_share: seen.process.and_then(|own| share(own.system, own.all())),
+            share_of_machine,
+            verdict: judge(&evidence),
+            ended: seen.ended,
+            interrupted: seen.interrupted,
+        }
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+}
+
+impl fmt::Display for CostDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ended = if self.ended { ", until it ended" } else { "" };
+        writeln!(f, "process {} ({}), {:.1} s{ended}", self.pid, self.name, self.seconds)?;
+        writeln!(
+            f,
+            "kernel's balancing: {}",
+            KernelBalancing { value: self.kernel_balancing }.text()
+        )?;
+        writeln!(
+            f,
+            "\ncounted for the whole machine, of whose run time the process had {} %:",
+            percent(self.share_of_machine)
+        )?;
+        for (name, meaning, count) in self.kernel_counters.each() {
+            writeln!(f, "  {:>10}  {name:21}  {meaning}", told(count))?;
+        }
+        writeln!(
+            f,
+            "\nlocal accesses: {} % in the first half of the time, {} % in the last",
+            percent(self.local_share_first_half),
+            percent(self.local_share_last_half),
+        )?;
+        writeln!(
+            f,
+            "memory: {}, then {}",
+            by_node(&self.memory_before),
+            by_node(&self.memory_after)
+        )?;
+        writeln!(f, "moved by balancing: {} % of its pages", percent(self.moved_share))?;
+        writeln!(
+            f,
+            "in the kernel: {} % of its run time, of which balancing is a part",
+            percent(self.system_share)
+        )?;
+        let advice = match self.verdict.advice {
+            Advice::On => "on",
+            Advice::Off => "off",
+            Advice::CannotTell => "cannot tell",
+        };
+        write!(f, "\nverdict: {advice}: {}", self.verdict.reason)?;
+        match (self.verdict.advice, self.verdict.confidence) {
+            (Advice::CannotTell, _) => writeln!(f),
+            (_, Confidence::High) => writeln!(f, " (high confidence)"),
+            (_, Confidence::Medium) => writeln!(f, " (medium confidence)"),
+            (_, Confidence::Low) => {
+                writeln!(f, " (low confidence: much else ran, or it is not known)")
+            }
+        }
+    }
+}
+
+fn by_node(memory: &Option<BTreeMap<u32, u64>>) -> String {
+    let Some(memory) = memory else { return "the kernel does not say".to_owned() };
+    let nodes =
+        memory.iter().map(|(node, bytes)| format!("{} MiB on node {node}", mebibytes(*bytes)));
+    nodes.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,205 @@
+//! Whether the kernel's balancing is good for a process, by what was counted while it ran.
+
+use serde::Serialize;
+
+/// So few accesses seen say nothing.
+const TOO_FEW_FAULTS: u64 = 200;
+/// From this local share on memory is well placed.
+const WELL_PLACED: f64 = 0.9;
+/// A share that grows by this much has grown.
+const BETTER: f64 = 0.1;
+/// Memory of which more was moved than this share of all of it, and which is not well placed after
+/// that, moves back and forth.
+const BACK_AND_FORTH: f64 = 1.5;
+/// Memory of which less was moved than this share of it was left where it is.
+const LEFT_ALONE: f64 = 0.01;
+/// The share of the machine's run time that a process needs for the machine's counts to be its own.
+const MOSTLY_ITS_OWN: f64 = 0.9;
+/// Below this they say little about it.
+const HARDLY_ITS_OWN: f64 = 0.5;
+
+/// What to do about the kernel's balancing, as far as this process is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Advice {
+    On,
+    Off,
+    CannotTell,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Confidence {
+    High,
+    Medium,
+    Low,
+}
+
+/// What the advice follows from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evidence {
+    /// Nodes that have memory.
+    pub(super) nodes: usize,
+    /// Whether the kernel's balancing is on.
+    pub(super) is_on: bool,
+    /// Accesses that it saw.
+    pub(super) faults: u64,
+    /// The local share of them in the first and in the last half of the time; `None` without any.
+    pub(super) local_first: Option<f64>,
+    pub(super) local_last: Option<f64>,
+    /// Pages that it moved, as a share of the process's pages.
+    pub(super) moved: Option<f64>,
+    /// The process's share of the machine's run time.
+    pub(super) share_of_machine: Option<f64>,
+}
+
+/// Advice with its reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Verdict {
+    pub(super) advice: Advice,
+    pub(super) confidence: Confidence,
+    pub(super) reason: String,
+}
+
+pub(super) fn judge(evidence: &Evidence) -> Verdict {
+    let none = |reason: &str| Verdict {
+        advice: Advice::CannotTell,
+        confidence: Confidence::High,
+        reason: reason.to_owned(),
+    };
+    if evidence.nodes < 2 {
+        return none("one node has memory: there is nothing to balance");
+    }
+    if !evidence.is_on {
+        return none("the kernel's balancing is off: what it would do was not seen");
+    }
+    if evidence.faults < TOO_FEW_FAULTS {
+        return none("it saw hardly any accesses: it neither cost nor brought anything");
+    }
+    let (Some(last), Some(moved)) = (evidence.local_last, evidence.moved) else {
+        return none("the kernel does not say where the accesses or the pages were");
+    };
+    let (advice, is_clear, reason) = by_figures(evidence.local_first.unwrap_or(last), last, moved);
+    Verdict { advice, confidence: confidence(is_clear, evidence.share_of_machine), reason }
+}
+
+/// The advice, whether it is clear, and why.
+fn by_figures(first: f64, last: f64, moved: f64) -> (Advice, bool, String) {
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    if last - first >= BETTER {
+        let clear = last >= WELL_PLACED;
+        let why = format!(
+            "the local share of accesses rose from {} to {}",
+            percent(first),
+            percent(last)
+        );
+        return (Advice::On, clear, why);
+    }
+    if last >= WELL_PLACED && moved <= LEFT_ALONE {
+        let why = format!("{} of accesses are local, and nothing moves", percent(last));
+        return (Advice::Off, true, why);
+    }
+    if last >= WELL_PLACED {
+        let why = format!(
+            "{} of accesses are local while pages move ({} of the memory)",
+            percent(last),
+            percent(moved)
+        );
+        return (Advice::On, false, why);
+    }
+    if moved >= BACK_AND_FORTH {
+        let why = format!(
+            "pages move back and forth: {moved:.1} times the memory was moved, and {} of accesses are local",
+            percent(last)
+        );
+        return (Advice::Off, true, why);
+    }
+    let why = format!(
+        "memory is used from several nodes: {} of accesses are local, and that does not rise",
+        percent(last)
+    );
+    (Advice::Off, moved <= LEFT_ALONE, why)
+}
+
+/// The counts are the machine's, so they say the less about a process the more others ran.
+fn confidence(is_clear: bool, share_of_machine: Option<f64>) -> Confidence {
+    match share_of_machine {
+        Some(share) if share >= MOSTLY_ITS_OWN && is_clear => Confidence::High,
+        Some(share) if share >= MOSTLY_ITS_OWN => Confidence::Medium,
+        Some(share) if share >= HARDLY_ITS_OWN && is_clear => Confidence::Medium,
+        _ => Confidence::Low,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Evidence = Evidence {
+        nodes: 2,
+        is_on: true,
+        faults: 10_000,
+        local_first: Some(0.5),
+        local_last: Some(0.5),
+        moved: Some(0.2),
+        share_of_machine: Some(0.95),
+    };
+
+    fn advice(evidence: Evidence) -> (Advice, Confidence) {
+        let verdict = judge(&evidence);
+        (verdict.advice, verdict.confidence)
+    }
+
+    #[test]
+    fn what_becomes_local_is_worth_it() {
+        let better = Evidence { local_last: Some(0.95), moved: Some(0.5), ..PLAIN };
+        assert_eq!(advice(better), (Advice::On, Confidence::High));
+        let somewhat = Evidence { local_last: Some(0.65), ..better };
+        assert_eq!(advice(somewhat), (Advice::On, Confidence::Medium));
+        let reason = judge(&better).reason;
+        assert_eq!(reason, "the local share of accesses rose from 50 % to 95 %");
+    }
+
+    #[test]
+    fn what_is_local_anyway_or_never_becomes_so_is_not() {
+        let local =
+            Evidence { local_first: Some(0.97), local_last: Some(0.98), moved: Some(0.0), ..PLAIN };
+        assert_eq!(advice(local), (Advice::Off, Confidence::High));
+        let shared = Evidence { moved: Some(0.005), ..PLAIN };
+        assert_eq!(advice(shared), (Advice::Off, Confidence::High));
+        let wandering = Evidence { moved: Some(3.4), ..PLAIN };
+        assert_eq!(advice(wandering), (Advice::Off, Confidence::High));
+        assert!(judge(&wandering).reason.contains("3.4 times"));
+    }
+
+    /// The control: a share that rises by less than a tenth is no gain, whatever moved.
+    #[test]
+    fn a_small_rise_is_no_gain() {
+        let small = Evidence { local_last: Some(0.59), ..PLAIN };
+        assert_eq!(judge(&small).advice, Advice::Off);
+        assert_eq!(judge(&Evidence { local_last: Some(0.61), ..PLAIN }).advice, Advice::On);
+    }
+
+    #[test]
+    fn without_something_to_see_there_is_no_verdict() {
+        for blind in [
+            Evidence { nodes: 1, ..PLAIN },
+            Evidence { is_on: false, ..PLAIN },
+            Evidence { faults: 199, ..PLAIN },
+            Evidence { moved: None, ..PLAIN },
+            Evidence { local_last: None, ..PLAIN },
+        ] {
+            assert_eq!(judge(&blind).advice, Advice::CannotTell, "{blind:?}");
+        }
+    }
+
+    #[test]
+    fn what_others_ran_lowers_the_confidence() {
+        let better = Evidence { local_last: Some(0.95), ..PLAIN };
+        for (share, expected) in
+            [(Some(0.7), Confidence::Medium), (Some(0.2), Confidence::Low), (None, Confidence::Low)]
+        {
+            assert_eq!(judge(&Evidence { share_of_machine: share, ..better }).confidence, expected);
+        }
+    }
+}
