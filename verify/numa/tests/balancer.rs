@@ -98,6 +98,8 @@ impl Pair {
         let owned = Owned::new(&self.balancer, bytes);
         let Range { start, end } = owned.region.range();
         assert!(self.scan.add(start as u64..end as u64, scan::Traits::ANONYMOUS));
+        // The delay of a balancer's region begins when it is registered.
+        self.scan.visit(start as u64, Duration::from_secs(self.passes), &self.settings);
         self.owned.push(owned);
     }
 
