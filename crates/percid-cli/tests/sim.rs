@@ -326,13 +326,14 @@ fn the_examples_of_the_manual_can_be_simulated() {
     let manual = fs::read_to_string(manual).expect("the manual");
     let (_, manual) = manual.split_once("## A machine of one's own").expect("the section");
     let mut examples = manual.split("```toml\n").skip(1).map(|rest| rest.split("```").next());
-    let [machine, lists, distances, workload] =
-        [(); 4].map(|()| examples.next().flatten().expect("an example"));
+    let [machine, lists, memory_only, distances, workload] =
+        [(); 5].map(|()| examples.next().flatten().expect("an example"));
+    let memory_only = format!("base = \"epyc-9654\"\nname = \"memory only\"\n{memory_only}");
     let lists = format!("base = \"epyc-9654\"\nname = \"lists\"\n{lists}");
     let distances = format!("base = \"ivy-bridge-ex\"\nname = \"distances\"\n{distances}");
     fs::write(folder.join("workload.toml"), workload).expect("written");
     let place = folder.display();
-    for (text, cpus) in [(machine, 16), (&lists, 6), (&distances, 120)] {
+    for (text, cpus) in [(machine, 16), (&lists, 6), (&memory_only, 384), (&distances, 120)] {
         fs::write(folder.join("machine.toml"), text).expect("written");
         let results = json(&format!(
             "sim run --machine {place}/machine.toml --workload {place}/workload.toml --seeds 1 --json"
