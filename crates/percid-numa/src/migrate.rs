@@ -148,7 +148,8 @@ fn page_moves(pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
         let addresses = pages.layout.grain(grain).step_by(page);
         addresses.map(move |address| PageMove { grain, address, node: node as i32 })
     });
-    let all: Vec<PageMove> = all.collect();
+    let mut all: Vec<PageMove> = all.collect();
+    all.sort_by_key(|page_move| (page_move.node, page_move.grain));
     let addresses: Vec<usize> = all.iter().map(|page_move| page_move.address).collect();
     let mut now = vec![nodes::UNTOUCHED; all.len()];
     if all.is_empty() || nodes::query(&addresses, &mut now).is_err() {
@@ -158,35 +159,42 @@ fn page_moves(pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
     let elsewhere = |(page_move, now): (PageMove, i32)| {
         (now >= 0 && now != page_move.node).then_some(page_move)
     };
-    let mut page_moves: Vec<PageMove> = all.into_iter().zip(now).filter_map(elsewhere).collect();
-    page_moves.sort_by_key(|page_move| (page_move.node, page_move.grain));
-    page_moves
+    all.into_iter().zip(now).filter_map(elsewhere).collect()
 }
 
 /// Returns the nodes of the pages afterwards, or negative `errno`s; and how long the kernel took.
 fn carry_out(page_moves: &[PageMove]) -> (Vec<i32>, Duration) {
     let began = Instant::now();
-    // One call for each node: the kernel ends a call at the first page whose node it refuses.
+    let mut outcomes = vec![nodes::UNTOUCHED; page_moves.len()];
+    if page_moves.is_empty() {
+        return (outcomes, Duration::ZERO);
+    }
+    let refused = move_pages(page_moves, &mut outcomes);
+    // The kernel ends a call at the first page whose node it refuses, and behind pages that are
+    // busy: what goes to other nodes has calls of its own then.
     let same_node = |one: &PageMove, other: &PageMove| one.node == other.node;
-    let mut outcomes: Vec<i32> =
-        page_moves.chunk_by(same_node).flat_map(move_to_one_node).collect();
+    let mut rest = &mut outcomes[..];
+    for of_node in page_moves.chunk_by(same_node) {
+        let (outcomes, behind) = rest.split_at_mut(of_node.len());
+        rest = behind;
+        let is_first = of_node[0].node == page_moves[0].node;
+        let is_untouched = outcomes.iter().all(|outcome| *outcome == nodes::UNTOUCHED);
+        let refused =
+            if is_first || !is_untouched { refused } else { move_pages(of_node, outcomes) };
+        let untouched = outcomes.iter_mut().filter(|outcome| **outcome == nodes::UNTOUCHED);
+        untouched.for_each(|outcome| *outcome = -refused.unwrap_or(libc::EAGAIN));
+    }
     let took = began.elapsed();
     look_again(page_moves, &mut outcomes);
     (outcomes, took)
 }
 
-/// As [`carry_out`], for pages that go to one node.
-fn move_to_one_node(page_moves: &[PageMove]) -> Vec<i32> {
+/// Moves pages by one system call, most of whose time can be what it takes in any case: for all CPUs
+/// to let go of pages. Returns why the kernel refused.
+fn move_pages(page_moves: &[PageMove], outcomes: &mut [i32]) -> Option<i32> {
     let addresses: Vec<usize> = page_moves.iter().map(|page_move| page_move.address).collect();
     let nodes: Vec<i32> = page_moves.iter().map(|page_move| page_move.node).collect();
-    let mut outcomes = vec![nodes::UNTOUCHED; page_moves.len()];
-    let refused = nodes::move_to(&addresses, &nodes, &mut outcomes).err().unwrap_or(libc::EAGAIN);
-    for outcome in &mut outcomes {
-        if *outcome == nodes::UNTOUCHED {
-            *outcome = -refused;
-        }
-    }
-    outcomes
+    nodes::move_to(&addresses, &nodes, outcomes).err()
 }
 
 /// The kernel calls a part of a huge page busy while it moves with the rest. So the outcome is

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use percid_numa::{AccessMethod, Balancer, Report};
 
 use super::contender::Contender;
-use super::figures::Figures;
+use super::figures::{Figures, Stages};
 use super::scene::{Scene, Stage};
 use super::threads::{Place, Team};
 use crate::numa::area::{Area, PAGE, Pages};
@@ -128,6 +128,7 @@ impl Course<'_> {
             scan_share: self.report().map_or(0.0, |report| report.scan_share()),
             run_time: self.report().map_or(0.0, |report| report.run_time.as_secs_f64()),
             uses_per_second: (after.uses - before.uses) as f64 / lasted,
+            stages: self.report().and_then(|report| Stages::of(report.timeline.last()?)),
         })
     }
 

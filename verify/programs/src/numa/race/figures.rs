@@ -1,5 +1,8 @@
 //! What a contender needed, and how contenders compare.
 
+use std::time::Duration;
+
+use percid_numa::Episode;
 use serde::{Deserialize, Serialize};
 
 use super::contender::Contender;
@@ -46,6 +49,37 @@ pub(super) struct Figures {
     pub(super) run_time: f64,
     /// Pages that all threads used in a second.
     pub(super) uses_per_second: f64,
+    /// Where percid's time went, as far as something moved in this stage.
+    pub(super) stages: Option<Stages>,
+}
+
+/// The last episode of a balancer's timeline: what happened when, in seconds since the episode began,
+/// and how much moved by how many calls.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Stages {
+    armed: Option<f64>,
+    seen: Option<f64>,
+    wanted: Option<f64>,
+    moved: f64,
+    pages: u64,
+    batches: u64,
+    looked_again: u64,
+}
+
+impl Stages {
+    /// Returns `None` if nothing has moved.
+    pub(super) fn of(episode: &Episode) -> Option<Stages> {
+        let since = |at: Duration| at.saturating_sub(episode.began).as_secs_f64();
+        Some(Stages {
+            armed: episode.armed.map(since),
+            seen: episode.seen.map(since),
+            wanted: episode.wanted.map(since),
+            moved: since(episode.moved?),
+            pages: episode.pages,
+            batches: episode.batches,
+            looked_again: episode.looked_again,
+        })
+    }
 }
 
 impl Figures {
