@@ -12,6 +12,10 @@ const FADING: f64 = 0.8;
 /// How much more than ever before a call may do.
 const GROWTH: f64 = 4.0;
 
+/// How many times what every call takes in any case a call may take: all but a quarter of the time goes
+/// to the bytes.
+const WORTH: f64 = 4.0;
+
 /// Sizes of calls of one kind. A point is the bytes and the seconds of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallSize {
@@ -31,7 +35,7 @@ impl CallSize {
     pub(crate) fn bytes(&self, time: Duration) -> u64 {
         let bold = self.largest * GROWTH;
         let (fixed, for_each) = self.line();
-        let allowed = time.as_secs_f64().max(fixed);
+        let allowed = time.as_secs_f64().max(fixed * WORTH);
         // The conversion saturates; pages that take no time divide by zero.
         if for_each > 0.0 { (allowed / for_each).min(bold) as u64 } else { bold as u64 }
     }

@@ -244,17 +244,27 @@ fn move_all(inner: &Inner, stop: &Stop) -> Moved {
         moved = Moved::Some;
         let bytes = batch.moved * memory::page_size() as u64;
         let due = Duration::from_secs_f64(bytes as f64 / inner.settings.bandwidth as f64);
-        // What a call takes in any case goes for few pages too: more of them may come meanwhile.
         let took = began.elapsed();
-        let is_small = bytes < most / 2;
-        let gather = if is_small { took } else { Duration::ZERO };
-        if !stop.pause(due.saturating_sub(took).max(gather)) {
+        let gather = if bytes < most / 2 { took } else { Duration::ZERO };
+        if !stop.pause(due.saturating_sub(took)) || !gather_for(inner, stop, gather) {
             return Moved::Stopped;
         }
         if !batch.more {
             return moved;
         }
     }
+}
+
+/// Waits for this time, or until half of a batch is to move: what a call takes in any case it takes for
+/// few pages too. Returns whether the thread is to go on.
+fn gather_for(inner: &Inner, stop: &Stop, time: Duration) -> bool {
+    let end = Instant::now() + time;
+    while Instant::now() < end && inner.pending_bytes() < inner.batch_bytes() / 2 {
+        if !stop.pause(GATHER) {
+            return false;
+        }
+    }
+    stop.goes_on()
 }
 
 /// The run times of threads: a pass is made for a thread that has run for a period.

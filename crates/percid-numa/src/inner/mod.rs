@@ -410,6 +410,11 @@ impl Inner {
         migrate::bytes(&self.settings, &lock(&self.state).batch_size)
     }
 
+    /// Returns how many bytes are to move.
+    pub(crate) fn pending_bytes(&self) -> u64 {
+        lock(&self.state).pages().map(|pages| pages.pending() << pages.layout.shift).sum()
+    }
+
     /// Moves a batch, of another region each time.
     pub(crate) fn move_batch(&self) -> Batch {
         let began = Instant::now();
