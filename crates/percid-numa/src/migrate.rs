@@ -18,8 +18,8 @@ use crate::tiers::tracked::OfRegion;
 const LEAST: u64 = 64 << 10;
 
 /// The size of the first batch. Kernels before 6.3 interrupt the other CPUs for every page, some 2 us
-/// each; for as long a thread may wait that uses one of them.
-pub(crate) const FIRST: CallSize = CallSize::new(2 << 20);
+/// each: 2 ms, for as long a thread may wait that uses one of them.
+pub(crate) const FIRST: CallSize = CallSize::new(4 << 20);
 
 /// Returns how many bytes a batch is to move.
 pub(crate) fn bytes(settings: &Settings, size: &CallSize) -> u64 {

@@ -31,9 +31,9 @@ pub struct Settings {
     /// What one system call may move at most, in bytes: as long as it takes, threads of the program
     /// may have to wait for a page fault or a mapping of their own. 8 MiB, percid's own value.
     pub batch: u64,
-    /// For how long one system call may move pages, about, beyond what it takes in any case, or for
-    /// as long as that: as many are moved at once as the times before suggest, and 64 KiB at the
-    /// least. 10 ms, percid's own value.
+    /// For how long one system call may move pages, about, or for four times what it takes in any
+    /// case: as many are moved at once as the times before suggest, and 64 KiB at the least. 10 ms,
+    /// percid's own value.
     pub batch_time: Duration,
     /// What may be moved a second, in bytes; as much as may be armed, percid's own value.
     pub bandwidth: u64,
