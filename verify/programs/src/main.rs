@@ -171,7 +171,7 @@ limit=200 numa-partial
 limit=200 numa-shared
 limit=200 numa-shared --huge
 limit=200 numa-follow --seconds 150 --access written
-limit=900 on=multi on=amd64 numa-race
+limit=900 on=multi on=amd64 numa-race --seconds 10
 limit=300 on=memory-only numa-tiers --seconds 150
 limit=300 on=memory-only numa-tiers --seconds 150 --access trapped
 limit=300 on=memory-only numa-tiers --seconds 150 --huge

@@ -1,5 +1,7 @@
 //! The options that the programs share.
 
+use std::num::NonZeroUsize;
+
 use percid::Source;
 use percid::testing::SpoiltProbe;
 use percid_numa::AccessMethod;
@@ -9,7 +11,7 @@ use crate::numa::{Contender, Scene};
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
-                               --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --json";
+                               --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --runs N --json";
 
 /// The options, each with its default.
 #[derive(Debug)]
@@ -58,6 +60,8 @@ pub(crate) struct Options {
     pub(crate) owners: bool,
     /// What the threads of a race do.
     pub(crate) scenes: Vec<Scene>,
+    /// How often each contender of a race runs.
+    pub(crate) runs: NonZeroUsize,
     /// Set in the process of one contender of a race.
     pub(crate) contender: Option<Contender>,
     /// Print a JSON document as well.
@@ -102,6 +106,7 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         probe: SpoiltProbe::No,
         owners: false,
         scenes: Scene::ALL.to_vec(),
+        runs: NonZeroUsize::MIN,
         contender: None,
         json: false,
         confined: false,
@@ -140,6 +145,7 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("owners") => options.owners = true,
             Long("scenes") => options.scenes = parser.value()?.parse_with(scenes)?,
             Long("contender") => options.contender = Some(parser.value()?.parse()?),
+            Long("runs") => options.runs = parser.value()?.parse()?,
             Long("json") => options.json = true,
             Long("confined") => options.confined = true,
             Long("traced") => options.traced = true,

@@ -88,10 +88,11 @@ impl Figures {
     }
 }
 
-/// A stage of two contenders and both.
+/// A stage of a contender.
 #[derive(Debug, Serialize)]
 struct Row {
     contender: &'static str,
+    run: usize,
     #[serde(flatten)]
     figures: Figures,
 }
@@ -104,23 +105,55 @@ pub(super) struct Comparison {
     rows: Vec<Row>,
 }
 
+/// What a contender did in a stage, in all runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Typical {
+    /// The median; infinity if memory was not placed in most of the runs.
+    seconds: f64,
+    /// The median.
+    faults: u64,
+    /// The worst.
+    moved_per_second: f64,
+    places_memory: bool,
+}
+
+impl Typical {
+    /// Returns `None` without any run.
+    fn of(runs: &[&Figures]) -> Option<Typical> {
+        let mut seconds: Vec<f64> =
+            runs.iter().map(|run| run.seconds.unwrap_or(f64::INFINITY)).collect();
+        seconds.sort_by(f64::total_cmp);
+        let mut faults: Vec<u64> = runs.iter().map(|run| run.faults()).collect();
+        faults.sort_unstable();
+        Some(Typical {
+            seconds: *seconds.get(runs.len() / 2)?,
+            faults: *faults.get(runs.len() / 2)?,
+            moved_per_second: runs.iter().map(|run| run.moved_per_second).fold(0.0, f64::max),
+            places_memory: runs.iter().any(|run| run.share.is_some()),
+        })
+    }
+
+    /// The longest time that another contender may take. What was not placed in time has no bound but
+    /// the time of the stage.
+    fn bound(&self) -> f64 {
+        (self.seconds * TIME).max(self.seconds + RESOLUTION)
+    }
+}
+
 impl Comparison {
     pub(super) fn new(options: &Options, nodes: usize) -> Comparison {
         Comparison { nodes, access: options.access.to_string(), rows: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, contender: Contender, figures: &[Figures]) {
+    pub(super) fn add(&mut self, contender: Contender, run: usize, figures: &[Figures]) {
         let rows = figures.iter().cloned();
-        self.rows.extend(rows.map(|figures| Row { contender: contender.name(), figures }));
+        self.rows.extend(rows.map(|figures| Row { contender: contender.name(), run, figures }));
     }
 
-    pub(super) fn document(&self) -> &Comparison {
-        self
-    }
-
-    fn of(&self, contender: Contender, stage: &str) -> Option<&Figures> {
+    fn of(&self, contender: Contender, stage: &str) -> Option<Typical> {
         let same = |row: &&Row| row.contender == contender.name() && row.figures.stage == stage;
-        self.rows.iter().find(same).map(|row| &row.figures)
+        let runs: Vec<&Figures> = self.rows.iter().filter(same).map(|row| &row.figures).collect();
+        Typical::of(&runs)
     }
 
     /// Everything in one line, and what is wrong with it.
@@ -133,12 +166,13 @@ impl Comparison {
                 wrong.push(format!("{}/{}: scan share", row.contender, row.figures.stage));
             }
         }
-        let kernel = self.rows.iter().filter(|row| row.contender == Contender::Kernel.name());
-        for row in kernel {
-            wrong.extend(self.compare(&row.figures));
+        let is_first_of_kernel =
+            |row: &&Row| row.contender == Contender::Kernel.name() && row.run == 0;
+        for row in self.rows.iter().filter(is_first_of_kernel) {
+            wrong.extend(self.compare(&row.figures.stage));
         }
         let mut text = format!("nodes={} access={}", self.nodes, self.access);
-        for Row { contender, figures } in &self.rows {
+        for Row { contender, figures, .. } in &self.rows {
             let time = figures.seconds.map_or("never".to_owned(), |time| format!("{time:.1}"));
             let share = figures.share.map_or("-".to_owned(), |share| format!("{share:.2}"));
             text += &format!(
@@ -155,33 +189,81 @@ impl Comparison {
     }
 
     /// What percid did worse than it may, in a stage of the kernel's.
-    fn compare(&self, kernel: &Figures) -> Vec<String> {
-        let stage = &kernel.stage;
+    fn compare(&self, stage: &str) -> Vec<String> {
         let of = |contender| self.of(contender, stage);
-        let (Some(percid), Some(both)) = (of(Contender::Percid), of(Contender::Both)) else {
+        let (Some(kernel), Some(percid), Some(both)) =
+            (of(Contender::Kernel), of(Contender::Percid), of(Contender::Both))
+        else {
             return vec![format!("{stage}: figures are missing")];
         };
         let mut wrong = Vec::new();
-        if kernel.share.is_none() || stage.ends_with("-after") {
+        if !kernel.places_memory || stage.ends_with("-after") {
             if percid.moved_per_second > WANDERING {
                 wrong.push(format!("{stage}: shared memory wanders"));
             }
             return wrong;
         }
-        // What the kernel does not place in time either has no bound but the time of the stage.
-        let bound = |seconds: Option<f64>| {
-            seconds.map_or(f64::INFINITY, |seconds| (seconds * TIME).max(seconds + RESOLUTION))
-        };
-        let time = |figures: &Figures| figures.seconds.unwrap_or(f64::INFINITY);
-        if time(percid) > bound(kernel.seconds) {
+        if percid.seconds > kernel.bound() {
             wrong.push(format!("{stage}: percid is late"));
         }
-        if time(both) > bound(kernel.seconds).min(bound(percid.seconds)) {
+        if both.seconds > kernel.bound().min(percid.bound()) {
             wrong.push(format!("{stage}: both are slower than one"));
         }
-        if percid.faults() as f64 > FAULTS * kernel.faults() as f64 && percid.faults() > 0 {
+        if percid.faults as f64 > FAULTS * kernel.faults as f64 && percid.faults > 0 {
             wrong.push(format!("{stage}: faults"));
         }
         wrong
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(seconds: Option<f64>, hint_faults: u64) -> Figures {
+        Figures {
+            stage: "swap".to_owned(),
+            seconds,
+            lasted: 25.0,
+            share: Some(1.0),
+            hint_faults,
+            caught: 0,
+            reported: 0,
+            moved: 4096,
+            moved_per_second: 0.5,
+            scan_share: 0.01,
+            run_time: 100.0,
+            uses_per_second: 1e6,
+            stages: None,
+        }
+    }
+
+    fn comparison(percid: [Option<f64>; 3], faults: u64) -> Comparison {
+        let mut comparison =
+            Comparison { nodes: 2, access: "trapped".to_owned(), rows: Vec::new() };
+        for (run, seconds) in percid.into_iter().enumerate() {
+            comparison.add(Contender::Kernel, run, &[figures(Some(2.0), 4000)]);
+            comparison.add(Contender::Percid, run, &[figures(seconds, faults)]);
+            comparison.add(Contender::Both, run, &[figures(Some(2.1), faults)]);
+        }
+        comparison
+    }
+
+    #[test]
+    fn the_median_of_the_runs_counts() {
+        assert!(comparison([Some(1.9), None, Some(2.3)], 1000).verdict().is_ok());
+        for (late, why) in [
+            (comparison([Some(2.5), None, Some(1.9)], 1000), "percid is late"),
+            (comparison([Some(1.0); 3], 1000), "both are slower than one"),
+            (comparison([Some(2.0); 3], 1001), "faults"),
+        ] {
+            assert!(late.verdict().is_err_and(|text| text.contains(why)), "{why}");
+        }
+    }
+
+    #[test]
+    fn memory_that_is_never_placed_is_late_whatever_else_happens() {
+        let late = comparison([None; 3], 0).verdict();
+        assert!(late.is_err_and(|text| text.starts_with("swap: percid is late")));
     }
 }

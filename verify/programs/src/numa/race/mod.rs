@@ -39,12 +39,13 @@ pub(crate) fn run(options: &Options) -> Verdict {
         return Ok(format!("contender={contender}"));
     }
     let mut comparison = Comparison::new(options, nodes.len());
-    for contender in [Contender::Kernel, Contender::Percid, Contender::Both] {
-        comparison.add(contender, &of_a_process(options, contender)?);
+    for run in 0..options.runs.get() {
+        for contender in [Contender::Kernel, Contender::Percid, Contender::Both] {
+            comparison.add(contender, run, &of_a_process(options, contender)?);
+        }
     }
     if options.json {
-        let document = comparison.document();
-        println!("{}", serde_json::to_string(&document).map_err(|error| error.to_string())?);
+        println!("{}", serde_json::to_string(&comparison).map_err(|error| error.to_string())?);
     }
     comparison.verdict()
 }
