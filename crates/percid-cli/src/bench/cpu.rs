@@ -39,7 +39,9 @@ pub(crate) fn lower_realtime_priority() -> io::Result<bool> {
     if policy != libc::SCHED_FIFO && policy != libc::SCHED_RR {
         return Ok(false);
     }
-    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: zeroes are valid: C libraries have further members, which the kernel does not read.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 1;
     // SAFETY: the kernel reads one `sched_param`, which is there.
     let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &parameters) };
     if result == 0 { Ok(true) } else { Err(io::Error::last_os_error()) }
