@@ -1177,8 +1177,8 @@ typedef struct percid_balancer_settings {
      */
     uint64_t batch;
     /**
-     * About how long one system call may move pages, in nanoseconds, or four times what it takes in any
-     * case: earlier calls decide how many pages that is, 64 KiB at the least. 10 ms, percid's own value.
+     * About how long one system call may move pages, in nanoseconds: earlier calls decide how many
+     * pages that is, 64 KiB at the least. 10 ms, percid's own value.
      */
     uint64_t batch_time_ns;
     /**

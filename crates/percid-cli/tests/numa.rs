@@ -546,7 +546,11 @@ fn the_cost_of_the_kernels_balancing_has_a_verdict_or_the_reason_for_none() {
         let reason = "one node has memory: there is nothing to balance";
         assert_eq!(verdict["reason"], reason);
     }
-    let own = json(&format!("numa cost --json --seconds 0.3 --pid {}", std::process::id()));
+    // Busy meanwhile: the kernel counts run time in hundredths of a second, and may count none.
+    let began = std::time::Instant::now();
+    let busy = std::thread::spawn(move || while began.elapsed().as_secs() < 2 {});
+    let own = json(&format!("numa cost --json --seconds 0.5 --pid {}", std::process::id()));
+    busy.join().expect("no panic");
     assert_eq!((number(&own["pid"]), &own["ended"]), (std::process::id().into(), &false.into()));
     // A process that runs has a share of the machine.
     assert!(own["share_of_machine"].is_number(), "{own}");
