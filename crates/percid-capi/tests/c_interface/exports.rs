@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::installation::{only_static, shared};
+use crate::installation::{Installation, all, musl, musl_shared, only_static, shared};
 use crate::toolchain::output_of;
 
 /// The names that the version script lists.
@@ -84,4 +84,12 @@ fn the_shared_library_is_as_packagers_want_it() {
     assert_eq!(std::fs::read_link(&library).expect("a link"), Path::new("libpercid.so.1"));
     let bytes = std::fs::metadata(&library).expect("a library").len();
     assert!(bytes < 5 << 18, "the shared library has {bytes} bytes: was garbage collected?");
+}
+
+#[test]
+fn what_is_installed_can_be_unwound() {
+    for (_, installation) in all() {
+        installation.can_be_unwound();
+    }
+    [musl(), musl_shared()].into_iter().flatten().for_each(Installation::can_be_unwound);
 }

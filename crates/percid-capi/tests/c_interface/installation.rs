@@ -77,6 +77,23 @@ impl Installation {
         self.libraries().join(name)
     }
 
+    /// The tables for unwinding can be read: a panic below the library's face ends there, and a
+    /// debugger finds its way, by them alone.
+    pub(crate) fn can_be_unwound(&self) {
+        for name in ["libpercid.a", "libpercid.so"] {
+            let library = self.library(name);
+            if library.exists() {
+                let mut readelf = Command::new("readelf");
+                let output = readelf.arg("--debug-dump=frames").arg(&library).output();
+                let output = output.expect("binutils are installed");
+                let (read, errors) = (output.stdout, String::from_utf8_lossy(&output.stderr));
+                let entries = String::from_utf8_lossy(&read).matches(" FDE ").count();
+                assert!(output.status.success() && entries > 500, "{library:?}: {entries}");
+                assert!(errors.is_empty(), "{library:?}: {errors}");
+            }
+        }
+    }
+
     /// What pkg-config answers.
     pub(crate) fn pkg_config(&self, options: &[&str]) -> Vec<String> {
         let path = self.libraries().join("pkgconfig");

@@ -107,6 +107,7 @@ impl Cross {
             .output()
             .expect("the installer starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        installation.can_be_unwound();
         for (compiler, target) in self.compilers() {
             let options = format!("{target} -static -std=gnu11 -O2 {WARNINGS} -pthread");
             let build = Build::new(compiler, &["counters.c"], &options);

@@ -51,6 +51,8 @@ pub(crate) struct Tools {
     compiler: OsString,
     archiver: OsString,
     objcopy: OsString,
+    /// Whether the linker can leave out of a relocatable object what nothing there needs.
+    collects_garbage: bool,
 }
 
 impl Tools {
@@ -66,9 +68,21 @@ impl Tools {
         Ok(Tools {
             archiver: variable("AR").unwrap_or_else(|| program_of(&compiler, "ar")),
             objcopy: variable("OBJCOPY").unwrap_or_else(|| program_of(&compiler, "objcopy")),
+            collects_garbage: collects_garbage(options.target.as_deref()),
             compiler,
         })
     }
+}
+
+/// GNU ld (2.40) for RISC-V, told to leave out what nothing needs, moves relocations of the unwind
+/// tables in a relocatable object to places where others are, or to behind the end: where it finds
+/// a table that it cannot shorten, it adds the table's size to each place. So it is told so only
+/// where its result was found right. Elsewhere a program that is linked statically leaves out what
+/// it does not need by `--gc-sections` of its own; the shared library does in any case.
+fn collects_garbage(target: Option<&str>) -> bool {
+    let architecture = target
+        .map_or(std::env::consts::ARCH, |target| target.split('-').next().unwrap_or_default());
+    matches!(architecture, "x86_64" | "aarch64")
 }
 
 fn variable(name: &str) -> Option<OsString> {
@@ -89,14 +103,15 @@ struct Workplace {
 
 impl Workplace {
     /// One relocatable object of all that the exported functions need. GNU ld, since others cannot
-    /// collect garbage in one.
+    /// collect garbage in one; and it only for some, see [`collects_garbage`].
     fn object(&self, compiled: &Compiled, strip: bool) -> Result<PathBuf, Failure> {
         let linked = self.folder.join("linked.o");
         let wanted =
             exported(MAP).into_iter().map(|symbol| format!("-Wl,--require-defined={symbol}"));
         let mut compiler = Command::new(&self.tools.compiler);
         compiler.args(["-r", "-nostdlib", "-fuse-ld=bfd"]);
-        compiler.args(["-Wl,--gc-sections", "-Wl,--force-group-allocation"]).args(wanted);
+        compiler.args(self.tools.collects_garbage.then_some("-Wl,--gc-sections"));
+        compiler.arg("-Wl,--force-group-allocation").args(wanted);
         run(compiler.arg("-o").arg(&linked).arg(&compiled.archive).args(&compiled.unwinder))?;
 
         let names = self.write("exported.txt", exported(MAP).join("\n") + "\n")?;
