@@ -62,7 +62,8 @@ impl Balancer {
         }
     }
 
-    /// Returns whether there is anything to balance: several nodes with memory.
+    /// Returns whether there is anything to balance: several nodes with memory. Where a cpuset
+    /// permits the process one of them only, nothing is balanced until it permits more.
     ///
     /// ```
     /// let balancer = percid_numa::Balancer::new();

@@ -95,6 +95,11 @@ const PROGRAMS: &[Program] = &[
         "a child in a PID namespace knows its parent's threads from its own",
     ),
     program(
+        "numa-changes",
+        numa::changes,
+        "page sizes, permitted nodes, policies, idle threads, children under a balancer",
+    ),
+    program(
         "numa-follow",
         numa::follow,
         "memory on the wrong node follows the thread that uses it",
@@ -167,6 +172,7 @@ limit=200 numa-follow --seconds 150
 limit=200 numa-follow --seconds 150 --access trapped
 limit=200 numa-follow --seconds 150 --huge
 limit=200 numa-follow --seconds 150 --huge --access trapped
+limit=400 numa-changes
 limit=200 numa-partial
 limit=200 numa-shared
 limit=200 numa-shared --huge

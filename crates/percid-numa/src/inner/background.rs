@@ -213,7 +213,7 @@ fn look(inner: &Inner, run_times: &mut RunTimes) -> Looked {
     };
     let began = clock::own_run_time();
     let next = run_times.next(inner);
-    inner.add_scan_time(clock::own_run_time().saturating_sub(began));
+    inner.note_choice(clock::own_run_time().saturating_sub(began));
     match next {
         Next::None { rest } => Looked { rest, has_passed: false },
         Next::Due { scanner, period } => {

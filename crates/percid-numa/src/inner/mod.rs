@@ -63,7 +63,7 @@ const BUDGET: u32 = 36;
 pub(crate) struct Inner {
     pub(crate) settings: Settings,
     rules: Rules,
-    /// The nodes that pages may be moved to.
+    /// The nodes that have memory. Which of them the process may use can change at any time.
     nodes: Vec<u32>,
     /// `None` while nobody asks for memory tiers.
     tiers: Option<Placement>,
@@ -87,12 +87,11 @@ const GOLDEN: usize = 0x9e37_79b1;
 
 impl Inner {
     pub(crate) fn new(settings: Settings, rules: Rules) -> Inner {
-        let nodes = nodes::usable_nodes();
         Inner {
             settings,
             rules,
-            tiers: Placement::new(&settings, &nodes),
-            nodes,
+            tiers: Placement::new(&settings, &nodes::usable_nodes()),
+            nodes: nodes::nodes_with_memory(),
             fork_check: ForkCheck::new(),
             began: Instant::now(),
             ran_before: clock::process_run_time(),
@@ -204,7 +203,8 @@ impl Inner {
         };
         // The monitor must not write to memory that it serves.
         let map = if monitor.is_some() { memory::map_under_a_name } else { memory::map };
-        let mut pages = Pages::new(layout, &self.nodes, map).ok_or(RegisterError::NoMemory)?;
+        let mut pages =
+            Pages::new(layout, &nodes::usable_nodes(), map).ok_or(RegisterError::NoMemory)?;
         if self.tiers.as_ref().is_some_and(|tiers| !tiers.track(&mut pages, access, map)) {
             return Err(RegisterError::NoMemory);
         }
@@ -283,9 +283,12 @@ impl Inner {
         self.pass_by(&self.settings, scanner)
     }
 
-    /// Adds the time that choosing a thread took.
-    pub(crate) fn add_scan_time(&self, took: Duration) {
-        lock(&self.state).scan_time += took;
+    /// Notes what choosing a thread took, with many threads most of a pass: the next choice will take
+    /// as long.
+    pub(crate) fn note_choice(&self, took: Duration) {
+        let mut state = lock(&self.state);
+        state.scan_time += took;
+        state.choice = took;
     }
 
     fn pass_by(&self, settings: &Settings, scanner: Scanner) -> Pass {
@@ -520,6 +523,11 @@ mod tests {
         assert_eq!(affordable(36 * second, second + second / 10), None, "all is spent");
         assert_eq!(affordable(Duration::ZERO, Duration::ZERO), None, "nothing yet");
         assert_eq!(affordable(36 * second, second / 2), Some(all));
+        // The next choice of a thread is to be paid too.
+        let mut state = State::new(&Settings::default());
+        state.choice = second;
+        assert_eq!(state.affordable(&Settings::default(), 36 * second), None);
+        assert_eq!(state.affordable(&Settings::default(), 72 * second), Some(all));
         let little = affordable(36 * second, second - second / 100);
         assert_eq!(little, Some(10_000_000), "a hundredth of a second, at 1 GB a second");
     }

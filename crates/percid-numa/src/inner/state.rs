@@ -53,6 +53,8 @@ pub(crate) struct State {
     pub(crate) timeline: Timeline,
     pub(crate) blind_passes: u64,
     pub(crate) scan_time: Duration,
+    /// What the last choice of a thread took.
+    pub(crate) choice: Duration,
     pub(crate) move_time: Duration,
     pub(crate) periods: Periods,
     /// Of passes.
@@ -84,6 +86,7 @@ impl State {
             timeline: Timeline::default(),
             blind_passes: 0,
             scan_time: Duration::ZERO,
+            choice: Duration::ZERO,
             move_time: Duration::ZERO,
             periods: Periods::new(settings),
             pass_size: CallSize::new(HUGE_PAGE),
@@ -113,7 +116,7 @@ impl State {
 
     /// Returns how many bytes a pass may arm of a process that has run for so long.
     pub(crate) fn affordable(&self, settings: &Settings, ran: Duration) -> Option<u64> {
-        let time = (ran / BUDGET).saturating_sub(self.scan_time);
+        let time = (ran / BUDGET).saturating_sub(self.scan_time + self.choice);
         let fits = self.pass_size.fits(time, ASSUMED);
         (fits >= HUGE_PAGE).then_some(settings.scan_size.min(fits))
     }

@@ -49,6 +49,11 @@ impl Area {
         self.start as *mut libc::c_void
     }
 
+    /// Maps pages of the size that the kernel likes best, and that were never touched.
+    pub(super) fn of_any_pages(bytes: usize) -> Result<Area, String> {
+        Area::map(bytes, libc::MAP_PRIVATE)
+    }
+
     /// An area that children of `fork` share.
     pub(super) fn shared(bytes: usize) -> Result<Area, String> {
         Area::map(bytes, libc::MAP_SHARED)
@@ -99,7 +104,7 @@ impl Area {
     }
 
     /// Returns how much of its mapping consists of huge pages.
-    fn huge_bytes(&self) -> usize {
+    pub(super) fn huge_bytes(&self) -> usize {
         let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
         let start = format!("{:x}-", self.start);
         let lines = text.lines().skip_while(|line| !line.starts_with(&start));
@@ -168,6 +173,14 @@ impl Area {
     pub(super) fn prefer_huge_pages(&self) {
         // SAFETY: changes the size of future pages only.
         unsafe { libc::madvise(self.start as *mut libc::c_void, self.bytes, libc::MADV_HUGEPAGE) };
+    }
+
+    /// Makes huge pages of the small ones, now (Linux 6.1).
+    pub(super) fn collapse(&self) -> Result<(), String> {
+        const COLLAPSE: i32 = 25;
+        // SAFETY: changes the size of pages only.
+        let done = unsafe { libc::madvise(self.address(), self.bytes, COLLAPSE) };
+        if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error().to_string()) }
     }
 
     /// Moves the memory to another address.

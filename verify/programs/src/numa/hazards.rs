@@ -38,7 +38,7 @@ pub(super) const ALL: [Hazard; 14] = [
 const PATIENCE: u32 = 100;
 
 /// Runs one. Returns how it ended if it did not end well.
-pub(super) fn in_child_of_its_own(body: fn() -> Outcome) -> Outcome {
+pub(super) fn in_child_of_its_own(body: impl FnOnce() -> Outcome) -> Outcome {
     let ended = ends_with(|| {
         by_default();
         // SAFETY: the signal's default effect is wanted.

@@ -2,6 +2,7 @@
 
 mod area;
 mod armed;
+mod changes;
 mod environment;
 mod follow;
 mod handler;
@@ -16,6 +17,7 @@ mod touch;
 mod trap;
 mod write_protect;
 
+pub(crate) use changes::run as changes;
 pub(crate) use follow::run as follow;
 pub(crate) use partial::run as partial;
 pub(crate) use race::{Contender, Scene, run as race};

@@ -1,0 +1,41 @@
+//! A process most of whose threads do nothing.
+
+use std::sync::Barrier;
+
+use super::Outcome;
+use super::following::{BYTES, Scene};
+use crate::numa::area::{Area, PAGE};
+
+const THREADS: usize = 2000;
+const STACK: usize = 64 << 10;
+/// What balancing may take of the run time of all threads.
+const MOST: f64 = 0.03;
+
+/// Threads that have used the memory once and wait from then on delay nothing, and cost little: what
+/// one of them goes on to use follows it.
+pub(super) fn idle() -> Outcome {
+    let scene = Scene::new(Area::new(BYTES)?)?;
+    let (used, end) = (Barrier::new(THREADS + 1), Barrier::new(THREADS + 1));
+    std::thread::scope(|scope| {
+        for number in 0..THREADS {
+            let (scene, used, end) = (&scene, &used, &end);
+            let body = move || {
+                scene.region.touch(number % scene.area.pages() * PAGE);
+                used.wait();
+                end.wait();
+            };
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            // A thread that is missing would keep the others waiting.
+            let spawned = thread.spawn_scoped(scope, body);
+            spawned.expect("memory for a small stack");
+        }
+        used.wait();
+        let followed = scene.follows().and_then(|()| scene.goes_on());
+        end.wait();
+        followed
+    })?;
+    // A look at all threads takes several system calls for each.
+    let share = scene.balancer.report().scan_share();
+    eprint!(" scan share {share:.4};");
+    if share <= MOST { Ok(None) } else { Err(format!("scan share {share:.4}")) }
+}
