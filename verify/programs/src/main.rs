@@ -99,6 +99,7 @@ const PROGRAMS: &[Program] = &[
         numa::changes,
         "page sizes, permitted nodes, policies, idle threads, children under a balancer",
     ),
+    program("numa-cost", numa::cost, "what percid numa cost says of scenes beside what they show"),
     program(
         "numa-follow",
         numa::follow,
@@ -178,6 +179,7 @@ limit=200 numa-shared
 limit=200 numa-shared --huge
 limit=200 numa-follow --seconds 150 --access written
 limit=900 on=multi on=amd64 numa-race --seconds 10
+limit=900 on=multi on=amd64 numa-cost --percid /percid/percid --seconds 5 --runs 10
 limit=300 on=memory-only numa-tiers --seconds 150
 limit=300 on=memory-only numa-tiers --seconds 150 --access trapped
 limit=300 on=memory-only numa-tiers --seconds 150 --huge

@@ -11,7 +11,7 @@ use crate::numa::{Contender, Scene};
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
-                               --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --runs N --json";
+                               --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --runs N --lasting --percid PATH --json";
 
 /// The options, each with its default.
 #[derive(Debug)]
@@ -62,6 +62,10 @@ pub(crate) struct Options {
     pub(crate) scenes: Vec<Scene>,
     /// How often each contender of a race runs.
     pub(crate) runs: NonZeroUsize,
+    /// The stages of a race last the whole time, whenever memory is placed.
+    pub(crate) lasting: bool,
+    /// The command `percid`.
+    pub(crate) percid: Option<std::path::PathBuf>,
     /// Set in the process of one contender of a race.
     pub(crate) contender: Option<Contender>,
     /// Print a JSON document as well.
@@ -107,6 +111,8 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         owners: false,
         scenes: Scene::ALL.to_vec(),
         runs: NonZeroUsize::MIN,
+        lasting: false,
+        percid: None,
         contender: None,
         json: false,
         confined: false,
@@ -145,6 +151,8 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("owners") => options.owners = true,
             Long("scenes") => options.scenes = parser.value()?.parse_with(scenes)?,
             Long("contender") => options.contender = Some(parser.value()?.parse()?),
+            Long("lasting") => options.lasting = true,
+            Long("percid") => options.percid = Some(parser.value()?.into()),
             Long("runs") => options.runs = parser.value()?.parse()?,
             Long("json") => options.json = true,
             Long("confined") => options.confined = true,

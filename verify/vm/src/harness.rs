@@ -23,6 +23,8 @@ pub struct Harness {
     arch: Arch,
     init: Vec<u8>,
     programs: Vec<u8>,
+    /// Path in the machine and contents.
+    companions: Vec<(String, Vec<u8>)>,
     tsc_khz: Option<u64>,
     threads: Threads,
     keep_logs: Option<PathBuf>,
@@ -67,6 +69,7 @@ impl Harness {
             arch,
             init: read(&init)?,
             programs: read(programs)?,
+            companions: Vec::new(),
             tsc_khz: clock::tsc_khz(),
             threads: Threads::Single,
             keep_logs: None,
@@ -78,6 +81,17 @@ impl Harness {
     pub fn threads(mut self, threads: Threads) -> Self {
         self.threads = threads;
         self
+    }
+
+    /// Puts a further static binary into the machines, below `/percid` under its own name.
+    pub fn with(mut self, binary: &Path) -> Result<Self> {
+        let expected = "a binary for the machines' architecture";
+        let name = binary.file_name().unwrap_or_default().to_string_lossy();
+        if guest::demand_static(binary)? != self.arch {
+            return Err(Error::BadImage { path: binary.to_path_buf(), expected });
+        }
+        self.companions.push((format!("/percid/{name}"), read(binary)?));
+        Ok(self)
     }
 
     /// Keeps every machine's logs in `dir`.
@@ -141,6 +155,9 @@ impl Harness {
             .executable("/init", &self.init)
             .executable(PROGRAMS_PATH, &self.programs)
             .file(JOBS_PATH, write_jobs(jobs).as_bytes());
+        for (path, contents) in &self.companions {
+            archive.executable(path, contents);
+        }
         archive.finish()
     }
 

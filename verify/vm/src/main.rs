@@ -107,6 +107,7 @@ fn machines(options: &Options) -> Result<Vec<Machine>> {
 fn harnesses(options: &Options, archs: BTreeSet<Arch>, cache: &Cache) -> Result<Harnesses> {
     let harness = |arch: Arch| {
         let harness = Harness::new(cache, &build(options, cache, arch)?)?;
+        let harness = options.companions.iter().try_fold(harness, |all, one| all.with(one))?;
         let kept = options.keep_logs.as_ref().map(|dir| harness.clone().keep_logs(dir));
         Ok((arch, kept.unwrap_or(harness)))
     };

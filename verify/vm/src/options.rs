@@ -43,6 +43,7 @@ usage: percid-vm [options]
                         there; what fails counts if it fails twice
   --refresh             fetch kernels again instead of using the cached ones
   --binary PATH         run the programs of this static binary, do not build any
+  --with PATH,…         put these static binaries into the machines too, below /percid
   --traces              run the programs that record and check traces instead
   --self-check          run the harness's own programs instead of percid's
   --help                this text
@@ -97,6 +98,8 @@ pub struct Options {
     pub threads: Option<Threads>,
     /// Where the programs come from.
     pub programs: Programs,
+    /// Further binaries for the machines.
+    pub companions: Vec<PathBuf>,
 }
 
 impl Default for Options {
@@ -117,6 +120,7 @@ impl Default for Options {
             long: false,
             threads: None,
             programs: Programs::Percid,
+            companions: Vec::new(),
         }
     }
 }
@@ -148,6 +152,9 @@ impl Options {
                 Long("jobs") => options.jobs = number(parser.value()?)? as usize,
                 Long("keep-logs") => options.keep_logs = Some(parser.value()?.into()),
                 Long("binary") => options.programs = Programs::Binary(parser.value()?.into()),
+                Long("with") => {
+                    options.companions = list(&parser.value()?.string()?, |s| Ok(s.into()))?;
+                }
                 other => return Err(other.unexpected().into()),
             }
         }
@@ -224,6 +231,7 @@ mod tests {
         assert_eq!(options.limit, Duration::from_secs(5));
         assert_eq!(options.boot_limit, Some(Duration::from_secs(7)));
         assert_eq!(options.programs, Programs::Binary("/x=y".into()));
+        assert_eq!(good("--with|/a/b,c").companions, ["/a/b", "c"].map(PathBuf::from));
         assert_eq!(good("--self-check").programs, Programs::SelfCheck);
         assert!(good("--again").again);
         assert_eq!(good("--threads|multi|--long").threads, Some(Threads::Multi));

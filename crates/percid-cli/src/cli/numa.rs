@@ -150,8 +150,13 @@ of a program's own can be balanced by percid-numa in either case.
 The counts are those of the whole machine (/proc/vmstat) in the time that the process was
 observed, so they are the process's as far as it was the one that ran:
 
-  local accesses   local_share_first_half, local_share_last_half: the share of the accesses
-                   that balancing saw which were by threads on the page's own node
+  local accesses   local_share_first, local_share_last: of the first 500 accesses that
+                   balancing saw, and of the last, the share by threads on the page's own
+                   node; of the first and the last half of them if it saw less than 1000
+  of one thread    threads: what the kernel notes of the process's own threads
+                   (/proc/PID/task/TID/sched): `private` accesses by the thread that used
+                   the page before too, `shared` by another, `local` to pages on the
+                   thread's node after they were moved, and pages `moved`
   memory           memory_before, memory_after: bytes on each node (/proc/PID/numa_maps)
   moved            moved_share: pages that balancing moved, as a share of the process's pages
   in the kernel    system_share: the part of its run time that the process spent in the
@@ -160,12 +165,15 @@ observed, so they are the process's as far as it was the one that ran:
 
 The verdict, in JSON `verdict` with `advice`, `confidence` and `reason`:
 
-  on           the local share rose by a tenth or more from the first half of the time to
-               the last; or nine of ten accesses are local while pages move
-  off          nine of ten accesses are local and less than 1 % of the memory moved; or
-               more than 1.5 times the memory was moved without that; or the memory is used
-               from several nodes and the share does not rise
+  on           more than 1 % of the memory moved, and at least half of the accesses are by
+               the thread that used the page before; or nine of ten accesses are local, a
+               tenth more than at first
+  off          less moved; or most accesses are by other threads than before
   cannot_tell  one node has memory, the balancing is off, or it saw less than 200 accesses
+
+Kernels that note nothing of threads leave the machine's counts: on where the local share rose
+by a tenth, or is 90 % while pages move; off where it is 90 % and nothing moves, where more
+than 1.5 times the memory was moved, or where the share does not rise.
 
 The confidence is high where the figures are clear and nine tenths of what ran was the
 process; at most medium where it was half; low otherwise.

@@ -20,7 +20,7 @@ mod write_protect;
 pub(crate) use changes::run as changes;
 pub(crate) use follow::run as follow;
 pub(crate) use partial::run as partial;
-pub(crate) use race::{Contender, Scene, run as race};
+pub(crate) use race::{Contender, Scene, advice as cost, run as race};
 pub(crate) use shared::run as shared;
 pub(crate) use tiers::run as tiers;
 pub(crate) use touch::run as touch;

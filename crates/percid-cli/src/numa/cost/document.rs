@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::faults::Faults;
 use super::observation::Observation;
 use super::verdict::{Advice, Confidence, Evidence, Verdict, judge};
 use crate::numa::figures::{mebibytes, percent, share};
@@ -24,11 +25,13 @@ pub(super) struct CostDocument {
     nodes_with_memory: usize,
     /// Of the whole machine, in this time.
     kernel_counters: KernelCounters,
-    local_share_first_half: Option<f64>,
-    local_share_last_half: Option<f64>,
+    local_share_first: Option<f64>,
+    local_share_last: Option<f64>,
     /// Bytes of all mappings; `null` where the kernel, or its rights, do not say.
     memory_before: Option<BTreeMap<u32, u64>>,
     memory_after: Option<BTreeMap<u32, u64>>,
+    /// What the kernel noted of the process's threads; `null` where it does not.
+    threads: Option<Faults>,
     /// Pages that balancing moved, as a share of the process's pages.
     moved_share: Option<f64>,
     /// Of the process's run time, what it spent in the kernel: a bound of what balancing costs it.
@@ -49,7 +52,8 @@ impl CostDocument {
         };
         let pages = |memory: &BTreeMap<u32, u64>| memory.values().sum::<u64>() / page_size() as u64;
         let resident = seen.memory_after.as_ref().map(pages);
-        let moved_share = seen.all.numa_pages_migrated.zip(resident);
+        let moved = seen.faults.map(|faults| faults.moved).or(seen.all.numa_pages_migrated);
+        let moved_share = moved.zip(resident);
         let moved_share = moved_share.and_then(|(moved, resident)| share(moved, resident));
         let run = seen.process.zip(seen.machine);
         let share_of_machine = run.and_then(|(own, all)| share(own.all(), all.all()));
@@ -57,6 +61,7 @@ impl CostDocument {
             nodes: nodes::with_memory().len(),
             is_on: balancing.is_on(),
             faults: seen.all.numa_hint_faults.unwrap_or(0),
+            private: seen.faults.and_then(|faults| share(faults.private, faults.all())),
             local_first: local(&seen.first),
             local_last: local(&seen.last).or(local(&seen.all)),
             moved: moved_share,
@@ -69,10 +74,11 @@ impl CostDocument {
             kernel_balancing: balancing.value,
             nodes_with_memory: evidence.nodes,
             kernel_counters: seen.all,
-            local_share_first_half: evidence.local_first,
-            local_share_last_half: evidence.local_last,
+            local_share_first: evidence.local_first,
+            local_share_last: evidence.local_last,
             memory_before: seen.memory_before.clone(),
             memory_after: seen.memory_after.clone(),
+            threads: seen.faults,
             moved_share,
             system_share: seen.process.and_then(|own| share(own.system, own.all())),
             share_of_machine,
@@ -106,9 +112,9 @@ impl fmt::Display for CostDocument {
         }
         writeln!(
             f,
-            "\nlocal accesses: {} % in the first half of the time, {} % in the last",
-            percent(self.local_share_first_half),
-            percent(self.local_share_last_half),
+            "\nlocal accesses: {} % of the first that were seen, {} % of the last",
+            percent(self.local_share_first),
+            percent(self.local_share_last),
         )?;
         writeln!(
             f,
@@ -116,6 +122,10 @@ impl fmt::Display for CostDocument {
             by_node(&self.memory_before),
             by_node(&self.memory_after)
         )?;
+        if let Some(threads) = self.threads {
+            let private = percent(share(threads.private, threads.all()));
+            writeln!(f, "accesses by the thread that made the one before: {private} %")?;
+        }
         writeln!(f, "moved by balancing: {} % of its pages", percent(self.moved_share))?;
         writeln!(
             f,

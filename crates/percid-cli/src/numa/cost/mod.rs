@@ -1,6 +1,7 @@
 //! `percid numa cost`: what the kernel's NUMA balancing costs and brings a process.
 
 mod document;
+mod faults;
 mod observation;
 mod verdict;
 

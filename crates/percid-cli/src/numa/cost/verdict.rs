@@ -13,6 +13,11 @@ const BETTER: f64 = 0.1;
 const BACK_AND_FORTH: f64 = 1.5;
 /// Memory of which less was moved than this share of it was left where it is.
 const LEFT_ALONE: f64 = 0.01;
+/// From this share of accesses by one thread on, memory is mostly of single threads; and where that, or
+/// the contrary, is clear.
+const MOSTLY_PRIVATE: f64 = 0.5;
+const CLEARLY_PRIVATE: f64 = 0.7;
+const CLEARLY_SHARED: f64 = 0.4;
 /// The share of the machine's run time that a process needs for the machine's counts to be its own.
 const MOSTLY_ITS_OWN: f64 = 0.9;
 /// Below this they say little about it.
@@ -44,9 +49,11 @@ pub(super) struct Evidence {
     pub(super) is_on: bool,
     /// Accesses that it saw.
     pub(super) faults: u64,
-    /// The local share of them in the first and in the last half of the time; `None` without any.
+    /// The local share of the first and of the last of them; `None` without any.
     pub(super) local_first: Option<f64>,
     pub(super) local_last: Option<f64>,
+    /// The share of them by the thread that had used the page before too; `None` if that is not known.
+    pub(super) private: Option<f64>,
     /// Pages that it moved, as a share of the process's pages.
     pub(super) moved: Option<f64>,
     /// The process's share of the machine's run time.
@@ -79,13 +86,53 @@ pub(super) fn judge(evidence: &Evidence) -> Verdict {
     let (Some(last), Some(moved)) = (evidence.local_last, evidence.moved) else {
         return none("the kernel does not say where the accesses or the pages were");
     };
-    let (advice, is_clear, reason) = by_figures(evidence.local_first.unwrap_or(last), last, moved);
+    let first = evidence.local_first.unwrap_or(last);
+    let (advice, is_clear, reason) = match evidence.private {
+        Some(private) => by_threads(first, last, moved, private),
+        None => by_figures(first, last, moved),
+    };
     Verdict { advice, confidence: confidence(is_clear, evidence.share_of_machine), reason }
 }
 
-/// The advice, whether it is clear, and why.
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// The advice, whether it is clear, and why, where the kernel says which accesses are by one thread
+/// alone. What one thread uses was moved to it for good; what several use is moved to whoever came
+/// first, unless all of them are on one node: then accesses become local, and stay so.
+fn by_threads(first: f64, last: f64, moved: f64, private: f64) -> (Advice, bool, String) {
+    let (moved_text, private_text) = (percent(moved), percent(private));
+    if moved <= LEFT_ALONE {
+        let why = format!("hardly anything moves ({moved_text} of the memory)");
+        return (Advice::Off, last >= WELL_PLACED || private < MOSTLY_PRIVATE, why);
+    }
+    if private >= MOSTLY_PRIVATE {
+        let wanders = moved >= BACK_AND_FORTH && last < WELL_PLACED;
+        let why = format!(
+            "{moved_text} of the memory was moved, and {private_text} of accesses are by the thread \
+             that used the page before"
+        );
+        return (Advice::On, !wanders && private >= CLEARLY_PRIVATE, why);
+    }
+    if last >= WELL_PLACED && last - first >= BETTER {
+        let why = format!(
+            "the local share of accesses rose from {} to {}, though several threads use the memory",
+            percent(first),
+            percent(last)
+        );
+        return (Advice::On, false, why);
+    }
+    let why = format!(
+        "{moved_text} of the memory was moved, but {} of accesses are by another thread than the one \
+         before",
+        percent(1.0 - private)
+    );
+    (Advice::Off, private < CLEARLY_SHARED, why)
+}
+
+/// The advice, whether it is clear, and why, by the machine's counts alone.
 fn by_figures(first: f64, last: f64, moved: f64) -> (Advice, bool, String) {
-    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     if last - first >= BETTER {
         let clear = last >= WELL_PLACED;
         let why = format!(
@@ -141,6 +188,7 @@ mod tests {
         faults: 10_000,
         local_first: Some(0.5),
         local_last: Some(0.5),
+        private: None,
         moved: Some(0.2),
         share_of_machine: Some(0.95),
     };
@@ -170,6 +218,24 @@ mod tests {
         let wandering = Evidence { moved: Some(3.4), ..PLAIN };
         assert_eq!(advice(wandering), (Advice::Off, Confidence::High));
         assert!(judge(&wandering).reason.contains("3.4 times"));
+    }
+
+    #[test]
+    fn where_the_kernel_tells_threads_apart_it_is_they_that_matter() {
+        let told =
+            |private, moved| Evidence { private: Some(private), moved: Some(moved), ..PLAIN };
+        // Moved to its users after the last access that was seen: no access was local yet.
+        assert_eq!(advice(told(0.8, 1.3)), (Advice::On, Confidence::High));
+        assert_eq!(advice(told(0.6, 0.3)), (Advice::On, Confidence::Medium));
+        assert_eq!(advice(told(0.3, 0.4)), (Advice::Off, Confidence::High));
+        assert_eq!(advice(told(0.45, 0.4)), (Advice::Off, Confidence::Medium));
+        assert_eq!(advice(told(0.95, 0.001)), (Advice::Off, Confidence::Medium), "nothing to move");
+        // Several threads of one node.
+        let of_a_node = Evidence { local_last: Some(0.97), ..told(0.2, 0.5) };
+        assert_eq!(advice(of_a_node), (Advice::On, Confidence::Medium));
+        // The control: local before too.
+        let before = Evidence { local_first: Some(0.95), ..of_a_node };
+        assert_eq!(advice(before).0, Advice::Off);
     }
 
     /// The control: a share that rises by less than a tenth is no gain, whatever moved.

@@ -96,7 +96,8 @@ impl Course<'_> {
         let limit = Duration::from_secs_f64(self.options.seconds);
         let mut seconds = None;
         let mut half = None;
-        while began.elapsed() < limit && !(stage.ends_when_placed && seconds.is_some()) {
+        let may_end = stage.ends_when_placed && !self.options.lasting;
+        while began.elapsed() < limit && !(may_end && seconds.is_some()) {
             std::thread::sleep(LOOK);
             if half.is_none() && began.elapsed() >= limit / 2 {
                 half = Some((Instant::now(), self.counts(team)?.moved));

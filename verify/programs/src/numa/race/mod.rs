@@ -4,6 +4,7 @@
 //! same scenes: the kernel remembers much of a process, and a second balancer must find what the
 //! first one found. The figures are seconds until memory is where it is used, and what that took.
 
+mod advice;
 mod contender;
 mod course;
 mod figures;
@@ -13,12 +14,13 @@ mod threads;
 use std::env;
 use std::process::Command;
 
+pub(crate) use advice::run as advice;
 pub(crate) use contender::Contender;
 pub(crate) use scene::Scene;
 
 use figures::{Comparison, Figures};
 
-use super::environment::{blind, nodes};
+use super::environment::{self, blind, nodes};
 use crate::options::Options;
 use crate::verdict::Verdict;
 

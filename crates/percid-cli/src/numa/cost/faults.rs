@@ -1,0 +1,134 @@
+//! What the kernel's balancing notes of each thread (`/proc/PID/task/TID/sched`, where the kernel has
+//! it): the process's own figures, unlike those of `/proc/vmstat`.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde::Serialize;
+
+use crate::numa::process::Process;
+
+/// Accesses that balancing saw: averages over time, in which older ones count less. It counts an access
+/// where the page is after it was moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Faults {
+    /// By the thread that also made the access to the page before, as far as the kernel knows one.
+    pub(super) private: u64,
+    /// By another one than before.
+    pub(super) shared: u64,
+    /// To pages on the node of the thread.
+    pub(super) local: u64,
+    /// Pages that were moved for these accesses, since the first look.
+    pub(super) moved: u64,
+}
+
+impl Faults {
+    pub(super) fn all(self) -> u64 {
+        self.private + self.shared
+    }
+
+    fn plus(self, other: Faults) -> Faults {
+        Faults {
+            private: self.private + other.private,
+            shared: self.shared + other.shared,
+            local: self.local + other.local,
+            moved: self.moved + other.moved,
+        }
+    }
+
+    /// The lines that matter: `numa_pages_migrated : 7`, `current_node=0, …`, and for each node
+    /// `numa_faults node=0 task_private=1 task_shared=2 …`.
+    fn of_thread(sched: &str) -> Option<Faults> {
+        let value = |line: &str, name: &str| -> Option<u64> {
+            let found = line.split([' ', ',']).find_map(|word| word.strip_prefix(name));
+            found?.strip_prefix('=')?.parse().ok()
+        };
+        let moved = sched.lines().find_map(|line| line.strip_prefix("numa_pages_migrated"))?;
+        let moved = moved.trim_start().strip_prefix(':')?.trim().parse().ok()?;
+        let node = sched.lines().find_map(|line| value(line, "current_node"))?;
+        let mut faults = Faults { moved, ..Faults::default() };
+        for line in sched.lines().filter(|line| line.starts_with("numa_faults ")) {
+            let (private, shared) = (value(line, "task_private")?, value(line, "task_shared")?);
+            faults.private += private;
+            faults.shared += shared;
+            if value(line, "node") == Some(node) {
+                faults.local += private + shared;
+            }
+        }
+        Some(faults)
+    }
+}
+
+/// The threads of a process, also those that have ended since.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    /// Pages moved for a thread by the first look at the process, and its figures at the last one.
+    seen: BTreeMap<u32, (u64, Faults)>,
+    has_looked: bool,
+}
+
+impl Threads {
+    pub(super) fn look(&mut self, process: Process) {
+        let numbers = fs::read_dir(process.path("task")).into_iter().flatten();
+        let numbers = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        for thread in numbers.collect::<Vec<u32>>() {
+            let text = fs::read_to_string(process.path(&format!("task/{thread}/sched")));
+            let Some(faults) = text.ok().and_then(|text| Faults::of_thread(&text)) else {
+                continue;
+            };
+            // A thread that comes later has moved everything since the first look.
+            let before = if self.has_looked { 0 } else { faults.moved };
+            self.seen.entry(thread).or_insert((before, faults)).1 = faults;
+        }
+        self.has_looked = true;
+    }
+
+    /// All together; `None` where the kernel says nothing.
+    pub(super) fn all(&self) -> Option<Faults> {
+        let each = self.seen.values().map(|&(before, faults)| Faults {
+            moved: faults.moved.saturating_sub(before),
+            ..faults
+        });
+        each.reduce(Faults::plus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHED: &str = "a.out (7, #threads: 2)\n\
+        mm->numa_scan_seq                            :                    5\n\
+        numa_pages_migrated                          :                   31\n\
+        numa_preferred_nid                           :                    1\n\
+        total_numa_faults                            :                   72\n\
+        current_node=1, numa_group_id=7\n\
+        numa_faults node=0 task_private=2 task_shared=10 group_private=9 group_shared=9\n\
+        numa_faults node=1 task_private=40 task_shared=20 group_private=9 group_shared=9\n";
+
+    #[test]
+    fn what_the_kernel_notes_of_a_thread() {
+        let expected = Faults { private: 42, shared: 30, local: 60, moved: 31 };
+        assert_eq!(Faults::of_thread(SCHED), Some(expected));
+        assert_eq!(Faults::of_thread("se.exec_start : 5.1\n"), None, "built without balancing");
+        assert_eq!(Faults::of_thread(&SCHED.replace("task_shared=20", "task_shared=x")), None);
+    }
+
+    #[test]
+    fn what_was_moved_before_does_not_count_and_who_has_ended_does() {
+        let faults = |moved| Faults { private: 1, shared: 2, local: 3, moved };
+        let seen = [(1, (30, faults(31))), (2, (0, faults(7)))].into();
+        let threads = Threads { seen, has_looked: true };
+        assert_eq!(threads.all(), Some(Faults { private: 2, shared: 4, local: 6, moved: 8 }));
+        assert_eq!(Threads::default().all(), None);
+    }
+
+    #[test]
+    fn this_process_has_threads() {
+        let mut threads = Threads::default();
+        let me = Process { number: std::process::id() };
+        (0..2).for_each(|_| threads.look(me));
+        // Kernels without NUMA balancing say nothing.
+        assert!(threads.all().is_none_or(|faults| faults.local <= faults.all()));
+    }
+}
