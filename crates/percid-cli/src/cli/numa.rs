@@ -157,6 +157,8 @@ observed, so they are the process's as far as it was the one that ran:
                    (/proc/PID/task/TID/sched): `private` accesses by the thread that used
                    the page before too, `shared` by another, `local` to pages on the
                    thread's node after they were moved, and pages `moved`
+  in proportion    spread: the share of these accesses that the threads made in proportion
+                   to their run time; 1/n where one of n threads is first wherever all go
   memory           memory_before, memory_after: bytes on each node (/proc/PID/numa_maps)
   moved            moved_share: pages that balancing moved, as a share of the process's pages
   in the kernel    system_share: the part of its run time that the process spent in the
@@ -165,10 +167,10 @@ observed, so they are the process's as far as it was the one that ran:
 
 The verdict, in JSON `verdict` with `advice`, `confidence` and `reason`:
 
-  on           more than 1 % of the memory moved, and at least half of the accesses are by
-               the thread that used the page before; or nine of ten accesses are local, a
-               tenth more than at first
-  off          less moved; or most accesses are by other threads than before
+  on           more than 1 % of the memory moved, and at least half of the accesses are to
+               memory of single threads (`private` of all, times `spread`); or nine of ten
+               accesses are local, a tenth more than at first
+  off          less moved; or most accesses are to memory that several threads use
   cannot_tell  one node has memory, the balancing is off, or it saw less than 200 accesses
 
 Kernels that note nothing of threads leave the machine's counts: on where the local share rose

@@ -32,6 +32,8 @@ pub(super) struct CostDocument {
     memory_after: Option<BTreeMap<u32, u64>>,
     /// What the kernel noted of the process's threads; `null` where it does not.
     threads: Option<Faults>,
+    /// Of the accesses, the share that the threads made in proportion to their run time.
+    spread: Option<f64>,
     /// Pages that balancing moved, as a share of the process's pages.
     moved_share: Option<f64>,
     /// Of the process's run time, what it spent in the kernel: a bound of what balancing costs it.
@@ -62,6 +64,7 @@ impl CostDocument {
             is_on: balancing.is_on(),
             faults: seen.all.numa_hint_faults.unwrap_or(0),
             private: seen.faults.and_then(|faults| share(faults.private, faults.all())),
+            spread: seen.spread,
             local_first: local(&seen.first),
             local_last: local(&seen.last).or(local(&seen.all)),
             moved: moved_share,
@@ -79,6 +82,7 @@ impl CostDocument {
             memory_before: seen.memory_before.clone(),
             memory_after: seen.memory_after.clone(),
             threads: seen.faults,
+            spread: seen.spread,
             moved_share,
             system_share: seen.process.and_then(|own| share(own.system, own.all())),
             share_of_machine,
@@ -124,7 +128,9 @@ impl fmt::Display for CostDocument {
         )?;
         if let Some(threads) = self.threads {
             let private = percent(share(threads.private, threads.all()));
+            let spread = percent(self.spread);
             writeln!(f, "accesses by the thread that made the one before: {private} %")?;
+            writeln!(f, "accesses in proportion to the threads' run time: {spread} %")?;
         }
         writeln!(f, "moved by balancing: {} % of its pages", percent(self.moved_share))?;
         writeln!(

@@ -20,6 +20,9 @@ pub(super) struct Faults {
     pub(super) local: u64,
     /// Pages that were moved for these accesses, since the first look.
     pub(super) moved: u64,
+    /// How long the threads have run since then.
+    #[serde(skip)]
+    microseconds: u64,
 }
 
 impl Faults {
@@ -33,20 +36,34 @@ impl Faults {
             shared: self.shared + other.shared,
             local: self.local + other.local,
             moved: self.moved + other.moved,
+            microseconds: self.microseconds + other.microseconds,
         }
     }
 
-    /// The lines that matter: `numa_pages_migrated : 7`, `current_node=0, …`, and for each node
-    /// `numa_faults node=0 task_private=1 task_shared=2 …`.
+    fn since(self, before: Faults) -> Faults {
+        Faults {
+            moved: self.moved.saturating_sub(before.moved),
+            microseconds: self.microseconds.saturating_sub(before.microseconds),
+            ..self
+        }
+    }
+
+    /// The lines that matter: `se.sum_exec_runtime : 5.25` in milliseconds, `numa_pages_migrated : 7`,
+    /// `current_node=0, …`, and for each node `numa_faults node=0 task_private=1 task_shared=2 …`.
     fn of_thread(sched: &str) -> Option<Faults> {
         let value = |line: &str, name: &str| -> Option<u64> {
             let found = line.split([' ', ',']).find_map(|word| word.strip_prefix(name));
             found?.strip_prefix('=')?.parse().ok()
         };
-        let moved = sched.lines().find_map(|line| line.strip_prefix("numa_pages_migrated"))?;
-        let moved = moved.trim_start().strip_prefix(':')?.trim().parse().ok()?;
+        let field = |name: &str| -> Option<&str> {
+            let rest = sched.lines().find_map(|line| line.strip_prefix(name))?;
+            Some(rest.trim_start().strip_prefix(':')?.trim())
+        };
+        let moved = field("numa_pages_migrated")?.parse().ok()?;
+        let milliseconds: f64 = field("se.sum_exec_runtime")?.parse().ok()?;
+        let microseconds = (1e3 * milliseconds) as u64;
         let node = sched.lines().find_map(|line| value(line, "current_node"))?;
-        let mut faults = Faults { moved, ..Faults::default() };
+        let mut faults = Faults { moved, microseconds, ..Faults::default() };
         for line in sched.lines().filter(|line| line.starts_with("numa_faults ")) {
             let (private, shared) = (value(line, "task_private")?, value(line, "task_shared")?);
             faults.private += private;
@@ -62,8 +79,8 @@ impl Faults {
 /// The threads of a process, also those that have ended since.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    /// Pages moved for a thread by the first look at the process, and its figures at the last one.
-    seen: BTreeMap<u32, (u64, Faults)>,
+    /// What was noted of a thread before the first look at the process, and at the last one.
+    seen: BTreeMap<u32, (Faults, Faults)>,
     has_looked: bool,
 }
 
@@ -73,23 +90,34 @@ impl Threads {
         let numbers = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         for thread in numbers.collect::<Vec<u32>>() {
             let text = fs::read_to_string(process.path(&format!("task/{thread}/sched")));
-            let Some(faults) = text.ok().and_then(|text| Faults::of_thread(&text)) else {
-                continue;
-            };
-            // A thread that comes later has moved everything since the first look.
-            let before = if self.has_looked { 0 } else { faults.moved };
-            self.seen.entry(thread).or_insert((before, faults)).1 = faults;
+            let Some(now) = text.ok().and_then(|text| Faults::of_thread(&text)) else { continue };
+            // A thread that comes later has done everything since the first look.
+            let before = if self.has_looked { Faults::default() } else { now };
+            self.seen.entry(thread).or_insert((before, now)).1 = now;
         }
         self.has_looked = true;
     }
 
     /// All together; `None` where the kernel says nothing.
     pub(super) fn all(&self) -> Option<Faults> {
-        let each = self.seen.values().map(|&(before, faults)| Faults {
-            moved: faults.moved.saturating_sub(before),
-            ..faults
-        });
-        each.reduce(Faults::plus)
+        self.each().reduce(Faults::plus)
+    }
+
+    fn each(&self) -> impl Iterator<Item = Faults> {
+        self.seen.values().map(|(before, now)| now.since(*before))
+    }
+
+    /// The share of the accesses that the threads would have made too if they had made them in
+    /// proportion to their run time: 1 where each uses memory of its own, `1 / n` where one of `n` was
+    /// the first wherever all of them go. Who arms memory is often the first everywhere, so that the
+    /// memory of all looks like that thread's own. `None` if nothing was seen.
+    pub(super) fn spread(&self) -> Option<f64> {
+        let all = self.all()?;
+        let share = |part: u64, whole: u64| part as f64 / whole as f64;
+        let least = |one: Faults| {
+            share(one.all(), all.all()).min(share(one.microseconds, all.microseconds))
+        };
+        (all.all() > 0 && all.microseconds > 0).then(|| self.each().map(least).sum())
     }
 }
 
@@ -98,6 +126,7 @@ mod tests {
     use super::*;
 
     const SCHED: &str = "a.out (7, #threads: 2)\n\
+        se.sum_exec_runtime                          :             5.250999\n\
         mm->numa_scan_seq                            :                    5\n\
         numa_pages_migrated                          :                   31\n\
         numa_preferred_nid                           :                    1\n\
@@ -108,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_notes_of_a_thread() {
-        let expected = Faults { private: 42, shared: 30, local: 60, moved: 31 };
+        let expected = Faults { private: 42, shared: 30, local: 60, moved: 31, microseconds: 5250 };
         assert_eq!(Faults::of_thread(SCHED), Some(expected));
         assert_eq!(Faults::of_thread("se.exec_start : 5.1\n"), None, "built without balancing");
         assert_eq!(Faults::of_thread(&SCHED.replace("task_shared=20", "task_shared=x")), None);
@@ -116,10 +145,15 @@ mod tests {
 
     #[test]
     fn what_was_moved_before_does_not_count_and_who_has_ended_does() {
-        let faults = |moved| Faults { private: 1, shared: 2, local: 3, moved };
-        let seen = [(1, (30, faults(31))), (2, (0, faults(7)))].into();
-        let threads = Threads { seen, has_looked: true };
-        assert_eq!(threads.all(), Some(Faults { private: 2, shared: 4, local: 6, moved: 8 }));
+        let faults =
+            |moved, microseconds| Faults { private: 1, shared: 2, local: 3, moved, microseconds };
+        let seen = [(1, (faults(30, 5), faults(31, 6))), (2, (Faults::default(), faults(7, 3)))];
+        let threads = Threads { seen: seen.into(), has_looked: true };
+        let both = Faults { private: 2, shared: 4, local: 6, moved: 8, microseconds: 4 };
+        assert_eq!(threads.all(), Some(both));
+        // Half of the accesses each; a quarter and three quarters of the time.
+        assert_eq!(threads.spread(), Some(0.75));
+        assert_eq!(Threads::default().spread(), None);
         assert_eq!(Threads::default().all(), None);
     }
 

@@ -128,6 +128,8 @@ pub(super) struct Observation {
     pub(super) machine: Option<RunTime>,
     /// What the kernel noted of the process's threads; `None` where it does not.
     pub(super) faults: Option<Faults>,
+    /// How far the threads share the accesses as they share the run time: [`Threads::spread`].
+    pub(super) spread: Option<f64>,
     /// Whether the process ended, or Ctrl-C was pressed, before the time was over.
     pub(super) ended: bool,
     pub(super) interrupted: bool,
@@ -156,7 +158,8 @@ pub(super) fn observe(
     // The last look, which is worth its time.
     threads.look(process);
     moments.push(Moment::now(process, &mut Looks::default()));
-    Observation { faults: threads.all(), ended, interrupted, ..summary(&moments) }
+    let (faults, spread) = (threads.all(), threads.spread());
+    Observation { faults, spread, ended, interrupted, ..summary(&moments) }
 }
 
 /// What was counted while the first accesses were seen, before memory could move, and while the last
@@ -190,6 +193,7 @@ fn summary(moments: &[Moment]) -> Observation {
         process: since(process, begin.process),
         machine: since(end.machine, begin.machine),
         faults: None,
+        spread: None,
         ended: false,
         interrupted: false,
     }

@@ -54,6 +54,8 @@ pub(super) struct Evidence {
     pub(super) local_last: Option<f64>,
     /// The share of them by the thread that had used the page before too; `None` if that is not known.
     pub(super) private: Option<f64>,
+    /// The share of them that the threads made in proportion to their run time.
+    pub(super) spread: Option<f64>,
     /// Pages that it moved, as a share of the process's pages.
     pub(super) moved: Option<f64>,
     /// The process's share of the machine's run time.
@@ -88,7 +90,7 @@ pub(super) fn judge(evidence: &Evidence) -> Verdict {
     };
     let first = evidence.local_first.unwrap_or(last);
     let (advice, is_clear, reason) = match evidence.private {
-        Some(private) => by_threads(first, last, moved, private),
+        Some(private) => by_threads(first, last, moved, private * evidence.spread.unwrap_or(1.0)),
         None => by_figures(first, last, moved),
     };
     Verdict { advice, confidence: confidence(is_clear, evidence.share_of_machine), reason }
@@ -110,8 +112,8 @@ fn by_threads(first: f64, last: f64, moved: f64, private: f64) -> (Advice, bool,
     if private >= MOSTLY_PRIVATE {
         let wanders = moved >= BACK_AND_FORTH && last < WELL_PLACED;
         let why = format!(
-            "{moved_text} of the memory was moved, and {private_text} of accesses are by the thread \
-             that used the page before"
+            "{moved_text} of the memory was moved, and {private_text} of accesses are to memory of \
+             single threads"
         );
         return (Advice::On, !wanders && private >= CLEARLY_PRIVATE, why);
     }
@@ -124,8 +126,8 @@ fn by_threads(first: f64, last: f64, moved: f64, private: f64) -> (Advice, bool,
         return (Advice::On, false, why);
     }
     let why = format!(
-        "{moved_text} of the memory was moved, but {} of accesses are by another thread than the one \
-         before",
+        "{moved_text} of the memory was moved, but {} of accesses are to memory that several threads \
+         use",
         percent(1.0 - private)
     );
     (Advice::Off, private < CLEARLY_SHARED, why)
@@ -189,6 +191,7 @@ mod tests {
         local_first: Some(0.5),
         local_last: Some(0.5),
         private: None,
+        spread: None,
         moved: Some(0.2),
         share_of_machine: Some(0.95),
     };
@@ -230,6 +233,10 @@ mod tests {
         assert_eq!(advice(told(0.3, 0.4)), (Advice::Off, Confidence::High));
         assert_eq!(advice(told(0.45, 0.4)), (Advice::Off, Confidence::Medium));
         assert_eq!(advice(told(0.95, 0.001)), (Advice::Off, Confidence::Medium), "nothing to move");
+        // One of four threads is the first everywhere: it seems to be alone.
+        let first_everywhere = Evidence { spread: Some(0.25), ..told(0.99, 0.4) };
+        assert_eq!(advice(first_everywhere), (Advice::Off, Confidence::High));
+        assert_eq!(advice(Evidence { spread: Some(0.9), ..first_everywhere }).0, Advice::On);
         // Several threads of one node.
         let of_a_node = Evidence { local_last: Some(0.97), ..told(0.2, 0.5) };
         assert_eq!(advice(of_a_node), (Advice::On, Confidence::Medium));
