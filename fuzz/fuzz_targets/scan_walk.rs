@@ -90,6 +90,7 @@ impl Choice {
         let has = |bit: u8| self.flags >> bit & 1 == 1;
         Rules {
             width: if self.wide { Width::Bits128 } else { Width::Bits64 },
+            track_regions: !has(6),
             window_before_test: has(0),
             once_per_sequence: has(1),
             complete_partial: has(2),
@@ -337,7 +338,7 @@ impl Model {
                 return Some(Reason::PidInactive);
             }
         }
-        if !self.rules.window_before_test {
+        if self.rules.track_regions && !self.rules.window_before_test {
             self.end_window(start, now);
         }
         None
@@ -358,6 +359,9 @@ impl Model {
         }
         if !readable && !writable && !executable {
             return Some(Reason::Inaccessible);
+        }
+        if !self.rules.track_regions {
+            return None;
         }
         let (sequence, delay) = (self.sequence, self.settings.scan_delay);
         let region = self.regions.get_mut(&start).expect("it is there");
@@ -389,6 +393,9 @@ impl Model {
     }
 
     fn is_accessed(&self, start: u64, scanner: Scanner) -> bool {
+        if !self.rules.track_regions {
+            return true;
+        }
         let known = self.regions[&start].known.as_ref().expect("it was visited");
         let since = if self.rules.own_first_sequences { known.first } else { 0 };
         let bit = self.rules.width.bit(scanner.thread);
@@ -424,7 +431,9 @@ impl Model {
             }
         }
         let region = self.regions.get_mut(&start).expect("it is there");
-        region.known.as_mut().expect("it was visited").completed = self.sequence;
+        if self.rules.track_regions {
+            region.known.as_mut().expect("it was visited").completed = self.sequence;
+        }
         at
     }
 

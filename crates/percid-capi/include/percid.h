@@ -430,7 +430,7 @@ typedef enum percid_overflow {
  */
 typedef enum percid_scan_rules {
     /**
-     * Linux 6.6, before the published series: a region that the scanning thread does not use may
+     * Linux 6.4 to 6.6, before the published series: a region that the scanning thread does not use may
      * never be scanned.
      */
     PERCID_SCAN_RULES_BASE = 1,

@@ -172,13 +172,13 @@ In JSON also: `first_uses`, acquisitions of an ID that had never been used; `sca
 followed; `whole_trace`, false after Ctrl-C.
 
 Of a trace with NUMA balancing (`record --numa-scan`) also what each set of rules for the
-kernel's scan would have scanned and left out: of the same regions, at the same passes, with
-the same users. base is Linux 6.6; windows, partial and selective (Linux 6.7) the published
-series step by step; own-sequences and linux-6.12 the later fixes; by-activity an idea that is
-in no kernel. Where the rules are the kernel's own (marked *) both should say the same; what
-only one of them says is counted. In JSON `numa_scan`, with one of `processes` for each that
-was scanned: `source` (probes, or tracepoints: what was armed is inferred), `kernel`, and
-for each of `rules`
+kernel's scan would have scanned and left out: of the same regions, at the same passes, with the
+same users. linux-6.3 scans every region; base is Linux 6.4 to 6.6; windows, partial and
+selective (Linux 6.7) the published series step by step; own-sequences and linux-6.12 the later
+fixes; by-activity an idea that is in no kernel. Where the rules are the kernel's own (marked *)
+both should say the same; what only one of them says is counted. In JSON `numa_scan`, with one of
+`processes` for each that was scanned: `source` (probes, or tracepoints: what was armed is
+inferred), `kernel`, and for each of `rules`
 
   MiB, pieces  scanned_bytes, pieces
                              memory that was armed, and in how many pieces; of `kernel`

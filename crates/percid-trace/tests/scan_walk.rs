@@ -4,6 +4,8 @@
 
 mod fixture;
 
+use std::collections::BTreeSet;
+
 use fixture::trace;
 use percid_rules::scan::{Reason, Rules};
 use percid_trace::numa::What;
@@ -166,4 +168,33 @@ fn text_of_the_same_run_has_the_same_events() {
     let walk = walk(&text);
     assert_eq!(walk.source, Source::Tracepoints);
     assert!(!walk.settings_known && walk.inferred.regions > 0);
+}
+
+/// The same recording as of a kernel before 6.4, which tells nothing of what it leaves out: shared
+/// memory, which that kernel does not scan, is known by never being armed.
+#[test]
+fn what_old_kernels_never_arm_of_files_is_taken_for_shared_memory() {
+    let mut old = trace(RECORDED);
+    old.origin.release = Some("6.1.0-56-cloud-amd64".to_owned());
+    old.numa.retain(|event| !matches!(event.what, What::Skip { .. }));
+    let shared = |trace: &Trace| -> BTreeSet<u64> {
+        let region = |what: &What| match *what {
+            What::Region { start, traits, .. } if traits.file && traits.writable => Some(start),
+            _ => None,
+        };
+        trace.numa.iter().filter_map(|event| region(&event.what)).collect()
+    };
+    let armed = |start: u64, trace: &Trace| {
+        trace
+            .numa
+            .iter()
+            .any(|event| matches!(event.what, What::Arm { start: at, .. } if at == start))
+    };
+    let never: Vec<u64> = shared(&old).into_iter().filter(|&start| !armed(start, &old)).collect();
+    let first = shared(&old).into_iter().find(|&start| armed(start, &old)).expect("armed");
+    assert_eq!(walk(&old).inferred.traits, never.len() as u64);
+    old.numa.retain(|event| !matches!(event.what, What::Arm { start, .. } if start == first));
+    assert_eq!(walk(&old).inferred.traits, never.len() as u64 + 1);
+    old.origin.release = Some("6.6.0".to_owned());
+    assert_eq!(walk(&old).inferred.traits, 0, "there a region may have no users");
 }

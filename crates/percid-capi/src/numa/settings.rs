@@ -13,7 +13,7 @@ use crate::sized;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleSet {
-    /// Linux 6.6, before the published series: a region that the scanning thread does not use may
+    /// Linux 6.4 to 6.6, before the published series: a region that the scanning thread does not use may
     /// never be scanned.
     Base = 1,
     /// The published series (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
@@ -193,6 +193,8 @@ impl Settings {
         Some(Rules {
             width,
             order,
+            // Not so is before Linux 6.4, which is for replays of recordings.
+            track_regions: true,
             window_before_test: self.window_before_test != 0,
             once_per_sequence: self.once_per_sequence != 0,
             complete_partial: self.complete_partial != 0,

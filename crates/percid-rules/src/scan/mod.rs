@@ -8,7 +8,7 @@
 //!
 //! The order of the questions, the budgets and the state are the published ones (Linux 6.7, commits
 //! 9ae5c00ea2e6 to ef4e0604996f); [`Rules`] chooses among the fixes. The walk is compared, decision
-//! by decision, with recordings of a running Linux 6.12 (`verify/vm`).
+//! by decision, with recordings of running Linux 6.1, 6.12 and 7.3 (`verify/vm`).
 //!
 //! ```
 //! use std::ops::Range;

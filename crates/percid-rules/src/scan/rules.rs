@@ -18,6 +18,10 @@ pub enum Order {
 pub struct Rules {
     /// The size of the sets of active threads.
     pub width: Width,
+    /// What is remembered of a region counts (Linux 6.4): a new one waits, and threads that do not
+    /// use it leave it out. Without this every pass scans every region, and of the other fixes only
+    /// the order counts.
+    pub track_regions: bool,
     /// Windows of activity end also for regions that the scanning thread does not use.
     pub window_before_test: bool,
     /// No region is scanned twice in a sequence.
@@ -36,10 +40,11 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Linux 6.6, before the published series: what the scanning thread does not use may never be
+    /// Linux 6.4 to 6.6, before the published series: what the scanning thread does not use may never be
     /// scanned.
     pub const BASE: Rules = Rules {
         width: Width::Bits64,
+        track_regions: true,
         window_before_test: false,
         once_per_sequence: false,
         complete_partial: false,

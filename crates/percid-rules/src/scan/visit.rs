@@ -62,6 +62,9 @@ impl<E: Effects> Pass<'_, E> {
         if let Some(reason) = region.traits.obstacle(self.scanner.balances) {
             return Some(reason);
         }
+        if !self.rules.track_regions {
+            return None;
+        }
         let memory = region.memory.get_or_insert_with(|| Memory::new(now, sequence, self.settings));
         if sequence != 0 && now < memory.not_before {
             return Some(Reason::ScanDelay);
@@ -75,6 +78,9 @@ impl<E: Effects> Pass<'_, E> {
 
     /// Whether activity does not count yet.
     pub(super) fn is_blind(&self, index: usize) -> bool {
+        if !self.rules.track_regions {
+            return true;
+        }
         let first = self.memory(index).map_or(0, |memory| memory.first);
         let since = if self.rules.own_first_sequences { first } else { 0 };
         self.scan.sequence - since < BLIND_SEQUENCES

@@ -234,6 +234,21 @@ mod tests {
         assert_eq!((next.last(), scan.sequence), (Some(&done(2, "arm 2..3")), sequence + 1));
     }
 
+    /// Before Linux 6.4: no delay, no users, and no region is left out because it was scanned.
+    #[test]
+    fn regions_that_are_not_tracked_are_scanned_by_anyone_at_once() {
+        for order in [Order::Address, Order::Activity] {
+            for others in [Rules::BASE, Rules::LINUX_6_12] {
+                let rules = Rules { track_regions: false, order, ..others };
+                let mut scan = grown(&[(0, 1), (4, 5)]);
+                assert!(scan.add(8 * MIB..9 * MIB, Traits::ANONYMOUS));
+                let all = [done(0, "arm 0..1"), done(4, "arm 4..5"), done(8, "arm 8..9")];
+                assert_eq!(pass(&mut scan, 0, &rules), all, "{rules:?}");
+                assert_eq!(pass(&mut scan, 0, &rules), all, "{rules:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_new_region_waits_but_not_in_the_first_sequence() {
         let mut scan = Scan::new();

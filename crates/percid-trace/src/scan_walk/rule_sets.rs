@@ -13,13 +13,23 @@ pub struct RuleSet {
     pub rules: Rules,
 }
 
+const UNTRACKED: Rules = Rules { track_regions: false, ..Rules::BASE };
 const WINDOWS: Rules = Rules { window_before_test: true, ..Rules::BASE };
 const PARTIAL: Rules = Rules { complete_partial: true, ..WINDOWS };
 const OWN_SEQUENCES: Rules = Rules { own_first_sequences: true, ..Rules::SELECTIVE };
 
 /// All, each with what those before it have; the last is in no kernel.
-pub const RULE_SETS: [RuleSet; 7] = [
-    RuleSet { name: "base", about: "Linux 6.6", rules: Rules::BASE },
+pub const RULE_SETS: [RuleSet; 8] = [
+    RuleSet {
+        name: "linux-6.3",
+        about: "every region is scanned, whoever uses it",
+        rules: UNTRACKED,
+    },
+    RuleSet {
+        name: "base",
+        about: "Linux 6.4 to 6.6: only threads that use a region scan it",
+        rules: Rules::BASE,
+    },
     RuleSet {
         name: "windows",
         about: "windows of activity end whoever scans (commit f3a6c97940fb)",
@@ -50,7 +60,8 @@ pub fn of_release(release: &str) -> Option<&'static RuleSet> {
     let mut numbers = release.split(|byte: char| !byte.is_ascii_digit());
     let mut number = || numbers.next()?.parse::<u32>().ok();
     let name = match (number()?, number()?) {
-        (..6, _) | (6, ..=6) => "base",
+        (..6, _) | (6, ..=3) => "linux-6.3",
+        (6, 4..=6) => "base",
         (6, 7) => "selective",
         (6, 8..=11) => return None,
         _ => "linux-6.12",
@@ -65,7 +76,9 @@ mod tests {
     #[test]
     fn releases_have_their_rules() {
         let name = |release| of_release(release).map(|set| set.name);
-        assert_eq!(name("5.10.0-30-amd64"), Some("base"));
+        assert_eq!(name("5.10.0-30-amd64"), Some("linux-6.3"));
+        assert_eq!(name("6.3.9"), Some("linux-6.3"));
+        assert_eq!(name("6.4.0"), Some("base"));
         assert_eq!(name("6.6.1"), Some("base"));
         assert_eq!(name("6.7.0-rc3+"), Some("selective"));
         assert_eq!(name("6.9.7"), None);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use percid_rules::scan::{Policy, Reason, Settings, Traits};
 
+use super::rule_sets::of_release;
 use super::walk::{Inferred, Line, Pass, Region, Source, Step, Walk, region_at};
 use crate::event::{Shares, Tid, What};
 use crate::numa;
@@ -36,7 +37,11 @@ pub fn walks(trace: &Trace) -> Vec<Walk> {
             steps: Vec::new(),
             inferred: Inferred::default(),
         };
-        Steps::new(&mut walk, looks(&events)).all(happened);
+        let mut looks = looks(&events);
+        if source == Source::Probes && leaves_out_by_traits_only(trace) {
+            walk.inferred.traits = fix_shared_memory(&mut looks, &happened);
+        }
+        Steps::new(&mut walk, looks).all(happened);
         Some(walk)
     };
     by_process.into_iter().filter_map(walk).collect()
@@ -209,6 +214,42 @@ fn looks(events: &[&numa::Event]) -> Vec<Look> {
     }
     looks.iter_mut().for_each(|look| look.regions.sort_by_key(|(range, _)| range.start));
     looks
+}
+
+/// Whether the traced kernel scans every region that its traits allow, whoever uses it.
+fn leaves_out_by_traits_only(trace: &Trace) -> bool {
+    let rules = trace.origin.release.as_deref().and_then(of_release);
+    rules.is_some_and(|set| !set.rules.track_regions)
+}
+
+/// Until 2026 the kernel took shared memory and files in memory (tmpfs) that have no policy of their
+/// own for memory whose policy forbids the scan, and no file that it shows tells them from others.
+/// So what no pass arms is taken for that. Returns how many regions are.
+///
+/// Source of the fact: Johannes Weiner, "mm: mempolicy: fix automatic numa balancing for shmem",
+/// June 2026.
+fn fix_shared_memory(looks: &mut [Look], happened: &[Happened]) -> u64 {
+    let passes = happened.iter().filter_map(|happened| match happened {
+        Happened::Pass(raw) => Some(raw),
+        Happened::Hint(..) | Happened::Turn(_) => None,
+    });
+    let armed: BTreeMap<u64, u64> = passes
+        .flat_map(|raw| &raw.said)
+        .filter_map(|said| match *said {
+            Said::Armed { start, end, .. } => Some((start, end)),
+            Said::Noted { .. } => None,
+        })
+        .collect();
+    let mut fixed = BTreeSet::new();
+    for (range, traits) in looks.iter_mut().flat_map(|look| &mut look.regions) {
+        let is_armed =
+            armed.range(..range.end).next_back().is_some_and(|(_, &end)| end > range.start);
+        if traits.file && traits.writable && traits.policy.is_none() && !is_armed {
+            traits.policy = Some(Policy::Fixed);
+            fixed.insert(range.start);
+        }
+    }
+    fixed.len() as u64
 }
 
 /// Something that happened, as the trace has it.

@@ -99,7 +99,7 @@ fn judge(trace: &Trace, walk: &Walk) -> Verdict {
     let release = trace.origin.release.as_deref().unwrap_or_default();
     let own = of_release(release).ok_or_else(|| format!("{release}: no rules are known"))?;
     let figures = figures(trace, walk)?;
-    // Before the published series all is another walk.
+    // Before the published series all is another walk, and so it is before regions were tracked.
     let control = if own.name == "base" { "linux-6.12" } else { "base" };
     for set in &RULE_SETS {
         let agreement = scan_walk::replay(walk, &set.rules).agreement;
