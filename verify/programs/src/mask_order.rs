@@ -21,6 +21,20 @@ const ID: u32 = 5;
 #[repr(align(128))]
 struct Alone(AtomicU64);
 
+/// What is published waits behind as many stores, at most, each of which waits for memory: so it is
+/// long until it can be seen.
+const STORES: usize = 16;
+
+/// They go to places in so many lines, more than caches hold.
+const LINES: usize = 1 << 18;
+
+/// At this distance, in lines, so that nothing fetches them beforehand.
+const APART: usize = 37;
+
+/// The drainer pauses for as many spins, at most: a bit that is drained at once is set anew, which is a
+/// fence by itself.
+const PAUSE: usize = 32;
+
 struct Race {
     mask: ActiveMask,
     published: Alone,
@@ -69,11 +83,15 @@ impl Race {
     fn publish(&self, cpu: u32) {
         pinning::restrict(0, &[cpu]);
         let mut random = Random::new(seed(), 0);
+        let far: Vec<Alone> = (0..LINES).map(|_| Alone(AtomicU64::new(1))).collect();
         while !self.stop.load(Relaxed) {
+            let stores = random.below(STORES);
+            let first = random.below(LINES - STORES * APART);
+            let far = far[first..].iter().step_by(APART).take(stores);
             // The bit is set now, unless a drain comes in between: the case in which nothing but
             // the fence orders the store and the test.
             self.mask.mark(ID);
-            (0..random.below(64)).for_each(|_| std::hint::black_box(()));
+            far.for_each(|line| line.0.store(1, Relaxed));
             self.published.0.store(1, Relaxed);
             self.mask.mark(ID);
             self.rounds.fetch_add(1, Relaxed);
@@ -94,7 +112,10 @@ impl Race {
 
     fn drain(&self, cpu: u32) {
         pinning::restrict(0, &[cpu]);
+        let mut random = Random::new(seed(), 1);
         while !self.stop.load(Relaxed) {
+            // It comes at any moment of what the publisher does.
+            (0..random.below(PAUSE)).for_each(|_| std::hint::spin_loop());
             self.began.0.fetch_add(1, Release);
             self.mask.drain(|_| self.published.0.store(0, Relaxed));
             self.ended.0.fetch_add(1, Release);
