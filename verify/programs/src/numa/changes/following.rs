@@ -14,7 +14,7 @@ use crate::pinning;
 pub(super) const BYTES: usize = 2 << 20;
 const ENOUGH: f64 = 0.95;
 /// Emulated CPUs that take turns let an interrupt wait for a tenth of a second.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(90);
 /// What moves at all has begun to by then: many periods, and the delay of new regions.
 const A_WHILE: Duration = Duration::from_secs(4);
 
