@@ -167,10 +167,11 @@ observed, so they are the process's as far as it was the one that ran:
 
 The verdict, in JSON `verdict` with `advice`, `confidence` and `reason`:
 
-  on           more than 1 % of the memory moved, and at least half of the accesses are to
-               memory of single threads (`private` of all, times `spread`); or nine of ten
-               accesses are local, a tenth more than at first
-  off          less moved; or most accesses are to memory that several threads use
+  on           more than 1 % of the memory moved, and at least 80 % of the accesses are to
+               memory of single threads (`private` of all, times `spread`); or at least 65 %,
+               and of the last accesses 80 % are local, or hardly any since the threads have
+               just gone elsewhere (10 %); or nine of ten are local, a tenth more than at first
+  off          less moved; or else: several threads use the memory
   cannot_tell  one node has memory, the balancing is off, or it saw less than 200 accesses
 
 Kernels that note nothing of threads leave the machine's counts: on where the local share rose
