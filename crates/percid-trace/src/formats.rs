@@ -266,6 +266,7 @@ enum Numa {
     MigrateStart { reason: MigrateReason },
     MigratePages { succeeded: Number, failed: Number, reason: MigrateReason },
     Pass { ticks: Number },
+    Passed,
     Arm { start: Number, end: Number },
     Armed { changed: Number },
     Fault { address: Number },
@@ -301,7 +302,7 @@ type Words<T> = [Option<T>; 16];
 type Resolve = fn(&Fields<'_>) -> Result<Option<What>, String>;
 
 /// The events that a trace is made of, and how each is resolved.
-const KNOWN: [(&str, &str, Resolve); 23] = [
+const KNOWN: [(&str, &str, Resolve); 24] = [
     ("sched", "sched_switch", |fields| {
         Ok(Some(What::Switch {
             prev_comm: fields.chars("prev_comm")?,
@@ -391,6 +392,7 @@ const KNOWN: [(&str, &str, Resolve); 23] = [
     (numa::PROBES, "pass", |fields| {
         Ok(Some(What::Numa(Numa::Pass { ticks: fields.number("ticks")? })))
     }),
+    (numa::PROBES, "passed", |_| Ok(Some(What::Numa(Numa::Passed)))),
     (numa::PROBES, "arm", |fields| {
         Ok(Some(What::Numa(Numa::Arm {
             start: fields.number("start")?,
@@ -669,6 +671,7 @@ impl Numa {
                 reason: reason.decode(record)?,
             },
             Numa::Pass { ticks } => numa::Tracepoint::Pass { ticks: number(ticks)? },
+            Numa::Passed => numa::Tracepoint::Passed,
             Numa::Arm { start, end } => {
                 numa::Tracepoint::Arm { start: number(start)?, end: number(end)? }
             }

@@ -29,6 +29,9 @@ pub enum What {
     Pass {
         /// The kernel's time in its own ticks, by which the scan goes (`jiffies`).
         ticks: u64,
+        /// For how long, in nanoseconds: until the function returned, also if no pass was due; `None`
+        /// if the trace does not say.
+        took: Option<u64>,
     },
     /// The pass leaves a region out, or says why it does not (`sched:sched_skip_vma_numa`).
     Skip {
@@ -54,6 +57,9 @@ pub enum What {
     Hint {
         /// The address that it used.
         address: u64,
+        /// How long the kernel took for it, in nanoseconds: from the fault to the probe, which comes
+        /// when the page has been moved if it is to be; `None` if the trace does not say.
+        took: Option<u64>,
     },
     /// A process was looked at: its regions follow, at the same time.
     Process {
@@ -274,6 +280,8 @@ pub enum Tracepoint {
     MigratePages { succeeded: u64, failed: u64, reason: MigrateReason },
     /// Our probe `pass`: `task_numa_work` is entered.
     Pass { ticks: u64 },
+    /// Our probe `passed`: `task_numa_work` returns.
+    Passed,
     /// Our probe `arm`: `change_prot_numa` is entered.
     Arm { start: u64, end: u64 },
     /// Our probe `armed`: `change_prot_numa` returns.

@@ -10,11 +10,27 @@ use crate::numa::{Event, Tracepoint, What};
 #[derive(Debug, Default)]
 pub(crate) struct NumaEvents {
     events: Vec<Event>,
-    /// For each CPU, the thread that had a fault there last, and where. A hint fault is one whose
+    /// For each CPU, the thread that had a fault there last, when, and where. A hint fault is one whose
     /// page was armed, which shows only later.
-    faults: HashMap<Cpu, (Tid, u64)>,
-    /// What calls returned, for [`NumaEvents::finish`].
-    returned: Vec<(u64, Tid, u64)>,
+    faults: HashMap<Cpu, Fault>,
+    /// What calls returned, and when, for [`NumaEvents::finish`].
+    returned: Vec<(u64, Tid, Returned)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fault {
+    thread: Tid,
+    time: u64,
+    address: u64,
+}
+
+/// A call that is noted at its beginning returned.
+#[derive(Debug, Clone, Copy)]
+enum Returned {
+    /// Memory was armed: so many pages that had not been.
+    Armed(u64),
+    /// A pass is over.
+    Passed,
 }
 
 impl NumaEvents {
@@ -38,17 +54,23 @@ impl NumaEvents {
             Tracepoint::MigratePages { succeeded, failed, reason } => {
                 (current, What::Migrated { moved: succeeded, failed, reason })
             }
-            Tracepoint::Pass { ticks } => (current, What::Pass { ticks }),
+            Tracepoint::Pass { ticks } => (current, What::Pass { ticks, took: None }),
             Tracepoint::Arm { start, end } => (current, What::Arm { start, end, changed: None }),
             Tracepoint::Armed { changed } => {
-                return self.returned.push((time, current, changed));
+                return self.returned.push((time, current, Returned::Armed(changed)));
+            }
+            Tracepoint::Passed => {
+                return self.returned.push((time, current, Returned::Passed));
             }
             Tracepoint::Fault { address } => {
-                self.faults.insert(cpu, (current, address));
+                self.faults.insert(cpu, Fault { thread: current, time, address });
                 return;
             }
             Tracepoint::Hint => match self.faults.remove(&cpu) {
-                Some((thread, address)) if thread == current => (current, What::Hint { address }),
+                Some(fault) if fault.thread == current => {
+                    let took = time.checked_sub(fault.time);
+                    (current, What::Hint { address: fault.address, took })
+                }
                 // It went to another CPU in between; who used which page is not known then.
                 _ => return,
             },
@@ -62,21 +84,36 @@ impl NumaEvents {
         events.sort_by_key(|event| (event.time, event.cpu));
         returned.sort_by_key(|&(time, ..)| time);
         let mut returned = returned.into_iter().peekable();
-        // For each thread, the place of its call that has not returned.
-        let mut open: HashMap<Tid, usize> = HashMap::new();
+        // For each thread, the places of its calls that have not returned.
+        let (mut arming, mut passing) = (HashMap::<Tid, usize>::new(), HashMap::new());
         for place in 0..=events.len() {
             let now = events.get(place).map_or(u64::MAX, |event| event.time);
-            while let Some((_, thread, changed)) = returned.next_if(|&(time, ..)| time < now) {
-                let called = open.remove(&thread).map(|place| &mut events[place].what);
-                if let Some(What::Arm { changed: known, .. }) = called {
-                    *known = Some(changed);
+            while let Some((time, thread, how)) = returned.next_if(|&(time, ..)| time < now) {
+                let calls =
+                    if matches!(how, Returned::Passed) { &mut passing } else { &mut arming };
+                if let Some(called) = calls.remove(&thread) {
+                    events[called].returns(time, how);
                 }
             }
-            if let Some(Event { thread, what: What::Arm { .. }, .. }) = events.get(place) {
-                open.insert(*thread, place);
-            }
+            match events.get(place) {
+                Some(Event { thread, what: What::Arm { .. }, .. }) => arming.insert(*thread, place),
+                Some(Event { thread, what: What::Pass { .. }, .. }) => {
+                    passing.insert(*thread, place)
+                }
+                _ => None,
+            };
         }
         events
+    }
+}
+
+impl Event {
+    fn returns(&mut self, now: u64, how: Returned) {
+        match (&mut self.what, how) {
+            (What::Arm { changed, .. }, Returned::Armed(pages)) => *changed = Some(pages),
+            (What::Pass { took, .. }, Returned::Passed) => *took = now.checked_sub(self.time),
+            _ => {}
+        }
     }
 }
 
@@ -102,7 +139,7 @@ mod tests {
             (5, 1, 8, Tracepoint::Fault { address: 12288 }),
             (6, 1, 9, Tracepoint::Hint),
         ];
-        let what = What::Hint { address: 8192 };
+        let what = What::Hint { address: 8192, took: Some(1) };
         assert_eq!(events(&seen), [Event { time: 3, cpu: 0, thread: 7, what }]);
     }
 
@@ -125,5 +162,27 @@ mod tests {
             })
             .collect();
         assert_eq!(changed, [(1, Some(50)), (3, Some(30)), (2, None)]);
+    }
+
+    /// What is armed in between returns for itself; a pass that does not end is not known.
+    #[test]
+    fn a_pass_takes_until_it_returns() {
+        let seen = [
+            (1, 0, 7, Tracepoint::Pass { ticks: 5 }),
+            (2, 0, 7, Tracepoint::Arm { start: 1, end: 2 }),
+            (9, 0, 7, Tracepoint::Passed),
+            (4, 1, 7, Tracepoint::Armed { changed: 3 }),
+            (5, 1, 8, Tracepoint::Pass { ticks: 6 }),
+            (6, 1, 9, Tracepoint::Passed),
+        ];
+        let what: Vec<What> = events(&seen).into_iter().map(|event| event.what).collect();
+        assert_eq!(
+            what,
+            [
+                What::Pass { ticks: 5, took: Some(8) },
+                What::Arm { start: 1, end: 2, changed: Some(3) },
+                What::Pass { ticks: 6, took: None },
+            ]
+        );
     }
 }

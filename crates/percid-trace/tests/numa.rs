@@ -139,12 +139,14 @@ fn all_kinds() -> Vec<Event> {
         What::Process { process: 70, threads: 3 },
         What::Region { process: 70, start, end, traits },
         What::Region { process: 70, start: end, end: end + 1, traits: Traits::ANONYMOUS },
-        What::Pass { ticks: u64::MAX },
+        What::Pass { ticks: u64::MAX, took: None },
+        What::Pass { ticks: 0, took: Some(1 << 40) },
         What::Skip { offset: 0, start, end, reason: Some(Reason::IgnorePidInactive) },
         What::Skip { offset: end, start, end, reason: None },
         What::Arm { start, end, changed: Some(7) },
         What::Arm { start, end, changed: None },
-        What::Hint { address: start + 5 },
+        What::Hint { address: start + 5, took: Some(0) },
+        What::Hint { address: start, took: None },
         What::Move(PLACE),
         What::Stick(PLACE),
         What::Swap(PLACE, 90),
@@ -199,7 +201,7 @@ mod stored {
         assert_eq!(back.numa, trace.numa);
         assert_eq!((back.events.len(), &back.origin), (3, &trace.origin));
         let mut other = trace.clone();
-        other.numa[4].what = What::Hint { address: 0 };
+        other.numa[4].what = What::Hint { address: 0, took: None };
         assert!(trace.same_events(&back) && !trace.same_events(&other));
     }
 

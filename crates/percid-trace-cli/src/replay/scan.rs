@@ -11,7 +11,7 @@ use percid_trace::Trace;
 use percid_trace::event::Tid;
 use percid_trace::numa::{MigrateReason, What};
 use percid_trace::scan_walk::{
-    self, Difference, Inferred, Line, RULE_SETS, Replayed, RuleSet, Tally, Walk, of_release,
+    self, Costs, Difference, Inferred, Line, RULE_SETS, Replayed, RuleSet, Tally, Walk, of_release,
 };
 use serde::Serialize;
 
@@ -52,6 +52,8 @@ pub(super) struct ProcessFigures {
     scan_size_mib: u64,
     settings_known: bool,
     inferred: InferredFigures,
+    /// `null` if the trace has no times.
+    costs: Option<CostFigures>,
     kernel: WalkFigures,
     pub(super) rules: Vec<RulesFigures>,
 }
@@ -62,6 +64,20 @@ struct InferredFigures {
     traits: u64,
     bound_passes: u64,
     late_looks: u64,
+}
+
+/// What balancing cost the process, in milliseconds, and what it did with pages.
+#[derive(Debug, Serialize)]
+struct CostFigures {
+    pass_ms: f64,
+    longest_pass_ms: f64,
+    hint_faults: u64,
+    hint_fault_ms: f64,
+    longest_hint_fault_ms: f64,
+    pages: u64,
+    pages_of_several_threads: u64,
+    moves: u64,
+    moves_again: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -154,6 +170,7 @@ impl ProcessFigures {
             scan_size_mib: walk.settings.scan_size >> 20,
             settings_known: walk.settings_known,
             inferred: InferredFigures { regions, traits, bound_passes, late_looks },
+            costs: CostFigures::of(&walk.costs),
             kernel: WalkFigures::of(&scan_walk::kernel(walk)),
             rules: RULE_SETS.iter().map(of).collect(),
         }
@@ -256,6 +273,10 @@ impl ProcessFigures {
 
     pub(super) fn show(&self, page: &mut Page) {
         let mut text = self.about();
+        if let Some(costs) = &self.costs {
+            text.push_str("\n\n");
+            text.push_str(&costs.to_string());
+        }
         if let Some(first) = self.first_difference() {
             text.push_str("\n\n");
             text.push_str(&first);
@@ -270,6 +291,45 @@ fn listed(lines: &[String]) -> String {
     match lines {
         [] => "nothing".to_owned(),
         lines => lines.join(", "),
+    }
+}
+
+impl CostFigures {
+    /// `None` if the trace has no times.
+    fn of(costs: &Costs) -> Option<CostFigures> {
+        let Costs { passes, hint_faults, .. } = costs;
+        let ms = |nanoseconds: u64| nanoseconds as f64 / 1e6;
+        (passes.count + hint_faults.count > 0).then(|| CostFigures {
+            pass_ms: ms(passes.total),
+            longest_pass_ms: ms(passes.longest),
+            hint_faults: hint_faults.count,
+            hint_fault_ms: ms(hint_faults.total),
+            longest_hint_fault_ms: ms(hint_faults.longest),
+            pages: costs.pages,
+            pages_of_several_threads: costs.pages_of_several_threads,
+            moves: costs.moves,
+            moves_again: costs.moves_again,
+        })
+    }
+}
+
+impl fmt::Display for CostFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Passes took {:.2} ms, {:.2} the longest; {} hint faults with their moves {:.2} ms, {:.2} \
+             the longest. {} pages were seen, {} of them used by several threads; {} moves, {} of \
+             pages that had moved before.",
+            self.pass_ms,
+            self.longest_pass_ms,
+            self.hint_faults,
+            self.hint_fault_ms,
+            self.longest_hint_fault_ms,
+            self.pages,
+            self.pages_of_several_threads,
+            self.moves,
+            self.moves_again
+        )
     }
 }
 
@@ -350,6 +410,9 @@ impl fmt::Display for ScanFigures {
         for process in &self.processes {
             writeln!(f, "\n{}", process.title())?;
             writeln!(f, "  {}", process.about())?;
+            if let Some(costs) = &process.costs {
+                writeln!(f, "  {costs}")?;
+            }
             writeln!(f, "{}", process.scanned_table())?;
             write!(f, "{}", process.skipped_table())?;
             if let Some(first) = process.first_difference() {

@@ -46,6 +46,7 @@ pub(super) struct Rows {
     pages: Numbers<u64>,
     failed: Numbers<u64>,
     ticks: Numbers<u64>,
+    took: Numbers<u64>,
     threads: Numbers<u32>,
     from_node: Numbers<u32>,
     to_node: Numbers<u32>,
@@ -118,6 +119,7 @@ impl Rows {
             pages: large(Column::Pages)?,
             failed: large(Column::Failed)?,
             ticks: large(Column::Ticks)?,
+            took: large(Column::Took)?,
             threads: number(Column::Threads)?,
             from_node: number(Column::FromNode)?,
             to_node: number(Column::ToNode)?,
@@ -192,7 +194,10 @@ impl Rows {
         let end = || large(&self.end, Column::End);
         let process = || self.process.get(row).unwrap_or(UNKNOWN);
         Ok(match kind {
-            0 => numa::What::Pass { ticks: large(&self.ticks, Column::Ticks)? },
+            0 => numa::What::Pass {
+                ticks: large(&self.ticks, Column::Ticks)?,
+                took: self.took.get(row),
+            },
             1 => numa::What::Skip {
                 offset: large(&self.offset, Column::Offset)?,
                 start: start()?,
@@ -200,7 +205,7 @@ impl Rows {
                 reason: self.reason.key(row).and_then(|key| *self.skip_reasons.get(key)?),
             },
             2 => numa::What::Arm { start: start()?, end: end()?, changed: self.pages.get(row) },
-            3 => numa::What::Hint { address: start()? },
+            3 => numa::What::Hint { address: start()?, took: self.took.get(row) },
             4 => numa::What::Process {
                 process: process(),
                 threads: number(&self.threads, Column::Threads)?,

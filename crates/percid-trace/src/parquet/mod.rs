@@ -26,8 +26,8 @@
 //!
 //! Traces of NUMA balancing ([`Trace::numa`](crate::Trace::numa)) have further events
 //! ([`KINDS`](crate::numa::KINDS)) and columns: `start`, `end`, `offset`, `pages`, `failed`, `ticks`
-//! (uint64), `threads`, `from_node`, `to_node` (uint32), `reason`, `traits` (string). A file without
-//! such events has none of these columns.
+//! (uint64), `threads`, `from_node`, `to_node` (uint32), `reason`, `traits` (string), `took_ns`
+//! (uint64). A file without such events has none of these columns.
 //!
 //! The key-value metadata of the file says where the trace comes from: `percid.schema` (1, or 2 with
 //! NUMA balancing), `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`,

@@ -56,6 +56,7 @@ pub(super) enum Column {
     ToNode,
     Reason,
     Traits,
+    Took,
 }
 
 /// What stands in a column.
@@ -73,7 +74,7 @@ pub(super) enum Content {
 
 impl Column {
     /// All, as they stand in the file.
-    pub(super) const ALL: [Column; 26] = [
+    pub(super) const ALL: [Column; 27] = [
         Column::Time,
         Column::Cpu,
         Column::Event,
@@ -100,6 +101,7 @@ impl Column {
         Column::ToNode,
         Column::Reason,
         Column::Traits,
+        Column::Took,
     ];
 
     /// How many of them stand also in files without events of NUMA balancing.
@@ -138,6 +140,7 @@ impl Column {
             Column::ToNode => "to_node",
             Column::Reason => "reason",
             Column::Traits => "traits",
+            Column::Took => "took_ns",
         }
     }
 
@@ -156,7 +159,8 @@ impl Column {
             | Column::Offset
             | Column::Pages
             | Column::Failed
-            | Column::Ticks => Content::Large,
+            | Column::Ticks
+            | Column::Took => Content::Large,
             _ => Content::Number,
         }
     }

@@ -176,6 +176,7 @@ struct Rows {
     pages: UInt64Builder,
     failed: UInt64Builder,
     ticks: UInt64Builder,
+    took: UInt64Builder,
     threads: UInt32Builder,
     from_node: UInt32Builder,
     to_node: UInt32Builder,
@@ -203,6 +204,7 @@ struct Row {
     pages: Option<u64>,
     failed: Option<u64>,
     ticks: Option<u64>,
+    took: Option<u64>,
     threads: Option<u32>,
     from_node: Option<u32>,
     to_node: Option<u32>,
@@ -238,6 +240,7 @@ impl Rows {
         self.pages.append_option(row.pages);
         self.failed.append_option(row.failed);
         self.ticks.append_option(row.ticks);
+        self.took.append_option(row.took);
         self.threads.append_option(row.threads);
         self.from_node.append_option(row.from_node);
         self.to_node.append_option(row.to_node);
@@ -279,6 +282,7 @@ impl Rows {
                 numbers(&mut self.to_node),
                 self.reason.finish(),
                 self.traits.finish(),
+                large(&mut self.took),
             ]);
         }
         columns
@@ -316,7 +320,7 @@ fn row_of_numa(what: &numa::What) -> Row {
     let none = Row::default();
     let known = |thread: Tid| Some(thread).filter(|&thread| thread != UNKNOWN);
     match *what {
-        numa::What::Pass { ticks } => Row { ticks: Some(ticks), ..none },
+        numa::What::Pass { ticks, took } => Row { ticks: Some(ticks), took, ..none },
         numa::What::Skip { offset, start, end, reason } => Row {
             offset: Some(offset),
             start: Some(start),
@@ -327,7 +331,7 @@ fn row_of_numa(what: &numa::What) -> Row {
         numa::What::Arm { start, end, changed } => {
             Row { start: Some(start), end: Some(end), pages: changed, ..none }
         }
-        numa::What::Hint { address } => Row { start: Some(address), ..none },
+        numa::What::Hint { address, took } => Row { start: Some(address), took, ..none },
         numa::What::Process { process, threads } => {
             Row { process: known(process), threads: Some(threads), ..none }
         }

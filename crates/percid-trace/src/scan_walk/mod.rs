@@ -10,11 +10,13 @@
 //! go; that memory in between was scanned shows by the offset at which the next pass begins, and
 //! the users of a region are taken to be those whose passes did not leave it out.
 
+mod costs;
 mod replay;
 mod rule_sets;
 mod walk;
 mod walks;
 
+pub use costs::{Costs, Times};
 pub use replay::{Agreement, Difference, Replayed, Tally, kernel, replay};
 pub use rule_sets::{RULE_SETS, RuleSet, of_release};
 pub use walk::{Inferred, Line, Pass, Region, Source, Step, Walk};

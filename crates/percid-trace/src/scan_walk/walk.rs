@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use percid_rules::scan::{Reason, Settings, Traits};
 
+use super::costs::Costs;
 use crate::event::Tid;
 
 /// A region and what decides whether it is scanned.
@@ -28,6 +29,8 @@ pub struct Walk {
     pub steps: Vec<Step>,
     /// What was inferred.
     pub inferred: Inferred,
+    /// What balancing cost, and what it did with pages; only what the probes tell.
+    pub costs: Costs,
 }
 
 /// How a walk is known.

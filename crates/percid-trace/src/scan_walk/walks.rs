@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use percid_rules::scan::{Policy, Reason, Settings, Traits};
 
+use super::costs::costs;
 use super::rule_sets::of_release;
 use super::walk::{Inferred, Line, Pass, Region, Source, Step, Walk, region_at};
 use crate::event::{Shares, Tid, What};
@@ -36,6 +37,7 @@ pub fn walks(trace: &Trace) -> Vec<Walk> {
             was_there: !threads.born.contains(&process),
             steps: Vec::new(),
             inferred: Inferred::default(),
+            costs: costs(&events),
         };
         let mut looks = looks(&events);
         if source == Source::Probes && leaves_out_by_traits_only(trace) {
@@ -159,7 +161,7 @@ const HZ: [u64; 4] = [100, 250, 300, 1000];
 impl Clock {
     fn of(events: &[numa::Event]) -> Clock {
         let mut ticks = events.iter().filter_map(|event| match event.what {
-            numa::What::Pass { ticks } => Some((event.time, ticks)),
+            numa::What::Pass { ticks, .. } => Some((event.time, ticks)),
             _ => None,
         });
         let ends = ticks.next().zip(ticks.next_back());
@@ -301,12 +303,12 @@ fn happened(
             said: Vec::new(),
         };
         let said = match event.what {
-            numa::What::Pass { ticks } => {
+            numa::What::Pass { ticks, .. } => {
                 close(&mut open, thread, &mut all);
                 open.insert(thread, raw(Some(ticks)));
                 continue;
             }
-            numa::What::Hint { address } => {
+            numa::What::Hint { address, .. } => {
                 all.push((time, Happened::Hint(thread, address)));
                 continue;
             }

@@ -98,7 +98,11 @@ fn judge(trace: &Trace, walk: &Walk) -> Verdict {
     }
     let release = trace.origin.release.as_deref().unwrap_or_default();
     let own = of_release(release).ok_or_else(|| format!("{release}: no rules are known"))?;
-    let figures = figures(trace, walk)?;
+    let figures = format!("{}, {:?}", figures(trace, walk)?, walk.costs);
+    // A pass is timed unless the recording ends in it.
+    if walk.costs.passes.count == 0 || walk.costs.hint_faults.count == 0 {
+        return Err(format!("{figures}: passes and hint faults should have times"));
+    }
     // Before the published series all is another walk, and so it is before regions were tracked.
     let control = if own.name == "base" { "linux-6.12" } else { "base" };
     for set in &RULE_SETS {

@@ -27,7 +27,7 @@ const WAKEUPS: [(&str, &str); 3] =
 
 const MIGRATIONS: (&str, &str) = ("sched", "sched_migrate_task");
 /// Those of NUMA balancing, and what a recording without them lacks.
-const NUMA: [((&str, &str), &str); 11] = [
+const NUMA: [((&str, &str), &str); 12] = [
     (("sched", "sched_skip_vma_numa"), SKIPS),
     (("sched", "sched_move_numa"), MOVES),
     (("sched", "sched_stick_numa"), MOVES),
@@ -38,6 +38,7 @@ const NUMA: [((&str, &str), &str); 11] = [
     ),
     (("migrate", "mm_migrate_pages"), "migrated pages (mm_migrate_pages)"),
     ((PROBES, "pass"), PASSES),
+    ((PROBES, "passed"), PASSES),
     ((PROBES, "arm"), PASSES),
     ((PROBES, "armed"), PASSES),
     ((PROBES, "fault"), HINTS),

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use crate::numa::PROBES;
 
 /// The probes: at the beginning of a function or at its end (`r`), and what is noted there.
-const ALL: [(char, &str, &str); 5] = [
+const ALL: [(char, &str, &str); 6] = [
     ('p', "pass", "task_numa_work ticks=@jiffies_64:u64"),
+    ('r', "passed", "task_numa_work"),
     ('p', "arm", "change_prot_numa start=$arg2:u64 end=$arg3:u64"),
     ('r', "armed", "change_prot_numa changed=$retval:u64"),
     ('p', "fault", "handle_mm_fault address=$arg2:u64"),
