@@ -87,16 +87,16 @@ kernel hands out (rseq:rseq_update, where it has that event).
   --pid PID        that process, and what it creates from now on
   neither          the whole system, until Ctrl-C or --seconds
 
-With --numa-scan also what the kernel's NUMA balancing does: the regions of memory that its
-scan leaves out, and why (sched:sched_skip_vma_numa, Linux 6.7 and later); the threads that
-it moves between nodes or does not (sched_move_numa, sched_stick_numa, sched_swap_numa); and
-the pages that are moved (migrate:mm_migrate_pages and mm_migrate_pages_start). Where the
-kernel has kprobes, probes are set for the time of the recording, so that the trace also has
-each pass, the memory that it arms, and each hint fault, and how long they take; the probe of
-page faults makes all page faults a little slower. The regions of processes that are scanned are read in /proc
+With --numa-scan also what the kernel's NUMA balancing does: the regions of memory that its scan
+leaves out, and why (sched:sched_skip_vma_numa, Linux 6.7 and later); the threads that it moves
+between nodes or does not (sched_move_numa, sched_stick_numa, sched_swap_numa); and the pages
+that are moved (migrate:mm_migrate_pages and mm_migrate_pages_start). Where the kernel has
+kprobes, probes are set for the time of the recording, so that the trace also has each pass, the
+memory that it arms, and each hint fault, and how long they take; the probe of page faults makes
+all page faults a little slower. The regions of processes that are scanned are read in /proc
 when they have changed. What this kernel has not is named. It takes tracefs, a machine with
-memory on at least two nodes, and kernel.numa_balancing=1: if the kernel does not scan, what
-is missing is said.
+memory on at least two nodes, and kernel.numa_balancing=1: if the kernel does not scan, what is
+missing is said.
 
 Two ways, of which the first that is permitted is taken:
 
@@ -196,7 +196,9 @@ inferred), `kernel`, and for each of `rules`
 first_difference has the first pass in which they part. `costs` has what balancing took (pass_ms,
 hint_fault_ms with the moves of the pages, and the longest of each), how many pages were seen
 (`pages`, of which pages_of_several_threads), and how many moved (`moves`, of which moves_again had
-moved before); null if the trace has no times, as without probes. What is inferred, and how, is in
+moved before), which share of the accesses was to pages of the thread's own node (`local`, and
+local_by_node), and what percid's balancer would have made of the same accesses (percid_local,
+percid_moves); null if the trace has no times, as without probes. What is inferred, and how, is in
 docs/traces.md.
 
 Processes with most turns come first; beyond the first 10000 (or --top, if that is more) the

@@ -270,7 +270,7 @@ enum Numa {
     Arm { start: Number, end: Number },
     Armed { changed: Number },
     Fault { address: Number },
-    Hint,
+    Hint { node: Option<Number> },
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -405,7 +405,10 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
     (numa::PROBES, "fault", |fields| {
         Ok(Some(What::Numa(Numa::Fault { address: fields.number("address")? })))
     }),
-    (numa::PROBES, "hint", |_| Ok(Some(What::Numa(Numa::Hint)))),
+    (numa::PROBES, "hint", |fields| {
+        // Recordings of before have no node.
+        Ok(Some(What::Numa(Numa::Hint { node: fields.number("node").ok() })))
+    }),
 ];
 
 /// What a description says behind this word at the beginning of a line.
@@ -677,7 +680,10 @@ impl Numa {
             }
             Numa::Armed { changed } => numa::Tracepoint::Armed { changed: number(changed)? },
             Numa::Fault { address } => numa::Tracepoint::Fault { address: number(address)? },
-            Numa::Hint => numa::Tracepoint::Hint,
+            Numa::Hint { node } => {
+                let node = node.map(number).transpose()?;
+                numa::Tracepoint::Hint { node: node.and_then(|node| u32::try_from(node).ok()) }
+            }
         })
     }
 }

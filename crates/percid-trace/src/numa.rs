@@ -60,6 +60,8 @@ pub enum What {
         /// How long the kernel took for it, in nanoseconds: from the fault to the probe, which comes
         /// when the page has been moved if it is to be; `None` if the trace does not say.
         took: Option<u64>,
+        /// The node of the page afterwards; `None` if the trace does not say.
+        node: Option<u32>,
     },
     /// A process was looked at: its regions follow, at the same time.
     Process {
@@ -289,7 +291,7 @@ pub enum Tracepoint {
     /// Our probe `fault`: `handle_mm_fault` is entered.
     Fault { address: u64 },
     /// Our probe `hint`: `task_numa_fault` is entered.
-    Hint,
+    Hint { node: Option<u32> },
 }
 
 /// The group of our probes.

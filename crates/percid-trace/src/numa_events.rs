@@ -66,10 +66,10 @@ impl NumaEvents {
                 self.faults.insert(cpu, Fault { thread: current, time, address });
                 return;
             }
-            Tracepoint::Hint => match self.faults.remove(&cpu) {
+            Tracepoint::Hint { node } => match self.faults.remove(&cpu) {
                 Some(fault) if fault.thread == current => {
                     let took = time.checked_sub(fault.time);
-                    (current, What::Hint { address: fault.address, took })
+                    (current, What::Hint { address: fault.address, took, node })
                 }
                 // It went to another CPU in between; who used which page is not known then.
                 _ => return,
@@ -134,12 +134,12 @@ mod tests {
         let seen = [
             (1, 0, 7, Tracepoint::Fault { address: 4096 }),
             (2, 0, 7, Tracepoint::Fault { address: 8192 }),
-            (3, 0, 7, Tracepoint::Hint),
-            (4, 0, 7, Tracepoint::Hint),
+            (3, 0, 7, Tracepoint::Hint { node: Some(1) }),
+            (4, 0, 7, Tracepoint::Hint { node: Some(1) }),
             (5, 1, 8, Tracepoint::Fault { address: 12288 }),
-            (6, 1, 9, Tracepoint::Hint),
+            (6, 1, 9, Tracepoint::Hint { node: Some(1) }),
         ];
-        let what = What::Hint { address: 8192, took: Some(1) };
+        let what = What::Hint { address: 8192, took: Some(1), node: Some(1) };
         assert_eq!(events(&seen), [Event { time: 3, cpu: 0, thread: 7, what }]);
     }
 

@@ -35,6 +35,8 @@ pub struct Origin {
     pub command: Option<String>,
     /// How the kernel's NUMA scan was set up.
     pub scan: Option<ScanSettings>,
+    /// The node of each CPU; empty if that is not known.
+    pub nodes: Vec<u32>,
 }
 
 impl Trace {

@@ -145,8 +145,8 @@ fn all_kinds() -> Vec<Event> {
         What::Skip { offset: end, start, end, reason: None },
         What::Arm { start, end, changed: Some(7) },
         What::Arm { start, end, changed: None },
-        What::Hint { address: start + 5, took: Some(0) },
-        What::Hint { address: start, took: None },
+        What::Hint { address: start + 5, took: Some(0), node: Some(3) },
+        What::Hint { address: start, took: None, node: None },
         What::Move(PLACE),
         What::Stick(PLACE),
         What::Swap(PLACE, 90),
@@ -181,7 +181,8 @@ mod stored {
         };
         let events = [(99, 71), (105, 72), (500, 71)].into_iter().map(switch).collect();
         let scan = Some(ScanSettings { delay_ms: 1000, size_mb: 256 });
-        Trace { origin: Origin { scan, ..Origin::default() }, events, numa, ..Trace::default() }
+        let origin = Origin { scan, nodes: vec![0, 0, 1, 1], ..Origin::default() };
+        Trace { origin, events, numa, ..Trace::default() }
     }
 
     fn stored(trace: &Trace) -> Vec<u8> {
@@ -201,7 +202,7 @@ mod stored {
         assert_eq!(back.numa, trace.numa);
         assert_eq!((back.events.len(), &back.origin), (3, &trace.origin));
         let mut other = trace.clone();
-        other.numa[4].what = What::Hint { address: 0, took: None };
+        other.numa[4].what = What::Hint { address: 0, took: None, node: None };
         assert!(trace.same_events(&back) && !trace.same_events(&other));
     }
 

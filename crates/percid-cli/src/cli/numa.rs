@@ -157,6 +157,8 @@ observed, so they are the process's as far as it was the one that ran:
                    (/proc/PID/task/TID/sched): `private` accesses by the thread that used
                    the page before too, `shared` by another, `local` to pages on the
                    thread's node after they were moved, and pages `moved`
+                   by_node: of these accesses, how many the threads that are on each node
+                   made, and how many of them are `local`
   in proportion    spread: the share of these accesses that the threads made in proportion
                    to their run time; 1/n where one of n threads is first wherever all go
   memory           memory_before, memory_after: bytes on each node (/proc/PID/numa_maps)

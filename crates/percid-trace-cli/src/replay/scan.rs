@@ -11,7 +11,8 @@ use percid_trace::Trace;
 use percid_trace::event::Tid;
 use percid_trace::numa::{MigrateReason, What};
 use percid_trace::scan_walk::{
-    self, Costs, Difference, Inferred, Line, RULE_SETS, Replayed, RuleSet, Tally, Walk, of_release,
+    self, Costs, Difference, Inferred, Line, Placed, RULE_SETS, Replayed, RuleSet, Tally, Walk,
+    of_release,
 };
 use serde::Serialize;
 
@@ -78,6 +79,14 @@ struct CostFigures {
     pages_of_several_threads: u64,
     moves: u64,
     moves_again: u64,
+    /// The local share of the accesses, from 0 to 1, by the nodes of the threads; empty if the trace
+    /// does not tell nodes.
+    local_by_node: BTreeMap<u32, f64>,
+    /// The local share of all; `null` if the trace does not tell nodes.
+    local: Option<f64>,
+    /// What it would be by the rules of percid's balancer, and how many pages that would have moved.
+    percid_local: Option<f64>,
+    percid_moves: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -309,8 +318,20 @@ impl CostFigures {
             pages_of_several_threads: costs.pages_of_several_threads,
             moves: costs.moves,
             moves_again: costs.moves_again,
+            local_by_node: costs
+                .by_node
+                .iter()
+                .filter_map(|(&node, placed)| Some((node, local(placed)?)))
+                .collect(),
+            local: local(&costs.kernel),
+            percid_local: local(&costs.percid),
+            percid_moves: (costs.percid.accesses > 0).then_some(costs.percid_moves),
         })
     }
+}
+
+fn local(placed: &Placed) -> Option<f64> {
+    (placed.accesses > 0).then(|| placed.local as f64 / placed.accesses as f64)
 }
 
 impl fmt::Display for CostFigures {
@@ -329,6 +350,22 @@ impl fmt::Display for CostFigures {
             self.pages_of_several_threads,
             self.moves,
             self.moves_again
+        )?;
+        let (Some(local), Some(by_percid), Some(moves)) =
+            (self.local, self.percid_local, self.percid_moves)
+        else {
+            return Ok(());
+        };
+        let nodes = self.local_by_node.iter();
+        let nodes: Vec<String> =
+            nodes.map(|(node, share)| format!("{:.1} % on node {node}", 100.0 * share)).collect();
+        write!(
+            f,
+            " Of these accesses {:.1} % were local ({}); by the rules of percid's balancer {:.1} % \
+             would have been, with {moves} moves.",
+            100.0 * local,
+            nodes.join(", "),
+            100.0 * by_percid
         )
     }
 }

@@ -205,7 +205,11 @@ impl Rows {
                 reason: self.reason.key(row).and_then(|key| *self.skip_reasons.get(key)?),
             },
             2 => numa::What::Arm { start: start()?, end: end()?, changed: self.pages.get(row) },
-            3 => numa::What::Hint { address: start()?, took: self.took.get(row) },
+            3 => numa::What::Hint {
+                address: start()?,
+                took: self.took.get(row),
+                node: self.to_node.get(row),
+            },
             4 => numa::What::Process {
                 process: process(),
                 threads: number(&self.threads, Column::Threads)?,

@@ -31,7 +31,8 @@
 //!
 //! The key-value metadata of the file says where the trace comes from: `percid.schema` (1, or 2 with
 //! NUMA balancing), `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`,
-//! `percid.lost`, `percid.command`, `percid.numa_scan_delay_ms`, `percid.numa_scan_size_mb`.
+//! `percid.lost`, `percid.command`, `percid.numa_scan_delay_ms`, `percid.numa_scan_size_mb`,
+//! `percid.cpu_nodes` (the node of each CPU, with commas between them).
 //!
 //! What other programs write after they filtered such a table is read too: columns in any order and
 //! others beside them, any width of integers, floating-point numbers that are whole (as pandas

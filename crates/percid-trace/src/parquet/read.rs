@@ -167,11 +167,19 @@ fn origin(metadata: &ParquetMetaData) -> Result<Origin, Error> {
             number(key::SCAN_DELAY_MS, text(key::SCAN_DELAY_MS))?,
             number(key::SCAN_SIZE_MB, text(key::SCAN_SIZE_MB))?,
         ),
+        nodes: nodes(text(key::NODES))?,
     })
 }
 
 fn scan(delay_ms: Option<u64>, size_mb: Option<u64>) -> Option<ScanSettings> {
     Some(ScanSettings { delay_ms: delay_ms?, size_mb: size_mb? })
+}
+
+/// A number for each CPU.
+fn nodes(text: Option<String>) -> Result<Vec<u32>, Error> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let nodes = text.split(',').map(|node| number(key::NODES, Some(node.to_owned())));
+    Ok(nodes.collect::<Result<Vec<Option<u32>>, Error>>()?.into_iter().flatten().collect())
 }
 
 fn number<T: std::str::FromStr>(key: &str, text: Option<String>) -> Result<Option<T>, Error> {

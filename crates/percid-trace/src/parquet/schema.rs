@@ -25,6 +25,7 @@ pub(super) mod key {
     pub(crate) const COMMAND: &str = "percid.command";
     pub(crate) const SCAN_DELAY_MS: &str = "percid.numa_scan_delay_ms";
     pub(crate) const SCAN_SIZE_MB: &str = "percid.numa_scan_size_mb";
+    pub(crate) const NODES: &str = "percid.cpu_nodes";
 }
 
 /// A column.

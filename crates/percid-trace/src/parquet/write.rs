@@ -109,7 +109,8 @@ fn properties(origin: &Origin, numa: bool) -> WriterProperties {
 }
 
 fn metadata(origin: &Origin, numa: bool) -> Vec<KeyValue> {
-    let Origin { release, clock, possible_cpus, online_cpus, lost, command, scan } = origin;
+    let Origin { release, clock, possible_cpus, online_cpus, lost, command, scan, nodes } = origin;
+    let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
     let version = if numa { VERSION } else { VERSION_OF_SCHEDULES };
     let pairs = [
         (key::SCHEMA, Some(version.to_string())),
@@ -121,6 +122,7 @@ fn metadata(origin: &Origin, numa: bool) -> Vec<KeyValue> {
         (key::COMMAND, command.clone()),
         (key::SCAN_DELAY_MS, scan.map(|scan| scan.delay_ms.to_string())),
         (key::SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
+        (key::NODES, (!nodes.is_empty()).then(|| nodes.join(","))),
     ];
     let said = pairs.into_iter().filter(|(_, value)| value.is_some());
     said.map(|(key, value)| KeyValue { key: key.to_string(), value }).collect()
@@ -331,7 +333,9 @@ fn row_of_numa(what: &numa::What) -> Row {
         numa::What::Arm { start, end, changed } => {
             Row { start: Some(start), end: Some(end), pages: changed, ..none }
         }
-        numa::What::Hint { address, took } => Row { start: Some(address), took, ..none },
+        numa::What::Hint { address, took, node } => {
+            Row { start: Some(address), took, to_node: node, ..none }
+        }
         numa::What::Process { process, threads } => {
             Row { process: known(process), threads: Some(threads), ..none }
         }

@@ -1,7 +1,9 @@
 //! What NUMA balancing cost a process, and what it did with its pages, as far as a trace has the
-//! probes.
+//! probes; and what percid's balancer would have decided about the same accesses.
 
 use std::collections::{BTreeMap, HashMap};
+
+use percid_rules::scan::migration_policy::{Context, PageAccess, PageHistory, decide};
 
 use crate::event::Tid;
 use crate::numa::{Event, MigrateReason, What};
@@ -10,7 +12,7 @@ use crate::numa::{Event, MigrateReason, What};
 const PAGE: u64 = 4096;
 
 /// What balancing did to a process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Costs {
     /// The passes, also those that found out that none was due.
     pub passes: Times,
@@ -24,6 +26,31 @@ pub struct Costs {
     pub moves: u64,
     /// Moves of pages that had been moved before in the trace.
     pub moves_again: u64,
+    /// Accesses by the nodes of the threads, with the pages where the kernel had them; empty if the
+    /// trace does not tell nodes.
+    pub by_node: BTreeMap<u32, Placed>,
+    /// All of those accesses.
+    pub kernel: Placed,
+    /// The same accesses, with the pages where percid's balancer would have had them by its rules.
+    pub percid: Placed,
+    /// Moves by these rules.
+    pub percid_moves: u64,
+}
+
+/// How many accesses found their page on their own node, before it was moved for them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Placed {
+    /// The accesses.
+    pub accesses: u64,
+    /// Those to pages of the thread's node.
+    pub local: u64,
+}
+
+impl Placed {
+    fn add(&mut self, is_local: bool) {
+        self.accesses += 1;
+        self.local += u64::from(is_local);
+    }
 }
 
 /// How long something took.
@@ -50,12 +77,29 @@ struct Page {
     user: Tid,
     has_several: bool,
     was_moved: bool,
+    /// Accesses whose node is known.
+    accesses: i64,
+    /// What percid's balancer would remember, and where it would have the page.
+    history: PageHistory,
+    home: u32,
 }
 
-/// What the events of one process tell, in their order.
-pub(super) fn costs(events: &[&Event]) -> Costs {
+/// Where the kernel had the page of a hint fault before it moved it: nowhere that anybody is, if it
+/// was moved from a node that is not known.
+const ELSEWHERE: u32 = u32::MAX;
+
+/// Who made an access, and where the page was before and after it.
+#[derive(Clone, Copy)]
+struct Access {
+    by: PageAccess,
+    before: u32,
+}
+
+/// What the events of one process tell, in their order; `nodes` has the node of each CPU.
+pub(super) fn costs(events: &[&Event], nodes: &[u32]) -> Costs {
     let mut costs = Costs::default();
     let mut pages: BTreeMap<u64, Page> = BTreeMap::new();
+    let mut uses: HashMap<u32, u64> = HashMap::new();
     // Threads whose fault has moved something: the hint, which comes last in a fault, says what.
     let mut moving: HashMap<Tid, u64> = HashMap::new();
     for event in events {
@@ -64,18 +108,20 @@ pub(super) fn costs(events: &[&Event]) -> Costs {
             What::Migrated { moved, reason: MigrateReason::NUMA_MISPLACED, .. } => {
                 *moving.entry(event.thread).or_default() += moved;
             }
-            What::Hint { address, took } => {
+            What::Hint { address, took, node } => {
                 took.into_iter().for_each(|took| costs.hint_faults.add(took));
-                let user = event.thread;
-                let new = Page { user, has_several: false, was_moved: false };
-                let page = pages.entry(address / PAGE).or_insert(new);
-                page.has_several |= page.user != user;
-                let moved = moving.remove(&user).unwrap_or(0);
+                let moved = moving.remove(&event.thread).unwrap_or(0);
+                let page = pages.entry(address / PAGE).or_insert(Page::new(event.thread));
+                page.has_several |= page.user != event.thread;
                 costs.moves += moved;
                 if moved > 0 {
                     costs.moves_again += if page.was_moved { moved } else { 0 };
                     page.was_moved = true;
                 }
+                let Some((&by, after)) = nodes.get(event.cpu as usize).zip(node) else { continue };
+                let by = PageAccess { thread: event.thread, node: by };
+                let before = if moved > 0 { ELSEWHERE } else { after };
+                costs.note(page, Access { by, before }, &mut uses);
             }
             _ => {}
         }
@@ -85,18 +131,61 @@ pub(super) fn costs(events: &[&Event]) -> Costs {
     costs
 }
 
+impl Page {
+    fn new(user: Tid) -> Page {
+        let (accesses, history, home) = (0, PageHistory::default(), ELSEWHERE);
+        Page { user, has_several: false, was_moved: false, accesses, history, home }
+    }
+}
+
+impl Costs {
+    /// An access under both: the kernel's moves are in the trace, percid's follow from its rules. Both
+    /// begin where the kernel had the page at its first access. A page is armed once in a sequence
+    /// or so, so its accesses count the sequences; a node's use is that of the whole process.
+    fn note(&mut self, page: &mut Page, access: Access, uses: &mut HashMap<u32, u64>) {
+        let node = access.by.node;
+        self.by_node.entry(node).or_default().add(access.before == node);
+        self.kernel.add(access.before == node);
+        if page.accesses == 0 {
+            page.home = access.before;
+        }
+        page.accesses += 1;
+        *uses.entry(node).or_default() += 1;
+        let at = Context {
+            home: page.home,
+            sequence: page.accesses,
+            use_there: uses[&node],
+            use_here: uses.get(&page.home).copied().unwrap_or(0),
+            has_memory: true,
+            backoff: true,
+            doubtful: false,
+        };
+        let decision = decide(page.history, access.by, &at);
+        self.percid.add(decision.local);
+        page.history = decision.history;
+        if decision.moves {
+            self.percid_moves += 1;
+            (page.home, page.history) = (node, page.history.moved());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn of(what: &[(Tid, What)]) -> Costs {
-        let event = |(time, &(thread, what))| Event { time, cpu: 0, thread, what };
+        on(&[], &what.iter().map(|&(thread, what)| (0, thread, what)).collect::<Vec<_>>())
+    }
+
+    fn on(nodes: &[u32], what: &[(u32, Tid, What)]) -> Costs {
+        let event = |(time, &(cpu, thread, what))| Event { time, cpu, thread, what };
         let events: Vec<Event> = (0..).zip(what).map(event).collect();
-        costs(&events.iter().collect::<Vec<_>>())
+        costs(&events.iter().collect::<Vec<_>>(), nodes)
     }
 
     fn hint(address: u64, took: Option<u64>) -> What {
-        What::Hint { address, took }
+        What::Hint { address, took, node: None }
     }
 
     const MOVED: What =
@@ -139,5 +228,33 @@ mod tests {
     fn moves_for_other_reasons_are_not_balancings() {
         let other = What::Migrated { moved: 1, failed: 0, reason: MigrateReason::OTHER };
         assert_eq!(of(&[(1, other), (1, hint(0, None))]).moves, 0);
+    }
+
+    /// Thread 1 of node 0 and thread 2 of node 1. The kernel moves a page at the second access of
+    /// thread 2; percid's rules, which are not early any more, do so too. What both threads use in turns the
+    /// kernel moves each time, percid hardly.
+    #[test]
+    fn percids_rules_decide_about_the_same_accesses() {
+        let at = |node| What::Hint { address: 0, took: None, node: Some(node) };
+        let nodes = [0, 1];
+        let own: Vec<_> = (0..5).map(|_| (0, 1, at(0))).collect();
+        let taken = [(1, 2, at(0)), (1, 2, MOVED), (1, 2, at(1)), (1, 2, at(1))];
+        let all = [own, taken.to_vec()].concat();
+        let costs = on(&nodes, &all);
+        assert_eq!(costs.kernel, Placed { accesses: 8, local: 6 });
+        assert_eq!((costs.percid, costs.percid_moves, costs.moves), (costs.kernel, 1, 1));
+        let of_node = |node| costs.by_node[&node];
+        assert_eq!(of_node(0), Placed { accesses: 5, local: 5 });
+        assert_eq!(of_node(1), Placed { accesses: 3, local: 1 });
+
+        let turns = |turn: u32| [(turn % 2, turn % 2, MOVED), (turn % 2, turn % 2, at(turn % 2))];
+        let shared = on(&nodes, &(0..40).flat_map(turns).collect::<Vec<_>>());
+        assert_eq!((shared.moves, shared.moves_again), (40, 39));
+        assert_eq!(shared.kernel, Placed { accesses: 40, local: 0 });
+        assert!(shared.percid_moves < 5 && shared.percid.local >= 18, "{shared:?}");
+        // The control: a trace that does not tell nodes says nothing of either.
+        let blind = on(&[], &all);
+        assert_eq!((blind.kernel, blind.percid_moves), (Placed::default(), 0));
+        assert!(blind.by_node.is_empty());
     }
 }

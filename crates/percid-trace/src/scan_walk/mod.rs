@@ -16,7 +16,7 @@ mod rule_sets;
 mod walk;
 mod walks;
 
-pub use costs::{Costs, Times};
+pub use costs::{Costs, Placed, Times};
 pub use replay::{Agreement, Difference, Replayed, Tally, kernel, replay};
 pub use rule_sets::{RULE_SETS, RuleSet, of_release};
 pub use walk::{Inferred, Line, Pass, Region, Source, Step, Walk};

@@ -37,7 +37,7 @@ pub fn walks(trace: &Trace) -> Vec<Walk> {
             was_there: !threads.born.contains(&process),
             steps: Vec::new(),
             inferred: Inferred::default(),
-            costs: costs(&events),
+            costs: costs(&events, &trace.origin.nodes),
         };
         let mut looks = looks(&events);
         if source == Source::Probes && leaves_out_by_traits_only(trace) {

@@ -18,6 +18,7 @@ pub(crate) fn origin() -> Origin {
         lost: 3,
         command: Some("make -j8 \"it's ü\"".into()),
         scan: None,
+        nodes: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::faults::Faults;
+use super::faults::{Faults, OfNode};
 use super::observation::Observation;
 use super::verdict::{Advice, Confidence, Evidence, Verdict, judge};
 use crate::numa::figures::{mebibytes, percent, share};
@@ -32,6 +32,9 @@ pub(super) struct CostDocument {
     memory_after: Option<BTreeMap<u32, u64>>,
     /// What the kernel noted of the process's threads; `null` where it does not.
     threads: Option<Faults>,
+    /// The accesses by the nodes that the threads were on when they were seen last; empty where the kernel
+    /// notes nothing.
+    by_node: BTreeMap<u32, OfNode>,
     /// Of the accesses, the share that the threads made in proportion to their run time.
     spread: Option<f64>,
     /// Pages that balancing moved, as a share of the process's pages.
@@ -82,6 +85,7 @@ impl CostDocument {
             memory_before: seen.memory_before.clone(),
             memory_after: seen.memory_after.clone(),
             threads: seen.faults,
+            by_node: seen.by_node.clone(),
             spread: seen.spread,
             moved_share,
             system_share: seen.process.and_then(|own| share(own.system, own.all())),
@@ -131,6 +135,10 @@ impl fmt::Display for CostDocument {
             let spread = percent(self.spread);
             writeln!(f, "accesses by the thread that made the one before: {private} %")?;
             writeln!(f, "accesses in proportion to the threads' run time: {spread} %")?;
+        }
+        for (node, of) in &self.by_node {
+            let (local, threads) = (percent(share(of.local, of.accesses)), of.threads);
+            writeln!(f, "local accesses of threads on node {node}: {local} % ({threads} threads)")?;
         }
         writeln!(f, "moved by balancing: {} % of its pages", percent(self.moved_share))?;
         writeln!(

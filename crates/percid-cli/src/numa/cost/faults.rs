@@ -48,9 +48,9 @@ impl Faults {
         }
     }
 
-    /// The lines that matter: `se.sum_exec_runtime : 5.25` in milliseconds, `numa_pages_migrated : 7`,
+    /// Of a thread, and the node that it is on. The lines that matter: `se.sum_exec_runtime : 5.25` in milliseconds, `numa_pages_migrated : 7`,
     /// `current_node=0, …`, and for each node `numa_faults node=0 task_private=1 task_shared=2 …`.
-    fn of_thread(sched: &str) -> Option<Faults> {
+    fn of_thread(sched: &str) -> Option<(u32, Faults)> {
         let value = |line: &str, name: &str| -> Option<u64> {
             let found = line.split([' ', ',']).find_map(|word| word.strip_prefix(name));
             found?.strip_prefix('=')?.parse().ok()
@@ -63,6 +63,7 @@ impl Faults {
         let milliseconds: f64 = field("se.sum_exec_runtime")?.parse().ok()?;
         let microseconds = (1e3 * milliseconds) as u64;
         let node = sched.lines().find_map(|line| value(line, "current_node"))?;
+        let number = u32::try_from(node).ok()?;
         let mut faults = Faults { moved, microseconds, ..Faults::default() };
         for line in sched.lines().filter(|line| line.starts_with("numa_faults ")) {
             let (private, shared) = (value(line, "task_private")?, value(line, "task_shared")?);
@@ -72,15 +73,34 @@ impl Faults {
                 faults.local += private + shared;
             }
         }
-        Some(faults)
+        Some((number, faults))
     }
+}
+
+/// What threads on one node did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct OfNode {
+    /// How many threads were there when they were seen last.
+    pub(super) threads: u64,
+    /// Accesses of theirs that balancing saw, and those of them to pages of the node.
+    pub(super) accesses: u64,
+    pub(super) local: u64,
+}
+
+/// What was noted of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    /// Before the first look at the process.
+    before: Faults,
+    /// At the last one, and where the thread was then.
+    now: Faults,
+    node: u32,
 }
 
 /// The threads of a process, also those that have ended since.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    /// What was noted of a thread before the first look at the process, and at the last one.
-    seen: BTreeMap<u32, (Faults, Faults)>,
+    seen: BTreeMap<u32, Thread>,
     has_looked: bool,
 }
 
@@ -90,10 +110,12 @@ impl Threads {
         let numbers = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         for thread in numbers.collect::<Vec<u32>>() {
             let text = fs::read_to_string(process.path(&format!("task/{thread}/sched")));
-            let Some(now) = text.ok().and_then(|text| Faults::of_thread(&text)) else { continue };
+            let found = text.ok().and_then(|text| Faults::of_thread(&text));
+            let Some((node, now)) = found else { continue };
             // A thread that comes later has done everything since the first look.
             let before = if self.has_looked { Faults::default() } else { now };
-            self.seen.entry(thread).or_insert((before, now)).1 = now;
+            let seen = self.seen.entry(thread).or_insert(Thread { before, now, node });
+            (seen.now, seen.node) = (now, node);
         }
         self.has_looked = true;
     }
@@ -104,7 +126,19 @@ impl Threads {
     }
 
     fn each(&self) -> impl Iterator<Item = Faults> {
-        self.seen.values().map(|(before, now)| now.since(*before))
+        self.seen.values().map(|thread| thread.now.since(thread.before))
+    }
+
+    /// By the nodes that the threads are on.
+    pub(super) fn by_node(&self) -> BTreeMap<u32, OfNode> {
+        let mut nodes = BTreeMap::<u32, OfNode>::new();
+        for thread in self.seen.values() {
+            let node = nodes.entry(thread.node).or_default();
+            node.threads += 1;
+            node.accesses += thread.now.all();
+            node.local += thread.now.local;
+        }
+        nodes
     }
 
     /// The share of the accesses that the threads would have made too if they had made them in
@@ -138,7 +172,7 @@ mod tests {
     #[test]
     fn what_the_kernel_notes_of_a_thread() {
         let expected = Faults { private: 42, shared: 30, local: 60, moved: 31, microseconds: 5250 };
-        assert_eq!(Faults::of_thread(SCHED), Some(expected));
+        assert_eq!(Faults::of_thread(SCHED), Some((1, expected)));
         assert_eq!(Faults::of_thread("se.exec_start : 5.1\n"), None, "built without balancing");
         assert_eq!(Faults::of_thread(&SCHED.replace("task_shared=20", "task_shared=x")), None);
     }
@@ -147,12 +181,18 @@ mod tests {
     fn what_was_moved_before_does_not_count_and_who_has_ended_does() {
         let faults =
             |moved, microseconds| Faults { private: 1, shared: 2, local: 3, moved, microseconds };
-        let seen = [(1, (faults(30, 5), faults(31, 6))), (2, (Faults::default(), faults(7, 3)))];
+        let thread = |before, now, node| Thread { before, now, node };
+        let seen = [
+            (1, thread(faults(30, 5), faults(31, 6), 0)),
+            (2, thread(Faults::default(), faults(7, 3), 1)),
+        ];
         let threads = Threads { seen: seen.into(), has_looked: true };
         let both = Faults { private: 2, shared: 4, local: 6, moved: 8, microseconds: 4 };
         assert_eq!(threads.all(), Some(both));
         // Half of the accesses each; a quarter and three quarters of the time.
         assert_eq!(threads.spread(), Some(0.75));
+        let one = OfNode { threads: 1, accesses: 3, local: 3 };
+        assert_eq!(threads.by_node(), [(0, one), (1, one)].into());
         assert_eq!(Threads::default().spread(), None);
         assert_eq!(Threads::default().all(), None);
     }

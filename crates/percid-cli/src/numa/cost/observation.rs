@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::faults::{Faults, Threads};
+use super::faults::{Faults, OfNode, Threads};
 use crate::numa::kernel_counters::KernelCounters;
 use crate::numa::process::Process;
 use percid_command::interrupt::Interrupt;
@@ -128,6 +128,8 @@ pub(super) struct Observation {
     pub(super) machine: Option<RunTime>,
     /// What the kernel noted of the process's threads; `None` where it does not.
     pub(super) faults: Option<Faults>,
+    /// The same by the nodes that the threads were on when they were seen last.
+    pub(super) by_node: BTreeMap<u32, OfNode>,
     /// How far the threads share the accesses as they share the run time: [`Threads::spread`].
     pub(super) spread: Option<f64>,
     /// Whether the process ended, or Ctrl-C was pressed, before the time was over.
@@ -159,7 +161,8 @@ pub(super) fn observe(
     threads.look(process);
     moments.push(Moment::now(process, &mut Looks::default()));
     let (faults, spread) = (threads.all(), threads.spread());
-    Observation { faults, spread, ended, interrupted, ..summary(&moments) }
+    let by_node = threads.by_node();
+    Observation { faults, by_node, spread, ended, interrupted, ..summary(&moments) }
 }
 
 /// What was counted while the first accesses were seen, before memory could move, and while the last
@@ -193,6 +196,7 @@ fn summary(moments: &[Moment]) -> Observation {
         process: since(process, begin.process),
         machine: since(end.machine, begin.machine),
         faults: None,
+        by_node: BTreeMap::new(),
         spread: None,
         ended: false,
         interrupted: false,

@@ -17,6 +17,28 @@ fn setting(name: &str) -> Option<u64> {
     now.or_else(|_| before()).ok()?.trim().parse().ok()
 }
 
+/// The node of each CPU; 0 for one that is on none.
+pub(super) fn nodes() -> Vec<u32> {
+    let folder = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
+    let lists = folder.filter_map(|entry| {
+        let node = entry.file_name().to_str()?.strip_prefix("node")?.parse().ok()?;
+        Some((node, fs::read_to_string(entry.path().join("cpulist")).ok()?))
+    });
+    nodes_in(lists)
+}
+
+fn nodes_in(lists: impl Iterator<Item = (u32, String)>) -> Vec<u32> {
+    let mut nodes = Vec::new();
+    for (node, list) in lists {
+        for cpu in cpu_list::parse(&list).into_iter().flatten().flatten() {
+            let cpu = cpu as usize;
+            nodes.resize(nodes.len().max(cpu + 1), 0);
+            nodes[cpu] = node;
+        }
+    }
+    nodes
+}
+
 /// Why this kernel scans nothing, and what it takes; `None` if it does scan.
 pub(super) fn missing() -> Option<String> {
     let switch = fs::read_to_string("/proc/sys/kernel/numa_balancing").ok();
@@ -47,6 +69,13 @@ fn missing_in(switch: Option<&str>, nodes: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_name_their_cpus() {
+        let lists = [(1, "2-3,6\n".to_owned()), (0, "0-1,5".to_owned()), (2, "\n".to_owned())];
+        assert_eq!(nodes_in(lists.into_iter()), [0, 0, 1, 1, 0, 0, 1]);
+        assert_eq!(nodes_in([].into_iter()), []);
+    }
 
     #[test]
     fn what_a_scan_takes_is_said() {

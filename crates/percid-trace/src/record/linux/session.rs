@@ -138,7 +138,8 @@ impl Session {
             return Err(self.failed(why.clone()));
         }
         let scan = self.regions.as_ref().and_then(|_| numa_balancing::settings());
-        let origin = Origin { scan, ..origin(&options.target) };
+        let nodes = self.regions.as_ref().map(|_| numa_balancing::nodes()).unwrap_or_default();
+        let origin = Origin { scan, nodes, ..origin(&options.target) };
         let mut trace = self.stream.finish(snapshot, origin);
         let inferred = gaps::close(&mut trace);
         Ok(Recorded {
@@ -268,6 +269,7 @@ fn origin(target: &Target) -> Origin {
             Target::System | Target::Process(_) => None,
         },
         scan: None,
+        nodes: Vec::new(),
     }
 }
 

@@ -122,6 +122,11 @@ impl Course<'_> {
             lasted,
             share,
             hint_faults: after.hint_faults - before.hint_faults,
+            pte_updates: after.pte_updates - before.pte_updates,
+            shootdowns: after
+                .shootdowns
+                .zip(before.shootdowns)
+                .map(|(after, before)| after - before),
             caught: if is_reported { 0 } else { seen },
             reported: if is_reported { seen } else { 0 },
             moved,
@@ -147,6 +152,10 @@ impl Course<'_> {
         Ok(Counts {
             moved: count("pgmigrate_success"),
             hint_faults: count("numa_hint_faults"),
+            pte_updates: count("numa_pte_updates"),
+            shootdowns: shootdowns(
+                &std::fs::read_to_string("/proc/interrupts").unwrap_or_default(),
+            ),
             seen: regions.iter().map(|region| region.local + region.remote).sum(),
             uses: team.uses.load(Relaxed),
         })
@@ -176,8 +185,17 @@ impl Course<'_> {
 struct Counts {
     moved: u64,
     hint_faults: u64,
+    pte_updates: u64,
+    shootdowns: Option<u64>,
     seen: u64,
     uses: u64,
+}
+
+/// Adds up what `/proc/interrupts` says of x86-64's `TLB shootdowns` on all CPUs.
+fn shootdowns(interrupts: &str) -> Option<u64> {
+    let line = interrupts.lines().find_map(|line| line.trim_start().strip_prefix("TLB:"))?;
+    let counts = line.split_ascii_whitespace().map_while(|count| count.parse::<u64>().ok());
+    Some(counts.sum())
 }
 
 /// Returns the node of each page, or a negative `errno`: asked of the kernel, not of the balancer.
@@ -190,4 +208,17 @@ fn whereabouts(addresses: &[usize]) -> Result<Vec<i32>, String> {
         libc::syscall(libc::SYS_move_pages, 0, count, addresses.as_ptr(), none, status, 0)
     };
     if result == 0 { Ok(nodes) } else { Err(std::io::Error::last_os_error().to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shootdowns_of_all_cpus_are_added() {
+        let file = "            CPU0       CPU1\n  RES:  5  6  Rescheduling interrupts\n  \
+                    TLB:         12          3   TLB shootdowns\n";
+        assert_eq!(shootdowns(file), Some(15));
+        assert_eq!(shootdowns("IPI0:  1  2  Rescheduling interrupts\n"), None);
+    }
 }

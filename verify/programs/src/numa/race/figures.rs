@@ -34,6 +34,11 @@ pub(super) struct Figures {
     pub(super) share: Option<f64>,
     /// Hint faults, by the kernel's count for the machine.
     pub(super) hint_faults: u64,
+    /// Page table entries that the kernel armed, by its count for the machine.
+    pub(super) pte_updates: u64,
+    /// Interrupts by which CPUs were made to forget pages, by the machine's count; `None` where the
+    /// processor does that without.
+    pub(super) shootdowns: Option<u64>,
     /// Accesses to armed memory that percid saw by a fault.
     pub(super) caught: u64,
     /// Accesses to armed memory that were reported to percid.
@@ -176,10 +181,13 @@ impl Comparison {
             let time = figures.seconds.map_or("never".to_owned(), |time| format!("{time:.1}"));
             let share = figures.share.map_or("-".to_owned(), |share| format!("{share:.2}"));
             text += &format!(
-                " | {contender} {} s={time} lasted={:.1} share={share} faults={} moved={} moved/s={:.4} scan={:.3}",
+                " | {contender} {} s={time} lasted={:.1} share={share} faults={} armed={} \
+                 shootdowns={} moved={} moved/s={:.4} scan={:.3}",
                 figures.stage,
                 figures.lasted,
                 figures.faults(),
+                figures.pte_updates,
+                figures.shootdowns.map_or("-".to_owned(), |count| count.to_string()),
                 figures.moved,
                 figures.moved_per_second,
                 figures.scan_share,
@@ -227,6 +235,8 @@ mod tests {
             lasted: 25.0,
             share: Some(1.0),
             hint_faults,
+            pte_updates: hint_faults,
+            shootdowns: None,
             caught: 0,
             reported: 0,
             moved: 4096,

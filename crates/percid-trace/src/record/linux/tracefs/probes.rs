@@ -16,7 +16,7 @@ const ALL: [(char, &str, &str); 6] = [
     ('p', "arm", "change_prot_numa start=$arg2:u64 end=$arg3:u64"),
     ('r', "armed", "change_prot_numa changed=$retval:u64"),
     ('p', "fault", "handle_mm_fault address=$arg2:u64"),
-    ('p', "hint", "task_numa_fault"),
+    ('p', "hint", "task_numa_fault node=$arg2:s32"),
 ];
 
 /// Probes that go with this value. All instances that listen to them must have gone by then.
