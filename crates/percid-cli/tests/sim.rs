@@ -837,6 +837,9 @@ fn published_tables_have_their_keys_a_page_and_the_same_bytes_for_the_same_seed(
         assert!(html.contains(&what), "{what} is not on the page");
     }
     check_results(&html);
+    // The predictions have a column for it.
+    assert_eq!(html.matches("published: measured by others.").count(), 3);
+    assert_eq!(html.matches("published: counted by others").count(), 1);
     // Each part has a heading in the list of sections; what belongs to it stands below it.
     let (_, contents) = html.split_once("<nav").expect("a list of sections");
     let contents = contents.split("</nav>").next().expect("its end");

@@ -21,6 +21,10 @@ pub(super) struct HashFigures {
 const TITLE: &str =
     "Activity sets of the NUMA scan: how many threads have each of 64 bits, from their thread IDs";
 
+/// Where the figures come from.
+const ORIGINS: &str = "published: counted by others, in one run each. computed: forecast, from the thread IDs of the \
+                       run and the kernel's hash; nothing is fitted.";
+
 impl HashFigures {
     pub(super) fn compute() -> HashFigures {
         let tables = hash::study(&[]).tables;
@@ -72,13 +76,14 @@ fn verdict(table: &Computed) -> Cell {
 
 impl fmt::Display for HashFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{TITLE}\n{}\n{}", runs_table(&self.tables), self.bounds)
+        let (runs, bounds) = (runs_table(&self.tables), &self.bounds);
+        write!(f, "{TITLE}\n{runs}  {ORIGINS}\n\n{bounds}")
     }
 }
 
 impl HashFigures {
     pub(super) fn show_on(&self, page: &mut html::Page) {
-        page.section("Activity sets", format!("{}\n\n{TITLE}.", self.result()));
+        page.section("Activity sets", format!("{}\n\n{TITLE}.\n\n{ORIGINS}", self.result()));
         for table in &self.tables {
             let title = format!("{}, {}", table.threads.table, table.method.name());
             page.chart(title, "", lines(table));

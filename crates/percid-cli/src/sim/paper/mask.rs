@@ -24,6 +24,11 @@ pub(super) struct MaskFigures {
 
 const TITLE: &str = "Membership mask: Linux commit 8f898fbbe5ee on 60 cores, 120 threads";
 
+/// Where the figures come from.
+const ORIGINS: &str = "published: measured by others. simulated and its error: fitted where the note says so; else \
+                       forecast, from the same numbers. The tables below the first are forecasts: nobody has \
+                       published them.";
+
 impl MaskFigures {
     pub(super) fn simulate(seed: u64) -> MaskFigures {
         let paper = mask::paper(seed);
@@ -88,6 +93,7 @@ impl fmt::Display for MaskFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{TITLE}")?;
         write!(f, "{}", self.table())?;
+        writeln!(f, "  {ORIGINS}")?;
         self.notes().iter().try_for_each(|note| writeln!(f, "  {note}"))?;
         for (what, ways) in self.runs() {
             write!(f, "\n{what}\n{}", ways_table(ways))?;
@@ -157,7 +163,7 @@ impl MaskFigures {
     }
 
     pub(super) fn show_on(&self, page: &mut html::Page, seed: u64) {
-        let text = format!("{}\n\n{TITLE}.", self.result());
+        let text = format!("{}\n\n{TITLE}.\n\n{ORIGINS}", self.result());
         page.section("Membership mask", text);
         page.chart(
             "Latency of the mask's access",

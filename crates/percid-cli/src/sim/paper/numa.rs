@@ -29,6 +29,12 @@ pub(super) struct NumaFigures {
 const TITLE: &str = "NUMA scan: NUMA01_THREADLOCAL on 2 x Intel Xeon (Cascade Lake), Linux 6.6-rc2 without (base) and with \
                      the series on selective scanning";
 
+/// Where the figures come from.
+const ORIGINS: &str = "published: measured by others. simulated, its deviation and error: fitted, by the numbers \
+                       marked so below, each of which names what it was fitted to; what none of them names is \
+                       forecast, and so are other rules, other numbers of workers, and the experiment without an \
+                       assumption.";
+
 /// A row of the table: what, simulated and published, and whether it is out of its bounds.
 struct Line<'a> {
     series: Series,
@@ -187,6 +193,7 @@ impl fmt::Display for NumaFigures {
         writeln!(f, "{}", table(&self.counts()))?;
         writeln!(f, "{}", table(&self.others()))?;
         writeln!(f, "  {}", self.gain())?;
+        writeln!(f, "  {ORIGINS}")?;
         for (what, variants) in self.variants() {
             write!(f, "\n{what}\n{}", variants_table(variants))?;
         }
@@ -201,7 +208,7 @@ impl fmt::Display for NumaFigures {
 
 impl NumaFigures {
     pub(super) fn show_on(&self, page: &mut html::Page) {
-        let text = format!("{} {}\n\n{TITLE}.", self.gain(), self.result());
+        let text = format!("{} {}\n\n{TITLE}.\n\n{ORIGINS}", self.gain(), self.result());
         page.section("NUMA scan", text);
         page.chart(
             "Regions left out, by reason",
