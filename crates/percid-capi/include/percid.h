@@ -567,7 +567,7 @@ typedef enum percid_scan_reason {
  * Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every
  * page that is armed, and less than 3 % of the time that the process's threads run, together; a
  * copy for every page that moves.
- * Memory: 6.4 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
+ * Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
  * checkers do not look where handles point: unregister regions and destroy the balancer before
  * they count.
  */
@@ -614,7 +614,7 @@ typedef struct percid_pool_regions percid_pool_regions;
  * Threads: any number of threads may use it at once.
  * Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
  * Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
- * Memory: 6.4 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node.
+ * Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node.
  */
 typedef struct percid_region percid_region;
 
@@ -2546,7 +2546,7 @@ PERCID_INLINE const char *percid_region_error(int error) PERCID_NOEXCEPT;
  * are unregistered are ignored.
  *
  * Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
- * then two system calls.
+ * then two or three system calls.
  */
 PERCID_INLINE void percid_region_touch(struct percid_region *region, size_t offset) PERCID_NOEXCEPT;
 

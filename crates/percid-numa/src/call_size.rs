@@ -35,6 +35,11 @@ impl CallSize {
     pub(crate) fn bytes(&self, time: Duration) -> u64 {
         let bold = self.largest * GROWTH;
         let (fixed, for_each) = self.line();
+        let [count, x, ..] = self.sums;
+        if count > 0.0 && (fixed, for_each) == (0.0, 0.0) {
+            // Calls of one size: boldly beyond these, not beyond larger ones that are forgotten.
+            return (x / count * GROWTH) as u64;
+        }
         let allowed = time.as_secs_f64().max(fixed * WORTH);
         // The conversion saturates; pages that take no time divide by zero.
         if for_each > 0.0 { (allowed / for_each).min(bold) as u64 } else { bold as u64 }
@@ -116,6 +121,18 @@ mod tests {
         assert_eq!(size.bytes(MILLISECOND), 1 << 17);
         size.learn(1 << 17, Duration::ZERO);
         assert_eq!(size.bytes(MILLISECOND), 1 << 19);
+    }
+
+    /// The larger calls of the beginning fade away, and with them what is known.
+    #[test]
+    fn many_calls_of_one_size_do_not_end_in_one_of_the_largest_size() {
+        let mut size = CallSize::new(16 << 20);
+        size.learn(64 << 20, 200 * MILLISECOND);
+        for call in 0..200 {
+            let bytes = size.bytes(MILLISECOND);
+            assert!(call == 0 || bytes <= 8 << 20, "{call}: {bytes}");
+            size.learn(2 << 20, 7 * MILLISECOND);
+        }
     }
 
     #[test]

@@ -21,10 +21,10 @@ use crate::sys::{memory, preserving_errno};
 /// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
 /// * **Fork**: in the child nothing is armed any more. An armed page is disarmed when it is
 ///   touched, and all of them when a part is excluded or the value is dropped there.
-/// * **Memory**: 6.4 bytes a grain, which is a page where access is reported and 64 KiB where it
+/// * **Memory**: 6.6 bytes a grain, which is a page where access is reported and 64 KiB where it
 ///   is seen by faults; none on a machine with one node.
-/// * **Cost**: [`touch`](Region::touch) costs a load and a test if the page is not armed, else two
-///   system calls and some ten atomic instructions; it never waits. Dropping waits for the pass or
+/// * **Cost**: [`touch`](Region::touch) costs a load and a test if the page is not armed, else two or
+///   three system calls and some ten atomic instructions; it never waits. Dropping waits for the pass or
 ///   the batch that is under way.
 ///
 /// ```

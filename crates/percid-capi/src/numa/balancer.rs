@@ -31,7 +31,7 @@ use crate::registry::{Object, Registry};
 /// Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every
 /// page that is armed, and less than 3 % of the time that the process's threads run, together; a
 /// copy for every page that moves.
-/// Memory: 6.4 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
+/// Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
 /// checkers do not look where handles point: unregister regions and destroy the balancer before
 /// they count.
 #[derive(Debug)]

@@ -43,7 +43,7 @@ impl Access {
 /// Threads: any number of threads may use it at once.
 /// Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
 /// Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
-/// Memory: 6.4 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node.
+/// Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node.
 #[derive(Debug)]
 pub struct Region {
     region: Arc<percid_numa::Region>,
@@ -313,7 +313,7 @@ fn text(error: c_int) -> Option<&'static CStr> {
 /// are unregistered are ignored.
 ///
 /// Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
-/// then two system calls.
+/// then two or three system calls.
 ///
 /// # Safety
 ///

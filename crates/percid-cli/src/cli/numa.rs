@@ -174,7 +174,8 @@ The verdict, in JSON `verdict` with `advice`, `confidence` and `reason`:
                and of the last accesses 80 % are local, or hardly any since the threads have
                just gone elsewhere (10 %); or nine of ten are local, a tenth more than at first
   off          less moved; or else: several threads use the memory
-  cannot_tell  one node has memory, the balancing is off, or it saw less than 200 accesses
+  cannot_tell  one node has memory, the balancing is off, it saw less than 200 accesses, or the
+               kernel does not say where they, or the process's pages, were
 
 Kernels that note nothing of threads leave the machine's counts: on where the local share rose
 by a tenth, or is 90 % while pages move; off where it is 90 % and nothing moves, where more

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::AcqRel};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32,
+    Ordering::{AcqRel, Relaxed},
+};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -54,6 +57,12 @@ impl Entry {
     /// Marks the region as gone. Returns whether it was not before.
     pub(crate) fn mark_gone(&self) -> bool {
         !self.gone.swap(true, AcqRel)
+    }
+
+    /// Returns how many grains are to move; none of what is there in place of a region that is gone.
+    pub(crate) fn pending(&self) -> u64 {
+        let is_there = |_: &&Pages| !self.gone.load(Relaxed);
+        self.pages.as_ref().filter(is_there).map_or(0, |pages| pages.pending())
     }
 
     pub(crate) fn tally(&self) -> MutexGuard<'_, Tally> {

@@ -252,7 +252,7 @@ impl Shared {
     }
 
     /// Notes that the calling thread uses a grain: if it is armed it is disarmed, and the access is
-    /// judged. Async-signal-safe; two system calls.
+    /// judged. Async-signal-safe; two system calls, and a third that wakes the balancer.
     pub(crate) fn use_armed(&self, grain: usize) {
         if self.disarm(grain) {
             let (thread, node) = (process::thread_id(), nodes::current_node());
@@ -399,7 +399,8 @@ impl Shared {
 
     /// Returns how many grains are to move.
     pub(crate) fn pending(&self) -> u64 {
-        self.pending.load(Relaxed)
+        // A wish may be taken before it is counted.
+        (self.pending.load(Relaxed) as i64).max(0) as u64
     }
 
     /// Takes up to `most` grains that are to move, with their nodes, from a word of the bits on.

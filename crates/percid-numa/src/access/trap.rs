@@ -32,6 +32,7 @@ use std::sync::atomic::{
 };
 use std::time::Duration;
 
+use crate::access::bell;
 use crate::access::directory::Directory;
 use crate::access::mapping_budget;
 use crate::access::pages::{Pages, Shared};
@@ -132,7 +133,7 @@ fn take_out_inherited(shared: &Shared) {
 /// Returns the first address in the range that the handler itself reads or writes: were it armed,
 /// the handler would fault. What is local to threads is not looked for here.
 pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
-    let own = [(&raw const GENERATION).addr(), (&raw const REMOVED).addr()];
+    let own = [(&raw const GENERATION).addr(), (&raw const REMOVED).addr(), bell::place()];
     let mut places: Vec<usize> = own.to_vec();
     places.extend(mapping_budget::places());
     places.extend(fault::places());

@@ -189,7 +189,7 @@ impl Samples {
         self.turn += 1;
         inner.sample(self.turn, self.most);
         let began = clock::own_run_time();
-        let armed = inner.look_again(Pace::Soon) > 0;
+        let armed = inner.look(Pace::Soon) > 0;
         let took = clock::own_run_time().saturating_sub(began);
         let rest = took.saturating_mul(SAMPLES_PART * REST);
         self.most =

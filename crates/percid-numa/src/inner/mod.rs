@@ -230,6 +230,7 @@ impl Inner {
         let mut state = lock(&self.state);
         state.changes.push(Change::Unregistered(entry.range.start as u64));
         state.entries.remove(&entry.range.start);
+        drop(state);
         if entry.is_kept_from_kernel && !entry.gone.load(Relaxed) {
             nodes::give_to_kernel(&entry.range);
         }
@@ -333,6 +334,13 @@ impl Inner {
 
     /// Arms again, at a pace, what further accesses decide about. Returns how many pages.
     pub(crate) fn look_again(&self, pace: Pace) -> u64 {
+        let armed = self.look(pace);
+        lock(&self.state).looked_again += armed;
+        armed
+    }
+
+    /// The same with samples among the grains: these decide nothing, and are not counted as looks.
+    pub(crate) fn look(&self, pace: Pace) -> u64 {
         let unsettled = |entry: &&Arc<Entry>| {
             entry.pages.as_ref().is_some_and(|pages| pages.unsettled(pace) > 0)
         };
@@ -348,7 +356,6 @@ impl Inner {
         let armed = entries.iter().map(again).sum();
         let mut state = lock(&self.state);
         state.scan_time += clock::own_run_time().saturating_sub(began);
-        state.looked_again += armed;
         armed
     }
 
@@ -415,7 +422,9 @@ impl Inner {
 
     /// Returns how many bytes are to move.
     pub(crate) fn pending_bytes(&self) -> u64 {
-        lock(&self.state).pages().map(|pages| pages.pending() << pages.layout.shift).sum()
+        let state = lock(&self.state);
+        let of = |entry: &Arc<Entry>| entry.pages.as_ref().map_or(0, |pages| pages.layout.shift);
+        state.entries.values().map(|entry| entry.pending() << of(entry)).sum()
     }
 
     /// Moves a batch, of another region each time.
@@ -425,9 +434,7 @@ impl Inner {
             let state = lock(&self.state);
             let after = state.entries.range(state.moved_last + 1..);
             let all = after.chain(state.entries.range(..=state.moved_last));
-            let pending =
-                |entry: &&Arc<Entry>| entry.pages.as_ref().is_some_and(|pages| pages.pending() > 0);
-            all.map(|(_, entry)| entry).find(pending).cloned()
+            all.map(|(_, entry)| entry).find(|entry| entry.pending() > 0).cloned()
         };
         let Some(entry) = next else { return self.demote_batch() };
         let mut size = lock(&self.state).batch_size;
@@ -440,8 +447,8 @@ impl Inner {
         state.timeline.moved(self.began.elapsed(), batch.moved);
         let (region, Batch { moved: pages, failed, .. }) = (entry.range.start, batch);
         state.log.push(Event::Moved { region, pages, failed });
-        batch.more = state.pages().any(|pages| pages.pending() > 0)
-            || state.entries.values().any(|entry| tiers::is_searched(entry));
+        let mut entries = state.entries.values();
+        batch.more = entries.any(|entry| entry.pending() > 0 || tiers::is_searched(entry));
         batch
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::maps::{self, Mapping};
 use super::{errno, file};
 
 /// The most nodes that any Linux kernel supports (`MAX_NUMNODES`).
@@ -180,12 +181,14 @@ fn policy(address: usize, flags: libc::c_ulong) -> Option<Mode> {
     (done == 0).then_some(Mode(mode))
 }
 
-/// Has the kernel's own balancing leave memory alone, which has no policy, as the calling thread has
-/// none: it gets the policy that says what goes without one. Returns whether the kernel took it.
-/// Memory that is not used yet is allocated as before.
+/// Has the kernel's own balancing leave memory alone, no part of which has a policy, as the calling
+/// thread has none: it gets the policy that says what goes without one. Returns whether the kernel
+/// took it. Memory that is not used yet is allocated as before.
 pub(crate) fn keep_from_kernel(range: &Range<usize>) -> bool {
     let none = |policy: Option<Mode>| policy == Some(Mode(MPOL_DEFAULT));
-    if !none(own_policy()) || !none(policy_at(range.start)) || !bind(range, MPOL_LOCAL) {
+    let Some(parts) = mapped_parts(range) else { return false };
+    let is_free = parts.iter().all(|part| none(policy_at(part.start)));
+    if !none(own_policy()) || !is_free || !bind(range, MPOL_LOCAL) {
         return false;
     }
     // Kernels before 5.14 call it by another name, by which it could not be told from a program's.
@@ -196,11 +199,19 @@ pub(crate) fn keep_from_kernel(range: &Range<usize>) -> bool {
     taken
 }
 
-/// Gives memory back to the kernel's balancing, unless it has got another policy meanwhile.
+/// Gives memory back to the kernel's balancing, but for parts that have got another policy meanwhile.
 pub(crate) fn give_to_kernel(range: &Range<usize>) {
-    if policy_at(range.start) == Some(Mode(MPOL_LOCAL)) {
-        bind(range, MPOL_DEFAULT);
-    }
+    let parts = mapped_parts(range).unwrap_or_default();
+    let ours = parts.iter().filter(|part| policy_at(part.start) == Some(Mode(MPOL_LOCAL)));
+    ours.for_each(|part| _ = bind(part, MPOL_DEFAULT));
+}
+
+/// The parts of a range that are mappings: each has one policy. `None` without `/proc`.
+fn mapped_parts(range: &Range<usize>) -> Option<Vec<Range<usize>>> {
+    let all = maps::all()?;
+    let within =
+        |mapping: &Mapping| mapping.range.start.max(range.start)..mapping.range.end.min(range.end);
+    Some(maps::overlapping(&all, range).iter().map(within).collect())
 }
 
 fn bind(range: &Range<usize>, mode: libc::c_int) -> bool {
@@ -313,6 +324,31 @@ mod tests {
         assert!(!keep_from_kernel(&range), "it has a policy");
         give_to_kernel(&range);
         assert_eq!(policies(), [MPOL_DEFAULT; 4]);
+
+        // What the program says of a part stays, whenever it says so.
+        let part = start + 2 * page..start + 3 * page;
+        let programs = [MPOL_DEFAULT, MPOL_DEFAULT, MPOL_INTERLEAVE, MPOL_DEFAULT];
+        interleave(&part);
+        assert!(!keep_from_kernel(&range));
+        assert_eq!(policies(), programs);
+        assert!(bind(&part, MPOL_DEFAULT) && keep_from_kernel(&range));
+        interleave(&part);
+        give_to_kernel(&range);
+        assert_eq!(policies(), programs);
+    }
+
+    const MPOL_INTERLEAVE: libc::c_int = 3;
+
+    /// A policy of the program's own, for the first node.
+    fn interleave(range: &Range<usize>) {
+        let nodes = 1 as libc::c_ulong;
+        let (places, mode) = (libc::c_ulong::BITS as usize, MPOL_INTERLEAVE);
+        // SAFETY: changes where pages will be allocated; the mask has as many bits as are said.
+        let done = unsafe {
+            let (start, mask) = (range.start, &raw const nodes);
+            libc::syscall(libc::SYS_mbind, start, range.len(), mode, mask, places, 0)
+        };
+        assert_eq!(done, 0, "errno {}", errno());
     }
 
     #[test]

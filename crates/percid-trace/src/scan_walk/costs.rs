@@ -100,20 +100,24 @@ pub(super) fn costs(events: &[&Event], nodes: &[u32]) -> Costs {
     let mut costs = Costs::default();
     let mut pages: BTreeMap<u64, Page> = BTreeMap::new();
     let mut uses: HashMap<u32, u64> = HashMap::new();
-    // Threads whose fault has moved something: the hint, which comes last in a fault, says what.
-    let mut moving: HashMap<Tid, u64> = HashMap::new();
+    // What was moved for a thread, and when: the hint, which comes last in a fault, says of which page. A
+    // fault that went to another CPU has no hint.
+    let mut moving: HashMap<Tid, (u64, u64)> = HashMap::new();
     for event in events {
         match event.what {
             What::Pass { took: Some(took), .. } => costs.passes.add(took),
             What::Migrated { moved, reason: MigrateReason::NUMA_MISPLACED, .. } => {
-                *moving.entry(event.thread).or_default() += moved;
+                costs.moves += moved;
+                moving.insert(event.thread, (event.time, moved));
             }
             What::Hint { address, took, node } => {
                 took.into_iter().for_each(|took| costs.hint_faults.add(took));
-                let moved = moving.remove(&event.thread).unwrap_or(0);
+                let began = took.map(|took| event.time.saturating_sub(took));
+                let is_of_this = |&(at, _): &(u64, u64)| began.is_none_or(|began| at >= began);
+                let moved = moving.remove(&event.thread).filter(is_of_this);
+                let moved = moved.map_or(0, |(_, moved)| moved);
                 let page = pages.entry(address / PAGE).or_insert(Page::new(event.thread));
                 page.has_several |= page.user != event.thread;
-                costs.moves += moved;
                 if moved > 0 {
                     costs.moves_again += if page.was_moved { moved } else { 0 };
                     page.was_moved = true;
@@ -222,6 +226,17 @@ mod tests {
         let Costs { pages, pages_of_several_threads, moves, moves_again, .. } = of(&seen);
         assert_eq!((pages, pages_of_several_threads), (3, 1));
         assert_eq!((moves, moves_again), (3, 1));
+    }
+
+    /// The fault of the first move went to another CPU: its page is not known, and is not the next one.
+    #[test]
+    fn a_move_whose_page_is_not_known_is_nobodys() {
+        let of_move = |took| {
+            let what = [(1, MOVED), (1, hint(0, Some(took))), (1, MOVED), (1, hint(0, Some(1)))];
+            of(&what)
+        };
+        assert_eq!((of_move(0).moves, of_move(0).moves_again), (2, 0));
+        assert_eq!((of_move(1).moves, of_move(1).moves_again), (2, 1), "the control");
     }
 
     #[test]

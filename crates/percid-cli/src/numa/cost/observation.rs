@@ -18,6 +18,9 @@ const MEMORY_LOOK: Duration = Duration::from_secs(1);
 const THREADS_LOOK: Duration = LOOK;
 const REST: u32 = 50;
 
+/// So many looks are kept: of half an hour, and less and less exactly of days.
+const MOST: usize = 20_000;
+
 /// So many accesses tell the local share to within 7 % (three standard deviations).
 const WINDOW: u64 = 500;
 
@@ -156,6 +159,9 @@ pub(super) fn observe(
         ended = !goes_on();
         rests.take(THREADS_LOOK, || threads.look(process));
         moments.push(Moment::now(process, &mut memory));
+        if moments.len() >= MOST {
+            thin_out(&mut moments);
+        }
     }
     // The last look, which is worth its time.
     threads.look(process);
@@ -163,6 +169,15 @@ pub(super) fn observe(
     let (faults, spread) = (threads.all(), threads.spread());
     let by_node = threads.by_node();
     Observation { faults, by_node, spread, ended, interrupted, ..summary(&moments) }
+}
+
+/// Leaves out every other moment of the middle: the windows at the ends stay as fine as they are.
+fn thin_out<T>(moments: &mut Vec<T>) {
+    let (mut place, fine, most) = (0, moments.len() / 4, moments.len());
+    moments.retain(|_| {
+        place += 1;
+        place <= fine || place > most - fine || place % 2 == 0
+    });
 }
 
 /// What was counted while the first accesses were seen, before memory could move, and while the last
@@ -237,6 +252,15 @@ mod tests {
         let none = first_and_last(&[look(5, 5); 3]);
         assert_eq!(share(none.0), (Some(0), Some(0)));
         assert_eq!(first_and_last(&[]), Default::default());
+    }
+
+    #[test]
+    fn long_observations_keep_their_ends() {
+        let mut moments: Vec<u32> = (0..1000).collect();
+        thin_out(&mut moments);
+        assert_eq!(moments.len(), 750);
+        assert_eq!((&moments[..3], moments[250]), (&[0, 1, 2][..], 251));
+        assert_eq!((moments[499], moments[500], moments[749]), (749, 750, 999));
     }
 
     #[test]
