@@ -332,6 +332,17 @@ mod tests {
     }
 
     #[test]
+    fn what_the_handler_writes_must_not_be_armed() {
+        let own = [(&raw const GENERATION).addr(), (&raw const REMOVED).addr(), bell::place()];
+        for place in own {
+            assert_eq!(own_place_in(&(place..place + 4)), Some(place));
+        }
+        let local = 0u64;
+        let other = (&raw const local).addr();
+        assert_eq!(own_place_in(&(other..other + 8)), None, "the control");
+    }
+
+    #[test]
     fn a_thread_that_is_late_once_in_every_life_of_a_region_has_not_crashed() {
         let start = memory();
         for life in 0..4 * TRIES {
