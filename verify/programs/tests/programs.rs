@@ -247,7 +247,8 @@ fn density_is_seen_to_fail_where_there_is_none() {
         return;
     }
     // The atomic source's hints are CPU numbers.
-    assert!(!run("density --source atomic --threads 1").passed);
+    // A thread that meets no other one may stay on one CPU all the while.
+    assert!((0..10).any(|_| !run("density --source atomic --threads 1").passed));
 }
 
 #[test]
