@@ -554,6 +554,11 @@ fn the_cost_of_the_kernels_balancing_has_a_verdict_or_the_reason_for_none() {
     assert_eq!((number(&own["pid"]), &own["ended"]), (std::process::id().into(), &false.into()));
     // A process that runs has a share of the machine.
     assert!(own["share_of_machine"].is_number(), "{own}");
+    // Every thread is on a node, where the kernel notes what balancing saw of threads.
+    if own["threads"].is_object() {
+        let nodes = own["by_node"].as_object().expect("nodes");
+        assert!(nodes.values().map(|node| number(&node["threads"])).sum::<u64>() > 0, "{own}");
+    }
 }
 
 #[test]

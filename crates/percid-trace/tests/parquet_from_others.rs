@@ -166,6 +166,11 @@ fn a_newer_schema_is_refused() {
     assert_eq!(at, Position::File);
     assert_eq!(what, "the trace has schema 3; this program knows 2 and older");
     assert_eq!(wrong(read("one")).1, "the metadata `percid.schema` is not a number");
+    let nodes = |list| parquet::read_bytes(file(table(), &[("percid.cpu_nodes", list)]));
+    assert_eq!(nodes("0,0,1").expect("a list").origin.nodes, [0, 0, 1]);
+    for list in ["", "0,,1", "0-3", "-1"] {
+        assert_eq!(wrong(nodes(list)).1, "the metadata `percid.cpu_nodes` is not a number");
+    }
 }
 
 /// A million rows of one tick and more take a few kilobytes: an attack, not a trace.

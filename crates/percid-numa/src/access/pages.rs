@@ -678,6 +678,19 @@ mod tests {
         assert_eq!((pages.take_wanted(8, &mut 0).len(), pages.pending()), (1, 0));
     }
 
+    /// Whoever makes a wish may stop between making and counting it.
+    #[test]
+    fn a_wish_that_is_taken_before_it_is_counted_is_none() {
+        let pages = pages(8 * 4096, 12);
+        pages.note_use(3, PageAccess { thread: 9, node: 1 });
+        pages.pending.fetch_sub(1, Relaxed);
+        assert_eq!(pages.take_wanted(8, &mut 0).len(), 1);
+        assert_eq!(pages.pending(), 0);
+        pages.pending.fetch_add(1, Relaxed);
+        pages.note_use(4, PageAccess { thread: 9, node: 1 });
+        assert_eq!(pages.pending(), 1);
+    }
+
     #[test]
     fn every_wish_has_its_turn() {
         let pages = pages(1000 * 4096, 12);

@@ -45,7 +45,7 @@ pub(crate) fn describe(entry: &Entry) -> RegionReport {
         moved: tally.moved,
         promoted: of_tiers(|tiers| &tiers.promoted),
         demoted: of_tiers(|tiers| &tiers.demoted),
-        pending: entry.pages.as_ref().map_or(0, |pages| pages.pending()),
+        pending: entry.pending(),
         failed: tally.failed.into_iter().collect(),
         unattributed: entry.pages.as_ref().map_or(0, |pages| pages.unattributed.load(Relaxed)),
         disarmed_whole: entry.pages.as_ref().map_or(0, |pages| pages.disarmed_whole.load(Relaxed)),

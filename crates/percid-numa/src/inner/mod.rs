@@ -230,7 +230,6 @@ impl Inner {
         let mut state = lock(&self.state);
         state.changes.push(Change::Unregistered(entry.range.start as u64));
         state.entries.remove(&entry.range.start);
-        drop(state);
         if entry.is_kept_from_kernel && !entry.gone.load(Relaxed) {
             nodes::give_to_kernel(&entry.range);
         }

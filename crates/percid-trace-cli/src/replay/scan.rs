@@ -323,7 +323,7 @@ impl CostFigures {
                 .iter()
                 .filter_map(|(&node, placed)| Some((node, local(placed)?)))
                 .collect(),
-            local: local(&costs.kernel),
+            local: local(&costs.kernel()),
             percid_local: local(&costs.percid),
             percid_moves: (costs.percid.accesses > 0).then_some(costs.percid_moves),
         })
@@ -476,5 +476,40 @@ impl fmt::Display for ScanFigures {
              followed their users, {pages_failed} could not, {pages_moved_otherwise} moved for \
              other reasons."
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use percid_trace::scan_walk::Times;
+
+    #[test]
+    fn costs_are_told_as_far_as_they_are_known() {
+        let time = |count, total, longest| Times { count, total, longest };
+        let plain = Costs {
+            passes: time(3, 7_250_000, 4_000_000),
+            hint_faults: time(10, 1_500_000, 500_000),
+            pages: 8,
+            pages_of_several_threads: 2,
+            moves: 5,
+            moves_again: 1,
+            ..Costs::default()
+        };
+        let told = "Passes took 7.25 ms, 4.00 the longest; 10 hint faults with their moves 1.50 ms, 0.50 the \
+                    longest. 8 pages were seen, 2 of them used by several threads; 5 moves, 1 of pages that \
+                    had moved before.";
+        let figures = CostFigures::of(&plain).expect("times");
+        assert_eq!(figures.to_string(), told);
+        assert_eq!((figures.local, figures.percid_moves), (None, None));
+
+        let placed = |accesses, local| Placed { accesses, local };
+        let by_node = [(0, placed(6, 6)), (1, placed(2, 0))].into();
+        let nodes = Costs { by_node, percid: placed(8, 7), percid_moves: 4, ..plain };
+        let more = " Of these accesses 75.0 % were local (100.0 % on node 0, 0.0 % on node 1); by the rules of \
+                    percid's balancer 87.5 % would have been, with 4 moves.";
+        let figures = CostFigures::of(&nodes).expect("times");
+        assert_eq!(figures.to_string(), format!("{told}{more}"));
+        assert!(CostFigures::of(&Costs::default()).is_none(), "no times");
     }
 }

@@ -29,9 +29,7 @@ pub struct Costs {
     /// Accesses by the nodes of the threads, with the pages where the kernel had them; empty if the
     /// trace does not tell nodes.
     pub by_node: BTreeMap<u32, Placed>,
-    /// All of those accesses.
-    pub kernel: Placed,
-    /// The same accesses, with the pages where percid's balancer would have had them by its rules.
+    /// All of these accesses, with the pages where percid's balancer would have had them by its rules.
     pub percid: Placed,
     /// Moves by these rules.
     pub percid_moves: u64,
@@ -143,13 +141,18 @@ impl Page {
 }
 
 impl Costs {
+    /// All accesses whose nodes are known, with the pages where the kernel had them.
+    pub fn kernel(&self) -> Placed {
+        let sum = |of: fn(&Placed) -> u64| self.by_node.values().map(of).sum();
+        Placed { accesses: sum(|placed| placed.accesses), local: sum(|placed| placed.local) }
+    }
+
     /// An access under both: the kernel's moves are in the trace, percid's follow from its rules. Both
     /// begin where the kernel had the page at its first access. A page is armed once in a sequence
     /// or so, so its accesses count the sequences; a node's use is that of the whole process.
     fn note(&mut self, page: &mut Page, access: Access, uses: &mut HashMap<u32, u64>) {
         let node = access.by.node;
         self.by_node.entry(node).or_default().add(access.before == node);
-        self.kernel.add(access.before == node);
         if page.accesses == 0 {
             page.home = access.before;
         }
@@ -256,8 +259,8 @@ mod tests {
         let taken = [(1, 2, at(0)), (1, 2, MOVED), (1, 2, at(1)), (1, 2, at(1))];
         let all = [own, taken.to_vec()].concat();
         let costs = on(&nodes, &all);
-        assert_eq!(costs.kernel, Placed { accesses: 8, local: 6 });
-        assert_eq!((costs.percid, costs.percid_moves, costs.moves), (costs.kernel, 1, 1));
+        assert_eq!(costs.kernel(), Placed { accesses: 8, local: 6 });
+        assert_eq!((costs.percid, costs.percid_moves, costs.moves), (costs.kernel(), 1, 1));
         let of_node = |node| costs.by_node[&node];
         assert_eq!(of_node(0), Placed { accesses: 5, local: 5 });
         assert_eq!(of_node(1), Placed { accesses: 3, local: 1 });
@@ -265,11 +268,11 @@ mod tests {
         let turns = |turn: u32| [(turn % 2, turn % 2, MOVED), (turn % 2, turn % 2, at(turn % 2))];
         let shared = on(&nodes, &(0..40).flat_map(turns).collect::<Vec<_>>());
         assert_eq!((shared.moves, shared.moves_again), (40, 39));
-        assert_eq!(shared.kernel, Placed { accesses: 40, local: 0 });
+        assert_eq!(shared.kernel(), Placed { accesses: 40, local: 0 });
         assert!(shared.percid_moves < 5 && shared.percid.local >= 18, "{shared:?}");
         // The control: a trace that does not tell nodes says nothing of either.
         let blind = on(&[], &all);
-        assert_eq!((blind.kernel, blind.percid_moves), (Placed::default(), 0));
+        assert_eq!((blind.kernel(), blind.percid_moves), (Placed::default(), 0));
         assert!(blind.by_node.is_empty());
     }
 }

@@ -103,7 +103,7 @@ fn judge(trace: &Trace, walk: &Walk) -> Verdict {
     if walk.costs.passes.count == 0 || walk.costs.hint_faults.count == 0 {
         return Err(format!("{figures}: passes and hint faults should have times"));
     }
-    if walk.costs.kernel.accesses == 0 {
+    if walk.costs.kernel().accesses == 0 {
         return Err(format!("{figures}: accesses should have nodes"));
     }
     // Before the published series all is another walk, and so it is before regions were tracked.

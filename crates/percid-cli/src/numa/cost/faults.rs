@@ -48,8 +48,8 @@ impl Faults {
         }
     }
 
-    /// Of a thread, and the node that it is on. The lines that matter: `se.sum_exec_runtime : 5.25` in milliseconds, `numa_pages_migrated : 7`,
-    /// `current_node=0, …`, and for each node `numa_faults node=0 task_private=1 task_shared=2 …`.
+    /// Of a thread, and the node that it is on. The lines that matter: `se.sum_exec_runtime : 5.25`
+    /// in milliseconds, `numa_pages_migrated : 7`, `current_node=0, …`, and for each node `numa_faults node=0 task_private=1 task_shared=2 …`.
     fn of_thread(sched: &str) -> Option<(u32, Faults)> {
         let value = |line: &str, name: &str| -> Option<u64> {
             let found = line.split([' ', ',']).find_map(|word| word.strip_prefix(name));
@@ -63,7 +63,6 @@ impl Faults {
         let milliseconds: f64 = field("se.sum_exec_runtime")?.parse().ok()?;
         let microseconds = (1e3 * milliseconds) as u64;
         let node = sched.lines().find_map(|line| value(line, "current_node"))?;
-        let number = u32::try_from(node).ok()?;
         let mut faults = Faults { moved, microseconds, ..Faults::default() };
         for line in sched.lines().filter(|line| line.starts_with("numa_faults ")) {
             let (private, shared) = (value(line, "task_private")?, value(line, "task_shared")?);
@@ -73,7 +72,7 @@ impl Faults {
                 faults.local += private + shared;
             }
         }
-        Some((number, faults))
+        Some((u32::try_from(node).ok()?, faults))
     }
 }
 

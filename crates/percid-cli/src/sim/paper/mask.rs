@@ -26,8 +26,8 @@ const TITLE: &str = "Membership mask: Linux commit 8f898fbbe5ee on 60 cores, 120
 
 /// Where the figures come from.
 const ORIGINS: &str = "published: measured by others. simulated and its error: fitted where the note says so; else \
-                       forecast, from the same numbers. The tables below the first are forecasts: nobody has \
-                       published them.";
+                       forecast, from the same numbers. The runs and assumptions below are \
+                       forecasts: nobody has published them.";
 
 impl MaskFigures {
     pub(super) fn simulate(seed: u64) -> MaskFigures {
