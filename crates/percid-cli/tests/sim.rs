@@ -844,7 +844,7 @@ fn published_tables_have_their_keys_a_page_and_the_same_bytes_for_the_same_seed(
     let (_, contents) = html.split_once("<nav").expect("a list of sections");
     let contents = contents.split("</nav>").next().expect("its end");
     assert_eq!(contents.matches("<li>").count(), 5, "{contents}");
-    look_at(&folder, "paper", &html, 5 + 3 + 4 + 8);
+    look_at(&folder, "paper", &html, 5 + 3 + 4 + 8 + 1);
 }
 
 // ---- pages ----

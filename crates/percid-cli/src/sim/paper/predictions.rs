@@ -52,7 +52,7 @@ impl PredictionFigures {
                 Cell::from(prediction.kind.name()),
                 Cell::from(prediction.unit),
                 Cell::judged(figure(prediction.model), judged.is_some_and(|bound| !bound.holds)),
-                Cell::from(prediction.published.map_or("-".to_owned(), published)),
+                Cell::from(prediction.published.map_or("-".to_owned(), told)),
                 Cell::from(percent(error.map(|error| 100.0 * error))),
                 Cell::from(accepted(&prediction.bound)),
                 Cell::from(prediction.source.as_str()),
@@ -63,8 +63,27 @@ impl PredictionFigures {
 
     pub(super) fn show_on(&self, page: &mut html::Page) {
         page.section("Predictions", format!("{}\n\n{TITLE}.", self.result()));
+        let (near, far) = self.ratios();
+        let far: Vec<&str> = far.iter().map(|row| row.prediction.what.as_str()).collect();
+        let told = format!(
+            "In multiples of the published figure, or of the nearest of a published range. What was \
+             published or simulated as zero or less is in the table only, and so is what is wrong by \
+             more than ten times: {}.",
+            if far.is_empty() { "nothing".to_owned() } else { far.join(", ") }
+        );
+        page.chart("Simulated beside published", told, dots(&near));
         self.table().show_as("All predictions", page);
         self.bounds.show_on(page);
+    }
+
+    /// The figures whose ratio to a published one can be drawn, whatever their units; and those that
+    /// are more than ten times off, which would hide how the others differ.
+    fn ratios(&self) -> (Vec<&Row>, Vec<&Row>) {
+        let has_ratio =
+            |row: &&Row| row.error.is_some_and(|error| error > -1.0) && row.is_positive();
+        let is_near =
+            |row: &&Row| row.error.is_some_and(|error| (0.1..=10.0).contains(&(1.0 + error)));
+        self.rows.iter().filter(has_ratio).partition(is_near)
     }
 
     fn result(&self) -> String {
@@ -77,7 +96,35 @@ impl PredictionFigures {
     }
 }
 
-fn published(published: Published) -> String {
+impl Row {
+    fn is_positive(&self) -> bool {
+        let least = self.prediction.published.map(|published| match published {
+            Published::Exactly(least) | Published::Between(least, _) => least,
+        });
+        self.prediction.model > 0.0 && least.is_some_and(|least| least > 0.0)
+    }
+
+    fn name(&self) -> String {
+        let Prediction { what, unit, .. } = &self.prediction;
+        if unit.is_empty() { what.clone() } else { format!("{what}, {unit}") }
+    }
+}
+
+fn dots(rows: &[&Row]) -> html::Dots {
+    let ratio = html::Axis::new("simulated").unit("times published").logarithmic();
+    let dots = html::Dots::new(html::Axis::new("prediction"), ratio, ["published", "simulated"]);
+    let mut dots = dots.reference().notes(["published", "simulated", "error"]);
+    for row in rows {
+        let dot = html::Dot::new([Some(1.0), row.error.map(|error| 1.0 + error)]);
+        let dot = dot.note(row.prediction.published.map_or(String::new(), told));
+        let dot = dot.note(figure(row.prediction.model));
+        let dot = dot.note(percent(row.error.map(|error| 100.0 * error)));
+        dots.row(row.name(), [dot]);
+    }
+    dots
+}
+
+fn told(published: Published) -> String {
     match published {
         Published::Exactly(one) => figure(one),
         Published::Between(least, most) => format!("{} to {}", figure(least), figure(most)),
