@@ -11,7 +11,7 @@ use crate::numa::{Contender, Scene};
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
-                               --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --runs N --lasting --percid PATH --json";
+                               --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --runs N --per-node N --lasting --percid PATH --json";
 
 /// The options, each with its default.
 #[derive(Debug)]
@@ -62,6 +62,8 @@ pub(crate) struct Options {
     pub(crate) scenes: Vec<Scene>,
     /// How often each contender of a race runs.
     pub(crate) runs: NonZeroUsize,
+    /// How many threads of a race each node has.
+    pub(crate) per_node: NonZeroUsize,
     /// The stages of a race last the whole time, whenever memory is placed.
     pub(crate) lasting: bool,
     /// The command `percid`.
@@ -111,6 +113,7 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         owners: false,
         scenes: Scene::ALL.to_vec(),
         runs: NonZeroUsize::MIN,
+        per_node: const { NonZeroUsize::new(2).unwrap() },
         lasting: false,
         percid: None,
         contender: None,
@@ -154,6 +157,7 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("lasting") => options.lasting = true,
             Long("percid") => options.percid = Some(parser.value()?.into()),
             Long("runs") => options.runs = parser.value()?.parse()?,
+            Long("per-node") => options.per_node = parser.value()?.parse()?,
             Long("json") => options.json = true,
             Long("confined") => options.confined = true,
             Long("traced") => options.traced = true,

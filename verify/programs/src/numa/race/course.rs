@@ -15,8 +15,6 @@ use crate::options::Options;
 use crate::random::seed;
 
 const BYTES: usize = 16 << 20;
-/// Threads on each node.
-const PER_NODE: usize = 2;
 /// Memory is placed when this share of it is.
 const ENOUGH: f64 = 0.95;
 /// How often to look, and at one page of how many.
@@ -33,7 +31,7 @@ pub(super) fn run(
     if let Some(balancer) = &balancer {
         balancer.start().map_err(|error| error.to_string())?;
     }
-    let course = Course { options, nodes, places: places(nodes), balancer };
+    let course = Course { options, nodes, places: places(nodes, options.per_node.get()), balancer };
     let mut figures = Vec::new();
     for &scene in &options.scenes {
         figures.extend(course.play(scene)?);
@@ -42,10 +40,10 @@ pub(super) fn run(
 }
 
 /// Threads in blocks: neighbours are on one node.
-fn places(nodes: &[(u32, Vec<u32>)]) -> Vec<Place> {
+fn places(nodes: &[(u32, Vec<u32>)], per_node: usize) -> Vec<Place> {
     let of_node = |(node, cpus): &(u32, Vec<u32>)| {
         let (node, cpus) = (*node, cpus.clone());
-        (0..PER_NODE).map(move |number| Place { node, cpu: cpus[number % cpus.len()] })
+        (0..per_node).map(move |number| Place { node, cpu: cpus[number % cpus.len()] })
     };
     nodes.iter().flat_map(of_node).collect()
 }
