@@ -142,6 +142,21 @@ impl Histogram {
         self.read(cell::sum)
     }
 
+    /// What has been recorded so far, into a snapshot that is there already: without an allocation, so
+    /// async-signal-safe.
+    ///
+    /// ```
+    /// use percid::histogram::Snapshot;
+    ///
+    /// let latency: percid::Histogram = [3, 4, 5].into_iter().collect();
+    /// let mut snapshot = Snapshot::new();
+    /// latency.snapshot_into(&mut snapshot);
+    /// assert_eq!(snapshot.count(), 3);
+    /// ```
+    pub fn snapshot_into(&self, snapshot: &mut Snapshot) {
+        self.read_into(snapshot, cell::sum);
+    }
+
     /// What has been recorded so far, which it removes: every record is in exactly one of the
     /// snapshots taken, or still there.
     ///
@@ -176,12 +191,17 @@ impl Histogram {
 
     fn read(&self, total: impl Fn(Block, Option<Source>) -> i64) -> Snapshot {
         let mut snapshot = Snapshot::new();
-        if let State::Claimed(block, source) = self.handle.state() {
-            for (index, count) in snapshot.counts.iter_mut().enumerate() {
-                *count = total(block.at(index * WORD), source) as u64;
-            }
-        }
+        self.read_into(&mut snapshot, total);
         snapshot
+    }
+
+    fn read_into(&self, snapshot: &mut Snapshot, total: impl Fn(Block, Option<Source>) -> i64) {
+        let State::Claimed(block, source) = self.handle.state() else {
+            return snapshot.counts.fill(0);
+        };
+        for (index, count) in snapshot.counts.iter_mut().enumerate() {
+            *count = total(block.at(index * WORD), source) as u64;
+        }
     }
 }
 
@@ -335,6 +355,21 @@ impl Snapshot {
             below >= rank
         });
         found.map(|bucket| bucket.middle())
+    }
+
+    /// How many values were at most `limit`: those of the buckets that end there or before. Values that
+    /// share a bucket with `limit` are left out unless it is the largest of that bucket; they are less
+    /// than twice [`Histogram::RELATIVE_ERROR`] away from it. [`Buckets`](crate::Buckets) have borders
+    /// of the program's choice.
+    ///
+    /// ```
+    /// let sizes: percid::Histogram = [1, 2, 3, 4000].into_iter().collect();
+    /// let snapshot = sizes.snapshot();
+    /// assert_eq!([0, 2, 127, u64::MAX].map(|limit| snapshot.count_up_to(limit)), [0, 2, 3, 4]);
+    /// ```
+    pub fn count_up_to(&self, limit: u64) -> u64 {
+        let within = self.buckets().take_while(|bucket| bucket.high <= limit);
+        within.fold(0, |sum, bucket| sum.wrapping_add(bucket.count))
     }
 
     /// The smallest value, up to [`Histogram::RELATIVE_ERROR`].
@@ -553,6 +588,30 @@ mod tests {
         assert_eq!(ranks(100), [1, 7, 50, 51, 99, 100, 1]);
         assert_eq!(ranks(1), [1; 7]);
         assert_eq!(rank(1.0, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a snapshot takes Miri some seconds")]
+    fn a_snapshot_that_is_used_again_forgets_what_it_had() {
+        let mut snapshot: Snapshot =
+            [[7].into_iter().collect::<Histogram>().snapshot()].into_iter().collect();
+        let histogram: Histogram = [3, 300].into_iter().collect();
+        histogram.snapshot_into(&mut snapshot);
+        assert_eq!(snapshot, histogram.snapshot());
+        Histogram::new().snapshot_into(&mut snapshot);
+        assert_eq!(snapshot.count(), 0);
+    }
+
+    #[test]
+    fn counts_up_to_a_limit_are_those_of_the_buckets_below() {
+        let mut snapshot = Snapshot::new();
+        for value in [0, 5, 200, 201, 202, 5000] {
+            snapshot.counts[bucket(value)] += 1;
+        }
+        let counts = [0, 4, 5, 199, 200, 201, 202, 203, 4999, 5000, 5055, u64::MAX];
+        // 200 and 201 have a bucket, 202 and 203, and 4992 to 5055.
+        let expected = [1, 1, 2, 2, 2, 4, 4, 5, 5, 5, 6, 6];
+        assert_eq!(counts.map(|limit| snapshot.count_up_to(limit)), expected);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod architectures;
 
 mod arena;
 mod backoff;
+mod buckets;
 #[cfg(all(
     feature = "capi",
     target_os = "linux",
@@ -18,6 +19,7 @@ pub mod capi;
 mod cell;
 mod counter;
 mod critical;
+mod float_counter;
 mod handle;
 pub mod histogram;
 pub mod id;
@@ -38,11 +40,14 @@ mod sys;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
+mod update;
 mod visit_lock;
 #[cfg(test)]
 mod visit_lock_tests;
 
+pub use buckets::Buckets;
 pub use counter::Counter;
+pub use float_counter::FloatCounter;
 pub use histogram::Histogram;
 pub use id::{Choice, Density, Source, compact, init, set_density};
 pub use local::Local;

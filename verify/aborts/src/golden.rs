@@ -14,10 +14,11 @@ use crate::image::{Function, Image};
 use crate::section::decode;
 
 /// The functions that are compared.
-pub const FUNCTIONS: [&str; 8] = [
+pub const FUNCTIONS: [&str; 9] = [
     "percid_static_add",
     "percid_reference_add",
     "percid_histogram_record",
+    "percid_buckets_record",
     "percid_local_with",
     "percid_stack_push",
     "percid_stack_pop",

@@ -54,6 +54,7 @@ static TABLE: Table = Table { opaque: [0; 2], fast_path: &critical::FAST_PATH };
 
 pub mod acquire;
 pub mod add;
+pub mod add_float;
 pub mod append;
 pub mod controls;
 mod descriptors;
@@ -70,4 +71,5 @@ pub mod orders;
 mod ring;
 pub mod stack;
 pub mod stepping;
+pub mod tally;
 pub mod world;

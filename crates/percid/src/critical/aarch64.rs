@@ -110,6 +110,71 @@ macro_rules! add {
     }};
 }
 
+macro_rules! add_float {
+    ($source:ident, $displacement:expr, $word:expr, $n:expr) => {{
+        section!(
+            or false, $source,
+            [
+                "ldr {sum:d}, [{index}]",
+                "fadd {sum:d}, {sum:d}, {n:d}",
+                "str {sum:d}, [{index}]",
+            ],
+            object = in(reg) $word.wrapping_add_signed($displacement),
+            n = in(vreg) $n,
+            sum = out(vreg) _,
+            index = out(reg) _,
+            work = out(reg) _,
+        )
+    }};
+}
+
+/// A reader on another CPU must see the journal that made a word meaningless before it sees what is
+/// written there, hence the barrier; and what was written before it sees a journal, hence the
+/// release.
+macro_rules! tally {
+    ($source:ident, $displacement:expr, $word:expr, $place:expr, $times:expr, $sum:expr) => {{
+        section!(
+            or false, $source,
+            [
+                "ldr {work}, [{index}]",
+                "dmb ishst",
+                "add {counts}, {index}, #{counts_field}",
+                "ldr {now}, [{counts}, {place}]",
+                "and {last}, {work}, #{places}",
+                "lsr {count}, {work}, #{count_shift}",
+                "cmp {last}, {place}",
+                "csel {now}, {count}, {now}, eq",
+                "str {count}, [{counts}, {last}]",
+                "and {work}, {work}, #1",
+                "add {last}, {index}, #{sums}",
+                "ldr {total:d}, [{last}, {work}, lsl #3]",
+                "fadd {total:d}, {total:d}, {sum:d}",
+                "eor {work}, {work}, #1",
+                "str {total:d}, [{last}, {work}, lsl #3]",
+                "add {now}, {now}, {times}",
+                "orr {work}, {work}, {place}",
+                "orr {work}, {work}, {now}, lsl #{count_shift}",
+                "stlr {work}, [{index}]", // the journal is the first word
+            ],
+            object = in(reg) $word.wrapping_add_signed($displacement),
+            place = in(reg) $place,
+            times = in(reg) $times,
+            sum = in(vreg) $sum,
+            sums = const $crate::critical::tally::SUMS,
+            counts_field = const $crate::critical::tally::COUNTS,
+            places = const $crate::critical::tally::PLACES,
+            count_shift = const $crate::critical::tally::COUNT_SHIFT,
+            total = out(vreg) _,
+            counts = out(reg) _,
+            now = out(reg) _,
+            last = out(reg) _,
+            count = out(reg) _,
+            index = out(reg) _,
+            work = out(reg) _,
+        )
+    }};
+}
+
 macro_rules! acquire {
     ($source:ident, $displacement:expr, $word:expr, $closed:expr, $expected:expr, $token:expr) => {{
         let shard: usize;

@@ -53,6 +53,8 @@
 //! | operation | commits | writes before, where no thread looks | used by |
 //! |---|---|---|---|
 //! | add | the sum | - | counters, histograms |
+//! | add a float | the sum | - | float counters |
+//! | tally (count a value, and add it to a sum) | the journal | the last bucket's count, again; the other sum | buckets |
 //! | acquire (store if equal, and open) | the token | - | locals, activation of stacks |
 //! | push | the top | the slot above the items | stacks, pools |
 //! | pop | the top | - | stacks, pools |
@@ -80,6 +82,7 @@ pub(crate) mod fast_path;
 #[allow(dead_code, reason = "only where there are no sections")]
 pub(crate) mod portable;
 pub(crate) mod ring;
+pub(crate) mod tally;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod waiting;
 
@@ -158,6 +161,46 @@ macro_rules! sections {
                 // SAFETY: obligations 1 to 5 above; only scratch registers are written before the
                 // commit.
                 unsafe { add!($source, DISPLACEMENT, word, n) }
+            }
+
+            /// Adds `n` to this CPU's shard of a word that holds a float. Returns whether it did.
+            ///
+            /// ```text
+            /// shard = word + index * stride
+            /// *shard = *shard + n                       // commits
+            /// ```
+            ///
+            /// # Safety
+            ///
+            /// As [`add`].
+            #[inline(always)]
+            pub(crate) unsafe fn add_float(word: usize, n: f64) -> bool {
+                // SAFETY: as for the addition.
+                unsafe { add_float!($source, DISPLACEMENT, word, n) }
+            }
+
+            /// Adds `times` to the count of a bucket of this CPU's shard, and `sum` to its sum.
+            /// Returns whether it did. `place` is the bucket as a journal names it.
+            ///
+            /// ```text
+            /// shard = word + index * stride
+            /// (which, last, count) = journal
+            /// now = counts[place], or count if last == place
+            /// counts[last] = count                      // as often as need be
+            /// sums[other] = sums[which] + sum
+            /// journal = (other, place, now + times)     // commits
+            /// ```
+            ///
+            /// # Safety
+            ///
+            /// `word` is the address of a block of buckets (see [`buckets`](crate::buckets)) in the
+            /// shared slot plus marks as for [`add`], and the bucket is one of it.
+            #[inline(always)]
+            pub(crate) unsafe fn tally(word: usize, place: usize, times: u64, sum: f64) -> bool {
+                // SAFETY: obligations 1 to 5. Before the commit the count of the journal's bucket is
+                // written, for which the journal stands as long as it names that bucket, and the sum
+                // that is not the sum. Both lie in the block.
+                unsafe { tally!($source, DISPLACEMENT, word, place, times, sum) }
             }
 
             /// Stores `token` in this CPU's shard of a word if `expected` is there, and zero in the

@@ -12,6 +12,16 @@ pub(crate) unsafe fn add(_word: usize, _n: i64) -> bool {
 }
 
 #[inline(always)]
+pub(crate) unsafe fn add_float(_word: usize, _n: f64) -> bool {
+    false
+}
+
+#[inline(always)]
+pub(crate) unsafe fn tally(_word: usize, _place: usize, _times: u64, _sum: f64) -> bool {
+    false
+}
+
+#[inline(always)]
 pub(crate) unsafe fn acquire<const CLOSED: isize>(
     _word: usize,
     _expected: usize,
@@ -51,7 +61,8 @@ mod tests {
         let request = Append::new(b"record", 1024).expect("a record that fits");
         // SAFETY: nothing is asked of the caller.
         unsafe {
-            assert!(!add(0, 1) && !push(0, &1, MaybeUninit::new(7)));
+            assert!(!add(0, 1) && !add_float(0, 1.0) && !tally(0, 0, 1, 1.0));
+            assert!(!push(0, &1, MaybeUninit::new(7)));
             assert!(!append(0, &request) && !discard(0, 0, 1023));
             assert!(pop(0).is_none());
             assert_eq!(acquire::<8>(0, 0, 1), 0);

@@ -28,6 +28,9 @@
 //!   thread has moved in code that this interrupts; `fence rw, w` in front of the commit: who sees
 //!   the head sees the record. (That the tail was loaded before anything is stored into what
 //!   another CPU freed, the branch between settles: a store waits for the branches in front of it.)
+//! * tally: `fence w, w` in front of the first store: who sees what is written to the sum that was
+//!   the sum before, or to the last count, sees the journal by which it is not. `fence rw, w` in front
+//!   of the commit: who sees a journal sees the sum and the counts it stands for.
 //! * all others: what they commit is seen on other CPUs after a fence (`membarrier`) only, which
 //!   orders both sides; and on this one in the order of the program.
 //! * the index: its load follows the store of `rseq_cs` in the program, and the kernel that changes
@@ -135,6 +138,76 @@ macro_rules! add {
             ],
             object = in(reg) $word.wrapping_add_signed($displacement),
             n = in(reg) $n,
+            index = out(reg) _,
+            work = out(reg) _,
+        )
+    }};
+}
+
+macro_rules! add_float {
+    ($source:ident, $displacement:expr, $word:expr, $n:expr) => {{
+        section!(
+            or false, $source,
+            [
+                "fld {sum}, 0({index})",
+                "fadd.d {sum}, {sum}, {n}",
+                "fsd {sum}, 0({index})",
+            ],
+            object = in(reg) $word.wrapping_add_signed($displacement),
+            n = in(freg) $n,
+            sum = out(freg) _,
+            index = out(reg) _,
+            work = out(reg) _,
+        )
+    }};
+}
+
+macro_rules! tally {
+    ($source:ident, $displacement:expr, $word:expr, $place:expr, $times:expr, $sum:expr) => {{
+        section!(
+            or false, $source,
+            [
+                "ld {work}, 0({index})",
+                "fence w, w",
+                "add {now}, {place}, {index}",
+                "ld {now}, {counts}({now})",
+                "srli {count}, {work}, {count_shift}",
+                "slli {last}, {work}, {above_places}",
+                "srli {last}, {last}, {above_places}",
+                "andi {last}, {last}, -8", // without the sum's number
+                "bne {last}, {place}, 7f",
+                "mv {now}, {count}",
+                "7:",
+                "add {last}, {last}, {index}",
+                "sd {count}, {counts}({last})",
+                "andi {work}, {work}, 1",
+                "slli {last}, {work}, 3",
+                "add {last}, {last}, {index}",
+                "fld {total}, {sums}({last})",
+                "fadd.d {total}, {total}, {sum}",
+                "xori {work}, {work}, 1",
+                "slli {last}, {work}, 3",
+                "add {last}, {last}, {index}",
+                "fsd {total}, {sums}({last})",
+                "add {now}, {now}, {times}",
+                "slli {now}, {now}, {count_shift}",
+                "or {now}, {now}, {place}",
+                "or {now}, {now}, {work}",
+                "fence rw, w",
+                "sd {now}, 0({index})", // the journal is the first word
+            ],
+            object = in(reg) $word.wrapping_add_signed($displacement),
+            place = in(reg) $place,
+            times = in(reg) $times,
+            sum = in(freg) $sum,
+            sums = const $crate::critical::tally::SUMS,
+            counts = const $crate::critical::tally::COUNTS,
+            count_shift = const $crate::critical::tally::COUNT_SHIFT,
+            above_places = const 64 - $crate::critical::tally::COUNT_SHIFT,
+            total = out(freg) _,
+            now = out(reg) _,
+            last = out(reg) _,
+            count = out(reg) _,
             index = out(reg) _,
             work = out(reg) _,
         )

@@ -120,6 +120,79 @@ macro_rules! add {
     }};
 }
 
+macro_rules! add_float {
+    ($source:ident, $displacement:expr, $word:expr, $n:expr) => {{
+        section!(
+            or false, $source,
+            [
+                "movsd {sum}, qword ptr [{index} + {displacement}]",
+                "addsd {sum}, {n}",
+                "movsd qword ptr [{index} + {displacement}], {sum}",
+            ],
+            displacement = const $displacement,
+            object = in(reg) $word,
+            n = in(xmm_reg) $n,
+            sum = out(xmm_reg) _,
+            index = out(reg) _,
+            work = out(reg) _,
+        )
+    }};
+}
+
+/// What follows in the journal is computed for both cases, since each journal waits for the one before.
+/// The count is loaded before the last one is stored: a store to an address that comes from memory would
+/// make the processor guess whether the load is of the same word.
+macro_rules! tally {
+    ($source:ident, $displacement:expr, $word:expr, $place:expr, $times:expr, $sum:expr) => {{
+        section!(
+            or false, $source,
+            [
+                "mov {work}, qword ptr [{index} + {journal}]",
+                "mov {now}, qword ptr [{index} + {place} + {counts}]",
+                "mov {last:e}, {work:e}",
+                "mov {other}, {work}",
+                "and {last:e}, {places}",
+                "shr {other}, {count_shift}",
+                "mov qword ptr [{index} + {last} + {counts}], {other}",
+                "mov {other:e}, {work:e}",
+                "and {other:e}, 1",
+                "movsd {total}, qword ptr [{index} + {other} * 8 + {sums}]",
+                "addsd {total}, {sum}",
+                "xor {other:e}, 1",
+                "movsd qword ptr [{index} + {other} * 8 + {sums}], {total}",
+                // Another bucket than the last: its count from memory.
+                "add {now}, {times}",
+                "shl {now}, {count_shift}",
+                "or {now}, {place}",
+                "or {now}, {other}",
+                // The same: the journal's count.
+                "mov {other}, {times}",
+                "shl {other}, {count_shift}",
+                "add {work}, {other}",
+                "xor {work}, 1",
+                "cmp {last}, {place}",
+                "cmove {now}, {work}",
+                "mov qword ptr [{index} + {journal}], {now}",
+            ],
+            object = in(reg) $word,
+            place = in(reg) $place,
+            times = in(reg) $times,
+            sum = in(xmm_reg) $sum,
+            journal = const $displacement + $crate::critical::tally::JOURNAL as isize,
+            sums = const $displacement + $crate::critical::tally::SUMS as isize,
+            counts = const $displacement + $crate::critical::tally::COUNTS as isize,
+            places = const $crate::critical::tally::PLACES,
+            count_shift = const $crate::critical::tally::COUNT_SHIFT,
+            total = out(xmm_reg) _,
+            now = out(reg) _,
+            last = out(reg) _,
+            other = out(reg) _,
+            index = out(reg) _,
+            work = out(reg) _,
+        )
+    }};
+}
+
 macro_rules! acquire {
     ($source:ident, $displacement:expr, $word:expr, $closed:expr, $expected:expr, $token:expr) => {{
         let shard: usize;

@@ -2,12 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use percid::{Counter, Histogram, Local, Overflow, Ring, Source, Stack};
+use percid::{Buckets, Counter, FloatCounter, Histogram, Local, Overflow, Ring, Source, Stack};
 
 /// One of each.
 pub(crate) struct Exercise {
     counter: Counter,
     histogram: Histogram,
+    float: FloatCounter,
+    buckets: Buckets,
     local: Local<u64>,
     stack: Stack<u64>,
     popped: Counter,
@@ -24,6 +26,8 @@ impl Exercise {
         Exercise {
             counter: Counter::new(),
             histogram: Histogram::new(),
+            float: FloatCounter::new(),
+            buckets: Buckets::new(5),
             local: Local::new(|| 0),
             stack: Stack::new(ITEMS),
             popped: Counter::new(),
@@ -38,6 +42,8 @@ impl Exercise {
         let mut made = Exercise::new();
         made.counter = Counter::with_source(source).ok()?;
         made.histogram = Histogram::with_source(source).ok()?;
+        made.float = FloatCounter::with_source(source).ok()?;
+        made.buckets = Buckets::with_source(5, source).ok()?;
         made.local = Local::with_source(source, || 0).ok()?;
         made.stack = Stack::with_source(source, ITEMS).ok()?;
         made.ring = Ring::with_source(source, BYTES, Overflow::OverwriteOldest).ok()?;
@@ -49,6 +55,8 @@ impl Exercise {
         for n in 0..times {
             self.counter.add(1);
             self.histogram.record(n);
+            self.float.add(1.0);
+            self.buckets.record(n as usize % 5, 1.0);
             self.local.with(|value| *value += 1);
             let popped = if self.stack.push(1).is_err() { Some(1) } else { None };
             // Every other time, so that parts run full and batches move.
@@ -66,6 +74,10 @@ impl Exercise {
     pub(crate) fn total(&self) -> Result<i64, String> {
         let counted = self.counter.sum();
         let recorded = self.histogram.snapshot().count() as i64;
+        let added = self.float.sum() as i64;
+        let mut counts = [0; 5];
+        let tallied = self.buckets.read(&mut counts) as i64;
+        let in_buckets = counts.iter().sum::<u64>() as i64;
         let mut lent = 0;
         self.local.for_each(|value| lent += *value as i64);
         self.stack.drain(|item| self.popped.add(item as i64));
@@ -74,7 +86,7 @@ impl Exercise {
             self.polled.fetch_add(consumer.poll(|_| ()) as u64, Relaxed);
         }
         let appended = (self.polled.load(Relaxed) + self.ring.lost()) as i64;
-        let all = [counted, recorded, lent, pushed, appended];
-        if all == [counted; 5] { Ok(counted) } else { Err(format!("{all:?}")) }
+        let all = [counted, recorded, added, tallied, in_buckets, lent, pushed, appended];
+        if all == [counted; 8] { Ok(counted) } else { Err(format!("{all:?}")) }
     }
 }

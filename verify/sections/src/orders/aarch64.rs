@@ -7,6 +7,7 @@ use crate::append;
 use crate::descriptors::Descriptor;
 use crate::exhaust;
 use crate::operation::Operation;
+use crate::tally;
 use crate::world::{Source, World};
 
 /// `dmb ishst`.
@@ -22,9 +23,11 @@ fn is_releasing(instruction: u32) -> bool {
     instruction & 0xffff_fc00 == 0xc89f_fc00
 }
 
-/// `str` of 64 bits, to a register and an offset, a small one, or another register.
+/// `str` of 64 bits, of a float too, to a register and an offset, a small one, or another register.
 fn is_store(instruction: u32) -> bool {
     instruction & 0xffc0_0000 == 0xf900_0000
+        || instruction & 0xffc0_0000 == 0xfd00_0000
+        || instruction & 0xffe0_0c00 == 0xfc20_0800
         || instruction & 0xffe0_0c00 == 0xf800_0000
         || instruction & 0xffe0_0c00 == 0xf820_0800
         || is_releasing(instruction)
@@ -59,5 +62,19 @@ pub fn append_publishes_in_order() {
         let barrier = code.iter().position(|&one| one == STORE_BARRIER);
         let first_store = code.iter().position(|&one| is_store(one)).expect("it stores");
         assert!(barrier.is_some_and(|barrier| barrier < first_store), "{code:x?}");
+    }
+}
+
+/// A reader that sees a journal sees what it stands for: the commit releases. And one that sees what
+/// was written to a word that a journal no longer names sees the next journal: nothing is stored in
+/// front of the barrier.
+pub fn tally_publishes_in_order() {
+    for source in [Source::Kernel, Source::Table] {
+        let code = instructions(&tally::OTHER, source);
+        assert!(code.last().is_some_and(|&commit| is_releasing(commit)), "{code:x?}");
+        let barrier = code.iter().position(|&one| one == STORE_BARRIER);
+        let stores = code.iter().filter(|&&one| is_store(one)).count();
+        let first_store = code.iter().position(|&one| is_store(one)).expect("it stores");
+        assert!(stores == 3 && barrier.is_some_and(|barrier| barrier < first_store), "{code:x?}");
     }
 }

@@ -7,6 +7,7 @@ use crate::append;
 use crate::exhaust;
 use crate::operation::Operation;
 use crate::stepping;
+use crate::tally;
 use crate::world::{Source, World};
 
 /// What matters of an instruction.
@@ -30,17 +31,17 @@ fn kind(instruction: u32) -> Kind {
         0x0230_000f => Kind::Acquiring,
         0x0110_000f => Kind::BetweenStores,
         0x0310_000f => Kind::Releasing,
-        // Loads and stores, the branches on two registers; then of the short ones `c.lw` and `c.ld`,
-        // `c.sw` and `c.sd`, `c.beqz` and `c.bnez`.
+        // Loads and stores, those of floats too, the branches on two registers; then of the short ones
+        // `c.fld`, `c.lw` and `c.ld`, `c.fsd`, `c.sw` and `c.sd`, `c.beqz` and `c.bnez`.
         whole if whole & 3 == 3 => match whole & 0x7f {
-            0x03 => Kind::Load,
-            0x23 => Kind::Store,
+            0x03 | 0x07 => Kind::Load,
+            0x23 | 0x27 => Kind::Store,
             0x63 => Kind::Branch,
             _ => Kind::Other,
         },
         short => match (short & 3, short >> 13) {
-            (0, 2 | 3) => Kind::Load,
-            (0, 6 | 7) => Kind::Store,
+            (0, 1..=3) => Kind::Load,
+            (0, 5..=7) => Kind::Store,
             (1, 6 | 7) => Kind::Branch,
             _ => Kind::Other,
         },
@@ -73,5 +74,19 @@ pub fn append_publishes_in_order() {
         let barrier = kinds.iter().position(|&kind| kind == Kind::BetweenStores);
         let first_store = kinds.iter().position(|&kind| kind == Kind::Store).expect("it stores");
         assert!(barrier.is_some_and(|barrier| barrier < first_store), "{kinds:?}");
+    }
+}
+
+/// A reader that sees a journal sees what it stands for: the commit releases. And one that sees what
+/// was written to a word that a journal no longer names sees the next journal: nothing is stored in
+/// front of the barrier.
+pub fn tally_publishes_in_order() {
+    for source in [Source::Kernel, Source::Table] {
+        let kinds = kinds(&tally::OTHER, source);
+        assert!(kinds.ends_with(&[Kind::Releasing, Kind::Store]), "{kinds:?}");
+        let barrier = kinds.iter().position(|&kind| kind == Kind::BetweenStores);
+        let stores = kinds.iter().filter(|&&kind| kind == Kind::Store).count();
+        let first_store = kinds.iter().position(|&kind| kind == Kind::Store).expect("it stores");
+        assert!(stores == 3 && barrier.is_some_and(|barrier| barrier < first_store), "{kinds:?}");
     }
 }

@@ -1,0 +1,65 @@
+//! What the section that counts a value finds in memory: a journal, two sums, and the counts.
+//!
+//! A value changes two words, a count and the sum, and a section commits with one store. So it commits to
+//! a *journal*, one word that says which of the two sums is the sum, which bucket was counted last, and
+//! what that bucket's count is. The count itself is written by whoever counts next: a number that was
+//! computed before, so that it does not matter how often it is written. The new sum is written where the
+//! sum is not, and means nothing before the commit.
+
+/// The journal: the number of the sum (1 bit), the bucket that was counted last, as the distance of its
+/// count from the first one, and from [`COUNT_SHIFT`] on the count.
+pub(crate) const JOURNAL: usize = 0;
+/// The two sums.
+pub(crate) const SUMS: usize = 8;
+/// The counts. That of the journal's bucket may lag behind.
+pub(crate) const COUNTS: usize = 24;
+
+/// Where the count begins in a journal.
+pub(crate) const COUNT_SHIFT: u32 = 14;
+/// How many buckets a journal can name.
+pub(crate) const BUCKETS: usize = 1 << 11;
+/// The bits of a journal that name the bucket.
+pub(crate) const PLACES: u64 = (BUCKETS as u64 - 1) << 3;
+
+/// A journal, read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Journal(pub(crate) u64);
+
+impl Journal {
+    /// Where the sum is.
+    pub(crate) fn sum(self) -> usize {
+        SUMS + 8 * (self.0 & 1) as usize
+    }
+
+    /// The bucket that was counted last.
+    pub(crate) fn bucket(self) -> usize {
+        ((self.0 & PLACES) >> 3) as usize
+    }
+
+    /// Its count, modulo 2^50.
+    pub(crate) fn count(self) -> u64 {
+        self.0 >> COUNT_SHIFT
+    }
+}
+
+/// A bucket as a section takes it: as a journal names it.
+#[inline(always)]
+pub(crate) const fn place(bucket: usize) -> usize {
+    bucket << 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_says_what_was_written_to_it() {
+        let last = BUCKETS - 1;
+        let journal = Journal(77 << COUNT_SHIFT | place(last) as u64 | 1);
+        assert_eq!((journal.sum(), journal.bucket(), journal.count()), (SUMS + 8, last, 77));
+        let empty = Journal(0);
+        assert_eq!((empty.sum(), empty.bucket(), empty.count()), (SUMS, 0, 0));
+        assert_eq!(place(last) as u64 & !PLACES, 0);
+        const { assert!(PLACES < 1 << COUNT_SHIFT) };
+    }
+}

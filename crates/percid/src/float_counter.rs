@@ -1,0 +1,216 @@
+//! Counters of floats.
+
+use std::fmt;
+
+use crate::arena::Block;
+use crate::critical::by_mark;
+use crate::handle::{Handle, Needs, State};
+use crate::id::{Source, Unavailable};
+use crate::sys::atomic::{AtomicI64, Ordering::Relaxed};
+use crate::update::{self, Update};
+
+/// The size of a counter's block.
+const BYTES: usize = 8;
+
+/// A sum of `f64` that every CPU adds to in memory of its own.
+///
+/// ```
+/// static JOULES: percid::FloatCounter = percid::FloatCounter::new();
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| (0..1000).for_each(|_| JOULES.add(0.25)));
+///     }
+/// });
+/// assert_eq!(JOULES.sum(), 1000.0);
+/// ```
+///
+/// # Contract
+///
+/// As a [`Counter`](crate::Counter)'s, with these differences.
+///
+/// * **Rounding**: each CPU's sum is rounded as floats are, and so is their total. Sums of integers
+///   are exact up to 2^53. An infinity or NaN that is added stays.
+/// * **Cost**: an addition takes as many instructions as a counter's, and a few cycles more; with
+///   [`Source::Atomic`] a call and a loop of one locked instruction.
+/// * **Without memory** additions are counted by [`unrecorded`](FloatCounter::unrecorded) and nowhere
+///   else.
+pub struct FloatCounter {
+    handle: Handle,
+}
+
+/// An addition.
+#[derive(Clone, Copy)]
+struct Add(f64);
+
+impl Update for Add {
+    #[inline(always)]
+    unsafe fn by_section(self, word: usize) -> bool {
+        // SAFETY: by contract.
+        unsafe { by_mark!(word, add_float(self.0), else false) }
+    }
+
+    fn atomically(self, word: impl Fn(usize) -> &'static AtomicI64) {
+        update::add_float(word(0), self.0);
+    }
+
+    fn times(self) -> i64 {
+        1
+    }
+}
+
+impl FloatCounter {
+    /// A counter of value 0 that will use the source of the process (see [`init`](crate::init)).
+    ///
+    /// ```
+    /// static JOULES: percid::FloatCounter = percid::FloatCounter::new();
+    /// assert_eq!(JOULES.sum(), 0.0);
+    /// ```
+    pub const fn new() -> FloatCounter {
+        FloatCounter { handle: Handle::new() }
+    }
+
+    /// A counter of value 0 that uses `source`, whatever the process has chosen.
+    ///
+    /// ```
+    /// use percid::{FloatCounter, Source};
+    ///
+    /// let counter = FloatCounter::with_source(Source::Atomic)?;
+    /// counter.add(0.5);
+    /// assert_eq!(counter.sum(), 0.5);
+    /// # Ok::<(), percid::id::Unavailable>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Why the source cannot be used.
+    pub fn with_source(source: Source) -> Result<FloatCounter, Unavailable> {
+        Ok(FloatCounter { handle: Handle::with_source(source, Needs::Sections, BYTES)? })
+    }
+
+    /// Adds `n`, which may be negative.
+    ///
+    /// ```
+    /// let balance = percid::FloatCounter::new();
+    /// balance.add(5.5);
+    /// balance.add(-7.0);
+    /// assert_eq!(balance.sum(), -1.5);
+    /// ```
+    #[inline(always)]
+    pub fn add(&self, n: f64) {
+        // SAFETY: the word of a handle; its block consists of one word.
+        if !unsafe { Add(n).by_section(self.handle.word()) } {
+            self.add_slowly(n);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_slowly(&self, n: f64) {
+        update::slowly(&self.handle, BYTES, Add(n));
+    }
+
+    /// The sum over all IDs.
+    ///
+    /// ```
+    /// let seconds = percid::FloatCounter::new();
+    /// seconds.add(0.125);
+    /// assert_eq!(seconds.sum(), 0.125);
+    /// ```
+    pub fn sum(&self) -> f64 {
+        let State::Claimed(block, source) = self.handle.state() else { return 0.0 };
+        let shared = block.shared_if_used().map_or(0.0, |word| update::float(word.load(Relaxed)));
+        shards(block, source).fold(shared, |sum, word| sum + update::float(word.load(Relaxed)))
+    }
+
+    /// How many additions were lost because there was no memory.
+    ///
+    /// ```
+    /// let seconds = percid::FloatCounter::new();
+    /// seconds.add(1.0);
+    /// assert_eq!(seconds.unrecorded(), 0);
+    /// ```
+    pub fn unrecorded(&self) -> u64 {
+        match self.handle.state() {
+            State::Inline(count) => count as u64,
+            State::Unclaimed | State::Claimed(..) => 0,
+        }
+    }
+}
+
+/// The words of all IDs.
+fn shards(block: Block, source: Option<Source>) -> impl Iterator<Item = &'static AtomicI64> {
+    let ids = source.map_or(0, Source::ids_seen);
+    (0..ids).map(move |id| block.word_of_id(id))
+}
+
+impl Default for FloatCounter {
+    fn default() -> Self {
+        FloatCounter::new()
+    }
+}
+
+impl fmt::Debug for FloatCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FloatCounter").field(&self.sum()).finish()
+    }
+}
+
+impl Drop for FloatCounter {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self` proves that no operation on this counter is running or will run.
+        unsafe { self.handle.release(BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_adds() {
+        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
+            let counter = FloatCounter::with_source(source).expect("an available source");
+            (0..1000).for_each(|n| counter.add(f64::from(n) / 4.0));
+            assert_eq!(counter.sum(), 124_875.0, "{source}");
+            counter.add(-124_875.0);
+            assert_eq!(counter.sum(), 0.0, "{source}");
+        }
+    }
+
+    #[test]
+    fn no_addition_is_lost() {
+        const ADDS: usize = if cfg!(miri) { 100 } else { 100_000 };
+        let counter = FloatCounter::new();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..ADDS).for_each(|_| counter.add(0.5)));
+            }
+        });
+        assert_eq!(counter.sum(), 2.0 * ADDS as f64);
+    }
+
+    #[test]
+    fn what_is_no_number_stays() {
+        let counter = FloatCounter::new();
+        counter.add(f64::INFINITY);
+        assert_eq!(counter.sum(), f64::INFINITY);
+        counter.add(f64::NEG_INFINITY);
+        assert!(counter.sum().is_nan());
+    }
+
+    #[test]
+    fn additions_without_memory_are_counted() {
+        let counter = FloatCounter::new();
+        assert!(counter.handle.replace(State::Unclaimed, State::Inline(0)));
+        counter.add(0.5);
+        counter.add(0.5);
+        assert_eq!((counter.sum(), counter.unrecorded()), (0.0, 2));
+    }
+
+    #[test]
+    fn an_unused_counter_costs_nothing() {
+        let counter = FloatCounter::new();
+        assert_eq!((counter.sum(), counter.handle.word()), (0.0, 0));
+    }
+}

@@ -1,0 +1,105 @@
+//! The slow path of what a section does in one step and atomic instructions do where there is none:
+//! first use, no ID, an aborted section.
+
+use crate::arena::Block;
+use crate::handle::{self, Handle, Needs, State};
+use crate::id::{self, RESTART_LIMIT, Source};
+use crate::sys::atomic::{
+    AtomicI64,
+    Ordering::{Relaxed, Release},
+};
+use crate::sys::preserving_errno;
+
+/// An update of a block.
+pub(crate) trait Update: Copy {
+    /// Runs the section. Returns whether it did the update.
+    ///
+    /// # Safety
+    ///
+    /// `word` is the address of a block of the update's object in the shared slot, plus the mark of
+    /// a source that has been prepared.
+    unsafe fn by_section(self, word: usize) -> bool;
+
+    /// Does it to a shard that several threads may use; `word` finds those of the shard by their
+    /// offset.
+    fn atomically(self, word: impl Fn(usize) -> &'static AtomicI64);
+
+    /// What is counted of it where the object has no memory.
+    fn times(self) -> i64;
+}
+
+/// Does an update of an object of `bytes` bytes.
+pub(crate) fn slowly<U: Update>(handle: &Handle, bytes: usize, update: U) {
+    if let Some(block) = handle.atomic_block() {
+        return at_hint(block, update);
+    }
+    preserving_errno(|| match handle.settle(Needs::Sections, bytes) {
+        State::Claimed(block, source) => by_source(block, source, update),
+        State::Inline(_) | State::Unclaimed => handle.count_inline(update.times()),
+    });
+}
+
+/// Through the source, trying a bounded number of times, then in the shared slot.
+fn by_source(block: Block, source: Option<Source>, update: impl Update) {
+    match source {
+        None => in_shared(block, update),
+        Some(Source::Atomic) => at_hint(block, update),
+        Some(source) => {
+            for _ in 0..RESTART_LIMIT {
+                // SAFETY: the block was claimed for the source whose mark the word has.
+                if unsafe { update.by_section(handle::marked(block, source)) } {
+                    return;
+                }
+                if !source.ensure_id() {
+                    break;
+                }
+            }
+            in_shared(block, update);
+        }
+    }
+}
+
+/// In the copy that the calling thread's hint leads to.
+fn at_hint(block: Block, update: impl Update) {
+    match id::atomic::open_copy() {
+        Some(copy) => update.atomically(|offset| block.at(offset).copy(copy)),
+        None => in_shared(block, update),
+    }
+}
+
+fn in_shared(block: Block, update: impl Update) {
+    update.atomically(|offset| block.at(offset).shared());
+}
+
+/// Adds to a word that holds the bits of a float.
+pub(crate) fn add_float(word: &AtomicI64, n: f64) {
+    let add = |bits: i64| Some(float_bits(float(bits) + n));
+    // It always says what to store.
+    let _ = word.fetch_update(Release, Relaxed, add);
+}
+
+/// The float whose bits a word holds.
+pub(crate) fn float(bits: i64) -> f64 {
+    f64::from_bits(bits as u64)
+}
+
+fn float_bits(value: f64) -> i64 {
+    value.to_bits() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_addition_to_a_shared_word_is_lost() {
+        const ADDS: usize = if cfg!(miri) { 100 } else { 100_000 };
+        let word = AtomicI64::new(float_bits(0.0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..ADDS).for_each(|_| add_float(&word, 0.5)));
+            }
+        });
+        assert_eq!(float(word.load(Relaxed)), 2.0 * ADDS as f64);
+    }
+}

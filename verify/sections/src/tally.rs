@@ -1,0 +1,83 @@
+//! `tally`.
+
+use crate::add_float::floats;
+use crate::critical::by_mark;
+use crate::critical::tally::{BUCKETS, COUNT_SHIFT, COUNTS, Journal, SUMS, place};
+use crate::exhaust;
+use crate::operation::{Operation, noise};
+use crate::world::{Shard, WORDS};
+
+const FIRST_SUM: usize = SUMS / 8;
+const FIRST_COUNT: usize = COUNTS / 8;
+/// The last bucket that a shard of the test has.
+const LAST: usize = WORDS - FIRST_COUNT - 1;
+
+/// Counts so many values with a sum in a bucket, where another was counted last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tally {
+    bucket: usize,
+    times: u64,
+    sum: f64,
+    last: usize,
+    which: u64,
+}
+
+/// The one that the orders are read off.
+pub(crate) const OTHER: Tally = Tally { bucket: 5, times: 3, sum: 2.5, last: 9, which: 0 };
+
+fn journal(which: u64, bucket: usize, count: u64) -> u64 {
+    which | place(bucket) as u64 | count << COUNT_SHIFT
+}
+
+impl Operation for Tally {
+    fn call(&self, word: usize) -> Option<u64> {
+        let &Tally { bucket, times, sum, .. } = self;
+        // SAFETY: the word is one of the test's world, which has set all that sections read, and the
+        // bucket is one of the shard.
+        unsafe { by_mark!(word, tally(place(bucket), times, sum), else false) }.then_some(0)
+    }
+
+    fn shard(&self, slot: usize) -> Shard {
+        let mut shard = noise(slot);
+        shard[FIRST_SUM..FIRST_COUNT].copy_from_slice(&floats(slot)[FIRST_SUM..FIRST_COUNT]);
+        shard[0] = journal(self.which, self.last, 0x77 * (slot as u64 + 1));
+        shard
+    }
+
+    fn model(&self, shard: &mut Shard) -> Option<u64> {
+        let before = Journal(shard[0]);
+        shard[FIRST_COUNT + before.bucket()] = before.count();
+        let count = &mut shard[FIRST_COUNT + self.bucket];
+        let now = count.wrapping_add(self.times);
+        let sum = f64::from_bits(shard[before.sum() / 8]) + self.sum;
+        let which = 1 - (shard[0] & 1);
+        shard[FIRST_SUM + which as usize] = sum.to_bits();
+        shard[0] = journal(which, self.bucket, now);
+        Some(0)
+    }
+
+    /// The count of the journal's bucket, for which the journal stands, and the sum that is none.
+    fn forget_free_parts(&self, shard: &mut Shard) {
+        let journal = Journal(shard[0]);
+        shard[FIRST_COUNT + journal.bucket()] = 0;
+        shard[FIRST_SUM + 1 - (journal.0 & 1) as usize] = 0;
+    }
+}
+
+/// A bucket that was not counted last, and one that was.
+pub fn a_value_is_counted_and_added() {
+    let same = Tally { last: OTHER.bucket, which: 1, ..OTHER };
+    println!("{} runs", exhaust::all(&OTHER) + exhaust::all(&same));
+}
+
+/// The first and the last bucket, and either sum.
+pub fn whatever_was_counted_last() {
+    const { assert!(LAST < BUCKETS) };
+    for (bucket, last) in [(0, 0), (0, LAST), (LAST, 0), (LAST, LAST), (3, 4)] {
+        for which in [0, 1] {
+            for (times, sum) in [(1, 0.5), (1, f64::NAN), (u64::MAX, -1.0)] {
+                exhaust::briefly(&Tally { bucket, times, sum, last, which });
+            }
+        }
+    }
+}
