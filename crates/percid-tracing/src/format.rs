@@ -28,8 +28,26 @@ pub enum Format {
     /// other line is a record: seconds since the recorder was built, thread, CPU, level, target, and
     /// what happened.
     Text,
-    /// A JSON object per line, for programs. Each is a record; the last has the `kind` `"dump"` and
-    /// says how many records there are and how many are missing.
+    /// A JSON object per line, for programs. What has no value is not there.
+    ///
+    /// | name | what |
+    /// |---|---|
+    /// | `kind` | `event`, `new_span`, `record`, `enter`, `exit`, `close`, `follows_from` |
+    /// | `time` | nanoseconds since the recorder was built |
+    /// | `level`, `target`, `name` | of the event or span, as `tracing` has them |
+    /// | `thread`, `thread_name` | a number that no other thread has in this process, and the name |
+    /// | `tid` | the thread's number in the system (Linux) |
+    /// | `cpu` | the CPU's number (Linux with glibc) |
+    /// | `id` | the concurrency ID of percid in whose ring the record was |
+    /// | `span` | the span's number: `tracing` may use it again when the span is closed |
+    /// | `parent`, `follows` | number (`span`) and `name` of the other span |
+    /// | `fields` | the values by name; numbers that JSON does not have are strings |
+    /// | `cut` | the names of those that were too long |
+    /// | `fields_left_out` | `true` if some had no room |
+    ///
+    /// The last line has the `kind` `dump`: how many `records` there are, how many are `lost` and
+    /// `damaged`, the number of the `process`, and when the recorder was built (`started_at`, in
+    /// seconds since 1970).
     JsonLines,
     /// JSON of the trace event format, which <https://ui.perfetto.dev> and `chrome://tracing` open:
     /// spans are slices of the threads that were in them, events are instants.

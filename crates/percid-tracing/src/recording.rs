@@ -66,9 +66,10 @@ impl Recording {
         if let Some(mut consumer) = self.ring.consumer() {
             held.take(&mut consumer, self.bytes_per_cpu);
         }
-        // In this order a record that is tried just now may be counted, and no count is negative.
+        // In this order a record that is being tried again may be counted, rather than one that is
+        // lost be missing.
         let again = self.again.sum() as u64;
-        let lost = self.ring.lost() + held.thrown_away - again;
+        let lost = (self.ring.lost() + held.thrown_away).saturating_sub(again);
         f(&held, lost)
     }
 }
