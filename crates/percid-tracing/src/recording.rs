@@ -1,7 +1,7 @@
 //! What layer and handles share: the ring, and what its records refer to.
 
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::{fmt, thread};
 
 use percid::ring::AppendError::Busy;
 use percid::{Counter, Overflow, Ring};
@@ -13,7 +13,6 @@ use crate::held::Held;
 /// How often a record is tried again.
 const AGAIN: usize = 64;
 
-#[derive(Debug)]
 pub(crate) struct Recording {
     pub(crate) ring: Ring,
     /// Records that the ring has counted as lost, and that were tried again.
@@ -71,5 +70,13 @@ impl Recording {
         let again = self.again.sum() as u64;
         let lost = (self.ring.lost() + held.thrown_away).saturating_sub(again);
         f(&held, lost)
+    }
+}
+
+/// Without the records: whoever prints a subscriber does not want megabytes.
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.bytes_per_cpu;
+        f.debug_struct("Recording").field("bytes_per_cpu", &bytes).finish_non_exhaustive()
     }
 }
