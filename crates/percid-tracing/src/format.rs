@@ -7,8 +7,8 @@ use crate::{chrome, json_lines, text};
 
 /// The form of a dump.
 ///
-/// In each of them text from records cannot break the form: JSON is escaped, and text has one record
-/// per line, with control characters escaped.
+/// In each of them text from records cannot break the form: JSON is escaped, and text has one
+/// record per line, with control characters escaped.
 ///
 /// ```
 /// use percid_tracing::{FlightRecorder, Format};
@@ -25,8 +25,8 @@ use crate::{chrome, json_lines, text};
 #[non_exhaustive]
 pub enum Format {
     /// Lines for people. The first says how many records there are, and how many are missing; each
-    /// other line is a record: seconds since the recorder was built, thread, CPU, level, target, and
-    /// what happened.
+    /// other line is a record: seconds since the recorder was built, thread, CPU, level, target,
+    /// and what happened.
     Text,
     /// A JSON object per line, for programs. What has no value is not there.
     ///
@@ -35,7 +35,7 @@ pub enum Format {
     /// | `kind` | `event`, `new_span`, `record`, `enter`, `exit`, `close`, `follows_from` |
     /// | `time` | nanoseconds since the recorder was built |
     /// | `level`, `target`, `name` | of the event or span, as `tracing` has them |
-    /// | `thread`, `thread_name` | a number that no other thread has in this process, and the name |
+    /// | `thread`, `thread_name` | a number that no other thread of the process has, its name |
     /// | `tid` | the thread's number in the system (Linux) |
     /// | `cpu` | the CPU's number (Linux with glibc) |
     /// | `id` | the concurrency ID of percid in whose ring the record was |

@@ -39,8 +39,8 @@ thread_local! {
 /// ```
 ///
 /// * **Threads**: any number of threads may record at once. None waits for another, except that one
-///   without an ID ([`percid::ring::AppendError::Busy`]) gives way to others, 64 times at most, before
-///   its record is lost.
+///   without an ID ([`percid::ring::AppendError::Busy`]) gives way to others, 64 times at most,
+///   before its record is lost.
 /// * **Signals**: `tracing` itself is not async-signal-safe, so handlers must not use it.
 /// * **Fork**: a child goes on with a copy of the records.
 /// * **Cost**: an event whose values are numbers, booleans and strings allocates nothing, takes no

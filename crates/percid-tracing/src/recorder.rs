@@ -33,8 +33,8 @@ use crate::snapshot::Snapshot;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// * **Threads**: everything may be called by any number of threads, while others record. Dumps wait
-///   for each other while they copy the records, not while they write.
+/// * **Threads**: everything may be called by any number of threads, while others record. Dumps
+///   wait for each other while they copy the records, not while they write.
 /// * **Signals**: nothing here is async-signal-safe;
 ///   [`dump_on_signal`](FlightRecorder::dump_on_signal) is how a signal dumps.
 /// * **Fork**: a child has a copy of the records, and may dump, unless another thread of its parent
@@ -99,8 +99,8 @@ impl FlightRecorder {
     /// which it has synchronised, unless newer ones have taken its place. Those that are stored
     /// meanwhile may be in it. It ends even if other threads record without a pause.
     ///
-    /// Writing is buffered here. It takes one to three microseconds per record, and as much memory as the
-    /// records and 32 bytes for each.
+    /// Writing is buffered here. It takes one to three microseconds per record, and as much memory
+    /// as the records and 32 bytes for each.
     ///
     /// ```
     /// use percid_tracing::{FlightRecorder, Format};
@@ -123,16 +123,16 @@ impl FlightRecorder {
         Ok(snapshot.summary)
     }
 
-    /// Dumps to a file whenever a thread panics from now on, also if the panic is caught or aborts the
-    /// process.
+    /// Dumps to a file whenever a thread panics from now on, also if the panic is caught or aborts
+    /// the process.
     ///
     /// The hook that is installed calls the one before when the dump is written. Of several panics
     /// the file has the last: a dump is first written beside it, to a file whose name ends in
     /// `.partial`, and takes its place when it is complete. If it cannot be written, a line on
     /// standard error says why. The recorder is kept for as long as the hook is.
     ///
-    /// Others who can write to the file's folder can lead the dump elsewhere by a link, so it should
-    /// not be one that is shared, as `/tmp` is.
+    /// Others who can write to the file's folder can lead the dump elsewhere by a link, so it
+    /// should not be one that is shared, as `/tmp` is.
     ///
     /// To dump to something else than a file, call [`dump`](FlightRecorder::dump) in a hook of your
     /// own.
@@ -156,13 +156,14 @@ impl FlightRecorder {
         on_panic::install(self.clone(), Destination { path: path.into(), format });
     }
 
-    /// Dumps to a file whenever the process gets a signal from now on (`SIGUSR1`, say). Only on Unix.
+    /// Dumps to a file whenever the process gets a signal from now on (`SIGUSR1`, say). Only on
+    /// Unix.
     ///
     /// The handler only wakes a thread named `flight-recorder`, which this starts, and which writes
     /// the file as [`dump_on_panic`](FlightRecorder::dump_on_panic) does. So the dump needs that
-    /// thread to run, and comes some moments after the signal; signals that come while it writes are
-    /// one. A handler that was there before is called too; what the signal does by default, it does
-    /// not do any more. Thread and recorder stay as long as the process.
+    /// thread to run, and comes some moments after the signal; signals that come while it writes
+    /// are one. A handler that was there before is called too; what the signal does by default, it
+    /// does not do any more. Thread and recorder stay as long as the process.
     ///
     /// ```
     /// use percid_tracing::{FlightRecorder, Format};
@@ -176,9 +177,9 @@ impl FlightRecorder {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the signal's number is none, or that of a signal
-    /// that must not be handled so (`SIGKILL`, `SIGSTOP`, `SIGILL`, `SIGFPE`, `SIGSEGV`); what the
-    /// system says if it refuses the handler, the pipe or the thread.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the signal's number is none, or that of a
+    /// signal that must not be handled so (`SIGKILL`, `SIGSTOP`, `SIGILL`, `SIGFPE`, `SIGSEGV`);
+    /// what the system says if it refuses the handler, the pipe or the thread.
     #[cfg(unix)]
     pub fn dump_on_signal(
         &self,
@@ -208,7 +209,8 @@ pub struct Builder {
 impl Builder {
     /// How many bytes of records are kept for each CPU: 1 MiB unless this says otherwise (512 KiB
     /// where addresses have 32 bits). It is rounded up to a power of two, and to
-    /// [`MIN_BYTES`](FlightRecorder::MIN_BYTES) or down to [`MAX_BYTES`](FlightRecorder::MAX_BYTES).
+    /// [`MIN_BYTES`](FlightRecorder::MIN_BYTES) or down to
+    /// [`MAX_BYTES`](FlightRecorder::MAX_BYTES).
     ///
     /// An event takes 48 bytes and its values: 10 for a number, 4 and its length for a string. When
     /// the room is full, the oldest eighth is given up at once.

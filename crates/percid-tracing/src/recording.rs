@@ -44,8 +44,8 @@ impl Recording {
         }
     }
 
-    /// While many threads get their first IDs, those without one meet in the shared shard, and whole
-    /// time slices of records would be lost if the thread that has it is preempted.
+    /// While many threads get their first IDs, those without one meet in the shared shard, and
+    /// whole time slices of records would be lost if the thread that has it is preempted.
     #[cold]
     fn append_again(&self, record: &[u8]) {
         for _ in 0..AGAIN {
@@ -61,7 +61,8 @@ impl Recording {
     /// code runs under the lock, so a panic hook that dumps does not wait for its own thread.
     pub(crate) fn look<T>(&self, f: impl FnOnce(&Held, u64) -> T) -> T {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        // In a child of fork that goes on with its parent's dump there is none: it has what was held.
+        // In a child of fork that goes on with its parent's dump there is none: it has what was
+        // held.
         if let Some(mut consumer) = self.ring.consumer() {
             held.take(&mut consumer, self.bytes_per_cpu);
         }

@@ -13,7 +13,7 @@ pub(crate) fn write(snapshot: &Snapshot<'_>, out: &mut impl Write) -> io::Result
     let summary = snapshot.summary;
     writeln!(
         out,
-        "flight recorder of process {}, started {:.6} s after 1970: {} records, {} lost, {} damaged",
+        "flight recorder of process {}, built {:.6} s after 1970: {} records, {} lost, {} damaged",
         snapshot.process,
         snapshot.started_at.as_secs_f64(),
         summary.records,

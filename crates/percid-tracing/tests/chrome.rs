@@ -96,8 +96,8 @@ fn spans_of_several_threads_nest() {
 }
 
 /// Old records are overwritten, so ends are there whose beginnings are lost. If the thread moves to
-/// another CPU, its older records may be there and those between lost: then a slice may have no end,
-/// and the test is tried again.
+/// another CPU, its older records may be there and those between lost: then a slice may have no
+/// end, and the test is tried again.
 #[test]
 fn spans_whose_beginning_is_lost_do_not_break_the_nesting() {
     let beginning_is_lost = || {
