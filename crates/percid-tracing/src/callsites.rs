@@ -1,0 +1,146 @@
+//! The numbers of callsites: what is static of an event or span is stored once, and records refer
+//! to it.
+//!
+//! Not every callsite is registered before its first event (those of `tracing-log` are not), so a
+//! number is looked up by the address of the metadata, and given when it is missing. A slot is
+//! written once and a lookup is a load and a comparison, without a lock. A callsite whose
+//! neighbourhood is full goes to the next segment, which is twice as large.
+
+use std::sync::OnceLock;
+
+use tracing_core::Metadata;
+
+type Slot = OnceLock<&'static Metadata<'static>>;
+
+/// Slots of the first segment.
+const FIRST: usize = 1024;
+/// Four million slots in all.
+const SEGMENTS: usize = 12;
+/// Slots of a segment that are tried.
+const PROBES: usize = 8;
+
+/// The number of no callsite.
+pub(crate) const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(crate) struct Callsites {
+    segments: [OnceLock<Box<[Slot]>>; SEGMENTS],
+}
+
+impl Callsites {
+    pub(crate) fn new() -> Callsites {
+        let callsites = Callsites { segments: [const { OnceLock::new() }; SEGMENTS] };
+        callsites.segment(0);
+        callsites
+    }
+
+    /// The number of a callsite. [`NONE`] if all slots that it might have are taken: its records
+    /// are then shown as damaged.
+    pub(crate) fn number(&self, metadata: &'static Metadata<'static>) -> u32 {
+        let hash = hash(metadata);
+        for index in 0..SEGMENTS {
+            if let Some(slot) = slot_of(self.segment(index), hash, metadata) {
+                return (base(index) + slot) as u32;
+            }
+        }
+        NONE
+    }
+
+    /// The callsite that has a number.
+    pub(crate) fn get(&self, number: u32) -> Option<&'static Metadata<'static>> {
+        let number = number as usize;
+        let index = (number / FIRST + 1).ilog2() as usize;
+        let segment = self.segments.get(index)?.get()?;
+        segment.get(number - base(index))?.get().copied()
+    }
+
+    fn segment(&self, index: usize) -> &[Slot] {
+        self.segments[index].get_or_init(|| {
+            let slots = std::iter::repeat_with(OnceLock::new);
+            slots.take(FIRST << index).collect()
+        })
+    }
+}
+
+/// The number of the first slot of a segment.
+fn base(segment: usize) -> usize {
+    FIRST * ((1 << segment) - 1)
+}
+
+/// The callsite's slot in a segment; `None` if others have all that it might have.
+fn slot_of(segment: &[Slot], hash: usize, metadata: &'static Metadata<'static>) -> Option<usize> {
+    let slots = (0..PROBES).map(|probe| (hash + probe) & (segment.len() - 1));
+    slots.into_iter().find(|&slot| {
+        let there = segment[slot].get_or_init(|| metadata);
+        std::ptr::eq(*there, metadata)
+    })
+}
+
+fn hash(metadata: &'static Metadata<'static>) -> usize {
+    let address = std::ptr::from_ref(metadata).addr() as u64;
+    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing_core::{Callsite, Interest, Kind, Level, metadata};
+
+    use super::*;
+
+    struct Nowhere;
+
+    static NOWHERE: Nowhere = Nowhere;
+
+    impl Callsite for Nowhere {
+        fn set_interest(&self, _: Interest) {}
+
+        fn metadata(&self) -> &Metadata<'_> {
+            unreachable!("nobody asks a callsite that was not registered")
+        }
+    }
+
+    fn leaked() -> &'static Metadata<'static> {
+        let metadata = metadata! {
+            name: "leaked",
+            target: "callsites",
+            level: Level::INFO,
+            fields: &[],
+            callsite: &NOWHERE,
+            kind: Kind::EVENT,
+        };
+        Box::leak(Box::new(metadata))
+    }
+
+    #[test]
+    fn a_callsite_keeps_its_number_also_when_segments_are_full() {
+        let callsites = Callsites::new();
+        let all: Vec<_> = (0..3 * FIRST).map(|_| leaked()).collect();
+        let numbers: Vec<_> = all.iter().map(|metadata| callsites.number(metadata)).collect();
+        for (metadata, number) in all.iter().zip(&numbers) {
+            assert_eq!(callsites.number(metadata), *number);
+            let found = callsites.get(*number).expect("a number that was given");
+            assert!(std::ptr::eq(*metadata, found));
+        }
+        assert!(numbers.iter().any(|&number| number as usize >= FIRST), "one segment was enough");
+    }
+
+    #[test]
+    fn numbers_that_were_not_given_have_no_callsite() {
+        let callsites = Callsites::new();
+        let number = callsites.number(leaked());
+        let others = (0..3 * FIRST as u32).filter(|other| *other != number);
+        assert!(others.chain([NONE, NONE - 1]).all(|other| callsites.get(other).is_none()));
+    }
+
+    #[test]
+    fn threads_agree_on_numbers() {
+        let callsites = Callsites::new();
+        let all: Vec<_> = (0..100).map(|_| leaked()).collect();
+        let number_all = || all.iter().map(|one| callsites.number(one)).collect::<Vec<_>>();
+        let (left, right) = std::thread::scope(|scope| {
+            let other = scope.spawn(number_all);
+            (number_all(), other.join().expect("the other thread"))
+        });
+        assert_eq!(left, right);
+    }
+}

@@ -1,0 +1,41 @@
+//! A file to which a hook or a signal dumps.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use crate::format::Format;
+use crate::recorder::FlightRecorder;
+
+/// One dump at a time: hooks and signals may have the same path.
+static WRITING: Mutex<()> = Mutex::new(());
+
+#[derive(Debug)]
+pub(crate) struct Destination {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+}
+
+impl Destination {
+    /// Dumps to the file. There is nobody to whom an error could be returned, so it goes to
+    /// standard error.
+    pub(crate) fn write(&self, recorder: &FlightRecorder) {
+        if let Err(error) = self.try_write(recorder) {
+            let path = self.path.display();
+            // Not by `eprintln`, which panics if standard error is closed.
+            let _ = writeln!(io::stderr(), "flight recorder: no dump to {path}: {error}");
+        }
+    }
+
+    /// A dump that fails leaves the one before in its place.
+    fn try_write(&self, recorder: &FlightRecorder) -> io::Result<()> {
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut partial = OsString::from(&self.path);
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        recorder.dump(self.format, File::create(&partial)?)?;
+        fs::rename(&partial, &self.path)
+    }
+}

@@ -1,0 +1,155 @@
+//! A record as it is made: into a buffer of fixed size, without allocating.
+
+use std::fmt::{self, Write};
+
+use tracing_core::field::{Field, Visit};
+
+use crate::layout::{CHECKSUM, Kind, NO_CPU, RECORD_BYTES, TEXT_BYTES, Tag, checksum};
+
+pub(crate) type Buffer = [u8; RECORD_BYTES];
+
+/// What stands in front of the fields.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) kind: Kind,
+    pub(crate) cpu: Option<u16>,
+    pub(crate) time: u64,
+    pub(crate) thread: u32,
+    pub(crate) callsite: u32,
+    pub(crate) span: u64,
+    /// The callsite of the span that an event is in, or of the other span.
+    pub(crate) other_callsite: u32,
+    /// Stored if the kind has one.
+    pub(crate) other: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Encoder<'b> {
+    buffer: &'b mut Buffer,
+    length: usize,
+    left_out: bool,
+}
+
+/// Where the encoder notes that fields were left out.
+const LEFT_OUT: usize = CHECKSUM + 1;
+/// Index, tag and length, in front of a text.
+const TEXT_HEAD: usize = 4;
+
+impl<'b> Encoder<'b> {
+    pub(crate) fn begin(buffer: &'b mut Buffer, head: &Head) -> Encoder<'b> {
+        let mut encoder = Encoder { buffer, length: CHECKSUM, left_out: false };
+        encoder.put([head.kind as u8, 0]);
+        encoder.put(head.cpu.unwrap_or(NO_CPU).to_le_bytes());
+        encoder.put(head.time.to_le_bytes());
+        encoder.put(head.thread.to_le_bytes());
+        encoder.put(head.callsite.to_le_bytes());
+        encoder.put(head.span.to_le_bytes());
+        encoder.put(head.other_callsite.to_le_bytes());
+        if head.kind.has_other() {
+            encoder.put(head.other.to_le_bytes());
+        }
+        encoder
+    }
+
+    pub(crate) fn finish(self) -> &'b [u8] {
+        self.buffer[LEFT_OUT] = u8::from(self.left_out);
+        let (sum, rest) = self.buffer[..self.length].split_at_mut(CHECKSUM);
+        sum.copy_from_slice(&checksum(rest));
+        &self.buffer[..self.length]
+    }
+
+    /// Appends bytes; `false` if there is no room.
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) -> bool {
+        let Some(place) = self.buffer[self.length..].first_chunk_mut() else {
+            return false;
+        };
+        *place = bytes;
+        self.length += N;
+        true
+    }
+
+    /// Appends a field whose value has a fixed size, or leaves it out.
+    fn put_field<const N: usize>(&mut self, field: &Field, tag: Tag, value: [u8; N]) {
+        if RECORD_BYTES - self.length < 2 + N {
+            self.left_out = true;
+            return;
+        }
+        self.put([field.index() as u8, tag as u8]);
+        self.put(value);
+    }
+
+    /// Appends a text that `write` writes, or its beginning.
+    fn put_text(
+        &mut self,
+        field: &Field,
+        [whole, cut]: [Tag; 2],
+        write: impl FnOnce(&mut Text<'_>) -> fmt::Result,
+    ) {
+        let start = self.length + TEXT_HEAD;
+        let end = RECORD_BYTES.min(start + TEXT_BYTES);
+        let Some(room) = self.buffer.get_mut(start..end) else {
+            self.left_out = true;
+            return;
+        };
+        let mut text = Text { room, length: 0 };
+        let tag = if write(&mut text).is_ok() { whole } else { cut };
+        let length = text.length;
+        self.put([field.index() as u8, tag as u8]);
+        self.put((length as u16).to_le_bytes());
+        self.length += length;
+    }
+}
+
+impl Visit for Encoder<'_> {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put_field(field, Tag::I64, value.to_le_bytes());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put_field(field, Tag::U64, value.to_le_bytes());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put_field(field, Tag::F64, value.to_le_bytes());
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.put_field(field, Tag::I128, value.to_le_bytes());
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.put_field(field, Tag::U128, value.to_le_bytes());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put_field(field, if value { Tag::True } else { Tag::False }, []);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put_text(field, [Tag::Str, Tag::CutStr], |text| text.write_str(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put_text(field, [Tag::Debug, Tag::CutDebug], |text| write!(text, "{value:?}"));
+    }
+}
+
+/// A text in a fixed room. What does not fit is an error, so that the formatting of a large value
+/// ends there.
+struct Text<'b> {
+    room: &'b mut [u8],
+    length: usize,
+}
+
+impl Write for Text<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let room = &mut self.room[self.length..];
+        let mut fits = part.len().min(room.len());
+        while !part.is_char_boundary(fits) {
+            fits -= 1;
+        }
+        room[..fits].copy_from_slice(&part.as_bytes()[..fits]);
+        self.length += fits;
+        if fits == part.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}

@@ -1,0 +1,108 @@
+//! Records that dumps have taken from the ring. A ring gives a record once; a later dump is to have
+//! it too, as long as it is among the last bytes of its CPU.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use percid::ring::Consumer;
+
+/// The records of each ID, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    ids: BTreeMap<Option<u32>, Records>,
+    /// How many were thrown away since newer ones came.
+    pub(crate) thrown_away: u64,
+}
+
+/// Records, each with its length in 2 bytes in front.
+#[derive(Debug, Default)]
+struct Records {
+    bytes: Vec<u8>,
+}
+
+impl Held {
+    /// Takes what is in the ring, and keeps the newest `limit` bytes of each ID.
+    pub(crate) fn take(&mut self, consumer: &mut Consumer<'_>, limit: usize) {
+        consumer.poll(|event| self.ids.entry(event.id).or_default().push(event.bytes));
+        let thrown_away = self.ids.values_mut().map(|records| records.keep_newest(limit));
+        self.thrown_away += thrown_away.sum::<u64>();
+    }
+
+    /// All records, ID by ID, with their IDs.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Option<u32>, &[u8])> {
+        self.ids
+            .iter()
+            .flat_map(|(id, records)| records.ranges().map(|range| (*id, &records.bytes[range])))
+    }
+}
+
+impl Records {
+    fn push(&mut self, record: &[u8]) {
+        let Ok(length) = u16::try_from(record.len()) else {
+            return; // No ring has one: its headers have 16 bits for the length.
+        };
+        self.bytes.extend_from_slice(&length.to_ne_bytes());
+        self.bytes.extend_from_slice(record);
+    }
+
+    /// Throws the oldest records away, and returns how many.
+    fn keep_newest(&mut self, limit: usize) -> u64 {
+        let surplus = self.bytes.len().saturating_sub(limit);
+        let mut end = 0;
+        let oldest = self.ranges().take_while(|range| range.start < surplus + 2);
+        let count = oldest.inspect(|range| end = range.end).count();
+        self.bytes.drain(..end);
+        count as u64
+    }
+
+    /// Where the records are.
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut rest = 0..self.bytes.len();
+        std::iter::from_fn(move || {
+            let length = *self.bytes[rest.clone()].first_chunk()?;
+            let start = rest.start + 2;
+            rest.start = start + usize::from(u16::from_ne_bytes(length));
+            Some(start..rest.start)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use percid::{Overflow, Ring};
+
+    use super::*;
+
+    fn texts(held: &Held) -> Vec<String> {
+        held.iter().map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).collect()
+    }
+
+    #[test]
+    fn the_newest_are_kept_and_the_others_counted() {
+        let records: Vec<_> = ["one", "two", "three"].map(str::as_bytes).to_vec();
+        for (limit, kept) in [(100, 3), (17, 3), (16, 2), (12, 2), (11, 1), (7, 1), (6, 0), (0, 0)]
+        {
+            let mut held = Records::default();
+            records.iter().for_each(|record| held.push(record));
+            let thrown_away = held.keep_newest(limit);
+            let left: Vec<_> = held.ranges().map(|range| &held.bytes[range]).collect();
+            assert_eq!(left, records[3 - kept..], "limit {limit}");
+            assert_eq!(thrown_away, 3 - kept as u64, "limit {limit}");
+        }
+    }
+
+    #[test]
+    fn what_was_taken_is_there_the_next_time() {
+        let ring = Ring::new(4096, Overflow::OverwriteOldest);
+        let mut held = Held::default();
+        let mut take = |record: &str| {
+            ring.append(record.as_bytes()).expect("memory for a ring");
+            held.take(&mut ring.consumer().expect("no other consumer"), 4096);
+            let mut texts = texts(&held);
+            texts.sort();
+            texts
+        };
+        assert_eq!(take("one"), ["one"]);
+        assert_eq!(take("two"), ["one", "two"]);
+    }
+}

@@ -1,0 +1,83 @@
+//! What layer and handles share: the ring, and what its records refer to.
+
+use std::sync::{Mutex, PoisonError};
+use std::{fmt, thread};
+
+use percid::ring::AppendError::Busy;
+use percid::{Counter, Overflow, Ring};
+
+use crate::callsites::Callsites;
+use crate::clock::Clock;
+use crate::held::Held;
+
+/// How often a record is tried again.
+const AGAIN: usize = 64;
+
+pub(crate) struct Recording {
+    pub(crate) ring: Ring,
+    /// Records that the ring has counted as lost, and that were tried again.
+    again: Counter,
+    pub(crate) bytes_per_cpu: usize,
+    pub(crate) callsites: Callsites,
+    pub(crate) clock: Clock,
+    held: Mutex<Held>,
+}
+
+impl Recording {
+    pub(crate) fn new(bytes_per_cpu: usize) -> Recording {
+        Recording {
+            ring: Ring::new(bytes_per_cpu, Overflow::OverwriteOldest),
+            again: Counter::new(),
+            bytes_per_cpu,
+            callsites: Callsites::new(),
+            clock: Clock::start(),
+            held: Mutex::default(),
+        }
+    }
+
+    /// Out of line: the ring's sections are not repeated for every kind of record. Most errors need
+    /// no answer, since the ring counts what it loses.
+    #[inline(never)]
+    pub(crate) fn append(&self, record: &[u8]) {
+        if self.ring.append(record) == Err(Busy) {
+            self.append_again(record);
+        }
+    }
+
+    /// While many threads get their first IDs, those without one meet in the shared shard, and
+    /// whole time slices of records would be lost if the thread that has it is preempted.
+    #[cold]
+    fn append_again(&self, record: &[u8]) {
+        for _ in 0..AGAIN {
+            self.again.increment();
+            thread::yield_now();
+            if self.ring.append(record) != Err(Busy) {
+                return;
+            }
+        }
+    }
+
+    /// Takes what is in the ring, and lends it with the number of lost records. Only this crate's
+    /// code runs under the lock, so a panic hook that dumps does not wait for its own thread.
+    pub(crate) fn look<T>(&self, f: impl FnOnce(&Held, u64) -> T) -> T {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        // In a child of fork that goes on with its parent's dump there is none: it has what was
+        // held.
+        if let Some(mut consumer) = self.ring.consumer() {
+            held.take(&mut consumer, self.bytes_per_cpu);
+        }
+        // In this order a record that is being tried again may be counted, rather than one that is
+        // lost be missing.
+        let again = self.again.sum() as u64;
+        let lost = (self.ring.lost() + held.thrown_away).saturating_sub(again);
+        f(&held, lost)
+    }
+}
+
+/// Without the records: whoever prints a subscriber does not want megabytes.
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.bytes_per_cpu;
+        f.debug_struct("Recording").field("bytes_per_cpu", &bytes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! The threads that have recorded something: numbers for records, names for those who read them.
+//!
+//! The numbers are percid's own, because those of the system are given again when a thread has
+//! ended, and not every system has a cheap way to ask for them.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// So many threads are known by name: the newest ones.
+const KNOWN: usize = 4096;
+
+thread_local! {
+    /// 0: none yet.
+    static NUMBER: Cell<u32> = const { Cell::new(0) };
+}
+
+static NEXT: AtomicU32 = AtomicU32::new(1);
+static THREADS: Mutex<BTreeMap<u32, Thread>> = Mutex::new(BTreeMap::new());
+
+/// What is known of a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Thread {
+    pub(crate) name: Option<String>,
+    /// The number that the system's tools show, where it is known.
+    pub(crate) system_number: Option<u32>,
+}
+
+/// The number of this thread. It is given at the thread's first record, which takes a lock and
+/// allocates.
+pub(crate) fn number() -> u32 {
+    match NUMBER.get() {
+        0 => register(),
+        number => number,
+    }
+}
+
+/// What is known of a thread by its number.
+pub(crate) fn known(number: u32) -> Thread {
+    threads().get(&number).cloned().unwrap_or_default()
+}
+
+#[cold]
+fn register() -> u32 {
+    let number = NEXT.fetch_add(1, Relaxed);
+    NUMBER.set(number);
+    let name = std::thread::current().name().map(str::to_owned);
+    let thread = Thread { name, system_number: system_number() };
+    let mut threads = threads();
+    threads.insert(number, thread);
+    if threads.len() > KNOWN {
+        threads.pop_first();
+    }
+    number
+}
+
+fn threads() -> MutexGuard<'static, BTreeMap<u32, Thread>> {
+    // Nothing is left half done under the lock.
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(target_os = "linux")]
+fn system_number() -> Option<u32> {
+    let link = std::fs::read_link("/proc/thread-self").ok()?;
+    link.file_name()?.to_str()?.parse().ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn system_number() -> Option<u32> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_keeps_its_number_and_has_a_name() {
+        let ours = number();
+        assert_eq!(number(), ours);
+        let named = std::thread::Builder::new().name("worker".to_owned());
+        let theirs = named.spawn(number).expect("a thread").join().expect("a number");
+        assert_ne!(ours, theirs);
+        assert_eq!(known(theirs).name.as_deref(), Some("worker"));
+        assert_eq!(known(theirs).system_number.is_some(), cfg!(target_os = "linux"));
+        assert_eq!(known(u32::MAX), Thread::default());
+    }
+}
