@@ -1,0 +1,345 @@
+//! Metrics by their labels.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use crate::per_id_cache::PerIdCache;
+
+/// Makes the metric of a label set that was not there before.
+///
+/// Closures that return a metric do.
+pub trait NewMetric<M> {
+    /// Makes one.
+    fn new_metric(&self) -> M;
+}
+
+impl<M, F: Fn() -> M> NewMetric<M> for F {
+    fn new_metric(&self) -> M {
+        self()
+    }
+}
+
+/// A metric for every label set. Clones are the same family.
+///
+/// ```
+/// use percid_metrics::{Counter, Family};
+///
+/// #[derive(Clone, PartialEq, Eq, Hash)]
+/// struct Labels {
+///     path: &'static str,
+///     status: u16,
+/// }
+///
+/// let requests = Family::<Labels, Counter>::default();
+/// requests.with(&Labels { path: "/index", status: 200 }, |counter| counter.inc());
+/// requests.with(&Labels { path: "/index", status: 404 }, |counter| counter.inc_by(2));
+/// assert_eq!(requests.len(), 2);
+/// assert_eq!(requests.with(&Labels { path: "/index", status: 404 }, |counter| counter.get()), 2);
+/// ```
+///
+/// # Contract
+///
+/// * **Cost**: a label set that this CPU has seen before is found in memory of this CPU: its hash, a
+///   [`percid::Local`], and a comparison of the labels, without an allocation. Another one is looked for
+///   in a map under a lock.
+/// * **Memory**: an entry of the map for each label set, and one of each CPU's table for those that it has
+///   used, of 4096 at most. What the metric itself takes for each CPU see there.
+/// * **Limit**: a family may be [limited](Family::with_limit). What is beyond the limit has a label set of
+///   its own, so that no value is lost.
+/// * **Threads**: every method may be called by any number of threads at once. Two threads that come with
+///   the same new label set get the same metric.
+/// * **Signals**: none may be called in a signal handler.
+pub struct Family<S, M, C = fn() -> M> {
+    shared: Arc<Shared<S, M, C>>,
+}
+
+struct Shared<S, M, C> {
+    new_metric: C,
+    hasher: RandomState,
+    entries: RwLock<HashTable<Arc<Entry<S, M>>>>,
+    cache: PerIdCache<Arc<OfId<S, M>>>,
+    limit: Option<Limit<S>>,
+}
+
+struct Entry<S, M> {
+    hash: u64,
+    labels: S,
+    metric: M,
+}
+
+/// An entry as the table of one ID has it. Its count of references is that ID's, so that CPUs which look
+/// up the same entry do not write to one word.
+struct OfId<S, M>(Arc<Entry<S, M>>);
+
+struct Limit<S> {
+    most: usize,
+    beyond: S,
+    refused: AtomicU64,
+}
+
+/// A metric of a family.
+pub struct Cached<S, M>(Arc<OfId<S, M>>);
+
+impl<S, M> Deref for Cached<S, M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.0.0.metric
+    }
+}
+
+impl<S, M: fmt::Debug> fmt::Debug for Cached<S, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cached").field(&**self).finish()
+    }
+}
+
+impl<S, M, C> Family<S, M, C>
+where
+    S: Clone + Eq + Hash + Send + Sync,
+    M: Send + Sync,
+    C: NewMetric<M>,
+{
+    /// A family whose metrics are made by `new_metric`.
+    ///
+    /// ```
+    /// use percid_metrics::{Family, Histogram};
+    ///
+    /// let sizes = Family::new_with_constructor(|| Histogram::new([1e3, 1e6, 1e9]));
+    /// sizes.with(&"upload", |histogram: &Histogram| histogram.observe(5000.0));
+    /// ```
+    pub fn new_with_constructor(new_metric: C) -> Family<S, M, C> {
+        Family::made(new_metric, None)
+    }
+
+    /// A family of at most `most` label sets, and one more: what comes with others is counted by the
+    /// metric of `beyond`.
+    ///
+    /// The first label set that is refused is told on standard error, and the number of refusals by
+    /// [`refused`](Family::refused).
+    ///
+    /// ```
+    /// use percid_metrics::{Counter, Family};
+    ///
+    /// let requests = Family::with_limit(Counter::default, 100, "other".to_owned());
+    /// for user in 0..1000 {
+    ///     requests.with(&format!("user {user}"), |counter: &Counter| counter.inc());
+    /// }
+    /// assert_eq!(requests.len(), 101);
+    /// assert_eq!(requests.with(&"other".to_owned(), |counter| counter.get()), 900);
+    /// assert_eq!(requests.refused(), 900);
+    /// ```
+    pub fn with_limit(new_metric: C, most: usize, beyond: S) -> Family<S, M, C> {
+        Family::made(new_metric, Some(Limit { most, beyond, refused: AtomicU64::new(0) }))
+    }
+
+    fn made(new_metric: C, limit: Option<Limit<S>>) -> Family<S, M, C> {
+        let (hasher, entries) = (RandomState::default(), RwLock::default());
+        let cache = PerIdCache::new();
+        Family { shared: Arc::new(Shared { new_metric, hasher, entries, cache, limit }) }
+    }
+
+    /// Hands the metric of `labels` to `use_it`; a new one, if there is none.
+    #[inline]
+    pub fn with<R>(&self, labels: &S, use_it: impl FnOnce(&M) -> R) -> R {
+        let hash = self.shared.hasher.hash_one(labels);
+        let mut use_it = Some(use_it);
+        let mut take_and_use = |metric: &M| use_it.take().map(|use_it| use_it(metric));
+        let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
+        let found =
+            self.shared.cache.find(hash, is_it, |cached| take_and_use(&cached.0.metric)).flatten();
+        match found {
+            Some(result) => result,
+            None => match take_and_use(&self.look_up(hash, labels).0.metric) {
+                Some(result) => result,
+                None => unreachable!("it is used once: by what was found, or else here"),
+            },
+        }
+    }
+
+    /// The metric of `labels`; a new one, if there is none. [`with`](Family::with) is quicker: it counts no
+    /// reference.
+    pub fn get_or_create(&self, labels: &S) -> Cached<S, M> {
+        let hash = self.shared.hasher.hash_one(labels);
+        let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
+        let found = self.shared.cache.find(hash, is_it, Arc::clone);
+        Cached(found.unwrap_or_else(|| self.look_up(hash, labels)))
+    }
+
+    /// Not found in the table of this ID.
+    #[cold]
+    fn look_up(&self, hash: u64, labels: &S) -> Arc<OfId<S, M>> {
+        let entry = self.entry(hash, labels);
+        let of_id = Arc::new(OfId(entry));
+        if of_id.0.labels == *labels {
+            self.shared.cache.insert(hash, Arc::clone(&of_id));
+        }
+        of_id
+    }
+
+    fn entry(&self, hash: u64, labels: &S) -> Arc<Entry<S, M>> {
+        let is_it = |entry: &Arc<Entry<S, M>>| entry.labels == *labels;
+        {
+            let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(entry) = entries.find(hash, is_it) {
+                return Arc::clone(entry);
+            }
+        }
+        let mut entries = self.shared.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let has_beyond = |limit: &Limit<S>| {
+            let hash = self.shared.hasher.hash_one(&limit.beyond);
+            entries.find(hash, |entry| entry.labels == limit.beyond).is_some()
+        };
+        if let Some(limit) = &self.shared.limit {
+            let others = entries.len() - usize::from(has_beyond(limit));
+            if others >= limit.most && limit.beyond != *labels {
+                drop(entries);
+                limit.refuse();
+                return self.entry(self.shared.hasher.hash_one(&limit.beyond), &limit.beyond);
+            }
+        }
+        let new = || {
+            let metric = self.shared.new_metric.new_metric();
+            Arc::new(Entry { hash, labels: labels.clone(), metric })
+        };
+        let entry = entries.entry(hash, is_it, |entry| entry.hash).or_insert_with(new);
+        Arc::clone(entry.get())
+    }
+
+    /// Takes a label set and its metric out. Who still has the metric goes on counting it, where nobody
+    /// looks. Returns whether there was one.
+    pub fn remove(&self, labels: &S) -> bool {
+        let hash = self.shared.hasher.hash_one(labels);
+        let mut entries = self.shared.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let found = entries.find_entry(hash, |entry| entry.labels == *labels);
+        let is_there = found.map(|found| found.remove().0).is_ok();
+        drop(entries);
+        self.shared.cache.retain(|cached| cached.0.labels != *labels);
+        is_there
+    }
+
+    /// Takes all label sets out.
+    pub fn clear(&self) {
+        self.shared.entries.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.shared.cache.retain(|_| false);
+    }
+}
+
+impl<S, M, C> Family<S, M, C> {
+    /// How many label sets there are.
+    pub fn len(&self) -> usize {
+        self.shared.entries.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How often the metric for what is beyond the limit was used.
+    pub fn refused(&self) -> u64 {
+        self.shared.limit.as_ref().map_or(0, |limit| limit.refused.load(Relaxed))
+    }
+
+    /// Hands all label sets and their metrics to `visit`, in no order. What is added meanwhile may be
+    /// missing; nobody waits but who adds a label set.
+    pub fn for_each(&self, mut visit: impl FnMut(&S, &M)) {
+        let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().for_each(|entry| visit(&entry.labels, &entry.metric));
+    }
+}
+
+impl<S> Limit<S> {
+    fn refuse(&self) {
+        if self.refused.fetch_add(1, Relaxed) == 0 {
+            eprintln!(
+                "percid-metrics: a family has {} label sets, its limit; others are counted together",
+                self.most
+            );
+        }
+    }
+}
+
+impl<S, M> Default for Family<S, M>
+where
+    S: Clone + Eq + Hash + Send + Sync,
+    M: Default + Send + Sync,
+{
+    fn default() -> Self {
+        Family::new_with_constructor(M::default)
+    }
+}
+
+impl<S, M, C> Clone for Family<S, M, C> {
+    fn clone(&self) -> Self {
+        Family { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S: fmt::Debug, M: fmt::Debug, C> fmt::Debug for Family<S, M, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        self.for_each(|labels, metric| _ = map.entry(labels, metric));
+        map.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Counter;
+
+    #[test]
+    fn threads_that_come_with_the_same_labels_get_the_same_metric() {
+        let family = Family::<u32, Counter>::default();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for n in 0..20_000 {
+                        family.with(&(n % 300), Counter::inc);
+                        family.get_or_create(&(n % 7)).inc();
+                    }
+                });
+            }
+        });
+        let mut total = 0;
+        family.for_each(|_, counter| total += counter.get());
+        assert_eq!((family.len(), total), (300, 8 * 40_000));
+    }
+
+    #[test]
+    fn what_is_removed_begins_anew() {
+        let family = Family::<&str, Counter>::default();
+        let kept = family.get_or_create(&"one");
+        kept.inc();
+        assert!(family.remove(&"one") && !family.remove(&"one"));
+        kept.inc();
+        assert_eq!(family.with(&"one", Counter::get), 0);
+        family.clear();
+        assert!(family.is_empty());
+        family.with(&"one", Counter::inc);
+        assert_eq!((family.with(&"one", Counter::get), kept.get()), (1, 2));
+    }
+
+    #[test]
+    fn nothing_is_lost_beyond_the_limit() {
+        let family = Family::with_limit(Counter::default, 3, 1000u32);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..100).for_each(|n| family.with(&n, Counter::inc)));
+            }
+        });
+        let mut total = 0;
+        family.for_each(|_, counter: &Counter| total += counter.get());
+        assert_eq!((family.len(), total), (4, 400));
+        assert_eq!(family.refused(), family.with(&1000, Counter::get));
+        family.with(&1000, Counter::inc);
+        assert_eq!(family.len(), 4, "what is beyond may be named");
+    }
+}

@@ -1,0 +1,78 @@
+//! Buckets with limits of the program's choice.
+
+use std::sync::Arc;
+
+use percid::Buckets;
+
+use super::Snapshot;
+
+#[derive(Debug)]
+pub(super) struct Classic {
+    /// In ascending order. The last bucket is beyond them.
+    limits: Arc<[f64]>,
+    buckets: Buckets,
+}
+
+impl Classic {
+    pub(super) fn new(limits: impl IntoIterator<Item = f64>) -> Classic {
+        let mut limits: Vec<f64> = limits.into_iter().filter(|limit| limit.is_finite()).collect();
+        limits.sort_by(f64::total_cmp);
+        limits.dedup();
+        limits.truncate(Buckets::MAX - 1);
+        let buckets = Buckets::new(limits.len() + 1);
+        Classic { limits: limits.into(), buckets }
+    }
+
+    #[inline]
+    pub(super) fn record(&self, value: f64, times: u64) {
+        // What is no number is above every limit.
+        let bucket = self.limits.partition_point(|limit| !(value <= *limit));
+        self.buckets.record_many(bucket, times, value * times as f64);
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let mut counts = vec![0; self.buckets.len()];
+        let sum = self.buckets.read(&mut counts);
+        let limits = self.limits.iter().copied().chain([f64::INFINITY]);
+        let count = counts.iter().sum();
+        Snapshot { count, sum, buckets: limits.zip(counts).collect() }
+    }
+
+    pub(super) fn unrecorded(&self) -> u64 {
+        self.buckets.unrecorded()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(classic: &Classic) -> Vec<u64> {
+        classic.snapshot().buckets.iter().map(|(_, count)| *count).collect()
+    }
+
+    #[test]
+    fn a_limit_belongs_to_its_bucket() {
+        let classic = Classic::new([2.0, 1.0, 1.0, f64::NAN, f64::INFINITY]);
+        for value in [f64::NEG_INFINITY, 1.0, 1.0000000000000002, 2.0, 2.5, f64::INFINITY] {
+            classic.record(value, 1);
+        }
+        assert_eq!(counts(&classic), [2, 2, 2]);
+        classic.record(f64::NAN, 3);
+        assert_eq!(counts(&classic), [2, 2, 5]);
+        assert!(classic.snapshot().sum.is_nan());
+    }
+
+    #[test]
+    fn without_limits_there_is_one_bucket() {
+        let classic = Classic::new([]);
+        classic.record(-7.0, 2);
+        assert_eq!((counts(&classic), classic.snapshot().sum), (vec![2], -14.0));
+    }
+
+    #[test]
+    fn of_too_many_limits_the_smallest_are_kept() {
+        let classic = Classic::new((0..5000).map(f64::from));
+        assert_eq!(classic.snapshot().buckets.len(), Buckets::MAX);
+    }
+}

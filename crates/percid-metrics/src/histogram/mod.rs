@@ -1,0 +1,165 @@
+//! Histograms, with the buckets of Prometheus' classic form or of its native one.
+
+mod classic;
+mod native;
+
+use std::fmt;
+use std::sync::Arc;
+
+use classic::Classic;
+use native::Native;
+pub use native::{BadSchema, NativeSnapshot};
+
+/// A histogram of floats with its exact sum. Clones are the same histogram.
+///
+/// ```
+/// use percid_metrics::Histogram;
+///
+/// let seconds = Histogram::new([0.01, 0.1, 1.0]);
+/// [0.002, 0.01, 0.5, 20.0].into_iter().for_each(|value| seconds.observe(value));
+/// let snapshot = seconds.snapshot();
+/// assert_eq!((snapshot.count, snapshot.sum), (4, 20.512));
+/// assert_eq!(snapshot.cumulative(), [(0.01, 2), (0.1, 2), (1.0, 3), (f64::INFINITY, 4)]);
+/// ```
+///
+/// # Contract
+///
+/// * **Buckets**: each has an upper limit that belongs to it, as `le` says. A value that is no number
+///   belongs to the last bucket, and makes the sum no number: so the formats want it.
+/// * **Threads, signals**: [`observe`](Histogram::observe) is async-signal-safe but for the first value of
+///   an octave of a native histogram, which allocates. Count and sum change in one step.
+/// * **Cost**: that of [`percid::Buckets::record`], and of finding the bucket.
+/// * **Memory**: of the classic form what [`percid::Buckets`] takes; of the native one 272 bytes, 256 for
+///   every 16 octaves with values, and 128 for every octave and ID.
+/// * **Without memory** values are counted by [`unrecorded`](Histogram::unrecorded) and nowhere else.
+#[derive(Clone)]
+pub struct Histogram {
+    shape: Arc<Shape>,
+}
+
+enum Shape {
+    Classic(Classic),
+    Native(Box<Native>),
+}
+
+/// What a classic histogram had counted at some time.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// How many values there were.
+    pub count: u64,
+    /// Their sum.
+    pub sum: f64,
+    /// The upper limit of each bucket, and how many values it has: the last limit is infinity.
+    pub buckets: Vec<(f64, u64)>,
+}
+
+impl Snapshot {
+    /// The upper limit of each bucket, and how many values were not above it, as `le` counts.
+    pub fn cumulative(&self) -> Vec<(f64, u64)> {
+        let mut below = 0;
+        let add = |&(limit, count): &(f64, u64)| {
+            below += count;
+            (limit, below)
+        };
+        self.buckets.iter().map(add).collect()
+    }
+}
+
+/// The limits that Prometheus' clients use if nothing else is said, in seconds.
+pub const DEFAULT_LIMITS: [f64; 11] =
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// The resolution of native histograms if nothing else is said: 8 buckets between two powers of two, each
+/// 9.05 % wider than the one before.
+pub const DEFAULT_SCHEMA: i32 = 3;
+
+impl Histogram {
+    /// A histogram with these upper limits, and infinity behind the last.
+    ///
+    /// Limits are sorted; those that are equal, infinite or no numbers are left out, and of more than 2047
+    /// the largest.
+    pub fn new(limits: impl IntoIterator<Item = f64>) -> Histogram {
+        Histogram { shape: Arc::new(Shape::Classic(Classic::new(limits))) }
+    }
+
+    /// A histogram with Prometheus' native (exponential) buckets: 2^`schema` of them between two powers of
+    /// two, for a `schema` from 0 to 8. These are OpenTelemetry's scales, too.
+    ///
+    /// Values from -2^-128 to 2^-128 belong to the zero bucket. Those beyond 2^128 belong to the last one.
+    ///
+    /// ```
+    /// use percid_metrics::Histogram;
+    ///
+    /// let seconds = Histogram::native(0)?;
+    /// [1.5, 2.0, 2.5, 0.0].into_iter().for_each(|value| seconds.observe(value));
+    /// let native = seconds.native_snapshot().expect("it is native");
+    /// assert_eq!((native.count, native.sum, native.zero), (4, 6.0, 1));
+    /// // From 1 to 2, and from 2 to 4.
+    /// assert_eq!(native.positive, [(1, 2), (2, 1)]);
+    /// # Ok::<(), percid_metrics::histogram::BadSchema>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such schema here.
+    pub fn native(schema: i32) -> Result<Histogram, BadSchema> {
+        Ok(Histogram { shape: Arc::new(Shape::Native(Box::new(Native::new(schema)?))) })
+    }
+
+    /// Counts a value.
+    #[inline]
+    pub fn observe(&self, value: f64) {
+        match &*self.shape {
+            Shape::Classic(classic) => classic.record(value, 1),
+            Shape::Native(native) => native.record(value, 1),
+        }
+    }
+
+    /// Counts a value `times` times, in one step.
+    #[inline]
+    pub fn observe_many(&self, value: f64, times: u64) {
+        match &*self.shape {
+            Shape::Classic(classic) => classic.record(value, times),
+            Shape::Native(native) => native.record(value, times),
+        }
+    }
+
+    /// What has been counted so far, in buckets with upper limits. Those of a native histogram are the
+    /// ones that have values.
+    pub fn snapshot(&self) -> Snapshot {
+        match &*self.shape {
+            Shape::Classic(classic) => classic.snapshot(),
+            Shape::Native(native) => native.snapshot().classic(),
+        }
+    }
+
+    /// What has been counted so far, if the histogram is native.
+    pub fn native_snapshot(&self) -> Option<NativeSnapshot> {
+        match &*self.shape {
+            Shape::Classic(_) => None,
+            Shape::Native(native) => Some(native.snapshot()),
+        }
+    }
+
+    /// How many values could not be counted because there was no memory.
+    pub fn unrecorded(&self) -> u64 {
+        match &*self.shape {
+            Shape::Classic(classic) => classic.unrecorded(),
+            Shape::Native(native) => native.unrecorded(),
+        }
+    }
+}
+
+impl Default for Histogram {
+    /// A histogram with [`DEFAULT_LIMITS`].
+    fn default() -> Self {
+        Histogram::new(DEFAULT_LIMITS)
+    }
+}
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Histogram").field(&self.snapshot()).finish()
+    }
+}

@@ -1,0 +1,353 @@
+//! Exponential buckets: Prometheus' native histograms and OpenTelemetry's exponential ones.
+//!
+//! With schema *s* the limits are 2^(i / 2^s) for every integer *i*; bucket *i* has the values above the
+//! limit *i* - 1 and up to the limit *i*. So an octave, the values above a power of two and up to the next
+//! one, has 2^s buckets. Each octave has memory of its own, from its first value on.
+//!
+//! The limits within an octave are computed once, rounded to the nearest float but for one unit in the
+//! last place; powers of two are exact. Source: the Prometheus documentation, *Native histograms*, and the
+//! OpenTelemetry specification, *Exponential histogram*.
+
+use std::fmt;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use percid::Buckets;
+
+use super::Snapshot;
+
+/// The largest schema.
+const FINEST: i32 = 8;
+/// The octaves from 2^-128 to 2^128.
+const LOWEST: i32 = -128;
+const OCTAVES: usize = 256;
+/// How many octaves get room together.
+const GROUP: usize = 16;
+
+/// Where what is not beyond a power of two is counted: the zero bucket, and what has no bucket.
+const ZERO: usize = 0;
+const NOWHERE: usize = 1;
+
+/// A schema that is not from 0 to 8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadSchema(i32);
+
+impl fmt::Display for BadSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the schema {} is not from 0 to {FINEST}", self.0)
+    }
+}
+
+impl std::error::Error for BadSchema {}
+
+pub(super) struct Native {
+    scale: &'static Scale,
+    small: Buckets,
+    positive: Side,
+    negative: OnceLock<Box<Side>>,
+}
+
+/// The values of one sign.
+#[derive(Default)]
+struct Side {
+    groups: [OnceLock<Arc<[Buckets]>>; OCTAVES / GROUP],
+}
+
+/// What a native histogram had counted at some time.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct NativeSnapshot {
+    /// Its schema: 2^schema buckets between two powers of two.
+    pub schema: i32,
+    /// How many values there were.
+    pub count: u64,
+    /// Their sum.
+    pub sum: f64,
+    /// How many were from -2^-128 to 2^-128.
+    pub zero: u64,
+    /// The buckets that have values, in ascending order, and how many. Bucket *i* is above
+    /// 2^((i - 1) / 2^schema) and goes up to 2^(i / 2^schema). (OpenTelemetry's index is less by one.)
+    pub positive: Vec<(i32, u64)>,
+    /// The same of negative values, whose amounts have these buckets.
+    pub negative: Vec<(i32, u64)>,
+}
+
+impl NativeSnapshot {
+    /// The largest amount that belongs to the zero bucket, 2^-128.
+    pub const ZERO_THRESHOLD: f64 = f64::from_bits(((1023 + LOWEST) as u64) << FRACTION_BITS);
+
+    /// The upper limit of a bucket.
+    pub fn limit(&self, index: i32) -> f64 {
+        (f64::from(index) / f64::from(1 << self.schema)).exp2()
+    }
+
+    /// The same as buckets with upper limits, of which those without values are left out.
+    pub fn classic(&self) -> Snapshot {
+        let negative = self.negative.iter().rev();
+        let negative = negative.map(|&(index, count)| (-self.limit(index - 1), count));
+        let positive = self.positive.iter().map(|&(index, count)| (self.limit(index), count));
+        let zero = (self.zero > 0).then(|| (Self::ZERO_THRESHOLD, self.zero));
+        let mut buckets: Vec<(f64, u64)> = negative.chain(zero).chain(positive).collect();
+        let counted: u64 = buckets.iter().map(|(_, count)| count).sum();
+        buckets.push((f64::INFINITY, self.count.saturating_sub(counted)));
+        Snapshot { count: self.count, sum: self.sum, buckets }
+    }
+
+    /// The value that a share `q` of the values does not exceed: the geometric middle of the bucket in
+    /// which it lies. `None` without values.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let rank = ((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
+        let middle = |index: i32| {
+            let (low, high) = (self.limit(index - 1), self.limit(index));
+            (low * high).sqrt()
+        };
+        let negative = self.negative.iter().rev().map(|&(index, count)| (-middle(index), count));
+        let positive = self.positive.iter().map(|&(index, count)| (middle(index), count));
+        let mut below = 0;
+        let mut all = negative.chain([(0.0, self.zero)]).chain(positive);
+        all.find(|(_, count)| {
+            below += count;
+            below >= rank && *count > 0
+        })
+        .map(|(value, _)| value)
+    }
+}
+
+impl Native {
+    pub(super) fn new(schema: i32) -> Result<Native, BadSchema> {
+        let scale = SCALES.get(usize::try_from(schema).unwrap_or(usize::MAX));
+        let scale = scale.ok_or(BadSchema(schema))?;
+        let (positive, negative) = (Side::default(), OnceLock::new());
+        Ok(Native { scale, small: Buckets::new(2), positive, negative })
+    }
+
+    #[inline]
+    pub(super) fn record(&self, value: f64, times: u64) {
+        let sum = value * times as f64;
+        let Some((octave, bucket)) = self.scale.place(value.abs()) else {
+            let place = if value.is_nan() { NOWHERE } else { ZERO };
+            return self.small.record_many(place, times, sum);
+        };
+        let side =
+            if value > 0.0 { &self.positive } else { self.negative.get_or_init(Box::default) };
+        side.octave(octave, self.scale.buckets()).record_many(bucket, times, sum);
+    }
+
+    pub(super) fn snapshot(&self) -> NativeSnapshot {
+        let mut small = [0; 2];
+        let mut sum = self.small.read(&mut small);
+        let (positive, of_positive) = self.positive.read(self.scale);
+        let negative = self.negative.get().map(|side| side.read(self.scale));
+        let (negative, of_negative) = negative.unwrap_or_default();
+        sum += of_positive + of_negative;
+        let counted = positive.iter().chain(&negative).map(|(_, count)| count).sum::<u64>();
+        let count = counted + small[ZERO] + small[NOWHERE];
+        NativeSnapshot {
+            schema: self.scale.schema,
+            count,
+            sum,
+            zero: small[ZERO],
+            positive,
+            negative,
+        }
+    }
+
+    pub(super) fn unrecorded(&self) -> u64 {
+        let sides = [Some(&self.positive), self.negative.get().map(|side| &**side)];
+        let octaves = sides.into_iter().flatten().flat_map(Side::octaves);
+        self.small.unrecorded() + octaves.map(|(_, buckets)| buckets.unrecorded()).sum::<u64>()
+    }
+}
+
+impl Side {
+    #[inline]
+    fn octave(&self, octave: usize, buckets: usize) -> &Buckets {
+        let new = || (0..GROUP).map(|_| Buckets::new(buckets)).collect();
+        &self.groups[octave / GROUP].get_or_init(new)[octave % GROUP]
+    }
+
+    /// All octaves that have room, by number.
+    fn octaves(&self) -> impl Iterator<Item = (usize, &Buckets)> {
+        let groups = self.groups.iter().enumerate();
+        groups.filter_map(|(group, room)| Some((group * GROUP, room.get()?))).flat_map(
+            |(first, octaves)| {
+                octaves.iter().enumerate().map(move |(octave, it)| (first + octave, it))
+            },
+        )
+    }
+
+    /// The buckets with values by their index, and the sum.
+    fn read(&self, scale: &Scale) -> (Vec<(i32, u64)>, f64) {
+        let mut counts = vec![0; scale.buckets()];
+        let (mut all, mut sum) = (Vec::new(), 0.0);
+        for (octave, buckets) in self.octaves() {
+            sum += buckets.read(&mut counts);
+            let filled = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+            all.extend(filled.map(|(bucket, &count)| (scale.index(octave, bucket), count)));
+        }
+        (all, sum)
+    }
+}
+
+/// The limits of a schema.
+struct Scale {
+    schema: i32,
+    /// The limits inside an octave, as the bits of a float behind its exponent; last, one that is above
+    /// all others.
+    limits: Box<[u64]>,
+    /// By the first bits of these, as many as the schema: how many limits are certainly below.
+    below: Box<[u16]>,
+}
+
+const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
+const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
+
+static SCALES: LazyLock<Vec<Scale>> = LazyLock::new(|| (0..=FINEST).map(Scale::new).collect());
+
+impl Scale {
+    fn new(schema: i32) -> Scale {
+        let buckets = 1usize << schema;
+        let limit = |bucket: usize| (bucket as f64 / buckets as f64).exp2().to_bits() & FRACTION;
+        let limits: Box<[u64]> = (0..buckets).map(limit).chain([u64::MAX, u64::MAX]).collect();
+        let first = |cell: usize| (cell as u64) << (FRACTION_BITS - schema as u32);
+        let below = |cell: usize| limits.partition_point(|&limit| limit < first(cell)) as u16;
+        let below = (0..buckets).map(below).collect();
+        Scale { schema, limits, below }
+    }
+
+    fn buckets(&self) -> usize {
+        self.below.len()
+    }
+
+    /// The octave and the bucket in it of an amount; `None` if it belongs to the zero bucket, or is no
+    /// number.
+    #[inline]
+    fn place(&self, amount: f64) -> Option<(usize, usize)> {
+        if !(amount > NativeSnapshot::ZERO_THRESHOLD) {
+            return None;
+        }
+        let bits = amount.to_bits();
+        let (exponent, fraction) = ((bits >> FRACTION_BITS) as i32 - 1023, bits & FRACTION);
+        // A cell is as wide as a bucket is at least, and limits lie at most 1.45 times as densely as
+        // cells at the beginning of an octave: there are two in a cell at the most.
+        let cell = (fraction >> (FRACTION_BITS - self.schema as u32)) as usize;
+        let mut below = usize::from(self.below[cell]);
+        below += usize::from(self.limits[below] < fraction);
+        below += usize::from(self.limits[below] < fraction);
+        // How many limits are below the amount, counted from the lowest octave on; less one, since the
+        // first one of an octave is the last one of the octave before.
+        let index = ((exponent - LOWEST) as usize) * self.buckets() + below - 1;
+        let last = OCTAVES * self.buckets() - 1;
+        let index = index.min(last);
+        Some((index >> self.schema, index & (self.buckets() - 1)))
+    }
+
+    /// The index of a bucket.
+    fn index(&self, octave: usize, bucket: usize) -> i32 {
+        ((octave as i32 + LOWEST) << self.schema) + bucket as i32 + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The index by the definition, with logarithms, and by the limits on both sides.
+    fn is_right(scale: &Scale, amount: f64, index: i32) -> bool {
+        let buckets = f64::from(1 << scale.schema);
+        let limit = |index: i32| (f64::from(index) / buckets).exp2();
+        limit(index - 1) < amount && amount <= limit(index)
+    }
+
+    #[test]
+    fn every_amount_lies_between_the_limits_of_its_bucket() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        for scale in SCALES.iter() {
+            for _ in 0..50_000 {
+                let exponent = random.u64(1023 - 127..1023 + 127);
+                let amount = f64::from_bits(exponent << FRACTION_BITS | random.u64(..=FRACTION));
+                let (octave, bucket) = scale.place(amount).expect("it has a bucket");
+                let index = scale.index(octave, bucket);
+                assert!(is_right(scale, amount, index), "{} {amount:e} {index}", scale.schema);
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_belongs_to_the_bucket_below() {
+        for scale in SCALES.iter() {
+            let buckets = 1 << scale.schema;
+            for exponent in [-127, -1, 0, 1, 127] {
+                for bucket in 0..buckets {
+                    let limit =
+                        (f64::from(exponent * buckets + bucket) / f64::from(buckets)).exp2();
+                    let index = |amount| scale.place(amount).map(|(o, b)| scale.index(o, b));
+                    let expected = exponent * buckets + bucket;
+                    assert_eq!(index(limit), Some(expected), "{}", scale.schema);
+                    assert_eq!(index(limit.next_up()), Some(expected + 1));
+                }
+            }
+        }
+    }
+
+    /// The limits of schema 3 are those that Prometheus' documentation gives, to the last place but one.
+    #[test]
+    fn limits_are_the_published_ones() {
+        let published = [
+            0.5,
+            0.5452538663326288,
+            0.5946035575013605,
+            0.6484197773255048,
+            0.7071067811865475,
+            0.7711054127039704,
+            0.8408964152537144,
+            0.9170040432046711,
+        ];
+        for (bucket, published) in published.into_iter().enumerate() {
+            let fraction = SCALES[3].limits[bucket] | 1022 << FRACTION_BITS;
+            assert!(fraction.abs_diff(f64::to_bits(published)) <= 1, "{bucket}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_bucket_is_counted_all_the_same() {
+        let native = Native::new(3).expect("a schema");
+        for value in [0.0, -0.0, 1e-40, -1e-300, f64::NAN] {
+            native.record(value, 1);
+        }
+        let snapshot = native.snapshot();
+        assert_eq!((snapshot.count, snapshot.zero), (5, 4));
+        assert!(snapshot.sum.is_nan() && snapshot.positive.is_empty());
+        assert_eq!(snapshot.classic().buckets, [(2f64.powi(-128), 4), (f64::INFINITY, 1)]);
+    }
+
+    #[test]
+    fn the_largest_and_the_smallest_have_the_outermost_buckets() {
+        let native = Native::new(2).expect("a schema");
+        for value in [f64::MAX, f64::INFINITY, f64::MIN, f64::NEG_INFINITY, 2f64.powi(128)] {
+            native.record(value, 1);
+        }
+        let snapshot = native.snapshot();
+        assert_eq!((snapshot.positive, snapshot.negative), (vec![(512, 3)], vec![(512, 2)]));
+    }
+
+    #[test]
+    fn negative_values_come_first() {
+        let native = Native::new(0).expect("a schema");
+        [-3.0, -1.5, 0.0, 1.5, 5.0].into_iter().for_each(|value| native.record(value, 1));
+        let snapshot = native.snapshot();
+        let limits: Vec<f64> = snapshot.classic().buckets.iter().map(|(limit, _)| *limit).collect();
+        assert_eq!(limits, [-2.0, -1.0, 2f64.powi(-128), 2.0, 8.0, f64::INFINITY]);
+        let quantiles = [0.0, 0.5, 1.0].map(|q| snapshot.quantile(q).expect("values"));
+        assert_eq!(quantiles, [-(8f64.sqrt()), 0.0, 32f64.sqrt()]);
+        assert_eq!(Native::new(0).expect("a schema").snapshot().quantile(0.5), None);
+    }
+
+    #[test]
+    fn other_schemas_are_refused() {
+        for schema in [-1, 9, i32::MIN, i32::MAX] {
+            assert_eq!(Native::new(schema).err(), Some(BadSchema(schema)));
+        }
+    }
+}

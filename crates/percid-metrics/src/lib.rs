@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(rustdoc::broken_intra_doc_links)]
+
+mod counter;
+mod family;
+mod gauge;
+pub mod histogram;
+mod per_id_cache;
+#[cfg(feature = "prometheus-client")]
+mod prometheus_client;
+
+pub use counter::{Counter, FloatCounter};
+pub use family::{Cached, Family, NewMetric};
+pub use gauge::Gauge;
+pub use histogram::Histogram;
