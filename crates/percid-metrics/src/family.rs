@@ -1,5 +1,7 @@
 //! Metrics by their labels.
 
+#[cfg(feature = "recorder")]
+use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::ops::Deref;
@@ -75,7 +77,15 @@ struct Entry<S, M> {
 
 /// An entry as the table of one ID has it. Its count of references is that ID's, so that CPUs which look
 /// up the same entry do not write to one word.
-struct OfId<S, M>(Arc<Entry<S, M>>);
+pub(crate) struct OfId<S, M>(Arc<Entry<S, M>>);
+
+impl<S, M> OfId<S, M> {
+    #[cfg(feature = "recorder")]
+    #[inline(always)]
+    pub(crate) fn metric(&self) -> &M {
+        &self.0.metric
+    }
+}
 
 struct Limit<S> {
     most: usize,
@@ -156,7 +166,7 @@ where
             self.shared.cache.find(hash, is_it, |cached| take_and_use(&cached.0.metric)).flatten();
         match found {
             Some(result) => result,
-            None => match take_and_use(&self.look_up(hash, labels).0.metric) {
+            None => match take_and_use(&self.look_up(hash, labels, &self.constructor()).0.metric) {
                 Some(result) => result,
                 None => unreachable!("it is used once: by what was found, or else here"),
             },
@@ -169,13 +179,59 @@ where
         let hash = self.shared.hasher.hash_one(labels);
         let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
         let found = self.shared.cache.find(hash, is_it, Arc::clone);
-        Cached(found.unwrap_or_else(|| self.look_up(hash, labels)))
+        Cached(found.unwrap_or_else(|| self.look_up(hash, labels, &self.constructor())))
+    }
+
+    /// As [`get_or_create`](Family::get_or_create), for those who need the reference itself.
+    #[cfg(feature = "recorder")]
+    pub(crate) fn handle(&self, labels: &S) -> Arc<OfId<S, M>> {
+        self.get_or_create(labels).0
+    }
+
+    /// As [`handle`](Family::handle), with a constructor for these labels.
+    #[cfg(feature = "recorder")]
+    pub(crate) fn handle_or(&self, labels: &S, new: impl Fn() -> M) -> Arc<OfId<S, M>> {
+        let hash = self.shared.hasher.hash_one(labels);
+        let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
+        let found = self.shared.cache.find(hash, is_it, Arc::clone);
+        found.unwrap_or_else(|| self.look_up(hash, labels, &new))
+    }
+
+    /// Takes out the metrics that `is_idle` names and that nobody has a handle to. Returns how many.
+    ///
+    /// What is taken out is not counted any more: every handle is a reference to its entry, tables of IDs
+    /// give theirs up first, and no new one is made while the map is locked. So what `is_idle` sees then
+    /// stays as it is.
+    #[cfg(feature = "recorder")]
+    pub(crate) fn forget(&self, is_idle: impl Fn(&S, &M) -> bool) -> usize {
+        let idle = |entry: &Arc<Entry<S, M>>| is_idle(&entry.labels, &entry.metric);
+        let found: Vec<Arc<Entry<S, M>>> = {
+            let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
+            entries.iter().filter(|entry| idle(entry)).cloned().collect()
+        };
+        if found.is_empty() {
+            return 0;
+        }
+        let addresses: HashSet<*const Entry<S, M>> = found.iter().map(Arc::as_ptr).collect();
+        let is_kept = |cached: &Arc<OfId<S, M>>| !addresses.contains(&Arc::as_ptr(&cached.0));
+        self.shared.cache.retain(is_kept);
+        let mut entries = self.shared.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let mut forgotten = 0;
+        for entry in &found {
+            // The map's reference and this one.
+            if Arc::strong_count(entry) > 2 || !idle(entry) {
+                continue;
+            }
+            let place = entries.find_entry(entry.hash, |there| Arc::ptr_eq(there, entry));
+            forgotten += usize::from(place.map(|place| place.remove()).is_ok());
+        }
+        forgotten
     }
 
     /// Not found in the table of this ID.
     #[cold]
-    fn look_up(&self, hash: u64, labels: &S) -> Arc<OfId<S, M>> {
-        let entry = self.entry(hash, labels);
+    fn look_up(&self, hash: u64, labels: &S, new: &dyn Fn() -> M) -> Arc<OfId<S, M>> {
+        let entry = self.entry(hash, labels, new);
         let of_id = Arc::new(OfId(entry));
         if of_id.0.labels == *labels {
             self.shared.cache.insert(hash, Arc::clone(&of_id));
@@ -183,7 +239,11 @@ where
         of_id
     }
 
-    fn entry(&self, hash: u64, labels: &S) -> Arc<Entry<S, M>> {
+    fn new(&self) -> impl Fn() -> M + '_ {
+        || self.shared.new_metric.new_metric()
+    }
+
+    fn entry(&self, hash: u64, labels: &S, new: &dyn Fn() -> M) -> Arc<Entry<S, M>> {
         let is_it = |entry: &Arc<Entry<S, M>>| entry.labels == *labels;
         {
             let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
@@ -201,13 +261,10 @@ where
             if others >= limit.most && limit.beyond != *labels {
                 drop(entries);
                 limit.refuse();
-                return self.entry(self.shared.hasher.hash_one(&limit.beyond), &limit.beyond);
+                return self.entry(self.shared.hasher.hash_one(&limit.beyond), &limit.beyond, new);
             }
         }
-        let new = || {
-            let metric = self.shared.new_metric.new_metric();
-            Arc::new(Entry { hash, labels: labels.clone(), metric })
-        };
+        let new = || Arc::new(Entry { hash, labels: labels.clone(), metric: new() });
         let entry = entries.entry(hash, is_it, |entry| entry.hash).or_insert_with(new);
         Arc::clone(entry.get())
     }

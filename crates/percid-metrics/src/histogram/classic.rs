@@ -24,8 +24,8 @@ impl Classic {
     }
 
     #[inline]
+    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is no number is above every limit")]
     pub(super) fn record(&self, value: f64, times: u64) {
-        // What is no number is above every limit.
         let bucket = self.limits.partition_point(|limit| !(value <= *limit));
         self.buckets.record_many(bucket, times, value * times as f64);
     }

@@ -134,6 +134,19 @@ impl Histogram {
         }
     }
 
+    /// How many values there were.
+    pub fn count(&self) -> u64 {
+        match &*self.shape {
+            Shape::Classic(classic) => classic.snapshot().count,
+            Shape::Native(native) => native.snapshot().count,
+        }
+    }
+
+    /// Whether it has native buckets.
+    pub fn is_native(&self) -> bool {
+        matches!(&*self.shape, Shape::Native(_))
+    }
+
     /// What has been counted so far, if the histogram is native.
     pub fn native_snapshot(&self) -> Option<NativeSnapshot> {
         match &*self.shape {

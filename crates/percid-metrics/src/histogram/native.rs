@@ -85,7 +85,7 @@ impl NativeSnapshot {
         let negative = self.negative.iter().rev();
         let negative = negative.map(|&(index, count)| (-self.limit(index - 1), count));
         let positive = self.positive.iter().map(|&(index, count)| (self.limit(index), count));
-        let zero = (self.zero > 0).then(|| (Self::ZERO_THRESHOLD, self.zero));
+        let zero = (self.zero > 0).then_some((Self::ZERO_THRESHOLD, self.zero));
         let mut buckets: Vec<(f64, u64)> = negative.chain(zero).chain(positive).collect();
         let counted: u64 = buckets.iter().map(|(_, count)| count).sum();
         buckets.push((f64::INFINITY, self.count.saturating_sub(counted)));
@@ -221,6 +221,7 @@ impl Scale {
     /// The octave and the bucket in it of an amount; `None` if it belongs to the zero bucket, or is no
     /// number.
     #[inline]
+    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is no number has no bucket")]
     fn place(&self, amount: f64) -> Option<(usize, usize)> {
         if !(amount > NativeSnapshot::ZERO_THRESHOLD) {
             return None;

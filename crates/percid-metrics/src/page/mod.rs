@@ -1,0 +1,182 @@
+//! The text formats: Prometheus' (version 0.0.4) and OpenMetrics' (1.0).
+//!
+//! Sources: the Prometheus documentation, *Exposition formats*, and the OpenMetrics specification. A page
+//! is written as it is made, so it takes no memory of its own.
+
+mod escape;
+mod names;
+mod number;
+
+use std::io::{self, Write};
+
+pub(crate) use escape::{help, label_value};
+pub(crate) use names::{label_name, metric_name};
+pub(crate) use number::number;
+
+/// A text format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Prometheus' own, version 0.0.4.
+    Text,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+}
+
+impl Format {
+    /// What a server calls it.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Format::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+
+    /// The one that a client asks for by its `Accept` header.
+    pub fn accepted(accept: &str) -> Format {
+        let asks = accept.split(',').any(|one| {
+            let mut parts = one.split(';').map(str::trim);
+            let is_it = parts.next() == Some("application/openmetrics-text");
+            is_it && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+        });
+        if asks { Format::OpenMetrics } else { Format::Text }
+    }
+}
+
+/// What kind of metric a family has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+    Summary,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+            Kind::Summary => "summary",
+        }
+    }
+}
+
+/// A page that is being written.
+pub(crate) struct Page<'w, W> {
+    out: &'w mut W,
+    format: Format,
+}
+
+impl<'w, W: Write> Page<'w, W> {
+    pub(crate) fn new(out: &'w mut W, format: Format) -> Page<'w, W> {
+        Page { out, format }
+    }
+
+    /// Begins a family of metrics. `unit` is the last part of its name.
+    pub(crate) fn family(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        text: Option<&str>,
+        unit: Option<&str>,
+    ) -> io::Result<()> {
+        let name = self.family_name(name, kind);
+        if let Some(text) = text {
+            writeln!(self.out, "# HELP {name} {}", help(text, self.format))?;
+        }
+        writeln!(self.out, "# TYPE {name} {}", kind.name())?;
+        let is_last = |unit: &&str| name.strip_suffix(unit).is_some_and(|rest| rest.ends_with('_'));
+        if let (Format::OpenMetrics, Some(unit)) = (self.format, unit.filter(is_last)) {
+            writeln!(self.out, "# UNIT {name} {unit}")?;
+        }
+        Ok(())
+    }
+
+    /// OpenMetrics names a counter without the `_total` that its samples have.
+    fn family_name<'n>(&self, name: &'n str, kind: Kind) -> &'n str {
+        match (self.format, kind) {
+            (Format::OpenMetrics, Kind::Counter) => name.strip_suffix("_total").unwrap_or(name),
+            _ => name,
+        }
+    }
+
+    /// Writes a sample of a counter.
+    pub(crate) fn counter(&mut self, name: &str, labels: &str, value: u64) -> io::Result<()> {
+        let name = self.family_name(name, Kind::Counter);
+        let total = if self.format == Format::OpenMetrics { "_total" } else { "" };
+        writeln!(self.out, "{name}{total}{} {value}", Braces(labels, None))
+    }
+
+    /// Writes a sample that is a float. `suffix` belongs to the name; `last` is one more label.
+    pub(crate) fn sample(
+        &mut self,
+        (name, suffix): (&str, &str),
+        labels: &str,
+        last: Option<(&str, f64)>,
+        value: f64,
+    ) -> io::Result<()> {
+        writeln!(self.out, "{name}{suffix}{} {}", Braces(labels, last), number(value))
+    }
+
+    /// Writes a sample that is a number of events.
+    pub(crate) fn count(
+        &mut self,
+        (name, suffix): (&str, &str),
+        labels: &str,
+        last: Option<(&str, f64)>,
+        value: u64,
+    ) -> io::Result<()> {
+        writeln!(self.out, "{name}{suffix}{} {value}", Braces(labels, last))
+    }
+
+    /// Says something to people. OpenMetrics has no comments.
+    pub(crate) fn comment(&mut self, text: &str) -> io::Result<()> {
+        match self.format {
+            Format::Text => writeln!(self.out, "# {}", help(text, self.format)),
+            Format::OpenMetrics => Ok(()),
+        }
+    }
+
+    pub(crate) fn end(self) -> io::Result<()> {
+        match self.format {
+            Format::Text => Ok(()),
+            Format::OpenMetrics => writeln!(self.out, "# EOF"),
+        }
+    }
+}
+
+/// Labels as they are written, and one more whose value is a number.
+struct Braces<'a>(&'a str, Option<(&'a str, f64)>);
+
+impl std::fmt::Display for Braces<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Braces("", None) => Ok(()),
+            Braces(labels, None) => write!(f, "{{{labels}}}"),
+            Braces("", Some((name, value))) => write!(f, "{{{name}=\"{}\"}}", number(value)),
+            Braces(labels, Some((name, value))) => {
+                write!(f, "{{{labels},{name}=\"{}\"}}", number(value))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_what_the_client_asks_for() {
+        for (accept, format) in [
+            ("", Format::Text),
+            ("*/*", Format::Text),
+            ("application/openmetrics-text;version=1.0.0,text/plain", Format::OpenMetrics),
+            ("text/plain;q=0.5, application/openmetrics-text; q=0.2", Format::OpenMetrics),
+            ("application/openmetrics-text;q=0", Format::Text),
+            ("application/openmetrics-textual", Format::Text),
+        ] {
+            assert_eq!(Format::accepted(accept), format, "{accept}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! How a recorder is made: by the methods that the builder of metrics-exporter-prometheus has.
+
+use std::fmt;
+#[cfg(feature = "http-listener")]
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics_util::MetricKindMask;
+
+use super::idle::Idle;
+use super::shapes::{Matcher, Shape};
+use super::store::{Settings, Store};
+use super::{PrometheusHandle, PrometheusRecorder};
+use crate::histogram::BadSchema;
+use crate::page::label_name;
+
+/// Makes a [`PrometheusRecorder`], and installs it.
+///
+/// ```
+/// use percid_metrics::PrometheusBuilder;
+///
+/// let recorder = PrometheusBuilder::new()
+///     .add_global_label("service", "search")
+///     .set_buckets(&[0.01, 0.1, 1.0])?
+///     .build_recorder();
+/// let handle = recorder.handle();
+/// metrics::with_local_recorder(&recorder, || {
+///     metrics::counter!("requests_total", "code" => "200").increment(3);
+///     metrics::histogram!("seconds").record(0.05);
+/// });
+/// let page = handle.render();
+/// assert!(page.contains("requests_total{code=\"200\",service=\"search\"} 3\n"), "{page}");
+/// assert!(page.contains("seconds_bucket{service=\"search\",le=\"0.1\"} 1\n"), "{page}");
+/// # Ok::<(), percid_metrics::BuildError>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "a builder does nothing until it is installed"]
+pub struct PrometheusBuilder {
+    settings: Settings,
+    idle: (MetricKindMask, Option<Duration>),
+    upkeep: Duration,
+    #[cfg(feature = "http-listener")]
+    listener: SocketAddr,
+    #[cfg(feature = "http-listener")]
+    allowed: Vec<ipnet::IpNet>,
+}
+
+/// Why a recorder cannot be made or installed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No limits or quantiles were given.
+    EmptyBucketsOrQuantiles,
+    /// A limit is no number, or not above the one before it.
+    BadLimit(f64),
+    /// A quantile is not from 0 to 1.
+    BadQuantile(f64),
+    /// There is no such schema.
+    BadSchema(BadSchema),
+    /// An address that may read the page is none: it has the form `10.0.0.0/8`.
+    InvalidAllowlistAddress(String),
+    /// The process has a recorder already.
+    FailedToSetGlobalRecorder,
+    /// The page cannot be served: the reason of the system.
+    FailedToCreateHttpListener(std::io::Error),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::EmptyBucketsOrQuantiles => f.write_str("there are no limits or quantiles"),
+            BuildError::BadLimit(limit) => {
+                write!(f, "the limit {limit} is no number, or not above the one before it")
+            }
+            BuildError::BadQuantile(quantile) => write!(f, "{quantile} is not from 0 to 1"),
+            BuildError::BadSchema(error) => error.fmt(f),
+            BuildError::InvalidAllowlistAddress(text) => {
+                write!(f, "{text:?} is no address such as 10.0.0.0/8 or ::1")
+            }
+            BuildError::FailedToSetGlobalRecorder => {
+                f.write_str("the process has a recorder already")
+            }
+            BuildError::FailedToCreateHttpListener(error) => {
+                write!(f, "the page cannot be served: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BuildError::FailedToCreateHttpListener(error) => Some(error),
+            BuildError::BadSchema(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// The quantiles of summaries if nothing else is said.
+const QUANTILES: [f64; 7] = [0.0, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0];
+
+/// How often idle metrics are looked for if nothing else is said.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+impl PrometheusBuilder {
+    /// Summaries for histograms, no metric is forgotten, and the page on port 9000 where it is served.
+    pub fn new() -> PrometheusBuilder {
+        PrometheusBuilder {
+            settings: Settings { quantiles: QUANTILES.to_vec(), ..Settings::default() },
+            idle: (MetricKindMask::NONE, None),
+            upkeep: UPKEEP,
+            #[cfg(feature = "http-listener")]
+            listener: SocketAddr::from(([0, 0, 0, 0], 9000)),
+            #[cfg(feature = "http-listener")]
+            allowed: Vec::new(),
+        }
+    }
+
+    /// The address and port at which the page is served.
+    #[cfg(feature = "http-listener")]
+    pub fn with_http_listener(mut self, address: impl Into<SocketAddr>) -> PrometheusBuilder {
+        self.listener = address.into();
+        self
+    }
+
+    /// An address, or a network, that may read the page. Without any, all may.
+    ///
+    /// # Errors
+    ///
+    /// It is no address.
+    #[cfg(feature = "http-listener")]
+    pub fn add_allowed_address(
+        mut self,
+        address: impl AsRef<str>,
+    ) -> Result<PrometheusBuilder, BuildError> {
+        let text = address.as_ref();
+        let single = || text.parse::<std::net::IpAddr>().map(ipnet::IpNet::from);
+        let network = text.parse().or_else(|_| single());
+        let bad = |_| BuildError::InvalidAllowlistAddress(text.to_owned());
+        self.allowed.push(network.map_err(bad)?);
+        Ok(self)
+    }
+
+    /// The quantiles of summaries.
+    ///
+    /// # Errors
+    ///
+    /// There are none, or one is not from 0 to 1.
+    pub fn set_quantiles(mut self, quantiles: &[f64]) -> Result<PrometheusBuilder, BuildError> {
+        if quantiles.is_empty() {
+            return Err(BuildError::EmptyBucketsOrQuantiles);
+        }
+        match quantiles.iter().find(|quantile| !(0.0..=1.0).contains(*quantile)) {
+            Some(&bad) => Err(BuildError::BadQuantile(bad)),
+            None => {
+                self.settings.quantiles = quantiles.to_vec();
+                Ok(self)
+            }
+        }
+    }
+
+    /// The limits of the buckets of all histograms that have no others.
+    ///
+    /// # Errors
+    ///
+    /// There are none, or they are not in ascending order.
+    pub fn set_buckets(mut self, limits: &[f64]) -> Result<PrometheusBuilder, BuildError> {
+        self.settings.shapes.others = checked(limits)?;
+        Ok(self)
+    }
+
+    /// The limits of the buckets of histograms by name.
+    ///
+    /// # Errors
+    ///
+    /// There are none, or they are not in ascending order.
+    pub fn set_buckets_for_metric(
+        mut self,
+        matcher: Matcher,
+        limits: &[f64],
+    ) -> Result<PrometheusBuilder, BuildError> {
+        self.settings.shapes.add(matcher, checked(limits)?);
+        Ok(self)
+    }
+
+    /// Metrics of these kinds that have not changed for so long are forgotten, or left out of the page as
+    /// long as a program has a handle to them. `None`: none is.
+    pub fn idle_timeout(
+        mut self,
+        kinds: MetricKindMask,
+        timeout: Option<Duration>,
+    ) -> PrometheusBuilder {
+        self.idle = (kinds, timeout);
+        self
+    }
+
+    /// How often idle metrics are looked for, besides whenever the page is read.
+    pub fn upkeep_timeout(mut self, every: Duration) -> PrometheusBuilder {
+        self.upkeep = every;
+        self
+    }
+
+    /// A label of all metrics that have none of that name.
+    pub fn add_global_label(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> PrometheusBuilder {
+        let name = label_name(&name.into()).into_owned();
+        self.settings.labels.push((name, value.into()));
+        self
+    }
+
+    /// Whether names end in the unit that their description says.
+    pub fn set_enable_unit_suffix(mut self, enabled: bool) -> PrometheusBuilder {
+        self.settings.unit_suffix = enabled;
+        self
+    }
+
+    /// The recorder, for layers, for one thread, or to be installed by the program.
+    pub fn build_recorder(self) -> PrometheusRecorder {
+        let (kinds, timeout) = self.idle;
+        let store = Store::new(self.settings, Idle::new(kinds, timeout));
+        PrometheusRecorder { store: Arc::new(store) }
+    }
+
+    /// Makes it the process's recorder. The page is read by the handle.
+    ///
+    /// # Errors
+    ///
+    /// The process has a recorder already.
+    pub fn install_recorder(self) -> Result<PrometheusHandle, BuildError> {
+        let (upkeep, has_timeout) = (self.upkeep, self.idle.1.is_some());
+        let recorder = self.build_recorder();
+        let handle = recorder.handle();
+        metrics::set_global_recorder(recorder)
+            .map_err(|_| BuildError::FailedToSetGlobalRecorder)?;
+        if has_timeout {
+            keep_up(handle.clone(), upkeep);
+        }
+        Ok(handle)
+    }
+
+    /// Makes it the process's recorder, and serves the page over HTTP in a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// The process has a recorder already, or the address cannot be had.
+    #[cfg(feature = "http-listener")]
+    pub fn install(self) -> Result<(), BuildError> {
+        let (address, allowed) = (self.listener, self.allowed.clone());
+        let listener = super::http::Listener::bind(address, allowed)
+            .map_err(BuildError::FailedToCreateHttpListener)?;
+        let handle = self.install_recorder()?;
+        listener.serve(handle).map_err(BuildError::FailedToCreateHttpListener)
+    }
+}
+
+/// Looks for idle metrics now and then, as long as the process lives. Without the thread reading the page
+/// does it.
+fn keep_up(handle: PrometheusHandle, every: Duration) {
+    let work = move || {
+        loop {
+            std::thread::sleep(every.max(Duration::from_millis(1)));
+            handle.run_upkeep();
+        }
+    };
+    let _ = std::thread::Builder::new().name("percid-metrics".to_owned()).spawn(work);
+}
+
+fn checked(limits: &[f64]) -> Result<Shape, BuildError> {
+    if limits.is_empty() {
+        return Err(BuildError::EmptyBucketsOrQuantiles);
+    }
+    if let Some(bad) = limits.iter().find(|limit| limit.is_nan()) {
+        return Err(BuildError::BadLimit(*bad));
+    }
+    if let Some(pair) = limits.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return Err(BuildError::BadLimit(pair[1]));
+    }
+    Ok(Shape::Limits(limits.to_vec()))
+}
+
+impl Default for PrometheusBuilder {
+    fn default() -> Self {
+        PrometheusBuilder::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_settings_are_refused_with_the_reason() {
+        let builder = PrometheusBuilder::new;
+        let text = |result: Result<PrometheusBuilder, BuildError>| {
+            result.map(|_| ()).expect_err("it is refused").to_string()
+        };
+        assert_eq!(text(builder().set_buckets(&[])), "there are no limits or quantiles");
+        let order = "the limit 1 is no number, or not above the one before it";
+        assert_eq!(text(builder().set_buckets(&[2.0, 1.0])), order);
+        let nan = "the limit NaN is no number, or not above the one before it";
+        assert_eq!(text(builder().set_buckets(&[f64::NAN])), nan);
+        assert_eq!(text(builder().set_quantiles(&[0.5, 1.5])), "1.5 is not from 0 to 1");
+    }
+}

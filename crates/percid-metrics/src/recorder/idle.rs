@@ -1,0 +1,100 @@
+//! Metrics that nobody has changed for a time.
+//!
+//! One that nobody has a handle to is forgotten. One that a program still has a handle to is only left
+//! out of the page, until it changes: it goes on where it was.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use metrics::Key;
+use metrics_util::{MetricKind, MetricKindMask};
+
+use super::kinds::Count;
+use crate::{Family, Gauge, Histogram};
+
+#[derive(Debug)]
+pub(super) struct Idle {
+    timeout: Option<Duration>,
+    kinds: MetricKindMask,
+    counters: LastSeen,
+    gauges: LastSeen,
+    histograms: LastSeen,
+}
+
+type LastSeen = HashMap<Key, Seen>;
+
+/// A metric when it was looked at last.
+#[derive(Debug)]
+struct Seen {
+    value: u64,
+    /// When it was seen to have changed.
+    changed: Instant,
+    /// Whether that was too long ago: decided at the same time, so that a value is on a page before its
+    /// metric is forgotten, however long the page takes.
+    is_idle: bool,
+}
+
+impl Idle {
+    pub(super) fn new(kinds: MetricKindMask, timeout: Option<Duration>) -> Idle {
+        let (counters, gauges) = (LastSeen::new(), LastSeen::new());
+        Idle { timeout, kinds, counters, gauges, histograms: LastSeen::new() }
+    }
+
+    pub(super) fn counters(&mut self, family: &Family<Key, Count>) {
+        let timeout = self.timeout_of(MetricKind::Counter);
+        look(timeout, &mut self.counters, family, Count::get);
+    }
+
+    pub(super) fn gauges(&mut self, family: &Family<Key, Gauge>) {
+        let timeout = self.timeout_of(MetricKind::Gauge);
+        look(timeout, &mut self.gauges, family, |gauge| gauge.get().to_bits());
+    }
+
+    pub(super) fn histograms(&mut self, family: &Family<Key, Histogram>) {
+        let timeout = self.timeout_of(MetricKind::Histogram);
+        look(timeout, &mut self.histograms, family, Histogram::count);
+    }
+
+    /// Whether a metric is left out of the page.
+    pub(super) fn hides(&self, kind: MetricKind, key: &Key) -> bool {
+        let last_seen = match kind {
+            MetricKind::Counter => &self.counters,
+            MetricKind::Gauge => &self.gauges,
+            MetricKind::Histogram => &self.histograms,
+        };
+        last_seen.get(key).is_some_and(|seen| seen.is_idle)
+    }
+
+    fn timeout_of(&self, kind: MetricKind) -> Option<Duration> {
+        self.timeout.filter(|_| self.kinds.matches(kind))
+    }
+}
+
+/// Notes what has changed, and forgets what has not for too long.
+fn look<M: Send + Sync>(
+    timeout: Option<Duration>,
+    last_seen: &mut LastSeen,
+    family: &Family<Key, M>,
+    value: impl Fn(&M) -> u64,
+) {
+    let Some(timeout) = timeout else { return };
+    let now = Instant::now();
+    family.for_each(|key, metric| {
+        let value = value(metric);
+        let new = Seen { value, changed: now, is_idle: false };
+        let seen = last_seen.entry(key.clone()).or_insert(new);
+        if seen.value != value {
+            (seen.value, seen.changed) = (value, now);
+        }
+        seen.is_idle = now - seen.changed >= timeout;
+    });
+    let idle = |key: &Key, metric: &M| {
+        let seen = last_seen.get(key);
+        seen.is_some_and(|seen| seen.is_idle && seen.value == value(metric))
+    };
+    if family.forget(idle) > 0 {
+        let mut there = HashSet::new();
+        family.for_each(|key, _| _ = there.insert(key.clone()));
+        last_seen.retain(|key, _| there.contains(key));
+    }
+}

@@ -1,0 +1,206 @@
+//! The page of a recorder.
+//!
+//! Metrics come by name and then by labels. Names and labels are made fit for the format, so two keys may
+//! come to the same name and labels: the counts of such counters are added up, and of all other metrics
+//! the first one is kept. A name that metrics of two kinds have belongs to the kind that comes first:
+//! counters, gauges, histograms. The page says how many were left out.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::PoisonError;
+
+use metrics::{Key, Unit};
+use metrics_util::MetricKind;
+
+use super::store::Store;
+use crate::Histogram;
+use crate::page::{Format, Kind, Page, label_name, label_value, metric_name};
+
+/// What a metric is on the page.
+#[derive(Debug, Clone)]
+enum Value {
+    Counter(u64),
+    Gauge(f64),
+    Histogram(Histogram),
+}
+
+/// Metrics by name, and of each name by its labels as they are written.
+type Families = BTreeMap<String, BTreeMap<String, Value>>;
+
+pub(super) fn render(store: &Store, format: Format, out: &mut impl Write) -> io::Result<()> {
+    let mut collected = Collected::of(store);
+    let mut page = Page::new(out, format);
+    let mut unrecorded = 0;
+    while let Some((name, metrics)) = collected.families.pop_first() {
+        unrecorded += family(store, &mut page, &name, metrics)?;
+    }
+    if unrecorded > 0 {
+        page.comment(&format!("{unrecorded} values were not recorded: there was no memory"))?;
+    }
+    if collected.left_out > 0 {
+        page.comment(&format!(
+            "{} metrics are left out: their names and labels are those of others",
+            collected.left_out
+        ))?;
+    }
+    page.end()
+}
+
+struct Collected<'s> {
+    store: &'s Store,
+    families: Families,
+    left_out: usize,
+}
+
+impl Collected<'_> {
+    fn of(store: &Store) -> Collected<'_> {
+        let mut all = Collected { store, families: Families::new(), left_out: 0 };
+        let idle = store.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        store.counters.for_each(|key, counter| {
+            if !idle.hides(MetricKind::Counter, key) {
+                all.add(key, Value::Counter(counter.get()));
+            }
+        });
+        store.gauges.for_each(|key, gauge| {
+            if !idle.hides(MetricKind::Gauge, key) {
+                all.add(key, Value::Gauge(gauge.get()));
+            }
+        });
+        store.histograms.for_each(|key, histogram| {
+            if !idle.hides(MetricKind::Histogram, key) {
+                all.add(key, Value::Histogram(histogram.clone()));
+            }
+        });
+        all
+    }
+
+    fn add(&mut self, key: &Key, value: Value) {
+        let labels = self.labels(key);
+        let family = self.families.entry(self.name(key.name())).or_default();
+        let is_same_kind = family
+            .values()
+            .next()
+            .is_none_or(|first| std::mem::discriminant(first) == std::mem::discriminant(&value));
+        match (family.get_mut(&labels), value) {
+            (Some(Value::Counter(there)), Value::Counter(more)) => {
+                *there = there.wrapping_add(more)
+            }
+            (None, value) if is_same_kind => _ = family.insert(labels, value),
+            _ => self.left_out += 1,
+        }
+    }
+
+    /// The name on the page: with its unit at the end, if that is asked for.
+    fn name(&self, name: &str) -> String {
+        let mut name = metric_name(name).into_owned();
+        if self.store.settings.unit_suffix {
+            let unit = self.store.descriptions.get(&name).and_then(|it| it.unit).map(unit_name);
+            if let Some(unit) = unit.filter(|unit| !unit.is_empty() && !name.ends_with(unit)) {
+                let total = name.strip_suffix("_total").map(str::len);
+                match total {
+                    Some(length) => name.insert_str(length, &format!("_{unit}")),
+                    None => _ = write!(name, "_{unit}"),
+                }
+            }
+        }
+        name
+    }
+
+    /// Labels as they are written: those of all metrics, unless the metric has its own of that name.
+    fn labels(&self, key: &Key) -> String {
+        let mut labels: BTreeMap<String, &str> = BTreeMap::new();
+        for (name, value) in &self.store.settings.labels {
+            labels.insert(name.clone(), value);
+        }
+        for label in key.labels() {
+            let name = match label.key() {
+                // The formats' own.
+                "le" | "quantile" => format!("exported_{}", label.key()),
+                other => label_name(other).into_owned(),
+            };
+            labels.insert(name, label.value());
+        }
+        let mut text = String::new();
+        for (name, value) in labels {
+            let comma = if text.is_empty() { "" } else { "," };
+            // A string takes everything.
+            let _ = write!(text, "{comma}{name}=\"{}\"", label_value(value));
+        }
+        text
+    }
+}
+
+/// What a unit is called at the end of a name.
+fn unit_name(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Count => "",
+        Unit::Percent => "ratio",
+        other => other.as_str(),
+    }
+}
+
+/// Writes a family, and returns how many values it could not record.
+fn family<W: Write>(
+    store: &Store,
+    page: &mut Page<'_, W>,
+    name: &str,
+    metrics: BTreeMap<String, Value>,
+) -> io::Result<u64> {
+    let description = store.descriptions.get(name);
+    let text = description.as_ref().map(|it| &*it.text);
+    let unit = description.as_ref().and_then(|it| it.unit).map(unit_name);
+    let Some(first) = metrics.values().next() else { return Ok(0) };
+    let kind = match first {
+        Value::Counter(_) => Kind::Counter,
+        Value::Gauge(_) => Kind::Gauge,
+        Value::Histogram(histogram) if histogram.is_native() => Kind::Summary,
+        Value::Histogram(_) => Kind::Histogram,
+    };
+    page.family(name, kind, text, unit)?;
+    let mut unrecorded = 0;
+    for (labels, value) in metrics {
+        match value {
+            Value::Counter(count) => page.counter(name, &labels, count)?,
+            Value::Gauge(value) => page.sample((name, ""), &labels, None, value)?,
+            Value::Histogram(histogram) => {
+                unrecorded += histogram.unrecorded();
+                match kind {
+                    Kind::Summary => summary(store, page, name, &labels, &histogram)?,
+                    _ => buckets(page, name, &labels, &histogram)?,
+                }
+            }
+        }
+    }
+    Ok(unrecorded)
+}
+
+fn buckets<W: Write>(
+    page: &mut Page<'_, W>,
+    name: &str,
+    labels: &str,
+    histogram: &Histogram,
+) -> io::Result<()> {
+    let all = histogram.snapshot();
+    for (limit, count) in all.cumulative() {
+        page.count((name, "_bucket"), labels, Some(("le", limit)), count)?;
+    }
+    page.sample((name, "_sum"), labels, None, all.sum)?;
+    page.count((name, "_count"), labels, None, all.count)
+}
+
+fn summary<W: Write>(
+    store: &Store,
+    page: &mut Page<'_, W>,
+    name: &str,
+    labels: &str,
+    histogram: &Histogram,
+) -> io::Result<()> {
+    let Some(all) = histogram.native_snapshot() else { return Ok(()) };
+    for &quantile in &store.settings.quantiles {
+        let value = all.quantile(quantile).unwrap_or(f64::NAN);
+        page.sample((name, ""), labels, Some(("quantile", quantile)), value)?;
+    }
+    page.sample((name, "_sum"), labels, None, all.sum)?;
+    page.count((name, "_count"), labels, None, all.count)
+}

@@ -1,0 +1,105 @@
+//! Which buckets a histogram has.
+
+use crate::histogram::DEFAULT_SCHEMA;
+use crate::{Histogram, page};
+
+/// Matches names of metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Matcher {
+    /// The whole name.
+    Full(String),
+    /// Its beginning.
+    Prefix(String),
+    /// Its end.
+    Suffix(String),
+}
+
+impl Matcher {
+    /// Whether a name, as it is on the page, matches.
+    ///
+    /// ```
+    /// use percid_metrics::Matcher;
+    ///
+    /// assert!(Matcher::Suffix("_seconds".to_owned()).matches("request_seconds"));
+    /// ```
+    pub fn matches(&self, name: &str) -> bool {
+        match self {
+            Matcher::Full(full) => *page::metric_name(full) == *name,
+            Matcher::Prefix(prefix) => name.starts_with(&*page::metric_name(prefix)),
+            Matcher::Suffix(suffix) => name.ends_with(&suffix.replace(['.', '-', ' '], "_")),
+        }
+    }
+
+    /// More exact ones come first.
+    fn rank(&self) -> u8 {
+        match self {
+            Matcher::Full(_) => 0,
+            Matcher::Prefix(_) => 1,
+            Matcher::Suffix(_) => 2,
+        }
+    }
+}
+
+/// The buckets of a histogram.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Shape {
+    /// Quantiles of native buckets.
+    Summary,
+    /// These limits.
+    Limits(Vec<f64>),
+}
+
+/// The buckets of all histograms.
+#[derive(Debug)]
+pub(super) struct Shapes {
+    pub(super) by_name: Vec<(Matcher, Shape)>,
+    pub(super) others: Shape,
+}
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Shapes { by_name: Vec::new(), others: Shape::Summary }
+    }
+}
+
+impl Shapes {
+    pub(super) fn add(&mut self, matcher: Matcher, shape: Shape) {
+        self.by_name.push((matcher, shape));
+        self.by_name.sort_by_key(|(matcher, _)| matcher.rank());
+    }
+
+    fn of(&self, name: &str) -> &Shape {
+        let name = page::metric_name(name);
+        let found = self.by_name.iter().find(|(matcher, _)| matcher.matches(&name));
+        found.map_or(&self.others, |(_, shape)| shape)
+    }
+
+    /// A histogram for a metric of this name.
+    pub(super) fn histogram(&self, name: &str) -> Histogram {
+        match self.of(name) {
+            Shape::Limits(limits) => Histogram::new(limits.iter().copied()),
+            Shape::Summary => match Histogram::native(DEFAULT_SCHEMA) {
+                Ok(histogram) => histogram,
+                Err(_) => unreachable!("the schema is a constant, and a good one"),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_exact_match_counts() {
+        let mut shapes = Shapes::default();
+        let limits = |limit: f64| Shape::Limits(vec![limit]);
+        shapes.add(Matcher::Suffix("seconds".to_owned()), limits(1.0));
+        shapes.add(Matcher::Prefix("http.".to_owned()), limits(2.0));
+        shapes.add(Matcher::Full("http_seconds".to_owned()), limits(3.0));
+        assert_eq!(*shapes.of("http.seconds"), limits(3.0));
+        assert_eq!(*shapes.of("http_other_seconds"), limits(2.0));
+        assert_eq!(*shapes.of("seconds"), limits(1.0));
+        assert_eq!(*shapes.of("bytes"), Shape::Summary);
+    }
+}
