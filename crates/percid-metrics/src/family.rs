@@ -239,7 +239,7 @@ where
         of_id
     }
 
-    fn new(&self) -> impl Fn() -> M + '_ {
+    fn constructor(&self) -> impl Fn() -> M + '_ {
         || self.shared.new_metric.new_metric()
     }
 
