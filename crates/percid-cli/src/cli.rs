@@ -240,6 +240,7 @@ const VERSION: Version = Version {
     features: &[
         ("peers", cfg!(feature = "peers")),
         ("counter-peers", cfg!(feature = "counter-peers")),
+        ("metrics-peers", cfg!(feature = "metrics-peers")),
         ("trace", cfg!(feature = "trace")),
     ],
 };
@@ -308,6 +309,9 @@ pub(crate) enum BenchPart {
     /// Cost of setting one's bit in a mask that all threads share
     #[command(long_about = MASK_ABOUT, after_long_help = manual(MASK_EXAMPLES))]
     Mask(PartArguments),
+    /// Cost of one update of a metric, through the interfaces that programs use
+    #[command(long_about = METRICS_ABOUT, after_long_help = manual(METRICS_EXAMPLES))]
+    Metrics(MetricsArguments),
     /// Cost of threads that keep changing their CPU
     #[command(long_about = WANDER_ABOUT, after_long_help = manual(WANDER_EXAMPLES))]
     Wander(PartArguments),
@@ -402,6 +406,33 @@ Examples:
   percid bench increments --threads 1-8 --svg increment-cost.svg
   percid bench increments --threads 1-64 --seconds 60 --json | jq '.increments[]'";
 
+const METRICS_ABOUT: &str = "\
+Measures what one update of a metric costs, in nanoseconds, through the interfaces that
+programs use: percid's metrics (whose peer begins with `percid`) beside other clients. Only
+where the program was built with --features metrics-peers.
+
+  counter_bound    a counter that the program keeps: percid::Counter itself, behind the
+                   facade `metrics`, in prometheus-client's registry; an empty handle of
+                   the facade; metrics-exporter-prometheus, prometheus-client, prometheus,
+                   opentelemetry_sdk
+  histogram_bound  a histogram of ten limits that the program keeps, with its sum (without:
+                   percid::Histogram); and the sum alone, which all of the others wait for
+  counter_macro    counter!(\"requests\", \"path\" => \"/index\").increment(1): found each time;
+                   and with a label that the compiler does not know, which the facade
+                   allocates before anything is found
+  family_lookup    one of 64 label sets found, and its counter incremented
+
+Each is measured with one thread, with one thread pinned to each of two CPUs, and with 8
+threads. Rounds, batches and figures are those of `percid bench ops`. Whatever can be counted at
+the end must be exact; otherwise `metrics_exact` is false, which is an error. (The exporter
+keeps every value of a histogram until its page is asked for, which is done ten times a
+second.)";
+
+const METRICS_EXAMPLES: &str = "\
+Examples:
+  cargo run --release --features metrics-peers -- bench metrics
+  percid bench metrics --seconds 60 --json | jq '.results[] | [.op, .peer, .threads, .ns_min]'";
+
 const MASK_ABOUT: &str = "\
 Measures what it costs a thread to be a member of a mask that all threads share, in
 nanoseconds. Each thread sets its own bit of one mask again and again. The bit is already
@@ -477,6 +508,12 @@ pub(crate) struct PartArguments {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct MetricsArguments {
+    #[command(flatten)]
+    pub(crate) length: Length,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct IncrementsArguments {
     #[command(flatten)]
     pub(crate) length: Length,
@@ -538,6 +575,7 @@ fn misplaced_before(option: &str, part: &BenchPart) -> String {
         BenchPart::Ops(_) => "ops",
         BenchPart::Increments(_) => "increments",
         BenchPart::Mask(_) => "mask",
+        BenchPart::Metrics(_) => "metrics",
         BenchPart::Wander(_) => "wander",
         BenchPart::Intermittent(_) if option == "--html" => "intermittent",
         BenchPart::Intermittent(_) => {

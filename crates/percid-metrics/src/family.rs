@@ -76,14 +76,21 @@ struct Entry<S, M> {
 }
 
 /// An entry as the table of one ID has it. Its count of references is that ID's, so that CPUs which look
-/// up the same entry do not write to one word.
-pub(crate) struct OfId<S, M>(Arc<Entry<S, M>>);
+/// up the same entry do not write to one word. Without an entry it is a spare one.
+pub(crate) struct OfId<S, M>(Option<Arc<Entry<S, M>>>);
 
 impl<S, M> OfId<S, M> {
-    #[cfg(feature = "recorder")]
+    #[inline(always)]
+    fn entry(&self) -> &Arc<Entry<S, M>> {
+        match &self.0 {
+            Some(entry) => entry,
+            None => unreachable!("a spare one gets its entry before anybody else sees it"),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn metric(&self) -> &M {
-        &self.0.metric
+        &self.entry().metric
     }
 }
 
@@ -100,7 +107,7 @@ impl<S, M> Deref for Cached<S, M> {
     type Target = M;
 
     fn deref(&self) -> &M {
-        &self.0.0.metric
+        self.0.metric()
     }
 }
 
@@ -161,12 +168,12 @@ where
         let hash = self.shared.hasher.hash_one(labels);
         let mut use_it = Some(use_it);
         let mut take_and_use = |metric: &M| use_it.take().map(|use_it| use_it(metric));
-        let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
+        let is_it = |cached: &Arc<OfId<S, M>>| cached.entry().labels == *labels;
         let found =
-            self.shared.cache.find(hash, is_it, |cached| take_and_use(&cached.0.metric)).flatten();
+            self.shared.cache.find(hash, is_it, |cached| take_and_use(cached.metric())).flatten();
         match found {
             Some(result) => result,
-            None => match take_and_use(&self.look_up(hash, labels, &self.constructor()).0.metric) {
+            None => match take_and_use(self.look_up(hash, labels, &self.constructor()).metric()) {
                 Some(result) => result,
                 None => unreachable!("it is used once: by what was found, or else here"),
             },
@@ -177,7 +184,7 @@ where
     /// reference.
     pub fn get_or_create(&self, labels: &S) -> Cached<S, M> {
         let hash = self.shared.hasher.hash_one(labels);
-        let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
+        let is_it = |cached: &Arc<OfId<S, M>>| cached.entry().labels == *labels;
         let found = self.shared.cache.find(hash, is_it, Arc::clone);
         Cached(found.unwrap_or_else(|| self.look_up(hash, labels, &self.constructor())))
     }
@@ -192,7 +199,7 @@ where
     #[cfg(feature = "recorder")]
     pub(crate) fn handle_or(&self, labels: &S, new: impl Fn() -> M) -> Arc<OfId<S, M>> {
         let hash = self.shared.hasher.hash_one(labels);
-        let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
+        let is_it = |cached: &Arc<OfId<S, M>>| cached.entry().labels == *labels;
         let found = self.shared.cache.find(hash, is_it, Arc::clone);
         found.unwrap_or_else(|| self.look_up(hash, labels, &new))
     }
@@ -213,7 +220,7 @@ where
             return 0;
         }
         let addresses: HashSet<*const Entry<S, M>> = found.iter().map(Arc::as_ptr).collect();
-        let is_kept = |cached: &Arc<OfId<S, M>>| !addresses.contains(&Arc::as_ptr(&cached.0));
+        let is_kept = |cached: &Arc<OfId<S, M>>| !addresses.contains(&Arc::as_ptr(cached.entry()));
         self.shared.cache.retain(is_kept);
         let mut entries = self.shared.entries.write().unwrap_or_else(PoisonError::into_inner);
         let mut forgotten = 0;
@@ -232,8 +239,12 @@ where
     #[cold]
     fn look_up(&self, hash: u64, labels: &S, new: &dyn Fn() -> M) -> Arc<OfId<S, M>> {
         let entry = self.entry(hash, labels, new);
-        let of_id = Arc::new(OfId(entry));
-        if of_id.0.labels == *labels {
+        let mut of_id = self.shared.cache.spare(|| Arc::new(OfId(None)));
+        match Arc::get_mut(&mut of_id) {
+            Some(spare) => spare.0 = Some(entry),
+            None => of_id = Arc::new(OfId(Some(entry))),
+        }
+        if of_id.entry().labels == *labels {
             self.shared.cache.insert(hash, Arc::clone(&of_id));
         }
         of_id
@@ -277,7 +288,7 @@ where
         let found = entries.find_entry(hash, |entry| entry.labels == *labels);
         let is_there = found.map(|found| found.remove().0).is_ok();
         drop(entries);
-        self.shared.cache.retain(|cached| cached.0.labels != *labels);
+        self.shared.cache.retain(|cached| cached.entry().labels != *labels);
         is_there
     }
 

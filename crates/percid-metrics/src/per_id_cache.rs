@@ -18,7 +18,12 @@ pub(crate) struct PerIdCache<V> {
 /// The places of an ID, each with the hash of what is there.
 struct Table<V> {
     places: Box<[Option<(u64, V)>]>,
+    /// Made together, so that what one ID gets does not lie between what others get.
+    spare: Vec<V>,
 }
+
+/// How many values are made together.
+const TOGETHER: usize = 16;
 
 impl<V: Send> PerIdCache<V> {
     pub(crate) fn new() -> PerIdCache<V> {
@@ -37,6 +42,17 @@ impl<V: Send> PerIdCache<V> {
             Some((there, value)) if *there == hash && is_it(value) => Some(use_it(value)),
             _ => None,
         })
+    }
+
+    /// A value for this CPU, by `make`, which is called for several at once.
+    pub(crate) fn spare(&self, make: impl Fn() -> V) -> V {
+        let spare = self.tables.with(|table| {
+            if table.spare.is_empty() {
+                table.spare.extend(std::iter::repeat_with(&make).take(TOGETHER));
+            }
+            table.spare.pop()
+        });
+        spare.unwrap_or_else(make)
     }
 
     /// Has this CPU find `value` from now on.
@@ -59,7 +75,7 @@ impl<V: Send> PerIdCache<V> {
 
 impl<V> Table<V> {
     fn new() -> Table<V> {
-        Table { places: empty(FEWEST) }
+        Table { places: empty(FEWEST), spare: Vec::new() }
     }
 
     fn place(&self, hash: u64) -> Option<&(u64, V)> {

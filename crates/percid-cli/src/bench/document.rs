@@ -28,6 +28,9 @@ pub(super) struct Document {
     pub(super) increments: Option<IncrementsReport>,
     #[serde(flatten)]
     pub(super) mask: Option<MaskReport>,
+    #[cfg(feature = "metrics-peers")]
+    #[serde(flatten)]
+    pub(super) metrics: Option<super::metrics::MetricsReport>,
     #[serde(flatten)]
     pub(super) wander: Option<WanderReport>,
     #[serde(flatten)]
@@ -39,10 +42,12 @@ pub(super) struct Document {
 /// All tables of the parts that were measured.
 impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: [Option<&dyn fmt::Display>; 6] = [
-            self.ops.as_ref().map(|part| part as _),
+        let parts = [
+            self.ops.as_ref().map(|part| part as &dyn fmt::Display),
             self.increments.as_ref().map(|part| part as _),
             self.mask.as_ref().map(|part| part as _),
+            #[cfg(feature = "metrics-peers")]
+            self.metrics.as_ref().map(|part| part as _),
             self.wander.as_ref().map(|part| part as _),
             self.intermittent.as_ref().map(|part| part as _),
             self.published.as_ref().map(|part| part as _),
@@ -60,6 +65,8 @@ impl Document {
             ops: None,
             increments: None,
             mask: None,
+            #[cfg(feature = "metrics-peers")]
+            metrics: None,
             wander: None,
             intermittent: None,
             published: None,
@@ -82,6 +89,17 @@ impl Document {
             && self.increments.as_ref().is_none_or(|increments| increments.increments_exact)
             && self.mask.as_ref().is_none_or(|mask| mask.mask_exact)
             && self.wander.as_ref().is_none_or(|wander| wander.wander_exact)
+            && self.are_metrics_exact()
+    }
+
+    #[cfg(feature = "metrics-peers")]
+    fn are_metrics_exact(&self) -> bool {
+        self.metrics.as_ref().is_none_or(|metrics| metrics.metrics_exact)
+    }
+
+    #[cfg(not(feature = "metrics-peers"))]
+    fn are_metrics_exact(&self) -> bool {
+        true
     }
 }
 

@@ -12,6 +12,8 @@ mod intermittent;
 mod loops;
 mod mask;
 mod memory;
+#[cfg(feature = "metrics-peers")]
+mod metrics;
 mod ops;
 mod page;
 mod published;
@@ -45,6 +47,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const DEFAULT_EVERYTHING: Duration = Duration::from_secs(20);
 const DEFAULT_OPS: Duration = Duration::from_secs(10);
 const DEFAULT_MASK: Duration = Duration::from_secs(3);
+#[cfg(feature = "metrics-peers")]
+const DEFAULT_METRICS: Duration = Duration::from_secs(20);
 const DEFAULT_WANDER: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failure> {
@@ -58,6 +62,10 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
     {
         let kib = other_memory.first().copied().unwrap_or(0);
         return intermittent::compete(*cpu as u32, kib);
+    }
+    #[cfg(not(feature = "metrics-peers"))]
+    if let BenchPart::Metrics(_) = part {
+        return Err(no_clients());
     }
     let report = Report::to(html(part))?;
     let plan = plan(part)?;
@@ -73,6 +81,13 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
             session.mask(length(mask, DEFAULT_MASK))?;
             "mask"
         }
+        #[cfg(feature = "metrics-peers")]
+        BenchPart::Metrics(metrics) => {
+            session.metrics(metrics.length.seconds.unwrap_or(DEFAULT_METRICS))?;
+            return session.tables();
+        }
+        #[cfg(not(feature = "metrics-peers"))]
+        BenchPart::Metrics(_) => return Err(no_clients()),
         BenchPart::Wander(wander) => {
             session.wander(length(wander, DEFAULT_WANDER))?;
             "wander"
@@ -95,7 +110,7 @@ fn html(part: &BenchPart) -> Option<&Path> {
             part.html.as_deref()
         }
         BenchPart::Intermittent(arguments) => arguments.html.as_deref(),
-        BenchPart::Increments(_) => None,
+        BenchPart::Increments(_) | BenchPart::Metrics(_) => None,
     }
 }
 
@@ -161,6 +176,13 @@ impl Session {
 
     fn mask(&mut self, length: Duration) -> Result<(), Failure> {
         self.document.mask = self.part(|cpus, interrupt| mask::measure(cpus, length, interrupt))?;
+        Ok(())
+    }
+
+    #[cfg(feature = "metrics-peers")]
+    fn metrics(&mut self, length: Duration) -> Result<(), Failure> {
+        self.document.metrics =
+            self.part(|cpus, interrupt| metrics::measure(cpus, length, interrupt))?;
         Ok(())
     }
 
@@ -251,6 +273,14 @@ impl Session {
 }
 
 /// Some parts send threads to CPUs of their choice.
+#[cfg(not(feature = "metrics-peers"))]
+fn no_clients() -> Failure {
+    Failure::Usage(
+        "this program was built without the clients that it would measure; build it with --features metrics-peers"
+            .to_owned(),
+    )
+}
+
 fn needs_pinning(part: &str) -> Result<(), Failure> {
     if cpu::CAN_PIN { Ok(()) } else { Err(Failure::not_supported(part, "Linux")) }
 }

@@ -6,6 +6,10 @@ use percid::Buckets;
 
 use super::Snapshot;
 
+/// Up to so many limits are all compared with a value: no branch depends on it, which a processor would
+/// have to guess.
+const FEW: usize = 24;
+
 #[derive(Debug)]
 pub(super) struct Classic {
     /// In ascending order. The last bucket is beyond them.
@@ -24,10 +28,18 @@ impl Classic {
     }
 
     #[inline]
-    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is no number is above every limit")]
     pub(super) fn record(&self, value: f64, times: u64) {
-        let bucket = self.limits.partition_point(|limit| !(value <= *limit));
-        self.buckets.record_many(bucket, times, value * times as f64);
+        self.buckets.record_many(self.bucket(value), times, value * times as f64);
+    }
+
+    #[inline]
+    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is no number is above every limit")]
+    fn bucket(&self, value: f64) -> usize {
+        let is_above = |limit: &f64| !(value <= *limit);
+        if self.limits.len() <= FEW {
+            return self.limits.iter().map(|limit| usize::from(is_above(limit))).sum();
+        }
+        self.limits.partition_point(is_above)
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
@@ -61,6 +73,20 @@ mod tests {
         classic.record(f64::NAN, 3);
         assert_eq!(counts(&classic), [2, 2, 5]);
         assert!(classic.snapshot().sum.is_nan());
+    }
+
+    #[test]
+    fn many_limits_are_found_as_few_are() {
+        for limits in [1, 5, FEW, FEW + 1, 300] {
+            let classic = Classic::new((0..limits).map(|limit| limit as f64));
+            for value in 0..2 * limits {
+                for value in [value as f64, value as f64 - 0.5] {
+                    let expected = (0..limits).filter(|&limit| (limit as f64) < value).count();
+                    assert_eq!(classic.bucket(value), expected, "{limits} {value}");
+                }
+            }
+            assert_eq!(classic.bucket(f64::NAN), limits);
+        }
     }
 
     #[test]

@@ -13,10 +13,14 @@ mod rings;
 
 #[cfg(feature = "counter-peers")]
 mod counter_peers;
+#[cfg(feature = "metrics-peers")]
+mod metrics;
 
 use percid::Source;
 
 pub(crate) use masks::operations as mask_operations;
+#[cfg(feature = "metrics-peers")]
+pub(crate) use metrics::operations as metrics_operations;
 #[cfg(test)]
 pub(crate) use operation::Account;
 pub(crate) use operation::{Family, Measured, Operation};

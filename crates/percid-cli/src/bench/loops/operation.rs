@@ -51,6 +51,8 @@ pub(crate) enum Family {
     Histograms,
     Rings,
     Masks,
+    #[cfg(feature = "metrics-peers")]
+    Metrics,
 }
 
 impl Operation {
@@ -97,6 +99,8 @@ impl fmt::Display for Family {
             Family::Histograms => "histograms",
             Family::Rings => "rings",
             Family::Masks => "masks",
+            #[cfg(feature = "metrics-peers")]
+            Family::Metrics => "metrics",
         })
     }
 }
