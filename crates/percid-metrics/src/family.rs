@@ -51,7 +51,7 @@ impl<M, F: Fn() -> M> NewMetric<M> for F {
 ///   [`percid::Local`], and a comparison of the labels, without an allocation. Another one is looked for
 ///   in a map under a lock.
 /// * **Memory**: an entry of the map for each label set, and one of each CPU's table for those that it has
-///   used, of 4096 at most. What the metric itself takes for each CPU see there.
+///   used, of 8192 at most. What the metric itself takes for each CPU see there.
 /// * **Limit**: a family may be [limited](Family::with_limit). What is beyond the limit has a label set of
 ///   its own, so that no value is lost.
 /// * **Threads**: every method may be called by any number of threads at once. Two threads that come with

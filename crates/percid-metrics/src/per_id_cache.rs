@@ -1,15 +1,15 @@
 //! What was found last, for each ID: in front of a map that all CPUs share.
 //!
 //! A lookup that finds it there touches no memory that another CPU writes. Values are found by a hash and
-//! compared by the caller. The table of an ID has a place for each of the lowest bits of the hashes; it
-//! doubles when two values want the same place, up to [`MOST`] places, and from then on the newer one
-//! stays.
+//! compared by the caller. In the table of an ID a value is at the place that the lowest bits of its hash
+//! say, or at one of the next few. The table doubles when it is half full, or when these are all taken, up
+//! to [`MOST`] places; from then on a newer value takes the place of an older one.
 
 use percid::Local;
 
 /// Places of a new table, and of the largest: powers of two.
 const FEWEST: usize = 16;
-const MOST: usize = 4096;
+const MOST: usize = 8192;
 
 pub(crate) struct PerIdCache<V> {
     tables: Local<Table<V>>,
@@ -18,9 +18,14 @@ pub(crate) struct PerIdCache<V> {
 /// The places of an ID, each with the hash of what is there.
 struct Table<V> {
     places: Box<[Option<(u64, V)>]>,
+    /// How many values were put in since the table has this size.
+    filled: usize,
     /// Made together, so that what one ID gets does not lie between what others get.
     spare: Vec<V>,
 }
+
+/// At how many places a value may be.
+const NEAR: usize = 8;
 
 /// How many values are made together.
 const TOGETHER: usize = 16;
@@ -38,10 +43,7 @@ impl<V: Send> PerIdCache<V> {
         is_it: impl FnOnce(&V) -> bool,
         use_it: impl FnOnce(&V) -> R,
     ) -> Option<R> {
-        self.tables.with(|table| match table.place(hash) {
-            Some((there, value)) if *there == hash && is_it(value) => Some(use_it(value)),
-            _ => None,
-        })
+        self.tables.with(|table| table.find(hash).filter(|value| is_it(value)).map(use_it))
     }
 
     /// A value for this CPU, by `make`, which is called for several at once.
@@ -75,26 +77,56 @@ impl<V: Send> PerIdCache<V> {
 
 impl<V> Table<V> {
     fn new() -> Table<V> {
-        Table { places: empty(FEWEST), spare: Vec::new() }
+        Table { places: empty(FEWEST), filled: 0, spare: Vec::new() }
     }
 
-    fn place(&self, hash: u64) -> Option<&(u64, V)> {
-        self.places[hash as usize & (self.places.len() - 1)].as_ref()
+    /// The places where a value may be, the likeliest first.
+    #[inline(always)]
+    fn near(&self, hash: u64) -> impl Iterator<Item = usize> + use<V> {
+        let mask = self.places.len() - 1;
+        (0..NEAR).map(move |step| (hash as usize).wrapping_add(step) & mask)
+    }
+
+    #[inline(always)]
+    fn find(&self, hash: u64) -> Option<&V> {
+        self.near(hash).find_map(|place| match &self.places[place] {
+            Some((there, value)) if *there == hash => Some(value),
+            _ => None,
+        })
     }
 
     /// Returns what had the place.
     fn insert(&mut self, hash: u64, value: V) -> Option<(u64, V)> {
-        while self.place(hash).is_some_and(|(there, _)| *there != hash) && self.places.len() < MOST
+        while self.places.len() < MOST
+            && (self.filled * 2 >= self.places.len() || self.free(hash).is_none())
         {
-            let larger = empty(self.places.len() * 2);
-            let places = std::mem::replace(&mut self.places, larger);
-            let mask = self.places.len() - 1;
-            for (there, value) in places.into_iter().flatten() {
-                self.places[there as usize & mask] = Some((there, value));
+            self.double();
+        }
+        self.filled += 1;
+        let mask = self.places.len() - 1;
+        let place = self.free(hash).unwrap_or(hash as usize & mask);
+        self.places[place].replace((hash, value))
+    }
+
+    /// A place that is free, or has a value of the same hash.
+    fn free(&self, hash: u64) -> Option<usize> {
+        let has_same =
+            |place: &usize| self.places[*place].as_ref().is_some_and(|(there, _)| *there == hash);
+        let is_free = |place: &usize| self.places[*place].is_none();
+        self.near(hash).find(has_same).or_else(|| self.near(hash).find(is_free))
+    }
+
+    /// What finds no place is forgotten: it is looked up again.
+    fn double(&mut self) {
+        let larger = empty(self.places.len() * 2);
+        let values = std::mem::replace(&mut self.places, larger);
+        self.filled = 0;
+        for (hash, value) in values.into_iter().flatten() {
+            if let Some(place) = self.free(hash) {
+                self.places[place] = Some((hash, value));
+                self.filled += 1;
             }
         }
-        let mask = self.places.len() - 1;
-        self.places[hash as usize & mask].replace((hash, value))
     }
 }
 
@@ -112,22 +144,48 @@ impl<V> std::fmt::Debug for PerIdCache<V> {
 mod tests {
     use super::*;
 
+    fn table<V>() -> Table<V> {
+        Table::new()
+    }
+
     #[test]
-    fn a_table_grows_until_everything_has_a_place() {
-        let mut table = Table::new();
-        for hash in 0..MOST as u64 {
-            assert!(table.insert(hash, hash).is_none());
+    fn what_was_put_in_is_found() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut table = table();
+        let hashes: Vec<u64> = (0..MOST / 4).map(|_| random.u64(..)).collect();
+        hashes.iter().for_each(|&hash| _ = table.insert(hash, hash));
+        let found = hashes.iter().filter(|&&hash| table.find(hash) == Some(&hash)).count();
+        assert!(found * 1000 >= hashes.len() * 995, "{found} of {}", hashes.len());
+        assert!(table.places.len() <= MOST);
+    }
+
+    #[test]
+    fn a_full_table_keeps_what_came_last() {
+        let mut table = table();
+        for hash in 0..3 * MOST as u64 {
+            table.insert(hash, hash);
+            assert_eq!(table.find(hash), Some(&hash));
         }
-        assert!((0..MOST as u64).all(|hash| table.place(hash) == Some(&(hash, hash))));
-        assert_eq!(table.insert(MOST as u64, 7), Some((0, 0)), "the newer one stays");
         assert_eq!(table.places.len(), MOST);
     }
 
     #[test]
-    fn equal_hashes_do_not_make_a_table_grow() {
-        let mut table = Table::new();
-        (0..100).for_each(|value| _ = table.insert(5, value));
-        assert_eq!((table.places.len(), table.place(5)), (FEWEST, Some(&(5, 99))));
+    fn equal_hashes_take_one_place() {
+        let mut table = table();
+        assert_eq!((table.insert(5, 'a'), table.insert(5, 'b')), (None, Some((5, 'a'))));
+        assert_eq!(table.find(5), Some(&'b'));
+    }
+
+    /// Eight find a place; the ninth makes the table larger.
+    #[test]
+    fn hashes_that_want_one_place_find_others() {
+        let mut table = table();
+        for hash in (0..9).map(|number| number * FEWEST as u64) {
+            table.insert(hash, hash);
+        }
+        assert!((0..9).all(|number| table.find(number * FEWEST as u64).is_some()));
     }
 
     #[test]
