@@ -1,0 +1,196 @@
+//! The service under load, and a real Prometheus server that reads it all the time.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const CLIENTS: usize = 4;
+const REQUESTS: usize = 2500;
+/// Of so many requests one is for what is not there.
+const MISSING: usize = 10;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A process of this test's, which ends with it.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a free port")
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}: not within a minute");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// What a server answers, without its headers.
+fn get(address: SocketAddr, path: &str) -> Option<String> {
+    let mut connection = TcpStream::connect(address).ok()?;
+    write!(connection, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).ok()?;
+    answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
+}
+
+/// What the server says of a query that has one number as its answer.
+fn query(prometheus: SocketAddr, query: &str) -> Option<f64> {
+    let path = format!("/api/v1/query?query={}", query.replace('+', "%2B").replace(' ', "%20"));
+    let answer: Value = serde_json::from_str(&get(prometheus, &path)?).ok()?;
+    answer["data"]["result"][0]["value"][1].as_str()?.parse().ok()
+}
+
+fn load(service: SocketAddr) {
+    let mut connection = TcpStream::connect(service).expect("the service listens");
+    connection.set_nodelay(true).expect("a socket");
+    let mut answers = BufReader::new(connection.try_clone().expect("a second one"));
+    for number in 0..REQUESTS {
+        let path = if number % MISSING == 0 { "/missing" } else { "/index" };
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        connection.write_all(request.as_bytes()).expect("sent");
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            answers.read_line(&mut line).expect("an answer");
+        }
+        let mut body = [0; 3];
+        answers.read_exact(&mut body).expect("its body");
+    }
+}
+
+fn has(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_prometheus_server_has_exactly_what_was_counted() {
+    assert!(
+        has("prometheus") && has("promtool"),
+        "Prometheus is not installed: .ci/install-tools prometheus"
+    );
+    let [service, page, client_page, prometheus] = [(); 4].map(|()| free_address());
+    let addresses = [service, page, client_page].map(|address| address.to_string());
+    let command = Command::new(env!("CARGO_BIN_EXE_percid-prometheus")).args(addresses).spawn();
+    let _service = Process(command.expect("the service starts"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("prometheus.yml");
+    let targets = format!(
+        "global:\n  scrape_interval: 200ms\n  scrape_timeout: 200ms\nscrape_configs:\n\
+         - job_name: service\n  static_configs:\n  - targets: ['{page}', '{client_page}']\n"
+    );
+    fs::write(&config, targets).expect("written");
+    let command = Command::new("prometheus")
+        .arg(format!("--config.file={}", config.display()))
+        .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
+        .arg(format!("--web.listen-address={prometheus}"))
+        .stderr(Stdio::null())
+        .spawn();
+    let _prometheus = Process(command.expect("Prometheus starts"));
+    wait_until("the server reads both pages", || query(prometheus, "sum(up)") == Some(2.0));
+
+    let clients: Vec<_> = (0..CLIENTS).map(|_| thread::spawn(move || load(service))).collect();
+    clients.into_iter().for_each(|client| client.join().expect("all were answered"));
+
+    let (all, missing) = ((CLIENTS * REQUESTS) as f64, (CLIENTS * REQUESTS / MISSING) as f64);
+    let bytes = missing * "GET /missing HTTP/1.1".len() as f64
+        + (all - missing) * "GET /index HTTP/1.1".len() as f64;
+    for (question, expected) in [
+        ("sum(http_requests_total)", all),
+        ("sum(http_requests_total{status=\"404\"})", missing),
+        ("http_request_seconds_count", all),
+        ("http_request_seconds_bucket{le=\"+Inf\"}", all),
+        ("http_in_flight", 0.0),
+        ("sum(client_requests_total)", all),
+        ("client_request_bytes_count", all),
+        ("client_request_bytes_sum", bytes),
+    ] {
+        let mut last = None;
+        wait_until(&format!("{question} is {expected}"), || {
+            last = query(prometheus, question);
+            last == Some(expected)
+        });
+        // It stays so.
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(query(prometheus, question), Some(expected), "{question}");
+    }
+    promtool_accepts(&get(page, "/metrics").expect("the page"));
+    every_metric_of_the_dashboard_is_there(&get(page, "/metrics").expect("the page"));
+}
+
+fn promtool_says(page: &str) -> String {
+    let mut promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool starts");
+    promtool.stdin.take().expect("piped").write_all(page.as_bytes()).expect("read");
+    let output = promtool.wait_with_output().expect("it ends");
+    let all = [output.stdout, output.stderr].concat();
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// The gauge has no help text, which promtool does not like.
+fn promtool_accepts(page: &str) {
+    let says = promtool_says(page);
+    assert!(says.lines().all(|line| line == "http_in_flight no help text"), "{says}");
+}
+
+#[test]
+fn promtool_finds_a_page_that_is_wrong() {
+    let says = promtool_says("# TYPE a counter\na 1\na 2\n");
+    assert!(!says.is_empty(), "two samples of one series");
+}
+
+/// The names in the dashboard's queries.
+fn every_metric_of_the_dashboard_is_there(page: &str) {
+    let path = "../../crates/percid-metrics/grafana/dashboard.json";
+    let text = fs::read_to_string(path).expect("the dashboard");
+    let dashboard: Value = serde_json::from_str(&text).expect("it is JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let mut names = 0;
+    for target in panels.iter().flat_map(|panel| panel["targets"].as_array().expect("targets")) {
+        let query = target["expr"].as_str().expect("a query");
+        let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
+        for name in query.split(|char| !is_part(char)).filter(|word| word.starts_with("http_")) {
+            assert!(page.contains(&format!("\n{name}")), "{name}");
+            names += 1;
+        }
+    }
+    assert!(names >= 4, "{names}");
+}
+
+/// The control: a counter that is reset by reading it and then setting it to zero loses what comes
+/// between.
+#[test]
+fn a_counter_that_is_read_and_then_reset_loses_counts() {
+    const ADDS: u64 = 2_000_000;
+    let counter = AtomicU64::new(0);
+    let read = thread::scope(|scope| {
+        let adding = scope.spawn(|| (0..ADDS).for_each(|_| _ = counter.fetch_add(1, Relaxed)));
+        let mut read = 0;
+        while !adding.is_finished() {
+            read += counter.load(Relaxed);
+            thread::yield_now();
+            counter.store(0, Relaxed);
+        }
+        read
+    });
+    assert!(read + counter.load(Relaxed) < ADDS, "nothing was lost");
+}
