@@ -4,7 +4,7 @@
 use percid_sim::conformance::{Event as Step, Recording};
 use percid_sim::cost::{Found, Idle, Prices};
 use percid_sim::machine::Machine;
-use percid_sim::policies::{ALL, find};
+use percid_sim::policies::{ALL, Entry, Impossible, Policy, Process, Work, find};
 use percid_sim::random::Random;
 use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Place, Topology};
@@ -66,6 +66,74 @@ fn play(trace: &Trace, policy: &str) -> Replay {
     let settings = Settings { turns_kept: usize::MAX, ..Settings::default() };
     let policy = find(policy).expect("a policy");
     replay(trace, &machine(8), policy, &settings, &RunControl::default()).expect("it fits")
+}
+
+/// `taskset -a -cp 0,1 PID` on a process that began under `taskset -c 0`: nothing in the trace tells of
+/// it before a thread is moved to CPU 1.
+#[test]
+fn an_affinity_that_was_widened_from_outside_is_seen_by_where_threads_go() {
+    let mut script = Script::default();
+    script.process([20, 21], 20);
+    let zero = script.trace.texts.intern(b"0");
+    for thread in [20, 21] {
+        script.event(0, What::Affinity { thread, cpus: zero });
+    }
+    script.at(1).switch(0, IDLE, 20).at(2).switch(0, 20, IDLE);
+    script.event(0, What::Migrate { thread: 20, from: 0, to: 1 }).at(3);
+    script.switch(0, IDLE, 21).at(4).switch(1, IDLE, 20).at(5);
+    // Where nothing else happens.
+    script.switch(1, 20, IDLE).event(0, What::Migrate { thread: 20, from: 1, to: 5 });
+    script.at(6).switch(1, IDLE, 21).at(7).switch(1, 21, IDLE);
+    for policy in ALL {
+        let replay = script.play(policy.name);
+        let [space] = &replay.spaces[..] else { panic!("{}: {replay:?}", policy.name) };
+        assert_eq!((space.stuck, replay.spaces_stuck), (None, 0), "{}", policy.name);
+        assert_eq!(space.summary.allowed_cpus, 6, "{}", policy.name);
+    }
+}
+
+/// Finds the second turn of any thread impossible.
+#[derive(Default)]
+struct OneTurn(u32);
+
+impl Policy for OneTurn {
+    fn exec(&mut self, _: &Process<'_>, _: u32, _: u32) -> Result<(), Impossible> {
+        Ok(())
+    }
+
+    fn switch(
+        &mut self,
+        _: &Process<'_>,
+        _: u32,
+        _: Option<u32>,
+        next: Option<u32>,
+    ) -> Result<(), Impossible> {
+        self.0 += u32::from(next.is_some());
+        if self.0 > 1 { Err(Impossible("it had its turn")) } else { Ok(()) }
+    }
+
+    fn id(&mut self, _: &Process<'_>, _: u32, _: u32) -> Result<u32, Impossible> {
+        Ok(0)
+    }
+
+    fn work(&self) -> Work {
+        Work::default()
+    }
+}
+
+#[test]
+fn a_policy_that_cannot_go_on_with_one_process_goes_on_with_the_others() {
+    let entry = Entry { name: "one-turn", about: "", create: |_| Box::new(OneTurn::default()) };
+    let mut script = Script::default();
+    script.process([30], 30).process([40], 40).at(1).switch(0, IDLE, 30).switch(1, IDLE, 40);
+    script.at(2).switch(0, 30, IDLE).at(3).switch(0, IDLE, 30).at(4).switch(1, 40, IDLE);
+    let settings = Settings { turns_kept: usize::MAX, ..Settings::default() };
+    let replay = replay(&script.trace, &machine(8), &entry, &settings, &RunControl::default());
+    let replay = replay.expect("it fits");
+    let stuck: Vec<_> = replay.spaces.iter().map(|space| space.stuck.map(|s| s.why.0)).collect();
+    assert_eq!(stuck, [Some("it had its turn"), None]);
+    assert_eq!(replay.spaces_stuck, 1);
+    assert!(replay.is_whole && replay.spaces[0].summary.turns == 2, "{replay:?}");
 }
 
 #[test]
