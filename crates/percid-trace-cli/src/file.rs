@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::watch::watched;
+use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::{Error, Trace, gaps, parquet, read};
 
 /// Reads a trace in any format.
@@ -26,11 +27,15 @@ pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure>
 }
 
 /// The same for a replay: with the switches that the kernel did not trace, as far as they show.
-/// Also how many these are.
-pub(crate) fn load_closed(path: &Path, interrupt: &Interrupt) -> Result<(Trace, usize), Failure> {
+/// Also what may be concluded from it.
+pub(crate) fn load_closed(
+    path: &Path,
+    interrupt: &Interrupt,
+) -> Result<(Trace, Trustworthiness), Failure> {
     let mut trace = load(path, interrupt)?;
-    let inferred = gaps::close(&mut trace);
-    Ok((trace, inferred))
+    gaps::close(&mut trace);
+    let trustworthiness = Trustworthiness::of(&trace);
+    Ok((trace, trustworthiness))
 }
 
 /// Refuses what cannot be written before minutes of work.

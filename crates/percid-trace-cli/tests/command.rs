@@ -174,6 +174,29 @@ fn a_replay_says_the_same_as_text_and_as_json() {
     }
 }
 
+/// What `perf record -F 10 -- CMD` has: samples, and of switches away from the command's threads only.
+const SAMPLED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures/forks.data");
+
+#[test]
+fn what_may_be_concluded_comes_first_and_nothing_is_advised_without_it() {
+    for (trace, grade) in [(SAMPLED, "insufficient"), (TRACE, "limited")] {
+        let arguments = ["replay", trace, "--machine", "epyc-9654", "--policy", "per-cpu"];
+        let document = json(&arguments);
+        assert_eq!(document["trustworthiness"]["grade"], grade);
+        let advice = list(&document, "processes").iter().map(|process| list(process, "advice"));
+        let advises = advice.into_iter().any(|advice| !advice.is_empty());
+        assert_eq!(advises, grade == "limited", "{document}");
+        for arguments in [&arguments[..], &["info", trace]] {
+            let text = stdout(&run(arguments));
+            let first = text.lines().next().unwrap_or("");
+            assert!(first.starts_with("Trustworthiness: "), "{first}");
+            assert_eq!(first.contains("perf record -F 10"), grade == "insufficient", "{first}");
+        }
+        assert_eq!(json(&["info", trace])["trustworthiness"], document["trustworthiness"]);
+    }
+}
+
 /// A walk of the kernel's NUMA scan, of Linux 6.12.
 const SCAN: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures/numa-scan.parquet");

@@ -73,12 +73,12 @@ fn play(trace: &Trace, policy: &str) -> Replay {
 #[test]
 fn an_affinity_that_was_widened_from_outside_is_seen_by_where_threads_go() {
     let mut script = Script::default();
-    script.process([20, 21], 20);
+    script.process([20], 20);
     let zero = script.trace.texts.intern(b"0");
-    for thread in [20, 21] {
-        script.event(0, What::Affinity { thread, cpus: zero });
-    }
-    script.at(1).switch(0, IDLE, 20).at(2).switch(0, 20, IDLE);
+    script.event(0, What::Affinity { thread: 20, cpus: zero }).switch(0, IDLE, 20);
+    script.event(0, What::Exec { thread: 20, old: 20 }).at(1);
+    script.event(0, What::Fork { parent: 20, child: 21, shares: Shares::Process });
+    script.at(2).switch(0, 20, IDLE);
     script.event(0, What::Migrate { thread: 20, from: 0, to: 1 }).at(3);
     script.switch(0, IDLE, 21).at(4).switch(1, IDLE, 20).at(5);
     // Where nothing else happens.
@@ -86,7 +86,7 @@ fn an_affinity_that_was_widened_from_outside_is_seen_by_where_threads_go() {
     script.at(6).switch(1, IDLE, 21).at(7).switch(1, 21, IDLE);
     for policy in ALL {
         let replay = script.play(policy.name);
-        let [space] = &replay.spaces[..] else { panic!("{}: {replay:?}", policy.name) };
+        let [_, space] = &replay.spaces[..] else { panic!("{}: {replay:?}", policy.name) };
         assert_eq!((space.stuck, replay.spaces_stuck), (None, 0), "{}", policy.name);
         assert_eq!(space.summary.allowed_cpus, 6, "{}", policy.name);
     }
@@ -462,6 +462,7 @@ fn nonsense(random: &mut Random, events: usize) -> Trace {
 
 /// What holds of any schedule, however absurd.
 fn check(replay: &Replay, policy: &str) {
+    assert_eq!(replay.spaces_stuck, 0, "{policy} is told what a kernel would have told it");
     for space in &replay.spaces {
         let (summary, tally) = (&space.summary, &space.tally);
         assert!(

@@ -29,7 +29,7 @@ use percid_trace::replay::{self, Misfit, Replay, Settings};
 
 use crate::file;
 use crate::printable::printable;
-use figures::Results;
+use figures::{Results, Setting};
 use scan::ScanFigures;
 
 /// Turns that a page's time line shows: some hundred bytes each.
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let report = Report::to(arguments.html.as_deref())?;
     spare_trace(arguments)?;
     let interrupt = Interrupt::listen()?;
-    let (trace, inferred) = file::load_closed(&arguments.file, &interrupt)?;
+    let (trace, trustworthiness) = file::load_closed(&arguments.file, &interrupt)?;
     let settings = Settings {
         processes: wanted(&trace, &arguments.process)?,
         area_bytes: arguments.area_bytes,
@@ -56,8 +56,8 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let stopped = replays.iter().any(|replay| !replay.is_whole);
     let (policies, replays) = most_complete(&policies, replays);
     let top = arguments.top as usize;
-    let mut results = Results::new(&trace, arguments, &machine, &policies, replays, stopped);
-    results.inferred_switches = inferred;
+    let setting = Setting { trace: &trace, arguments, machine: &machine, trustworthiness };
+    let mut results = Results::new(setting, &policies, replays, stopped);
     results.numa_scan = ScanFigures::of(&trace, &settings.processes);
     let printed = if json {
         output::print_json(&results)
@@ -160,7 +160,20 @@ pub(crate) fn replay_all(
             settings.policy_bytes >> 20
         ));
     }
+    tell_stuck(policies, &replays);
     Ok(replays)
+}
+
+/// Says which policies could not go on with a process.
+fn tell_stuck(policies: &[&'static Entry], replays: &[Replay]) {
+    for (policy, replay) in policies.iter().zip(replays) {
+        if replay.spaces_stuck > 0 {
+            complain(format_args!(
+                "{} could not go on with some processes ({}), and is left out there: the trace shows what no kernel does",
+                policy.name, replay.spaces_stuck
+            ));
+        }
+    }
 }
 
 fn misfit(misfit: Misfit) -> Failure {
