@@ -12,7 +12,7 @@ use percid_sim::workload::Memory;
 use percid_trace::Trace;
 use percid_trace::event::{Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
 use percid_trace::interner::Interner;
-use percid_trace::replay::{Replay, Settings, advice, replay};
+use percid_trace::replay::{Recorded, Replay, Settings, SpaceReplay, advice, replay};
 
 /// Two nodes of two caches of two cores of one thread: CPUs 0 to 7.
 fn machine(cpus: u32) -> Machine {
@@ -289,11 +289,109 @@ fn what_a_trace_leaves_out_is_made_up_for() {
     }
 }
 
+/// A recording on these CPUs, of as many as there were, that is replayed on a large machine.
+fn recorded(cpus: &str, online: u32) -> Recorded<'_> {
+    Recorded { cpus, online, machine: 384 }
+}
+
+/// What is said of the last process of a schedule, under two policies.
+fn said(script: &Script, recorded: Recorded<'_>) -> Vec<String> {
+    let replays = ["per-cpu", "percid-table"].map(|policy| (policy, script.play(policy)));
+    let spaces = replays
+        .each_ref()
+        .map(|(policy, replay)| (*policy, replay.spaces.last().expect("a process")));
+    let said = advice(&spaces, recorded, 16384);
+    let begins = if recorded.cpus.contains('-') { "On CPUs " } else { "On CPU " };
+    assert!(said.iter().all(|sentence| sentence.starts_with(begins)), "{said:?}");
+    said
+}
+
+#[test]
+fn advice_tells_of_the_cpus_that_were_recorded_and_not_of_those_of_the_machine() {
+    let mut busy = Script::default();
+    busy.process([11, 12, 13], 11).at(1).switch(0, IDLE, 11).switch(1, IDLE, 12).at(2);
+    busy.switch(0, 11, 13).at(3).switch(0, 13, IDLE).switch(1, 12, IDLE);
+    let all = &said(&busy, recorded("0-1", 2))[0];
+    assert!(all.contains("all 2 CPUs") && all.contains("a recording there says how many"), "{all}");
+    assert!(!all.contains("384"), "{all}");
+    busy.trace.origin.online_cpus = Some(8);
+    let some = &said(&busy, recorded("0-1", 8))[0];
+    assert!(some.starts_with("On CPUs 0-1 of 8 it never ran more than 2 threads"), "{some}");
+    assert!(some.contains("2 copies sufficed instead of 8 (32 KiB instead of 128 KiB)"), "{some}");
+    let mut alone = Script::default();
+    alone.process([11, 12], 11).at(1).switch(0, IDLE, 11).at(2).switch(0, 11, 12);
+    alone.at(3).switch(0, 12, IDLE);
+    let only = &said(&alone, recorded("0", 1))[0];
+    assert!(only.contains("the only CPU") && only.contains("2 threads"), "{only}");
+}
+
+/// One thread that goes round: its memory stays where numbers of CPUs are the IDs.
+#[test]
+fn advice_does_not_contradict_itself() {
+    let mut script = Script::default();
+    script.process([20], 20);
+    for turn in 0..120_u64 {
+        let cpu = (turn * 3 % 8) as u32;
+        script.at(10 * turn + 1).switch(cpu, IDLE, 20).at(10 * turn + 2).switch(cpu, 20, IDLE);
+    }
+    let said = said(&script, recorded("0-7", 8)).join("\n");
+    assert!(said.contains("one copy of the data served it"), "{said}");
+    assert!(said.contains("times as dear") && !said.contains("nothing nearer"), "{said}");
+}
+
+#[test]
+fn one_id_is_no_ids() {
+    let mut script = Script::default();
+    script.process([20, 21], 20);
+    for turn in 0..120_u64 {
+        let cpu = (turn % 2) as u32;
+        script.at(10 * turn + 1).switch(cpu, IDLE, 20).at(10 * turn + 2).switch(cpu, 20, IDLE);
+    }
+    let spaces = [script.play("per-cpu"), script.play("percid-table")]
+        .map(|mut replay| replay.spaces.pop().expect("a process"));
+    let mut dear = spaces[0].clone();
+    dear.tally.burst_ns *= 3;
+    let cheap = replay_of_one_id(&spaces[1]);
+    let said = advice(&[("dear", &dear), ("cheap", &cheap)], recorded("0-1", 2), 16384).join("\n");
+    assert!(said.contains("under cheap, with 1 ID;") && !said.contains("1 IDs"), "{said}");
+}
+
+/// The same with a single ID.
+fn replay_of_one_id(space: &SpaceReplay) -> SpaceReplay {
+    let mut space = space.clone();
+    space.tally.ids_used = 1;
+    space.tally.burst_ns = 1000;
+    space
+}
+
+/// Text of ftrace with the option record-tgid, of a process whose first thread does not run.
+#[test]
+fn a_process_that_is_known_by_another_thread_has_that_ones_name() {
+    let line = |time, prev: &str, next: &str| {
+        format!(
+            "{prev:>16}-{} ({}) [000] d..2.     1.{time:06}: sched_switch: prev_comm={prev} prev_pid={} \
+             prev_prio=120 prev_state=S ==> next_comm={next} next_pid={} next_prio=120\n",
+            if prev == "worker" { 71 } else { 0 },
+            if prev == "worker" { "     70" } else { "-------" },
+            if prev == "worker" { 71 } else { 0 },
+            if next == "worker" { 71 } else { 0 },
+        )
+    };
+    let text = line(10, "worker", "swapper")
+        + &line(20, "swapper", "worker")
+        + &line(30, "worker", "swapper");
+    let trace = percid_trace::read::read_bytes(text.as_bytes()).expect("a trace");
+    let summaries = percid_trace::replay::summaries(&trace);
+    let names: Vec<_> =
+        summaries.iter().map(|space| (space.process, space.name.as_str())).collect();
+    assert_eq!(names, [(70, "worker")]);
+}
+
 #[test]
 fn advice_on_a_process_whose_threads_are_not_told_says_so() {
     let hints = |script: &Script| {
         let replay = script.play("per-cpu");
-        let advice = advice(&[("per-cpu", &replay.spaces[0])], 8, 16384);
+        let advice = advice(&[("per-cpu", &replay.spaces[0])], recorded("0", 8), 16384);
         advice.iter().filter(|sentence| sentence.contains("task:task_newtask")).count()
     };
     let (mut unknown, mut known) = (Script::default(), Script::default());

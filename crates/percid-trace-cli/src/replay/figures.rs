@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use percid_sim::cpu_list;
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_trace::Trace;
-use percid_trace::replay::{self, Replay, SpaceReplay, SpaceSummary, Turn};
+use percid_trace::replay::{self, Recorded, Replay, SpaceReplay, SpaceSummary, Turn};
 use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
@@ -119,7 +120,12 @@ impl Results {
         let processes_left_out = most(|replay| replay.spaces_left_out);
         let processes_refused = most(|replay| replay.spaces_refused);
         let whole_trace = replays.iter().all(|replay| replay.is_whole);
-        let mut processes = processes(policies, &replays, machine, arguments.area_bytes);
+        let recorded = Recorded {
+            cpus: &trustworthiness.cpus,
+            online: online(trace, &trustworthiness.cpus),
+            machine: machine.topology.cpus(),
+        };
+        let mut processes = processes(policies, &replays, recorded, arguments.area_bytes);
         if !trustworthiness.permits_advice() {
             processes.iter_mut().for_each(|process| process.advice.clear());
         }
@@ -166,11 +172,17 @@ impl Results {
     }
 }
 
+/// How many CPUs there were: at least those on which something happened.
+fn online(trace: &Trace, cpus: &str) -> u32 {
+    let seen = cpu_list::count(cpus).unwrap_or(0);
+    trace.origin.online_cpus.unwrap_or(0).max(seen)
+}
+
 /// The processes that are in all replays: an interrupted one has fewer.
 fn processes(
     policies: &[&'static Entry],
     replays: &[Replay],
-    machine: &Machine,
+    recorded: Recorded<'_>,
     area_bytes: u64,
 ) -> Vec<ProcessFigures> {
     let Some((first, others)) = replays.split_first() else { return Vec::new() };
@@ -190,7 +202,7 @@ fn processes(
         Some(ProcessFigures {
             number,
             summary: space.summary.clone(),
-            advice: replay::advice(&named, machine.topology.cpus(), area_bytes),
+            advice: replay::advice(&named, recorded, area_bytes),
             left_out: stuck.iter().filter_map(|(name, space)| LeftOut::of(name, space)).collect(),
             policies: named.iter().map(|(name, space)| PolicyFigures::of(name, space)).collect(),
         })
@@ -249,13 +261,13 @@ mod tests {
 
     #[test]
     fn a_policy_that_could_not_go_on_is_left_out_and_the_others_are_not() {
-        let machine = Machine::preset("epyc-9654").expect("a preset");
+        let recorded = Recorded { cpus: "0-1", online: 2, machine: 2 };
         let policies: Vec<&'static Entry> = ALL.iter().take(2).collect();
         let space = |stuck| SpaceReplay { stuck, ..SpaceReplay::default() };
         let replay = |stuck| Replay { spaces: vec![space(stuck)], ..Replay::default() };
         let stuck =
             Stuck { at: 1_500_000_000, why: Impossible("CPUs that are not there have IDs") };
-        let found = processes(&policies, &[replay(Some(stuck)), replay(None)], &machine, 16384);
+        let found = processes(&policies, &[replay(Some(stuck)), replay(None)], recorded, 16384);
         let [process] = &found[..] else { panic!("one process: {found:?}") };
         let names: Vec<&str> = process.policies.iter().map(|figures| figures.policy).collect();
         assert_eq!(names, [policies[1].name]);

@@ -111,28 +111,38 @@ fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
         let before = wanted.len();
         wanted.extend(found.map(|summary| summary.process));
         if wanted.len() == before {
-            let most: Vec<String> = most_active(&summaries).into_iter().map(printable).collect();
-            let expected = format!(
-                "--process {name}: no process of the trace has this number or name; it has {}",
-                most.join(", ")
-            );
-            return Err(Failure::Usage(expected));
+            let none = "no process of the trace has this number or name";
+            let there = there(&most_active(&summaries));
+            return Err(Failure::Usage(format!("--process {name}: {none}; {there}")));
         }
     }
     Ok(wanted)
 }
 
-/// Names of the processes with most turns, for a message that suggests them.
-fn most_active(summaries: &[replay::SpaceSummary]) -> Vec<&str> {
+/// Which processes there are.
+fn there(processes: &[String]) -> String {
+    match processes {
+        [] => "none runs in it".to_owned(),
+        some => format!("it has {}", some.join(", ")),
+    }
+}
+
+/// The processes with most turns, for a message that suggests them: names, and numbers of those
+/// without.
+fn most_active(summaries: &[replay::SpaceSummary]) -> Vec<String> {
     let mut summaries: Vec<&replay::SpaceSummary> = summaries.iter().collect();
     summaries.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
-    let mut names: Vec<&str> = Vec::new();
+    let mut suggested: Vec<String> = Vec::new();
     for summary in summaries {
-        if !summary.name.is_empty() && !names.contains(&summary.name.as_str()) && names.len() < 10 {
-            names.push(&summary.name);
+        let known = match summary.name.as_str() {
+            "" => summary.process.to_string(),
+            name => printable(name),
+        };
+        if suggested.len() < 10 && !suggested.contains(&known) {
+            suggested.push(known);
         }
     }
-    names
+    suggested
 }
 
 /// Replays under each policy, as many at once as there are CPUs. Says if there was not room for all

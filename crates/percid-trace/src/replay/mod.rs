@@ -20,7 +20,7 @@ use percid_sim::policies::Entry;
 use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Cpu, Place, Topology};
 
-pub use advice::advice;
+pub use advice::{Recorded, advice};
 pub use outcome::{Replay, SpaceReplay, Stuck, Turn};
 pub use player::Settings;
 pub use space::{Moves, SpaceNumber, SpaceSummary};

@@ -594,6 +594,12 @@ impl<'t> Schedule<'t> {
     fn admit(&mut self, thread: Tid, space: SpaceNumber, affinity: usize) -> Thread {
         let Some(open) = &mut self.spaces[space as usize] else { return 0 };
         let number = open.join(thread, &self.affinities[affinity]);
+        if number == 0 && open.summary.name.is_empty() {
+            // Its first thread, as the kernel counts, may never be seen.
+            if let Some(&name) = self.names.get(&thread) {
+                open.summary.name = self.trace.texts.get(name).to_owned();
+            }
+        }
         self.threads
             .insert(thread, Runner { place: Some((space, number)), affinity, ..Runner::kernel() });
         number
