@@ -481,6 +481,43 @@ fn ctrl_c_while_a_trace_is_read_ends_with_nothing_printed() {
     assert_eq!(stdout(&output), "");
 }
 
+/// Nobody ever writes to the pipe, or opens it for that.
+#[test]
+fn a_signal_ends_the_wait_for_a_pipe_to_which_nobody_writes() {
+    let folder = folder("silent");
+    for (signal, is_open) in [(libc::SIGINT, true), (libc::SIGTERM, true), (libc::SIGINT, false)] {
+        let pipe = folder.join(format!("pipe-{signal}-{is_open}"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        let mut command = command(&["replay", path(&pipe)]);
+        let reading = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut reading = reading.expect("the program starts");
+        let end = is_open.then(|| fs::File::options().write(true).open(&pipe).expect("a reader"));
+        thread::sleep(Duration::from_millis(300));
+        // SAFETY: sends a signal to a child that has not been waited for, so the number is still its
+        // own.
+        assert_eq!(unsafe { libc::kill(reading.id() as libc::pid_t, signal) }, 0);
+        let began = Instant::now();
+        let status = loop {
+            match reading.try_wait().expect("a child") {
+                Some(status) => break status.code(),
+                None if began.elapsed() > Duration::from_secs(20) => break None,
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        drop(end);
+        // For the case that it still runs.
+        let _ = reading.kill();
+        assert_eq!(status, Some(130), "signal {signal}, open for writing: {is_open}");
+    }
+}
+
+#[test]
+fn a_device_that_never_ends_is_refused() {
+    let output = run(&["info", "/dev/zero"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("nothing that anybody records"), "{}", stderr(&output));
+}
+
 /// The figures that the README tells of a recorded web server's load.
 #[test]
 fn advice_says_what_the_figures_mean() {

@@ -86,6 +86,12 @@ impl TimeOrder {
     }
 }
 
+/// Whether any line of a beginning of a text is that of an event.
+pub(super) fn has_event(beginning: &[u8]) -> bool {
+    let lines = beginning.split(|&byte| byte == b'\n');
+    lines.filter(|line| line.len() <= LONGEST_LINE).any(|line| Head::read(line).is_some())
+}
+
 struct Reader {
     collector: Collector,
     /// The process of each thread, where lines tell it.

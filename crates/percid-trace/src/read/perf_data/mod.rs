@@ -322,6 +322,13 @@ impl Reader<'_> {
         if known && !misc.switch_out() {
             return Ok(());
         }
+        if other == UNKNOWN {
+            match misc.switch_out() {
+                true => self.collector.switch_from(time, place.cpu, prev_pid, state, next_pid),
+                false => self.collector.switch_to(time, place.cpu, prev_pid, next_pid),
+            }
+            return Ok(());
+        }
         let switch = Tracepoint::SchedSwitch {
             prev_comm: b"",
             prev_pid,
